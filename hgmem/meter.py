@@ -40,8 +40,7 @@ class Meter:
         return Usage(
             calls={kind: dict(names) for kind, names in self.calls.items()},
             seconds={
-                kind: {name: round(value, 4) for name, value in names.items()}
-                for kind, names in self.seconds.items()
+                kind: {name: round(value, 4) for name, value in names.items()} for kind, names in self.seconds.items()
             },
             prompt_tokens=self.prompt_tokens,
             completion_tokens=self.completion_tokens,

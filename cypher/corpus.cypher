@@ -1,0 +1,76 @@
+// Corpora: the tenants.
+
+// name: corpora() read
+// Every corpus by name; the one statement that scans a label.
+CYPHER 25 MATCH (k:Corpus)
+RETURN k.name AS corpus, k.status AS status, k.embedding_model AS embedding_model, k.dimensions AS dimensions,
+       toString(k.created_at) AS created_at
+ORDER BY corpus;
+
+// name: find_corpus(corpus) read
+// The corpus, its claim, and how many seconds ago the claim was renewed.
+CYPHER 25 MATCH (k:Corpus {name: $corpus})
+RETURN k.name AS corpus, k.status AS status, k.embedding_model AS embedding_model, k.dimensions AS dimensions,
+       k.settings AS settings, k.imported AS imported, k.run AS run,
+       duration.inSeconds(k.heartbeat, datetime()).seconds AS silent;
+
+// name: create_corpus(corpus, status, embedding_model, dimensions, settings, schema_version) write
+// The corpus as it is after this; one that exists stays as it was.
+CYPHER 25 MERGE (k:Corpus {name: $corpus})
+ON CREATE SET k.status = $status, k.embedding_model = $embedding_model, k.dimensions = $dimensions,
+              k.settings = $settings, k.schema_version = $schema_version, k.created_at = datetime()
+RETURN k.name AS corpus, k.status AS status, k.embedding_model AS embedding_model, k.dimensions AS dimensions,
+       k.settings AS settings, k.imported AS imported;
+
+// name: claim_corpus(corpus, run, status, timeout) write
+// One row if this run holds the corpus now: nobody else did, or has been silent for `timeout` seconds.
+CYPHER 25 MATCH (k:Corpus {name: $corpus})
+SET k.name = k.name // takes the lock before the claim is read
+WITH k WHERE k.run IS NULL OR k.run = $run OR k.heartbeat < datetime() - duration({milliseconds: $timeout * 1000})
+SET k.run = $run, k.heartbeat = datetime(), k.status = $status
+RETURN k.name AS corpus;
+
+// name: renew_corpus(corpus, run) write
+CYPHER 25 MATCH (k:Corpus {name: $corpus}) WHERE k.run = $run
+SET k.heartbeat = datetime()
+RETURN k.name AS corpus;
+
+// name: release_corpus(corpus, run, status, imported) write
+CYPHER 25 MATCH (k:Corpus {name: $corpus}) WHERE k.run = $run
+SET k.run = NULL, k.heartbeat = NULL, k.status = $status, k.imported = $imported
+RETURN k.name AS corpus;
+
+// name: count_corpus(corpus) read
+// How much of everything the corpus holds; what belongs to a memory alone is not counted.
+CYPHER 25
+RETURN COUNT { MATCH (d:Document {corpus: $corpus}) } AS documents,
+       COUNT { MATCH (c:Chunk {corpus: $corpus}) } AS chunks,
+       COUNT { MATCH (e:Entity {corpus: $corpus}) WHERE e.memory = '' } AS entities,
+       COUNT { MATCH (:Entity {corpus: $corpus})-[r:RELATES {corpus: $corpus}]->(:Entity {corpus: $corpus})
+               WHERE r.memory = '' } AS relations,
+       COUNT { MATCH (m:Memory {corpus: $corpus}) } AS memories,
+       COUNT { MATCH (c:Chunk {corpus: $corpus}) WHERE c.status = 'failed' } AS failed,
+       COUNT { MATCH (c:Chunk {corpus: $corpus}) WHERE NOT c.status IN ['done', 'failed'] } AS pending;
+
+// name: failed_chunks(corpus, most) read
+CYPHER 25 MATCH (c:Chunk {corpus: $corpus}) WHERE c.status = 'failed'
+RETURN c.uid AS chunk, c.document AS document, c.error AS error, toString(c.attempts) AS attempts
+ORDER BY document, c.position LIMIT $most;
+
+// name: delete_corpus_contents(corpus, batch) auto
+// Everything of the corpus but the corpus itself, in transactions of `batch` nodes.
+CYPHER 25 CALL () {
+  MATCH (n:MemoryPoint {corpus: $corpus}) RETURN n
+  UNION ALL MATCH (n:SubQuery {corpus: $corpus}) RETURN n
+  UNION ALL MATCH (n:Step {corpus: $corpus}) RETURN n
+  UNION ALL MATCH (n:Citation {corpus: $corpus}) RETURN n
+  UNION ALL MATCH (n:Answer {corpus: $corpus}) RETURN n
+  UNION ALL MATCH (n:Memory {corpus: $corpus}) RETURN n
+  UNION ALL MATCH (n:Entity {corpus: $corpus}) RETURN n
+  UNION ALL MATCH (n:Chunk {corpus: $corpus}) RETURN n
+  UNION ALL MATCH (n:Document {corpus: $corpus}) RETURN n
+}
+CALL (n) { DETACH DELETE n } IN TRANSACTIONS OF $batch ROWS;
+
+// name: delete_corpus_node(corpus) write
+CYPHER 25 MATCH (k:Corpus {name: $corpus}) DELETE k;

@@ -1,0 +1,109 @@
+// Documents and chunks.
+
+// name: document_states(corpus, uids) read
+// What is stored of these documents; absent ones give no row.
+CYPHER 25 UNWIND $uids AS uid
+MATCH (d:Document {uid: uid, corpus: $corpus})
+RETURN d.uid AS uid, d.sha256 AS sha256, d.status AS status, d.chunking AS chunking;
+
+// name: list_documents(corpus) read
+CYPHER 25 MATCH (d:Document {corpus: $corpus})
+RETURN d.uid AS uid, d.title AS title, d.source AS source, d.status AS status,
+       COUNT { (d)<-[:FROM_DOCUMENT]-(:Chunk {corpus: $corpus}) } AS chunks
+ORDER BY title, uid;
+
+// name: put_document(corpus, uid, properties) write
+// The document, pending until its last chunk is done.
+CYPHER 25 MERGE (d:Document {uid: $uid, corpus: $corpus})
+SET d += $properties, d.status = 'pending';
+
+// name: put_chunks(corpus, document, rows) write
+// Chunks of one document; one that exists keeps its extraction and its status.
+CYPHER 25 MATCH (d:Document {uid: $document, corpus: $corpus})
+UNWIND $rows AS row
+MERGE (c:Chunk {uid: row.uid, corpus: $corpus})
+ON CREATE SET c.status = row.status, c.attempts = 0, c.document = $document, c.corpus_key = row.corpus_key,
+              c.text = row.text, c.tokens = row.tokens
+SET c.position = row.position, c.start = row.start, c.end = row.end, c.source_id = row.source_id
+MERGE (c)-[:FROM_DOCUMENT]->(d);
+
+// name: put_chunk_vectors(corpus, rows) write
+CYPHER 25 UNWIND $rows AS row
+MATCH (c:Chunk {uid: row.uid, corpus: $corpus})
+CALL db.create.setNodeVectorProperty(c, 'embedding', row.vector);
+
+// name: unlink_chunks(corpus, document) write
+// No order among the document's chunks any more: link_chunks writes it anew.
+CYPHER 25 MATCH (:Document {uid: $document, corpus: $corpus})<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus})
+MATCH (c)-[next:NEXT_CHUNK]->(:Chunk {corpus: $corpus})
+DELETE next;
+
+// name: link_chunks(corpus, document) write
+// NEXT_CHUNK from each of the document's chunks to the one after it.
+CYPHER 25 MATCH (:Document {uid: $document, corpus: $corpus})<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus})
+WITH c ORDER BY c.position, c.uid
+WITH collect(c) AS ordered
+UNWIND range(0, size(ordered) - 2) AS i
+WITH ordered[i] AS here, ordered[i + 1] AS after
+MERGE (here)-[:NEXT_CHUNK]->(after);
+
+// name: chunks_of_document(corpus, document) read
+CYPHER 25 MATCH (:Document {uid: $document, corpus: $corpus})<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus})
+RETURN c.uid AS uid, c.status AS status ORDER BY c.position;
+
+// name: open_chunks(corpus, documents) read
+// The chunks of these documents that are not done: without an extraction yet, or not yet folded into the graph.
+CYPHER 25 UNWIND $documents AS uid
+MATCH (d:Document {uid: uid, corpus: $corpus})<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus})
+WHERE c.status <> 'done'
+RETURN c.uid AS uid, c.document AS document, c.text AS text, c.status AS status, c.extraction AS extraction,
+       d.title AS title
+ORDER BY document, c.position;
+
+// name: save_extractions(corpus, rows) write
+// What each chunk contributes, and its vector; folded into entities later.
+CYPHER 25 UNWIND $rows AS row
+MATCH (c:Chunk {uid: row.uid, corpus: $corpus})
+SET c.extraction = row.extraction, c.status = 'extracted', c.error = NULL, c.attempts = c.attempts + 1
+WITH c, row
+CALL db.create.setNodeVectorProperty(c, 'embedding', row.vector);
+
+// name: fail_chunks(corpus, rows) write
+CYPHER 25 UNWIND $rows AS row
+MATCH (c:Chunk {uid: row.uid, corpus: $corpus})
+SET c.status = 'failed', c.error = row.error, c.attempts = c.attempts + 1;
+
+// name: finish_chunks(corpus, uids) write
+CYPHER 25 UNWIND $uids AS uid
+MATCH (c:Chunk {uid: uid, corpus: $corpus})
+SET c.status = 'done';
+
+// name: finish_documents(corpus, uids) write
+// The documents whose chunks are all done.
+CYPHER 25 UNWIND $uids AS uid
+MATCH (d:Document {uid: uid, corpus: $corpus})
+WHERE NOT EXISTS { (d)<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus}) WHERE c.status <> 'done' }
+SET d.status = 'done', d.indexed_at = datetime()
+RETURN d.uid AS uid;
+
+// name: entities_of_chunks(corpus, chunks) read
+// The entities that these chunks mention, and the relations that name one of them as a source.
+CYPHER 25
+RETURN COLLECT { UNWIND $chunks AS uid
+                 MATCH (:Chunk {uid: uid, corpus: $corpus})<-[:FROM_CHUNK]-(e:Entity {corpus: $corpus})
+                 RETURN DISTINCT e.uid } AS entities,
+       COLLECT { MATCH ()-[r:RELATES {corpus: $corpus}]->() WHERE any(uid IN r.chunks WHERE uid IN $chunks)
+                 RETURN DISTINCT r.uid } AS relations;
+
+// name: delete_chunks(corpus, uids) write
+// The chunks are gone; citations of them keep their quotes and are marked withdrawn.
+CYPHER 25 UNWIND $uids AS uid
+MATCH (c:Chunk {uid: uid, corpus: $corpus})
+CALL (c) {
+  MATCH (q:Citation {corpus: $corpus})-[:CITES]->(c)
+  SET q.withdrawn = true
+}
+DETACH DELETE c;
+
+// name: delete_document_node(corpus, uid) write
+CYPHER 25 MATCH (d:Document {uid: $uid, corpus: $corpus}) DELETE d;

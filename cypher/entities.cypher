@@ -1,0 +1,139 @@
+// Entities and relations. Their fields are a pure function of what chunks and ready-made graphs contribute
+// (hgmem/contributions.py); these statements lock, read the contributions, and write the outcome.
+
+// name: touch_entities(corpus, rows) write
+// The entities exist, are locked by this transaction, and are linked to the chunks that mention them.
+CYPHER 25 UNWIND $rows AS row
+MERGE (e:Entity {uid: row.uid, corpus: $corpus})
+ON CREATE SET e.memory = '', e.key = row.key, e.corpus_key = row.corpus_key
+SET e.key = e.key
+WITH e, row
+UNWIND row.chunks AS chunk
+MATCH (c:Chunk {uid: chunk, corpus: $corpus})
+MERGE (e)-[:FROM_CHUNK]->(c);
+
+// name: give_entities(corpus, rows) write
+// What is brought ready-made for these entities, as JSON; they are locked already.
+CYPHER 25 UNWIND $rows AS row
+MATCH (e:Entity {uid: row.uid, corpus: $corpus})
+SET e.given = row.given;
+
+// name: entity_contributions(corpus, uids) read
+// What is given for each entity, and which chunks mention it.
+CYPHER 25 UNWIND $uids AS uid
+MATCH (e:Entity {uid: uid, corpus: $corpus})
+RETURN e.uid AS uid, e.key AS key, e.given AS given,
+       COLLECT { MATCH (e)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus}) RETURN c.uid ORDER BY c.uid } AS chunks;
+
+// name: chunk_extractions(corpus, uids) read
+CYPHER 25 UNWIND $uids AS uid
+MATCH (c:Chunk {uid: uid, corpus: $corpus})
+RETURN c.uid AS uid, c.extraction AS extraction;
+
+// name: write_entities(corpus, rows) write
+// The fields that the contributions give; a vector that no longer stands for its text is dropped.
+CYPHER 25 UNWIND $rows AS row
+MATCH (e:Entity {uid: row.uid, corpus: $corpus})
+FOREACH (_ IN CASE WHEN e.name = row.name AND e.description = row.description THEN [] ELSE [1] END |
+  SET e.embedding = NULL)
+SET e.name = row.name, e.type = row.type, e.description = row.description;
+
+// name: create_entities(corpus, rows) write
+// Entities of an empty corpus, whole: fields, given, chunks, vector.
+CYPHER 25 UNWIND $rows AS row
+CREATE (e:Entity {uid: row.uid, corpus: $corpus, memory: '', key: row.key, corpus_key: row.corpus_key,
+                  name: row.name, type: row.type, description: row.description, given: row.given})
+WITH e, row
+CALL (e, row) {
+  UNWIND row.chunks AS chunk
+  MATCH (c:Chunk {uid: chunk, corpus: $corpus})
+  CREATE (e)-[:FROM_CHUNK]->(c)
+}
+CALL db.create.setNodeVectorProperty(e, 'embedding', row.vector);
+
+// name: remove_entities(corpus, uids) write
+// Entities without contributions are gone; one that a memory involves stays as a provisional one of that memory.
+CYPHER 25 UNWIND $uids AS uid
+MATCH (e:Entity {uid: uid, corpus: $corpus})
+CALL (e) {
+  MATCH (p:MemoryPoint {corpus: $corpus})-[:INVOLVES]->(e)
+  WITH e, p.memory AS memory, collect(p) AS points
+  MERGE (kept:Entity {uid: memory + '-' + e.key, corpus: $corpus})
+  ON CREATE SET kept.memory = memory, kept.key = e.key, kept.name = e.name, kept.type = e.type,
+                kept.description = e.description, kept:Provisional
+  FOREACH (p IN points | MERGE (p)-[:INVOLVES]->(kept))
+  WITH e, kept WHERE e.embedding IS NOT NULL
+  CALL db.create.setNodeVectorProperty(kept, 'embedding', e.embedding)
+}
+DETACH DELETE e;
+
+// name: touch_relations(corpus, rows) write
+// The relations exist, name the chunks that state them, and both ends are locked by this transaction.
+CYPHER 25 UNWIND $rows AS row
+MATCH (a:Entity {uid: row.source, corpus: $corpus}), (b:Entity {uid: row.target, corpus: $corpus})
+SET a.key = a.key, b.key = b.key
+MERGE (a)-[r:RELATES {uid: row.uid, corpus: $corpus}]->(b)
+ON CREATE SET r.memory = '', r.chunks = []
+SET r.chunks = r.chunks + [chunk IN row.chunks WHERE NOT chunk IN r.chunks];
+
+// name: give_relations(corpus, rows) write
+CYPHER 25 UNWIND $rows AS row
+MATCH ()-[r:RELATES {uid: row.uid, corpus: $corpus}]->()
+SET r.given = row.given;
+
+// name: relation_contributions(corpus, uids) read
+// What is given for each relation, its ends, and which chunks state it.
+CYPHER 25 UNWIND $uids AS uid
+MATCH (a:Entity {corpus: $corpus})-[r:RELATES {uid: uid, corpus: $corpus}]->(b:Entity {corpus: $corpus})
+RETURN r.uid AS uid, r.given AS given, r.chunks AS chunks, a.key AS source, b.key AS target;
+
+// name: write_relations(corpus, rows) write
+// The fields that the contributions give; a vector that no longer stands for its text is dropped.
+CYPHER 25 UNWIND $rows AS row
+MATCH ()-[r:RELATES {uid: row.uid, corpus: $corpus}]->()
+FOREACH (_ IN CASE WHEN r.description = row.description AND r.keywords = row.keywords THEN [] ELSE [1] END |
+  SET r.embedding = NULL)
+SET r.description = row.description, r.keywords = row.keywords, r.weight = row.weight, r.chunks = row.chunks;
+
+// name: create_relations(corpus, rows) write
+// Relations of an empty corpus, whole.
+CYPHER 25 UNWIND $rows AS row
+MATCH (a:Entity {uid: row.source, corpus: $corpus}), (b:Entity {uid: row.target, corpus: $corpus})
+CREATE (a)-[r:RELATES {uid: row.uid, corpus: $corpus, memory: '', description: row.description,
+                       keywords: row.keywords, weight: row.weight, chunks: row.chunks, given: row.given}]->(b)
+WITH r, row
+CALL db.create.setRelationshipVectorProperty(r, 'embedding', row.vector);
+
+// name: remove_relations(corpus, uids) write
+CYPHER 25 UNWIND $uids AS uid
+MATCH ()-[r:RELATES {uid: uid, corpus: $corpus}]->()
+DELETE r;
+
+// name: missing_entity_vectors(corpus, uids) read
+CYPHER 25 UNWIND $uids AS uid
+MATCH (e:Entity {uid: uid, corpus: $corpus}) WHERE e.embedding IS NULL
+RETURN e.uid AS uid, e.name AS name, e.description AS description;
+
+// name: put_entity_vectors(corpus, rows) write
+// Vectors of texts that are still the entities' own.
+CYPHER 25 UNWIND $rows AS row
+MATCH (e:Entity {uid: row.uid, corpus: $corpus}) WHERE e.name = row.name AND e.description = row.description
+CALL db.create.setNodeVectorProperty(e, 'embedding', row.vector);
+
+// name: missing_relation_vectors(corpus, uids) read
+CYPHER 25 UNWIND $uids AS uid
+MATCH (a:Entity {corpus: $corpus})-[r:RELATES {uid: uid, corpus: $corpus}]->(b:Entity {corpus: $corpus})
+WHERE r.embedding IS NULL
+RETURN r.uid AS uid, a.key AS source, b.key AS target, r.description AS description, r.keywords AS keywords;
+
+// name: put_relation_vectors(corpus, rows) write
+CYPHER 25 UNWIND $rows AS row
+MATCH ()-[r:RELATES {uid: row.uid, corpus: $corpus}]->()
+WHERE r.description = row.description AND r.keywords = row.keywords
+CALL db.create.setRelationshipVectorProperty(r, 'embedding', row.vector);
+
+// name: lock_entities(corpus, uids) write
+// The entities are held by this transaction until it ends.
+CYPHER 25 UNWIND $uids AS uid
+MATCH (e:Entity {uid: uid, corpus: $corpus})
+SET e.key = e.key;

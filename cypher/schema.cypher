@@ -1,0 +1,95 @@
+// Uniqueness, range, vector and full-text indexes. Names are what people see in Neo4j Browser.
+// Vector indexes keep full precision (quantization none) and no fixed dimension: corpora of different embedders
+// share one index, and each corpus's dimension is checked before anything is written or asked.
+
+// name: create_corpus_name() schema
+CYPHER 25 CREATE CONSTRAINT corpus_name IF NOT EXISTS FOR (n:Corpus) REQUIRE n.name IS UNIQUE;
+
+// name: create_document_uid() schema
+CYPHER 25 CREATE CONSTRAINT document_uid IF NOT EXISTS FOR (n:Document) REQUIRE n.uid IS UNIQUE;
+
+// name: create_chunk_uid() schema
+CYPHER 25 CREATE CONSTRAINT chunk_uid IF NOT EXISTS FOR (n:Chunk) REQUIRE n.uid IS UNIQUE;
+
+// name: create_entity_uid() schema
+CYPHER 25 CREATE CONSTRAINT entity_uid IF NOT EXISTS FOR (n:Entity) REQUIRE n.uid IS UNIQUE;
+
+// name: create_relation_uid() schema
+CYPHER 25 CREATE CONSTRAINT relation_uid IF NOT EXISTS FOR ()-[r:RELATES]-() REQUIRE r.uid IS UNIQUE;
+
+// name: create_memory_uid() schema
+CYPHER 25 CREATE CONSTRAINT memory_uid IF NOT EXISTS FOR (n:Memory) REQUIRE n.uid IS UNIQUE;
+
+// name: create_point_uid() schema
+CYPHER 25 CREATE CONSTRAINT point_uid IF NOT EXISTS FOR (n:MemoryPoint) REQUIRE n.uid IS UNIQUE;
+
+// name: create_answer_uid() schema
+CYPHER 25 CREATE CONSTRAINT answer_uid IF NOT EXISTS FOR (n:Answer) REQUIRE n.uid IS UNIQUE;
+
+// name: create_citation_uid() schema
+CYPHER 25 CREATE CONSTRAINT citation_uid IF NOT EXISTS FOR (n:Citation) REQUIRE n.uid IS UNIQUE;
+
+// name: create_document_corpus() schema
+CYPHER 25 CREATE INDEX document_corpus IF NOT EXISTS FOR (n:Document) ON (n.corpus);
+
+// name: create_chunk_corpus() schema
+CYPHER 25 CREATE INDEX chunk_corpus IF NOT EXISTS FOR (n:Chunk) ON (n.corpus);
+
+// name: create_entity_corpus() schema
+CYPHER 25 CREATE INDEX entity_corpus IF NOT EXISTS FOR (n:Entity) ON (n.corpus);
+
+// name: create_relation_corpus() schema
+CYPHER 25 CREATE INDEX relation_corpus IF NOT EXISTS FOR ()-[r:RELATES]-() ON (r.corpus);
+
+// name: create_memory_corpus() schema
+CYPHER 25 CREATE INDEX memory_corpus IF NOT EXISTS FOR (n:Memory) ON (n.corpus);
+
+// name: create_step_corpus() schema
+CYPHER 25 CREATE INDEX step_corpus IF NOT EXISTS FOR (n:Step) ON (n.corpus);
+
+// name: create_subquery_corpus() schema
+CYPHER 25 CREATE INDEX subquery_corpus IF NOT EXISTS FOR (n:SubQuery) ON (n.corpus);
+
+// name: create_point_corpus() schema
+CYPHER 25 CREATE INDEX point_corpus IF NOT EXISTS FOR (n:MemoryPoint) ON (n.corpus);
+
+// name: create_answer_corpus() schema
+CYPHER 25 CREATE INDEX answer_corpus IF NOT EXISTS FOR (n:Answer) ON (n.corpus);
+
+// name: create_citation_corpus() schema
+CYPHER 25 CREATE INDEX citation_corpus IF NOT EXISTS FOR (n:Citation) ON (n.corpus);
+
+// name: create_entity_embedding() schema
+CYPHER 25 CREATE VECTOR INDEX entity_embedding IF NOT EXISTS FOR (n:Entity) ON n.embedding
+WITH [n.corpus, n.memory, n.uid]
+OPTIONS {indexConfig: {`vector.similarity_function`: 'cosine', `vector.quantization.type`: 'none'}};
+
+// name: create_relation_embedding() schema
+CYPHER 25 CREATE VECTOR INDEX relation_embedding IF NOT EXISTS FOR ()-[r:RELATES]-() ON r.embedding
+WITH [r.corpus, r.memory, r.uid]
+OPTIONS {indexConfig: {`vector.similarity_function`: 'cosine', `vector.quantization.type`: 'none'}};
+
+// name: create_chunk_embedding() schema
+CYPHER 25 CREATE VECTOR INDEX chunk_embedding IF NOT EXISTS FOR (n:Chunk) ON n.embedding
+WITH [n.corpus, n.document, n.uid]
+OPTIONS {indexConfig: {`vector.similarity_function`: 'cosine', `vector.quantization.type`: 'none'}};
+
+// name: create_point_embedding() schema
+CYPHER 25 CREATE VECTOR INDEX point_embedding IF NOT EXISTS FOR (n:MemoryPoint) ON n.embedding
+WITH [n.corpus, n.memory, n.died]
+OPTIONS {indexConfig: {`vector.similarity_function`: 'cosine', `vector.quantization.type`: 'none'}};
+
+// name: create_chunk_text() schema
+// `corpus_key` is searched beside the text, so that other corpora cannot crowd a hit out.
+CYPHER 25 CREATE FULLTEXT INDEX chunk_text IF NOT EXISTS FOR (n:Chunk) ON EACH [n.corpus_key, n.text];
+
+// name: create_entity_text() schema
+CYPHER 25 CREATE FULLTEXT INDEX entity_text IF NOT EXISTS FOR (n:Entity) ON EACH [n.corpus_key, n.name, n.description];
+
+// name: show_indexes() schema
+// Every index, with the options that must be as created above.
+CYPHER 25 SHOW INDEXES YIELD name, type, state, entityType, labelsOrTypes, properties, options
+RETURN name, type, state, entityType AS entity_type, labelsOrTypes AS labels, properties, options ORDER BY name;
+
+// name: await_indexes(seconds) schema
+CYPHER 25 CALL db.awaitIndexes($seconds);

@@ -1,0 +1,162 @@
+"""What chunks and ready-made graphs contribute, and the fields that it gives: pure, and the same in any order of work.
+
+Fields of an entity or a relation depend on its contributions alone, taken in order: what is given, then chunks by
+uid. So a second indexer, a repeat and a delete all end in the same graph.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from hgmem.extract import Extraction
+from hgmem.identity import key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntityContribution:
+    """How one source names and describes an entity; `chunks` are the uids that it rests on."""
+
+    name: str
+    type: str = ""
+    description: str = ""
+    chunks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelationContribution:
+    """What one source says of a relation."""
+
+    description: str = ""
+    keywords: tuple[str, ...] = ()
+    weight: float = 1.0
+    chunks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntityFields:
+    """An entity's name, type and description, as its contributions give them."""
+
+    name: str
+    type: str
+    description: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelationFields:
+    """A relation's description, keywords and weight, as its contributions give them."""
+
+    description: str
+    keywords: tuple[str, ...]
+    weight: float
+
+
+def entity_fields(contributions: Sequence[EntityContribution], *, limit: int) -> EntityFields:
+    """Return the most frequent name and type (ties by alphabet) and the joined descriptions, cut at `limit`."""
+    return EntityFields(
+        name=_most_frequent(contribution.name for contribution in contributions),
+        type=_most_frequent(contribution.type for contribution in contributions),
+        description=join((contribution.description for contribution in contributions), limit=limit),
+    )
+
+
+def relation_fields(contributions: Sequence[RelationContribution], *, limit: int) -> RelationFields:
+    """Return the joined descriptions, every keyword once, and the sum of the weights."""
+    keywords = (keyword for contribution in contributions for keyword in contribution.keywords)
+    return RelationFields(
+        description=join((contribution.description for contribution in contributions), limit=limit),
+        keywords=tuple(dict.fromkeys(keywords)),
+        weight=sum(contribution.weight for contribution in contributions),
+    )
+
+
+def join(descriptions: Iterable[str], *, limit: int) -> str:
+    """Return the distinct descriptions, a line each, as many whole ones as `limit` characters hold."""
+    lines = list(
+        dict.fromkeys(line for description in descriptions for line in description.splitlines() if line.strip())
+    )
+    kept, length = [], 0
+    for line in lines:
+        length += len(line) + 1
+        if kept and length > limit:
+            break
+        kept.append(line)
+    return "\n".join(kept)[:limit]
+
+
+def entities_of(extraction: Extraction) -> dict[str, list[EntityContribution]]:
+    """Return what a chunk says of each entity, by key; the end of a relation is an entity too."""
+    found: dict[str, list[EntityContribution]] = {}
+    for entity in extraction.entities:
+        said = EntityContribution(name=clean(entity.name), type=entity.type, description=entity.description)
+        found.setdefault(key(entity.name), []).append(said)
+    for relation in extraction.relations:
+        for name in (relation.source, relation.target):
+            if key(name) not in found:
+                found[key(name)] = [EntityContribution(name=clean(name), description=relation.description)]
+    found.pop("", None)
+    return found
+
+
+def relations_of(extraction: Extraction) -> dict[tuple[str, str], list[RelationContribution]]:
+    """Return what a chunk says of each relation, by its two keys in order; self-loops are dropped."""
+    found: dict[tuple[str, str], list[RelationContribution]] = {}
+    for relation in extraction.relations:
+        ends = ordered(key(relation.source), key(relation.target))
+        if ends:
+            said = RelationContribution(
+                description=relation.description, keywords=relation.keywords, weight=relation.weight
+            )
+            found.setdefault(ends, []).append(said)
+    return found
+
+
+def ordered(one: str, other: str) -> tuple[str, str] | None:
+    """Return two keys in order, or None for a self-loop or an end without a key."""
+    if not one or not other or one == other:
+        return None
+    return (one, other) if one < other else (other, one)
+
+
+def chunks_of(contributions: Iterable[EntityContribution] | Iterable[RelationContribution]) -> tuple[str, ...]:
+    """Return the chunks (uids) that contributions rest on, each once, sorted."""
+    return tuple(sorted({chunk for contribution in contributions for chunk in contribution.chunks}))
+
+
+def clean(name: str) -> str:
+    """Return the name with its whitespace collapsed, as it is shown."""
+    return " ".join(name.split())
+
+
+def dump(contributions: Iterable[EntityContribution] | Iterable[RelationContribution]) -> str:
+    """Return given contributions as the JSON of `given`."""
+    return json.dumps([asdict(contribution) for contribution in contributions], ensure_ascii=False)
+
+
+def load_entities(given: str | None, *, living: set[str] | None = None) -> list[EntityContribution]:
+    """Return the given contributions that count: those whose chunks are all gone do not."""
+    return [EntityContribution(**fields) for fields in _counting(given, living)]
+
+
+def load_relations(given: str | None, *, living: set[str] | None = None) -> list[RelationContribution]:
+    """Return the given contributions that count: those whose chunks are all gone do not."""
+    return [RelationContribution(**fields) for fields in _counting(given, living)]
+
+
+def _counting(given: str | None, living: set[str] | None) -> list[dict[str, object]]:
+    records = json.loads(given) if given else []
+    kept = []
+    for record in records:
+        chunks = tuple(chunk for chunk in record["chunks"] if living is None or chunk in living)
+        if chunks or not record["chunks"]:
+            kept.append({**record, **_tuples(record), "chunks": chunks})
+    return kept
+
+
+def _tuples(record: Mapping[str, object]) -> dict[str, object]:
+    return {name: tuple(value) for name, value in record.items() if isinstance(value, list)}
+
+
+def _most_frequent(values: Iterable[str]) -> str:
+    counts = Counter(value for value in values if value)
+    return min(counts, key=lambda value: (-counts[value], value), default="")

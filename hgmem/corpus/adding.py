@@ -1,0 +1,138 @@
+"""Adding a ready-made graph to a corpus, beside what is there: one more contribution to each entity and relation."""
+
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+from hgmem.contributions import (
+    EntityContribution,
+    RelationContribution,
+    chunks_of,
+    dump,
+    load_entities,
+    load_relations,
+)
+from hgmem.corpus.fold import (
+    batches,
+    embed_missing,
+    entity_row,
+    rebuild_entities,
+    rebuild_relations,
+    relation_row,
+)
+from hgmem.given import Prepared, prepare
+from hgmem.graph.database import Transaction
+from hgmem.graph.documents import (
+    chunks_of_document,
+    finish_chunks,
+    finish_documents,
+    link_chunks,
+    put_chunk_vectors,
+    put_chunks,
+    put_document,
+)
+from hgmem.graph.entities import (
+    entity_contributions,
+    give_entities,
+    give_relations,
+    relation_contributions,
+    touch_entities,
+    touch_relations,
+)
+from hgmem.graph.values import to_json
+from hgmem.identity import text_hash
+from hgmem.model import Chunk, Document, Given
+from hgmem.services import Services, open_corpus
+
+T = TypeVar("T", EntityContribution, RelationContribution)
+GIVEN = "given"  # how a document was cut whose chunks came with it
+
+
+def add_graph(services: Services, given: Given) -> None:
+    """Write a ready-made graph into the corpus; what is there already is not written twice."""
+    prepared = prepare(given, corpus=services.corpus)
+    open_corpus(services)
+    put_documents(services, prepared)
+    for entities in batches(prepared.entities.items()):
+        services.database.write(_add_entities, services, entities)
+    for relations in batches(prepared.relations.items()):
+        services.database.write(_add_relations, services, relations)
+    embed_missing(
+        services,
+        entities=[entity_row(services.corpus, key, ()).uid for key in prepared.entities],
+        relations=[relation_row(services.corpus, ends, ()).uid for ends in prepared.relations],
+    )
+
+
+def put_documents(services: Services, prepared: Prepared) -> None:
+    """Write the documents with their chunks and the chunks' vectors."""
+    for uid, document in prepared.documents.items():
+        _put_document(services, uid, document, prepared.chunks.get(uid, ()))
+
+
+def _put_document(services: Services, uid: str, document: Document, chunks: Sequence[Chunk]) -> None:
+    database, corpus = services.database, services.corpus
+    stored = chunks_of_document(database, corpus=corpus, document=uid)
+    fresh = [chunk for chunk in chunks if stored.get(chunk.uid) != "done"]
+    if stored and not fresh:
+        return
+    put_document(database, corpus=corpus, uid=uid, properties=_properties(document))
+    for batch in batches(fresh):
+        put_chunks(database, corpus=corpus, document=uid, chunks=batch)
+        uids = [chunk.uid for chunk in batch]
+        vectors = services.embed([chunk.text for chunk in batch], kind="document")
+        put_chunk_vectors(database, corpus=corpus, uids=uids, vectors=vectors)
+        finish_chunks(database, corpus=corpus, uids=uids)
+    link_chunks(database, corpus=corpus, document=uid)
+    finish_documents(database, corpus=corpus, uids=[uid])
+
+
+def _properties(document: Document) -> dict[str, str]:
+    return {
+        "title": document.title,
+        "source": document.source,
+        "metadata": to_json(document.metadata),
+        "sha256": text_hash(document.text),
+        "chunking": GIVEN,
+    }
+
+
+def _add_entities(
+    transaction: Transaction, services: Services, batch: Sequence[tuple[str, tuple[EntityContribution, ...]]]
+) -> None:
+    corpus = services.corpus
+    rows = {entity_row(corpus, key, chunks_of(said)): said for key, said in batch}
+    said = {row.uid: contributions for row, contributions in rows.items()}
+    touch_entities(transaction, corpus=corpus, rows=rows)
+    stored = {
+        inputs.uid: load_entities(inputs.given)
+        for inputs in entity_contributions(transaction, corpus=corpus, uids=list(said))
+    }
+    give_entities(transaction, corpus=corpus, given=_united(stored, said))
+    rebuild_entities(transaction, services, list(said))
+
+
+def _add_relations(
+    transaction: Transaction,
+    services: Services,
+    batch: Sequence[tuple[tuple[str, str], tuple[RelationContribution, ...]]],
+) -> None:
+    corpus = services.corpus
+    rows = {relation_row(corpus, ends, chunks_of(said)): said for ends, said in batch}
+    said = {row.uid: contributions for row, contributions in rows.items()}
+    touch_relations(transaction, corpus=corpus, rows=rows)
+    stored = {
+        inputs.uid: load_relations(inputs.given)
+        for inputs in relation_contributions(transaction, corpus=corpus, uids=list(said))
+    }
+    give_relations(transaction, corpus=corpus, given=_united(stored, said))
+    rebuild_relations(transaction, services, list(said))
+
+
+def _united(stored: Mapping[str, Sequence[T]], said: Mapping[str, Sequence[T]]) -> dict[str, str]:
+    """Return the JSON of what was given before and what is given now, each once, for those that gained something."""
+    united: dict[str, str] = {}
+    for uid, now in said.items():
+        contributions = list(dict.fromkeys([*stored[uid], *now]))
+        if len(contributions) > len(stored[uid]):
+            united[uid] = dump(contributions)
+    return united

@@ -1,0 +1,171 @@
+"""Folding contributions into entities and relations: lock, read what contributes, write the fields, embed.
+
+Each transaction locks what it touches before it reads, so two writers of one entity never lose each other's part.
+Vectors are made outside of it and written only where the text is still the same.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import TypeVar
+
+from hgmem.contributions import (
+    entities_of,
+    entity_fields,
+    load_entities,
+    load_relations,
+    relation_fields,
+    relations_of,
+)
+from hgmem.extract import Extraction
+from hgmem.graph.database import Row, Transaction
+from hgmem.graph.entities import (
+    EntityRow,
+    RelationRow,
+    chunk_extractions,
+    entity_contributions,
+    missing_entity_vectors,
+    missing_relation_vectors,
+    put_entity_vectors,
+    put_relation_vectors,
+    relation_contributions,
+    remove_entities,
+    remove_relations,
+    touch_entities,
+    touch_relations,
+    write_entities,
+    write_relations,
+)
+from hgmem.identity import uid
+from hgmem.services import Services
+
+BATCH = 500
+K = TypeVar("K")
+T = TypeVar("T")
+
+
+def fold(services: Services, *, extractions: Mapping[str, Extraction]) -> None:
+    """Fold what chunks (by uid) contribute into the corpus's graph."""
+    entities, relations = rows_of(services.corpus, extractions)
+    for touched in batches(entities):
+        services.database.write(_fold_entities, services, touched)
+    for joined in batches(relations):
+        services.database.write(_fold_relations, services, joined)
+    embed_missing(services, entities=[row.uid for row in entities], relations=[row.uid for row in relations])
+
+
+def rows_of(corpus: str, extractions: Mapping[str, Extraction]) -> tuple[list[EntityRow], list[RelationRow]]:
+    """Return the entities and relations that chunks contribute to, by uid."""
+    entities: dict[str, list[str]] = {}
+    relations: dict[tuple[str, str], list[str]] = {}
+    for chunk, extraction in extractions.items():
+        for key in entities_of(extraction):
+            entities.setdefault(key, []).append(chunk)
+        for ends in relations_of(extraction):
+            relations.setdefault(ends, []).append(chunk)
+    return (
+        sorted((entity_row(corpus, key, chunks) for key, chunks in entities.items()), key=lambda row: row.uid),
+        sorted((relation_row(corpus, ends, chunks) for ends, chunks in relations.items()), key=lambda row: row.uid),
+    )
+
+
+def entity_row(corpus: str, key: str, chunks: Iterable[str]) -> EntityRow:
+    """Return the row of the entity with this key."""
+    return EntityRow(uid=uid(corpus, "entity", key), key=key, chunks=tuple(chunks))
+
+
+def relation_row(corpus: str, ends: tuple[str, str], chunks: Iterable[str]) -> RelationRow:
+    """Return the row of the relation between these two keys."""
+    source, target = (uid(corpus, "entity", key) for key in ends)
+    return RelationRow(uid=uid(corpus, "relation", *ends), source=source, target=target, chunks=tuple(chunks))
+
+
+def rebuild_entities(transaction: Transaction, services: Services, uids: Sequence[str]) -> None:
+    """Write the fields of entities that this transaction holds; those without contributions go."""
+    inputs = entity_contributions(transaction, corpus=services.corpus, uids=uids)
+    said = _parsed(transaction, services, (chunk for entity in inputs for chunk in entity.chunks), entities_of)
+    fields, gone = {}, []
+    for entity in inputs:
+        contributions = load_entities(entity.given, living=set(entity.chunks))
+        for chunk in entity.chunks:
+            contributions += said[chunk].get(entity.key, [])
+        if contributions:
+            fields[entity.uid] = entity_fields(contributions, limit=services.settings.description_characters)
+        else:
+            gone.append(entity.uid)
+    write_entities(transaction, corpus=services.corpus, fields=fields)
+    if gone:
+        remove_entities(transaction, corpus=services.corpus, uids=gone)
+
+
+def rebuild_relations(transaction: Transaction, services: Services, uids: Sequence[str]) -> None:
+    """Write the fields of relations whose ends this transaction holds; those without contributions go."""
+    inputs = relation_contributions(transaction, corpus=services.corpus, uids=uids)
+    said = _parsed(transaction, services, (chunk for relation in inputs for chunk in relation.chunks), relations_of)
+    fields, gone = {}, []
+    for relation in inputs:
+        chunks = sorted(chunk for chunk in relation.chunks if chunk in said)
+        contributions = load_relations(relation.given, living=set(chunks))
+        for chunk in chunks:
+            contributions += said[chunk].get((relation.source, relation.target), [])
+        if contributions:
+            limit = services.settings.description_characters
+            fields[relation.uid] = (relation_fields(contributions, limit=limit), chunks)
+        else:
+            gone.append(relation.uid)
+    write_relations(transaction, corpus=services.corpus, fields=fields)
+    if gone:
+        remove_relations(transaction, corpus=services.corpus, uids=gone)
+
+
+def embed_missing(services: Services, *, entities: Sequence[str], relations: Sequence[str]) -> None:
+    """Give a vector to those of the entities and relations (uids) that lack one."""
+    database, corpus = services.database, services.corpus
+    for uids in batches(entities):
+        rows = missing_entity_vectors(database, corpus=corpus, uids=uids)
+        if rows:
+            vectors = services.embed([entity_text(row["name"], row["description"]) for row in rows], kind="document")
+            put_entity_vectors(database, corpus=corpus, rows=rows, vectors=vectors)
+    for uids in batches(relations):
+        rows = missing_relation_vectors(database, corpus=corpus, uids=uids)
+        if rows:
+            texts = [relation_text((row["source"], row["target"]), row["description"], row["keywords"]) for row in rows]
+            vectors = services.embed(texts, kind="document")
+            put_relation_vectors(database, corpus=corpus, rows=rows, vectors=vectors)
+
+
+def entity_text(name: str, description: str) -> str:
+    """Return the text that an entity's vector stands for."""
+    return f"{name}: {description}"
+
+
+def relation_text(ends: Sequence[str], description: str, keywords: Sequence[str]) -> str:
+    """Return the text that a relation's vector stands for; `ends` are keys."""
+    extra = f" ({', '.join(keywords)})" if keywords else ""
+    return f"{', '.join(ends)}: {description}{extra}"
+
+
+def batches(items: Iterable[T], *, size: int = BATCH) -> Iterator[list[T]]:
+    """Yield the items in lists of at most `size`."""
+    iterator = iter(items)
+    while batch := list(islice(iterator, size)):
+        yield batch
+
+
+def _fold_entities(transaction: Transaction, services: Services, rows: Sequence[EntityRow]) -> None:
+    touch_entities(transaction, corpus=services.corpus, rows=rows)
+    rebuild_entities(transaction, services, [row.uid for row in rows])
+
+
+def _fold_relations(transaction: Transaction, services: Services, rows: Sequence[RelationRow]) -> None:
+    touch_relations(transaction, corpus=services.corpus, rows=rows)
+    rebuild_relations(transaction, services, [row.uid for row in rows])
+
+
+def _parsed(
+    transaction: Transaction,
+    services: Services,
+    chunks: Iterable[str],
+    read: Callable[[Extraction], dict[K, list[T]]],
+) -> dict[str, dict[K, list[T]]]:
+    stored = chunk_extractions(transaction, corpus=services.corpus, uids=sorted(set(chunks)))
+    return {chunk: read(Extraction.model_validate_json(text)) if text else {} for chunk, text in stored.items()}

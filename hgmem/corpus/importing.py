@@ -1,0 +1,121 @@
+"""Importing a ready-made graph into an empty corpus: all of it or nothing, and refused by readers until it is whole."""
+
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+
+from hgmem.claims import renewing
+from hgmem.contributions import (
+    EntityContribution,
+    RelationContribution,
+    chunks_of,
+    dump,
+    entity_fields,
+    relation_fields,
+)
+from hgmem.corpus.adding import put_documents
+from hgmem.corpus.fold import batches, entity_row, entity_text, relation_row, relation_text
+from hgmem.errors import ConflictError, UsageError
+from hgmem.given import Prepared, prepare
+from hgmem.graph.corpus import (
+    CorpusRow,
+    claim_corpus,
+    count_corpus,
+    create_corpus,
+    delete_corpus_contents,
+    delete_corpus_node,
+    find_corpus,
+    release_corpus,
+    renew_corpus,
+)
+from hgmem.graph.entities import create_entities, create_relations
+from hgmem.graph.values import to_json
+from hgmem.identity import text_hash
+from hgmem.model import Given
+from hgmem.services import Services, ready_corpus
+
+IMPORTING = "importing"
+
+
+def import_graph(services: Services, given: Given) -> bool:
+    """Return whether anything was written: the same graph again writes nothing."""
+    fingerprint = text_hash(to_json(asdict(given)))
+    prepared = prepare(given, corpus=services.corpus)
+    row = find_corpus(services.database, corpus=services.corpus)
+    if row is not None and row.status != IMPORTING:
+        ready_corpus(services)
+        if row.imported == fingerprint:
+            return False
+        _refuse_contents(services, row)
+    with _holding(services, fingerprint):
+        _write(services, prepared)
+    return True
+
+
+def _refuse_contents(services: Services, row: CorpusRow) -> None:
+    counts = count_corpus(services.database, corpus=row)
+    if counts.documents or counts.entities:
+        raise UsageError(
+            f"corpus {row.corpus!r} holds {counts.documents} documents and {counts.entities} entities: "
+            "import into a new one, or delete it first"
+        )
+
+
+@contextmanager
+def _holding(services: Services, fingerprint: str) -> Iterator[None]:
+    """Claim the corpus for the block; whatever ends it early leaves no corpus behind."""
+    database, corpus, run = services.database, services.corpus, secrets.token_hex(8)
+    embedder = (services.embedder.name, services.embedder.dimensions)
+    create_corpus(database, corpus=corpus, status=IMPORTING, embedder=embedder, settings={})
+    timeout = services.settings.claim_timeout
+    if not claim_corpus(database, corpus=corpus, run=run, status=IMPORTING, timeout=timeout):
+        raise ConflictError(f"corpus {corpus!r} is being imported by another process: wait for it, or {timeout:g} s")
+    try:
+        with renewing(lambda: renew_corpus(database, corpus=corpus, run=run), every=services.settings.heartbeat):
+            delete_corpus_contents(database, corpus=corpus)  # what a killed import left
+            yield
+            release_corpus(database, corpus=corpus, run=run, status="ready", imported=fingerprint)
+    except ConflictError:
+        raise  # another run holds it now
+    except BaseException:
+        delete_corpus_contents(database, corpus=corpus)
+        delete_corpus_node(database, corpus=corpus)
+        raise
+
+
+def _write(services: Services, prepared: Prepared) -> None:
+    put_documents(services, prepared)
+    for entities in batches(prepared.entities.items()):
+        _create_entities(services, entities)
+    for relations in batches(prepared.relations.items()):
+        _create_relations(services, relations)
+
+
+def _create_entities(services: Services, batch: Sequence[tuple[str, tuple[EntityContribution, ...]]]) -> None:
+    limit = services.settings.description_characters
+    fields = [entity_fields(said, limit=limit) for _, said in batch]
+    rows = [
+        replace(entity_row(services.corpus, key, chunks_of(said)), given=dump(said), fields=values)
+        for (key, said), values in zip(batch, fields, strict=True)
+    ]
+    vectors = services.embed([entity_text(values.name, values.description) for values in fields], kind="document")
+    create_entities(services.database, corpus=services.corpus, rows=rows, vectors=vectors)
+
+
+def _create_relations(
+    services: Services, batch: Sequence[tuple[tuple[str, str], tuple[RelationContribution, ...]]]
+) -> None:
+    limit = services.settings.description_characters
+    fields = [relation_fields(said, limit=limit) for _, said in batch]
+    rows = [
+        replace(relation_row(services.corpus, ends, chunks_of(said)), given=dump(said), fields=values)
+        for (ends, said), values in zip(batch, fields, strict=True)
+    ]
+    texts = [
+        relation_text(ends, values.description, values.keywords)
+        for (ends, _), values in zip(batch, fields, strict=True)
+    ]
+    create_relations(
+        services.database, corpus=services.corpus, rows=rows, vectors=services.embed(texts, kind="document")
+    )

@@ -1,0 +1,5 @@
+"""The model that is no language model."""
+
+from hgmem.extractive.model import ExtractiveModel
+
+__all__ = ["ExtractiveModel"]

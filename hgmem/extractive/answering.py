@@ -1,0 +1,63 @@
+"""The answer: the best-supported sentences that cover the question, each with the chunk that it is from."""
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+
+from hgmem.answer import AnswerQuestion, Reply
+from hgmem.extractive.aspects import Aspect, aspects
+from hgmem.extractive.passages import Passage, passages, quotable
+from hgmem.extractive.ranking import Ranked, rank
+from hgmem.extractive.vectors import VectorCache
+from hgmem.text import collapse
+
+_CONSIDERED = 40
+_SENTENCES = 4
+_FARTHEST = 0.15
+_BELOW_BEST = 0.55
+_REMEMBERED = 0.08
+_NEW_ASPECT = 0.1
+_REPETITION = 0.5
+_ALIKE = 0.85
+_LONGEST = 1_200
+
+
+def answer(task: AnswerQuestion, vectors: VectorCache) -> Reply:
+    """Return a few sentences of the chunks, verbatim but for whitespace, each followed by its marker `[n]`."""
+    found = quotable(passages(task.chunks))
+    remembered = [collapse(point.description) for point in task.points]
+    prior = {passage: _REMEMBERED * any(passage.text in text for text in remembered) for passage in found}
+    ranked = rank(found, [task.question], vectors, limit=_CONSIDERED, prior=prior)
+    chosen = _chosen(ranked, aspects(task.question))
+    return Reply(text=" ".join(f"{each.text} [{each.chunk + 1}]" for each in _ordered(chosen)))
+
+
+def _chosen(ranked: Sequence[Ranked], wanted: Sequence[Aspect]) -> list[Ranked]:
+    """Return the sentences to quote: near the question, unlike each other, together covering its aspects."""
+    chosen: list[Ranked] = []
+    covered: set[str] = set()
+    least = max(_FARTHEST, _BELOW_BEST * ranked[0].score) if ranked else 0.0
+    left = [each for each in ranked if each.score >= least] or list(ranked[:1])
+    while left and len(chosen) < _SENTENCES:
+        best = max(left, key=lambda each: _gain(each, chosen, wanted, covered))
+        chosen.append(best)
+        covered |= {each.text for each in wanted if each.covered_by(best.passage.stems)}
+        room = _LONGEST - sum(len(each.passage.text) for each in chosen)
+        left = [each for each in left if each is not best and _adds(each, best) and len(each.passage.text) < room]
+    return chosen
+
+
+def _gain(each: Ranked, chosen: Sequence[Ranked], wanted: Sequence[Aspect], covered: AbstractSet[str]) -> float:
+    fresh = sum(1 for aspect in wanted if aspect.text not in covered and aspect.covered_by(each.passage.stems))
+    alike = max((float(each.vector @ other.vector) for other in chosen), default=0.0)
+    return each.score + _NEW_ASPECT * fresh / max(len(wanted), 1) - _REPETITION * max(alike - 0.5, 0.0)
+
+
+def _adds(each: Ranked, best: Ranked) -> bool:
+    mine, theirs = each.passage.stems, best.passage.stems
+    return float(each.vector @ best.vector) < _ALIKE and len(mine & theirs) < _ALIKE * len(mine)
+
+
+def _ordered(chosen: Sequence[Ranked]) -> list[Passage]:
+    """Return the best sentence first, then the others as the documents have them."""
+    rest = sorted((each.passage for each in chosen[1:]), key=lambda passage: (passage.chunk, passage.at))
+    return [each.passage for each in chosen[:1]] + rest

@@ -1,0 +1,68 @@
+"""Passages by nearness to what is asked: words first, to choose the few that are then embedded."""
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hgmem.embed import Vectors
+from hgmem.extractive.passages import Passage
+from hgmem.extractive.phrases import stems
+from hgmem.extractive.vectors import VectorCache
+
+_WORDS = 0.35
+_LATER_QUERIES = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A passage with its score in about [0, 1], its vector, and the index of the query that it is nearest to."""
+
+    passage: Passage
+    score: float
+    vector: Vectors
+    query: int
+
+
+def rank(
+    found: Sequence[Passage],
+    queries: Sequence[str],
+    vectors: VectorCache,
+    *,
+    limit: int,
+    prior: Mapping[Passage, float],
+) -> list[Ranked]:
+    """Return the `limit` passages that share most with `queries`, nearest first; the first query counts most.
+
+    `prior` adds to a passage's score what is known of it beforehand.
+    """
+    if not found:
+        return []
+    shared = _shared(found, queries)
+    order = sorted(range(len(found)), key=lambda at: (-max(shared[at]) - prior.get(found[at], 0.0), at))[:limit]
+    near = vectors.of([found[at].text for at in order]) @ vectors.of(queries, kind="query").T
+    fresh = vectors.of([found[at].text for at in order])
+    ranked = []
+    for row, at in enumerate(order):
+        scores = [
+            ((1 - _WORDS) * float(near[row, column]) + _WORDS * shared[at][column]) * (_LATER_QUERIES if column else 1)
+            for column in range(len(queries))
+        ]
+        query = max(range(len(scores)), key=scores.__getitem__)
+        ranked.append(Ranked(found[at], scores[query] + prior.get(found[at], 0.0), fresh[row], query))
+    return sorted(ranked, key=lambda each: (-each.score, each.passage.chunk, each.passage.at))
+
+
+def _shared(found: Sequence[Passage], queries: Sequence[str]) -> list[list[float]]:
+    """Return for each passage and query the share of the query's words that it holds, rare words weighing more."""
+    frequency = Counter(stem for passage in found for stem in passage.stems)
+    wanted = [set(stems(query)) for query in queries]
+    weight = {stem: math.log(1 + len(found) / (1 + frequency[stem])) for row in wanted for stem in row}
+    totals = [sum(weight[stem] for stem in sorted(row)) or 1.0 for row in wanted]
+    return [
+        [
+            sum(weight[stem] for stem in sorted(row & passage.stems)) / total
+            for row, total in zip(wanted, totals, strict=True)
+        ]
+        for passage in found
+    ]

@@ -1,0 +1,130 @@
+"""Ready-made graphs, checked and keyed: everything that is wrong with one is said before anything is written."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from hgmem.contributions import EntityContribution, RelationContribution, clean, ordered
+from hgmem.errors import UsageError
+from hgmem.identity import key, text_hash, uid
+from hgmem.model import Chunk, Document, Given, GivenChunk, GivenEntity, GivenRelation
+from hgmem.tokens import count
+
+K = TypeVar("K")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A ready-made graph in terms of uids and keys; the contributions of an entity or relation are in order."""
+
+    documents: Mapping[str, Document]
+    chunks: Mapping[str, tuple[Chunk, ...]]
+    entities: Mapping[str, tuple[EntityContribution, ...]]
+    relations: Mapping[tuple[str, str], tuple[RelationContribution, ...]]
+
+
+def prepare(given: Given, *, corpus: str) -> Prepared:
+    """Return the graph by uid and key; `UsageError` names a doubled id or a reference to what is not there."""
+    documents = _unique(((document.id, document) for document in given.documents), what="document")
+    uids = {id_: uid(corpus, "document", id_) for id_ in documents}
+    chunks = _chunks(given.chunks, documents=documents, corpus=corpus)
+    chunk_uids = {chunk.source_id: chunk.uid for cut in chunks.values() for chunk in cut}
+    entities: dict[str, list[EntityContribution]] = {}
+    for entity in given.entities:
+        _add(entities, key(entity.name), _entity(entity, chunk_uids))
+    relations: dict[tuple[str, str], list[RelationContribution]] = {}
+    for relation in given.relations:
+        said = _relation(relation, chunk_uids)
+        ends = ordered(key(relation.source), key(relation.target))
+        if ends is None:
+            continue
+        _add(relations, ends, said)
+        for name in (relation.source, relation.target):
+            if key(name) not in entities:
+                end = EntityContribution(name=clean(name), description=said.description, chunks=said.chunks)
+                _add(entities, key(name), end)
+    entities.pop("", None)
+    return Prepared(
+        documents={uids[id_]: document for id_, document in documents.items()},
+        chunks=chunks,
+        entities={name: tuple(said) for name, said in entities.items()},
+        relations={ends: tuple(said) for ends, said in relations.items()},
+    )
+
+
+def _chunks(
+    given: Iterable[GivenChunk], *, documents: Mapping[str, Document], corpus: str
+) -> dict[str, tuple[Chunk, ...]]:
+    found: dict[str, list[Chunk]] = {}
+    seen: Counter[tuple[str, str]] = Counter()
+    for id_, chunk in _unique(((chunk.id, chunk) for chunk in given), what="chunk").items():
+        if chunk.document not in documents:
+            raise UsageError(f"chunk {id_!r} is from document {chunk.document!r}, which is not among the documents")
+        document = uid(corpus, "document", chunk.document)
+        digest = text_hash(chunk.text)
+        cut = found.setdefault(document, [])
+        cut.append(
+            Chunk(
+                uid=uid(corpus, "chunk", document, digest, seen[document, digest]),
+                document=document,
+                position=len(cut),
+                text=chunk.text,
+                tokens=count(chunk.text),
+                start=_start(chunk, documents[chunk.document]),
+                end=None if chunk.start is None else chunk.start + len(chunk.text),
+                source_id=id_,
+            )
+        )
+        seen[document, digest] += 1
+    return {document: tuple(cut) for document, cut in found.items()}
+
+
+def _start(chunk: GivenChunk, document: Document) -> int | None:
+    start = chunk.start
+    if start is not None and document.text and document.text[start : start + len(chunk.text)] != chunk.text:
+        raise UsageError(f"chunk {chunk.id!r} is not what document {chunk.document!r} says at {start}")
+    return start
+
+
+def _entity(entity: GivenEntity, chunks: Mapping[str, str]) -> EntityContribution:
+    return EntityContribution(
+        name=clean(entity.name),
+        type=entity.type,
+        description=entity.description,
+        chunks=_resolved(entity.chunks, chunks, what=f"entity {entity.name!r}"),
+    )
+
+
+def _relation(relation: GivenRelation, chunks: Mapping[str, str]) -> RelationContribution:
+    what = f"relation {relation.source!r} to {relation.target!r}"
+    return RelationContribution(
+        description=relation.description,
+        keywords=relation.keywords,
+        weight=relation.weight,
+        chunks=_resolved(relation.chunks, chunks, what=what),
+    )
+
+
+def _resolved(ids: Iterable[str], chunks: Mapping[str, str], *, what: str) -> tuple[str, ...]:
+    ids = tuple(dict.fromkeys(ids))
+    unknown = [id_ for id_ in ids if id_ not in chunks]
+    if unknown:
+        raise UsageError(f"{what} names chunk {unknown[0]!r}, which is not among the chunks")
+    return tuple(chunks[id_] for id_ in ids)
+
+
+def _unique(items: Iterable[tuple[str, T]], *, what: str) -> dict[str, T]:
+    found: dict[str, T] = {}
+    for id_, item in items:
+        if not id_ or id_ in found:
+            raise UsageError(f"{what} id {id_!r} is {'there twice' if id_ else 'empty'}: ids are what references name")
+        found[id_] = item
+    return found
+
+
+def _add(found: dict[K, list[T]], name: K, said: T) -> None:
+    contributions = found.setdefault(name, [])
+    if said not in contributions:
+        contributions.append(said)

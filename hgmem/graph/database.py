@@ -1,0 +1,210 @@
+"""The one way to the server: runs statements by name, routes, times, retries, and translates errors once."""
+
+import random
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Concatenate, LiteralString, ParamSpec, TypeAlias, TypeVar, cast
+from urllib.parse import urlsplit
+
+import neo4j
+from neo4j import exceptions as driver_errors
+
+from hgmem.errors import ConflictError, GraphError, HGMemError, UsageError
+from hgmem.graph.statements import Statement, statements
+from hgmem.meter import timed
+
+Row: TypeAlias = dict[str, Any]
+P = ParamSpec("P")
+T = TypeVar("T")
+
+FLOOR = (2026, 9)
+_SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
+_ATTEMPTS = 4
+_RETRY_SECONDS = 15.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """Where the server is and who asks; the password stays out of `repr`."""
+
+    uri: str
+    username: str = "neo4j"
+    password: str = field(default="", repr=False)
+    database: str | None = None
+
+
+class Transaction:
+    """A running managed transaction; its statements see each other's writes."""
+
+    def __init__(self, transaction: neo4j.ManagedTransaction) -> None:
+        self._transaction = transaction
+
+    def run(self, name: str, /, **parameters: Any) -> list[Row]:
+        """Return the rows of a statement."""
+        statement = _statement(name, parameters)
+        with timed("neo4j", name):
+            return [record.data() for record in self._transaction.run(_literal(statement), parameters)]
+
+
+class Database:
+    """A connected driver, a database name, and the statements."""
+
+    def __init__(self, driver: neo4j.Driver, *, address: Address, timeout: float, owned: bool = True) -> None:
+        self.address = address
+        self.version = ""
+        self.edition = ""
+        self._driver = driver
+        self._timeout = timeout
+        self._owned = owned
+
+    def close(self) -> None:
+        """Close the driver, unless the caller brought it."""
+        if self._owned:
+            self._driver.close()
+
+    def run(self, name: str, /, **parameters: Any) -> list[Row]:
+        """Return the rows of a statement, in a transaction of its own: retried where that is safe."""
+        statement = _statement(name, parameters)
+        if statement.mode == "write":
+            return self.write(_one, name, parameters)
+        with timed("neo4j", name), self._translated(name):
+            return self._auto(statement, parameters)
+
+    def write(self, work: Callable[Concatenate[Transaction, P], T], *arguments: P.args, **named: P.kwargs) -> T:
+        """Return what `work(transaction, …)` returns, its statements committed together; it may run more than once."""
+        name = work.__name__.strip("_")
+        managed = neo4j.unit_of_work(metadata={"statement": name}, timeout=self._timeout)(
+            lambda transaction: work(Transaction(transaction), *arguments, **named)
+        )
+        with timed("neo4j", "commit"), self._translated(name), self._session(neo4j.WRITE_ACCESS) as session:
+            return session.execute_write(managed)
+
+    def _auto(self, statement: Statement, parameters: Row) -> list[Row]:
+        query = neo4j.Query(_literal(statement), metadata={"statement": statement.name}, timeout=self._limit(statement))
+        access = neo4j.READ_ACCESS if statement.mode == "read" else neo4j.WRITE_ACCESS
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                with self._session(access) as session:
+                    return [record.data() for record in session.run(query, parameters)]
+            except (driver_errors.Neo4jError, driver_errors.DriverError) as error:
+                if attempt == _ATTEMPTS or not error.is_retryable():
+                    raise
+                time.sleep(0.1 * 2**attempt * random.uniform(0.5, 1.5))  # noqa: S311
+        raise AssertionError("the last attempt returns or raises")
+
+    def _limit(self, statement: Statement) -> float | None:
+        return self._timeout if statement.mode == "read" else None  # indexes and bulk deletes take what they take
+
+    def _session(self, access: str) -> neo4j.Session:
+        return self._driver.session(
+            database=self.address.database,
+            default_access_mode=access,
+            bookmark_manager=self._driver.execute_query_bookmark_manager,
+        )
+
+    @contextmanager
+    def _translated(self, name: str) -> Iterator[None]:
+        try:
+            yield
+        except (driver_errors.Neo4jError, driver_errors.DriverError) as error:
+            raise translate(error, statement=name, address=self.address) from error
+
+
+def connect(address: Address, *, connect_timeout: float, statement_timeout: float) -> Database:
+    """Return a database that answered; a wrong address fails within seconds."""
+    if urlsplit(address.uri).scheme not in _SCHEMES:
+        raise UsageError(
+            f"{address.uri!r} is no Neo4j address: use bolt://host:7687, neo4j://host or a TLS form of them"
+        )
+    try:
+        driver = neo4j.GraphDatabase.driver(
+            address.uri,
+            auth=(address.username, address.password),
+            connection_timeout=connect_timeout,
+            max_transaction_retry_time=_RETRY_SECONDS,
+            notifications_disabled_classifications=["UNRECOGNIZED"],  # labels that an empty database lacks
+            user_agent="hgmem",
+        )
+    except (driver_errors.DriverError, ValueError) as error:
+        raise UsageError(
+            f"{address.uri!r} is no Neo4j address ({error}): use bolt://host:7687 or neo4j://host"
+        ) from error
+    database = Database(driver, address=address, timeout=statement_timeout)
+    try:
+        _probe(database, driver)
+    except BaseException:
+        driver.close()
+        raise
+    return database
+
+
+def adopt(driver: neo4j.Driver, *, database: str | None, statement_timeout: float) -> Database:
+    """Return a database on a driver that the caller owns and closes."""
+    adopted = Database(
+        driver, address=Address(uri="the given driver", database=database), timeout=statement_timeout, owned=False
+    )
+    _probe(adopted, driver)
+    return adopted
+
+
+def translate(error: Exception, *, statement: str, address: Address) -> HGMemError:
+    """Return the error of ours that says what to do about one of the driver's."""
+    if isinstance(error, driver_errors.AuthError):
+        return GraphError(
+            f"Neo4j at {address.uri!r} refuses user {address.username!r}: check NEO4J_USERNAME and NEO4J_PASSWORD"
+        )
+    if isinstance(error, driver_errors.ClientError) and "DatabaseNotFound" in (error.code or ""):
+        return UsageError(f"Neo4j at {address.uri!r} has no database {address.database!r}: check NEO4J_DATABASE")
+    if isinstance(
+        error, driver_errors.ServiceUnavailable | driver_errors.SessionExpired | driver_errors.ConfigurationError
+    ):
+        return GraphError(
+            f"Neo4j at {address.uri!r} can't be reached: start one with `hgmem up`, or set NEO4J_URI to one that runs",
+            retryable=True,
+        )
+    if isinstance(error, driver_errors.Neo4jError | driver_errors.DriverError) and error.is_retryable():
+        return GraphError(f"statement {statement!r} was interrupted ({_first_line(error)}): try again", retryable=True)
+    return GraphError(f"statement {statement!r} failed: {_first_line(error)}")
+
+
+def _probe(database: Database, driver: neo4j.Driver) -> None:
+    with database._translated("server_version"):
+        driver.verify_connectivity()
+    row = database.run("server_version")[0]
+    database.version, database.edition = row["version"], row["edition"]
+    numbers = tuple(int(part) for part in re.findall(r"\d+", database.version)[:2])
+    if numbers < FLOOR:
+        raise GraphError(
+            f"Neo4j at {database.address.uri!r} is {database.version}, hgmem needs {FLOOR[0]}.{FLOOR[1]:02} or newer: "
+            "upgrade it, or start one with `hgmem up`"
+        )
+
+
+def _one(transaction: Transaction, name: str, parameters: Row) -> list[Row]:
+    return transaction.run(name, **parameters)
+
+
+def _statement(name: str, parameters: Row) -> Statement:
+    statement = statements()[name]
+    if parameters.keys() != set(statement.parameters):
+        raise TypeError(f"statement {name!r} takes {statement.parameters}, got {tuple(parameters)}")
+    return statement
+
+
+def _literal(statement: Statement) -> LiteralString:
+    return statement.text  # from our files, never from data
+
+
+def _first_line(error: Exception) -> str:
+    text = getattr(error, "message", None) or str(error) or type(error).__name__
+    return str(text).splitlines()[0][:300]
+
+
+def claimed(rows: list[Row], *, what: str) -> Row:
+    """Return the one row of a write that checks its claim; none means that the claim is lost."""
+    if not rows:
+        raise ConflictError(f"{what} is no longer held by this run: another took it over, or it was deleted")
+    return rows[0]

@@ -1,0 +1,132 @@
+"""Typed twins of `cypher/documents.cypher`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hgmem.embed import Vectors
+from hgmem.graph.values import Runner, rows_with_vectors
+from hgmem.identity import corpus_key
+from hgmem.model import Chunk, Scalar
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentState:
+    """What is stored of a document: the hash of its text, its status, how it was cut."""
+
+    uid: str
+    sha256: str
+    status: str
+    chunking: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenChunk:
+    """A chunk that is not done; `extraction` is there once its status is `extracted`."""
+
+    uid: str
+    document: str
+    text: str
+    status: str
+    title: str
+    extraction: str | None = None
+
+
+def document_states(database: Runner, *, corpus: str, uids: Sequence[str]) -> dict[str, DocumentState]:
+    """Return what is stored of these documents, by uid."""
+    rows = database.run("document_states", corpus=corpus, uids=list(uids))
+    return {row["uid"]: DocumentState(**row) for row in rows}
+
+
+def list_documents(database: Runner, *, corpus: str) -> list[dict[str, str | int]]:
+    """Return the corpus's documents by title: uid, title, source, status, number of chunks."""
+    return database.run("list_documents", corpus=corpus)
+
+
+def put_document(database: Runner, *, corpus: str, uid: str, properties: Mapping[str, Scalar]) -> None:
+    """Write a document as pending."""
+    database.run("put_document", corpus=corpus, uid=uid, properties=dict(properties))
+
+
+def put_chunks(
+    database: Runner, *, corpus: str, document: str, chunks: Sequence[Chunk], status: str = "pending"
+) -> None:
+    """Write chunks of one document; one that exists keeps its extraction and its status."""
+    rows = [
+        {
+            "uid": chunk.uid,
+            "position": chunk.position,
+            "text": chunk.text,
+            "tokens": chunk.tokens,
+            "start": chunk.start,
+            "end": chunk.end,
+            "source_id": chunk.source_id,
+            "status": status,
+            "corpus_key": corpus_key(corpus),
+        }
+        for chunk in chunks
+    ]
+    database.run("put_chunks", corpus=corpus, document=document, rows=rows)
+
+
+def put_chunk_vectors(database: Runner, *, corpus: str, uids: Sequence[str], vectors: Vectors) -> None:
+    """Write the chunks' vectors."""
+    database.run("put_chunk_vectors", corpus=corpus, rows=rows_with_vectors([{"uid": uid} for uid in uids], vectors))
+
+
+def unlink_chunks(database: Runner, *, corpus: str, document: str) -> None:
+    """Forget the order of the document's chunks."""
+    database.run("unlink_chunks", corpus=corpus, document=document)
+
+
+def link_chunks(database: Runner, *, corpus: str, document: str) -> None:
+    """Link each of the document's chunks to the one after it."""
+    database.run("link_chunks", corpus=corpus, document=document)
+
+
+def chunks_of_document(database: Runner, *, corpus: str, document: str) -> dict[str, str]:
+    """Return the statuses of the document's chunks by uid, in order."""
+    rows = database.run("chunks_of_document", corpus=corpus, document=document)
+    return {row["uid"]: row["status"] for row in rows}
+
+
+def open_chunks(database: Runner, *, corpus: str, documents: Sequence[str]) -> list[OpenChunk]:
+    """Return the chunks of these documents that are not done."""
+    return [OpenChunk(**row) for row in database.run("open_chunks", corpus=corpus, documents=list(documents))]
+
+
+def save_extractions(database: Runner, *, corpus: str, extractions: Mapping[str, str], vectors: Vectors) -> None:
+    """Write what each chunk contributes (JSON by uid), and its vector, in the same order."""
+    rows = [{"uid": uid, "extraction": extraction} for uid, extraction in extractions.items()]
+    database.run("save_extractions", corpus=corpus, rows=rows_with_vectors(rows, vectors))
+
+
+def fail_chunks(database: Runner, *, corpus: str, errors: Mapping[str, str]) -> None:
+    """Write why the extraction of these chunks failed."""
+    rows = [{"uid": uid, "error": error} for uid, error in errors.items()]
+    database.run("fail_chunks", corpus=corpus, rows=rows)
+
+
+def finish_chunks(database: Runner, *, corpus: str, uids: Sequence[str]) -> None:
+    """Mark chunks as done."""
+    database.run("finish_chunks", corpus=corpus, uids=list(uids))
+
+
+def finish_documents(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[str]:
+    """Return which of these documents are done now: all of their chunks are."""
+    return [row["uid"] for row in database.run("finish_documents", corpus=corpus, uids=list(uids))]
+
+
+def entities_of_chunks(database: Runner, *, corpus: str, chunks: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the uids of the entities and of the relations that rest on these chunks."""
+    row = database.run("entities_of_chunks", corpus=corpus, chunks=list(chunks))[0]
+    return row["entities"], row["relations"]
+
+
+def delete_chunks(database: Runner, *, corpus: str, uids: Sequence[str]) -> None:
+    """Delete chunks; citations of them keep their quotes and are marked withdrawn."""
+    database.run("delete_chunks", corpus=corpus, uids=list(uids))
+
+
+def delete_document_node(database: Runner, *, corpus: str, uid: str) -> None:
+    """Delete a document, once its chunks are gone."""
+    database.run("delete_document_node", corpus=corpus, uid=uid)

@@ -1,0 +1,190 @@
+"""Typed twins of `cypher/entities.cypher`. Rows are sorted by uid, so that concurrent writers lock in one order."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any
+
+from hgmem.contributions import EntityFields, RelationFields
+from hgmem.embed import Vectors
+from hgmem.graph.database import Row
+from hgmem.graph.values import Runner, rows_with_vectors
+from hgmem.identity import corpus_key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntityRow:
+    """An entity to write: its identity, the chunks that mention it, what is given for it, its fields."""
+
+    uid: str
+    key: str
+    chunks: tuple[str, ...]
+    given: str | None = None
+    fields: EntityFields | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelationRow:
+    """A relation to write; `source` and `target` are uids in order of their keys."""
+
+    uid: str
+    source: str
+    target: str
+    chunks: tuple[str, ...]
+    given: str | None = None
+    fields: RelationFields | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntityInputs:
+    """What the fields of an entity are made of."""
+
+    uid: str
+    key: str
+    given: str | None
+    chunks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelationInputs:
+    """What the fields of a relation are made of; `source` and `target` are keys."""
+
+    uid: str
+    source: str
+    target: str
+    given: str | None
+    chunks: tuple[str, ...]
+
+
+def touch_entities(database: Runner, *, corpus: str, rows: Iterable[EntityRow]) -> None:
+    """Make the entities exist, linked to their chunks and locked by this transaction."""
+    database.run("touch_entities", corpus=corpus, rows=_sorted(_identity(row, corpus) for row in rows))
+
+
+def lock_entities(database: Runner, *, corpus: str, uids: Sequence[str]) -> None:
+    """Hold the entities until this transaction ends."""
+    database.run("lock_entities", corpus=corpus, uids=sorted(uids))
+
+
+def give_entities(database: Runner, *, corpus: str, given: Mapping[str, str]) -> None:
+    """Write what is given for entities (JSON by uid)."""
+    database.run("give_entities", corpus=corpus, rows=_given(given))
+
+
+def entity_contributions(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[EntityInputs]:
+    """Return what the entities' fields are made of."""
+    rows = database.run("entity_contributions", corpus=corpus, uids=list(uids))
+    return [EntityInputs(**{**row, "chunks": tuple(row["chunks"])}) for row in rows]
+
+
+def chunk_extractions(database: Runner, *, corpus: str, uids: Sequence[str]) -> dict[str, str | None]:
+    """Return the extractions (JSON) of those of the chunks that exist, by uid."""
+    rows = database.run("chunk_extractions", corpus=corpus, uids=list(uids))
+    return {row["uid"]: row["extraction"] for row in rows}
+
+
+def write_entities(database: Runner, *, corpus: str, fields: Mapping[str, EntityFields]) -> None:
+    """Write fields by uid; a vector that no longer stands for its text is dropped."""
+    rows = [{"uid": uid, **_entity_fields(values)} for uid, values in fields.items()]
+    database.run("write_entities", corpus=corpus, rows=_sorted(rows))
+
+
+def create_entities(database: Runner, *, corpus: str, rows: Sequence[EntityRow], vectors: Vectors) -> None:
+    """Write entities of an empty corpus, whole, each with its vector."""
+    plain = [{**_identity(row, corpus), "given": row.given, **_entity_fields(row.fields)} for row in rows]
+    database.run("create_entities", corpus=corpus, rows=_sorted(rows_with_vectors(plain, vectors)))
+
+
+def remove_entities(database: Runner, *, corpus: str, uids: Sequence[str]) -> None:
+    """Delete entities; one that a memory involves stays, as a provisional one of that memory."""
+    database.run("remove_entities", corpus=corpus, uids=sorted(uids))
+
+
+def touch_relations(database: Runner, *, corpus: str, rows: Iterable[RelationRow]) -> None:
+    """Make the relations exist, with their chunks, both ends locked by this transaction."""
+    plain = [{"uid": row.uid, "source": row.source, "target": row.target, "chunks": list(row.chunks)} for row in rows]
+    database.run("touch_relations", corpus=corpus, rows=_sorted(plain))
+
+
+def give_relations(database: Runner, *, corpus: str, given: Mapping[str, str]) -> None:
+    """Write what is given for relations (JSON by uid)."""
+    database.run("give_relations", corpus=corpus, rows=_given(given))
+
+
+def relation_contributions(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[RelationInputs]:
+    """Return what the relations' fields are made of."""
+    rows = database.run("relation_contributions", corpus=corpus, uids=list(uids))
+    return [RelationInputs(**{**row, "chunks": tuple(row["chunks"] or ())}) for row in rows]
+
+
+def write_relations(
+    database: Runner, *, corpus: str, fields: Mapping[str, tuple[RelationFields, Sequence[str]]]
+) -> None:
+    """Write fields and chunks by uid; a vector that no longer stands for its text is dropped."""
+    rows = [
+        {"uid": uid, "chunks": list(chunks), **_relation_fields(values)} for uid, (values, chunks) in fields.items()
+    ]
+    database.run("write_relations", corpus=corpus, rows=_sorted(rows))
+
+
+def create_relations(database: Runner, *, corpus: str, rows: Sequence[RelationRow], vectors: Vectors) -> None:
+    """Write relations of an empty corpus, whole, each with its vector."""
+    plain = [
+        {
+            "uid": row.uid,
+            "source": row.source,
+            "target": row.target,
+            "chunks": list(row.chunks),
+            "given": row.given,
+            **_relation_fields(row.fields),
+        }
+        for row in rows
+    ]
+    database.run("create_relations", corpus=corpus, rows=_sorted(rows_with_vectors(plain, vectors)))
+
+
+def remove_relations(database: Runner, *, corpus: str, uids: Sequence[str]) -> None:
+    """Delete relations."""
+    database.run("remove_relations", corpus=corpus, uids=sorted(uids))
+
+
+def missing_entity_vectors(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[Row]:
+    """Return uid, name and description of those of the entities that lack a vector."""
+    return database.run("missing_entity_vectors", corpus=corpus, uids=list(uids))
+
+
+def put_entity_vectors(database: Runner, *, corpus: str, rows: Sequence[Row], vectors: Vectors) -> None:
+    """Write the vectors of rows (uid, name, description) that still say the same."""
+    database.run("put_entity_vectors", corpus=corpus, rows=_sorted(rows_with_vectors(rows, vectors)))
+
+
+def missing_relation_vectors(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[Row]:
+    """Return uid, keys of the ends, description and keywords of those of the relations that lack a vector."""
+    return database.run("missing_relation_vectors", corpus=corpus, uids=list(uids))
+
+
+def put_relation_vectors(database: Runner, *, corpus: str, rows: Sequence[Row], vectors: Vectors) -> None:
+    """Write the vectors of rows (uid, description, keywords) that still say the same."""
+    database.run("put_relation_vectors", corpus=corpus, rows=_sorted(rows_with_vectors(rows, vectors)))
+
+
+def _identity(row: EntityRow, corpus: str) -> Row:
+    return {"uid": row.uid, "key": row.key, "corpus_key": corpus_key(corpus), "chunks": list(row.chunks)}
+
+
+def _entity_fields(fields: EntityFields | None) -> Row:
+    return {"name": fields.name, "type": fields.type, "description": fields.description} if fields else {}
+
+
+def _relation_fields(fields: RelationFields | None) -> Row:
+    if fields is None:
+        return {}
+    return {"description": fields.description, "keywords": list(fields.keywords), "weight": fields.weight}
+
+
+def _given(given: Mapping[str, str]) -> list[Row]:
+    return _sorted({"uid": uid, "given": contributions} for uid, contributions in given.items())
+
+
+def _sorted(rows: Iterable[dict[str, Any]]) -> list[Row]:
+    return sorted(rows, key=itemgetter("uid"))

@@ -1,0 +1,97 @@
+"""The schema: created where it is missing, its options compared, its indexes waited for."""
+
+from hgmem.errors import GraphError
+from hgmem.graph.database import Database, Row
+
+CREATE = (
+    "create_corpus_name",
+    "create_document_uid",
+    "create_chunk_uid",
+    "create_entity_uid",
+    "create_relation_uid",
+    "create_memory_uid",
+    "create_point_uid",
+    "create_answer_uid",
+    "create_citation_uid",
+    "create_document_corpus",
+    "create_chunk_corpus",
+    "create_entity_corpus",
+    "create_relation_corpus",
+    "create_memory_corpus",
+    "create_step_corpus",
+    "create_subquery_corpus",
+    "create_point_corpus",
+    "create_answer_corpus",
+    "create_citation_corpus",
+    "create_entity_embedding",
+    "create_relation_embedding",
+    "create_chunk_embedding",
+    "create_point_embedding",
+    "create_chunk_text",
+    "create_entity_text",
+)
+VECTOR = {
+    "entity_embedding": ("Entity", "corpus", "memory", "uid"),
+    "relation_embedding": ("RELATES", "corpus", "memory", "uid"),
+    "chunk_embedding": ("Chunk", "corpus", "document", "uid"),
+    "point_embedding": ("MemoryPoint", "corpus", "memory", "died"),
+}
+FULLTEXT = {
+    "chunk_text": ("Chunk", "corpus_key", "text"),
+    "entity_text": ("Entity", "corpus_key", "name", "description"),
+}
+AWAIT_SECONDS = 300
+
+
+def ensure_schema(database: Database) -> None:
+    """Create what is missing; an index that exists with other options is an error that names it."""
+    if missing(show_indexes(database)):
+        for name in CREATE:
+            database.run(name)
+        await_indexes(database, seconds=AWAIT_SECONDS)
+    found = show_indexes(database)
+    absent, odd = missing(found), differing(found)
+    if absent:
+        raise GraphError(
+            f"the indexes {', '.join(absent)} could not be created: the user needs the right to create them"
+        )
+    if odd:
+        raise GraphError(
+            f"index {odd[0]!r} exists with other options than hgmem's: DROP INDEX {odd[0]}, then try again"
+        )
+
+
+def missing(indexes: dict[str, Row]) -> list[str]:
+    """Return the names of indexes and constraints that are not there."""
+    return [name for name in (statement.removeprefix("create_") for statement in CREATE) if name not in indexes]
+
+
+def differing(indexes: dict[str, Row]) -> list[str]:
+    """Return the names of those vector and full-text indexes that are not as declared."""
+    wanted = {**VECTOR, **FULLTEXT}
+    return [name for name in wanted if name in indexes and not _as_declared(indexes[name])]
+
+
+def show_indexes(database: Database) -> dict[str, Row]:
+    """Return every index by name, with type, labels, properties, state and options."""
+    return {row["name"]: row for row in database.run("show_indexes")}
+
+
+def await_indexes(database: Database, *, seconds: int) -> None:
+    """Wait until every index is online."""
+    database.run("await_indexes", seconds=seconds)
+
+
+def _as_declared(row: Row) -> bool:
+    name, config = row["name"], row["options"].get("indexConfig", {})
+    if name in FULLTEXT:
+        return row["type"] == "FULLTEXT" and (*row["labels"], *row["properties"]) == FULLTEXT[name]
+    label, *filters = VECTOR[name]
+    return (
+        row["type"] == "VECTOR"
+        and row["labels"] == [label]
+        and row["properties"] == ["embedding", *filters]
+        and str(config.get("vector.quantization.type")).upper() == "NONE"
+        and str(config.get("vector.similarity_function")).upper() == "COSINE"
+        and "vector.dimensions" not in config
+    )

@@ -1,0 +1,72 @@
+"""The statements of `cypher/*.cypher`: named, documented, parameter-checked blocks.
+
+A block begins with `// name: nearest(corpus, vector) read`, goes on with comment lines that document it, and ends
+at the next header. Modes: `read` is routed to readers, `write` runs in a managed transaction, `schema` and `auto`
+run as transactions of their own.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal, TypeAlias, cast
+
+from hgmem.errors import GraphError
+from hgmem.resources import resource
+
+Mode: TypeAlias = Literal["read", "write", "schema", "auto"]
+
+_HEADER = re.compile(r"^// name: (?P<name>\w+)\((?P<parameters>[\w, ]*)\) (?P<mode>\w+)\s*$", re.MULTILINE)
+_QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|//[^\n]*")
+_PARAMETER = re.compile(r"\$(\w+)")
+_MODES = ("read", "write", "schema", "auto")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """One block: what the server runs, and what its header declares."""
+
+    name: str
+    parameters: tuple[str, ...]
+    mode: Mode
+    doc: str
+    text: str
+    file: str
+
+
+@cache
+def statements() -> dict[str, Statement]:
+    """Return every statement by name; a doubled name or a mismatch of parameters is an error."""
+    found: dict[str, Statement] = {}
+    for path in sorted(resource("cypher").glob("*.cypher")):
+        for statement in parse(path):
+            if statement.name in found:
+                raise GraphError(
+                    f"{path.name}: statement {statement.name!r} is in {found[statement.name].file} already"
+                )
+            found[statement.name] = statement
+    return found
+
+
+def parse(path: Path) -> list[Statement]:
+    """Return the statements of one file, in order."""
+    text = path.read_text(encoding="utf-8")
+    headers = list(_HEADER.finditer(text))
+    ends = [header.start() for header in headers[1:]] + [len(text)]
+    return [_statement(header, text[header.end() : end], path.name) for header, end in zip(headers, ends, strict=True)]
+
+
+def _statement(header: re.Match[str], block: str, file: str) -> Statement:
+    name, mode = header["name"], header["mode"]
+    if mode not in _MODES:
+        raise GraphError(f"{file}: statement {name!r} has mode {mode!r}; the modes are {', '.join(_MODES)}")
+    lines = block.strip().splitlines()
+    comments = [line for line in lines if line.startswith("//")]
+    body = "\n".join(line for line in lines if not line.startswith("//")).strip().rstrip(";").strip()
+    declared = tuple(part.strip() for part in header["parameters"].split(",") if part.strip())
+    used = set(_PARAMETER.findall(_QUOTED.sub(" ", body)))
+    if used != set(declared):
+        odd = ", ".join(f"${parameter}" for parameter in sorted(used ^ set(declared)))
+        raise GraphError(f"{file}: statement {name!r} declares and uses different parameters: {odd}")
+    doc = " ".join(line.lstrip("/ ").strip() for line in comments)
+    return Statement(name=name, parameters=declared, mode=cast("Mode", mode), doc=doc, text=body, file=file)

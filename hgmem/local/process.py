@@ -1,0 +1,247 @@
+"""A server that is a process of this machine: a Java with Neo4j's jars, detached from whoever started it."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from hgmem.errors import GraphError
+from hgmem.local import jars, java
+from hgmem.local.machine import HOST, Sizes
+from hgmem.local.state import Home, Kind, Record, Report, write_secret
+from hgmem.settings import Settings
+
+STOP_SECONDS = 30.0
+KILL_SECONDS = 10.0
+PASSWORD_SECONDS = 120.0
+MAIN = "org.neo4j.server.Neo4jCommunity"
+ADMIN = "org.neo4j.cli.AdminTool"  # `neo4j-admin` would start it in a second Java, for all to see in `ps`
+
+OPTIONS = (
+    "-XX:+UseG1GC",
+    "-XX:-OmitStackTraceInFastThrow",
+    "-XX:+UnlockExperimentalVMOptions",
+    "-XX:+TrustFinalNonStaticFields",
+    "-XX:+DisableExplicitGC",
+    "-Djdk.nio.maxCachedBufferSize=1024",
+    "-Dio.netty.tryReflectionSetAccessible=true",
+    "-Dio.netty.leakDetection.level=DISABLED",
+    "--add-opens=java.base/java.nio=ALL-UNNAMED",
+    "--add-opens=java.base/java.io=ALL-UNNAMED",
+    "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED",
+    "--add-opens=java.base/java.util.concurrent=ALL-UNNAMED",
+    "--enable-native-access=ALL-UNNAMED",
+    "-Dlog4j2.disable.jmx=true",
+    "-Dfile.encoding=UTF-8",
+)
+VECTOR_OPTIONS = (
+    "--add-modules=jdk.incubator.vector",
+    "-Dorg.neo4j.shaded.lucene9.vectorization.upperJavaFeatureVersion=25",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class JavaEngine:
+    """Runs servers as processes; the Java and the jars come from this machine and the cache."""
+
+    settings: Settings
+
+    @property
+    def kind(self) -> Kind:
+        """The name of this way in `server.json`."""
+        return "maven"
+
+    def prepare(self, report: Report) -> None:
+        """Get together what a start needs, or raise what is missing."""
+        jars.fetch(self.settings, java=java.find(self.settings), report=report)
+
+    def launch(self, home: Home, *, record: Record, sizes: Sizes) -> None:
+        """Start the server; it is on its way, not ready, when this returns."""
+        runtime = java.find(self.settings)
+        lib = jars.fetch(self.settings, java=runtime, report=lambda line: None)
+        (home.path / "conf" / "neo4j.conf").write_text(configuration(record, sizes))
+        if not home.has_databases():
+            set_password(home, record.password, runtime=runtime, lib=lib)
+        arguments = server_arguments(home, sizes, runtime=runtime, lib=lib)
+        write_secret(_arguments_file(home), quoted(arguments))
+        _detach([str(runtime.executable), f"@{_arguments_file(home)}"], home)
+
+    def pid(self, home: Home) -> int | None:
+        """Return the server's process, or None where it is gone."""
+        try:
+            number = int(_pid_file(home).read_text())
+        except (OSError, ValueError):
+            return None
+        # After a crash the number may belong to somebody else: the command line tells.
+        return number if f"@{_arguments_file(home)}" in command_line(number) else None
+
+    def running(self, home: Home) -> bool:
+        """Whether the server's process lives."""
+        return self.pid(home) is not None
+
+    def stop(self, home: Home) -> bool:
+        """Ask the server to end, then make it; whether it ran."""
+        number = self.pid(home)
+        if number is None:
+            return False
+        for what, seconds in ((signal.SIGTERM, STOP_SECONDS), (signal.SIGKILL, KILL_SECONDS)):
+            _send(number, what)
+            if self._gone(home, seconds):
+                _pid_file(home).unlink(missing_ok=True)
+                return True
+        raise GraphError(f"Neo4j (process {number}) does not end: stop it by hand")
+
+    def _gone(self, home: Home, seconds: float) -> bool:
+        deadline = time.monotonic() + seconds
+        while self.running(home):
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.1)
+        return True
+
+    def last_words(self, home: Home) -> str:
+        """Return the line of the log that says best why the server ended."""
+        try:
+            lines = home.log.read_text(errors="replace").splitlines()
+        except OSError:
+            lines = []
+        return meaningful(lines)
+
+    def log(self, home: Home) -> str:
+        """Return where to read on."""
+        return str(home.log)
+
+
+def configuration(record: Record, sizes: Sizes) -> str:
+    """Return `neo4j.conf`: loopback only, nothing told to anybody, the least of transaction logs.
+
+    Without the last line a stop takes ten seconds more, in which Bolt waits for calls that can't come.
+    """
+    return f"""server.default_listen_address={HOST}
+server.bolt.listen_address={HOST}:{record.bolt}
+server.bolt.advertised_address={HOST}:{record.bolt}
+server.http.listen_address={HOST}:{record.http}
+server.http.advertised_address={HOST}:{record.http}
+server.http.x_forward.enabled=false
+server.https.enabled=false
+server.fleet_discovery.enabled=false
+dbms.fleet_manager.enabled=false
+dbms.usage_report.enabled=false
+db.query.default_language=CYPHER_25
+server.memory.pagecache.size={sizes.pagecache}
+db.tx_log.rotation.retention_policy=keep_none
+internal.dbms.bolt.netty_server_shutdown_quiet_period_duration=0s
+"""
+
+
+def server_arguments(home: Home, sizes: Sizes, *, runtime: java.Java, lib: Path) -> list[str]:
+    """Return everything that Java is told to run the server."""
+    path = home.path
+    return [
+        "-cp",
+        f"{path}/plugins/*:{path}/conf/*:{lib}/*",
+        "-Xms256m",
+        f"-Xmx{sizes.heap}",
+        *OPTIONS,
+        *(["--sun-misc-unsafe-memory-access=allow"] if runtime.version >= 24 else []),
+        *(VECTOR_OPTIONS if runtime.vectors else []),
+        MAIN,
+        f"--home-dir={path}",
+        f"--config-dir={path}/conf",
+        "--console-mode",
+    ]
+
+
+def set_password(home: Home, password: str, *, runtime: java.Java, lib: Path) -> None:
+    """Set the password that the first start takes over; it travels in a file, which no process list shows."""
+    arguments = home.path / "run" / "password.args"
+    write_secret(arguments, quoted(["-cp", f"{lib}/*", ADMIN, "dbms", "set-initial-password", password]))
+    try:
+        done = subprocess.run(
+            [str(runtime.executable), f"@{arguments}"],
+            env={"NEO4J_HOME": str(home.path), "NEO4J_CONF": str(home.path / "conf")},
+            capture_output=True,
+            text=True,
+            timeout=PASSWORD_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise GraphError(
+            "Neo4j's password tool does not end: is this machine busy?", retryable=True
+        ) from None
+    finally:
+        arguments.unlink(missing_ok=True)
+    if done.returncode != 0:
+        raise GraphError(f"Neo4j's password could not be set: {meaningful(done.stderr.splitlines())}")
+
+
+def quoted(arguments: Iterable[str]) -> str:
+    """Return the arguments as Java reads them from a file."""
+    escaped = (argument.replace("\\", "\\\\").replace('"', '\\"') for argument in arguments)
+    return "".join(f'"{argument}"\n' for argument in escaped)
+
+
+def command_line(pid: int) -> str:
+    """Return what the process was started with; empty if there is none, or only its remains."""
+    if Path("/proc/self/cmdline").exists():
+        return _from_proc(Path(f"/proc/{pid}"))
+    done = subprocess.run(
+        ["/bin/ps", "-ww", "-o", "command=", "-p", str(pid)], capture_output=True, text=True, check=False
+    )
+    return done.stdout
+
+
+def _from_proc(process: Path) -> str:
+    try:
+        # A process that starts a program has none for a moment; a dead one that nobody buried never has.
+        for _ in range(20):
+            if line := (process / "cmdline").read_bytes():
+                return line.replace(b"\0", b" ").decode(errors="replace")
+            if (process / "stat").read_text().rpartition(")")[2].split()[0] in "ZX":
+                break
+            time.sleep(0.01)
+    except OSError:  # gone, or somebody else's
+        pass
+    return ""
+
+
+def meaningful(lines: list[str]) -> str:
+    """Return the line that names the cause: the innermost one, else the last error, else the last line."""
+    said = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith(("at ", "... "))]
+    for mark in ("Caused by:", "ERROR", "Error:", "Exception"):
+        if found := [line for line in said if mark in line]:
+            return found[-1]
+    return said[-1] if said else "it said nothing"
+
+
+def _detach(command: list[str], home: Home) -> None:
+    # A shell in a session of its own starts the server and leaves: the server belongs to nobody then, no
+    # terminal takes it down, and its number is on disk even if we die in this very moment.
+    line = 'log=$1 number=$2; shift 2; "$@" >"$log" 2>&1 & echo $! >"$number"'
+    subprocess.run(
+        ["/bin/sh", "-c", line, "sh", str(home.log), str(_pid_file(home)), *command],
+        env={},
+        cwd=home.path,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        check=True,
+    )
+
+
+def _send(pid: int, what: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):  # it may have ended by itself
+        os.kill(pid, what)
+
+
+def _pid_file(home: Home) -> Path:
+    return home.path / "run" / "neo4j.pid"
+
+
+def _arguments_file(home: Home) -> Path:
+    return home.path / "run" / "server.args"

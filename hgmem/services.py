@@ -1,0 +1,90 @@
+"""All that a pipeline or a system is given: the database, the model, the embedder, and which corpus."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+from hgmem.embed import Embedder, Kind, Vectors
+from hgmem.errors import ModelError, UsageError
+from hgmem.graph.corpus import CorpusRow, create_corpus, find_corpus
+from hgmem.graph.database import Database
+from hgmem.llm import LanguageModel
+from hgmem.meter import timed
+from hgmem.model import Task
+from hgmem.settings import Settings
+
+Reply = TypeVar("Reply")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """What work on one corpus needs; nothing in it belongs to one question."""
+
+    database: Database
+    model: LanguageModel
+    embedder: Embedder
+    settings: Settings
+    corpus: str
+
+    def reply(self, task: Task[Reply]) -> Reply:
+        """Return the model's reply, its call counted."""
+        with timed("model", task.name):
+            return self.model.reply(task)
+
+    def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
+        """Return the texts' vectors, checked and counted: float32, (len(texts), dimensions), unit length."""
+        with timed("embedding", kind):
+            vectors = self.embedder.embed(texts, kind=kind)
+        if vectors.shape != (len(texts), self.embedder.dimensions):
+            raise ModelError(
+                f"the embedder {self.embedder.name!r} gave vectors of shape {vectors.shape} for {len(texts)} texts of "
+                f"{self.embedder.dimensions} dimensions"
+            )
+        if len(texts) and not bool(np.all(np.linalg.norm(vectors, axis=1) > 0.5)):
+            raise ModelError(f"the embedder {self.embedder.name!r} gave a vector that has no direction")
+        return vectors
+
+
+def ready_corpus(services: Services) -> CorpusRow:
+    """Return the corpus, or say why it can't be read: unknown, being written, another embedder's."""
+    row = known_corpus(services)
+    if row.status != "ready":
+        raise UsageError(f"corpus {row.corpus!r} is {row.status}: wait until that is done, or start it again")
+    _same_embedder(row, services.embedder)
+    return row
+
+
+def known_corpus(services: Services) -> CorpusRow:
+    """Return the corpus, whatever its status."""
+    row = find_corpus(services.database, corpus=services.corpus)
+    if row is None:
+        raise UsageError(f"there is no corpus {services.corpus!r}: `hgmem corpora` lists them, `hgmem index` makes one")
+    return row
+
+
+def open_corpus(services: Services) -> CorpusRow:
+    """Return the corpus to write to, created if it is new."""
+    if find_corpus(services.database, corpus=services.corpus) is None:
+        create_corpus(
+            services.database,
+            corpus=services.corpus,
+            status="ready",
+            embedder=(services.embedder.name, services.embedder.dimensions),
+            settings={},
+        )
+    return ready_corpus(services)
+
+
+def _same_embedder(row: CorpusRow, embedder: Embedder) -> None:
+    if embedder.name != row.embedding_model:
+        raise UsageError(
+            f"corpus {row.corpus!r} was embedded with {row.embedding_model!r}, not {embedder.name!r}: "
+            f"set HGMEM_EMBEDDING_MODEL={row.embedding_model}"
+        )
+    if embedder.dimensions != row.dimensions:
+        raise UsageError(
+            f"corpus {row.corpus!r} holds vectors of {row.dimensions} dimensions, {embedder.name!r} gives "
+            f"{embedder.dimensions}: set HGMEM_EMBEDDING_MODEL to the model that it was made with"
+        )
