@@ -9,6 +9,7 @@ from hgmem.identity import text_hash, uid
 from hgmem.model import Chunk
 from hgmem.tokens import count
 
+_LINE_ENDS = str.maketrans("\x85\u2028\u2029", "\n\n\n")  # as sentences of their own they cost the splitter minutes
 _WINDOW = 32  # characters per token of a chunk: how much text the splitter sees at once
 
 
@@ -32,8 +33,8 @@ def split(text: str, *, tokens: int = 200, overlap: int = 50) -> list[Piece]:
         raise UsageError(f"chunks of {tokens!r} tokens with {overlap!r} overlap: need 0 <= overlap < tokens")
     _check(text)
     pieces: list[Piece] = []
-    for start, part in _cut(text, tokens, overlap):
-        end = start + len(part)
+    for start, end in _cut(text.translate(_LINE_ENDS), tokens, overlap):
+        part = text[start:end]
         if part.strip() and (not pieces or end > pieces[-1].end):  # else the one before holds it whole
             pieces.append(Piece(text=part, start=start, end=end, tokens=count(part)))
     return pieces
@@ -71,8 +72,8 @@ def _check(text: str) -> None:
         raise DocumentError(f"the text holds half a surrogate pair at character {error.start}") from None
 
 
-def _cut(text: str, tokens: int, overlap: int) -> Iterator[tuple[int, str]]:
-    """Yield start and text of each piece, through a window that moves over the text.
+def _cut(text: str, tokens: int, overlap: int) -> Iterator[tuple[int, int]]:
+    """Yield start and end of each piece, through a window that moves over the text.
 
     The splitter's time grows with the square of what it sees. The last piece of a window may have been cut
     short by the window's end, so the next window begins where that piece began: overlaps stay, nothing moves.
@@ -84,12 +85,13 @@ def _cut(text: str, tokens: int, overlap: int) -> Iterator[tuple[int, str]]:
     at = 0
     while at < len(text):
         found = splitter.chunk_indices(text[at : at + width])
+        spans = [(at + start, at + start + len(part)) for start, part in found]
         if at + width >= len(text):
-            yield from ((at + start, part) for start, part in found)
+            yield from spans
             return
-        if len(found) < 2 or found[-1][0] == 0:  # mostly blanks: one piece is longer than the window
+        if len(spans) < 2 or spans[-1][0] == at:  # mostly blanks: one piece is longer than the window
             width *= 2
             continue
-        yield from ((at + start, part) for start, part in found[:-1])
-        at += found[-1][0]
+        yield from spans[:-1]
+        at = spans[-1][0]
         width = tokens * _WINDOW

@@ -113,7 +113,6 @@ class Entity:
     type: str = ""
     description: str = ""
     provisional: bool = False
-    source_id: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +128,6 @@ class Relation:
     keywords: tuple[str, ...] = ()
     weight: float = 1.0
     chunks: tuple[str, ...] = ()
-    source_id: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,11 +163,15 @@ class Subquery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """One retrieved thing: its uid, rank from 1 and score; `source_id` is the id that it was imported under."""
+    """One retrieved thing: its uid, rank from 1 and score (cosine in [-1, 1]).
+
+    `name` is there for entities, `source_id` for chunks: the id that they were imported under.
+    """
 
     uid: str
     rank: int
     score: float
+    name: str = ""
     source_id: str = ""
 
 

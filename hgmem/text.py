@@ -16,6 +16,11 @@ class Span(NamedTuple):
     end: int
 
 
+def word_set(text: str) -> frozenset[str]:
+    """Return the words of a list that is written as one string."""
+    return frozenset(text.split())
+
+
 _CLOSERS = "\"'”’»›)\\]}』」）】_*"
 _STOP = re.compile(
     rf"(?P<hard>[。！？｡؟۔।॥]+[{_CLOSERS}]*)"
@@ -27,20 +32,21 @@ _STOP = re.compile(
 _WORD = re.compile(r"[^\W_]+(?:['’\-][^\W_]+)*")
 _BEFORE_STOP = re.compile(r"(?:\w\.)*\w+$")
 _DOTTED = re.compile(r"(?:\w\.)+\w$")
+_FOLLOWING = re.compile(r"[^\W_]+")
 _LOOKBACK = 24
 
 # A full stop after these ends no sentence.
-_ABBREVIATIONS = frozenset(
+_ABBREVIATIONS = word_set(
     "mr mrs ms mx dr prof st ste rev hon capt col cpt cmdr gen lt sgt maj adm gov sen rep pres messrs mme mlle mgr vs "
     "cf no nos nr vol ch chap fig figs pp ed eds art sec viz approx ca dept est hr frl sra bzw ggf inkl vgl ул г им "
-    "jan feb mar apr jun jul aug sep sept oct nov dec e.g i.e z.b d.h u.a".split()
+    "jan feb mar apr jun jul aug sep sept oct nov dec e.g i.e z.b d.h u.a"
 )
 # After these it may: it does when a word follows that usually starts a sentence.
-_ENDABLE = frozenset("inc ltd co corp bros llc plc jr sr etc al a.m p.m am pm usw".split())
-_STARTERS = frozenset(
+_ENDABLE = word_set("inc ltd co corp bros llc plc jr sr etc al a.m p.m am pm usw")
+_STARTERS = word_set(
     "the a an this that these those it he she they we you in on at as but and so when while after before for from "
     "if its his her their our there then here to by with no not what who why how der die das er sie es le la les il "
-    "elle el los las un une".split()
+    "elle el los las un une"
 )
 # Scripts written without spaces: a word of them is a pair of neighbouring characters.
 _UNSPACED = re.compile("[぀-ヿ㐀-鿿豈-﫿ｦ-ﾟ฀-໿ក-៿က-႟𠀀-𯿿]+")
@@ -105,7 +111,8 @@ def _ends_sentence(text: str, start: int, stop: re.Match[str]) -> bool:
 
 def _following(text: str, end: int) -> str:
     """Return the next word, without opening marks; only a few characters are looked at."""
-    return text[end : end + _LOOKBACK].lstrip(" \t\r\n\"'“‘«(['_*-–—").split(" ", 1)[0]
+    word = _FOLLOWING.search(text, end, end + _LOOKBACK)
+    return word.group() if word else ""
 
 
 def _full_stop(before: str, following: str) -> bool:

@@ -51,7 +51,7 @@ def _phrases(text: str, taken: AbstractSet[str]) -> list[list[str]]:
     stop = stopwords(tokens) | ASKING
     phrases: list[list[str]] = [[]]
     for word in tokens:
-        plain = word in stop or stem(word) in taken or len(word) == 1 and word.isascii()
+        plain = word in stop or stem(word) in taken or (len(word) == 1 and word.isascii())
         if plain or len(phrases[-1]) == _LONGEST_PHRASE:
             phrases.append([])
         if not plain:

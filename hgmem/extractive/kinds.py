@@ -2,49 +2,51 @@
 
 from collections.abc import Sequence
 
-TITLES = frozenset(
+from hgmem.text import word_set
+
+TITLES = word_set(
     "mr mrs miss ms mx dr doctor captain capt lady sir lord professor prof inspector detective sergeant sgt colonel "
     "col major maj general gen judge justice uncle aunt king queen prince princess emperor empress president minister "
     "senator father brother sister saint madame madam mme mlle monsieur herr frau signor señor master chief constable "
     "count countess baron duke duchess earl commander lieutenant lt mayor bishop rev reverend pope admiral goddess "
-    "dator jeddak jed secretary director chancellor ambassador governor engineer nurse".split()
+    "dator jeddak jed secretary director chancellor ambassador governor engineer nurse"
 )
 # Titles that say nothing when they stand alone.
-FORMS_OF_ADDRESS = frozenset("mr mrs miss ms mx dr capt sir prof sgt col maj gen st mme mlle lt rev madam".split())
+FORMS_OF_ADDRESS = word_set("mr mrs miss ms mx dr capt sir prof sgt col maj gen st mme mlle lt rev madam")
 
-_ORGANIZATION_ENDS = frozenset(
+_ORGANIZATION_ENDS = word_set(
     "ltd limited inc incorporated llc plc gmbh ag sa corp corporation company co bank university college school "
     "institute committee council society trust office board association department ministry press agency authority "
     "commission bureau foundation guild union group partners sons brothers bros club academy hospital museum court "
     "parliament police army navy party league exchange insurance works services laboratories labs registry "
-    "банк общество университет компания институт министерство".split()
+    "банк общество университет компания институт министерство"
 )
-_ORGANIZATION_STARTS = frozenset(
+_ORGANIZATION_STARTS = word_set(
     "bank university ministry house institute department college office board society church order court bureau "
-    "guild league committee council".split()
+    "guild league committee council"
 )
-_PLACE_WORDS = frozenset(
+_PLACE_WORDS = word_set(
     "street st road rd lane avenue square river lake bay harbour harbor island islands isle castle park bridge valley "
     "hill hills mountain mountains sea ocean city town village county state district port pier quay dock gardens "
     "garden hall palace tower temple cathedral station market gate forest wood woods desert coast canal falls cape "
-    "peninsula plaza warehouse lighthouse mill farm exchange reach creek point beach".split()
+    "peninsula plaza warehouse lighthouse mill farm exchange reach creek point beach"
 )
-_PLACE_STARTS = frozenset(
+_PLACE_STARTS = word_set(
     "mount lake cape fort port san santa new north south east west upper lower great río isle valley river gulf bay "
-    "city town kingdom republic temple sea".split()
+    "city town kingdom republic temple sea"
 )
 _PLACE_ENDINGS = ("ville", "shire", "burgh", "stadt", "grad", "mouth", "borough", "bury", "wick", "haven", "stan")
-_EVENT_WORDS = frozenset(
+_EVENT_WORDS = word_set(
     "war battle revolution festival conference inquiry flood fire treaty election strike riot massacre siege "
-    "eve congress summit games olympics trial expedition crisis storm christmas easter ramadan".split()
+    "eve congress summit games olympics trial expedition crisis storm christmas easter ramadan"
 )
-_SPEAKING = frozenset(
+_SPEAKING = word_set(
     "said says cried asked replied answered told whispered shouted exclaimed returned added murmured laughed smiled "
     "nodded thought knew felt believed remembered wrote writes married died lived loved wanted refused agreed "
-    "admitted promised testified signed looked turned walked ran stood sat".split()
+    "admitted promised testified signed looked turned walked ran stood sat"
 )
-_WITHIN = frozenset("in near across throughout inside outside within into around".split())
-_PERSON_SUFFIX = frozenset("jr sr esq phd".split())
+_WITHIN = word_set("in near across throughout inside outside within into around")
+_PERSON_SUFFIX = word_set("jr sr esq phd")
 
 
 def kind_of(words: Sequence[str], *, before: str = "", after: str = "", joined: bool = False) -> str:
@@ -71,7 +73,7 @@ def _titled(words: Sequence[str]) -> str:
 
 
 def _event(words: Sequence[str]) -> bool:
-    return words[-1] in _EVENT_WORDS or words[0] in _EVENT_WORDS and len(words) > 1
+    return words[-1] in _EVENT_WORDS or (words[0] in _EVENT_WORDS and len(words) > 1)
 
 
 def _place(words: Sequence[str]) -> bool:

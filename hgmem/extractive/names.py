@@ -6,16 +6,17 @@ from dataclasses import dataclass, field
 
 from hgmem.extractive.kinds import FORMS_OF_ADDRESS, TITLES, kind_of
 from hgmem.extractive.stopwords import STARTERS, STOPWORDS
+from hgmem.text import word_set
 
 _TOKEN = re.compile(r"(?:[^\W\d_]\.){2,}|[^\W_]+(?:['’\-][^\W_]+)*|&")
-_CONNECTORS = frozenset("of de du des la le von van der den del della di da dos bin ibn al el zu & y".split())
-_FIRM_ENDS = frozenset("sons brothers bros co company daughters partners".split())
-_ABBREVIATED = frozenset("mr mrs ms mx dr prof st rev capt col gen lt sgt maj jr mt".split())
+_CONNECTORS = word_set("of de du des la le von van der den del della di da dos bin ibn al el zu & y")
+_FIRM_ENDS = word_set("sons brothers bros co company daughters partners")
+_ABBREVIATED = word_set("mr mrs ms mx dr prof st rev capt col gen lt sgt maj jr mt")
 # A capital after one of these says nothing: every sentence has one there.
 _OPENING = re.compile("[\"“”„«»‘:;.!?…()\\[\\]*_—–]|--|^'|\\s'")
-_VERBS = frozenset(
+_VERBS = word_set(
     "was is are were had has have did does would could will can shall may might must said says cried asked replied "
-    "answered told came went stood sat looked turned took gave knew saw made thought felt wrote lived died".split()
+    "answered told came went stood sat looked turned took gave knew saw made thought felt wrote lived died"
 )
 _ORDINARY_ENDINGS = ("ing", "ly", "ness", "ment", "tion", "sion", "ance", "ence", "ity", "ism", "less", "ful", "ous")
 _MONTHS = (
@@ -29,9 +30,9 @@ _DATE = re.compile(
     rf"|(?:{_MONTHS}) (?:\d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?|\d{{4}}))\b",
     re.IGNORECASE,
 )
-_CALENDAR = frozenset(
+_CALENDAR = word_set(
     "monday tuesday wednesday thursday friday saturday sunday january february march april may june july august "
-    "september october november december".split()
+    "september october november december"
 )
 _LONGEST = 6
 
@@ -105,7 +106,7 @@ def _runs(words: list[_Word]) -> Iterator[list[_Word]]:
         if run and not _continues(run, words, at):
             yield from _trimmed(run)
             run = []
-        if run or word.capital and not _ordinary_start(words, at):
+        if run or (word.capital and not _ordinary_start(words, at)):
             run.append(word)
     yield from _trimmed(run)
 
@@ -127,12 +128,12 @@ def _connects(run: list[_Word], words: list[_Word], at: int) -> bool:
         return False
     low, nearest = words[at].low, following[0]
     if low in ("and", "&"):
-        return nearest.low in _FIRM_ENDS and nearest.capital or low == "&" and nearest.capital
+        return (nearest.low in _FIRM_ENDS and nearest.capital) or (low == "&" and nearest.capital)
     if low == "the":
         return run[-1].low == "of" and nearest.capital
-    if low not in _CONNECTORS or run[-1].low in _CONNECTORS or len(run) > 1 and run[0].low in TITLES:
+    if low not in _CONNECTORS or run[-1].low in _CONNECTORS or (len(run) > 1 and run[0].low in TITLES):
         return False
-    return nearest.capital or low == "of" and len(run) == 1 and _the_great(following)
+    return nearest.capital or (low == "of" and len(run) == 1 and _the_great(following))
 
 
 def _the_great(following: list[_Word]) -> bool:
@@ -142,7 +143,7 @@ def _the_great(following: list[_Word]) -> bool:
 def _adjoins(last: _Word, word: _Word) -> bool:
     if word.gap == " ":
         return True
-    abbreviated = last.low in _ABBREVIATED or len(last.text) == 1 and last.capital
+    abbreviated = last.low in _ABBREVIATED or (len(last.text) == 1 and last.capital)
     return word.gap == ". " and abbreviated
 
 
@@ -150,11 +151,11 @@ def _ordinary_start(words: list[_Word], at: int) -> bool:
     word = words[at]
     if word.low in TITLES and at + 1 < len(words) and words[at + 1].capital:
         return False
-    return word.low in STOPWORDS or word.doubtful and word.low in STARTERS
+    return word.low in STOPWORDS or (word.doubtful and word.low in STARTERS)
 
 
 def _trimmed(run: list[_Word]) -> Iterator[list[_Word]]:
-    while run and (not run[-1].capital or run[-1].low in STOPWORDS and len(run[-1].text) > 1):
+    while run and (not run[-1].capital or (run[-1].low in STOPWORDS and len(run[-1].text) > 1)):
         run.pop()
     if run:
         yield run
@@ -180,7 +181,7 @@ def _acts(words: list[_Word], word: _Word) -> bool:
         return False
     if after[0].low == "and":
         return len(after) > 1 and after[1].capital
-    return after[0].low in _VERBS or len(after[0].low) > 4 and after[0].low.endswith("ed")
+    return after[0].low in _VERBS or (len(after[0].low) > 4 and after[0].low.endswith("ed"))
 
 
 def _name(text: str, words: list[_Word], run: list[_Word]) -> Name:

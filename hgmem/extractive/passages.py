@@ -74,15 +74,15 @@ def _broken(text: str) -> Iterator[str]:
 def _passage(chunk: Chunk, index: int, at: int, *, row: list[str], edges: list[str]) -> Passage:
     text = row[at]
     first, last = at == 0 and not _opens(chunk), at == len(row) - 1
-    cut = first and text[:1].islower() or last and not _ENDED.search(text)
+    cut = (first and text[:1].islower()) or (last and not _ENDED.search(text))
     if not cut and (first or last):
         cut = any(len(other) > len(text) and other.endswith(text) for other in edges) if first else cut
-        cut = cut or last and any(len(other) > len(text) and other.startswith(text) for other in edges)
+        cut = cut or (last and any(len(other) > len(text) and other.startswith(text) for other in edges))
     return Passage(index, at, text, frozenset(stems(text)), not cut)
 
 
 def _opens(chunk: Chunk) -> bool:
-    return chunk.start == 0 or chunk.start is None and chunk.position == 0
+    return chunk.start == 0 or (chunk.start is None and chunk.position == 0)
 
 
 def _shouted(text: str) -> bool:

@@ -31,7 +31,7 @@ def plan(task: Plan, vectors: VectorCache) -> PlanReply:
     names = [each for each in fresh if each.name]
     if not missing and view.rests():
         return PlanReply(judgement="sufficient")
-    if names or fresh and not view.anchored():
+    if names or (fresh and not view.anchored()):
         return _global(view.concerns(names or fresh), task)
     if fresh:
         return _local(view.digging(fresh), task)
@@ -78,7 +78,7 @@ class _View:
         self.covered = np.array(
             [
                 [
-                    each.covered_by(said) or not each.name and float(asked[row + 1, at]) > _MEANT
+                    each.covered_by(said) or (not each.name and float(asked[row + 1, at]) > _MEANT)
                     for at, said in enumerate(map(_said, task.points))
                 ]
                 for row, each in enumerate(self.wanted)

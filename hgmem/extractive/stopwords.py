@@ -1,5 +1,7 @@
 """Words that name nothing: small lists of several languages, and English words that start sentences."""
 
+from hgmem.text import word_set
+
 _ENGLISH = """
 a about above across after again against ago ah ain't all almost alone along already also although always am among
 an and another any anybody anyhow anyone anything anyway anywhere are aren't around as aside at away back be became
@@ -63,12 +65,12 @@ os uma uns umas não com dos das nos nas pelo pela ao à foi foram são seu sua 
 """
 
 # German words that are English ones too: they count as stop words beside other German ones.
-_GERMAN = frozenset("die war hat man so also am".split())
-_GERMAN_SIGNS = frozenset("der das und nicht ist ein eine dem den".split())
+_GERMAN = word_set("die war hat man so also am")
+_GERMAN_SIGNS = word_set("der das und nicht ist ein eine dem den")
 
-STOPWORDS = frozenset(" ".join([_ENGLISH, _OTHERS]).split())
-ASKING = frozenset(_ASKING.split())
-STARTERS = frozenset(_STARTERS.split())
+STOPWORDS = word_set(f"{_ENGLISH} {_OTHERS}")
+ASKING = word_set(_ASKING)
+STARTERS = word_set(_STARTERS)
 
 # Characters of Chinese and Japanese that join words rather than being part of one.
 GLUE = frozenset(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from hgmem.local.machine import sizes
 from hgmem.local.process import JavaEngine
-from hgmem.local.start import engine_of, ready, start
+from hgmem.local.starting import engine_of, ready, start
 from hgmem.local.state import Home, Server
 from hgmem.settings import Settings
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import time
@@ -38,6 +39,11 @@ OPTIONS = (
     "-Dlog4j2.disable.jmx=true",
     "-Dfile.encoding=UTF-8",
 )
+# Nothing of the caller's environment, whose keys are none of the server's business; and without a locale Java could
+# not open a path that has more than ASCII in it.
+ENVIRONMENT = {"LC_ALL": "C.UTF-8"}
+# Stack frames, and what Java says after every failure to start.
+NOISE = ("at ", "... ", "Error: Could not create the Java", "Error: A fatal exception has occurred")
 VECTOR_OPTIONS = (
     "--add-modules=jdk.incubator.vector",
     "-Dorg.neo4j.shaded.lucene9.vectorization.upperJavaFeatureVersion=25",
@@ -163,16 +169,14 @@ def set_password(home: Home, password: str, *, runtime: java.Java, lib: Path) ->
     try:
         done = subprocess.run(
             [str(runtime.executable), f"@{arguments}"],
-            env={"NEO4J_HOME": str(home.path), "NEO4J_CONF": str(home.path / "conf")},
+            env={**ENVIRONMENT, "NEO4J_HOME": str(home.path), "NEO4J_CONF": str(home.path / "conf")},
             capture_output=True,
             text=True,
             timeout=PASSWORD_SECONDS,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise GraphError(
-            "Neo4j's password tool does not end: is this machine busy?", retryable=True
-        ) from None
+        raise GraphError("Neo4j's password tool does not end: is this machine busy?", retryable=True) from None
     finally:
         arguments.unlink(missing_ok=True)
     if done.returncode != 0:
@@ -211,11 +215,13 @@ def _from_proc(process: Path) -> str:
 
 def meaningful(lines: list[str]) -> str:
     """Return the line that names the cause: the innermost one, else the last error, else the last line."""
-    said = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith(("at ", "... "))]
-    for mark in ("Caused by:", "ERROR", "Error:", "Exception"):
+    said = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith(NOISE)]
+    for mark in ("Caused by:", "ERROR", "Exception"):
         if found := [line for line in said if mark in line]:
-            return found[-1]
-    return said[-1] if said else "it said nothing"
+            said = found
+            break
+    # The time and the level of a log line say nothing more than the sentence around them.
+    return re.sub(r"^[0-9-]{10} [0-9:.+]+ +[A-Z]+ +", "", said[-1]) if said else "it said nothing"
 
 
 def _detach(command: list[str], home: Home) -> None:
@@ -224,7 +230,7 @@ def _detach(command: list[str], home: Home) -> None:
     line = 'log=$1 number=$2; shift 2; "$@" >"$log" 2>&1 & echo $! >"$number"'
     subprocess.run(
         ["/bin/sh", "-c", line, "sh", str(home.log), str(_pid_file(home)), *command],
-        env={},
+        env=ENVIRONMENT,
         cwd=home.path,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,

@@ -143,9 +143,7 @@ class Home:
         """Raise `ConflictError` while a process that we know nothing of holds the store."""
         if _is_locked(self.store / "databases" / "store_lock"):
             name = str(self.path)
-            raise ConflictError(
-                f"data directory {name!r} is in use by another Neo4j: stop that, or choose another"
-            )
+            raise ConflictError(f"data directory {name!r} is in use by another Neo4j: stop that, or choose another")
 
 
 def write_secret(path: Path, text: str) -> None:

@@ -70,18 +70,16 @@ def start(settings: Settings, *, home: Home, sizes: Sizes, report: Report) -> Se
     kept = home.load()
     if kept is None and home.has_databases():
         name = str(home.record)
-        raise UsageError(
-            f"{name!r}, which holds the store's password, is gone or broken: choose another directory"
-        )
+        raise UsageError(f"{name!r}, which holds the store's password, is gone or broken: choose another directory")
     home.check_unused()
     engine = choose(settings, kept=kept, report=report)
     engine.prepare(report)
     for _ in range(ATTEMPTS):
-        record = renewed(kept, engine.kind)
-        home.save(record)
-        report(f"starting Neo4j {record.version} on {record.uri}, data in {home.path}")
+        kept = renewed(kept, engine.kind)
+        home.save(kept)
+        report(f"starting Neo4j {kept.version} on {kept.uri}, data in {home.path}")
         try:
-            return _launched(engine, home, record=record, sizes=sizes)
+            return _launched(engine, home, record=kept, sizes=sizes)
         except GraphError as error:  # somebody else took the port between our look and the server's
             if not any(sign in str(error) for sign in PORT_TAKEN):
                 raise

@@ -1,0 +1,178 @@
+// Memories: one question's hypergraph, its steps, its answers. Every write checks the claim (`run`).
+
+// name: corpus_of(uid) read
+// The corpus of a memory, a point or an answer, by unique seek: every later statement then takes it.
+CYPHER 25 CALL () {
+  MATCH (n:Memory {uid: $uid}) RETURN n.corpus AS corpus, n.uid AS memory
+  UNION ALL MATCH (n:MemoryPoint {uid: $uid}) RETURN n.corpus AS corpus, n.memory AS memory
+  UNION ALL MATCH (n:Answer {uid: $uid}) RETURN n.corpus AS corpus, n.memory AS memory
+}
+RETURN corpus, memory;
+
+// name: create_memory(corpus, memory, run, properties) write
+// A new memory, held by this run; no row if the corpus is not ready any more.
+CYPHER 25 MATCH (k:Corpus {name: $corpus}) WHERE k.status = 'ready'
+CREATE (m:Memory {uid: $memory, corpus: $corpus, memory: $memory})
+SET m += $properties, m.status = 'running', m.run = $run, m.heartbeat = datetime(), m.created_at = datetime()
+RETURN m.uid AS memory;
+
+// name: renew_memory(corpus, memory, run) write
+CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) WHERE m.run = $run
+SET m.heartbeat = datetime()
+RETURN m.uid AS memory;
+
+// name: release_memory(corpus, memory, run, status) write
+// The claim is given back; the memory can be continued.
+CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) WHERE m.run = $run
+SET m.run = NULL, m.heartbeat = NULL, m.status = $status
+RETURN m.uid AS memory;
+
+// name: write_step(corpus, memory, run, step, subqueries, provisionals, points, died) write
+// One whole step, or nothing where the claim is lost: what was asked and found, which points were born of which, and
+// which died.
+CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) WHERE m.run = $run
+SET m.heartbeat = datetime()
+CREATE (m)-[:HAS_STEP]->(s:Step {corpus: $corpus, memory: $memory})
+SET s += $step
+CALL (m, s) {
+  MATCH (m)-[:HAS_STEP]->(before:Step {corpus: $corpus}) WHERE before.number = s.number - 1
+  CREATE (before)-[:NEXT_STEP]->(s)
+}
+CALL (s) {
+  UNWIND $subqueries AS row
+  CREATE (s)-[:ASKED]->(q:SubQuery {corpus: $corpus, memory: $memory, number: row.number, text: row.text,
+                                    concern: row.concern, strategy: row.strategy, relations: row.relations})
+  CALL (q, row) {
+    UNWIND row.entities AS hit
+    MATCH (e:Entity {uid: hit.uid, corpus: $corpus})
+    CREATE (q)-[:RETRIEVED {rank: hit.rank, score: hit.score}]->(e)
+  }
+  CALL (q, row) {
+    UNWIND row.chunks AS hit
+    MATCH (c:Chunk {uid: hit.uid, corpus: $corpus})
+    CREATE (q)-[:RETRIEVED {rank: hit.rank, score: hit.score}]->(c)
+  }
+  CALL (q, row) {
+    UNWIND row.targets AS target
+    MATCH (p:MemoryPoint {uid: target, corpus: $corpus})
+    CREATE (q)-[:TARGETS]->(p)
+  }
+}
+CALL () {
+  UNWIND $provisionals AS row
+  MERGE (e:Entity {uid: row.uid, corpus: $corpus})
+  ON CREATE SET e:Provisional, e.memory = $memory, e.key = row.key, e.name = row.name, e.type = row.type,
+                e.description = row.description
+  WITH e, row
+  CALL db.create.setNodeVectorProperty(e, 'embedding', row.vector)
+}
+CALL (m) {
+  UNWIND $points AS row
+  CREATE (m)-[:HAS_POINT]->(p:MemoryPoint {uid: row.uid, corpus: $corpus, memory: $memory, born: row.born,
+                                           description: row.description})
+  WITH p, row
+  CALL db.create.setNodeVectorProperty(p, 'embedding', row.vector)
+  CALL (p, row) {
+    UNWIND row.entities AS uid
+    MATCH (e:Entity {uid: uid, corpus: $corpus})
+    CREATE (p)-[:INVOLVES]->(e)
+  }
+  CALL (p, row) {
+    UNWIND row.chunks AS uid
+    MATCH (c:Chunk {uid: uid, corpus: $corpus})
+    CREATE (p)-[:SUPPORTED_BY]->(c)
+  }
+}
+CALL () {
+  UNWIND $points AS row
+  UNWIND row.revises AS part
+  MATCH (old:MemoryPoint {uid: part, corpus: $corpus}), (new:MemoryPoint {uid: row.uid, corpus: $corpus})
+  CREATE (old)-[:REVISED_AS]->(new)
+}
+CALL () {
+  UNWIND $points AS row
+  UNWIND row.merges AS part
+  MATCH (old:MemoryPoint {uid: part, corpus: $corpus}), (new:MemoryPoint {uid: row.uid, corpus: $corpus})
+  CREATE (old)-[:MERGED_INTO]->(new)
+}
+CALL () {
+  UNWIND $died AS uid
+  MATCH (p:MemoryPoint {uid: uid, corpus: $corpus})
+  SET p.died = $step.number
+}
+RETURN s.number AS number;
+
+// name: write_answer(corpus, memory, run, answer, citations, status) write
+// The answer with its citations; the claim is given back.
+CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) WHERE m.run = $run
+SET m.run = NULL, m.heartbeat = NULL, m.status = $status
+CREATE (m)-[:HAS_ANSWER]->(a:Answer {uid: $answer.uid, corpus: $corpus, memory: $memory})
+SET a += $answer, a.created_at = datetime()
+CALL (a) {
+  UNWIND $citations AS row
+  CREATE (a)-[:HAS_CITATION]->(q:Citation {uid: row.uid, corpus: $corpus, memory: $memory})
+  SET q += row.properties
+  WITH q, row
+  MATCH (c:Chunk {uid: row.chunk, corpus: $corpus})
+  CREATE (q)-[:CITES]->(c)
+}
+RETURN a.uid AS answer;
+
+// name: list_memories(corpus) read
+// The corpus's memories, newest first.
+CYPHER 25 MATCH (m:Memory {corpus: $corpus})
+RETURN m.uid AS uid, m.corpus AS corpus, m.system AS system, m.model AS model, m.question AS question,
+       m.status AS status, COUNT { (m)-[:HAS_STEP]->(:Step {corpus: $corpus}) } AS steps,
+       COUNT { MATCH (m)-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus}) WHERE p.died IS NULL } AS points,
+       toString(m.created_at) AS created_at
+ORDER BY m.created_at DESC, uid;
+
+// name: find_memory(corpus, memory) read
+CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus})
+RETURN m.uid AS uid, m.corpus AS corpus, m.system AS system, m.model AS model, m.question AS question,
+       m.status AS status, toString(m.created_at) AS created_at,
+       duration.inSeconds(m.heartbeat, datetime()).seconds AS silent;
+
+// name: memory_points(corpus, memory) read
+// Every point of the memory, dead ones too, in order of birth.
+CYPHER 25 MATCH (:Memory {uid: $memory, corpus: $corpus})-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus})
+RETURN p {.uid, .description, .born, .died,
+          entities: COLLECT { MATCH (p)-[:INVOLVES]->(e:Entity {corpus: $corpus})
+                              RETURN e {.uid, .name, .type, .description, .memory} ORDER BY e.name, e.uid },
+          chunks: COLLECT { MATCH (p)-[:SUPPORTED_BY]->(c:Chunk {corpus: $corpus})
+                            RETURN c.uid ORDER BY c.document, c.position },
+          revises: COLLECT { MATCH (old:MemoryPoint {corpus: $corpus})-[:REVISED_AS]->(p) RETURN old.uid },
+          merges: COLLECT { MATCH (old:MemoryPoint {corpus: $corpus})-[:MERGED_INTO]->(p)
+                            RETURN old.uid ORDER BY old.uid }} AS point
+ORDER BY point.born, point.uid;
+
+// name: memory_steps(corpus, memory) read
+// The memory's steps in order, each with its sub-queries and what they retrieved.
+CYPHER 25 MATCH (:Memory {uid: $memory, corpus: $corpus})-[:HAS_STEP]->(s:Step {corpus: $corpus})
+RETURN s {.number, .question, .strategy, .judgement, .operations, .notes, .seconds, .usage,
+          subqueries: COLLECT {
+            MATCH (s)-[:ASKED]->(q:SubQuery {corpus: $corpus})
+            RETURN q {.text, .concern, .strategy, .relations,
+                      targets: COLLECT { MATCH (q)-[:TARGETS]->(p:MemoryPoint {corpus: $corpus}) RETURN p.uid ORDER BY p.uid },
+                      entities: COLLECT { MATCH (q)-[hit:RETRIEVED]->(e:Entity {corpus: $corpus})
+                                          RETURN {uid: e.uid, rank: hit.rank, score: hit.score, name: e.name}
+                                          ORDER BY hit.rank },
+                      chunks: COLLECT { MATCH (q)-[hit:RETRIEVED]->(c:Chunk {corpus: $corpus})
+                                        RETURN {uid: c.uid, rank: hit.rank, score: hit.score, source_id: c.source_id}
+                                        ORDER BY hit.rank }}
+            ORDER BY q.number }} AS step
+ORDER BY step.number;
+
+// name: memory_answers(corpus, memory) read
+CYPHER 25 MATCH (:Memory {uid: $memory, corpus: $corpus})-[:HAS_ANSWER]->(a:Answer {corpus: $corpus})
+RETURN a {.uid, .question, .text, .status, .step, .model, .notes, .seconds, .usage,
+          citations: COLLECT { MATCH (a)-[:HAS_CITATION]->(q:Citation {corpus: $corpus})
+                               RETURN q {.marker, .chunk, .document, .title, .quote, .start, .end, .source_id, .withdrawn}
+                               ORDER BY q.marker }} AS answer
+ORDER BY a.created_at, answer.uid;
+
+// name: find_entities(corpus, uids) read
+// Which of these uids are entities, and what they are.
+CYPHER 25 UNWIND $uids AS uid
+MATCH (e:Entity {uid: uid, corpus: $corpus})
+RETURN e {.uid, .name, .type, .description, .memory} AS entity;

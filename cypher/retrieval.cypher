@@ -1,0 +1,170 @@
+// What a step retrieves. Scores are cosine in [-1, 1], exact: indexes propose candidates, `vector.similarity.cosine`
+// ranks them. Lists are nearest first, ties by uid.
+
+// name: retrieve(corpus, memory, queries, over, most_entities, most_relations, most_chunks, most_searched, hops, hub, exact, anchors, shared, exclude) read
+// One row for all sub-queries of a step. `found` holds, for each query in order, uids with scores: the nearest entities
+// of its candidates, the nearest relations at them, their nearest source chunks, and what a plain search over all
+// chunks finds by vector (`near`) and by words (`matching`). A query's `search` says what its candidates are:
+// 'index' (V_G − V_M, proposed by the vector index; `seen` is how many it proposed), 'exact' (V_G − V_M, all of it) or
+// 'scope' (entities of the target points ∪ N_M ∪ N_G, a hub giving its `hub` heaviest neighbours). Up to `exact`
+// candidates are ranked as they are; more are proposed by the index first.
+CYPHER 25
+CALL () {
+  OPTIONAL MATCH (:Memory {uid: $memory, corpus: $corpus})-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus})
+  WHERE p.died IS NULL
+  OPTIONAL MATCH (p)-[:INVOLVES]->(v:Entity {corpus: $corpus})
+  WITH p, collect(v.uid) AS uids
+  RETURN collect({uid: p.uid, entities: uids}) AS points
+}
+WITH points, COLLECT { UNWIND points AS point UNWIND point.entities AS uid RETURN DISTINCT uid } AS covered
+UNWIND $queries AS q
+CALL (q, points) {
+  WITH q, points WHERE q.search = 'scope'
+  WITH q, points, COLLECT {
+    UNWIND points AS point WITH point WHERE point.uid IN q.targets
+    UNWIND point.entities AS uid RETURN DISTINCT uid
+  } AS held
+  WITH held, COLLECT {
+    UNWIND points AS point WITH point WHERE $shared AND any(uid IN point.entities WHERE uid IN held)
+    UNWIND point.entities AS uid RETURN DISTINCT uid
+  } AS sharing
+  CALL (held) {
+    UNWIND held AS uid
+    MATCH (v:Entity {uid: uid, corpus: $corpus})
+    CALL (v) {
+      MATCH (v)-[r:RELATES {corpus: $corpus}]-(u:Entity {corpus: $corpus})
+      WHERE r.memory IN ['', $memory] AND u.memory IN ['', $memory]
+      RETURN u ORDER BY r.weight DESC, u.uid LIMIT $hub
+    }
+    RETURN collect(DISTINCT u) AS first
+  }
+  CALL (first) {
+    UNWIND CASE $hops WHEN 2 THEN first ELSE [] END AS v
+    CALL (v) {
+      MATCH (v)-[r:RELATES {corpus: $corpus}]-(u:Entity {corpus: $corpus})
+      WHERE r.memory IN ['', $memory] AND u.memory IN ['', $memory]
+      RETURN u ORDER BY r.weight DESC, u.uid LIMIT $hub
+    }
+    RETURN collect(DISTINCT u.uid) AS second
+  }
+  WITH held, held + sharing + [u IN first | u.uid] + second AS all
+  RETURN COLLECT { UNWIND all AS uid WITH uid WHERE $anchors OR NOT uid IN held RETURN DISTINCT uid } AS scope
+  UNION
+  WITH q WHERE q.search <> 'scope'
+  RETURN [] AS scope
+}
+CALL (q, scope) {
+  CALL (q, scope) {
+    WITH q WHERE q.search = 'index'
+    MATCH (e:Entity)
+    SEARCH e IN (VECTOR INDEX entity_embedding FOR q.vector WHERE e.corpus = $corpus AND e.memory IN ['', $memory]
+                 LIMIT $over)
+    RETURN e
+    UNION ALL
+    WITH q WHERE q.search = 'exact'
+    MATCH (e:Entity {corpus: $corpus}) WHERE e.memory IN ['', $memory]
+    RETURN e
+    UNION ALL
+    WITH q, scope WHERE q.search = 'scope' AND size(scope) <= $exact
+    UNWIND scope AS uid
+    MATCH (e:Entity {uid: uid, corpus: $corpus})
+    RETURN e
+    UNION ALL
+    WITH q, scope WHERE q.search = 'scope' AND size(scope) > $exact
+    MATCH (e:Entity)
+    SEARCH e IN (VECTOR INDEX entity_embedding FOR q.vector WHERE e.corpus = $corpus AND e.uid IN scope LIMIT $over)
+    RETURN e
+  }
+  RETURN collect(e) AS candidates
+}
+CALL (q, candidates, covered) {
+  UNWIND candidates AS e
+  WITH q, e WHERE e.embedding IS NOT NULL AND (q.search = 'scope' OR NOT $exclude OR NOT e.uid IN covered)
+  WITH e, 2 * vector.similarity.cosine(e.embedding, q.vector) - 1 AS score
+  ORDER BY score DESC, e.uid LIMIT $most_entities
+  RETURN collect(e) AS kept, collect({uid: e.uid, score: score}) AS entities
+}
+CALL (kept) {
+  UNWIND kept AS e
+  MATCH (e)-[r:RELATES {corpus: $corpus}]-(u:Entity {corpus: $corpus})
+  WHERE r.memory IN ['', $memory] AND u.memory IN ['', $memory]
+  RETURN collect(DISTINCT r) AS incident
+}
+CALL (q, incident) {
+  CALL (q, incident) {
+    WITH q, incident WHERE size(incident) <= $exact
+    UNWIND incident AS r
+    RETURN r
+    UNION ALL
+    WITH q, [r IN incident | r.uid] AS uids WHERE size(uids) > $exact
+    MATCH ()-[r:RELATES]->()
+    SEARCH r IN (VECTOR INDEX relation_embedding FOR q.vector WHERE r.corpus = $corpus AND r.uid IN uids LIMIT $over)
+    RETURN r
+  }
+  WITH r, q WHERE r.embedding IS NOT NULL
+  WITH r, 2 * vector.similarity.cosine(r.embedding, q.vector) - 1 AS score
+  ORDER BY score DESC, r.uid LIMIT $most_relations
+  RETURN collect(r) AS joining, collect({uid: r.uid, score: score}) AS relations
+}
+CALL (kept) {
+  UNWIND kept AS e
+  MATCH (e)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus})
+  RETURN collect(DISTINCT c) AS sources
+}
+CALL (q, sources) {
+  CALL (q, sources) {
+    WITH q, sources WHERE size(sources) <= $exact
+    UNWIND sources AS c
+    RETURN c
+    UNION ALL
+    WITH q, [c IN sources | c.uid] AS uids WHERE size(uids) > $exact
+    MATCH (c:Chunk)
+    SEARCH c IN (VECTOR INDEX chunk_embedding FOR q.vector WHERE c.corpus = $corpus AND c.uid IN uids LIMIT $over)
+    RETURN c
+  }
+  WITH c, q WHERE c.embedding IS NOT NULL
+  WITH c, 2 * vector.similarity.cosine(c.embedding, q.vector) - 1 AS score
+  ORDER BY score DESC, c.uid LIMIT $most_chunks
+  RETURN collect(c) AS stating, collect({uid: c.uid, score: score}) AS chunks
+}
+CALL (q) {
+  WITH q WHERE $most_searched > 0
+  MATCH (c:Chunk)
+  SEARCH c IN (VECTOR INDEX chunk_embedding FOR q.vector WHERE c.corpus = $corpus LIMIT $over)
+  WITH c, 2 * vector.similarity.cosine(c.embedding, q.vector) - 1 AS score
+  ORDER BY score DESC, c.uid LIMIT $most_searched
+  RETURN collect(c) AS close, collect({uid: c.uid, score: score}) AS near
+}
+CALL (q) {
+  WITH q WHERE $most_searched > 0 AND q.lucene <> ''
+  MATCH (c:Chunk)
+  SEARCH c IN (FULLTEXT INDEX chunk_text FOR q.lucene LIMIT $most_searched) SCORE AS weight
+  WHERE c.corpus = $corpus
+  WITH c, q, weight ORDER BY weight DESC, c.uid
+  RETURN collect(c) AS worded,
+         collect({uid: c.uid, score: 2 * vector.similarity.cosine(c.embedding, q.vector) - 1}) AS matching
+}
+WITH collect({number: q.number, seen: size(candidates), entities: entities, relations: relations, chunks: chunks,
+              near: near, matching: matching}) AS found,
+     collect(kept) AS kept, collect(joining) AS joining, collect(stating) + collect(close) + collect(worded) AS read
+RETURN found,
+  COLLECT { UNWIND kept AS some UNWIND some AS e WITH DISTINCT e
+            RETURN e {.uid, .name, .type, .description, .memory} } AS entities,
+  COLLECT { UNWIND joining AS some UNWIND some AS r WITH DISTINCT r
+            RETURN r {.uid, .description, .keywords, .weight, .chunks, source: startNode(r).uid,
+                      source_name: startNode(r).name, target: endNode(r).uid, target_name: endNode(r).name} } AS relations,
+  COLLECT { UNWIND read AS some UNWIND some AS c WITH DISTINCT c
+            MATCH (c)-[:FROM_DOCUMENT]->(d:Document {corpus: $corpus})
+            RETURN c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, title: d.title,
+                      entities: COLLECT { MATCH (e:Entity {corpus: $corpus})-[:FROM_CHUNK]->(c)
+                                          RETURN e {.uid, .name, .type} ORDER BY e.uid }} } AS chunks;
+
+// name: near_chunks(corpus, vector, k, over) read
+// The k chunks nearest to a vector: all that plain retrieval does.
+CYPHER 25 MATCH (c:Chunk)
+SEARCH c IN (VECTOR INDEX chunk_embedding FOR $vector WHERE c.corpus = $corpus LIMIT $over)
+WITH c, 2 * vector.similarity.cosine(c.embedding, $vector) - 1 AS score
+ORDER BY score DESC, c.uid LIMIT $k
+MATCH (c)-[:FROM_DOCUMENT]->(d:Document {corpus: $corpus})
+RETURN score, c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, title: d.title} AS chunk
+ORDER BY score DESC, chunk.uid;

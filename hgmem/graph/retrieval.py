@@ -1,0 +1,137 @@
+"""Typed twins of `cypher/retrieval.cypher`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from hgmem.graph.database import Row
+from hgmem.graph.lucene import lucene
+from hgmem.graph.values import Runner, vector
+from hgmem.model import Chunk, Entity, Relation
+
+Search: TypeAlias = Literal["index", "exact", "scope"]
+Scores: TypeAlias = dict[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """One sub-query as the statement takes it; `words` is searched as text where it is not empty."""
+
+    number: int
+    vector: Any
+    search: Search
+    words: str = ""
+    targets: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much a query gives, and how far it looks; see the statement."""
+
+    over: int
+    most_entities: int
+    most_relations: int
+    most_chunks: int
+    most_searched: int
+    hops: int
+    hub: int
+    exact: int
+    anchors: bool
+    shared: bool
+    exclude: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What one query found: scores by uid, nearest first; `seen` is how many candidates there were."""
+
+    number: int
+    seen: int
+    entities: Scores
+    relations: Scores
+    chunks: Scores
+    near: Scores
+    matching: Scores
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retrieval:
+    """What a step's queries found, and the things themselves by uid."""
+
+    found: tuple[Found, ...]
+    entities: Mapping[str, Entity]
+    relations: Mapping[str, Relation]
+    chunks: Mapping[str, Chunk]
+
+
+def retrieve(database: Runner, *, corpus: str, memory: str, queries: Sequence[Query], limits: Limits) -> Retrieval:
+    """Return what the queries of a step find, in one round trip."""
+    rows = [
+        {
+            "number": query.number,
+            "vector": vector(query.vector),
+            "search": query.search,
+            "lucene": lucene(query.words, corpus=corpus),
+            "targets": list(query.targets),
+        }
+        for query in queries
+    ]
+    row = database.run(
+        "retrieve",
+        corpus=corpus,
+        memory=memory,
+        queries=rows,
+        over=limits.over,
+        most_entities=limits.most_entities,
+        most_relations=limits.most_relations,
+        most_chunks=limits.most_chunks,
+        most_searched=limits.most_searched,
+        hops=limits.hops,
+        hub=limits.hub,
+        exact=limits.exact,
+        anchors=limits.anchors,
+        shared=limits.shared,
+        exclude=limits.exclude,
+    )[0]
+    return Retrieval(
+        found=tuple(_found(found) for found in row["found"]),
+        entities={entity["uid"]: to_entity(entity) for entity in row["entities"]},
+        relations={relation["uid"]: _relation(relation) for relation in row["relations"]},
+        chunks={chunk["uid"]: to_chunk(chunk) for chunk in row["chunks"]},
+    )
+
+
+def near_chunks(database: Runner, *, corpus: str, query: Any, k: int, over: int) -> list[tuple[Chunk, float]]:
+    """Return the k chunks nearest to a vector, with their scores."""
+    rows = database.run("near_chunks", corpus=corpus, vector=vector(query), k=k, over=over)
+    return [(to_chunk(row["chunk"]), row["score"]) for row in rows]
+
+
+def to_entity(row: Row) -> Entity:
+    """Return the entity of a row; `memory` is empty for those of the corpus."""
+    return Entity(
+        uid=row["uid"],
+        name=row["name"],
+        type=row.get("type") or "",
+        description=row.get("description") or "",
+        provisional=bool(row.get("memory")),
+    )
+
+
+def to_chunk(row: Row) -> Chunk:
+    """Return the chunk of a row, with the entities it mentions where the statement returned them."""
+    entities = tuple(to_entity(entity) for entity in row.get("entities") or ())
+    fields = {name: value for name, value in row.items() if name != "entities"}
+    fields["title"] = fields["title"] or ""
+    fields["source_id"] = fields["source_id"] or ""
+    return Chunk(**fields, entities=entities)
+
+
+def _found(row: Row) -> Found:
+    lists = ("entities", "relations", "chunks", "near", "matching")
+    scores = {name: {hit["uid"]: hit["score"] for hit in row[name]} for name in lists}
+    return Found(number=row["number"], seen=row["seen"], **scores)
+
+
+def _relation(row: Row) -> Relation:
+    return Relation(**{**row, "keywords": tuple(row["keywords"] or ()), "chunks": tuple(row["chunks"] or ())})

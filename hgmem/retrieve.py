@@ -1,0 +1,180 @@
+"""Retrieval of one step: local investigation and global exploration (paper, equations 1, 6 and 7)."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias, TypeVar
+
+from hgmem.embed import Vectors
+from hgmem.graph.database import Database
+from hgmem.graph.retrieval import Found, Limits, Query, Retrieval, retrieve
+from hgmem.model import Chunk, Entity, Evidence, Hit, Relation, Retrieved, Subquery
+
+ChunkSearch: TypeAlias = Literal["hybrid", "vector", "off"]
+Thing = TypeVar("Thing", Entity, Relation, Chunk)
+
+FUSION = 60  # reciprocal rank fusion's constant: how much the first ranks count over the later ones
+CANDIDATES = 20  # chunks that each of two rankings brings to their fusion
+SMALL = 2_000  # entities up to which exact search is an alternative to the index
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetrievalConfig:
+    """How much a sub-query finds and how far it looks; n_v, n_e and n_d are the paper's symbols."""
+
+    entities: int = 5  # n_v
+    relations: int = 5  # n_e
+    chunks: int = 5  # n_d, source chunks of the entities found
+    searched_chunks: int = 5  # found by a search over all chunks
+    chunk_search: ChunkSearch = "hybrid"
+    hops: Literal[1, 2] = 1  # N_G of local investigation
+    shared: bool = True  # N_M of local investigation
+    anchors: bool = True  # the target points' own entities in its scope
+    exclude: bool = True  # global exploration leaves V_M out
+    hub: int = 200  # neighbours that one entity gives at most, heaviest relations first
+    exact: int = 200  # candidates that are ranked without the index
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """Where a step looks: the memory, how many entities it involves (|V_M|) and how many the corpus has (|V_G|)."""
+
+    corpus: str
+    memory: str
+    covered: int
+    entities: int
+
+
+def gather(
+    database: Database, subqueries: Sequence[Subquery], vectors: Vectors, *, scene: Scene, config: RetrievalConfig
+) -> tuple[Evidence, tuple[str, ...]]:
+    """Return what the sub-queries (with their vectors) find together, and notes; one round trip, rarely two."""
+    queries = [
+        Query(
+            number=number,
+            vector=vector,
+            search=_search(asked, scene, config),
+            words=asked.text if config.chunk_search == "hybrid" else "",
+            targets=asked.targets,
+        )
+        for number, (asked, vector) in enumerate(zip(subqueries, vectors, strict=True))
+    ]
+    limits = _limits(scene, config)
+    first = retrieve(database, corpus=scene.corpus, memory=scene.memory, queries=queries, limits=limits)
+    again, notes = _again(queries, first, scene=scene, limits=limits)
+    if not again:
+        return _evidence(subqueries, first, config), ()
+    wider = replace(limits, over=2 * limits.over)
+    second = retrieve(database, corpus=scene.corpus, memory=scene.memory, queries=again, limits=wider)
+    asked_as = [_as_searched(asked, query) for asked, query in zip(subqueries, _latest(queries, again), strict=True)]
+    return _evidence(asked_as, _combined(first, second), config), notes
+
+
+def _search(asked: Subquery, scene: Scene, config: RetrievalConfig) -> Literal["index", "exact", "scope"]:
+    if asked.strategy == "local":
+        return "scope"
+    crowded = config.exclude and scene.entities < SMALL and scene.covered * 4 > scene.entities
+    return "exact" if crowded else "index"
+
+
+def _limits(scene: Scene, config: RetrievalConfig) -> Limits:
+    return Limits(
+        over=max(5 * config.entities, 100) + scene.covered,
+        most_entities=config.entities,
+        most_relations=config.relations,
+        most_chunks=config.chunks,
+        most_searched=0 if config.chunk_search == "off" else CANDIDATES,
+        hops=config.hops,
+        hub=config.hub,
+        exact=config.exact,
+        anchors=config.anchors,
+        shared=config.shared,
+        exclude=config.exclude,
+    )
+
+
+def _again(
+    queries: Sequence[Query], first: Retrieval, *, scene: Scene, limits: Limits
+) -> tuple[list[Query], tuple[str, ...]]:
+    """Return the queries to ask once more: exploring ones that the index left short, local ones with an empty scope."""
+    again, notes = [], []
+    for query, found in zip(queries, first.found, strict=True):
+        if query.search == "scope" and not found.entities:
+            again.append(replace(query, search="index", targets=()))
+            notes.append(f"sub-query {query.number + 1}: nothing around its points, so it was asked globally")
+        elif query.search == "index" and len(found.entities) < limits.most_entities and found.seen >= limits.over:
+            again.append(replace(query, search="exact" if scene.entities < SMALL else "index"))
+    return again, tuple(notes)
+
+
+def _latest(queries: Sequence[Query], again: Sequence[Query]) -> list[Query]:
+    newer = {query.number: query for query in again}
+    return [newer.get(query.number, query) for query in queries]
+
+
+def _as_searched(asked: Subquery, query: Query) -> Subquery:
+    return asked if query.search == "scope" else replace(asked, strategy="global", targets=())
+
+
+def _combined(first: Retrieval, second: Retrieval) -> Retrieval:
+    newer = {found.number: found for found in second.found}
+    return Retrieval(
+        found=tuple(newer.get(found.number, found) for found in first.found),
+        entities={**first.entities, **second.entities},
+        relations={**first.relations, **second.relations},
+        chunks={**first.chunks, **second.chunks},
+    )
+
+
+def fuse(rankings: Iterable[Iterable[str]]) -> list[str]:
+    """Return what the rankings hold, best first, by reciprocal rank (Cormack et al., 2009); ties by uid."""
+    weights: dict[str, float] = defaultdict(float)
+    for ranking in rankings:
+        for rank, uid in enumerate(ranking, start=1):
+            weights[uid] += 1 / (FUSION + rank)
+    return sorted(weights, key=lambda uid: (-weights[uid], uid))
+
+
+def _evidence(subqueries: Sequence[Subquery], retrieval: Retrieval, config: RetrievalConfig) -> Evidence:
+    retrieved = tuple(
+        Retrieved(
+            subquery=asked,
+            entities=_hits(found.entities, retrieval.entities),
+            relations=_hits(found.relations, retrieval.relations),
+            chunks=_hits(_chunks(found, config), retrieval.chunks),
+        )
+        for asked, found in zip(subqueries, retrieval.found, strict=True)
+    )
+    chunks = _distinct((one.chunks for one in retrieved), retrieval.chunks)
+    return Evidence(
+        retrieved=retrieved,
+        entities=_distinct((one.entities for one in retrieved), retrieval.entities),
+        relations=_distinct((one.relations for one in retrieved), retrieval.relations),
+        chunks=tuple(sorted(chunks, key=lambda chunk: (chunk.document, chunk.position, chunk.uid))),
+    )
+
+
+def _chunks(found: Found, config: RetrievalConfig) -> dict[str, float]:
+    """Return the chunks of a query with their scores: the entities' own, and the best of the search over all."""
+    searched = fuse([found.near, found.matching])[: config.searched_chunks]
+    chosen = {*found.chunks, *searched}
+    scores = found.chunks | found.near | found.matching
+    order = fuse([found.chunks, found.near, found.matching])
+    return {uid: scores[uid] for uid in order if uid in chosen}
+
+
+def _hits(scores: Mapping[str, float], things: Mapping[str, Thing]) -> tuple[Hit, ...]:
+    return tuple(
+        Hit(
+            uid=uid,
+            rank=rank,
+            score=score,
+            name=getattr(things[uid], "name", ""),
+            source_id=getattr(things[uid], "source_id", ""),
+        )
+        for rank, (uid, score) in enumerate(scores.items(), start=1)
+    )
+
+
+def _distinct(lists: Iterable[Sequence[Hit]], things: Mapping[str, Thing]) -> tuple[Thing, ...]:
+    return tuple(things[uid] for uid in dict.fromkeys(hit.uid for hits in lists for hit in hits))
