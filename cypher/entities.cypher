@@ -58,8 +58,8 @@ MATCH (e:Entity {uid: uid, corpus: $corpus})
 CALL (e) {
   MATCH (p:MemoryPoint {corpus: $corpus})-[:INVOLVES]->(e)
   WITH e, p.memory AS memory, collect(p) AS points
-  MERGE (kept:Entity {uid: memory + '-' + e.key, corpus: $corpus})
-  ON CREATE SET kept.memory = memory, kept.key = e.key, kept.name = e.name, kept.type = e.type,
+  MERGE (kept:Entity {uid: memory + '-' + e.uid, corpus: $corpus})
+  ON CREATE SET kept.memory = memory, kept.name = e.name, kept.type = e.type,
                 kept.description = e.description, kept:Provisional
   FOREACH (p IN points | MERGE (p)-[:INVOLVES]->(kept))
   WITH e, kept WHERE e.embedding IS NOT NULL
@@ -137,3 +137,11 @@ CALL db.create.setRelationshipVectorProperty(r, 'embedding', row.vector);
 CYPHER 25 UNWIND $uids AS uid
 MATCH (e:Entity {uid: uid, corpus: $corpus})
 SET e.key = e.key;
+
+// name: count_entities(corpus, most) read
+// How many entities the corpus has, counted up to `most`.
+CYPHER 25 CALL () {
+  MATCH (e:Entity {corpus: $corpus}) WHERE e.memory = ''
+  RETURN e LIMIT $most
+}
+RETURN count(e) AS entities;

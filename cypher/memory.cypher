@@ -61,7 +61,7 @@ CALL (s) {
 CALL () {
   UNWIND $provisionals AS row
   MERGE (e:Entity {uid: row.uid, corpus: $corpus})
-  ON CREATE SET e:Provisional, e.memory = $memory, e.key = row.key, e.name = row.name, e.type = row.type,
+  ON CREATE SET e:Provisional, e.memory = $memory, e.name = row.name, e.type = row.type,
                 e.description = row.description
   WITH e, row
   CALL db.create.setNodeVectorProperty(e, 'embedding', row.vector)

@@ -1,10 +1,17 @@
 """The answer: asked for once, its markers checked against the evidence, its quotes cut from the chunks."""
 
+import re
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict
 
-from hgmem.model import Chunk, MemoryPoint
+from hgmem.model import Chunk, Citation, MemoryPoint
+from hgmem.text import Span, sentences, words
+
+_MARKER = re.compile(r"\[(\d{1,9})\]")
+_SPACE_BEFORE = re.compile(r"[ \t]+(?=[.,;:!?]|$)")
 
 
 class Reply(BaseModel):
@@ -23,3 +30,70 @@ class AnswerQuestion:
     chunks: tuple[Chunk, ...]
     name = "answer"
     reply_type = Reply
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cited:
+    """An answer whose every marker stands for a citation, and what was removed from it."""
+
+    text: str
+    citations: tuple[Citation, ...]
+    notes: tuple[str, ...]
+
+
+def cite(text: str, chunks: Sequence[Chunk]) -> Cited:
+    """Return the text with markers numbered in order of first use; a marker that names no chunk is removed."""
+    order: dict[int, int] = {}
+    quotes: dict[int, Span] = {}
+    unknown: list[str] = []
+
+    def renumber(found: re.Match[str]) -> str:
+        number = int(found[1])
+        if not 1 <= number <= len(chunks):
+            unknown.append(found[1])
+            return ""
+        marker = order.setdefault(number, len(order) + 1)
+        quotes.setdefault(number, quote(_claim(text, found.start()), chunks[number - 1].text))
+        return f"[{marker}]"
+
+    renumbered = _MARKER.sub(renumber, text)
+    if unknown:
+        renumbered = _SPACE_BEFORE.sub("", renumbered)
+    return Cited(
+        text=renumbered.strip(),
+        citations=tuple(_citation(marker, chunks[number - 1], quotes[number]) for number, marker in order.items()),
+        notes=tuple(f"marker [{number}] was removed: there is no such evidence" for number in unknown),
+    )
+
+
+def quote(claim: str, text: str) -> Span:
+    """Return where in a chunk's text the sentence lies that shares most words with the claim; whole text if none."""
+    wanted = Counter(words(claim))
+    best, most = Span(0, len(text)), 0.0
+    for span in sentences(text):
+        said = Counter(words(text[span.start : span.end]))
+        shared = (wanted & said).total()
+        score = 2 * shared / max(1, wanted.total() + said.total())
+        if score > most:
+            best, most = span, score
+    return best
+
+
+def _claim(text: str, at: int) -> str:
+    """Return what the answer says before the marker at `at`: from the marker, or the sentence, before it."""
+    before = _MARKER.sub(lambda found: " " * len(found[0]), text[:at]).rstrip()
+    spans = sentences(before)
+    return before[spans[-1].start :] if spans else before
+
+
+def _citation(marker: int, chunk: Chunk, span: Span) -> Citation:
+    return Citation(
+        marker=marker,
+        chunk=chunk.uid,
+        document=chunk.document,
+        title=chunk.title,
+        quote=chunk.text[span.start : span.end],
+        start=None if chunk.start is None else chunk.start + span.start,
+        end=None if chunk.start is None else chunk.start + span.end,
+        source_id=chunk.source_id,
+    )

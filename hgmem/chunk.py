@@ -1,5 +1,6 @@
 """Texts cut into chunks with exact offsets."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -9,7 +10,9 @@ from hgmem.identity import text_hash, uid
 from hgmem.model import Chunk
 from hgmem.tokens import count
 
-_LINE_ENDS = str.maketrans("\x85\u2028\u2029", "\n\n\n")  # as sentences of their own they cost the splitter minutes
+# What would cost the splitter minutes: line ends that it takes for sentences, and long runs of blanks.
+_LINE_ENDS = str.maketrans("\x85\u2028\u2029", "\n\n\n")
+_GAP = re.compile(r"\s{200,}")
 _WINDOW = 32  # characters per token of a chunk: how much text the splitter sees at once
 
 
@@ -33,10 +36,11 @@ def split(text: str, *, tokens: int = 200, overlap: int = 50) -> list[Piece]:
         raise UsageError(f"chunks of {tokens!r} tokens with {overlap!r} overlap: need 0 <= overlap < tokens")
     _check(text)
     pieces: list[Piece] = []
-    for start, end in _cut(text.translate(_LINE_ENDS), tokens, overlap):
-        part = text[start:end]
-        if part.strip() and (not pieces or end > pieces[-1].end):  # else the one before holds it whole
-            pieces.append(Piece(text=part, start=start, end=end, tokens=count(part)))
+    for begin, stretch in _stretches(text.translate(_LINE_ENDS)):
+        for start, end in _cut(stretch, tokens, overlap):
+            part = text[begin + start : begin + end]
+            if part.strip() and (not pieces or begin + end > pieces[-1].end):  # else the one before holds it
+                pieces.append(Piece(text=part, start=begin + start, end=begin + end, tokens=count(part)))
     return pieces
 
 
@@ -70,6 +74,15 @@ def _check(text: str) -> None:
         text.encode()
     except UnicodeEncodeError as error:
         raise DocumentError(f"the text holds half a surrogate pair at character {error.start}") from None
+
+
+def _stretches(text: str) -> Iterator[tuple[int, str]]:
+    """Yield start and text of what lies between wide gaps: no piece reaches across one."""
+    begin = 0
+    for gap in _GAP.finditer(text):
+        yield begin, text[begin : gap.start()]
+        begin = gap.end()
+    yield begin, text[begin:]
 
 
 def _cut(text: str, tokens: int, overlap: int) -> Iterator[tuple[int, int]]:

@@ -8,6 +8,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any, TypeAlias
 
 from hgmem.extract import Extraction
 from hgmem.identity import key
@@ -31,6 +32,9 @@ class RelationContribution:
     keywords: tuple[str, ...] = ()
     weight: float = 1.0
     chunks: tuple[str, ...] = ()
+
+
+Contribution: TypeAlias = EntityContribution | RelationContribution
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +79,8 @@ def join(descriptions: Iterable[str], *, limit: int) -> str:
     lines = list(
         dict.fromkeys(line for description in descriptions for line in description.splitlines() if line.strip())
     )
-    kept, length = [], 0
+    kept: list[str] = []
+    length = 0
     for line in lines:
         length += len(line) + 1
         if kept and length > limit:
@@ -118,7 +123,7 @@ def ordered(one: str, other: str) -> tuple[str, str] | None:
     return (one, other) if one < other else (other, one)
 
 
-def chunks_of(contributions: Iterable[EntityContribution] | Iterable[RelationContribution]) -> tuple[str, ...]:
+def chunks_of(contributions: Iterable[Contribution]) -> tuple[str, ...]:
     """Return the chunks (uids) that contributions rest on, each once, sorted."""
     return tuple(sorted({chunk for contribution in contributions for chunk in contribution.chunks}))
 
@@ -128,7 +133,7 @@ def clean(name: str) -> str:
     return " ".join(name.split())
 
 
-def dump(contributions: Iterable[EntityContribution] | Iterable[RelationContribution]) -> str:
+def dump(contributions: Iterable[Contribution]) -> str:
     """Return given contributions as the JSON of `given`."""
     return json.dumps([asdict(contribution) for contribution in contributions], ensure_ascii=False)
 
@@ -143,7 +148,7 @@ def load_relations(given: str | None, *, living: set[str] | None = None) -> list
     return [RelationContribution(**fields) for fields in _counting(given, living)]
 
 
-def _counting(given: str | None, living: set[str] | None) -> list[dict[str, object]]:
+def _counting(given: str | None, living: set[str] | None) -> list[dict[str, Any]]:
     records = json.loads(given) if given else []
     kept = []
     for record in records:

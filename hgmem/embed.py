@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hgmem.errors import ModelError
+from hgmem.meter import timed
 
 Kind: TypeAlias = Literal["query", "document"]
 Vectors: TypeAlias = NDArray[np.float32]
@@ -28,6 +29,34 @@ class Embedder(Protocol):
 
     def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
         """Return unit vectors, float32 of shape (len(texts), dimensions), in the order of `texts`."""
+
+
+class CheckedEmbedder:
+    """An embedder whose calls are counted and whose vectors are checked: shape, and none without a direction."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self._embedder.name
+
+    @property
+    def dimensions(self) -> int:
+        """The length of every vector."""
+        return self._embedder.dimensions
+
+    def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
+        """Return unit vectors, float32 of shape (len(texts), dimensions), in the order of `texts`."""
+        with timed("embedding", kind):
+            vectors = self._embedder.embed(texts, kind=kind)
+        if vectors.shape != (len(texts), self.dimensions):
+            raise ModelError(f"the embedder {self.name!r} gave {vectors.shape} for {len(texts)} × {self.dimensions}")
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        if not bool(np.all(np.isfinite(lengths) & (lengths > 0))):
+            raise ModelError(f"the embedder {self.name!r} gave a vector without direction")
+        return np.asarray(vectors / lengths, dtype=np.float32)
 
 
 class SentenceTransformerEmbedder:
@@ -58,11 +87,13 @@ class SentenceTransformerEmbedder:
     def _model(self) -> Any:
         try:
             from sentence_transformers import SentenceTransformer
+            from transformers.utils import logging
         except ImportError as error:
             raise ModelError(
                 f"the embedder {self.name!r} needs sentence-transformers, which is not installed: "
                 "pip install 'hgmem[local]'"
             ) from error
+        logging.disable_progress_bar()  # type: ignore[no-untyped-call]
         try:
             return SentenceTransformer(_weights(self.name), device="cpu")
         except (OSError, ValueError) as error:

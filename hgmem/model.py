@@ -22,7 +22,7 @@ class Task(Protocol[Reply_co]):
 
     @property
     def name(self) -> str:
-        """The task's name in usage and notes: `extract`, `evolve`, `merge`, …"""
+        """The task's name in usage and notes: such as `extract` or `evolve`."""
 
     @property
     def reply_type(self) -> type[Reply_co]:
@@ -170,7 +170,7 @@ class Hit:
 
     uid: str
     rank: int
-    score: float
+    score: float = 0.0
     name: str = ""
     source_id: str = ""
 

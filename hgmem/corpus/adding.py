@@ -1,9 +1,9 @@
 """Adding a ready-made graph to a corpus, beside what is there: one more contribution to each entity and relation."""
 
 from collections.abc import Mapping, Sequence
-from typing import TypeVar
 
 from hgmem.contributions import (
+    Contribution,
     EntityContribution,
     RelationContribution,
     chunks_of,
@@ -43,7 +43,6 @@ from hgmem.identity import text_hash
 from hgmem.model import Chunk, Document, Given
 from hgmem.services import Services, open_corpus
 
-T = TypeVar("T", EntityContribution, RelationContribution)
 GIVEN = "given"  # how a document was cut whose chunks came with it
 
 
@@ -128,11 +127,13 @@ def _add_relations(
     rebuild_relations(transaction, services, list(said))
 
 
-def _united(stored: Mapping[str, Sequence[T]], said: Mapping[str, Sequence[T]]) -> dict[str, str]:
+def _united(
+    stored: Mapping[str, Sequence[Contribution]], said: Mapping[str, Sequence[Contribution]]
+) -> dict[str, str]:
     """Return the JSON of what was given before and what is given now, each once, for those that gained something."""
     united: dict[str, str] = {}
-    for uid, now in said.items():
-        contributions = list(dict.fromkeys([*stored[uid], *now]))
+    for uid in said:
+        contributions = list(dict.fromkeys([*stored[uid], *said[uid]]))
         if len(contributions) > len(stored[uid]):
             united[uid] = dump(contributions)
     return united

@@ -17,7 +17,7 @@ from hgmem.contributions import (
     relations_of,
 )
 from hgmem.extract import Extraction
-from hgmem.graph.database import Row, Transaction
+from hgmem.graph.database import Transaction
 from hgmem.graph.entities import (
     EntityRow,
     RelationRow,

@@ -32,6 +32,7 @@ from hgmem.graph.documents import (
 )
 from hgmem.graph.values import to_json
 from hgmem.identity import text_hash, uid
+from hgmem.load import Skipped
 from hgmem.model import Chunk, Document
 from hgmem.services import Services, open_corpus
 
@@ -58,16 +59,20 @@ class IndexReport:
     chunks: int = 0
     failed: int = 0
     errors: list[str] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
 
 
 Report: TypeAlias = Callable[[Progress], None]
 
 
-def index(services: Services, documents: Iterable[Document], *, report: Report = lambda _: None) -> IndexReport:
-    """Return what was done to add these documents to the corpus; `report` hears of it as it goes."""
+def index(services: Services, items: Iterable[Document | Skipped], *, report: Report = lambda _: None) -> IndexReport:
+    """Return what was done to add documents to the corpus; `report` hears of it as it goes.
+
+    What was skipped on the way in is passed on in the report.
+    """
     done = IndexReport()
     opened = False
-    for batch in batches(documents, size=DOCUMENTS):
+    for batch in batches(_documents(items, done), size=DOCUMENTS):
         opened = opened or bool(open_corpus(services))
         known = {_document_uid(services.corpus, document): document for document in batch}
         states = document_states(services.database, corpus=services.corpus, uids=list(known))
@@ -84,6 +89,14 @@ def index(services: Services, documents: Iterable[Document], *, report: Report =
         done.documents += len(open_documents)
         _extract(services, open_documents, done, report)
     return done
+
+
+def _documents(items: Iterable[Document | Skipped], done: IndexReport) -> Iterator[Document]:
+    for item in items:
+        if isinstance(item, Skipped):
+            done.skipped.append(item)
+        else:
+            yield item
 
 
 def _write(services: Services, document_uid: str, document: Document) -> None:

@@ -12,10 +12,12 @@ from hgmem.text import collapse
 
 _CONSIDERED = 40
 _SENTENCES = 4
+_MOST_SENTENCES = 5
+_ASKS = 0.1
 _FARTHEST = 0.15
 _BELOW_BEST = 0.55
 _REMEMBERED = 0.08
-_NEW_ASPECT = 0.1
+_NEW_ASPECT = 0.35
 _REPETITION = 0.5
 _ALIKE = 0.85
 _LONGEST = 1_200
@@ -25,10 +27,16 @@ def answer(task: AnswerQuestion, vectors: VectorCache) -> Reply:
     """Return a few sentences of the chunks, verbatim but for whitespace, each followed by its marker `[n]`."""
     found = quotable(passages(task.chunks))
     remembered = [collapse(point.description) for point in task.points]
-    prior = {passage: _REMEMBERED * any(passage.text in text for text in remembered) for passage in found}
+    prior = {passage: _prior(passage, remembered) for passage in found}
     ranked = rank(found, [task.question], vectors, limit=_CONSIDERED, prior=prior)
     chosen = _chosen(ranked, aspects(task.question))
     return Reply(text=" ".join(f"{each.text} [{each.chunk + 1}]" for each in _ordered(chosen)))
+
+
+def _prior(passage: Passage, remembered: Sequence[str]) -> float:
+    """Return what speaks for a passage beforehand: memory holds it, and it is no question itself."""
+    asks = passage.text.rstrip("\"'”’»").endswith(("?", "？", "؟"))
+    return _REMEMBERED * any(passage.text in text for text in remembered) - _ASKS * asks
 
 
 def _chosen(ranked: Sequence[Ranked], wanted: Sequence[Aspect]) -> list[Ranked]:
@@ -37,10 +45,13 @@ def _chosen(ranked: Sequence[Ranked], wanted: Sequence[Aspect]) -> list[Ranked]:
     covered: set[str] = set()
     least = max(_FARTHEST, _BELOW_BEST * ranked[0].score) if ranked else 0.0
     left = [each for each in ranked if each.score >= least] or list(ranked[:1])
-    while left and len(chosen) < _SENTENCES:
+    while left and len(chosen) < _MOST_SENTENCES:
         best = max(left, key=lambda each: _gain(each, chosen, wanted, covered))
+        fresh = {each.text for each in wanted if each.covered_by(best.passage.stems)} - covered
+        if len(chosen) >= _SENTENCES and not fresh:
+            break
         chosen.append(best)
-        covered |= {each.text for each in wanted if each.covered_by(best.passage.stems)}
+        covered |= fresh
         room = _LONGEST - sum(len(each.passage.text) for each in chosen)
         left = [each for each in left if each is not best and _adds(each, best) and len(each.passage.text) < room]
     return chosen

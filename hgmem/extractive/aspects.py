@@ -4,7 +4,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from hgmem.extractive.names import names
-from hgmem.extractive.phrases import stem
+from hgmem.extractive.phrases import joins, stem, written
 from hgmem.extractive.stopwords import ASKING, stopwords
 from hgmem.text import collapse, words
 
@@ -35,7 +35,7 @@ def aspects(question: str) -> list[Aspect]:
         _add(found, words(name), name=name, is_name=True)
     taken = {word for each in found for word in each}
     for phrase in _phrases(text, taken):
-        _add(found, phrase, name=" ".join(phrase), is_name=False)
+        _add(found, phrase, name=written(phrase), is_name=False)
     return list(found.values())[:_MOST]
 
 
@@ -51,7 +51,7 @@ def _phrases(text: str, taken: AbstractSet[str]) -> list[list[str]]:
     stop = stopwords(tokens) | ASKING
     phrases: list[list[str]] = [[]]
     for word in tokens:
-        plain = word in stop or stem(word) in taken or (len(word) == 1 and word.isascii())
+        plain = word in stop or stem(word) in taken or joins(word)
         if plain or len(phrases[-1]) == _LONGEST_PHRASE:
             phrases.append([])
         if not plain:

@@ -15,7 +15,7 @@ from hgmem.model import Chunk, Evidence, MemoryPoint
 
 LONGEST = 600
 _CONSIDERED = 32
-_INSERTS = 5
+_INSERTS = 6
 _QUERIES = 6
 _ENOUGH_TIES = 3
 _MOST_TIES = 12

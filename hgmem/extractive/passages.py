@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hgmem.extractive.phrases import stems
 from hgmem.model import Chunk
@@ -12,40 +12,55 @@ _LONGEST = 600
 _PIECE = 400
 _MOST = 200
 _FEWEST_STEMS = 3
+_MANY_CAPITALS = 0.7
 _ENDED = re.compile(r"[.!?…。！？｡؟۔।॥:;][\"'”’»›)\]}』」）】_*]*$")
+_CUT_OFF = re.compile(r"[,;:.!?)\]…。，、；]|[\-–—]+ |[\"'”’] |[^\"“”]*[^\s\"“”(—–-][\"”]")
 _BREAKS = ("\n", "; ", ", ", "。", "，", "、", " ")
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A sentence of a chunk: `chunk` is the chunk's index, `at` its own among the chunk's sentences."""
+    """A sentence of a chunk: `chunk` is the chunk's index, `at` its own among the chunk's sentences.
+
+    `around` are its stems, those of its two neighbours, and those of the chunk's title and entities.
+    """
 
     chunk: int
     at: int
     text: str
     stems: frozenset[str]
     whole: bool
+    around: frozenset[str] = frozenset()
 
 
 def passages(chunks: Sequence[Chunk]) -> list[list[Passage]]:
     """Return the passages of each chunk in order; those cut off by the chunk's edge have `whole` false."""
     rows = [[collapse(piece) for piece in _pieces(chunk.text)] for chunk in chunks]
-    edges = [text for row in rows for text in (*row[:2], *row[-2:])]
+    every = [text for row in rows for text in row]
     return [
-        [_passage(chunk, index, at, row=row, edges=edges) for at in range(len(row))]
+        _with_surroundings([_passage(chunk, index, at, row=row, every=every) for at in range(len(row))], chunk)
         for index, (chunk, row) in enumerate(zip(chunks, rows, strict=True))
     ]
 
 
 def quotable(rows: Sequence[Sequence[Passage]]) -> list[Passage]:
-    """Return the passages worth quoting, each text once; cut-off ones only where there are no others."""
+    """Return the passages worth quoting, each text once: whole sentences, or whatever there is where there are none."""
     found: dict[str, Passage] = {}
     for row in rows:
         for passage in row:
-            if len(passage.stems) >= _FEWEST_STEMS and not _shouted(passage.text):
-                found.setdefault(passage.text.casefold(), passage)
-    whole = [passage for passage in found.values() if passage.whole]
-    return whole or list(found.values())
+            found.setdefault(passage.text.casefold(), passage)
+    every = list(found.values())
+    plain = [passage for passage in every if not _heading(passage.text)]
+    whole = [passage for passage in plain if passage.whole]
+    return [passage for passage in whole if len(passage.stems) >= _FEWEST_STEMS] or whole or plain or every
+
+
+def _with_surroundings(row: list[Passage], chunk: Chunk) -> list[Passage]:
+    named = frozenset(stem for text in (chunk.title, *(each.name for each in chunk.entities)) for stem in stems(text))
+    return [
+        replace(each, around=named.union(*(near.stems for near in row[max(0, at - 1) : at + 2])))
+        for at, each in enumerate(row)
+    ]
 
 
 def _pieces(text: str) -> Iterator[str]:
@@ -71,13 +86,15 @@ def _broken(text: str) -> Iterator[str]:
     yield text[start : start + _PIECE]
 
 
-def _passage(chunk: Chunk, index: int, at: int, *, row: list[str], edges: list[str]) -> Passage:
+def _passage(chunk: Chunk, index: int, at: int, *, row: list[str], every: list[str]) -> Passage:
     text = row[at]
-    first, last = at == 0 and not _opens(chunk), at == len(row) - 1
-    cut = (first and text[:1].islower()) or (last and not _ENDED.search(text))
-    if not cut and (first or last):
-        cut = any(len(other) > len(text) and other.endswith(text) for other in edges) if first else cut
-        cut = cut or (last and any(len(other) > len(text) and other.startswith(text) for other in edges))
+    cut = False
+    if at == 0 and not _opens(chunk):
+        cut = (text[0].islower() or bool(_CUT_OFF.match(text))) or any(
+            len(text) < len(other) and other.endswith(text) for other in every
+        )
+    if at == len(row) - 1 and not cut:
+        cut = not _ENDED.search(text) or any(len(text) < len(other) and other.startswith(text) for other in every)
     return Passage(index, at, text, frozenset(stems(text)), not cut)
 
 
@@ -85,5 +102,10 @@ def _opens(chunk: Chunk) -> bool:
     return chunk.start == 0 or (chunk.start is None and chunk.position == 0)
 
 
-def _shouted(text: str) -> bool:
-    return sum(map(str.islower, text)) * 2 < sum(map(str.isupper, text))
+def _heading(text: str) -> bool:
+    """Whether a text is a title or a table of contents: capitals at nearly every word, and no full sentence."""
+    parts = [part for part in text.split() if part[0].isalpha()]
+    capitals = sum(part[0].isupper() for part in parts)
+    return sum(map(str.islower, text)) * 2 < sum(map(str.isupper, text)) or (
+        capitals > _MANY_CAPITALS * len(parts) and len(parts) > 2
+    )

@@ -1,9 +1,10 @@
 """Key phrases: what a text is about, in any script, where names don't tell."""
 
+import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from hgmem.extractive.stopwords import GLUE, stopwords
 from hgmem.text import words
@@ -28,7 +29,25 @@ def stems(text: str) -> list[str]:
     """Return the stems of the words of `text` that are no stop words and no lone letters, in order."""
     found = words(text)
     stop = stopwords(found)
-    return [stem(word) for word in found if word not in stop and (len(word) > 1 or not word.isascii())]
+    return [stem(word) for word in found if word not in stop and not joins(word)]
+
+
+def written(tokens: Sequence[str]) -> str:
+    """Return words as one text, the overlapping pairs of an unspaced script as the stretch that they came from."""
+    text = ""
+    for token in tokens:
+        if text and len(token) == 2 and _UNSPACED.match(token) and token[0] == text[-1]:
+            text += token[1]
+        else:
+            text += f" {token}" if text else token
+    return text
+
+
+def joins(word: str) -> bool:
+    """Whether a word is a lone letter, or a pair of characters with a particle among them."""
+    if word.isascii():
+        return len(word) == 1
+    return len(word) <= 2 and not GLUE.isdisjoint(word)
 
 
 def key_phrases(text: str, *, limit: int, repeated: bool) -> list[str]:
@@ -98,7 +117,7 @@ def _stretches(run: str) -> Iterator[str]:
 def _weight(key: str, count: int, *, frequency: Counter[str]) -> float:
     parts = key.split()
     together = sum(frequency[part] for part in parts) / len(parts)
-    return count * (1.0 + 0.5 * (len(parts) - 1)) * (1.0 + 0.1 * together) * min(len(key), 12)
+    return count * (1.0 + 0.5 * (len(parts) - 1)) * (1.0 + 0.1 * together) * math.sqrt(min(len(key), 12))
 
 
 def _distinct(keys: Iterable[str], *, limit: int) -> Iterator[str]:

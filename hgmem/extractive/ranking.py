@@ -10,7 +10,8 @@ from hgmem.extractive.passages import Passage
 from hgmem.extractive.phrases import stems
 from hgmem.extractive.vectors import VectorCache
 
-_WORDS = 0.35
+_WORDS = 0.6
+_AROUND = 0.5
 _LATER_QUERIES = 0.9
 
 
@@ -54,15 +55,24 @@ def rank(
 
 
 def _shared(found: Sequence[Passage], queries: Sequence[str]) -> list[list[float]]:
-    """Return for each passage and query the share of the query's words that it holds, rare words weighing more."""
+    """Return for each passage and query the share of the query's words that it holds, rare words weighing more.
+
+    Words of the neighbouring sentences count for less: they say whom a pronoun means.
+    """
     frequency = Counter(stem for passage in found for stem in passage.stems)
-    wanted = [set(stems(query)) for query in queries]
+    wanted = [sorted(set(stems(query))) for query in queries]
     weight = {stem: math.log(1 + len(found) / (1 + frequency[stem])) for row in wanted for stem in row}
-    totals = [sum(weight[stem] for stem in sorted(row)) or 1.0 for row in wanted]
+    totals = [sum(weight[stem] for stem in row) or 1.0 for row in wanted]
     return [
         [
-            sum(weight[stem] for stem in sorted(row & passage.stems)) / total
+            sum(weight[stem] * _held(stem, passage) for stem in row) / total
             for row, total in zip(wanted, totals, strict=True)
         ]
         for passage in found
     ]
+
+
+def _held(stem: str, passage: Passage) -> float:
+    if stem in passage.stems:
+        return 1.0
+    return _AROUND if stem in passage.around else 0.0

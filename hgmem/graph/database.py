@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Concatenate, LiteralString, ParamSpec, TypeAlias, TypeVar, cast
+from typing import Any, Concatenate, LiteralString, ParamSpec, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
 import neo4j

@@ -168,6 +168,11 @@ def put_relation_vectors(database: Runner, *, corpus: str, rows: Sequence[Row], 
     database.run("put_relation_vectors", corpus=corpus, rows=_sorted(rows_with_vectors(rows, vectors)))
 
 
+def count_entities(database: Runner, *, corpus: str, most: int) -> int:
+    """Return how many entities the corpus has, counted up to `most`."""
+    return int(database.run("count_entities", corpus=corpus, most=most)[0]["entities"])
+
+
 def _identity(row: EntityRow, corpus: str) -> Row:
     return {"uid": row.uid, "key": row.key, "corpus_key": corpus_key(corpus), "chunks": list(row.chunks)}
 

@@ -147,7 +147,7 @@ def test_chunks_come_by_document_and_number_whatever_their_order_in_the_file(tmp
 def test_quotes_around_names_go_unless_the_name_is_another_nodes(tmp_path):
     names = ['"AURORA"', '"PORT ELLIS"', "PORT ELLIS", '"SO" AND "SO"']
     edges = [('"AURORA"', '"PORT ELLIS"', {}), ('"AURORA"', "PORT ELLIS", {})]
-    given = read(directory(tmp_path, nodes=dict.fromkeys(names, {}), edges=edges))
+    given = read(directory(tmp_path, nodes={name: {} for name in names}, edges=edges))
     assert [entity.name for entity in given.entities] == ["AURORA", '"PORT ELLIS"', "PORT ELLIS", '"SO" AND "SO"']
     assert [relation.target for relation in given.relations] == ['"PORT ELLIS"', "PORT ELLIS"]
     assert {relation.source for relation in given.relations} == {"AURORA"}

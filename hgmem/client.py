@@ -1,0 +1,185 @@
+"""The front door: everything that hgmem does, as methods of one object."""
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from hgmem.connecting import find_database, find_embedder, find_model
+from hgmem.corpus.adding import add_graph
+from hgmem.corpus.delete import delete_corpus, delete_document
+from hgmem.corpus.importing import import_graph
+from hgmem.corpus.index import IndexReport, Report, index
+from hgmem.embed import CheckedEmbedder, Embedder
+from hgmem.errors import UsageError
+from hgmem.graph.corpus import corpora, count_corpus
+from hgmem.graph.database import Database, adopt
+from hgmem.graph.documents import list_documents
+from hgmem.graph.memory import list_memories
+from hgmem.graph.schema import ensure_schema
+from hgmem.identity import check_corpus_name
+from hgmem.lightrag import read as read_lightrag
+from hgmem.llm import LanguageModel
+from hgmem.load import Skipped, load
+from hgmem.memories import load_lineage, load_memory
+from hgmem.model import Answer, CorpusStatus, Document, Given, Lineage, Memory, MemorySummary
+from hgmem.services import Services, known_corpus
+from hgmem.settings import Settings
+from hgmem.settings import load as load_settings
+from hgmem.systems import system as find_system
+
+_SHORT = {"uri": "neo4j_uri", "username": "neo4j_username", "password": "neo4j_password", "database": "neo4j_database"}
+
+
+class HGMem:
+    """A client of one Neo4j. Safe between threads; close it, or use it as a context manager.
+
+    `corpus` is the one that methods mean when they are not told another.
+    """
+
+    def __init__(
+        self, database: Database, *, corpus: str, settings: Settings, model: LanguageModel, embedder: CheckedEmbedder
+    ) -> None:
+        self.corpus = corpus
+        self.settings = settings
+        self._database = database
+        self._model = model
+        self._embedder = embedder
+
+    @classmethod
+    def open(
+        cls,
+        corpus: str = "default",
+        *,
+        driver: Any = None,
+        model: LanguageModel | str | None = None,
+        embedder: Embedder | str | None = None,
+        **settings: Any,
+    ) -> "HGMem":
+        """Return a client that is connected, its schema in place.
+
+        `uri`, `username`, `password`, `database` and every field of `Settings` may be given by name; what is not
+        comes from the environment, `.env` and `hgmem.toml`, then from the server that `hgmem up` started. `model` and
+        `embedder` are objects of one's own, or names. A `driver` stays the caller's. Raises `UsageError` where there is no Neo4j, `GraphError` where it does not answer.
+        """
+        named = {"model": _name(model), "embedding_model": _name(embedder)}
+        given = {_SHORT.get(name, name): value for name, value in settings.items()}
+        found = load_settings(**given | {name: value for name, value in named.items() if value})
+        database = _adopted(driver, found) if driver is not None else find_database(found)
+        try:
+            ensure_schema(database)
+            checked = find_embedder(found) if embedder is None or isinstance(embedder, str) else CheckedEmbedder(embedder)
+            chosen = find_model(found, embedder=checked) if model is None or isinstance(model, str) else model
+            return cls(database, corpus=check_corpus_name(corpus), settings=found, model=chosen, embedder=checked)
+        except BaseException:
+            database.close()
+            raise
+
+    def close(self) -> None:
+        """Close the connections; a driver that was given stays open."""
+        self._database.close()
+
+    def __enter__(self) -> "HGMem":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def add(self, items: Any, *, corpus: str | None = None, report: Report = lambda _: None) -> IndexReport:
+        """Return what was done to index `items`: a `Document`, a path of a file or folder, or several of either."""
+        return index(self._services(corpus), self._loaded(items), report=report)
+
+    def add_graph(self, given: Given, *, corpus: str | None = None) -> None:
+        """Add documents, chunks, entities and relations of one's own, without any extraction."""
+        add_graph(self._services(corpus), given)
+
+    def import_lightrag(self, directory: str | Path, *, corpus: str | None = None) -> bool:
+        """Return whether anything was written to import a LightRAG working directory into an empty corpus."""
+        return import_graph(self._services(corpus), read_lightrag(directory))
+
+    def ask(
+        self, question: str, *, corpus: str | None = None, system: str = "hgmem", steps: int | None = None
+    ) -> Answer:
+        """Return the answer with its memory, which stays in Neo4j; `steps` is the most steps, 3 by default."""
+        if steps is not None and steps < 1:
+            raise UsageError(f"{steps} steps are too few: ask for 1 or more")
+        asked = self._question(question)
+        return find_system(system, steps=steps).answer(self._services(corpus), asked)
+
+    def memories(self, *, corpus: str | None = None) -> list[MemorySummary]:
+        """Return the corpus's memories, newest first."""
+        services = self._services(corpus)
+        known_corpus(services)
+        return list_memories(self._database, corpus=services.corpus)
+
+    def memory(self, uid: str, *, step: int | None = None) -> Memory:
+        """Return a memory as it stood at the end of `step`, by default the last."""
+        return load_memory(self._database, uid, step=step, claim_timeout=self.settings.claim_timeout)
+
+    def lineage(self, point: str) -> Lineage:
+        """Return a memory point (uid) and, parts within parts, the points that became it."""
+        return load_lineage(self._database, point)
+
+    def status(self, *, corpus: str | None = None) -> CorpusStatus:
+        """Return how much of everything the corpus holds."""
+        return count_corpus(self._database, corpus=known_corpus(self._services(corpus)))
+
+    def documents(self, *, corpus: str | None = None) -> list[dict[str, str | int]]:
+        """Return the corpus's documents by title: uid, title, source, status, number of chunks."""
+        return list_documents(self._database, corpus=known_corpus(self._services(corpus)).corpus)
+
+    def corpora(self) -> list[dict[str, str]]:
+        """Return every corpus: name, status, embedding model, dimensions, time of creation."""
+        return corpora(self._database)
+
+    def delete(self, *, document: str | None = None, corpus: str | None = None) -> None:
+        """Delete a document (uid), or the whole corpus with its memories."""
+        services = self._services(corpus)
+        if document is None:
+            delete_corpus(services)
+        else:
+            delete_document(services, uid=document)
+
+    @property
+    def server(self) -> tuple[str, str, str]:
+        """The server's address, version and edition."""
+        return self._database.address.uri, self._database.version, self._database.edition
+
+    def _services(self, corpus: str | None) -> Services:
+        return Services(
+            database=self._database,
+            model=self._model,
+            embedder=self._embedder,
+            settings=self.settings,
+            corpus=check_corpus_name(corpus or self.corpus),
+        )
+
+    def _loaded(self, items: Any) -> Iterable[Document | Skipped]:
+        several: Sequence[Any] = [items] if isinstance(items, Document | str | os.PathLike) else list(items)
+        documents = [item for item in several if isinstance(item, Document)]
+        paths = [item for item in several if not isinstance(item, Document)]
+        return [*documents] if not paths else _chain(documents, load(paths, max_bytes=self.settings.max_file_bytes))
+
+    def _question(self, question: str) -> str:
+        most = self.settings.max_question_characters
+        if not question.strip():
+            raise UsageError("the question is empty: ask something")
+        if len(question) > most:
+            raise UsageError(f"the question has {len(question)} characters, the limit is {most}: shorten it")
+        return question.strip()
+
+
+def _chain(documents: Iterable[Document], loaded: Iterable[Document | Skipped]) -> Iterable[Document | Skipped]:
+    yield from documents
+    yield from loaded
+
+
+def _name(chosen: object) -> str | None:
+    return chosen if isinstance(chosen, str) else None
+
+
+def _adopted(driver: Any, settings: Settings) -> Database:
+    return adopt(driver, database=settings.neo4j_database, statement_timeout=settings.statement_timeout)

@@ -1,0 +1,250 @@
+"""Typed twins of `cypher/memory.cypher`."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from hgmem.embed import Vectors
+from hgmem.errors import ConflictError, UsageError
+from hgmem.graph.database import Row
+from hgmem.graph.retrieval import to_entity
+from hgmem.graph.values import Runner, to_json, vector
+from hgmem.memory import Birth, Draft
+from hgmem.model import (
+    Answer,
+    Citation,
+    Entity,
+    Hit,
+    MemoryPoint,
+    MemorySummary,
+    Operation,
+    Retrieved,
+    Scalar,
+    Step,
+    Subquery,
+    Usage,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """Who writes to which memory: every write names all three."""
+
+    corpus: str
+    memory: str
+    run: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredPoint:
+    """A point as it is stored, with the points (uids) that became it."""
+
+    point: MemoryPoint
+    revises: tuple[str, ...]
+    merges: tuple[str, ...]
+
+
+def corpus_of(database: Runner, *, uid: str) -> tuple[str, str]:
+    """Return the corpus and the memory of a memory, a point or an answer."""
+    rows = database.run("corpus_of", uid=uid)
+    if not rows:
+        raise UsageError(
+            f"there is no memory, point or answer {uid!r}: `hgmem memory list --corpus …` shows what there is"
+        )
+    return rows[0]["corpus"], rows[0]["memory"]
+
+
+def create_memory(database: Runner, *, claim: Claim, properties: Mapping[str, Scalar]) -> None:
+    """Write a new memory, held by this run."""
+    rows = database.run("create_memory", **asdict(claim), properties=dict(properties))
+    if not rows:
+        raise UsageError(f"corpus {claim.corpus!r} is not ready: it was deleted, or is being written")
+
+
+def renew_memory(database: Runner, *, claim: Claim) -> None:
+    """Say that this run is alive; a lost claim is a `ConflictError`."""
+    _held(database.run("renew_memory", **asdict(claim)), claim)
+
+
+def release_memory(database: Runner, *, claim: Claim, status: str) -> None:
+    """Give the claim back."""
+    _held(database.run("release_memory", **asdict(claim), status=status), claim)
+
+
+def write_step(database: Runner, *, claim: Claim, step: Step, draft: Draft, vectors: Mapping[str, Vectors]) -> None:
+    """Write one whole step; `vectors` holds those of its new points and provisional entities, by uid."""
+    rows = database.run(
+        "write_step",
+        **asdict(claim),
+        step=_step(step),
+        subqueries=[_subquery(number, one) for number, one in enumerate(step.retrieved, start=1)],
+        provisionals=[_provisional(entity, vectors) for entity in draft.provisionals.values()],
+        points=[_birth(birth, vectors) for birth in draft.births],
+        died=list(draft.died),
+    )
+    _held(rows, claim)
+
+
+def write_answer(database: Runner, *, claim: Claim, answer: Answer) -> None:
+    """Write the answer with its citations, and give the claim back."""
+    properties: Row = {
+        "uid": answer.uid,
+        "question": answer.question,
+        "text": answer.text,
+        "status": answer.status,
+        "step": answer.step,
+        "model": answer.model,
+        "notes": list(answer.notes),
+        "seconds": answer.seconds,
+        "usage": to_json(answer.usage),
+    }
+    citations = [
+        {"uid": f"{answer.uid}-{citation.marker}", "chunk": citation.chunk, "properties": asdict(citation)}
+        for citation in answer.citations
+    ]
+    rows = database.run("write_answer", **asdict(claim), answer=properties, citations=citations, status=answer.status)
+    _held(rows, claim)
+
+
+def list_memories(database: Runner, *, corpus: str) -> list[MemorySummary]:
+    """Return the corpus's memories, newest first."""
+    return [MemorySummary(**row) for row in database.run("list_memories", corpus=corpus)]
+
+
+def find_memory(database: Runner, *, corpus: str, memory: str) -> Row:
+    """Return the memory's own properties; `silent` is how many seconds ago its claim was renewed, if it is held."""
+    rows = database.run("find_memory", corpus=corpus, memory=memory)
+    if not rows:
+        raise UsageError(
+            f"corpus {corpus!r} has no memory {memory!r}: `hgmem memory list --corpus {corpus}` shows them"
+        )
+    return rows[0]
+
+
+def memory_points(database: Runner, *, corpus: str, memory: str) -> list[StoredPoint]:
+    """Return every point of the memory, dead ones too, in order of birth."""
+    rows = database.run("memory_points", corpus=corpus, memory=memory)
+    return [_stored(row["point"]) for row in rows]
+
+
+def memory_steps(database: Runner, *, corpus: str, memory: str) -> list[Step]:
+    """Return the memory's steps in order."""
+    return [_to_step(row["step"]) for row in database.run("memory_steps", corpus=corpus, memory=memory)]
+
+
+def memory_answers(database: Runner, *, corpus: str, memory: str) -> list[Row]:
+    """Return the memory's answers in order of time, citations as values."""
+    rows = [row["answer"] for row in database.run("memory_answers", corpus=corpus, memory=memory)]
+    return [
+        {
+            **row,
+            "notes": tuple(row["notes"] or ()),
+            "usage": _usage(row["usage"]),
+            "citations": tuple(Citation(**citation) for citation in row["citations"]),
+        }
+        for row in rows
+    ]
+
+
+def find_entities(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[Entity]:
+    """Return those of these entities that exist."""
+    return [to_entity(row["entity"]) for row in database.run("find_entities", corpus=corpus, uids=list(uids))]
+
+
+def _held(rows: list[Row], claim: Claim) -> None:
+    if not rows:
+        raise ConflictError(
+            f"memory {claim.memory!r} is no longer held by this run: another took it over, or it was deleted"
+        )
+
+
+def _step(step: Step) -> Row:
+    return {
+        "number": step.number,
+        "question": step.question,
+        "strategy": step.strategy,
+        "judgement": step.judgement,
+        "operations": to_json(step.operations),
+        "notes": list(step.notes),
+        "seconds": step.seconds,
+        "usage": to_json(step.usage),
+    }
+
+
+def _subquery(number: int, one: Retrieved) -> Row:
+    return {
+        "number": number,
+        "text": one.subquery.text,
+        "concern": one.subquery.concern,
+        "strategy": one.subquery.strategy,
+        "targets": list(one.subquery.targets),
+        "relations": [hit.uid for hit in one.relations],
+        "entities": [{"uid": hit.uid, "rank": hit.rank, "score": hit.score} for hit in one.entities],
+        "chunks": [{"uid": hit.uid, "rank": hit.rank, "score": hit.score} for hit in one.chunks],
+    }
+
+
+def _provisional(entity: Entity, vectors: Mapping[str, Vectors]) -> Row:
+    return {
+        "uid": entity.uid,
+        "name": entity.name,
+        "type": entity.type,
+        "description": entity.description,
+        "vector": vector(vectors[entity.uid]),
+    }
+
+
+def _birth(birth: Birth, vectors: Mapping[str, Vectors]) -> Row:
+    point = birth.point
+    return {
+        "uid": point.uid,
+        "description": point.description,
+        "born": point.born,
+        "entities": [entity.uid for entity in point.entities],
+        "chunks": list(point.chunks),
+        "revises": list(birth.revises),
+        "merges": list(birth.merges),
+        "vector": vector(vectors[point.uid]),
+    }
+
+
+def _stored(row: Row) -> StoredPoint:
+    point = MemoryPoint(
+        uid=row["uid"],
+        description=row["description"],
+        entities=tuple(to_entity(entity) for entity in row["entities"]),
+        chunks=tuple(row["chunks"]),
+        born=row["born"],
+        died=row["died"],
+    )
+    return StoredPoint(point=point, revises=tuple(row["revises"]), merges=tuple(row["merges"]))
+
+
+def _to_step(row: Row) -> Step:
+    fields = {name: row[name] for name in ("number", "question", "strategy", "judgement", "seconds")}
+    return Step(
+        **fields,
+        notes=tuple(row["notes"] or ()),
+        usage=_usage(row["usage"]),
+        operations=tuple(
+            Operation(**{**operation, "parts": tuple(operation["parts"])})
+            for operation in json.loads(row["operations"])
+        ),
+        retrieved=tuple(_to_retrieved(one) for one in row["subqueries"]),
+    )
+
+
+def _to_retrieved(row: Row) -> Retrieved:
+    subquery = Subquery(
+        text=row["text"], concern=row["concern"], strategy=row["strategy"], targets=tuple(row["targets"])
+    )
+    return Retrieved(
+        subquery=subquery,
+        entities=tuple(Hit(**hit) for hit in row["entities"]),
+        chunks=tuple(Hit(**{**hit, "source_id": hit["source_id"] or ""}) for hit in row["chunks"]),
+        relations=tuple(Hit(uid=uid, rank=rank) for rank, uid in enumerate(row["relations"], start=1)),
+    )
+
+
+def _usage(text: str | None) -> Usage:
+    return Usage(**json.loads(text)) if text else Usage()

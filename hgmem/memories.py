@@ -1,0 +1,58 @@
+"""Stored memories, read back: at the end of any step, and point by point to where each came from."""
+
+from hgmem.errors import UsageError
+from hgmem.graph.database import Database
+from hgmem.graph.memory import StoredPoint, corpus_of, find_memory, memory_answers, memory_points, memory_steps
+from hgmem.model import Answer, Lineage, Memory, OperationKind
+
+
+def load_memory(database: Database, uid: str, *, step: int | None = None, claim_timeout: float) -> Memory:
+    """Return the memory as it stood at the end of `step`, by default the last."""
+    corpus, memory = corpus_of(database, uid=uid)
+    row = find_memory(database, corpus=corpus, memory=memory)
+    steps = memory_steps(database, corpus=corpus, memory=memory)
+    last = steps[-1].number if steps else 0
+    if step is not None and not 1 <= step <= last:
+        raise UsageError(f"memory {memory!r} has no step {step}: its steps are 1 to {last}")
+    shown = step or last
+    stored = [one.point for one in memory_points(database, corpus=corpus, memory=memory)]
+    answers = memory_answers(database, corpus=corpus, memory=memory)
+    return Memory(
+        uid=memory,
+        corpus=corpus,
+        system=row["system"],
+        model=row["model"],
+        status=_status(row["status"], row["silent"], claim_timeout),
+        created_at=row["created_at"],
+        step=shown,
+        points=tuple(point for point in stored if point.alive(shown)),
+        steps=tuple(one for one in steps if one.number <= shown),
+        answers=tuple(
+            Answer(
+                **answer, corpus=corpus, memory=memory, system=row["system"], points=tuple(stored), steps=tuple(steps)
+            )
+            for answer in answers
+            if answer["step"] <= shown
+        ),
+    )
+
+
+def load_lineage(database: Database, uid: str) -> Lineage:
+    """Return the point and, parts within parts, the points that became it."""
+    corpus, memory = corpus_of(database, uid=uid)
+    stored = {one.point.uid: one for one in memory_points(database, corpus=corpus, memory=memory)}
+    if uid not in stored:
+        raise UsageError(f"{uid!r} is no memory point: `hgmem memory show {memory}` lists those of its memory")
+    return _lineage(stored, uid)
+
+
+def _lineage(stored: dict[str, StoredPoint], uid: str) -> Lineage:
+    one = stored[uid]
+    kind: OperationKind = "merge" if one.merges else "revise" if one.revises else "insert"
+    parts = tuple(_lineage(stored, part) for part in (*one.revises, *one.merges))
+    return Lineage(point=one.point, kind=kind, parts=parts)
+
+
+def _status(status: str, silent: int | None, claim_timeout: float) -> str:
+    """Return the memory's status; a claim that nobody renewed reads as interrupted."""
+    return "interrupted" if status == "running" and silent is not None and silent > claim_timeout else status

@@ -1,0 +1,43 @@
+"""Names that a model gives, resolved to entities: those at hand, then the corpus's by uid, else provisional ones."""
+
+from collections.abc import Iterable, Sequence
+
+from hgmem.graph.database import Database
+from hgmem.graph.memory import find_entities
+from hgmem.identity import key, uid
+from hgmem.model import Entity, Evidence, MemoryPoint
+
+
+def resolve(
+    database: Database, names: Sequence[str], *, corpus: str, memory: str, known: Iterable[Entity]
+) -> dict[str, Entity]:
+    """Return the entity of each name by its key; at most one read, and none where all are known."""
+    found: dict[str, Entity] = {}
+    for entity in known:
+        found.setdefault(key(entity.name), entity)
+    missing = {key(name): name for name in names if key(name) not in found}
+    if not missing:
+        return found
+    uids = {uid(corpus, "entity", name_key): name_key for name_key in missing}
+    own = {provisional_uid(memory, entity_uid): name_key for entity_uid, name_key in uids.items()}
+    stored = find_entities(database, corpus=corpus, uids=[*uids, *own])
+    for entity in stored:
+        found.setdefault((own | uids)[entity.uid], entity)
+    for entity_uid, name_key in uids.items():
+        if name_key not in found:
+            provisional = provisional_uid(memory, entity_uid)
+            found[name_key] = Entity(uid=provisional, name=missing[name_key], provisional=True)
+    return found
+
+
+def at_hand(evidence: Evidence, points: Sequence[MemoryPoint]) -> list[Entity]:
+    """Return the entities of the evidence, of its chunks and of memory, in the order in which names are looked up."""
+    entities = [*evidence.entities]
+    entities += [entity for chunk in evidence.chunks for entity in chunk.entities]
+    entities += [entity for point in points for entity in point.entities]
+    return entities
+
+
+def provisional_uid(memory: str, entity_uid: str) -> str:
+    """Return the uid under which a memory keeps an entity of its own that the corpus would have at `entity_uid`."""
+    return f"{memory}-{entity_uid}"

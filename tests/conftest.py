@@ -1,0 +1,101 @@
+"""One real Neo4j for the whole run, on a data directory of its own; nothing of the caller's environment is used."""
+
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from hgmem import HGMem, Settings
+from hgmem.local import Server, down, up
+from hgmem.settings import load
+from hgmem.testing import DeterministicEmbedder
+
+ROOT = Path(__file__).parents[1]
+SHARED = ROOT.parent / "shared" / "data"
+FOREIGN = ("NEO4J_", "HGMEM_", "OPENAI_", "AZURE_", "ANTHROPIC_")
+
+for name in [name for name in os.environ if name.startswith(FOREIGN)]:
+    del os.environ[name]
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A real server, started as `hgmem up` starts one."""
+    settings = load(data=tmp_path_factory.mktemp("neo4j") / "home")
+    started = up(settings, heap="1g", pagecache="256m")
+    yield started
+    down(settings)
+
+
+@pytest.fixture(scope="session")
+def settings(server: Server) -> Settings:
+    """Settings that lead to the server, with the deterministic embedder."""
+    return load(
+        neo4j_uri=server.uri,
+        neo4j_username=server.username,
+        neo4j_password=server.password,
+        data=server.data,
+        embedding_model=DeterministicEmbedder.name,
+    )
+
+
+@pytest.fixture
+def environment(server: Server) -> dict[str, str]:
+    """The environment of a subprocess that uses the server and the deterministic embedder."""
+    return {
+        **os.environ,
+        "NEO4J_URI": server.uri,
+        "NEO4J_USERNAME": server.username,
+        "NEO4J_PASSWORD": server.password.get_secret_value(),
+        "HGMEM_EMBEDDING_MODEL": DeterministicEmbedder.name,
+        "HGMEM_DATA": str(server.data),
+        "COLUMNS": "200",
+    }
+
+
+@pytest.fixture
+def corpus() -> str:
+    """The name of a corpus that nobody else uses."""
+    return f"t{secrets.token_hex(6)}"
+
+
+@pytest.fixture
+def open_client(settings: Settings, corpus: str) -> Iterator[Callable[..., HGMem]]:
+    """Opens clients of the server on the test's corpus; they are closed, and the corpus deleted, at the end."""
+    opened: list[HGMem] = []
+
+    def opening(**arguments: object) -> HGMem:
+        given = {**settings.model_dump(exclude_none=True), **arguments}
+        client = HGMem.open(given.pop("corpus", corpus), **given)
+        opened.append(client)
+        return client
+
+    yield opening
+    for client in opened:
+        if client.corpus in {row["corpus"] for row in client.corpora()}:
+            client.delete()
+        client.close()
+
+
+@pytest.fixture
+def client(open_client: Callable[..., HGMem]) -> HGMem:
+    """A client with the extractive model and the deterministic embedder."""
+    return open_client()
+
+
+@pytest.fixture(scope="session")
+def affair() -> Path:
+    """The folder of the demo corpus."""
+    from hgmem.resources import resource
+
+    return resource("examples", "affair")
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of real texts and graphs for longer checks; absent on most machines."""
+    if not SHARED.is_dir():
+        pytest.skip(f"no measuring data at {SHARED}: the longer checks need it")
+    return SHARED
