@@ -46,9 +46,8 @@ def passages(chunks: Sequence[Chunk]) -> list[list[Passage]]:
 def quotable(rows: Sequence[Sequence[Passage]]) -> list[Passage]:
     """Return the passages worth quoting, each text once: whole sentences, or whatever there is where there are none."""
     found: dict[str, Passage] = {}
-    for row in rows:
-        for passage in row:
-            found.setdefault(passage.text.casefold(), passage)
+    for passage in sorted((each for row in rows for each in row), key=lambda each: not each.whole):
+        found.setdefault(passage.text.casefold(), passage)
     every = list(found.values())
     plain = [passage for passage in every if not _heading(passage.text)]
     whole = [passage for passage in plain if passage.whole]

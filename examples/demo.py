@@ -1,0 +1,88 @@
+"""The demo: a real Neo4j, a small corpus, one question, its memory in the database. No key, no cost.
+
+    python examples/demo.py                                       the affair of the Ravensund Orrery
+    python examples/demo.py --files DIR --question "…"            your own documents
+    python examples/demo.py --lightrag DIR --question "…"         a graph that LightRAG or HGMem's code wrote
+
+It runs the commands that you would type, on a server of its own in `.hgmem/demo`, and leaves that running for Neo4j
+Browser. Whatever NEO4J_*, HGMEM_* or model key your shell has is not used.
+"""
+
+import argparse
+import json
+import os
+import shlex
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).parent
+DATA = Path(".hgmem/demo")
+FOREIGN = ("NEO4J_", "HGMEM_", "OPENAI_", "AZURE_", "ANTHROPIC_")
+
+
+def main() -> int:
+    """Return the exit code of the first command that fails, else 0."""
+    options = arguments()
+    began = time.perf_counter()
+    for command in commands(options):
+        print(f"\n$ hgmem {shlex.join(command)}", flush=True)
+        code = subprocess.run([sys.executable, "-m", "hgmem", *command], env=environment(), check=False).returncode
+        if code:
+            return code
+    print(farewell(options, seconds=time.perf_counter() - began))
+    return 0
+
+
+def arguments() -> argparse.Namespace:
+    """Return what to show: the affair, own files, or a LightRAG directory."""
+    parser = argparse.ArgumentParser(description="Index, ask, look.")
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument("--files", type=Path, help="a file or folder of your own")
+    source.add_argument("--lightrag", type=Path, help="a LightRAG working directory")
+    parser.add_argument("--question", help="what to ask")
+    options = parser.parse_args()
+    if options.question is None:
+        if options.files or options.lightrag:
+            parser.error("--question is needed with --files and --lightrag")
+        options.question = json.loads((HERE / "questions.json").read_text(encoding="utf-8"))[0]["question"]
+    return options
+
+
+def commands(options: argparse.Namespace) -> list[list[str]]:
+    """Return the commands, as one would type them."""
+    if options.lightrag:
+        corpus, fill = "imported", ["import", "lightrag", str(options.lightrag)]
+    elif options.files:
+        corpus, fill = "mine", ["index", str(options.files)]
+    else:
+        corpus, fill = "affair", ["index", os.path.relpath(HERE / "affair")]
+    return [
+        ["up"],
+        [*fill, "--corpus", corpus],
+        ["ask", options.question, "--corpus", corpus, "--show-memory"],
+    ]
+
+
+def environment() -> dict[str, str]:
+    """Return the shell's environment without anything that names another server or a model, `.env` overruled."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
+    own = {"NEO4J_URI": "", "HGMEM_MODEL": "extractive", "HGMEM_EMBEDDING_MODEL": "all-MiniLM-L6-v2"}
+    return {**kept, **own, "HGMEM_DATA": str(DATA.resolve())}
+
+
+def farewell(options: argparse.Namespace, *, seconds: float) -> str:
+    """Return what to do next."""
+    lines = [f"\nDone in {seconds:.0f} s. Next:"]
+    if not options.files and not options.lightrag:
+        lines += [
+            '  make demo FILES=path/to/documents QUESTION="…"     the same on your own files',
+            '  make demo LIGHTRAG=path/to/workdir QUESTION="…"    the same on a graph that LightRAG wrote',
+        ]
+    hgmem = f"HGMEM_DATA={DATA} {os.path.relpath(Path(sys.executable).parent / 'hgmem')}"
+    return "\n".join([*lines, f"  {hgmem} down     stops the server; what it holds stays in {DATA}"])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

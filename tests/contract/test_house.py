@@ -1,0 +1,194 @@
+"""The conventions of the code, read from its syntax trees."""
+
+import ast
+import statistics
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import hgmem
+
+PACKAGE = Path(hgmem.__file__).parent
+MOST_LINES_OF_A_FILE = 300
+MOST_LINES_OF_A_FUNCTION = 50
+MEDIAN_LINES_OF_FUNCTIONS = 12
+MOST_PARAMETERS = 5
+# What others call is read at the call: `f(a, b, c)` at most. What a module calls itself may take one more.
+MOST_POSITIONAL = 3
+MOST_POSITIONAL_OF_OWN = 4
+EMPTY_NAMES = {"base", "common", "helpers", "operate", "utils"}
+
+# Functions that may take more parameters, each with its reason.
+EXEMPT: dict[str, str] = {
+    "settings.Settings.settings_customise_sources": "pydantic-settings calls it with these, by position",
+}
+# A command's parameters are what a person may type, and Typer reads them from its signature.
+COMMANDS = {"command", "callback"}
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Module:
+    """A file of the package."""
+
+    name: str
+    path: Path
+    lines: int
+    tree: ast.Module
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Defined:
+    """A function of the package; `name` leads to it: `module.Class.function`."""
+
+    name: str
+    public: bool
+    node: Function
+
+    @property
+    def lines(self) -> int:
+        return (self.node.end_lineno or self.node.lineno) - self.node.lineno + 1
+
+    @property
+    def positional(self) -> int:
+        named = [*self.node.args.posonlyargs, *self.node.args.args]
+        return len([argument for argument in named if argument.arg not in ("self", "cls")])
+
+    @property
+    def parameters(self) -> int:
+        return self.positional + len(self.node.args.kwonlyargs)
+
+    @property
+    def exempt(self) -> bool:
+        return self.name in EXEMPT or (self.name.startswith("cli.") and is_command(self.node))
+
+
+def is_command(function: Function) -> bool:
+    called = [each.func for each in function.decorator_list if isinstance(each, ast.Call)]
+    return any(isinstance(each, ast.Attribute) and each.attr in COMMANDS for each in called)
+
+
+def read(path: Path) -> Module:
+    text = path.read_text(encoding="utf-8")
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    name = ".".join(part for part in parts if part != "__init__")
+    return Module(name=name, path=path, lines=len(text.splitlines()), tree=ast.parse(text))
+
+
+MODULES = [read(path) for path in sorted(PACKAGE.rglob("*.py")) if path.relative_to(PACKAGE).parts[0] != "examples"]
+
+
+def definitions(body: ast.AST, name: str, *, public: bool) -> Iterator[tuple[str, bool, ast.AST]]:
+    """Classes and functions with the name that leads to them, and whether a stranger may use them."""
+    for node in ast.iter_child_nodes(body):
+        if not isinstance(node, Function | ast.ClassDef):
+            yield from definitions(node, name, public=public)
+            continue
+        known = public and (not node.name.startswith("_") or node.name.endswith("__"))
+        path = f"{name}.{node.name}".lstrip(".")
+        yield path, known, node
+        yield from definitions(node, path, public=known and isinstance(node, ast.ClassDef))
+
+
+DEFINED = [each for module in MODULES for each in definitions(module.tree, module.name, public=True)]
+FUNCTIONS = [Defined(name=name, public=known, node=node) for name, known, node in DEFINED if isinstance(node, Function)]
+
+
+def imported(tree: ast.AST) -> Iterator[str]:
+    """Names of all modules that are imported anywhere in the tree, absolute ones."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module
+
+
+def reads_environment(node: ast.AST) -> bool:
+    names = {"environ", "environb", "getenv", "getenvb"}
+    if isinstance(node, ast.ImportFrom):
+        return node.module == "os" and any(alias.name in names for alias in node.names)
+    return (
+        isinstance(node, ast.Attribute)
+        and node.attr in names
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "os"
+    )
+
+
+def test_there_is_something_to_check() -> None:
+    assert len(MODULES) > 40
+    assert len(FUNCTIONS) > 400
+
+
+def test_files_are_short() -> None:
+    assert {module.name: module.lines for module in MODULES if module.lines > MOST_LINES_OF_A_FILE} == {}
+
+
+def test_functions_are_short() -> None:
+    assert {each.name: each.lines for each in FUNCTIONS if each.lines > MOST_LINES_OF_A_FUNCTION} == {}
+    assert statistics.median(each.lines for each in FUNCTIONS) <= MEDIAN_LINES_OF_FUNCTIONS
+
+
+def test_functions_take_few_parameters() -> None:
+    many = {each.name: each.parameters for each in FUNCTIONS if each.parameters > MOST_PARAMETERS and not each.exempt}
+    assert many == {}
+
+
+def test_parameters_after_the_first_few_are_named_at_the_call() -> None:
+    found = {
+        each.name: each.positional
+        for each in FUNCTIONS
+        if each.positional > (MOST_POSITIONAL if each.public else MOST_POSITIONAL_OF_OWN) and not each.exempt
+    }
+    assert found == {}
+
+
+def test_every_exemption_is_still_needed() -> None:
+    needy = {each.name for each in FUNCTIONS if each.parameters > MOST_PARAMETERS or each.positional > MOST_POSITIONAL}
+    assert set(EXEMPT) - needy == set()
+
+
+def test_no_module_has_a_name_that_says_nothing() -> None:
+    assert [module.name for module in MODULES if EMPTY_NAMES & set(module.name.split("."))] == []
+
+
+def test_what_strangers_may_use_is_documented() -> None:
+    files = [module.name or "hgmem" for module in MODULES if not ast.get_docstring(module.tree)]
+    silent = [
+        name
+        for name, known, node in DEFINED
+        if known
+        and isinstance(node, Function | ast.ClassDef)
+        and not node.name.startswith("__")
+        and not ast.get_docstring(node)
+    ]
+    assert [*files, *silent] == []
+
+
+def test_only_the_graph_package_imports_neo4j() -> None:
+    drivers = [
+        module.name
+        for module in MODULES
+        if any(name.partition(".")[0] == "neo4j" for name in imported(module.tree))
+        and not module.name.startswith("graph.")
+    ]
+    assert drivers == []
+
+
+def test_only_the_settings_read_the_environment() -> None:
+    readers = [module.name for module in MODULES if any(map(reads_environment, ast.walk(module.tree)))]
+    assert set(readers) - {"settings"} == set()
+
+
+def test_the_public_names_are_sorted() -> None:
+    assert list(hgmem.__all__) == sorted(set(hgmem.__all__))
+
+
+@pytest.mark.parametrize(
+    "spoilt", ["import os\nos.environ['A']", "import os\nos.getenv('A')", "from os import environ"]
+)
+def test_reading_the_environment_is_noticed(spoilt: str) -> None:
+    assert any(map(reads_environment, ast.walk(ast.parse(spoilt))))

@@ -1,0 +1,114 @@
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pytest
+
+from hgmem.answer import AnswerQuestion
+from hgmem.errors import ModelError
+from hgmem.extract import Extraction
+from hgmem.extractive import ExtractiveModel
+from hgmem.model import Chunk, Entity, MemoryPoint
+from hgmem.testing import DeterministicEmbedder
+from hgmem.text import collapse
+
+QUESTION = "Why did Ilse Maron buy the lighthouse?"
+TEXTS = (
+    "Ilse Maron bought the lighthouse because\nher brother had drowned below it. Rain fell on the empty roads all day.",
+    "Nobody else would buy it, the lighthouse being old. A tram runs there now, painted green and white.",
+)
+
+
+def answer(texts: Sequence[str], *, question: str = QUESTION, points: Sequence[MemoryPoint] = (), **chunk: int) -> str:
+    chunks = tuple(
+        Chunk(uid=f"c{at}", document=f"d{at}", text=text, tokens=50, **{"position": 0, **chunk})
+        for at, text in enumerate(texts)
+    )
+    task = AnswerQuestion(question=question, points=tuple(points), chunks=chunks)
+    return ExtractiveModel(DeterministicEmbedder(256)).reply(task).text
+
+
+def quotes(text: str) -> list[tuple[str, int]]:
+    return [(quote.strip(), int(marker)) for quote, marker in re.findall(r"(.+?) \[(\d+)\]", text)]
+
+
+def test_each_sentence_is_verbatim_from_the_chunk_that_its_marker_names() -> None:
+    found = quotes(answer(TEXTS))
+    assert found
+    assert all(quote in collapse(TEXTS[marker - 1]) for quote, marker in found)
+
+
+def test_the_sentence_nearest_to_the_question_comes_first_and_idle_ones_stay_out() -> None:
+    found = answer(TEXTS)
+    assert found.startswith("Ilse Maron bought the lighthouse because her brother had drowned below it. [1]")
+    assert "tram" not in found
+
+
+def test_what_memory_holds_is_preferred() -> None:
+    texts = ("The lighthouse was one that Ilse Maron loved.", "The lighthouse was one that Ilse Maron hated.")
+    held = MemoryPoint(uid="p", description=texts[1], entities=(Entity(uid="e", name="Ilse Maron"),))
+    assert answer(texts, points=[held]).startswith(f"{texts[1]} [2]")
+
+
+def test_a_sentence_of_two_overlapping_chunks_is_quoted_once() -> None:
+    found = answer((TEXTS[0], f"{TEXTS[0]} More followed."))
+    assert len([quote for quote, _ in quotes(found) if quote.startswith("Ilse Maron bought")]) == 1
+
+
+def test_a_cut_off_sentence_gives_way_to_the_whole_one() -> None:
+    whole = "In that year Ilse Maron bought the lighthouse because her brother had drowned."
+    texts = ("Ilse Maron bought the lighthouse because her brother had drowned.", f"It rained a lot. {whole}")
+    found = answer(texts, position=3)
+    assert quotes(found)[0] == (whole, 2)
+    assert found.count("drowned") == 1
+
+
+def test_the_edge_of_a_chunk_is_not_quoted_where_there_are_whole_sentences() -> None:
+    found = answer(
+        ("lse Maron had to buy the lighthouse. Ilse Maron had the lighthouse. Ilse Maron had to",), position=3
+    )
+    assert [quote for quote, _ in quotes(found)] == ["Ilse Maron had the lighthouse."]
+
+
+def test_an_answer_stays_short() -> None:
+    texts = [f"Ilse Maron bought lighthouse {n} because of cause {n * 7919}." for n in range(50)]
+    assert len(quotes(answer(texts))) <= 5
+
+
+@pytest.mark.parametrize("text", ["no stop here", "x" * 10**6, "Maron\0bought\0it", "为什么。", "Ilse " * 10**5])
+def test_whatever_words_there_are_can_be_quoted(text: str) -> None:
+    found = answer((text,))
+    assert found.endswith("[1]")
+    assert found.removesuffix(" [1]") in collapse(text)
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("鲁迅在哪里任教？", "天气很好，大家都出去了。鲁迅在北京大学任教，学生很多。"),
+        ("أين يعيش أحمد؟", "الطقس جميل اليوم في البلاد. يعيش أحمد في القاهرة مع أمه."),
+        ("Где живёт Анна?", "Погода была хорошая весь день. Анна живёт в старой Москве."),
+        (
+            'title:("a b"~2) AND Maron && {lighthouse} [*..3] // DROP',
+            "It rained all day long. Maron had the lighthouse.",
+        ),
+    ],
+)
+def test_questions_in_any_script_or_syntax_find_their_sentence(question: str, text: str) -> None:
+    first, _ = quotes(answer((text,), question=question))[0]
+    assert first == collapse(text[len(text.split("。")[0]) + 1 :] if "。" in text else text.split(". ")[1])
+
+
+def test_no_words_to_quote_give_an_empty_answer() -> None:
+    assert answer(()) == ""
+    assert answer(("-----",)) == ""
+
+
+def test_a_task_of_an_unknown_type_is_refused() -> None:
+    @dataclass(frozen=True)
+    class Sing:
+        name: str = "sing"
+        reply_type: type[Extraction] = Extraction
+
+    with pytest.raises(ModelError, match="'sing'"):
+        ExtractiveModel(DeterministicEmbedder()).reply(Sing())

@@ -1,0 +1,88 @@
+import time
+
+import pytest
+
+from hgmem.extract import Extract, Extraction
+from hgmem.extractive import ExtractiveModel
+from hgmem.testing import DeterministicEmbedder
+
+AFFAIR = (
+    "The Bank of Harwick lent Dr. Ilse Maron the money on 12 March 1911. However, Captain Reyes of the Harbour Trust "
+    "objected. Maron's brother lived in Millshire. When the Bank of Harwick heard of it, Dr. Ilse Maron left for the "
+    "River Tay. Nobody knew 4711 reasons."
+)
+
+
+def extract(text: str) -> Extraction:
+    return ExtractiveModel(DeterministicEmbedder()).reply(Extract(text=text))
+
+
+def test_names_are_joined_typed_and_free_of_ordinary_words() -> None:
+    kinds = {entity.name: entity.type for entity in extract(AFFAIR).entities}
+    assert kinds == {
+        "Bank of Harwick": "organization",
+        "Dr. Ilse Maron": "person",
+        "12 March 1911": "event",
+        "Captain Reyes": "person",
+        "Harbour Trust": "organization",
+        "Millshire": "place",
+        "River Tay": "place",
+    }
+
+
+def test_an_entity_is_described_by_the_sentences_that_mention_it() -> None:
+    described = {entity.name: entity.description for entity in extract(AFFAIR).entities}
+    assert described["Captain Reyes"] == "However, Captain Reyes of the Harbour Trust objected."
+    assert "brother lived in Millshire" in described["Dr. Ilse Maron"] or "12 March" in described["Dr. Ilse Maron"]
+
+
+def test_entities_of_one_sentence_are_related_and_each_shared_sentence_weighs_one() -> None:
+    relations = {(each.source, each.target): each for each in extract(AFFAIR).relations}
+    both = relations["Bank of Harwick", "Dr. Ilse Maron"]
+    assert both.weight == 2.0
+    assert both.description.startswith("The Bank of Harwick lent Dr. Ilse Maron the money on 12 March 1911.")
+    assert relations["Captain Reyes", "Harbour Trust"].weight == 1.0
+    assert ("Bank of Harwick", "Captain Reyes") not in relations
+
+
+def test_every_relation_joins_two_extracted_entities() -> None:
+    found = extract(AFFAIR)
+    names = {entity.name for entity in found.entities}
+    assert found.relations
+    assert all({each.source, each.target} <= names and each.source != each.target for each in found.relations)
+
+
+def test_a_kind_that_is_not_asked_for_is_left_empty() -> None:
+    found = ExtractiveModel(DeterministicEmbedder()).reply(Extract(text=AFFAIR, entity_types=("person",)))
+    assert {entity.type for entity in found.entities} == {"person", ""}
+
+
+@pytest.mark.parametrize("text", ["", "-----\n\n* * *", "CHAPTER ONE\n\nTHE GHOST OF IT", "1911 1912 1913", "\0\0"])
+def test_a_chunk_that_names_nothing_gives_nothing(text: str) -> None:
+    assert extract(text) == Extraction()
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("鲁迅在北京大学任教。北京大学的学生都爱鲁迅。", "北京大学"),
+        ("وصل أحمد إلى القاهرة. زار أحمد المتحف في القاهرة.", "القاهرة"),
+        ("Утром приехала в город Анна Каренина.", "Анна Каренина"),
+    ],
+)
+def test_other_scripts_give_names_or_key_phrases(text: str, name: str) -> None:
+    assert name in {entity.name for entity in extract(text).entities}
+
+
+def test_a_sentence_of_many_names_is_a_chain_and_not_every_pair() -> None:
+    names = [f"Orla {letter}ann" for letter in "BCDFGHJKLMNPRSTVWZ"]
+    found = extract(f"They met {', '.join(names)} at noon.")
+    assert len(found.entities) == len(names)
+    assert len(found.relations) <= 3 * len(names)
+
+
+@pytest.mark.parametrize("text", ["x" * 10**6, "Ab " * 10**5, "A. " * 10**5, "字" * 10**5, "a, " * 10**5])
+def test_a_huge_chunk_of_one_token_is_read_in_seconds(text: str) -> None:
+    began = time.perf_counter()
+    extract(text)
+    assert time.perf_counter() - began < 5

@@ -1,0 +1,102 @@
+from collections.abc import Iterable, Sequence
+
+import pytest
+
+from hgmem.extractive import ExtractiveModel
+from hgmem.model import Entity, MemoryPoint
+from hgmem.plan import Concern, Plan, PlanReply, Subqueries
+from hgmem.testing import DeterministicEmbedder
+
+QUESTION = "Why did Ilse Maron sell the lighthouse to Tom Vale?"
+
+
+def point(description: str, names: Iterable[str]) -> MemoryPoint:
+    tied = tuple(Entity(uid=name, name=name) for name in names)
+    return MemoryPoint(uid=description, description=description, entities=tied)
+
+
+def plan(
+    *points: MemoryPoint, previous: Sequence[str] = (), hints: Sequence[Entity] = (), concerns: int = 3
+) -> PlanReply:
+    task = Plan(question=QUESTION, points=points, previous=tuple(previous), hints=tuple(hints), concerns=concerns)
+    return ExtractiveModel(DeterministicEmbedder(256)).reply(task)
+
+
+WHOLE = point("Ilse Maron did sell the lighthouse to Tom Vale.", ["Ilse Maron", "Tom Vale", "lighthouse"])
+SELLER = point("Ilse Maron would sell all that she owned.", ["Ilse Maron"])
+
+
+def test_a_point_that_holds_the_whole_question_suffices() -> None:
+    assert plan(WHOLE) == PlanReply(judgement="sufficient")
+
+
+def test_an_empty_memory_is_filled_from_everywhere() -> None:
+    reply = plan()
+    assert reply.judgement == "global"
+    assert reply.concerns
+    assert all(concern.points == () for concern in reply.concerns)
+
+
+def test_a_name_that_memory_does_not_hold_is_looked_for_beyond_it() -> None:
+    reply = plan(SELLER)
+    assert reply.judgement == "global"
+    assert "Tom Vale" in reply.concerns[0].text
+
+
+def test_a_missing_phrase_is_looked_for_around_the_point_that_holds_the_name() -> None:
+    reply = plan(
+        point("It rained.", ["Rain"]),
+        point("Ilse Maron knew Tom Vale well and would sell.", ["Ilse Maron", "Tom Vale"]),
+    )
+    assert reply.judgement == "local"
+    assert "lighthouse" in reply.concerns[0].text
+    assert 1 in reply.concerns[0].points
+
+
+def test_concerns_stay_within_what_is_asked_for_and_name_points_that_exist() -> None:
+    for count in (1, 2, 3):
+        reply = plan(SELLER, WHOLE, point("Far away.", ["X"]), previous=["rain"], concerns=count)
+        assert len(reply.concerns) <= count
+        assert all(0 <= at < 3 for concern in reply.concerns for at in concern.points)
+
+
+def test_what_was_asked_for_in_vain_is_not_asked_for_again() -> None:
+    previous: list[str] = []
+    for _ in range(12):
+        reply = plan(SELLER, previous=previous)
+        texts = [concern.text for concern in reply.concerns]
+        assert not set(texts) & set(previous)
+        previous += texts
+    assert reply.judgement == "sufficient"
+
+
+def test_hints_give_a_covered_question_something_new_to_ask() -> None:
+    covered = [
+        point("Ilse Maron met Tom Vale.", ["Ilse Maron"]),
+        point("To sell a lighthouse is hard.", ["lighthouse"]),
+    ]
+    hint = Entity(uid="h", name="Tidewater Fund", description="It paid Ilse Maron for the lighthouse.")
+    reply = plan(*covered, hints=[hint], concerns=20)
+    assert any("Tidewater Fund" in concern.text for concern in reply.concerns)
+
+
+def test_each_concern_gets_a_subquery_unlike_every_earlier_one() -> None:
+    concerns = (Concern(text="Tom Vale", points=(0,)), Concern(text="tom vale"), Concern(text="Tom Vale", points=(7,)))
+    task = Subqueries(question=QUESTION, points=(WHOLE,), concerns=concerns, previous=("TOM VALE",))
+    found = ExtractiveModel(DeterministicEmbedder()).reply(task).subqueries
+    assert len({text.casefold() for text in found} - {"tom vale", QUESTION.casefold()}) == 3
+    assert all("tom vale" in text.casefold() for text in found)
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["?", "why", "为什么他离开了北京大学？", 'MATCH (n) DETACH DELETE n // +-&&||!(){}[]^"~*?:\\/', "x" * 8000],
+)
+def test_any_question_gets_a_plan_and_subqueries(question: str) -> None:
+    model = ExtractiveModel(DeterministicEmbedder())
+    for points in ((), (WHOLE,)):
+        reply = model.reply(Plan(question=question, points=points))
+        assert (reply.judgement == "sufficient") == (not reply.concerns)
+        found = model.reply(Subqueries(question=question, points=points, concerns=reply.concerns))
+        assert len(found.subqueries) == len(reply.concerns)
+        assert all(text.strip() for text in found.subqueries)
