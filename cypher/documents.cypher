@@ -3,7 +3,7 @@
 // name: document_states(corpus, uids) read
 // What is stored of these documents; absent ones give no row.
 CYPHER 25 UNWIND $uids AS uid
-MATCH (d:Document {uid: uid, corpus: $corpus})
+MATCH (d:Document {uid: uid, corpus: $corpus}) USING INDEX d:Document(uid)
 RETURN d.uid AS uid, d.sha256 AS sha256, d.status AS status, d.chunking AS chunking;
 
 // name: list_documents(corpus) read
@@ -19,7 +19,7 @@ SET d += $properties, d.status = 'pending';
 
 // name: put_chunks(corpus, document, rows) write
 // Chunks of one document; one that exists keeps its extraction and its status.
-CYPHER 25 MATCH (d:Document {uid: $document, corpus: $corpus})
+CYPHER 25 MATCH (d:Document {uid: $document, corpus: $corpus}) USING INDEX d:Document(uid)
 UNWIND $rows AS row
 MERGE (c:Chunk {uid: row.uid, corpus: $corpus})
 ON CREATE SET c.status = row.status, c.attempts = 0, c.document = $document, c.corpus_key = row.corpus_key,
@@ -29,18 +29,20 @@ MERGE (c)-[:FROM_DOCUMENT]->(d);
 
 // name: put_chunk_vectors(corpus, rows) write
 CYPHER 25 UNWIND $rows AS row
-MATCH (c:Chunk {uid: row.uid, corpus: $corpus})
+MATCH (c:Chunk {uid: row.uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
 CALL db.create.setNodeVectorProperty(c, 'embedding', row.vector);
 
 // name: unlink_chunks(corpus, document) write
 // No order among the document's chunks any more: link_chunks writes it anew.
-CYPHER 25 MATCH (:Document {uid: $document, corpus: $corpus})<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus})
+CYPHER 25 MATCH (d:Document {uid: $document, corpus: $corpus})<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus})
+USING INDEX d:Document(uid)
 MATCH (c)-[next:NEXT_CHUNK]->(:Chunk {corpus: $corpus})
 DELETE next;
 
 // name: link_chunks(corpus, document) write
 // NEXT_CHUNK from each of the document's chunks to the one after it.
-CYPHER 25 MATCH (:Document {uid: $document, corpus: $corpus})<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus})
+CYPHER 25 MATCH (d:Document {uid: $document, corpus: $corpus})<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus})
+USING INDEX d:Document(uid)
 WITH c ORDER BY c.position, c.uid
 WITH collect(c) AS ordered
 UNWIND range(0, size(ordered) - 2) AS i
@@ -48,13 +50,15 @@ WITH ordered[i] AS here, ordered[i + 1] AS after
 MERGE (here)-[:NEXT_CHUNK]->(after);
 
 // name: chunks_of_document(corpus, document) read
-CYPHER 25 MATCH (:Document {uid: $document, corpus: $corpus})<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus})
+CYPHER 25 MATCH (d:Document {uid: $document, corpus: $corpus})<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus})
+USING INDEX d:Document(uid)
 RETURN c.uid AS uid, c.status AS status ORDER BY c.position;
 
 // name: open_chunks(corpus, documents) read
 // The chunks of these documents that are not done: without an extraction yet, or not yet folded into the graph.
 CYPHER 25 UNWIND $documents AS uid
 MATCH (d:Document {uid: uid, corpus: $corpus})<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus})
+USING INDEX d:Document(uid)
 WHERE c.status <> 'done'
 RETURN c.uid AS uid, c.document AS document, c.text AS text, c.status AS status, c.extraction AS extraction,
        d.title AS title
@@ -63,25 +67,25 @@ ORDER BY document, c.position;
 // name: save_extractions(corpus, rows) write
 // What each chunk contributes, and its vector; folded into entities later.
 CYPHER 25 UNWIND $rows AS row
-MATCH (c:Chunk {uid: row.uid, corpus: $corpus})
+MATCH (c:Chunk {uid: row.uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
 SET c.extraction = row.extraction, c.status = 'extracted', c.error = NULL, c.attempts = c.attempts + 1
 WITH c, row
 CALL db.create.setNodeVectorProperty(c, 'embedding', row.vector);
 
 // name: fail_chunks(corpus, rows) write
 CYPHER 25 UNWIND $rows AS row
-MATCH (c:Chunk {uid: row.uid, corpus: $corpus})
+MATCH (c:Chunk {uid: row.uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
 SET c.status = 'failed', c.error = row.error, c.attempts = c.attempts + 1;
 
 // name: finish_chunks(corpus, uids) write
 CYPHER 25 UNWIND $uids AS uid
-MATCH (c:Chunk {uid: uid, corpus: $corpus})
+MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
 SET c.status = 'done';
 
 // name: finish_documents(corpus, uids) write
 // The documents whose chunks are all done.
 CYPHER 25 UNWIND $uids AS uid
-MATCH (d:Document {uid: uid, corpus: $corpus})
+MATCH (d:Document {uid: uid, corpus: $corpus}) USING INDEX d:Document(uid)
 WHERE NOT EXISTS { (d)<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus}) WHERE c.status <> 'done' }
 SET d.status = 'done', d.indexed_at = datetime()
 RETURN d.uid AS uid;
@@ -90,7 +94,8 @@ RETURN d.uid AS uid;
 // The entities that these chunks mention, and the relations that name one of them as a source.
 CYPHER 25
 RETURN COLLECT { UNWIND $chunks AS uid
-                 MATCH (:Chunk {uid: uid, corpus: $corpus})<-[:FROM_CHUNK]-(e:Entity {corpus: $corpus})
+                 MATCH (c:Chunk {uid: uid, corpus: $corpus})<-[:FROM_CHUNK]-(e:Entity {corpus: $corpus})
+                 USING INDEX c:Chunk(uid)
                  RETURN DISTINCT e.uid } AS entities,
        COLLECT { MATCH ()-[r:RELATES {corpus: $corpus}]->() WHERE any(uid IN r.chunks WHERE uid IN $chunks)
                  RETURN DISTINCT r.uid } AS relations;
@@ -98,7 +103,7 @@ RETURN COLLECT { UNWIND $chunks AS uid
 // name: delete_chunks(corpus, uids) write
 // The chunks are gone; citations of them keep their quotes and are marked withdrawn.
 CYPHER 25 UNWIND $uids AS uid
-MATCH (c:Chunk {uid: uid, corpus: $corpus})
+MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
 CALL (c) {
   MATCH (q:Citation {corpus: $corpus})-[:CITES]->(c)
   SET q.withdrawn = true
@@ -106,4 +111,4 @@ CALL (c) {
 DETACH DELETE c;
 
 // name: delete_document_node(corpus, uid) write
-CYPHER 25 MATCH (d:Document {uid: $uid, corpus: $corpus}) DELETE d;
+CYPHER 25 MATCH (d:Document {uid: $uid, corpus: $corpus}) USING INDEX d:Document(uid) DELETE d;

@@ -9,31 +9,31 @@ ON CREATE SET e.memory = '', e.key = row.key, e.corpus_key = row.corpus_key
 SET e.key = e.key
 WITH e, row
 UNWIND row.chunks AS chunk
-MATCH (c:Chunk {uid: chunk, corpus: $corpus})
+MATCH (c:Chunk {uid: chunk, corpus: $corpus}) USING INDEX c:Chunk(uid)
 MERGE (e)-[:FROM_CHUNK]->(c);
 
 // name: give_entities(corpus, rows) write
 // What is brought ready-made for these entities, as JSON; they are locked already.
 CYPHER 25 UNWIND $rows AS row
-MATCH (e:Entity {uid: row.uid, corpus: $corpus})
+MATCH (e:Entity {uid: row.uid, corpus: $corpus}) USING INDEX e:Entity(uid)
 SET e.given = row.given;
 
 // name: entity_contributions(corpus, uids) read
 // What is given for each entity, and which chunks mention it.
 CYPHER 25 UNWIND $uids AS uid
-MATCH (e:Entity {uid: uid, corpus: $corpus})
+MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX e:Entity(uid)
 RETURN e.uid AS uid, e.key AS key, e.given AS given,
        COLLECT { MATCH (e)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus}) RETURN c.uid ORDER BY c.uid } AS chunks;
 
 // name: chunk_extractions(corpus, uids) read
 CYPHER 25 UNWIND $uids AS uid
-MATCH (c:Chunk {uid: uid, corpus: $corpus})
+MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
 RETURN c.uid AS uid, c.extraction AS extraction;
 
 // name: write_entities(corpus, rows) write
 // The fields that the contributions give; a vector that no longer stands for its text is dropped.
 CYPHER 25 UNWIND $rows AS row
-MATCH (e:Entity {uid: row.uid, corpus: $corpus})
+MATCH (e:Entity {uid: row.uid, corpus: $corpus}) USING INDEX e:Entity(uid)
 FOREACH (_ IN CASE WHEN e.name = row.name AND e.description = row.description THEN [] ELSE [1] END |
   SET e.embedding = NULL)
 SET e.name = row.name, e.type = row.type, e.description = row.description;
@@ -46,7 +46,7 @@ CREATE (e:Entity {uid: row.uid, corpus: $corpus, memory: '', key: row.key, corpu
 WITH e, row
 CALL (e, row) {
   UNWIND row.chunks AS chunk
-  MATCH (c:Chunk {uid: chunk, corpus: $corpus})
+  MATCH (c:Chunk {uid: chunk, corpus: $corpus}) USING INDEX c:Chunk(uid)
   CREATE (e)-[:FROM_CHUNK]->(c)
 }
 CALL db.create.setNodeVectorProperty(e, 'embedding', row.vector);
@@ -54,7 +54,7 @@ CALL db.create.setNodeVectorProperty(e, 'embedding', row.vector);
 // name: remove_entities(corpus, uids) write
 // Entities without contributions are gone; one that a memory involves stays as a provisional one of that memory.
 CYPHER 25 UNWIND $uids AS uid
-MATCH (e:Entity {uid: uid, corpus: $corpus})
+MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX e:Entity(uid)
 CALL (e) {
   MATCH (p:MemoryPoint {corpus: $corpus})-[:INVOLVES]->(e)
   WITH e, p.memory AS memory, collect(p) AS points
@@ -71,6 +71,7 @@ DETACH DELETE e;
 // The relations exist, name the chunks that state them, and both ends are locked by this transaction.
 CYPHER 25 UNWIND $rows AS row
 MATCH (a:Entity {uid: row.source, corpus: $corpus}), (b:Entity {uid: row.target, corpus: $corpus})
+USING INDEX a:Entity(uid) USING INDEX b:Entity(uid)
 SET a.key = a.key, b.key = b.key
 MERGE (a)-[r:RELATES {uid: row.uid, corpus: $corpus}]->(b)
 ON CREATE SET r.memory = '', r.chunks = []
@@ -78,19 +79,20 @@ SET r.chunks = r.chunks + [chunk IN row.chunks WHERE NOT chunk IN r.chunks];
 
 // name: give_relations(corpus, rows) write
 CYPHER 25 UNWIND $rows AS row
-MATCH ()-[r:RELATES {uid: row.uid, corpus: $corpus}]->()
+MATCH ()-[r:RELATES {uid: row.uid, corpus: $corpus}]->() USING INDEX r:RELATES(uid)
 SET r.given = row.given;
 
 // name: relation_contributions(corpus, uids) read
 // What is given for each relation, its ends, and which chunks state it.
 CYPHER 25 UNWIND $uids AS uid
 MATCH (a:Entity {corpus: $corpus})-[r:RELATES {uid: uid, corpus: $corpus}]->(b:Entity {corpus: $corpus})
+USING INDEX r:RELATES(uid)
 RETURN r.uid AS uid, r.given AS given, r.chunks AS chunks, a.key AS source, b.key AS target;
 
 // name: write_relations(corpus, rows) write
 // The fields that the contributions give; a vector that no longer stands for its text is dropped.
 CYPHER 25 UNWIND $rows AS row
-MATCH ()-[r:RELATES {uid: row.uid, corpus: $corpus}]->()
+MATCH ()-[r:RELATES {uid: row.uid, corpus: $corpus}]->() USING INDEX r:RELATES(uid)
 FOREACH (_ IN CASE WHEN r.description = row.description AND r.keywords = row.keywords THEN [] ELSE [1] END |
   SET r.embedding = NULL)
 SET r.description = row.description, r.keywords = row.keywords, r.weight = row.weight, r.chunks = row.chunks;
@@ -99,6 +101,7 @@ SET r.description = row.description, r.keywords = row.keywords, r.weight = row.w
 // Relations of an empty corpus, whole.
 CYPHER 25 UNWIND $rows AS row
 MATCH (a:Entity {uid: row.source, corpus: $corpus}), (b:Entity {uid: row.target, corpus: $corpus})
+USING INDEX a:Entity(uid) USING INDEX b:Entity(uid)
 CREATE (a)-[r:RELATES {uid: row.uid, corpus: $corpus, memory: '', description: row.description,
                        keywords: row.keywords, weight: row.weight, chunks: row.chunks, given: row.given}]->(b)
 WITH r, row
@@ -106,36 +109,38 @@ CALL db.create.setRelationshipVectorProperty(r, 'embedding', row.vector);
 
 // name: remove_relations(corpus, uids) write
 CYPHER 25 UNWIND $uids AS uid
-MATCH ()-[r:RELATES {uid: uid, corpus: $corpus}]->()
+MATCH ()-[r:RELATES {uid: uid, corpus: $corpus}]->() USING INDEX r:RELATES(uid)
 DELETE r;
 
 // name: missing_entity_vectors(corpus, uids) read
 CYPHER 25 UNWIND $uids AS uid
-MATCH (e:Entity {uid: uid, corpus: $corpus}) WHERE e.embedding IS NULL
+MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX e:Entity(uid) WHERE e.embedding IS NULL
 RETURN e.uid AS uid, e.name AS name, e.description AS description;
 
 // name: put_entity_vectors(corpus, rows) write
 // Vectors of texts that are still the entities' own.
 CYPHER 25 UNWIND $rows AS row
-MATCH (e:Entity {uid: row.uid, corpus: $corpus}) WHERE e.name = row.name AND e.description = row.description
+MATCH (e:Entity {uid: row.uid, corpus: $corpus}) USING INDEX e:Entity(uid)
+WHERE e.name = row.name AND e.description = row.description
 CALL db.create.setNodeVectorProperty(e, 'embedding', row.vector);
 
 // name: missing_relation_vectors(corpus, uids) read
 CYPHER 25 UNWIND $uids AS uid
 MATCH (a:Entity {corpus: $corpus})-[r:RELATES {uid: uid, corpus: $corpus}]->(b:Entity {corpus: $corpus})
+USING INDEX r:RELATES(uid)
 WHERE r.embedding IS NULL
 RETURN r.uid AS uid, a.key AS source, b.key AS target, r.description AS description, r.keywords AS keywords;
 
 // name: put_relation_vectors(corpus, rows) write
 CYPHER 25 UNWIND $rows AS row
-MATCH ()-[r:RELATES {uid: row.uid, corpus: $corpus}]->()
+MATCH ()-[r:RELATES {uid: row.uid, corpus: $corpus}]->() USING INDEX r:RELATES(uid)
 WHERE r.description = row.description AND r.keywords = row.keywords
 CALL db.create.setRelationshipVectorProperty(r, 'embedding', row.vector);
 
 // name: lock_entities(corpus, uids) write
 // The entities are held by this transaction until it ends.
 CYPHER 25 UNWIND $uids AS uid
-MATCH (e:Entity {uid: uid, corpus: $corpus})
+MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX e:Entity(uid)
 SET e.key = e.key;
 
 // name: count_entities(corpus, most) read

@@ -3,9 +3,10 @@
 // name: corpus_of(uid) read
 // The corpus of a memory, a point or an answer, by unique seek: every later statement then takes it.
 CYPHER 25 CALL () {
-  MATCH (n:Memory {uid: $uid}) RETURN n.corpus AS corpus, n.uid AS memory
-  UNION ALL MATCH (n:MemoryPoint {uid: $uid}) RETURN n.corpus AS corpus, n.memory AS memory
-  UNION ALL MATCH (n:Answer {uid: $uid}) RETURN n.corpus AS corpus, n.memory AS memory
+  MATCH (n:Memory {uid: $uid}) USING INDEX n:Memory(uid) RETURN n.corpus AS corpus, n.uid AS memory
+  UNION ALL MATCH (n:MemoryPoint {uid: $uid}) USING INDEX n:MemoryPoint(uid)
+  RETURN n.corpus AS corpus, n.memory AS memory
+  UNION ALL MATCH (n:Answer {uid: $uid}) USING INDEX n:Answer(uid) RETURN n.corpus AS corpus, n.memory AS memory
 }
 RETURN corpus, memory;
 
@@ -44,17 +45,17 @@ CALL (s) {
                                     concern: row.concern, strategy: row.strategy, relations: row.relations})
   CALL (q, row) {
     UNWIND row.entities AS hit
-    MATCH (e:Entity {uid: hit.uid, corpus: $corpus})
+    MATCH (e:Entity {uid: hit.uid, corpus: $corpus}) USING INDEX e:Entity(uid)
     CREATE (q)-[:RETRIEVED {rank: hit.rank, score: hit.score}]->(e)
   }
   CALL (q, row) {
     UNWIND row.chunks AS hit
-    MATCH (c:Chunk {uid: hit.uid, corpus: $corpus})
+    MATCH (c:Chunk {uid: hit.uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
     CREATE (q)-[:RETRIEVED {rank: hit.rank, score: hit.score}]->(c)
   }
   CALL (q, row) {
     UNWIND row.targets AS target
-    MATCH (p:MemoryPoint {uid: target, corpus: $corpus})
+    MATCH (p:MemoryPoint {uid: target, corpus: $corpus}) USING INDEX p:MemoryPoint(uid)
     CREATE (q)-[:TARGETS]->(p)
   }
 }
@@ -74,12 +75,12 @@ CALL (m) {
   CALL db.create.setNodeVectorProperty(p, 'embedding', row.vector)
   CALL (p, row) {
     UNWIND row.entities AS uid
-    MATCH (e:Entity {uid: uid, corpus: $corpus})
+    MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX e:Entity(uid)
     CREATE (p)-[:INVOLVES]->(e)
   }
   CALL (p, row) {
     UNWIND row.chunks AS uid
-    MATCH (c:Chunk {uid: uid, corpus: $corpus})
+    MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
     CREATE (p)-[:SUPPORTED_BY]->(c)
   }
 }
@@ -87,17 +88,19 @@ CALL () {
   UNWIND $points AS row
   UNWIND row.revises AS part
   MATCH (old:MemoryPoint {uid: part, corpus: $corpus}), (new:MemoryPoint {uid: row.uid, corpus: $corpus})
+  USING INDEX old:MemoryPoint(uid) USING INDEX new:MemoryPoint(uid)
   CREATE (old)-[:REVISED_AS]->(new)
 }
 CALL () {
   UNWIND $points AS row
   UNWIND row.merges AS part
   MATCH (old:MemoryPoint {uid: part, corpus: $corpus}), (new:MemoryPoint {uid: row.uid, corpus: $corpus})
+  USING INDEX old:MemoryPoint(uid) USING INDEX new:MemoryPoint(uid)
   CREATE (old)-[:MERGED_INTO]->(new)
 }
 CALL () {
   UNWIND $died AS uid
-  MATCH (p:MemoryPoint {uid: uid, corpus: $corpus})
+  MATCH (p:MemoryPoint {uid: uid, corpus: $corpus}) USING INDEX p:MemoryPoint(uid)
   SET p.died = $step.number
 }
 RETURN s.number AS number;
@@ -113,7 +116,7 @@ CALL (a) {
   CREATE (a)-[:HAS_CITATION]->(q:Citation {uid: row.uid, corpus: $corpus, memory: $memory})
   SET q += row.properties
   WITH q, row
-  MATCH (c:Chunk {uid: row.chunk, corpus: $corpus})
+  MATCH (c:Chunk {uid: row.chunk, corpus: $corpus}) USING INDEX c:Chunk(uid)
   CREATE (q)-[:CITES]->(c)
 }
 RETURN a.uid AS answer;
@@ -134,7 +137,7 @@ RETURN m.uid AS uid, m.corpus AS corpus, m.system AS system, m.model AS model, m
        duration.inSeconds(m.heartbeat, datetime()).seconds AS silent;
 
 // name: memory_points(corpus, memory) read
-// Every point of the memory, dead ones too, in order of birth.
+// Every point of the memory, dead ones too, in order of birth: uids end in the operation's number, 10 is after 9.
 CYPHER 25 MATCH (:Memory {uid: $memory, corpus: $corpus})-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus})
 RETURN p {.uid, .description, .born, .died,
           entities: COLLECT { MATCH (p)-[:INVOLVES]->(e:Entity {corpus: $corpus})
@@ -143,8 +146,8 @@ RETURN p {.uid, .description, .born, .died,
                             RETURN c.uid ORDER BY c.document, c.position },
           revises: COLLECT { MATCH (old:MemoryPoint {corpus: $corpus})-[:REVISED_AS]->(p) RETURN old.uid },
           merges: COLLECT { MATCH (old:MemoryPoint {corpus: $corpus})-[:MERGED_INTO]->(p)
-                            RETURN old.uid ORDER BY old.uid }} AS point
-ORDER BY point.born, point.uid;
+                            RETURN old.uid ORDER BY old.born, size(old.uid), old.uid }} AS point
+ORDER BY point.born, size(point.uid), point.uid;
 
 // name: memory_steps(corpus, memory) read
 // The memory's steps in order, each with its sub-queries and what they retrieved.
@@ -174,5 +177,5 @@ ORDER BY a.created_at, answer.uid;
 // name: find_entities(corpus, uids) read
 // Which of these uids are entities, and what they are.
 CYPHER 25 UNWIND $uids AS uid
-MATCH (e:Entity {uid: uid, corpus: $corpus})
+MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX e:Entity(uid)
 RETURN e {.uid, .name, .type, .description, .memory} AS entity;

@@ -30,7 +30,7 @@ CALL (q, points) {
   } AS sharing
   CALL (held) {
     UNWIND held AS uid
-    MATCH (v:Entity {uid: uid, corpus: $corpus})
+    MATCH (v:Entity {uid: uid, corpus: $corpus}) USING INDEX v:Entity(uid)
     CALL (v) {
       MATCH (v)-[r:RELATES {corpus: $corpus}]-(u:Entity {corpus: $corpus})
       WHERE r.memory IN ['', $memory] AND u.memory IN ['', $memory]
@@ -67,7 +67,7 @@ CALL (q, scope) {
     UNION ALL
     WITH q, scope WHERE q.search = 'scope' AND size(scope) <= $exact
     UNWIND scope AS uid
-    MATCH (e:Entity {uid: uid, corpus: $corpus})
+    MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX e:Entity(uid)
     RETURN e
     UNION ALL
     WITH q, scope WHERE q.search = 'scope' AND size(scope) > $exact
@@ -139,7 +139,7 @@ CALL (q) {
   WITH q WHERE $most_searched > 0 AND q.lucene <> ''
   MATCH (c:Chunk)
   SEARCH c IN (FULLTEXT INDEX chunk_text FOR q.lucene LIMIT $most_searched) SCORE AS weight
-  WHERE c.corpus = $corpus
+  WHERE c.corpus = $corpus AND c.embedding IS NOT NULL // a chunk that is being indexed may lack its vector
   WITH c, q, weight ORDER BY weight DESC, c.uid
   RETURN collect(c) AS worded,
          collect({uid: c.uid, score: 2 * vector.similarity.cosine(c.embedding, q.vector) - 1}) AS matching

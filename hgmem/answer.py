@@ -10,7 +10,9 @@ from pydantic import BaseModel, ConfigDict
 from hgmem.model import Chunk, Citation, MemoryPoint
 from hgmem.text import Span, sentences, words
 
-_MARKER = re.compile(r"\[(\d{1,9})\]")
+_MARKER = re.compile(r"\[(\d+)\]")
+_DIGITS = 9  # a longer number names no chunk
+_OPEN = re.compile(r"[\[\d]")  # after these, nothing in a marker's place could make a marker of what is around it
 _SPACE_BEFORE = re.compile(r"[ \t]+(?=[.,;:!?]|$)")
 
 
@@ -48,12 +50,13 @@ def cite(text: str, chunks: Sequence[Chunk]) -> Cited:
     unknown: list[str] = []
 
     def renumber(found: re.Match[str]) -> str:
-        number = int(found[1])
+        number = int(found[1]) if len(found[1]) <= _DIGITS else 0
         if not 1 <= number <= len(chunks):
             unknown.append(found[1])
-            return ""
+            return " " if _OPEN.search(text[: found.start()][-1:]) else ""
         marker = order.setdefault(number, len(order) + 1)
-        quotes.setdefault(number, quote(_claim(text, found.start()), chunks[number - 1].text))
+        if number not in quotes:
+            quotes[number] = quote(_claim(text, found.start()), chunks[number - 1].text)
         return f"[{marker}]"
 
     renumbered = _MARKER.sub(renumber, text)

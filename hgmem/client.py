@@ -44,8 +44,8 @@ class HGMem:
         self.corpus = corpus
         self.settings = settings
         self._database = database
-        self._model = model
-        self._embedder = embedder
+        self.model = model
+        self.embedder = embedder
 
     @classmethod
     def open(
@@ -61,7 +61,8 @@ class HGMem:
 
         `uri`, `username`, `password`, `database` and every field of `Settings` may be given by name; what is not
         comes from the environment, `.env` and `hgmem.toml`, then from the server that `hgmem up` started. `model` and
-        `embedder` are objects of one's own, or names. A `driver` stays the caller's. Raises `UsageError` where there is no Neo4j, `GraphError` where it does not answer.
+        `embedder` are objects of one's own, or names. A `driver` stays the caller's. Raises `UsageError` where there is
+        no Neo4j, `GraphError` where it does not answer.
         """
         named = {"model": _name(model), "embedding_model": _name(embedder)}
         given = {_SHORT.get(name, name): value for name, value in settings.items()}
@@ -69,7 +70,9 @@ class HGMem:
         database = _adopted(driver, found) if driver is not None else find_database(found)
         try:
             ensure_schema(database)
-            checked = find_embedder(found) if embedder is None or isinstance(embedder, str) else CheckedEmbedder(embedder)
+            checked = (
+                find_embedder(found) if embedder is None or isinstance(embedder, str) else CheckedEmbedder(embedder)
+            )
             chosen = find_model(found, embedder=checked) if model is None or isinstance(model, str) else model
             return cls(database, corpus=check_corpus_name(corpus), settings=found, model=chosen, embedder=checked)
         except BaseException:
@@ -151,8 +154,8 @@ class HGMem:
     def _services(self, corpus: str | None) -> Services:
         return Services(
             database=self._database,
-            model=self._model,
-            embedder=self._embedder,
+            model=self.model,
+            embedder=self.embedder,
             settings=self.settings,
             corpus=check_corpus_name(corpus or self.corpus),
         )
@@ -169,7 +172,7 @@ class HGMem:
             raise UsageError("the question is empty: ask something")
         if len(question) > most:
             raise UsageError(f"the question has {len(question)} characters, the limit is {most}: shorten it")
-        return question.strip()
+        return question.strip().encode("utf-8", "replace").decode()  # half a surrogate pair can't be stored
 
 
 def _chain(documents: Iterable[Document], loaded: Iterable[Document | Skipped]) -> Iterable[Document | Skipped]:

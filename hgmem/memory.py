@@ -113,8 +113,8 @@ class Draft:
             if reason:
                 self._drop(f"update of point {revision.point}: {reason}")
                 continue
-            updated.add(revision.point)
-            self._revise(rendered[revision.point], revision, chunks=chunks, entities=entities)
+            if self._revise(rendered[revision.point], revision, chunks=chunks, entities=entities):
+                updated.add(revision.point)
         for insertion in reply.insert:
             self._insert(insertion, chunks=chunks, entities=entities)
 
@@ -144,26 +144,28 @@ class Draft:
             return "the text is empty"
         return ""
 
-    def _revise(self, old: MemoryPoint, revision: Revision, *, chunks: Sequence[Chunk], entities: Resolve) -> None:
+    def _revise(self, old: MemoryPoint, revision: Revision, *, chunks: Sequence[Chunk], entities: Resolve) -> bool:
         description = clean(revision.description)
-        involved = _tied(old.entities, self._described(_named(revision.entities, entities), description))
-        if description == old.description and len(involved) == len(old.entities):
-            self._drop(f"update of {old.uid}: nothing changed")
-            return
+        involved = _tied(old.entities, self._described(self._named(revision.entities, entities), description))
         supports = tuple(dict.fromkeys((*old.chunks, *self._supports(revision.chunks, chunks))))
+        if (description, len(involved), len(supports)) == (old.description, len(old.entities), len(old.chunks)):
+            self._drop(f"update of point {revision.point}: nothing changed")
+            return False
         new = self._born(description, entities=involved, chunks=supports, kind="revise", parts=(old.uid,))
         self.births.append(Birth(point=new, revises=(old.uid,)))
         self._replace([old], new)
+        return True
 
     def _insert(self, insertion: Insertion, *, chunks: Sequence[Chunk], entities: Resolve) -> None:
         description = clean(insertion.description)
-        involved = _tied(self._described(_named(insertion.entities, entities), description))
-        if not description or not involved:
+        named = self._named(insertion.entities, entities)
+        if not description or not named:
             self._drop(f"insert: {'the text is empty' if not description else 'it names no entity'}")
             return
-        if any(point.description == description and _uids(point.entities) == _uids(involved) for point in self.points):
+        if any(point.description == description and _uids(point.entities) == _uids(named) for point in self.points):
             self._drop("insert: a living point says the same")
             return
+        involved = _tied(self._described(named, description))
         supports = self._supports(insertion.chunks, chunks) or _mentioning(involved, chunks)
         new = self._born(description, entities=involved, chunks=supports, kind="insert", parts=())
         self.births.append(Birth(point=new))
@@ -196,6 +198,12 @@ class Draft:
         self.died.extend(part.uid for part in parts)
         self.points = (*(point for point in self.points if point.uid not in gone), new)
 
+    def _named(self, names: Sequence[str], entities: Resolve) -> tuple[Entity, ...]:
+        for name in names:
+            if not key(name):
+                self._drop("a name is empty")
+        return tuple(entities[key(name)] for name in names if key(name) in entities)
+
     def _described(self, entities: Iterable[Entity], description: str) -> list[Entity]:
         """Return the entities; one that is new to the database takes the text of the point that names it first."""
         found = []
@@ -221,10 +229,6 @@ def names_of(reply: EvolveReply) -> tuple[str, ...]:
     said = [name for revision in reply.update for name in revision.entities]
     said += [name for insertion in reply.insert for name in insertion.entities]
     return tuple(dict.fromkeys(clean(name) for name in said if key(name)))
-
-
-def _named(names: Sequence[str], entities: Resolve) -> tuple[Entity, ...]:
-    return tuple(entities[key(name)] for name in names if key(name) in entities)
 
 
 def _mentioning(entities: Sequence[Entity], chunks: Sequence[Chunk]) -> tuple[str, ...]:

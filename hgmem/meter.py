@@ -5,6 +5,7 @@ context variables, so that two questions on one client never count each other's 
 them on by running its work in `contextvars.copy_context()`.
 """
 
+import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterator
@@ -27,24 +28,28 @@ class Meter:
     seconds: dict[Kind, dict[str, float]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(float)))
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def add(self, kind: Kind, name: str, seconds: float) -> None:
         """Count one call."""
-        self.calls[kind][name] += 1
-        self.seconds[kind][name] += seconds
+        with self.lock:
+            self.calls[kind][name] += 1
+            self.seconds[kind][name] += seconds
         if self.outer:
             self.outer.add(kind, name, seconds)
 
     def usage(self) -> Usage:
         """Return what was counted so far."""
-        return Usage(
-            calls={kind: dict(names) for kind, names in self.calls.items()},
-            seconds={
-                kind: {name: round(value, 4) for name, value in names.items()} for kind, names in self.seconds.items()
-            },
-            prompt_tokens=self.prompt_tokens,
-            completion_tokens=self.completion_tokens,
-        )
+        with self.lock:
+            return Usage(
+                calls={kind: dict(names) for kind, names in self.calls.items()},
+                seconds={
+                    kind: {name: round(value, 4) for name, value in names.items()}
+                    for kind, names in self.seconds.items()
+                },
+                prompt_tokens=self.prompt_tokens,
+                completion_tokens=self.completion_tokens,
+            )
 
 
 _meter: ContextVar[Meter | None] = ContextVar("hgmem_meter", default=None)

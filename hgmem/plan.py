@@ -78,14 +78,14 @@ def aligned(plan: PlanReply, reply: SubqueriesReply, *, points: Sequence[MemoryP
     notes: list[str] = []
     if len(reply.subqueries) > len(plan.concerns):
         notes.append(f"{len(reply.subqueries) - len(plan.concerns)} sub-queries beyond the concerns were dropped")
-    asked = {text.casefold() for text in previous}
+    asked = {clean(text).casefold() for text in previous}
     subqueries: list[Subquery] = []
     for concern, text in zip_longest(plan.concerns, reply.subqueries[: len(plan.concerns)], fillvalue=None):
         if concern is None:
             continue
         wanted = clean(text or "") or clean(concern.text)
         if not wanted or wanted.casefold() in asked:
-            notes.append(f"sub-query {wanted!r} was dropped: it was asked before")
+            notes.append(f"sub-query {wanted!r} was dropped: {'it was asked before' if wanted else 'it is empty'}")
             continue
         asked.add(wanted.casefold())
         targets = targets_of(concern, points) if plan.judgement == "local" else ()

@@ -127,9 +127,7 @@ def _add_relations(
     rebuild_relations(transaction, services, list(said))
 
 
-def _united(
-    stored: Mapping[str, Sequence[Contribution]], said: Mapping[str, Sequence[Contribution]]
-) -> dict[str, str]:
+def _united(stored: Mapping[str, Sequence[Contribution]], said: Mapping[str, Sequence[Contribution]]) -> dict[str, str]:
     """Return the JSON of what was given before and what is given now, each once, for those that gained something."""
     united: dict[str, str] = {}
     for uid in said:

@@ -1,5 +1,6 @@
 """The answer: the best-supported sentences that cover the question, each with the chunk that it is from."""
 
+import re
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
@@ -10,6 +11,7 @@ from hgmem.extractive.ranking import Ranked, rank
 from hgmem.extractive.vectors import VectorCache
 from hgmem.text import collapse
 
+_MARKER = re.compile(r"\[\d+\]")
 _CONSIDERED = 40
 _SENTENCES = 4
 _MOST_SENTENCES = 5
@@ -25,7 +27,9 @@ _LONGEST = 1_200
 
 def answer(task: AnswerQuestion, vectors: VectorCache) -> Reply:
     """Return a few sentences of the chunks, verbatim but for whitespace, each followed by its marker `[n]`."""
-    found = quotable(passages(task.chunks))
+    every = quotable(passages(task.chunks))
+    # A text's own "[3]" would be read as a marker.
+    found = [passage for passage in every if not _MARKER.search(passage.text)] or every
     remembered = [collapse(point.description) for point in task.points]
     prior = {passage: _prior(passage, remembered) for passage in found}
     ranked = rank(found, [task.question], vectors, limit=_CONSIDERED, prior=prior)

@@ -46,7 +46,8 @@ class HGMemSystem:
         """Return the answer, its memory written to Neo4j."""
         ready_corpus(services)
         with recording(services, system="hgmem", question=question, settings=asdict(self.config)) as record:
-            work = _Work(services=services, record=record, question=question, config=self.config)
+            entities = count_entities(services.database, corpus=services.corpus, most=SMALL)
+            work = _Work(services=services, record=record, question=question, config=self.config, entities=entities)
             subqueries: tuple[Subquery, ...] = (Subquery(text=question),)
             for number in range(1, self.config.steps + 1):
                 subqueries = work.step(number, subqueries)
@@ -66,6 +67,7 @@ class _Work:
     record: Recording
     question: str
     config: HGMemConfig
+    entities: int  # |V_G|, counted up to where it matters
     points: tuple[MemoryPoint, ...] = ()
     asked: list[str] = field(default_factory=list)
     read: dict[str, tuple[float, Chunk]] = field(default_factory=dict)
@@ -113,7 +115,7 @@ class _Work:
             corpus=self.services.corpus,
             memory=self.record.claim.memory,
             covered=len(covered),
-            entities=count_entities(self.services.database, corpus=self.services.corpus, most=SMALL),
+            entities=self.entities,
         )
         evidence, notes = gather(self.services.database, subqueries, vectors, scene=scene, config=self.config.retrieval)
         self.asked.extend(asked.text for asked in subqueries)

@@ -70,6 +70,11 @@ def test_the_edge_of_a_chunk_is_not_quoted_where_there_are_whole_sentences() -> 
     assert [quote for quote, _ in quotes(found)] == ["Ilse Maron had the lighthouse."]
 
 
+def test_a_sentence_with_a_marker_of_its_own_is_passed_over() -> None:
+    found = answer(("Ilse Maron bought the lighthouse for love. [2] It was said that Ilse Maron bought it late.",))
+    assert quotes(found) == [("Ilse Maron bought the lighthouse for love.", 1)]
+
+
 def test_an_answer_stays_short() -> None:
     texts = [f"Ilse Maron bought lighthouse {n} because of cause {n * 7919}." for n in range(50)]
     assert len(quotes(answer(texts))) <= 5

@@ -1,0 +1,99 @@
+"""What `--json` prints: plain dictionaries, their keys a promise to scripts."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from hgmem.model import Answer, Hit, Lineage, Memory, MemoryPoint, Retrieved, Step
+
+Row = dict[str, Any]
+
+
+def answer(one: Answer) -> Row:
+    """Return an answer with its citations, its points (dead ones too) and its steps."""
+    return {
+        "answer": one.text,
+        "status": one.status,
+        "question": one.question,
+        "uid": one.uid,
+        "corpus": one.corpus,
+        "system": one.system,
+        "citations": [asdict(citation) for citation in one.citations],
+        "memory": one.memory,
+        "points": [point(each) for each in one.points],
+        "steps": [step(each) for each in one.steps],
+        "notes": list(one.notes),
+        "usage": asdict(one.usage),
+        "model": one.model,
+        "seconds": one.seconds,
+    }
+
+
+def memory(one: Memory) -> Row:
+    """Return a memory as it stood at the end of a step."""
+    said = ("uid", "question", "text", "status", "step", "model", "notes", "seconds")
+    return {
+        "memory": one.uid,
+        "corpus": one.corpus,
+        "system": one.system,
+        "model": one.model,
+        "status": one.status,
+        "created_at": one.created_at,
+        "step": one.step,
+        "points": [point(each) for each in one.points],
+        "steps": [step(each) for each in one.steps],
+        "answers": [
+            {**{name: getattr(each, name) for name in said}, "citations": [asdict(cited) for cited in each.citations]}
+            for each in one.answers
+        ],
+    }
+
+
+def lineage(one: Lineage) -> Row:
+    """Return a point, how it was born, and its parts alike."""
+    return {**point(one.point), "kind": one.kind, "parts": [lineage(part) for part in one.parts]}
+
+
+def point(one: MemoryPoint) -> Row:
+    """Return a memory point; its entities by name."""
+    return {
+        "uid": one.uid,
+        "description": one.description,
+        "entities": [entity.name for entity in one.entities],
+        "born": one.born,
+        "died": one.died,
+        "chunks": list(one.chunks),
+    }
+
+
+def step(one: Step) -> Row:
+    """Return a step with what each of its sub-queries retrieved."""
+    return {
+        "number": one.number,
+        "question": one.question,
+        "strategy": one.strategy,
+        "judgement": one.judgement,
+        "subqueries": [_subquery(each) for each in one.retrieved],
+        "operations": [asdict(operation) for operation in one.operations],
+        "notes": list(one.notes),
+        "seconds": one.seconds,
+        "usage": asdict(one.usage),
+    }
+
+
+def _subquery(one: Retrieved) -> Row:
+    return {
+        "text": one.subquery.text,
+        "concern": one.subquery.concern,
+        "strategy": one.subquery.strategy,
+        "targets": list(one.subquery.targets),
+        "retrieved": {
+            "entities": _hits(one.entities, "name"),
+            "relations": _hits(one.relations),
+            "chunks": _hits(one.chunks, "source_id"),
+        },
+    }
+
+
+def _hits(hits: Sequence[Hit], *more: str) -> list[Row]:
+    return [{name: getattr(hit, name) for name in ("uid", "rank", "score", *more)} for hit in hits]

@@ -1,0 +1,64 @@
+"""The command `hgmem` itself: what it is called with before and beside its commands."""
+
+import sys
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+from hgmem.cli import ask, corpora, index, memory, server
+from hgmem.cli.front import Front, Globals, prepare
+from hgmem.cli.output import plain, use_utf8
+
+EPILOG = (
+    "--uri, --username, --database, --verbose and --debug may also stand after a command. The password is never an "
+    "argument: set NEO4J_PASSWORD, in the environment, in .env or (as neo4j_password) in hgmem.toml."
+)
+
+app = typer.Typer(
+    name="hgmem",
+    cls=Front,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    epilog=EPILOG,
+)
+for part in (server.app, index.app, ask.app, memory.app, corpora.app):
+    app.add_typer(part)
+
+
+def main() -> None:
+    """Run the command line of this process, and exit."""
+    use_utf8(sys.stdout, sys.stderr)
+    app(prog_name="hgmem")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        plain(f"hgmem {version('hgmem')}")
+        raise typer.Exit
+
+
+@app.callback()
+def front(
+    context: typer.Context,
+    uri: Annotated[
+        str | None,
+        typer.Option(help="Address of Neo4j, such as bolt://host:7687. Default: NEO4J_URI, else what `up` started."),
+    ] = None,
+    username: Annotated[str | None, typer.Option(help="User of Neo4j. Default: NEO4J_USERNAME, else neo4j.")] = None,
+    database: Annotated[
+        str | None, typer.Option(help="Database of Neo4j. Default: NEO4J_DATABASE, else its own.")
+    ] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Say also what is used and what it costs.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Ask questions of your documents, with a memory in Neo4j that you can look at.
+
+    Begin with: hgmem up; hgmem index FOLDER; hgmem ask "a question". No key and no language model is needed.
+    """
+    context.obj = Globals(uri=uri, username=username, database=database, verbose=verbose, debug=debug)
+    prepare(context.obj)

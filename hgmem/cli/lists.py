@@ -1,0 +1,71 @@
+"""How corpora, their contents and their memories are listed on a screen."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from rich.console import RenderableType
+from rich.table import Table
+
+from hgmem.cli.output import indented, one_line, words
+from hgmem.model import CorpusStatus, MemorySummary
+
+MOST = 50  # documents and failures that are listed
+QUESTION = 70  # characters of a question in a list
+
+
+def memories(found: Sequence[MemorySummary]) -> Table:
+    """Return a table of memories."""
+    table = _table("memory", "since", "status", "system", "steps", "points", "question")
+    for one in found:
+        since = f"{one.created_at[:10]} {one.created_at[11:16]}"
+        _row(table, one.uid, since, one.status, one.system, one.steps, one.points, _short(one.question, QUESTION))
+    return table
+
+
+def tenants(found: Sequence[Mapping[str, object]]) -> Table:
+    """Return a table of corpora."""
+    table = _table("corpus", "status", "embedded with", "since")
+    for one in found:
+        since = str(one["created_at"])
+        _row(table, one["corpus"], one["status"], one["embedding_model"], f"{since[:10]} {since[11:16]}")
+    return table
+
+
+def contents(counts: CorpusStatus, documents: Sequence[Mapping[str, str | int]]) -> Iterator[RenderableType]:
+    """Yield what a corpus holds: counts, failures, documents."""
+    made = f"embedded with {counts.embedding_model} ({counts.dimensions} dimensions)"
+    yield words(f"corpus {counts.corpus}: {counts.status}, {made}")
+    table = _table("documents", "chunks", "failed", "pending", "entities", "relations", "memories")
+    numbers = (counts.documents, counts.chunks, counts.failed, counts.pending)
+    _row(table, *(f"{number:,}" for number in (*numbers, counts.entities, counts.relations, counts.memories)))
+    yield table
+    for failure in counts.failures[:MOST]:
+        yield indented(one_line(f"chunk {failure['chunk']} failed: {failure['error']}"))
+    if documents:
+        yield ""
+        yield _documents(documents[:MOST])
+    if len(documents) > MOST:
+        yield indented(f"and {len(documents) - MOST:,} more: --json lists all")
+
+
+def _documents(documents: Sequence[Mapping[str, str | int]]) -> Table:
+    table = _table("document", "status", "chunks", "title", "source")
+    for one in documents:
+        _row(table, one["uid"], one["status"], one["chunks"], _short(str(one["title"]), QUESTION), one["source"])
+    return table
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for number, column in enumerate(columns):
+        # What names a thing is never broken: it is there to be copied.
+        table.add_column(column, no_wrap=number == 0, overflow="fold")
+    return table
+
+
+def _row(table: Table, *cells: object) -> None:
+    table.add_row(*(words(one_line(str(cell))) for cell in cells))
+
+
+def _short(text: str, most: int) -> str:
+    line = one_line(text)
+    return line if len(line) <= most else f"{line[: most - 1]}…"

@@ -1,0 +1,62 @@
+"""`memory`: what questions left in Neo4j."""
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from hgmem.cli import as_json as shape
+from hgmem.cli.front import DEFAULT_CORPUS, CorpusOption, JsonOption, connected
+from hgmem.cli.lists import memories
+from hgmem.cli.output import plain, print_json, show
+from hgmem.cli.render import ancestry, stored
+
+app = typer.Typer()
+memory = typer.Typer(name="memory", no_args_is_help=True, rich_markup_mode=None, help="Look at stored memories.")
+app.add_typer(memory)
+
+
+@memory.command("list")
+def list_(context: typer.Context, corpus: CorpusOption = DEFAULT_CORPUS, as_json: JsonOption = False) -> None:
+    """List a corpus's memories, newest first."""
+    with connected(context, corpus) as client:
+        found = client.memories()
+    if as_json:
+        print_json([asdict(one) for one in found])
+    elif found:
+        show(memories(found))
+    else:
+        plain(f"corpus {corpus!r} has no memories yet: `hgmem ask` makes them")
+
+
+@memory.command("show")
+def show_(
+    context: typer.Context,
+    uid: Annotated[str, typer.Argument(metavar="ID", help="The memory, as `ask` and `memory list` name it.")],
+    step: Annotated[
+        int | None, typer.Option(metavar="N", help="As it was at the end of this step. Default: the last.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show a memory: its steps, its living points, its answers."""
+    with connected(context) as client:
+        found = client.memory(uid, step=step)
+    if as_json:
+        print_json(shape.memory(found))
+    else:
+        show(*stored(found))
+
+
+@memory.command()
+def lineage(
+    context: typer.Context,
+    point: Annotated[str, typer.Argument(metavar="POINT", help="The memory point, as `memory show` names it.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Show where a memory point came from: its revisions, and the points merged into it."""
+    with connected(context) as client:
+        found = client.lineage(point)
+    if as_json:
+        print_json(shape.lineage(found))
+    else:
+        show(ancestry(found))

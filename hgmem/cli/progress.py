@@ -1,0 +1,77 @@
+"""How work that takes a while shows itself: a bar on a terminal, now and then a line in a log; on stderr."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, Task, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+from rich.text import Text
+
+from hgmem.cli.output import note, one_line, words
+
+if TYPE_CHECKING:
+    from hgmem.corpus.index import Progress
+
+EVERY = 3.0  # seconds between two lines of a log
+TITLE = 40  # characters of a title beside the bar
+
+
+class Lines:
+    """Reports as lines: the first at once, others every few seconds, none for the end, which has its own."""
+
+    def __init__(self, say: Callable[[str], None] = note, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._say = say
+        self._clock = clock
+        self._began = self._last = clock()
+        self._first = True
+
+    def __call__(self, done: "Progress") -> None:
+        """Say how far it is, if it is time to."""
+        now = self._clock()
+        if done.done >= done.total or not (self._first or now - self._last >= EVERY):
+            return
+        self._first, self._last = False, now
+        rate = done.done / max(now - self._began, 1e-9)
+        left = (done.total - done.done) / max(rate, 1e-9)
+        self._say(f"{done.done:,} of {done.total:,} chunks, {rate:.1f} a second, about {left:.0f} s left")
+
+
+@contextmanager
+def progress() -> Iterator[Callable[["Progress"], None]]:
+    """Yield what hears of the progress and shows it."""
+    if not sys.stderr.isatty():
+        yield Lines()
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
+    console = Console(file=sys.stderr, markup=False, highlight=False)
+    with Bar(*columns, _Rate(), TimeRemainingColumn(), console=console, transient=True) as bar:
+        task = bar.add_task("reading", total=None)
+
+        def report(done: "Progress") -> None:
+            title = one_line(done.document)[:TITLE]
+            bar.update(task, description=title, completed=done.done, total=done.total)
+
+        yield report
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Show that something goes on, of which nobody knows how long it takes."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    with Console(file=sys.stderr, markup=False, highlight=False).status(words(f"{what} …")):
+        yield
+
+
+class _Rate(TextColumn):
+    def __init__(self) -> None:
+        super().__init__("")
+
+    def render(self, task: Task) -> Text:
+        """Return chunks per second."""
+        return Text(f"{task.speed:.1f}/s" if task.speed else "")
