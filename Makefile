@@ -62,7 +62,7 @@ types: $(STAMP) ## mypy, strict
 	@$(BIN)/mypy
 
 contracts: $(STAMP) ## what imports what
-	@$(BIN)/lint-imports --config .importlinter
+	@$(BIN)/lint-imports --config .importlinter --no-logo
 
 wheel: $(STAMP) ## the source archive, and the wheel built from it, in dist/
 	@rm -rf dist

@@ -1,4 +1,5 @@
-// Documents and chunks.
+// Documents and chunks. Here and in the other files a lookup by uid names its index: on an empty database the planner
+// finds the index on `corpus` as cheap, and that plan, kept for seconds, reads the whole corpus for every row.
 
 // name: document_states(corpus, uids) read
 // What is stored of these documents; absent ones give no row.
@@ -65,16 +66,22 @@ RETURN c.uid AS uid, c.document AS document, c.text AS text, c.status AS status,
 ORDER BY document, c.position;
 
 // name: save_extractions(corpus, rows) write
-// What each chunk contributes, and its vector; folded into entities later.
+// What each chunk contributes, and its vector; folded into entities later. The first writer's extraction stays, and
+// comes back: so two indexers of one chunk fold the same.
 CYPHER 25 UNWIND $rows AS row
 MATCH (c:Chunk {uid: row.uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
-SET c.extraction = row.extraction, c.status = 'extracted', c.error = NULL, c.attempts = c.attempts + 1
+SET c.attempts = c.attempts + 1 // takes the lock before the extraction is read
 WITH c, row
-CALL db.create.setNodeVectorProperty(c, 'embedding', row.vector);
+FOREACH (_ IN CASE WHEN c.extraction IS NULL THEN [1] ELSE [] END |
+  SET c.extraction = row.extraction, c.status = 'extracted', c.error = NULL)
+WITH c, row
+CALL db.create.setNodeVectorProperty(c, 'embedding', row.vector)
+RETURN c.uid AS uid, c.extraction AS extraction;
 
 // name: fail_chunks(corpus, rows) write
+// Why each chunk has no extraction; one that another run extracted has not failed.
 CYPHER 25 UNWIND $rows AS row
-MATCH (c:Chunk {uid: row.uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
+MATCH (c:Chunk {uid: row.uid, corpus: $corpus}) USING INDEX c:Chunk(uid) WHERE c.extraction IS NULL
 SET c.status = 'failed', c.error = row.error, c.attempts = c.attempts + 1;
 
 // name: finish_chunks(corpus, uids) write
@@ -91,14 +98,19 @@ SET d.status = 'done', d.indexed_at = datetime()
 RETURN d.uid AS uid;
 
 // name: entities_of_chunks(corpus, chunks) read
-// The entities that these chunks mention, and the relations that name one of them as a source.
-CYPHER 25
-RETURN COLLECT { UNWIND $chunks AS uid
+// The relations that name one of these chunks as a source, and the entities that the chunks mention or that such a
+// relation joins: its ends may come from other chunks.
+CYPHER 25 CALL () {
+  MATCH (a:Entity {corpus: $corpus})-[r:RELATES {corpus: $corpus}]->(b:Entity {corpus: $corpus})
+  WHERE r.memory = '' AND any(uid IN r.chunks WHERE uid IN $chunks)
+  RETURN collect(r.uid) AS relations, collect(a.uid) + collect(b.uid) AS ends
+}
+RETURN relations,
+       COLLECT { UNWIND $chunks AS uid
                  MATCH (c:Chunk {uid: uid, corpus: $corpus})<-[:FROM_CHUNK]-(e:Entity {corpus: $corpus})
                  USING INDEX c:Chunk(uid)
-                 RETURN DISTINCT e.uid } AS entities,
-       COLLECT { MATCH ()-[r:RELATES {corpus: $corpus}]->() WHERE any(uid IN r.chunks WHERE uid IN $chunks)
-                 RETURN DISTINCT r.uid } AS relations;
+                 RETURN e.uid AS entity
+                 UNION UNWIND ends AS entity RETURN entity } AS entities;
 
 // name: delete_chunks(corpus, uids) write
 // The chunks are gone; citations of them keep their quotes and are marked withdrawn.

@@ -31,12 +31,13 @@ MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
 RETURN c.uid AS uid, c.extraction AS extraction;
 
 // name: write_entities(corpus, rows) write
-// The fields that the contributions give; a vector that no longer stands for its text is dropped.
+// The fields that the contributions give, and what is still given; a vector that no longer stands for its text is
+// dropped.
 CYPHER 25 UNWIND $rows AS row
 MATCH (e:Entity {uid: row.uid, corpus: $corpus}) USING INDEX e:Entity(uid)
 FOREACH (_ IN CASE WHEN e.name = row.name AND e.description = row.description THEN [] ELSE [1] END |
   SET e.embedding = NULL)
-SET e.name = row.name, e.type = row.type, e.description = row.description;
+SET e.name = row.name, e.type = row.type, e.description = row.description, e.given = row.given;
 
 // name: create_entities(corpus, rows) write
 // Entities of an empty corpus, whole: fields, given, chunks, vector.
@@ -90,12 +91,14 @@ USING INDEX r:RELATES(uid)
 RETURN r.uid AS uid, r.given AS given, r.chunks AS chunks, a.key AS source, b.key AS target;
 
 // name: write_relations(corpus, rows) write
-// The fields that the contributions give; a vector that no longer stands for its text is dropped.
+// The fields that the contributions give, and what is still given; a vector that no longer stands for its text is
+// dropped.
 CYPHER 25 UNWIND $rows AS row
 MATCH ()-[r:RELATES {uid: row.uid, corpus: $corpus}]->() USING INDEX r:RELATES(uid)
 FOREACH (_ IN CASE WHEN r.description = row.description AND r.keywords = row.keywords THEN [] ELSE [1] END |
   SET r.embedding = NULL)
-SET r.description = row.description, r.keywords = row.keywords, r.weight = row.weight, r.chunks = row.chunks;
+SET r.description = row.description, r.keywords = row.keywords, r.weight = row.weight, r.chunks = row.chunks,
+    r.given = row.given;
 
 // name: create_relations(corpus, rows) write
 // Relations of an empty corpus, whole.
@@ -111,6 +114,22 @@ CALL db.create.setRelationshipVectorProperty(r, 'embedding', row.vector);
 CYPHER 25 UNWIND $uids AS uid
 MATCH ()-[r:RELATES {uid: uid, corpus: $corpus}]->() USING INDEX r:RELATES(uid)
 DELETE r;
+
+// name: joined_entities(corpus, uids) read
+// Those of the entities that a relation of the corpus still joins.
+CYPHER 25 UNWIND $uids AS uid
+MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX e:Entity(uid)
+WHERE EXISTS { (e)-[r:RELATES {corpus: $corpus}]-(:Entity {corpus: $corpus}) WHERE r.memory = '' }
+RETURN e.uid AS uid, e.key AS key, e.name AS name, e.type AS type;
+
+// name: unembedded(corpus) read
+// The entities and relations of the corpus that lack a vector: what a run that was cut short left.
+CYPHER 25
+RETURN COLLECT { MATCH (e:Entity {corpus: $corpus}) WHERE e.memory = '' AND e.embedding IS NULL
+                 RETURN e.uid } AS entities,
+       COLLECT { MATCH (:Entity {corpus: $corpus})-[r:RELATES {corpus: $corpus}]->(:Entity {corpus: $corpus})
+                 WHERE r.memory = '' AND r.embedding IS NULL
+                 RETURN r.uid } AS relations;
 
 // name: missing_entity_vectors(corpus, uids) read
 CYPHER 25 UNWIND $uids AS uid

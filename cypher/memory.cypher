@@ -3,10 +3,9 @@
 // name: corpus_of(uid) read
 // The corpus of a memory, a point or an answer, by unique seek: every later statement then takes it.
 CYPHER 25 CALL () {
-  MATCH (n:Memory {uid: $uid}) USING INDEX n:Memory(uid) RETURN n.corpus AS corpus, n.uid AS memory
-  UNION ALL MATCH (n:MemoryPoint {uid: $uid}) USING INDEX n:MemoryPoint(uid)
-  RETURN n.corpus AS corpus, n.memory AS memory
-  UNION ALL MATCH (n:Answer {uid: $uid}) USING INDEX n:Answer(uid) RETURN n.corpus AS corpus, n.memory AS memory
+  MATCH (n:Memory {uid: $uid}) RETURN n.corpus AS corpus, n.uid AS memory
+  UNION ALL MATCH (n:MemoryPoint {uid: $uid}) RETURN n.corpus AS corpus, n.memory AS memory
+  UNION ALL MATCH (n:Answer {uid: $uid}) RETURN n.corpus AS corpus, n.memory AS memory
 }
 RETURN corpus, memory;
 

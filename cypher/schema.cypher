@@ -87,9 +87,11 @@ CYPHER 25 CREATE FULLTEXT INDEX chunk_text IF NOT EXISTS FOR (n:Chunk) ON EACH [
 CYPHER 25 CREATE FULLTEXT INDEX entity_text IF NOT EXISTS FOR (n:Entity) ON EACH [n.corpus_key, n.name, n.description];
 
 // name: show_indexes() schema
-// Every index, with the options that must be as created above.
-CYPHER 25 SHOW INDEXES YIELD name, type, state, entityType, labelsOrTypes, properties, options
-RETURN name, type, state, entityType AS entity_type, labelsOrTypes AS labels, properties, options ORDER BY name;
+// Every index, with the options that must be as created above; `constraint` is the one that it serves, or null.
+CYPHER 25 SHOW INDEXES YIELD name, type, state, entityType, labelsOrTypes, properties, options, owningConstraint
+RETURN name, type, state, entityType AS entity_type, labelsOrTypes AS labels, properties, options,
+       owningConstraint AS constraint
+ORDER BY name;
 
 // name: await_indexes(seconds) schema
 CYPHER 25 CALL db.awaitIndexes($seconds);

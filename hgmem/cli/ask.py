@@ -16,7 +16,9 @@ app = typer.Typer()
 @app.command()
 def ask(
     context: typer.Context,
-    question: Annotated[str, typer.Argument(help="The question; put -- before one that begins with a dash.")],
+    question: Annotated[
+        str, typer.Argument(metavar="QUESTION", help="The question; put -- before one that begins with a dash.")
+    ],
     corpus: CorpusOption = DEFAULT_CORPUS,
     steps: Annotated[int | None, typer.Option(metavar="N", help="The most steps. Default: 3.")] = None,
     system: Annotated[str, typer.Option(metavar="NAME", help="How to answer: hgmem, or naive.")] = "hgmem",
@@ -34,7 +36,7 @@ def ask(
         print_json(shape.answer(answer))
         return
     show(
-        *answered(answer),
         *(remembered(answer) if show_memory else ()),
+        *answered(answer),
         *(spent(answer.usage) if verbose(context) else ()),
     )

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from hgmem.cli import ask, corpora, index, memory, server
-from hgmem.cli.front import Front, Globals, prepare
+from hgmem.cli.front import Front, Globals, quiet
 from hgmem.cli.output import plain, use_utf8
 
 EPILOG = (
@@ -44,11 +44,16 @@ def front(
     context: typer.Context,
     uri: Annotated[
         str | None,
-        typer.Option(help="Address of Neo4j, such as bolt://host:7687. Default: NEO4J_URI, else what `up` started."),
+        typer.Option(
+            metavar="URI",
+            help="Address of Neo4j, such as bolt://host:7687. Default: NEO4J_URI, else what `up` started.",
+        ),
     ] = None,
-    username: Annotated[str | None, typer.Option(help="User of Neo4j. Default: NEO4J_USERNAME, else neo4j.")] = None,
+    username: Annotated[
+        str | None, typer.Option(metavar="NAME", help="User of Neo4j. Default: NEO4J_USERNAME, else neo4j.")
+    ] = None,
     database: Annotated[
-        str | None, typer.Option(help="Database of Neo4j. Default: NEO4J_DATABASE, else its own.")
+        str | None, typer.Option(metavar="NAME", help="Database of Neo4j. Default: NEO4J_DATABASE, else its own.")
     ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="Say also what is used and what it costs.")] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
@@ -61,4 +66,4 @@ def front(
     Begin with: hgmem up; hgmem index FOLDER; hgmem ask "a question". No key and no language model is needed.
     """
     context.obj = Globals(uri=uri, username=username, database=database, verbose=verbose, debug=debug)
-    prepare(context.obj)
+    context.with_resource(quiet(context.obj))

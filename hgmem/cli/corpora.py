@@ -19,7 +19,7 @@ app = typer.Typer()
 
 @app.command()
 def status(context: typer.Context, corpus: CorpusOption = DEFAULT_CORPUS, as_json: JsonOption = False) -> None:
-    """Show how much of everything a corpus holds, its documents, and what failed."""
+    """Show what a corpus holds, and what failed."""
     with connected(context, corpus) as client:
         counts, documents = client.status(), client.documents()
     if as_json:
@@ -50,7 +50,10 @@ def delete(
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")] = False,
 ) -> None:
-    """Delete a corpus with its memories, or one document with what only it supports."""
+    """Delete a corpus, or one document.
+
+    A corpus goes with its memories, a document with what only it supports: what others support stays.
+    """
     if not yes and not sys.stdin.isatty():
         raise UsageError("nothing was deleted: there is nobody to ask here, pass --yes if you mean it")
     with connected(context, corpus) as client:

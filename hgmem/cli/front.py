@@ -104,14 +104,22 @@ def failure(error: BaseException, *, command: str, debug: bool) -> int | None:
     return FAILED
 
 
-def prepare(chosen: Globals) -> None:
-    """Say as much as was asked for: what libraries log and warn of is for those who look for it."""
+@contextmanager
+def quiet(chosen: Globals) -> Iterator[None]:
+    """Keep what libraries log and warn of for those who look for it; as it was, afterwards."""
     if chosen.verbose or chosen.debug:
-        logging.basicConfig(level=logging.INFO if chosen.verbose else logging.WARNING, stream=sys.stderr)
+        logging.basicConfig(level=logging.WARNING, stream=sys.stderr)
+        yield
         return
-    logging.getLogger().addHandler(logging.NullHandler())
-    if not sys.warnoptions:
-        warnings.simplefilter("ignore")
+    before = logging.root.manager.disable
+    logging.disable()
+    with warnings.catch_warnings():
+        if not sys.warnoptions:
+            warnings.simplefilter("ignore")
+        try:
+            yield
+        finally:
+            logging.disable(before)
 
 
 def settings(context: typer.Context) -> "Settings":

@@ -22,7 +22,9 @@ app.add_typer(importing)
 @app.command()
 def index(
     context: typer.Context,
-    paths: Annotated[list[Path], typer.Argument(help="Files and folders of .txt, .md, .json and .jsonl.")],
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="PATH…", help="Files and folders of .txt, .md, .json and .jsonl.")
+    ],
     corpus: CorpusOption = DEFAULT_CORPUS,
     as_json: JsonOption = False,
 ) -> None:
@@ -32,9 +34,8 @@ def index(
     their text in the field "text". Files that can't be used are named and skipped, and the exit code is then 1.
     """
     began = time.monotonic()
-    with connected(context, corpus) as client:
-        with progress() as report:
-            done = client.add(paths, report=report)
+    with connected(context, corpus) as client, progress() as report:
+        done = client.add(paths, report=report)
     seconds = round(time.monotonic() - began, 3)
     for skipped in done.skipped:
         note(one_line(f"skipped {skipped.path}: {skipped.reason}"))

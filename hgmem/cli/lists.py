@@ -5,19 +5,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from rich.console import RenderableType
 from rich.table import Table
 
-from hgmem.cli.output import indented, one_line, words
+from hgmem.cli.output import cut, indented, one_line, when, words
 from hgmem.model import CorpusStatus, MemorySummary
 
 MOST = 50  # documents and failures that are listed
-QUESTION = 70  # characters of a question in a list
+QUESTION = 70  # characters of a question or a title in a list
 
 
 def memories(found: Sequence[MemorySummary]) -> Table:
     """Return a table of memories."""
     table = _table("memory", "since", "status", "system", "steps", "points", "question")
     for one in found:
-        since = f"{one.created_at[:10]} {one.created_at[11:16]}"
-        _row(table, one.uid, since, one.status, one.system, one.steps, one.points, _short(one.question, QUESTION))
+        question = cut(one.question, QUESTION)
+        _row(table, one.uid, when(one.created_at), one.status, one.system, one.steps, one.points, question)
     return table
 
 
@@ -25,8 +25,7 @@ def tenants(found: Sequence[Mapping[str, object]]) -> Table:
     """Return a table of corpora."""
     table = _table("corpus", "status", "embedded with", "since")
     for one in found:
-        since = str(one["created_at"])
-        _row(table, one["corpus"], one["status"], one["embedding_model"], f"{since[:10]} {since[11:16]}")
+        _row(table, one["corpus"], one["status"], one["embedding_model"], when(str(one["created_at"])))
     return table
 
 
@@ -48,9 +47,9 @@ def contents(counts: CorpusStatus, documents: Sequence[Mapping[str, str | int]])
 
 
 def _documents(documents: Sequence[Mapping[str, str | int]]) -> Table:
-    table = _table("document", "status", "chunks", "title", "source")
+    table = _table("document", "status", "chunks", "title")
     for one in documents:
-        _row(table, one["uid"], one["status"], one["chunks"], _short(str(one["title"]), QUESTION), one["source"])
+        _row(table, one["uid"], one["status"], one["chunks"], cut(str(one["title"]), QUESTION))
     return table
 
 
@@ -64,8 +63,3 @@ def _table(*columns: str) -> Table:
 
 def _row(table: Table, *cells: object) -> None:
     table.add_row(*(words(one_line(str(cell))) for cell in cells))
-
-
-def _short(text: str, most: int) -> str:
-    line = one_line(text)
-    return line if len(line) <= most else f"{line[: most - 1]}…"

@@ -53,7 +53,10 @@ def lineage(
     point: Annotated[str, typer.Argument(metavar="POINT", help="The memory point, as `memory show` names it.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Show where a memory point came from: its revisions, and the points merged into it."""
+    """Show where a memory point came from.
+
+    The tree has the points that were revised or merged into it, and those that became them.
+    """
     with connected(context) as client:
         found = client.lineage(point)
     if as_json:

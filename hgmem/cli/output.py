@@ -8,12 +8,15 @@ import sys
 from typing import IO, Any
 
 from rich.console import Console, RenderableType
+from rich.constrain import Constrain
 from rich.padding import Padding
 from rich.text import Text
 
+UNLIMITED = 1_000  # columns of what is no terminal
 WIDEST = 100  # columns of running text, which nobody reads wider
 LONGEST = 1_000  # characters of an error line
 
+_TRAILING = re.compile(r" +$", re.MULTILINE)
 # A document may hold the codes that move a terminal's cursor, or worse; here they are shown, not sent.
 _CODES = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}
 
@@ -27,6 +30,17 @@ def one_line(text: str) -> str:
     """Return the text as one line, the middle of a very long one left out."""
     line = re.sub(r"\s*[\n\t]\s*", " ", clean(text)).strip()
     return line if len(line) <= LONGEST else f"{line[: LONGEST // 2]} … {line[-LONGEST // 2 :]}"
+
+
+def cut(text: str, most: int) -> str:
+    """Return the text as one line of so many characters at most."""
+    line = one_line(text)
+    return line if len(line) <= most else f"{line[: most - 1]}…"
+
+
+def when(time: str) -> str:
+    """Return an ISO time as people read it, to the minute."""
+    return time[:16].replace("T", " ")
 
 
 def plain(line: str = "") -> None:
@@ -45,33 +59,25 @@ def print_json(value: Any) -> None:
 
 
 def show(*parts: RenderableType) -> None:
-    """Print parts of a result, wrapped to the width there is."""
-    console = Output(
-        file=sys.stdout, width=shutil.get_terminal_size((120, 50)).columns, markup=False, highlight=False, emoji=False
-    )
-    for part in parts:
-        console.print(part)
+    """Print parts of a result, wrapped to the terminal's width; a plain string is a line to copy, never wrapped."""
+    width = shutil.get_terminal_size((UNLIMITED, 50)).columns
+    console = Console(file=sys.stdout, width=width, markup=False, highlight=False, emoji=False)
+    with console.capture() as captured:
+        for part in parts:
+            console.print(clean(part) if isinstance(part, str) else part, soft_wrap=isinstance(part, str))
+    print(_TRAILING.sub("", captured.get()), end="")
 
 
-def words(text: str, style: str = "") -> Text:
-    """Return text of others, as it may be shown."""
-    return Text(clean(text), style=style)
+def words(*parts: str | tuple[str, str]) -> Text:
+    """Return text of others as it may be shown, its parts one after the other, each with a style or without."""
+    pairs = ((part, "") if isinstance(part, str) else part for part in parts)
+    return Text.assemble(*((clean(text), style) for text, style in pairs))
 
 
-def indented(text: Text | str, by: int = 0) -> Padding:
+def indented(text: Text | str, by: int = 0) -> RenderableType:
     """Return running text, indented, and no wider than reads well."""
     shown = words(text) if isinstance(text, str) else text
-    width = min(shutil.get_terminal_size((120, 50)).columns, WIDEST)
-    wider = max(0, shutil.get_terminal_size((120, 50)).columns - width)
-    return Padding(shown, (0, wider, 0, by), expand=False)
-
-
-class Output(Console):
-    """A console that leaves a closed pipe to whoever prints to it."""
-
-    def on_broken_pipe(self) -> None:
-        """Raise what happened, instead of exiting here."""
-        raise BrokenPipeError
+    return Constrain(Padding(shown, (0, 0, 0, by)), WIDEST)
 
 
 def flush() -> None:

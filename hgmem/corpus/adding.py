@@ -23,12 +23,14 @@ from hgmem.given import Prepared, prepare
 from hgmem.graph.database import Transaction
 from hgmem.graph.documents import (
     chunks_of_document,
+    document_states,
     finish_chunks,
     finish_documents,
     link_chunks,
     put_chunk_vectors,
     put_chunks,
     put_document,
+    unlink_chunks,
 )
 from hgmem.graph.entities import (
     entity_contributions,
@@ -70,9 +72,10 @@ def put_documents(services: Services, prepared: Prepared) -> None:
 
 def _put_document(services: Services, uid: str, document: Document, chunks: Sequence[Chunk]) -> None:
     database, corpus = services.database, services.corpus
+    state = document_states(database, corpus=corpus, uids=[uid]).get(uid)
     stored = chunks_of_document(database, corpus=corpus, document=uid)
     fresh = [chunk for chunk in chunks if stored.get(chunk.uid) != "done"]
-    if stored and not fresh:
+    if state is not None and state.status == "done" and not fresh:
         return
     put_document(database, corpus=corpus, uid=uid, properties=_properties(document))
     for batch in batches(fresh):
@@ -81,6 +84,7 @@ def _put_document(services: Services, uid: str, document: Document, chunks: Sequ
         vectors = services.embed([chunk.text for chunk in batch], kind="document")
         put_chunk_vectors(database, corpus=corpus, uids=uids, vectors=vectors)
         finish_chunks(database, corpus=corpus, uids=uids)
+    unlink_chunks(database, corpus=corpus, document=uid)
     link_chunks(database, corpus=corpus, document=uid)
     finish_documents(database, corpus=corpus, uids=[uid])
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from hgmem.corpus.fold import batches, embed_missing, rebuild_entities, rebuild_relations
+from hgmem.corpus.fold import batches, embed_missing, embed_rest, rebuild_entities, rebuild_relations
 from hgmem.errors import UsageError
 from hgmem.graph.corpus import delete_corpus_contents, delete_corpus_node
 from hgmem.graph.database import Transaction
@@ -24,11 +24,14 @@ def delete_document(services: Services, *, uid: str) -> int:
     """Return how many chunks went with the document."""
     ready_corpus(services)
     database, corpus = services.database, services.corpus
-    if uid not in document_states(database, corpus=corpus, uids=[uid]):
+    state = document_states(database, corpus=corpus, uids=[uid]).get(uid)
+    if state is None:
         raise UsageError(f"corpus {corpus!r} has no document {uid!r}: `hgmem status --corpus {corpus}` lists them")
     put_document(database, corpus=corpus, uid=uid, properties={"sha256": ""})  # indexed anew, should this be cut short
     chunks = list(chunks_of_document(database, corpus=corpus, document=uid))
     drop_chunks(services, chunks)
+    if not state.sha256:  # writing or deleting it was cut short before
+        embed_rest(services)
     delete_document_node(database, corpus=corpus, uid=uid)
     return len(chunks)
 

@@ -5,10 +5,13 @@ Vectors are made outside of it and written only where the text is still the same
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import TypeVar
 
 from hgmem.contributions import (
+    Contribution,
+    dump,
     entities_of,
     entity_fields,
     load_entities,
@@ -23,6 +26,7 @@ from hgmem.graph.entities import (
     RelationRow,
     chunk_extractions,
     entity_contributions,
+    joined_entities,
     missing_entity_vectors,
     missing_relation_vectors,
     put_entity_vectors,
@@ -32,6 +36,7 @@ from hgmem.graph.entities import (
     remove_relations,
     touch_entities,
     touch_relations,
+    unembedded,
     write_entities,
     write_relations,
 )
@@ -83,36 +88,39 @@ def rebuild_entities(transaction: Transaction, services: Services, uids: Sequenc
     """Write the fields of entities that this transaction holds; those without contributions go."""
     inputs = entity_contributions(transaction, corpus=services.corpus, uids=uids)
     said = _parsed(transaction, services, (chunk for entity in inputs for chunk in entity.chunks), entities_of)
-    fields, gone = {}, []
+    rows, gone = [], []
     for entity in inputs:
-        contributions = load_entities(entity.given, living=set(entity.chunks))
-        for chunk in entity.chunks:
-            contributions += said[chunk].get(entity.key, [])
+        chunks = [chunk for chunk in entity.chunks if chunk in said]
+        given = load_entities(entity.given, living=set(chunks))
+        contributions = given + [one for chunk in chunks for one in said[chunk].get(entity.key, [])]
         if contributions:
-            fields[entity.uid] = entity_fields(contributions, limit=services.settings.description_characters)
+            fields = entity_fields(contributions, limit=services.settings.description_characters)
+            row = entity_row(services.corpus, entity.key, chunks)
+            rows.append(replace(row, given=_dumped(given), fields=fields))
         else:
             gone.append(entity.uid)
-    write_entities(transaction, corpus=services.corpus, fields=fields)
-    if gone:
-        remove_entities(transaction, corpus=services.corpus, uids=gone)
+    if gone:  # an end of a relation that others support stays, but nothing is said of it any more
+        rows += joined_entities(transaction, corpus=services.corpus, uids=gone)
+        remove_entities(transaction, corpus=services.corpus, uids=sorted(set(gone) - {row.uid for row in rows}))
+    write_entities(transaction, corpus=services.corpus, rows=rows)
 
 
 def rebuild_relations(transaction: Transaction, services: Services, uids: Sequence[str]) -> None:
     """Write the fields of relations whose ends this transaction holds; those without contributions go."""
     inputs = relation_contributions(transaction, corpus=services.corpus, uids=uids)
     said = _parsed(transaction, services, (chunk for relation in inputs for chunk in relation.chunks), relations_of)
-    fields, gone = {}, []
+    rows, gone = [], []
     for relation in inputs:
+        ends = (relation.source, relation.target)
         chunks = sorted(chunk for chunk in relation.chunks if chunk in said)
-        contributions = load_relations(relation.given, living=set(chunks))
-        for chunk in chunks:
-            contributions += said[chunk].get((relation.source, relation.target), [])
+        given = load_relations(relation.given, living=set(chunks))
+        contributions = given + [one for chunk in chunks for one in said[chunk].get(ends, [])]
         if contributions:
-            limit = services.settings.description_characters
-            fields[relation.uid] = (relation_fields(contributions, limit=limit), chunks)
+            fields = relation_fields(contributions, limit=services.settings.description_characters)
+            rows.append(replace(relation_row(services.corpus, ends, chunks), given=_dumped(given), fields=fields))
         else:
             gone.append(relation.uid)
-    write_relations(transaction, corpus=services.corpus, fields=fields)
+    write_relations(transaction, corpus=services.corpus, rows=rows)
     if gone:
         remove_relations(transaction, corpus=services.corpus, uids=gone)
 
@@ -131,6 +139,12 @@ def embed_missing(services: Services, *, entities: Sequence[str], relations: Seq
             texts = [relation_text((row["source"], row["target"]), row["description"], row["keywords"]) for row in rows]
             vectors = services.embed(texts, kind="document")
             put_relation_vectors(database, corpus=corpus, rows=rows, vectors=vectors)
+
+
+def embed_rest(services: Services) -> None:
+    """Give a vector to whatever lacks one: a run that was killed may have left it so."""
+    entities, relations = unembedded(services.database, corpus=services.corpus)
+    embed_missing(services, entities=entities, relations=relations)
 
 
 def entity_text(name: str, description: str) -> str:
@@ -159,6 +173,10 @@ def _fold_entities(transaction: Transaction, services: Services, rows: Sequence[
 def _fold_relations(transaction: Transaction, services: Services, rows: Sequence[RelationRow]) -> None:
     touch_relations(transaction, corpus=services.corpus, rows=rows)
     rebuild_relations(transaction, services, [row.uid for row in rows])
+
+
+def _dumped(given: Sequence[Contribution]) -> str | None:
+    return dump(given) if given else None
 
 
 def _parsed(

@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 
 from hgmem.claims import renewing
@@ -79,8 +79,10 @@ def _holding(services: Services, fingerprint: str) -> Iterator[None]:
     except ConflictError:
         raise  # another run holds it now
     except BaseException:
-        delete_corpus_contents(database, corpus=corpus)
-        delete_corpus_node(database, corpus=corpus)
+        with suppress(ConflictError):
+            renew_corpus(database, corpus=corpus, run=run)  # what another run holds now is not ours to delete
+            delete_corpus_contents(database, corpus=corpus)
+            delete_corpus_node(database, corpus=corpus)
         raise
 
 

@@ -5,15 +5,15 @@ extraction is stored is not extracted. Killed at any moment, the next run goes o
 """
 
 import contextvars
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from hgmem.chunk import chunks as chunks_of
 from hgmem.chunk import split
 from hgmem.corpus.delete import drop_chunks
-from hgmem.corpus.fold import batches, fold
+from hgmem.corpus.fold import batches, embed_rest, fold
 from hgmem.errors import ModelError, UsageError
 from hgmem.extract import Extract, Extraction
 from hgmem.graph.documents import (
@@ -72,31 +72,44 @@ def index(services: Services, items: Iterable[Document | Skipped], *, report: Re
     """
     done = IndexReport()
     opened = False
-    for batch in batches(_documents(items, done), size=DOCUMENTS):
+    for batch in batches(_documents(services.corpus, items, done), size=DOCUMENTS):
         opened = opened or bool(open_corpus(services))
-        known = {_document_uid(services.corpus, document): document for document in batch}
-        states = document_states(services.database, corpus=services.corpus, uids=list(known))
-        open_documents = []
-        for document_uid, document in known.items():
-            state = states.get(document_uid)
-            same = state is not None and (state.sha256, state.chunking) == (_hash(document), _chunking(services))
-            if state is not None and same and state.status == "done":
-                done.unchanged += 1
-                continue
-            if not same:
-                _write(services, document_uid, document)
-            open_documents.append(document_uid)
+        open_documents = _write_changed(services, dict(batch))
+        done.unchanged += len(batch) - len(open_documents)
         done.documents += len(open_documents)
         _extract(services, open_documents, done, report)
     return done
 
 
-def _documents(items: Iterable[Document | Skipped], done: IndexReport) -> Iterator[Document]:
+def _documents(corpus: str, items: Iterable[Document | Skipped], done: IndexReport) -> Iterator[tuple[str, Document]]:
+    """Yield each document with its uid; two of one identity would undo each other at every run."""
+    seen: set[str] = set()
     for item in items:
         if isinstance(item, Skipped):
             done.skipped.append(item)
-        else:
-            yield item
+            continue
+        document_uid = _document_uid(corpus, item)
+        if document_uid in seen:
+            raise UsageError(f"document {item.id or item.source!r} is there twice: ids are what documents are known by")
+        seen.add(document_uid)
+        yield document_uid, item
+
+
+def _write_changed(services: Services, documents: Mapping[str, Document]) -> list[str]:
+    """Return which of the documents (by uid) are not done, those that are new or changed written."""
+    states = document_states(services.database, corpus=services.corpus, uids=list(documents))
+    unfinished = []
+    for document_uid, document in documents.items():
+        state = states.get(document_uid)
+        same = state is not None and (state.sha256, state.chunking) == (_hash(document), _chunking(services))
+        if state is not None and same and state.status == "done":
+            continue
+        if not same:
+            _write(services, document_uid, document)
+        unfinished.append(document_uid)
+    if any(not state.sha256 for state in states.values()):  # writing or deleting one was cut short before
+        embed_rest(services)
+    return unfinished
 
 
 def _write(services: Services, document_uid: str, document: Document) -> None:
@@ -153,31 +166,60 @@ def _extract(services: Services, documents: Sequence[str], done: IndexReport, re
 def _extractions(
     services: Services, groups: Iterable[Sequence[OpenChunk]]
 ) -> Iterator[tuple[Sequence[OpenChunk], tuple[dict[str, Extraction], dict[str, str]]]]:
-    """Yield each group with its extractions and its errors, both by uid; a group's model calls run side by side."""
+    """Yield each group with its extractions and its errors, both by uid; a group's model calls run side by side.
+
+    What ends the work early, Ctrl-C say, is raised after the calls that had finished by then were yielded.
+    """
     with ThreadPoolExecutor(services.settings.workers, thread_name_prefix="hgmem-extract") as pool:
         for group in groups:
-            pending = [pool.submit(contextvars.copy_context().run, _reply, services, chunk) for chunk in group]
+            pending = {
+                chunk.uid: pool.submit(contextvars.copy_context().run, _reply, services, chunk) for chunk in group
+            }
+            stop = _wait(pool, pending.values())
             found: dict[str, Extraction] = {}
             errors: dict[str, str] = {}
-            for chunk, future in zip(group, pending, strict=True):
-                try:
-                    found[chunk.uid] = future.result()
-                except ModelError as error:
-                    errors[chunk.uid] = str(error)
+            for chunk, future in pending.items():
+                if future.cancelled() or future.exception():
+                    continue
+                reply = future.result()
+                if isinstance(reply, ModelError):
+                    errors[chunk] = str(reply)
+                else:
+                    found[chunk] = reply
             yield group, (found, errors)
+            if stop:
+                raise stop
 
 
-def _reply(services: Services, chunk: OpenChunk) -> Extraction:
-    return services.reply(Extract(text=chunk.text, title=chunk.title))
+def _wait(pool: ThreadPoolExecutor, pending: Collection[Future[Extraction | ModelError]]) -> BaseException | None:
+    """Return once all calls are done; or, the rest of them called off, what ended the work early."""
+    stop: BaseException | None = None
+    try:
+        finished, _ = wait(pending, return_when=FIRST_EXCEPTION)
+        stop = next((error for future in finished if (error := future.exception())), None)
+    except KeyboardInterrupt as error:
+        stop = error
+    if stop:
+        pool.shutdown(cancel_futures=True)
+    return stop
+
+
+def _reply(services: Services, chunk: OpenChunk) -> Extraction | ModelError:
+    try:
+        return services.reply(Extract(text=chunk.text, title=chunk.title))
+    except ModelError as error:
+        return error
 
 
 def _save(services: Services, group: Sequence[OpenChunk], found: Mapping[str, Extraction]) -> dict[str, Extraction]:
+    """Return what is stored of these chunks now: another run may have been first, or deleted some."""
     texts = {chunk.uid: chunk.text for chunk in group if chunk.uid in found}
-    if texts:
-        vectors = services.embed(list(texts.values()), kind="document")
-        saved = {chunk: found[chunk].model_dump_json() for chunk in texts}
-        save_extractions(services.database, corpus=services.corpus, extractions=saved, vectors=vectors)
-    return {chunk: found[chunk] for chunk in texts}
+    if not texts:
+        return {}
+    vectors = services.embed(list(texts.values()), kind="document")
+    extractions = {chunk: found[chunk].model_dump_json() for chunk in texts}
+    stored = save_extractions(services.database, corpus=services.corpus, extractions=extractions, vectors=vectors)
+    return {chunk: Extraction.model_validate_json(text) for chunk, text in stored.items()}
 
 
 def _document_uid(corpus: str, document: Document) -> str:

@@ -6,8 +6,9 @@ from collections.abc import Set as AbstractSet
 
 from hgmem.answer import AnswerQuestion, Reply
 from hgmem.extractive.aspects import Aspect, aspects
+from hgmem.extractive.names import names
 from hgmem.extractive.passages import Passage, passages, quotable
-from hgmem.extractive.ranking import Ranked, rank
+from hgmem.extractive.ranking import Ranked, bridge, rank
 from hgmem.extractive.vectors import VectorCache
 from hgmem.text import collapse
 
@@ -33,8 +34,13 @@ def answer(task: AnswerQuestion, vectors: VectorCache) -> Reply:
     remembered = [collapse(point.description) for point in task.points]
     prior = {passage: _prior(passage, remembered) for passage in found}
     ranked = rank(found, [task.question], vectors, limit=_CONSIDERED, prior=prior)
-    chosen = _chosen(ranked, aspects(task.question))
+    bridged = bridge(ranked, lambda text: _names(text) if any(text in held for held in remembered) else [])
+    chosen = _chosen(bridged, aspects(task.question))
     return Reply(text=" ".join(f"{each.text} [{each.chunk + 1}]" for each in _ordered(chosen)))
+
+
+def _names(text: str) -> list[str]:
+    return [name.text for name in names([text])[0]]
 
 
 def _prior(passage: Passage, remembered: Sequence[str]) -> float:

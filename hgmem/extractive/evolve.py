@@ -7,7 +7,7 @@ from hgmem.embed import Vectors
 from hgmem.extractive.names import names
 from hgmem.extractive.passages import Passage, passages, quotable
 from hgmem.extractive.phrases import key_phrases, stems
-from hgmem.extractive.ranking import Ranked, rank
+from hgmem.extractive.ranking import Ranked, bridge, rank
 from hgmem.extractive.ties import Ties, narrators
 from hgmem.extractive.vectors import VectorCache
 from hgmem.memory import Evolve, EvolveReply, Insertion, Revision
@@ -125,6 +125,7 @@ def _statements(
 ) -> list[_Statement]:
     """Return new statements, best first, each with its entities; near repetitions are left out."""
     ties = Ties([*evidence.entities, *(entity for chunk in evidence.chunks for entity in chunk.entities)])
+    ranked = bridge(ranked, ties.named)
     made: list[_Statement] = []
     used: set[str] = set()
     least = max(_FARTHEST, _BELOW_BEST * ranked[0].score) if ranked else 0.0

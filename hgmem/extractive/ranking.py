@@ -2,8 +2,8 @@
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from hgmem.embed import Vectors
 from hgmem.extractive.passages import Passage
@@ -13,6 +13,10 @@ from hgmem.extractive.vectors import VectorCache
 _WORDS = 0.6
 _AROUND = 0.5
 _LATER_QUERIES = 0.9
+_BRIDGE = 0.25
+_BRIDGED = 2
+_BELOW_BEST = 0.95
+_RARE = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,28 @@ def rank(
         query = max(range(len(scores)), key=scores.__getitem__)
         ranked.append(Ranked(found[at], scores[query] + prior.get(found[at], 0.0), fresh[row], query))
     return sorted(ranked, key=lambda each: (-each.score, each.passage.chunk, each.passage.at))
+
+
+def bridge(ranked: Sequence[Ranked], named: Callable[[str], Iterable[str]]) -> list[Ranked]:
+    """Return `ranked` with what shares a rare name with the nearest passages moved up: the second half of an answer.
+
+    What is asked of may be said elsewhere, of something that only the nearest passage names; `named` gives the names
+    of a text. A name that more than a few passages hold is no bridge.
+    """
+    held = [frozenset(name.casefold() for name in named(each.passage.text)) for each in ranked]
+    frequency = Counter(name for names in held for name in names)
+    lifted = list(ranked)
+    for at, names in enumerate(held):
+        shared = [
+            ranked[other].score / (frequency[name] - 1)
+            for other in range(min(at, _BRIDGED))
+            for name in names & held[other]
+            if frequency[name] <= _RARE
+        ]
+        if shared:
+            score = min(ranked[at].score + _BRIDGE * max(shared), _BELOW_BEST * ranked[0].score)
+            lifted[at] = replace(ranked[at], score=max(ranked[at].score, score))
+    return sorted(lifted, key=lambda each: (-each.score, each.passage.chunk, each.passage.at))
 
 
 def _shared(found: Sequence[Passage], queries: Sequence[str]) -> list[list[float]]:

@@ -94,10 +94,16 @@ def open_chunks(database: Runner, *, corpus: str, documents: Sequence[str]) -> l
     return [OpenChunk(**row) for row in database.run("open_chunks", corpus=corpus, documents=list(documents))]
 
 
-def save_extractions(database: Runner, *, corpus: str, extractions: Mapping[str, str], vectors: Vectors) -> None:
-    """Write what each chunk contributes (JSON by uid), and its vector, in the same order."""
+def save_extractions(
+    database: Runner, *, corpus: str, extractions: Mapping[str, str], vectors: Vectors
+) -> dict[str, str]:
+    """Write what each chunk contributes (JSON by uid), and its vector, in the same order; return what is stored.
+
+    That is another's where another was first, and nothing for a chunk that is gone.
+    """
     rows = [{"uid": uid, "extraction": extraction} for uid, extraction in extractions.items()]
-    database.run("save_extractions", corpus=corpus, rows=rows_with_vectors(rows, vectors))
+    stored = database.run("save_extractions", corpus=corpus, rows=rows_with_vectors(rows, vectors))
+    return {row["uid"]: row["extraction"] for row in stored}
 
 
 def fail_chunks(database: Runner, *, corpus: str, errors: Mapping[str, str]) -> None:
@@ -117,7 +123,7 @@ def finish_documents(database: Runner, *, corpus: str, uids: Sequence[str]) -> l
 
 
 def entities_of_chunks(database: Runner, *, corpus: str, chunks: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the uids of the entities and of the relations that rest on these chunks."""
+    """Return the uids of the entities and of the relations that rest on these chunks, with the relations' ends."""
     row = database.run("entities_of_chunks", corpus=corpus, chunks=list(chunks))[0]
     return row["entities"], row["relations"]
 

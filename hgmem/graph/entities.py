@@ -83,10 +83,10 @@ def chunk_extractions(database: Runner, *, corpus: str, uids: Sequence[str]) -> 
     return {row["uid"]: row["extraction"] for row in rows}
 
 
-def write_entities(database: Runner, *, corpus: str, fields: Mapping[str, EntityFields]) -> None:
-    """Write fields by uid; a vector that no longer stands for its text is dropped."""
-    rows = [{"uid": uid, **_entity_fields(values)} for uid, values in fields.items()]
-    database.run("write_entities", corpus=corpus, rows=_sorted(rows))
+def write_entities(database: Runner, *, corpus: str, rows: Sequence[EntityRow]) -> None:
+    """Write fields and what is given; a vector that no longer stands for its text is dropped."""
+    plain = [{"uid": row.uid, "given": row.given, **_entity_fields(row.fields)} for row in rows]
+    database.run("write_entities", corpus=corpus, rows=_sorted(plain))
 
 
 def create_entities(database: Runner, *, corpus: str, rows: Sequence[EntityRow], vectors: Vectors) -> None:
@@ -117,14 +117,12 @@ def relation_contributions(database: Runner, *, corpus: str, uids: Sequence[str]
     return [RelationInputs(**{**row, "chunks": tuple(row["chunks"] or ())}) for row in rows]
 
 
-def write_relations(
-    database: Runner, *, corpus: str, fields: Mapping[str, tuple[RelationFields, Sequence[str]]]
-) -> None:
-    """Write fields and chunks by uid; a vector that no longer stands for its text is dropped."""
-    rows = [
-        {"uid": uid, "chunks": list(chunks), **_relation_fields(values)} for uid, (values, chunks) in fields.items()
+def write_relations(database: Runner, *, corpus: str, rows: Sequence[RelationRow]) -> None:
+    """Write fields, chunks and what is given; a vector that no longer stands for its text is dropped."""
+    plain = [
+        {"uid": row.uid, "chunks": list(row.chunks), "given": row.given, **_relation_fields(row.fields)} for row in rows
     ]
-    database.run("write_relations", corpus=corpus, rows=_sorted(rows))
+    database.run("write_relations", corpus=corpus, rows=_sorted(plain))
 
 
 def create_relations(database: Runner, *, corpus: str, rows: Sequence[RelationRow], vectors: Vectors) -> None:
@@ -146,6 +144,25 @@ def create_relations(database: Runner, *, corpus: str, rows: Sequence[RelationRo
 def remove_relations(database: Runner, *, corpus: str, uids: Sequence[str]) -> None:
     """Delete relations."""
     database.run("remove_relations", corpus=corpus, uids=sorted(uids))
+
+
+def joined_entities(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[EntityRow]:
+    """Return those of the entities that a relation still joins, with their names and types but no description."""
+    return [
+        EntityRow(
+            uid=row["uid"],
+            key=row["key"],
+            chunks=(),
+            fields=EntityFields(name=row["name"], type=row["type"], description=""),
+        )
+        for row in database.run("joined_entities", corpus=corpus, uids=list(uids))
+    ]
+
+
+def unembedded(database: Runner, *, corpus: str) -> tuple[list[str], list[str]]:
+    """Return the uids of the corpus's entities and relations that lack a vector."""
+    row = database.run("unembedded", corpus=corpus)[0]
+    return row["entities"], row["relations"]
 
 
 def missing_entity_vectors(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[Row]:

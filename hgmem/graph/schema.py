@@ -40,6 +40,20 @@ FULLTEXT = {
     "chunk_text": ("Chunk", "corpus_key", "text"),
     "entity_text": ("Entity", "corpus_key", "name", "description"),
 }
+# What the first word of the other names stands for; the second is the property.
+LABELS = {
+    "corpus": "Corpus",
+    "document": "Document",
+    "chunk": "Chunk",
+    "entity": "Entity",
+    "relation": "RELATES",
+    "memory": "Memory",
+    "step": "Step",
+    "subquery": "SubQuery",
+    "point": "MemoryPoint",
+    "answer": "Answer",
+    "citation": "Citation",
+}
 AWAIT_SECONDS = 300
 
 
@@ -56,20 +70,20 @@ def ensure_schema(database: Database) -> None:
             f"the indexes {', '.join(absent)} could not be created: the user needs the right to create them"
         )
     if odd:
+        what = "CONSTRAINT" if found[odd[0]]["constraint"] else "INDEX"
         raise GraphError(
-            f"index {odd[0]!r} exists with other options than hgmem's: DROP INDEX {odd[0]}, then try again"
+            f"{what.lower()} {odd[0]!r} exists with other options than hgmem's: DROP {what} {odd[0]}, then try again"
         )
 
 
 def missing(indexes: dict[str, Row]) -> list[str]:
     """Return the names of indexes and constraints that are not there."""
-    return [name for name in (statement.removeprefix("create_") for statement in CREATE) if name not in indexes]
+    return [name for name in _names() if name not in indexes]
 
 
 def differing(indexes: dict[str, Row]) -> list[str]:
-    """Return the names of those vector and full-text indexes that are not as declared."""
-    wanted = {**VECTOR, **FULLTEXT}
-    return [name for name in wanted if name in indexes and not _as_declared(indexes[name])]
+    """Return the names of those indexes and constraints that are not as declared."""
+    return [name for name in _names() if name in indexes and not _as_declared(indexes[name])]
 
 
 def show_indexes(database: Database) -> dict[str, Row]:
@@ -82,8 +96,16 @@ def await_indexes(database: Database, *, seconds: int) -> None:
     database.run("await_indexes", seconds=seconds)
 
 
+def _names() -> list[str]:
+    return [statement.removeprefix("create_") for statement in CREATE]
+
+
 def _as_declared(row: Row) -> bool:
     name, config = row["name"], row["options"].get("indexConfig", {})
+    if name not in VECTOR and name not in FULLTEXT:
+        thing, of = name.split("_")
+        plain = (row["type"], row["labels"], row["properties"]) == ("RANGE", [LABELS[thing]], [of])
+        return plain and (row["constraint"] is None) == (of == "corpus")  # the others are unique
     if name in FULLTEXT:
         return row["type"] == "FULLTEXT" and (*row["labels"], *row["properties"]) == FULLTEXT[name]
     label, *filters = VECTOR[name]

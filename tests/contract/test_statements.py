@@ -1,0 +1,339 @@
+"""The contracts of the statements: one caller each, their parameters, the corpus, and plans that don't scan."""
+
+import ast
+import dataclasses
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import neo4j
+import pytest
+
+import hgmem
+from hgmem import HGMem
+from hgmem.errors import GraphError
+from hgmem.graph.database import _statement
+from hgmem.graph.memory import Claim
+from hgmem.graph.schema import CREATE
+from hgmem.graph.statements import Statement, parse, statements
+from hgmem.local import Server
+from hgmem.resources import resource
+
+PACKAGE = Path(hgmem.__file__).parent
+ALL = statements()
+
+# Statements that need not name $corpus, each with its reason.
+WITHOUT_CORPUS = {
+    "corpora": "lists the tenants",
+    "corpus_of": "finds the corpus of a uid by unique seek; every later statement then takes it",
+    "server_version": "touches no data",
+}
+# Statements whose caller is not the function of the same name in the module of the same name.
+OTHER_CALLERS = {
+    "server_version": "database._probe",  # every connection begins with it
+    **{name: "schema.ensure_schema" for name in CREATE},  # named in a list that is run in order
+}
+SCANS = {"corpora": "the one label scan that is allowed: of :Corpus"}
+
+NODE = re.compile(r"(?<!\w)\((?P<variable>\w*)(?P<labels>(?::\w+)+)?\s*(?P<map>\{[^{}]*\})?\s*\)")
+RELATES = re.compile(r"\[(?P<variable>\w*):RELATES\s*(?P<map>\{[^{}]*\})?\]")
+NOISE = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|//[^\n]*")
+SAMPLES: dict[str, Any] = {
+    **dict.fromkeys(("rows", "uids", "chunks", "documents", "queries", "subqueries", "points", "died"), []),
+    **dict.fromkeys(("provisionals", "citations"), []),
+    **dict.fromkeys(("step", "answer", "properties"), {}),
+    **dict.fromkeys(("k", "over", "most", "batch", "hub", "exact", "hops", "dimensions", "schema_version"), 2),
+    **dict.fromkeys(("most_entities", "most_relations", "most_chunks", "most_searched"), 5),
+    **dict.fromkeys(("anchors", "shared", "exclude"), True),
+    "timeout": 60.0,
+    "seconds": 10,
+    "vector": [0.5, 0.5],
+}
+
+
+# Callers --------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Caller:
+    """A place that runs a statement: `module.function`, and the parameters that it passes."""
+
+    where: str
+    parameters: frozenset[str]
+
+
+def callers() -> dict[str, list[Caller]]:
+    found: dict[str, list[Caller]] = {name: [] for name in ALL}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        module = path.relative_to(PACKAGE).with_suffix("").as_posix()
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
+            for call in (node for node in ast.walk(function) if isinstance(node, ast.Call)):
+                name = _run(call)
+                if name in ALL:
+                    found[name].append(Caller(where=f"{module}.{function.name}", parameters=_passed(call)))
+    for name in CREATE:
+        found[name].append(Caller(where="graph/schema.ensure_schema", parameters=frozenset()))
+    return found
+
+
+def _run(call: ast.Call) -> str | None:
+    if not isinstance(call.func, ast.Attribute) or call.func.attr != "run" or not call.args:
+        return None
+    return call.args[0].value if isinstance(call.args[0], ast.Constant) else None
+
+
+def _passed(call: ast.Call) -> frozenset[str]:
+    passed = set()
+    for keyword in call.keywords:
+        if keyword.arg is None:
+            assert ast.unparse(keyword.value) == "asdict(claim)", "only a claim may be spread into parameters"
+            passed |= {field.name for field in dataclasses.fields(Claim)}
+        else:
+            passed.add(keyword.arg)
+    return frozenset(passed)
+
+
+CALLERS = callers()
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_statement_has_one_caller_its_typed_twin(name: str) -> None:
+    twin = OTHER_CALLERS.get(name, f"{Path(ALL[name].file).stem}.{name}")
+    assert [caller.where for caller in CALLERS[name]] == [f"graph/{twin}"]
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_twin_passes_exactly_the_parameters(name: str) -> None:
+    assert [caller.parameters for caller in CALLERS[name]] == [frozenset(ALL[name].parameters)]
+
+
+@pytest.mark.parametrize("parameters", [{}, {"corpus": "c", "more": 1}, {"corpora": "c"}])
+def test_running_a_statement_with_other_parameters_is_a_type_error(parameters: dict[str, object]) -> None:
+    with pytest.raises(TypeError, match=r"'find_corpus' takes \('corpus',\)"):
+        _statement("find_corpus", parameters)
+
+
+def test_every_header_is_understood_and_every_statement_is_one() -> None:
+    headers = [
+        line
+        for path in resource("cypher").glob("*.cypher")
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if re.match(r"\s*//\s*name\b", line)
+    ]
+    assert len(headers) == len(ALL)
+    assert not [name for name, statement in ALL.items() if ";" in NOISE.sub("", statement.text)]
+    assert not [name for name, statement in ALL.items() if not statement.text.startswith("CYPHER 25")]
+
+
+# The loader -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("header", "body", "said"),
+    [
+        ("one(a, b) read", "RETURN $a;", r"'one' declares and uses different parameters: \$b"),
+        ("one(a) read", "RETURN $a, $b;", r"'one' declares and uses different parameters: \$b"),
+        ("one(a) read", "RETURN '$a' // $a\n;", r"'one' declares and uses different parameters: \$a"),
+        ("one() reads", "RETURN 1;", r"'one' has mode 'reads'; the modes are read, write, schema, auto"),
+    ],
+)
+def test_a_block_that_breaks_its_header_is_refused_by_name(tmp_path: Path, header: str, body: str, said: str) -> None:
+    path = tmp_path / "some.cypher"
+    path.write_text(f"// name: {header}\n{body}\n", encoding="utf-8")
+    with pytest.raises(GraphError, match=rf"some\.cypher: statement {said}"):
+        parse(path)
+
+
+def test_a_name_that_is_there_twice_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for file in ("a.cypher", "b.cypher"):
+        (tmp_path / file).write_text("// name: same() read\nRETURN 1;\n", encoding="utf-8")
+    monkeypatch.setattr("hgmem.graph.statements.resource", lambda _: tmp_path)
+    with pytest.raises(GraphError, match=r"b\.cypher: statement 'same' is in a\.cypher already"):
+        statements.__wrapped__()
+
+
+def test_a_block_is_read_as_it_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "some.cypher"
+    path.write_text("// A file.\n\n// name: one(a) write\n// Says\n// so.\nRETURN $a // this\n;\n", encoding="utf-8")
+    (statement,) = parse(path)
+    assert (statement.name, statement.parameters, statement.mode) == ("one", ("a",), "write")
+    assert (statement.doc, statement.text, statement.file) == ("Says so.", "RETURN $a // this", "some.cypher")
+
+
+# The corpus -----------------------------------------------------------------------------------------------------
+
+
+def beside_the_corpus(text: str) -> list[str]:
+    """Return the node and RELATES patterns of a statement that could be another corpus's.
+
+    A labelled node is bound by `{corpus: $corpus}` (a :Corpus by `{name: $corpus}`) or by one `x.corpus = $corpus` for
+    each pattern without; a node without a label must be bound elsewhere, or be an end of a RELATES that is.
+    """
+    text = NOISE.sub("''", text)
+    compared = Counter(re.findall(r"\b(\w+)\.corpus = \$corpus\b", text))
+    labelled = {found["variable"] for found in NODE.finditer(text) if found["labels"]}
+    named = set(re.findall(r"\bAS (\w+)", text)) | set(re.findall(r"\((\w+) IN \w+ \|", text))
+    named |= set(re.findall(r"RELATES[^\]]*\]-[>]?\((\w+):", text))
+    loose = []
+    for found in NODE.finditer(text):
+        before, after = text[: found.start()].rstrip(), text[found.end() :].lstrip()
+        if found["labels"]:
+            property_ = "name" if found["labels"] == ":Corpus" else "corpus"
+            if not _bound(found, property_, compared):
+                loose.append(found[0])
+        elif before.endswith(("-", ">", "<-")) or after.startswith(("-", "<-")):
+            own = RELATES.match(after.lstrip("<-")) or RELATES.search(before[-200:])
+            if not (found["variable"] in labelled | named or (not found["variable"] and own)):
+                loose.append(found[0])
+    for found in RELATES.finditer(text):
+        if not _bound(found, "corpus", compared):
+            loose.append(found[0])
+    return loose
+
+
+def _bound(found: re.Match[str], property_: str, compared: Counter[str]) -> bool:
+    if re.search(rf"\b{property_}: \$corpus\b", found["map"] or ""):
+        return True
+    compared[found["variable"]] -= 1
+    return bool(found["variable"]) and compared[found["variable"]] >= 0
+
+
+@pytest.mark.parametrize("name", [name for name, statement in ALL.items() if statement.mode != "schema"])
+def test_a_statement_reaches_nothing_of_another_corpus(name: str) -> None:
+    if name in WITHOUT_CORPUS:
+        assert "corpus" not in ALL[name].parameters, f"{name} is no exception any more"
+        return
+    assert "corpus" in ALL[name].parameters
+    assert beside_the_corpus(ALL[name].text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "loose"),
+    [
+        ("MATCH (e:Entity {uid: $uid}) RETURN e", ["(e:Entity {uid: $uid})"]),
+        ("MATCH (e:Entity) RETURN e", ["(e:Entity)"]),
+        ("MATCH (:Entity {corpus: 'other'}) RETURN 1", ["(:Entity {corpus: ''})"]),
+        ("MATCH (k:Corpus {corpus: $corpus}) RETURN k", ["(k:Corpus {corpus: $corpus})"]),
+        ("MATCH (e:Entity {corpus: $other}) // corpus: $corpus\nRETURN e", ["(e:Entity {corpus: $other})"]),
+        ("MERGE (e:Entity {uid: $uid}) RETURN e", ["(e:Entity {uid: $uid})"]),
+        ("MATCH (e:Entity {corpus: $corpus})-[:FROM_CHUNK]->(c:Chunk) RETURN c", ["(c:Chunk)"]),
+        ("MATCH (e:Entity {corpus: $corpus})-[:FROM_CHUNK]->(c) RETURN c", ["(c)"]),
+        ("MATCH (e:Entity {corpus: $corpus})<-[:INVOLVES]-() RETURN e", ["()"]),
+        ("MATCH ()-[r:RELATES {uid: $uid}]->() RETURN r", ["[r:RELATES {uid: $uid}]"]),
+        ("MATCH (c:Chunk) SEARCH c IN (VECTOR INDEX i FOR $v LIMIT 5) RETURN c", ["(c:Chunk)"]),
+        ("MATCH (a:Entity), (a:Entity) WHERE a.corpus = $corpus RETURN a", ["(a:Entity)"]),
+        ("RETURN COUNT { MATCH (c:Chunk) } AS n", ["(c:Chunk)"]),
+    ],
+)
+def test_the_scanner_sees_what_is_bound_to_no_corpus(text: str, loose: list[str]) -> None:
+    assert beside_the_corpus(text) == loose
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "MATCH (k:Corpus {name: $corpus}) RETURN k",
+        "MATCH (e:Entity {uid: $uid, corpus: $corpus}) RETURN e",
+        "MATCH (c:Chunk) SEARCH c IN (VECTOR INDEX i FOR $v WHERE c.corpus = $corpus LIMIT 5) RETURN c",
+        "MATCH ()-[r:RELATES]->() SEARCH r IN (VECTOR INDEX i FOR $v WHERE r.corpus = $corpus LIMIT 5) RETURN r",
+        "MATCH ()-[r:RELATES {corpus: $corpus}]->() RETURN r",
+        "UNWIND $kept AS e MATCH (e)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus}) RETURN count(c)",
+    ],
+)
+def test_the_scanner_passes_what_is_bound_to_the_corpus(text: str) -> None:
+    assert beside_the_corpus(text) == []
+
+
+# Plans ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def session(server: Server) -> Iterator[neo4j.Session]:
+    """A session on a server that has the schema."""
+    HGMem.open(
+        uri=server.uri,
+        username=server.username,
+        password=server.password.get_secret_value(),
+        embedding_model="deterministic",
+    ).close()
+    auth = (server.username, server.password.get_secret_value())
+    with (
+        neo4j.GraphDatabase.driver(server.uri, auth=auth, notifications_min_severity="OFF") as driver,
+        driver.session() as session,
+    ):
+        yield session
+
+
+def plan_of(session: neo4j.Session, text: str, parameters: Iterable[str]) -> dict[str, Any]:
+    values = {name: SAMPLES.get(name, "x") for name in parameters}
+    plan = session.run(f"EXPLAIN {text}", values).consume().plan
+    assert plan
+    return plan
+
+
+def operators(plan: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    yield plan["operatorType"].partition("@")[0], plan
+    for child in plan.get("children", []):
+        yield from operators(child)
+
+
+def faults(plan: dict[str, Any], text: str) -> list[str]:
+    """Return what a plan does that takes longer the more others have stored."""
+    found = [name for name, _ in operators(plan) if "Scan" in name]
+    for name, node in operators(plan):
+        if name == "CartesianProduct" and not all(_unique(child) for child in node["children"]):
+            found.append("CartesianProduct")
+    sought = Counter(
+        variable
+        for name, node in operators(plan)
+        if "UniqueIndexSeek" in name
+        for variable in re.findall(r"(\w+):\w+\(", node["args"]["Details"])
+    )
+    named = Counter(re.findall(r"[(\[](\w+):\w+ \{uid: ", _matched(text)))
+    return found + [
+        f"{variable} is not looked up by its uid" for variable in named if named[variable] > sought[variable]
+    ]
+
+
+def _unique(plan: dict[str, Any]) -> bool:
+    name = plan["operatorType"].partition("@")[0]
+    return "UniqueIndexSeek" in name or (name == "Filter" and _unique(plan["children"][0]))
+
+
+def _matched(text: str) -> str:
+    """Return the text without its CREATE clauses: what they name is new."""
+    return re.sub(r"\bCREATE\b(?:(?!\bMATCH\b|\bCALL\b|\bSET\b|\bWITH\b)[\s\S])*", "", NOISE.sub("''", text))
+
+
+@pytest.mark.parametrize("name", [name for name, statement in ALL.items() if statement.mode != "schema"])
+def test_a_plan_neither_scans_nor_multiplies(session: neo4j.Session, name: str) -> None:
+    statement: Statement = ALL[name]
+    found = faults(plan_of(session, statement.text, statement.parameters), statement.text)
+    assert found == (["NodeByLabelScan"] if name in SCANS else [])
+
+
+@pytest.mark.parametrize("name", CREATE)
+def test_the_server_takes_the_schema_statement(session: neo4j.Session, name: str) -> None:
+    session.run(f"EXPLAIN {ALL[name].text}").consume()
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("MATCH (n) RETURN n", "AllNodesScan"),
+        ("MATCH (e:Entity) RETURN e", "NodeByLabelScan"),
+        ("MATCH ()-[r:RELATES]->() RETURN r", "DirectedRelationshipTypeScan"),
+        ("RETURN COUNT { MATCH (e:Entity) WHERE e.name STARTS WITH 'a' } AS n", "NodeByLabelScan"),
+        ("MATCH (a:Entity {corpus: $corpus}), (b:Entity {corpus: $corpus}) RETURN a, b", "CartesianProduct"),
+        (
+            "UNWIND $uids AS uid MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX e:Entity(corpus) RETURN e",
+            "e is not looked up by its uid",
+        ),
+    ],
+)
+def test_a_plan_that_scans_or_multiplies_is_seen(session: neo4j.Session, text: str, fault: str) -> None:
+    plan = plan_of(session, f"CYPHER 25 {text}", ("uids", "corpus"))
+    assert fault in faults(plan, text)

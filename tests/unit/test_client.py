@@ -1,0 +1,107 @@
+"""The front door as far as it goes without a database: what is refused before anything is asked of the server."""
+
+import pytest
+
+from hgmem import HGMem, UsageError
+from hgmem.embed import CheckedEmbedder
+from hgmem.settings import load
+from hgmem.systems import SYSTEMS, system
+from hgmem.systems.hgmem import HGMemConfig
+from hgmem.testing import DeterministicEmbedder, ScriptedModel
+
+
+class NoDatabase:
+    """A database that must not be asked."""
+
+    def __init__(self):
+        self.closed = 0
+
+    def run(self, name, /, **parameters):
+        raise AssertionError(f"statement {name!r} was run")
+
+    write = run
+
+    def close(self):
+        self.closed += 1
+
+
+@pytest.fixture
+def database():
+    return NoDatabase()
+
+
+@pytest.fixture
+def client(database):
+    return HGMem(
+        database,
+        corpus="tales",
+        settings=load(max_question_characters=20),
+        model=ScriptedModel({}),
+        embedder=CheckedEmbedder(DeterministicEmbedder()),
+    )
+
+
+@pytest.mark.parametrize("question", ["", " ", "\n\t \u2003"])
+def test_an_empty_question_is_refused_before_anything_is_asked(client, question):
+    with pytest.raises(UsageError, match="the question is empty"):
+        client.ask(question)
+
+
+def test_a_question_beyond_the_limit_is_refused_with_both_numbers(client):
+    with pytest.raises(UsageError, match="21 characters, the limit is 20"):
+        client.ask("x" * 21)
+
+
+@pytest.mark.parametrize("steps", [0, -1])
+def test_fewer_steps_than_one_are_refused(client, steps):
+    with pytest.raises(UsageError, match="too few"):
+        client.ask("Who?", steps=steps)
+
+
+def test_an_unknown_system_is_refused_with_those_that_there_are(client):
+    with pytest.raises(UsageError, match="no system 'magic': choose one of hgmem, naive"):
+        client.ask("Who?", system="magic")
+
+
+@pytest.mark.parametrize("corpus", ["-x", "a b", "a/b", "x" * 65, "ü", "a\n", "'; MATCH (n)", "."])
+def test_a_corpus_name_outside_the_rule_is_refused(client, corpus):
+    for call in (lambda: client.ask("Who?", corpus=corpus), lambda: client.memories(corpus=corpus)):
+        with pytest.raises(UsageError, match="is not allowed: it must match"):
+            call()
+
+
+@pytest.mark.parametrize("question", ["\ud800", "Who \udcff?"])
+def test_half_a_surrogate_pair_in_a_question_does_not_reach_the_server(client, question):
+    assert client._question(question).encode() == question.encode("utf-8", "replace")
+
+
+def test_space_around_a_question_is_no_part_of_it(client):
+    assert client._question("  Who?\n") == "Who?"
+
+
+def test_a_client_closes_its_database_at_the_end_of_its_block(client, database):
+    with client as opened:
+        assert opened is client
+    assert database.closed == 1
+
+
+def test_without_a_neo4j_the_three_ways_to_one_are_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError) as refused:
+        HGMem.open("tales", data=tmp_path / "none")
+    for way in ("hgmem up", "NEO4J_URI", "uri="):
+        assert way in str(refused.value)
+
+
+@pytest.mark.parametrize("uri", ["http://127.0.0.1:7474", "127.0.0.1:7687", "nonsense"])
+def test_an_address_that_is_none_is_refused_by_name(uri):
+    with pytest.raises(UsageError, match="is no Neo4j address"):
+        HGMem.open("tales", uri=uri)
+
+
+def test_every_system_can_be_had_with_and_without_a_number_of_steps():
+    for name in SYSTEMS:
+        assert callable(system(name).answer)
+        assert callable(system(name, steps=2).answer)
+    assert system("hgmem", steps=2).config == HGMemConfig(steps=2)
+    assert system("hgmem").config == HGMemConfig()

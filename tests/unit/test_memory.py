@@ -1,0 +1,387 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hgmem.identity import key
+from hgmem.memory import Draft, EvolveReply, Insertion, Joining, MergeReply, Revision, names_of
+from hgmem.model import Chunk, Entity, MemoryPoint
+
+NAMES = ("Anna", "Bo", "Cleo", "Dag", "Eve")
+KNOWN = {key(name): Entity(uid=f"e-{name}", name=name, description=f"{name} of the corpus") for name in NAMES}
+STRANGER = Entity(uid="m-stranger", name="Stranger", provisional=True)
+ENTITIES = {**KNOWN, "stranger": STRANGER}
+CHUNKS = tuple(
+    Chunk(uid=f"c{at}", document="d", position=at, text=f"Text {at}.", tokens=2, entities=entities)
+    for at, entities in enumerate(((KNOWN["anna"], KNOWN["bo"]), (KNOWN["bo"],), ()))
+)
+
+
+def entity(name):
+    return KNOWN[key(name)]
+
+
+def point(at, *names, chunks=("c0",), born=1):
+    return MemoryPoint(
+        uid=f"m-{born}-{at}",
+        description=f"Point {at}.",
+        entities=tuple(entity(name) for name in names or ("Anna", "Bo")),
+        chunks=chunks,
+        born=born,
+    )
+
+
+def draft(*points, number=2):
+    return Draft(memory="m", number=number, points=points)
+
+
+def evolved(made, *, insert=(), update=()):
+    made.evolve(EvolveReply(insert=tuple(insert), update=tuple(update)), chunks=CHUNKS, entities=ENTITIES)
+    return made
+
+
+def merged(made, *groups, description="Together."):
+    made.merge(MergeReply(merge=tuple(Joining(points=group, description=description) for group in groups)))
+    return made
+
+
+def kinds(made):
+    return [operation.kind for operation in made.operations]
+
+
+def reasons(made):
+    return [operation.reason for operation in made.operations if operation.kind == "drop"]
+
+
+def named(found):
+    return [one.name for one in found.entities]
+
+
+# Updates ------------------------------------------------------------------------------------------------------
+
+
+def test_updates_are_applied_before_inserts_and_refer_to_memory_as_it_was_rendered():
+    made = evolved(
+        draft(point(1), point(2)),
+        insert=[Insertion(entities=("Eve",), description="New.")],
+        update=[Revision(point=1, description="Better.")],
+    )
+
+    assert kinds(made) == ["revise", "insert"]
+    assert [one.description for one in made.points] == ["Point 1.", "Better.", "New."]
+    assert made.died == ["m-1-2"]
+
+
+def test_an_update_makes_a_new_point_born_now_of_the_old_one_and_the_old_one_dies():
+    made = evolved(draft(point(1), number=3), update=[Revision(point=0, description=" Better \n said. ")])
+    (birth,) = made.births
+
+    assert birth.point.description == "Better said."
+    assert (birth.point.born, birth.point.died) == (3, None)
+    assert birth.revises == ("m-1-1",)
+    assert birth.merges == ()
+    assert made.points == (birth.point,)
+    assert made.operations[0].parts == ("m-1-1",)
+    assert made.operations[0].point == birth.point.uid == "m-3-1"
+
+
+def test_an_update_unites_entities_and_chunks_with_those_that_it_names():
+    made = evolved(
+        draft(point(1)), update=[Revision(point=0, description="More.", entities=("bo", "CLEO"), chunks=(1,))]
+    )
+
+    assert named(made.points[0]) == ["Anna", "Bo", "Cleo"]
+    assert made.points[0].chunks == ("c0", "c1")
+
+
+def test_the_first_valid_update_of_a_point_wins_and_a_second_one_is_dropped():
+    made = evolved(
+        draft(point(1)),
+        update=[Revision(point=0, description="First."), Revision(point=0, description="Second.")],
+    )
+
+    assert [one.description for one in made.points] == ["First."]
+    assert reasons(made) == ["update of point 0: it was updated already"]
+
+
+@pytest.mark.parametrize("useless", ["  ", "Point 1."])
+def test_an_update_that_is_dropped_does_not_use_up_its_point(useless):
+    made = evolved(
+        draft(point(1)),
+        update=[Revision(point=0, description=useless), Revision(point=0, description="Second.")],
+    )
+
+    assert kinds(made) == ["drop", "revise"]
+    assert [one.description for one in made.points] == ["Second."]
+
+
+@pytest.mark.parametrize("index", [-1, -2, 2, 99])
+def test_an_update_of_a_point_that_does_not_exist_is_dropped(index):
+    made = evolved(draft(point(1), point(2)), update=[Revision(point=index, description="Better.")])
+
+    assert made.points == (point(1), point(2))
+    assert reasons(made) == [f"update of point {index}: there is no such point"]
+    assert made.births == made.died == []
+
+
+def test_an_update_with_nothing_changed_is_dropped():
+    same = Revision(point=0, description=" Point  1. ", entities=("Anna",), chunks=(0,))
+    made = evolved(draft(point(1)), update=[same])
+
+    assert made.points == (point(1),)
+    assert reasons(made) == ["update of point 0: nothing changed"]
+
+
+@pytest.mark.parametrize("added", [{"entities": ("Cleo",)}, {"chunks": (1,)}])
+def test_an_update_that_adds_an_entity_or_a_support_to_the_same_text_is_a_revision(added):
+    made = evolved(draft(point(1)), update=[Revision(point=0, description="Point 1.", **added)])
+
+    assert kinds(made) == ["revise"]
+
+
+# Inserts ------------------------------------------------------------------------------------------------------
+
+
+def test_an_insert_ties_each_entity_once_however_often_it_is_named():
+    made = evolved(draft(), insert=[Insertion(entities=("Anna", "ANNA", " anna "), description="She.")])
+
+    assert named(made.points[0]) == ["Anna"]
+
+
+def test_two_values_of_one_entity_that_differ_in_description_are_one_vertex():
+    undescribed = Entity(uid="e-Anna", name="Anna")
+    made = draft(point(1, "Anna"), point(2, "Bo"))
+    made.evolve(
+        EvolveReply(update=(Revision(point=0, description="More.", entities=("Anna",)),)),
+        chunks=CHUNKS,
+        entities={"anna": undescribed},
+    )
+    merged(made, (0, 1))
+
+    assert [one.uid for one in made.points[0].entities] == ["e-Bo", "e-Anna"]
+
+
+@pytest.mark.parametrize(
+    ("insertion", "reason"),
+    [
+        (Insertion(entities=("Anna",), description=" \n"), "insert: the text is empty"),
+        (Insertion(entities=(), description="Nobody."), "insert: it names no entity"),
+        (Insertion(entities=("unresolved",), description="Nobody."), "insert: it names no entity"),
+        (Insertion(entities=("Bo", "Anna"), description="Point 1."), "insert: a living point says the same"),
+    ],
+)
+def test_an_insert_without_text_or_entities_or_news_is_dropped(insertion, reason):
+    made = evolved(draft(point(1)), insert=[insertion])
+
+    assert made.points == (point(1),)
+    assert reasons(made) == [reason]
+
+
+def test_an_empty_name_is_dropped_and_noted_and_the_others_stay():
+    made = evolved(draft(), insert=[Insertion(entities=("", "Anna", " \t"), description="She.")])
+
+    assert named(made.points[0]) == ["Anna"]
+    assert reasons(made) == ["a name is empty"] * 2
+
+
+def test_the_same_insert_twice_in_one_reply_is_one_point():
+    twice = Insertion(entities=("Anna",), description="She.")
+    made = evolved(draft(), insert=[twice, twice])
+
+    assert kinds(made) == ["insert", "drop"]
+
+
+def test_an_insert_equal_to_a_point_that_was_just_revised_away_is_a_point_again():
+    made = evolved(
+        draft(point(1)),
+        update=[Revision(point=0, description="Better.")],
+        insert=[Insertion(entities=("Anna", "Bo"), description="Point 1.")],
+    )
+
+    assert kinds(made) == ["revise", "insert"]
+
+
+def test_two_points_over_the_same_entities_are_two_points():
+    made = evolved(
+        draft(),
+        insert=[Insertion(entities=("Anna",), description="One."), Insertion(entities=("Anna",), description="Two.")],
+    )
+
+    assert len({one.uid for one in made.points}) == 2
+
+
+def test_support_is_what_an_insert_names_and_indices_that_do_not_exist_are_dropped():
+    made = evolved(draft(), insert=[Insertion(entities=("Anna",), description="She.", chunks=(2, -1, 3, 1, 2))])
+
+    assert made.points[0].chunks == ("c2", "c1")
+    assert reasons(made) == ["evidence chunk -1: there is no such chunk", "evidence chunk 3: there is no such chunk"]
+
+
+@pytest.mark.parametrize(("names", "supports"), [(("Anna", "Bo"), ("c0",)), (("Bo",), ("c0", "c1")), (("Eve",), ())])
+def test_an_insert_that_names_no_chunk_is_supported_by_those_that_mention_most_of_its_entities(names, supports):
+    made = evolved(draft(), insert=[Insertion(entities=names, description="Said.")])
+
+    assert made.points[0].chunks == supports
+
+
+# Provisional entities -----------------------------------------------------------------------------------------
+
+
+def test_a_provisional_entity_takes_the_text_of_the_point_that_names_it_first():
+    made = evolved(
+        draft(),
+        insert=[
+            Insertion(entities=("Anna", "Stranger"), description="A stranger came."),
+            Insertion(entities=("STRANGER",), description="He left."),
+        ],
+    )
+
+    assert made.provisionals["m-stranger"].description == "A stranger came."
+    assert made.points[1].entities == (made.provisionals["m-stranger"],)
+
+
+def test_a_dropped_point_leaves_no_provisional_entity_behind():
+    made = evolved(draft(), insert=[Insertion(entities=("Stranger",), description=" ")])
+
+    assert made.provisionals == {}
+
+
+def test_a_provisional_entity_of_a_dropped_point_is_described_by_the_next_point_that_names_it():
+    made = evolved(
+        draft(),
+        insert=[
+            Insertion(entities=("Stranger",), description=" "),
+            Insertion(entities=("Stranger",), description="He came."),
+        ],
+    )
+
+    assert made.provisionals["m-stranger"].description == "He came."
+
+
+def test_a_provisional_entity_that_is_stored_already_is_not_written_again():
+    stored = Entity(uid="m-stranger", name="Stranger", description="Known.", provisional=True)
+    made = draft()
+    reply = EvolveReply(insert=(Insertion(entities=("Stranger",), description="Again."),))
+    made.evolve(reply, chunks=CHUNKS, entities={"stranger": stored})
+
+    assert made.provisionals == {}
+    assert made.points[0].entities == (stored,)
+
+
+def test_the_names_of_a_reply_are_each_listed_once_without_empty_ones():
+    reply = EvolveReply(
+        update=(Revision(point=0, description="x", entities=("Bo", "")),),
+        insert=(Insertion(entities=(" Anna ", "Bo"), description="y"),),
+    )
+
+    assert names_of(reply) == ("Bo", "Anna")
+
+
+# Merges -------------------------------------------------------------------------------------------------------
+
+
+def test_a_merge_unites_entities_and_supports_and_its_parts_die():
+    made = merged(draft(point(1, "Anna", "Bo"), point(2, "Eve"), point(3, "Bo", "Cleo", chunks=("c1", "c0"))), (2, 0))
+    (birth,) = made.births
+
+    assert named(birth.point) == ["Bo", "Cleo", "Anna"]
+    assert birth.point.chunks == ("c1", "c0")
+    assert birth.merges == ("m-1-3", "m-1-1")
+    assert birth.revises == ()
+    assert made.died == ["m-1-3", "m-1-1"]
+    assert [one.uid for one in made.points] == ["m-1-2", birth.point.uid]
+
+
+@pytest.mark.parametrize("group", [(), (0,), (0, 0), (1, 1, 1), (-1, -2), (0, 7), (0, -1)])
+def test_a_merge_left_with_fewer_than_two_points_is_dropped(group):
+    made = merged(draft(point(1), point(2)), group)
+
+    assert made.points == (point(1), point(2))
+    assert made.births == made.died == []
+    assert any("fewer than two points are left" in reason for reason in reasons(made))
+
+
+def test_indices_of_a_merge_that_do_not_exist_are_dropped_and_the_rest_is_merged():
+    made = merged(draft(point(1), point(2)), (0, -1, 1, 5))
+
+    assert reasons(made) == ["merge: there is no point -1", "merge: there is no point 5"]
+    assert len(made.points) == 1
+
+
+def test_a_point_in_two_merges_belongs_to_the_first_one():
+    made = merged(draft(point(1), point(2), point(3), point(4)), (0, 1), (1, 2, 3), (3, 0))
+
+    assert [birth.merges for birth in made.births] == [("m-1-1", "m-1-2"), ("m-1-3", "m-1-4")]
+    assert reasons(made)[0] == "merge: point 1 is in another merge already"
+    assert len(made.points) == 2
+
+
+def test_a_merge_that_is_dropped_does_not_use_up_its_points():
+    made = draft(point(1), point(2))
+    made.merge(MergeReply(merge=(Joining(points=(0, 1), description=" "), Joining(points=(1, 0), description="Both."))))
+
+    assert [one.description for one in made.points] == ["Both."]
+    assert reasons(made) == ["merge of points [0, 1]: the text is empty"]
+
+
+def test_a_point_inserted_and_merged_within_a_step_is_in_the_lineage_but_never_alive_at_its_end():
+    made = evolved(draft(point(1)), insert=[Insertion(entities=("Eve",), description="New.")])
+    new = made.points[1].uid
+    merged(made, (0, 1))
+
+    assert made.births[1].merges == ("m-1-1", new)
+    assert made.died == ["m-1-1", new]
+    assert [operation.point for operation in made.operations] == ["m-2-1", "m-2-2"]
+
+
+@pytest.mark.parametrize(
+    ("born", "died", "alive"),
+    [(1, None, (1, 2, 3)), (2, None, (2, 3)), (1, 3, (1, 2)), (2, 2, ()), (1, 2, (1,))],
+)
+def test_a_point_is_alive_at_the_end_of_a_step_from_its_birth_until_before_its_death(born, died, alive):
+    found = MemoryPoint(uid="p", description="", entities=(), born=born, died=died)
+
+    assert tuple(step for step in (1, 2, 3) if found.alive(step)) == alive
+
+
+indices = st.integers(-3, 6)
+texts = st.sampled_from(["", " ", "Point 1.", "One.", "Two.", "Three."])
+names = st.lists(st.sampled_from([*NAMES, "Stranger", "", "nobody"]), max_size=4).map(tuple)
+chunk_indices = st.lists(st.integers(-2, 4), max_size=3).map(tuple)
+replies = st.builds(
+    EvolveReply,
+    update=st.lists(
+        st.builds(Revision, point=indices, description=texts, entities=names, chunks=chunk_indices), max_size=4
+    ).map(tuple),
+    insert=st.lists(st.builds(Insertion, entities=names, description=texts, chunks=chunk_indices), max_size=4).map(
+        tuple
+    ),
+)
+merges = st.lists(
+    st.builds(Joining, points=st.lists(indices, max_size=4).map(tuple), description=texts), max_size=4
+).map(lambda found: MergeReply(merge=tuple(found)))
+
+
+@given(replies, merges)
+def test_whatever_a_reply_says_memory_stays_whole(reply, merge):
+    before = (point(1), point(2, "Bo", "Cleo"), point(3, "Eve"))
+    made = draft(*before)
+    made.evolve(reply, chunks=CHUNKS, entities=ENTITIES)
+    made.merge(merge)
+    every = {one.uid: one for one in (*before, *(birth.point for birth in made.births))}
+
+    assert len(set(made.died)) == len(made.died)
+    assert {one.uid for one in made.points} == every.keys() - set(made.died)
+    assert len({birth.point.uid for birth in made.births}) == len(made.births)
+    for one in every.values():
+        assert one.entities
+        assert one.description.strip()
+        assert len({tied.uid for tied in one.entities}) == len(one.entities)
+    parts = [part for birth in made.births for part in (*birth.revises, *birth.merges)]
+    assert sorted(parts) == sorted(made.died)
+    for birth in made.births:
+        union = {tied.uid for part in (*birth.revises, *birth.merges) for tied in every[part].entities}
+        tied = {tied.uid for tied in birth.point.entities}
+        assert union == tied if birth.merges else union <= tied
+    involved = {tied.uid for one in every.values() for tied in one.entities}
+    assert made.provisionals.keys() <= involved
+    assert all(operation.reason for operation in made.operations if operation.kind == "drop")

@@ -1,0 +1,178 @@
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hgmem.graph.retrieval import Found, Query, Retrieval
+from hgmem.model import Subquery
+from hgmem.retrieve import (
+    SMALL,
+    RetrievalConfig,
+    Scene,
+    _again,
+    _as_searched,
+    _chunks,
+    _combined,
+    _limits,
+    _search,
+    fuse,
+)
+
+CONFIG = RetrievalConfig()
+LOCAL = Subquery(text="who", strategy="local", targets=("p",))
+GLOBAL = Subquery(text="who")
+
+
+def scene(*, covered=0, entities=SMALL):
+    return Scene(corpus="c", memory="m", covered=covered, entities=entities)
+
+
+def found(number=0, *, entities=(), seen=0, **others):
+    lists = {"relations": {}, "chunks": {}, "near": {}, "matching": {}} | others
+    return Found(number=number, seen=seen, entities=dict.fromkeys(entities, 0.5), **lists)
+
+
+def query(number=0, search="index"):
+    return Query(number=number, vector=[1.0], search=search, targets=("p",) if search == "scope" else ())
+
+
+def retrieval(*founds):
+    return Retrieval(found=founds, entities={}, relations={}, chunks={})
+
+
+# Fusion -------------------------------------------------------------------------------------------------------
+
+
+def test_what_both_rankings_hold_comes_before_what_one_holds():
+    assert fuse([["a", "b", "c"], ["d", "b", "e"]])[0] == "b"
+
+
+def test_equal_ranks_are_ordered_by_uid():
+    assert fuse([["z", "y"], ["a", "b"]]) == ["a", "z", "b", "y"]
+
+
+def test_one_ranking_is_fused_to_itself():
+    assert fuse([["z", "a", "m"], []]) == ["z", "a", "m"]
+
+
+def test_nothing_is_fused_to_nothing():
+    assert fuse([[], []]) == []
+
+
+@given(st.lists(st.lists(st.sampled_from("abcdefgh"), unique=True), max_size=4))
+def test_fusion_keeps_everything_once_and_what_is_first_everywhere_first(rankings):
+    order = fuse(rankings)
+
+    assert sorted(order) == sorted({uid for ranking in rankings for uid in ranking})
+    if rankings and all(rankings) and len({ranking[0] for ranking in rankings}) == 1:
+        assert order[0] == rankings[0][0]
+
+
+# Which search -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("covered", "entities", "expected"),
+    [
+        (0, 0, "index"),
+        (0, 10, "index"),
+        (2, 8, "index"),
+        (3, 8, "exact"),
+        (500, 1999, "exact"),
+        (499, 1999, "index"),
+        (1999, SMALL, "index"),
+    ],
+)
+def test_exploring_is_exact_only_in_a_small_corpus_of_which_memory_holds_more_than_a_quarter(
+    covered, entities, expected
+):
+    assert _search(GLOBAL, scene(covered=covered, entities=entities), CONFIG) == expected
+
+
+def test_exploring_is_never_exact_where_memory_is_not_left_out():
+    assert _search(GLOBAL, scene(covered=9, entities=10), replace(CONFIG, exclude=False)) == "index"
+
+
+def test_a_local_sub_query_searches_its_scope_however_small_the_corpus():
+    assert _search(LOCAL, scene(covered=9, entities=10), CONFIG) == "scope"
+
+
+def test_the_index_is_asked_for_all_of_memory_more_than_would_do():
+    assert _limits(scene(covered=70), CONFIG).over == 170
+    assert _limits(scene(covered=70), replace(CONFIG, entities=40)).over == 270
+
+
+def test_no_chunk_is_searched_for_where_plain_search_is_off():
+    assert _limits(scene(), replace(CONFIG, chunk_search="off")).most_searched == 0
+
+
+# Asking once more ---------------------------------------------------------------------------------------------
+
+
+def again(*pairs, entities=SMALL, covered=0):
+    limits = _limits(scene(covered=covered), CONFIG)
+    queries, founds = zip(*pairs, strict=True)
+    return _again(queries, retrieval(*founds), scene=scene(covered=covered, entities=entities), limits=limits)
+
+
+def test_enough_entities_are_enough():
+    assert again((query(), found(entities="abcde", seen=100))) == ([], ())
+
+
+def test_too_few_of_all_that_the_index_has_is_the_result():
+    assert again((query(), found(entities="abc", seen=99))) == ([], ())
+
+
+@pytest.mark.parametrize(("entities", "expected"), [(SMALL - 1, "exact"), (SMALL, "index")])
+def test_too_few_of_as_many_as_were_asked_for_is_asked_once_more(entities, expected):
+    queries, notes = again((query(), found(entities="abc", seen=100)), entities=entities)
+
+    assert [one.search for one in queries] == [expected]
+    assert notes == ()
+
+
+def test_what_was_exact_is_not_asked_again():
+    assert again((query(search="exact"), found(entities="abc", seen=1000))) == ([], ())
+
+
+def test_an_empty_scope_is_asked_globally_and_noted():
+    queries, notes = again(
+        (query(0), found(0, entities="abcde", seen=100)),
+        (query(1, search="scope"), found(1)),
+        (query(2, search="scope"), found(2, entities="a")),
+    )
+
+    assert [(one.number, one.search, one.targets) for one in queries] == [(1, "index", ())]
+    assert notes == ("sub-query 2: nothing around its points, so it was asked globally",)
+
+
+def test_a_sub_query_that_was_asked_globally_after_all_says_so():
+    assert _as_searched(LOCAL, query()) == replace(LOCAL, strategy="global", targets=())
+    assert _as_searched(LOCAL, query(search="scope")) == LOCAL
+
+
+def test_second_findings_replace_the_first_ones_of_their_sub_query_alone():
+    first = retrieval(found(0, entities="a"), found(1, entities="b"))
+    second = retrieval(found(1, entities="xyz"))
+
+    assert [tuple(one.entities) for one in _combined(first, second).found] == [("a",), ("x", "y", "z")]
+
+
+# Chunks -------------------------------------------------------------------------------------------------------
+
+
+def test_chunks_are_the_entities_own_and_the_best_of_the_search_by_fused_rank():
+    scores = {
+        name: dict.fromkeys(uids, 0.5) for name, uids in {"chunks": "ab", "near": "cd", "matching": "dae"}.items()
+    }
+    order = list(_chunks(found(**scores), replace(CONFIG, searched_chunks=2)))
+
+    assert order[0] == "a"  # the first of the entities' own, the second of the words'
+    assert set(order) == {"a", "b", "c", "d"}
+
+
+def test_a_chunk_keeps_the_score_that_it_was_found_with():
+    scores = _chunks(found(chunks={"a": 0.9}, near={"a": 0.9, "b": 0.1}, matching={"c": -0.2}), CONFIG)
+
+    assert scores == {"a": 0.9, "b": 0.1, "c": -0.2}
