@@ -14,6 +14,15 @@ RECENT := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
 # No command here looks at the caller's servers and keys.
 unexport $(filter NEO4J_% OPENAI_% HGMEM_%,$(.VARIABLES))
 
+# What `make demo` takes, as it was typed: a question may hold quotes and dollars.
+given = $(filter command,$(origin $(1)))
+ASKED := $(if $(call given,FILES),--files "$$FILES") $(if $(call given,LIGHTRAG),--lightrag "$$LIGHTRAG") \
+	$(if $(call given,QUESTION),--question "$$QUESTION")
+override FILES := $(value FILES)
+override LIGHTRAG := $(value LIGHTRAG)
+override QUESTION := $(value QUESTION)
+export FILES LIGHTRAG QUESTION
+
 # uv does not read what pip is told (PIP_INDEX_URL, pip.conf): this prints it as uv's settings. uv's own win.
 define UV_SETTINGS
 import ast, os, shlex, subprocess, sys
@@ -49,7 +58,7 @@ help: ## this list
 		while IFS='|' read -r name what; do printf '  make %-12s %s\n' "$$name" "$$what"; done
 
 demo: $(STAMP) ## index a small corpus, investigate a question, and show the memory in Neo4j; no key, no cost
-	@$(BIN)/python examples/demo.py
+	@$(BIN)/python examples/demo.py $(ASKED)
 
 test: $(STAMP) ## all tests, on a Neo4j of their own; `make test ARGS="tests/unit -k chunk"` runs some
 	@$(BIN)/pytest $(ARGS)

@@ -35,15 +35,15 @@ CALL db.create.setNodeVectorProperty(c, 'embedding', row.vector);
 
 // name: unlink_chunks(corpus, document) write
 // No order among the document's chunks any more: link_chunks writes it anew.
-CYPHER 25 MATCH (d:Document {uid: $document, corpus: $corpus})<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus})
-USING INDEX d:Document(uid)
+CYPHER 25 MATCH (d:Document {uid: $document, corpus: $corpus}) USING INDEX d:Document(uid)
+WITH d MATCH (d)<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus})
 MATCH (c)-[next:NEXT_CHUNK]->(:Chunk {corpus: $corpus})
 DELETE next;
 
 // name: link_chunks(corpus, document) write
 // NEXT_CHUNK from each of the document's chunks to the one after it.
-CYPHER 25 MATCH (d:Document {uid: $document, corpus: $corpus})<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus})
-USING INDEX d:Document(uid)
+CYPHER 25 MATCH (d:Document {uid: $document, corpus: $corpus}) USING INDEX d:Document(uid)
+WITH d MATCH (d)<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus})
 WITH c ORDER BY c.position, c.uid
 WITH collect(c) AS ordered
 UNWIND range(0, size(ordered) - 2) AS i
@@ -51,8 +51,8 @@ WITH ordered[i] AS here, ordered[i + 1] AS after
 MERGE (here)-[:NEXT_CHUNK]->(after);
 
 // name: chunks_of_document(corpus, document) read
-CYPHER 25 MATCH (d:Document {uid: $document, corpus: $corpus})<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus})
-USING INDEX d:Document(uid)
+CYPHER 25 MATCH (d:Document {uid: $document, corpus: $corpus}) USING INDEX d:Document(uid)
+WITH d MATCH (d)<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus})
 RETURN c.uid AS uid, c.status AS status ORDER BY c.position;
 
 // name: open_chunks(corpus, documents) read

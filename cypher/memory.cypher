@@ -17,20 +17,20 @@ SET m += $properties, m.status = 'running', m.run = $run, m.heartbeat = datetime
 RETURN m.uid AS memory;
 
 // name: renew_memory(corpus, memory, run) write
-CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) WHERE m.run = $run
+CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid) WHERE m.run = $run
 SET m.heartbeat = datetime()
 RETURN m.uid AS memory;
 
 // name: release_memory(corpus, memory, run, status) write
 // The claim is given back; the memory can be continued.
-CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) WHERE m.run = $run
+CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid) WHERE m.run = $run
 SET m.run = NULL, m.heartbeat = NULL, m.status = $status
 RETURN m.uid AS memory;
 
 // name: write_step(corpus, memory, run, step, subqueries, provisionals, points, died) write
 // One whole step, or nothing where the claim is lost: what was asked and found, which points were born of which, and
 // which died.
-CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) WHERE m.run = $run
+CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid) WHERE m.run = $run
 SET m.heartbeat = datetime()
 CREATE (m)-[:HAS_STEP]->(s:Step {corpus: $corpus, memory: $memory})
 SET s += $step
@@ -106,7 +106,7 @@ RETURN s.number AS number;
 
 // name: write_answer(corpus, memory, run, answer, citations, status) write
 // The answer with its citations; the claim is given back.
-CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) WHERE m.run = $run
+CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid) WHERE m.run = $run
 SET m.run = NULL, m.heartbeat = NULL, m.status = $status
 CREATE (m)-[:HAS_ANSWER]->(a:Answer {uid: $answer.uid, corpus: $corpus, memory: $memory})
 SET a += $answer, a.created_at = datetime()
@@ -130,14 +130,15 @@ RETURN m.uid AS uid, m.corpus AS corpus, m.system AS system, m.model AS model, m
 ORDER BY m.created_at DESC, uid;
 
 // name: find_memory(corpus, memory) read
-CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus})
+CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
 RETURN m.uid AS uid, m.corpus AS corpus, m.system AS system, m.model AS model, m.question AS question,
        m.status AS status, toString(m.created_at) AS created_at,
        duration.inSeconds(m.heartbeat, datetime()).seconds AS silent;
 
 // name: memory_points(corpus, memory) read
 // Every point of the memory, dead ones too, in order of birth: uids end in the operation's number, 10 is after 9.
-CYPHER 25 MATCH (:Memory {uid: $memory, corpus: $corpus})-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus})
+CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
+WITH m MATCH (m)-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus})
 RETURN p {.uid, .description, .born, .died,
           entities: COLLECT { MATCH (p)-[:INVOLVES]->(e:Entity {corpus: $corpus})
                               RETURN e {.uid, .name, .type, .description, .memory} ORDER BY e.name, e.uid },
@@ -150,7 +151,8 @@ ORDER BY point.born, size(point.uid), point.uid;
 
 // name: memory_steps(corpus, memory) read
 // The memory's steps in order, each with its sub-queries and what they retrieved.
-CYPHER 25 MATCH (:Memory {uid: $memory, corpus: $corpus})-[:HAS_STEP]->(s:Step {corpus: $corpus})
+CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
+WITH m MATCH (m)-[:HAS_STEP]->(s:Step {corpus: $corpus})
 RETURN s {.number, .question, .strategy, .judgement, .operations, .notes, .seconds, .usage,
           subqueries: COLLECT {
             MATCH (s)-[:ASKED]->(q:SubQuery {corpus: $corpus})
@@ -166,7 +168,8 @@ RETURN s {.number, .question, .strategy, .judgement, .operations, .notes, .secon
 ORDER BY step.number;
 
 // name: memory_answers(corpus, memory) read
-CYPHER 25 MATCH (:Memory {uid: $memory, corpus: $corpus})-[:HAS_ANSWER]->(a:Answer {corpus: $corpus})
+CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
+WITH m MATCH (m)-[:HAS_ANSWER]->(a:Answer {corpus: $corpus})
 RETURN a {.uid, .question, .text, .status, .step, .model, .notes, .seconds, .usage,
           citations: COLLECT { MATCH (a)-[:HAS_CITATION]->(q:Citation {corpus: $corpus})
                                RETURN q {.marker, .chunk, .document, .title, .quote, .start, .end, .source_id, .withdrawn}

@@ -10,7 +10,8 @@
 // candidates are ranked as they are; more are proposed by the index first.
 CYPHER 25
 CALL () {
-  OPTIONAL MATCH (:Memory {uid: $memory, corpus: $corpus})-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus})
+  OPTIONAL MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
+  WITH m OPTIONAL MATCH (m)-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus})
   WHERE p.died IS NULL
   OPTIONAL MATCH (p)-[:INVOLVES]->(v:Entity {corpus: $corpus})
   WITH p, collect(v.uid) AS uids

@@ -11,17 +11,18 @@ from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, Task, Te
 from rich.progress import Progress as Bar
 from rich.text import Text
 
-from hgmem.cli.output import note, one_line, words
+from hgmem.cli.output import cut, note, words
 
 if TYPE_CHECKING:
     from hgmem.corpus.index import Progress
 
 EVERY = 3.0  # seconds between two lines of a log
 TITLE = 40  # characters of a title beside the bar
+WRITING = "writing entities and relations"
 
 
 class Lines:
-    """Reports as lines: the first at once, others every few seconds, none for the end, which has its own."""
+    """Reports as lines: the first at once, others every few seconds, none of them for what is soon over."""
 
     def __init__(self, say: Callable[[str], None] = note, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._say = say
@@ -32,9 +33,13 @@ class Lines:
     def __call__(self, done: "Progress") -> None:
         """Say how far it is, if it is time to."""
         now = self._clock()
-        if done.done >= done.total or not (self._first or now - self._last >= EVERY):
+        read = done.done >= done.total
+        if now - self._last < EVERY and (read or not self._first):
             return
         self._first, self._last = False, now
+        if read:
+            self._say(f"{done.done:,} of {done.total:,} chunks read, {WRITING}")
+            return
         rate = done.done / max(now - self._began, 1e-9)
         left = (done.total - done.done) / max(rate, 1e-9)
         self._say(f"{done.done:,} of {done.total:,} chunks, {rate:.1f} a second, about {left:.0f} s left")
@@ -52,8 +57,8 @@ def progress() -> Iterator[Callable[["Progress"], None]]:
         task = bar.add_task("reading", total=None)
 
         def report(done: "Progress") -> None:
-            title = one_line(done.document)[:TITLE]
-            bar.update(task, description=title, completed=done.done, total=done.total)
+            what = cut(done.document, TITLE) if done.done < done.total else WRITING
+            bar.update(task, description=what, completed=done.done, total=done.total)
 
         yield report
 

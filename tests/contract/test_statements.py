@@ -33,17 +33,17 @@ WITHOUT_CORPUS = {
 # Statements whose caller is not the function of the same name in the module of the same name.
 OTHER_CALLERS = {
     "server_version": "database._probe",  # every connection begins with it
-    **{name: "schema.ensure_schema" for name in CREATE},  # named in a list that is run in order
+    **dict.fromkeys(CREATE, "schema.ensure_schema"),  # named in a list that is run in order
 }
 SCANS = {"corpora": "the one label scan that is allowed: of :Corpus"}
 
 NODE = re.compile(r"(?<!\w)\((?P<variable>\w*)(?P<labels>(?::\w+)+)?\s*(?P<map>\{[^{}]*\})?\s*\)")
 RELATES = re.compile(r"\[(?P<variable>\w*):RELATES\s*(?P<map>\{[^{}]*\})?\]")
 NOISE = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|//[^\n]*")
+LISTS = ("rows", "uids", "chunks", "documents", "queries", "subqueries", "points", "died", "provisionals", "citations")
 SAMPLES: dict[str, Any] = {
-    **dict.fromkeys(("rows", "uids", "chunks", "documents", "queries", "subqueries", "points", "died"), []),
-    **dict.fromkeys(("provisionals", "citations"), []),
-    **dict.fromkeys(("step", "answer", "properties"), {}),
+    **{name: [] for name in LISTS},
+    **{name: {} for name in ("step", "answer", "properties")},
     **dict.fromkeys(("k", "over", "most", "batch", "hub", "exact", "hops", "dimensions", "schema_version"), 2),
     **dict.fromkeys(("most_entities", "most_relations", "most_chunks", "most_searched"), 5),
     **dict.fromkeys(("anchors", "shared", "exclude"), True),
@@ -188,10 +188,7 @@ def beside_the_corpus(text: str) -> list[str]:
             own = RELATES.match(after.lstrip("<-")) or RELATES.search(before[-200:])
             if not (found["variable"] in labelled | named or (not found["variable"] and own)):
                 loose.append(found[0])
-    for found in RELATES.finditer(text):
-        if not _bound(found, "corpus", compared):
-            loose.append(found[0])
-    return loose
+    return loose + [found[0] for found in RELATES.finditer(text) if not _bound(found, "corpus", compared)]
 
 
 def _bound(found: re.Match[str], property_: str, compared: Counter[str]) -> bool:
@@ -292,9 +289,11 @@ def faults(plan: dict[str, Any], text: str) -> list[str]:
         if "UniqueIndexSeek" in name
         for variable in re.findall(r"(\w+):\w+\(", node["args"]["Details"])
     )
-    named = Counter(re.findall(r"[(\[](\w+):\w+ \{uid: ", _matched(text)))
+    named = Counter(re.findall(r"[(\[](\w*):\w+ \{uid: ", _matched(text)))
     return found + [
-        f"{variable} is not looked up by its uid" for variable in named if named[variable] > sought[variable]
+        f"{variable or 'a node'} is not looked up by its uid"
+        for variable in named
+        if named[variable] > sought[variable]
     ]
 
 

