@@ -1,5 +1,6 @@
-// Documents and chunks. Here and in the other files a lookup by uid names its index: on an empty database the planner
-// finds the index on `corpus` as cheap, and that plan, kept for seconds, reads the whole corpus for every row.
+// Documents and chunks. Here and in the other files a lookup by uid names its index, and goes on after a WITH: on an
+// empty database the planner finds the index on `corpus` as cheap, and that plan, kept for seconds, reads the whole
+// corpus for every row.
 
 // name: document_states(corpus, uids) read
 // What is stored of these documents; absent ones give no row.

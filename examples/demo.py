@@ -17,6 +17,9 @@ import sys
 import time
 from pathlib import Path
 
+from hgmem.local import find
+from hgmem.settings import load
+
 HERE = Path(__file__).parent
 DATA = Path(".hgmem/demo")
 FOREIGN = ("NEO4J_", "HGMEM_", "OPENAI_", "AZURE_", "ANTHROPIC_")
@@ -73,8 +76,17 @@ def environment() -> dict[str, str]:
 
 
 def farewell(options: argparse.Namespace, *, seconds: float) -> str:
-    """Return what to do next."""
-    lines = [f"\nDone in {seconds:.0f} s. Next:"]
+    """Return where to look, and what to do next."""
+    server = find(load(data=DATA.resolve(), neo4j_uri=""))
+    lines = [f"\nDone in {seconds:.0f} s."]
+    if server is not None:
+        lines += [
+            "Look at it in Neo4j Browser:",
+            f"  {server.browser}",
+            f"  user {server.username}, password {server.password.get_secret_value()}",
+            "  and paste the query above.",
+        ]
+    lines += ["Next:"]
     if not options.files and not options.lightrag:
         lines += [
             '  make demo FILES=path/to/documents QUESTION="…"     the same on your own files',

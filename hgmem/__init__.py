@@ -14,15 +14,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hgmem.client import HGMem
     from hgmem.errors import ConflictError, DocumentError, GraphError, HGMemError, ModelError, UsageError
+    from hgmem.inputs import Document, Given, GivenChunk, GivenEntity, GivenRelation
     from hgmem.model import (
         Answer,
         Citation,
         CorpusStatus,
-        Document,
-        Given,
-        GivenChunk,
-        GivenEntity,
-        GivenRelation,
         Lineage,
         Memory,
         MemoryPoint,
@@ -63,4 +59,5 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'hgmem' has no attribute {name!r}")
     home = "client" if name == "HGMem" else "settings" if name == "Settings" else "model"
     home = "errors" if name.endswith("Error") else home
+    home = "inputs" if name == "Document" or name.startswith("Given") else home
     return getattr(import_module(f"hgmem.{home}"), name)

@@ -19,11 +19,12 @@ from hgmem.graph.documents import list_documents
 from hgmem.graph.memory import list_memories
 from hgmem.graph.schema import ensure_schema
 from hgmem.identity import check_corpus_name
+from hgmem.inputs import Document, Given
 from hgmem.lightrag import read as read_lightrag
 from hgmem.llm import LanguageModel
 from hgmem.load import Skipped, load
 from hgmem.memories import load_lineage, load_memory
-from hgmem.model import Answer, CorpusStatus, Document, Given, Lineage, Memory, MemorySummary
+from hgmem.model import Answer, CorpusStatus, Lineage, Memory, MemorySummary
 from hgmem.services import Services, known_corpus
 from hgmem.settings import Settings
 from hgmem.settings import load as load_settings

@@ -8,7 +8,8 @@ from typing import TypeVar
 from hgmem.contributions import EntityContribution, RelationContribution, clean, ordered
 from hgmem.errors import UsageError
 from hgmem.identity import key, text_hash, uid
-from hgmem.model import Chunk, Document, Given, GivenChunk, GivenEntity, GivenRelation
+from hgmem.inputs import Document, Given, GivenChunk, GivenEntity, GivenRelation
+from hgmem.model import Chunk
 from hgmem.tokens import count
 
 K = TypeVar("K")

@@ -14,7 +14,7 @@ from xml.parsers import expat
 
 from hgmem.errors import DocumentError
 from hgmem.identity import key
-from hgmem.model import Document, Given, GivenChunk, GivenEntity, GivenRelation
+from hgmem.inputs import Document, Given, GivenChunk, GivenEntity, GivenRelation
 
 GRAPH = "graph_chunk_entity_relation.graphml"
 CHUNKS = "kv_store_text_chunks.json"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeAlias, TypeGuard
 
 from hgmem.errors import DocumentError
-from hgmem.model import Document, Scalar
+from hgmem.inputs import Document, Scalar
 
 SUFFIXES = (".txt", ".md", ".json", ".jsonl")
 _USABLE = " ".join(SUFFIXES)

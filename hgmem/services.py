@@ -37,11 +37,22 @@ class Services:
 
 
 def ready_corpus(services: Services) -> CorpusRow:
-    """Return the corpus, or say why it can't be read: unknown, being written, another embedder's."""
+    """Return the corpus, or say why nothing can be embedded for it: unknown, being written, another embedder's."""
+    row = readable_corpus(services)
+    check_dimensions(services, row)
+    return row
+
+
+def readable_corpus(services: Services) -> CorpusRow:
+    """Return the corpus, as `ready_corpus` does, but without loading the embedder."""
     row = known_corpus(services)
     if row.status != "ready":
         raise UsageError(f"corpus {row.corpus!r} is {row.status}: wait until that is done, or start it again")
-    _same_embedder(row, services.embedder)
+    if services.embedder.name != row.embedding_model:
+        raise UsageError(
+            f"corpus {row.corpus!r} was embedded with {row.embedding_model!r}, not {services.embedder.name!r}: "
+            f"set HGMEM_EMBEDDING_MODEL={row.embedding_model}"
+        )
     return row
 
 
@@ -54,7 +65,7 @@ def known_corpus(services: Services) -> CorpusRow:
 
 
 def open_corpus(services: Services) -> CorpusRow:
-    """Return the corpus to write to, created if it is new."""
+    """Return the corpus to write to, created if it is new; one that is there is `readable_corpus`."""
     if find_corpus(services.database, corpus=services.corpus) is None:
         create_corpus(
             services.database,
@@ -63,17 +74,13 @@ def open_corpus(services: Services) -> CorpusRow:
             embedder=(services.embedder.name, services.embedder.dimensions),
             settings={},
         )
-    return ready_corpus(services)
+    return readable_corpus(services)
 
 
-def _same_embedder(row: CorpusRow, embedder: CheckedEmbedder) -> None:
-    if embedder.name != row.embedding_model:
+def check_dimensions(services: Services, row: CorpusRow) -> None:
+    """Refuse an embedder whose vectors have another length than the corpus's; the index would pass them over."""
+    if services.embedder.dimensions != row.dimensions:
         raise UsageError(
-            f"corpus {row.corpus!r} was embedded with {row.embedding_model!r}, not {embedder.name!r}: "
-            f"set HGMEM_EMBEDDING_MODEL={row.embedding_model}"
-        )
-    if embedder.dimensions != row.dimensions:
-        raise UsageError(
-            f"corpus {row.corpus!r} holds vectors of {row.dimensions} dimensions, {embedder.name!r} gives "
-            f"{embedder.dimensions}: set HGMEM_EMBEDDING_MODEL to the model that it was made with"
+            f"corpus {row.corpus!r} holds vectors of {row.dimensions} dimensions, {services.embedder.name!r} gives "
+            f"{services.embedder.dimensions}: set HGMEM_EMBEDDING_MODEL to the model that it was made with"
         )

@@ -42,8 +42,9 @@ from hgmem.graph.entities import (
 )
 from hgmem.graph.values import to_json
 from hgmem.identity import text_hash
-from hgmem.model import Chunk, Document, Given
-from hgmem.services import Services, open_corpus
+from hgmem.inputs import Document, Given
+from hgmem.model import Chunk
+from hgmem.services import Services, check_dimensions, open_corpus
 
 GIVEN = "given"  # how a document was cut whose chunks came with it
 
@@ -51,7 +52,7 @@ GIVEN = "given"  # how a document was cut whose chunks came with it
 def add_graph(services: Services, given: Given) -> None:
     """Write a ready-made graph into the corpus; what is there already is not written twice."""
     prepared = prepare(given, corpus=services.corpus)
-    open_corpus(services)
+    check_dimensions(services, open_corpus(services))
     put_documents(services, prepared)
     for entities in batches(prepared.entities.items()):
         services.database.write(_add_entities, services, entities)

@@ -29,11 +29,12 @@ from hgmem.graph.corpus import (
     release_corpus,
     renew_corpus,
 )
+from hgmem.graph.database import Transaction
 from hgmem.graph.entities import create_entities, create_relations
 from hgmem.graph.values import to_json
 from hgmem.identity import text_hash
-from hgmem.model import Given
-from hgmem.services import Services, ready_corpus
+from hgmem.inputs import Given
+from hgmem.services import Services, readable_corpus
 
 IMPORTING = "importing"
 
@@ -44,7 +45,7 @@ def import_graph(services: Services, given: Given) -> bool:
     prepared = prepare(given, corpus=services.corpus)
     row = find_corpus(services.database, corpus=services.corpus)
     if row is not None and row.status != IMPORTING:
-        ready_corpus(services)
+        readable_corpus(services)
         if row.imported == fingerprint:
             return False
         _refuse_contents(services, row)
@@ -66,10 +67,8 @@ def _refuse_contents(services: Services, row: CorpusRow) -> None:
 def _holding(services: Services, fingerprint: str) -> Iterator[None]:
     """Claim the corpus for the block; whatever ends it early leaves no corpus behind."""
     database, corpus, run = services.database, services.corpus, secrets.token_hex(8)
-    embedder = (services.embedder.name, services.embedder.dimensions)
-    create_corpus(database, corpus=corpus, status=IMPORTING, embedder=embedder, settings={})
     timeout = services.settings.claim_timeout
-    if not claim_corpus(database, corpus=corpus, run=run, status=IMPORTING, timeout=timeout):
+    if not database.write(_claim, services, run):
         raise ConflictError(f"corpus {corpus!r} is being imported by another process: wait for it, or {timeout:g} s")
     try:
         with renewing(lambda: renew_corpus(database, corpus=corpus, run=run), every=services.settings.heartbeat):
@@ -84,6 +83,18 @@ def _holding(services: Services, fingerprint: str) -> Iterator[None]:
             delete_corpus_contents(database, corpus=corpus)
             delete_corpus_node(database, corpus=corpus)
         raise
+
+
+def _claim(transaction: Transaction, services: Services, run: str) -> bool:
+    """Return whether this run holds the corpus now, made anew: an import that was killed may have had another embedder."""
+    corpus, timeout = services.corpus, services.settings.claim_timeout
+    embedder = (services.embedder.name, services.embedder.dimensions)
+    create_corpus(transaction, corpus=corpus, status=IMPORTING, embedder=embedder, settings={})
+    if not claim_corpus(transaction, corpus=corpus, run=run, status=IMPORTING, timeout=timeout):
+        return False
+    delete_corpus_node(transaction, corpus=corpus)
+    create_corpus(transaction, corpus=corpus, status=IMPORTING, embedder=embedder, settings={})
+    return claim_corpus(transaction, corpus=corpus, run=run, status=IMPORTING, timeout=timeout)
 
 
 def _write(services: Services, prepared: Prepared) -> None:

@@ -16,6 +16,7 @@ from hgmem.corpus.delete import drop_chunks
 from hgmem.corpus.fold import batches, embed_rest, fold
 from hgmem.errors import ModelError, UsageError
 from hgmem.extract import Extract, Extraction
+from hgmem.graph.corpus import CorpusRow
 from hgmem.graph.documents import (
     OpenChunk,
     chunks_of_document,
@@ -32,9 +33,10 @@ from hgmem.graph.documents import (
 )
 from hgmem.graph.values import to_json
 from hgmem.identity import text_hash, uid
+from hgmem.inputs import Document
 from hgmem.load import Skipped
-from hgmem.model import Chunk, Document
-from hgmem.services import Services, open_corpus
+from hgmem.model import Chunk
+from hgmem.services import Services, check_dimensions, open_corpus
 
 DOCUMENTS = 64  # documents written before their chunks are extracted
 GROUP = 64  # chunks extracted, embedded and saved together
@@ -71,10 +73,10 @@ def index(services: Services, items: Iterable[Document | Skipped], *, report: Re
     What was skipped on the way in is passed on in the report.
     """
     done = IndexReport()
-    opened = False
+    row: CorpusRow | None = None
     for batch in batches(_documents(services.corpus, items, done), size=DOCUMENTS):
-        opened = opened or bool(open_corpus(services))
-        open_documents = _write_changed(services, dict(batch))
+        row = row or open_corpus(services)
+        open_documents = _write_changed(services, row, dict(batch))
         done.unchanged += len(batch) - len(open_documents)
         done.documents += len(open_documents)
         _extract(services, open_documents, done, report)
@@ -95,7 +97,7 @@ def _documents(corpus: str, items: Iterable[Document | Skipped], done: IndexRepo
         yield document_uid, item
 
 
-def _write_changed(services: Services, documents: Mapping[str, Document]) -> list[str]:
+def _write_changed(services: Services, row: CorpusRow, documents: Mapping[str, Document]) -> list[str]:
     """Return which of the documents (by uid) are not done, those that are new or changed written."""
     states = document_states(services.database, corpus=services.corpus, uids=list(documents))
     unfinished = []
@@ -104,6 +106,7 @@ def _write_changed(services: Services, documents: Mapping[str, Document]) -> lis
         same = state is not None and (state.sha256, state.chunking) == (_hash(document), _chunking(services))
         if state is not None and same and state.status == "done":
             continue
+        check_dimensions(services, row)  # not before there is something to do: it loads the embedder
         if not same:
             _write(services, document_uid, document)
         unfinished.append(document_uid)

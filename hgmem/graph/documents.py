@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from hgmem.embed import Vectors
 from hgmem.graph.values import Runner, rows_with_vectors
 from hgmem.identity import corpus_key
-from hgmem.model import Chunk, Scalar
+from hgmem.inputs import Scalar
+from hgmem.model import Chunk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from hgmem.errors import ConflictError, UsageError
 from hgmem.graph.database import Row
 from hgmem.graph.retrieval import to_entity
 from hgmem.graph.values import Runner, to_json, vector
+from hgmem.inputs import Scalar
 from hgmem.memory import Birth, Draft
 from hgmem.model import (
     Answer,
@@ -19,7 +20,6 @@ from hgmem.model import (
     MemorySummary,
     Operation,
     Retrieved,
-    Scalar,
     Step,
     Subquery,
     Usage,

@@ -46,14 +46,10 @@ def answered(settings: object, affair: Path) -> "tuple[HGMem, Answer]":
 
 
 @pytest.mark.parametrize("number", range(len(blocks("docs/cypher.md", "cypher")) if (ROOT / "docs").is_dir() else 0))
-def test_a_documented_query_finds_something(
-    number: int, answered: "tuple[HGMem, Answer]", server: Server
-) -> None:
+def test_a_documented_query_finds_something(number: int, answered: "tuple[HGMem, Answer]", server: Server) -> None:
     client, answer = answered
     query = blocks("docs/cypher.md", "cypher")[number]
-    with neo4j.GraphDatabase.driver(
-        server.uri, auth=(server.username, server.password.get_secret_value())
-    ) as driver:
+    with neo4j.GraphDatabase.driver(server.uri, auth=(server.username, server.password.get_secret_value())) as driver:
         found, _, _ = driver.execute_query(query, memory=answer.memory, corpus=client.corpus, step=2)
 
     assert found, query

@@ -7,7 +7,9 @@ import pytest
 from hgmem import HGMem
 from hgmem.load import load
 
-QUESTION = "Who took the Ravensund Orrery, how did it leave its crate before the Corrie Vane sailed, and where is it hidden?"
+QUESTION = (
+    "Who took the Ravensund Orrery, how did it leave its crate before the Corrie Vane sailed, and where is it hidden?"
+)
 
 pytestmark = pytest.mark.wheel
 

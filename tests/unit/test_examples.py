@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+from hgmem.resources import resource
+
+EXAMPLES = resource("examples")
 SUFFIXES = {".md", ".txt", ".jsonl"}
 MOST_BYTES = 4_000
 

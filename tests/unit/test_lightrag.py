@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from hgmem.errors import DocumentError
 from hgmem.identity import key
+from hgmem.inputs import Document, GivenChunk, GivenEntity, GivenRelation
 from hgmem.lightrag import CHUNKS, DOCUMENTS, GRAPH, read
-from hgmem.model import Document, GivenChunk, GivenEntity, GivenRelation
 
 NOVEL = Path(__file__).parents[2].parent / "shared" / "data" / "gods_of_mars"
 TEXT = "\ufeffThe ferry Aurora left Port Ellis. Captain Rhee kept the log. The log was lost."

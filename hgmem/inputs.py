@@ -1,0 +1,60 @@
+"""The values that callers bring: documents to index, and graphs that are ready-made."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+Scalar: TypeAlias = str | int | float | bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """A text to index. `id` is what makes it the same document next time; without one, `source`."""
+
+    text: str
+    id: str = ""
+    title: str = ""
+    source: str = ""
+    metadata: Mapping[str, Scalar] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenChunk:
+    """A chunk that somebody cut already; `id` is theirs, `document` the `Document.id` that it is from."""
+
+    id: str
+    document: str
+    text: str
+    start: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenEntity:
+    """An entity that somebody brings; `chunks` are the `GivenChunk.id` that mention it."""
+
+    name: str
+    type: str = ""
+    description: str = ""
+    chunks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenRelation:
+    """An undirected relation that somebody brings, between two entity names."""
+
+    source: str
+    target: str
+    description: str = ""
+    keywords: tuple[str, ...] = ()
+    weight: float = 1.0
+    chunks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """A graph brought ready-made: nothing of it is extracted."""
+
+    documents: tuple[Document, ...] = ()
+    chunks: tuple[GivenChunk, ...] = ()
+    entities: tuple[GivenEntity, ...] = ()
+    relations: tuple[GivenRelation, ...] = ()
