@@ -140,7 +140,8 @@ RETURN e.uid AS uid, e.name AS name, e.description AS description;
 // Vectors of texts that are still the entities' own.
 CYPHER 25 UNWIND $rows AS row
 MATCH (e:Entity {uid: row.uid, corpus: $corpus}) USING INDEX e:Entity(uid)
-WHERE e.name = row.name AND e.description = row.description
+SET e.key = e.key // takes the lock before the text is read
+WITH e, row WHERE e.name = row.name AND e.description = row.description
 CALL db.create.setNodeVectorProperty(e, 'embedding', row.vector);
 
 // name: missing_relation_vectors(corpus, uids) read
@@ -153,7 +154,8 @@ RETURN r.uid AS uid, a.key AS source, b.key AS target, r.description AS descript
 // name: put_relation_vectors(corpus, rows) write
 CYPHER 25 UNWIND $rows AS row
 MATCH ()-[r:RELATES {uid: row.uid, corpus: $corpus}]->() USING INDEX r:RELATES(uid)
-WHERE r.description = row.description AND r.keywords = row.keywords
+SET r.memory = r.memory // takes the lock before the text is read
+WITH r, row WHERE r.description = row.description AND r.keywords = row.keywords
 CALL db.create.setRelationshipVectorProperty(r, 'embedding', row.vector);
 
 // name: lock_entities(corpus, uids) write

@@ -19,10 +19,10 @@ from hgmem.graph.documents import list_documents
 from hgmem.graph.memory import list_memories
 from hgmem.graph.schema import ensure_schema
 from hgmem.identity import check_corpus_name
-from hgmem.inputs import Document, Given
+from hgmem.inputs import Document, Given, Skipped
 from hgmem.lightrag import read as read_lightrag
 from hgmem.llm import LanguageModel
-from hgmem.load import Skipped, load
+from hgmem.load import load
 from hgmem.memories import load_lineage, load_memory
 from hgmem.model import Answer, CorpusStatus, Lineage, Memory, MemorySummary
 from hgmem.services import Services, known_corpus

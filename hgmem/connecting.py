@@ -23,7 +23,12 @@ def find_address(settings: Settings) -> Address | None:
     server = find(settings)
     if server is None:
         return None
-    return Address(uri=server.uri, username=server.username, password=server.password.get_secret_value())
+    return Address(
+        uri=server.uri,
+        username=server.username,
+        password=server.password.get_secret_value(),
+        database=settings.neo4j_database,
+    )
 
 
 def find_database(settings: Settings) -> Database:
@@ -31,7 +36,8 @@ def find_database(settings: Settings) -> Database:
     address = find_address(settings)
     if address is None:
         raise UsageError(
-            "no Neo4j to connect to: start one with `hgmem up`, set NEO4J_URI and NEO4J_PASSWORD, or pass uri=…"
+            "no Neo4j to connect to: start one with `hgmem up`, set NEO4J_URI and NEO4J_PASSWORD, "
+            "or give --uri (uri=… in Python)"
         )
     return connect(address, connect_timeout=settings.connect_timeout, statement_timeout=settings.statement_timeout)
 
@@ -42,7 +48,7 @@ def find_embedder(settings: Settings) -> CheckedEmbedder:
     if settings.embedding_model == DeterministicEmbedder.name:
         chosen = DeterministicEmbedder()
     else:
-        chosen = SentenceTransformerEmbedder(settings.embedding_model)
+        chosen = SentenceTransformerEmbedder(settings.embedding_model, download=settings.download)
     return CheckedEmbedder(chosen)
 
 

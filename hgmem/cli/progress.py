@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 EVERY = 3.0  # seconds between two lines of a log
 TITLE = 40  # characters of a title beside the bar
-WRITING = "writing entities and relations"
 
 
 class Lines:
@@ -27,22 +26,22 @@ class Lines:
     def __init__(self, say: Callable[[str], None] = note, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._say = say
         self._clock = clock
-        self._began = self._last = clock()
-        self._first = True
+        self._began = self._last = self._heard = clock()
+        self._unit = ""
 
     def __call__(self, done: "Progress") -> None:
         """Say how far it is, if it is time to."""
         now = self._clock()
-        read = done.done >= done.total
-        if now - self._last < EVERY and (read or not self._first):
+        fresh = done.unit != self._unit
+        if fresh:
+            self._began, self._unit = self._heard, done.unit
+        self._heard = now
+        if now - self._last < EVERY and (done.done >= done.total or not fresh):
             return
-        self._first, self._last = False, now
-        if read:
-            self._say(f"{done.done:,} of {done.total:,} chunks read, {WRITING}")
-            return
+        self._last = now
         rate = done.done / max(now - self._began, 1e-9)
         left = (done.total - done.done) / max(rate, 1e-9)
-        self._say(f"{done.done:,} of {done.total:,} chunks, {rate:.1f} a second, about {left:.0f} s left")
+        self._say(f"{done.done:,} of {done.total:,} {done.unit}, {rate:.1f} a second, about {left:.0f} s left")
 
 
 @contextmanager
@@ -57,7 +56,7 @@ def progress() -> Iterator[Callable[["Progress"], None]]:
         task = bar.add_task("reading", total=None)
 
         def report(done: "Progress") -> None:
-            what = cut(done.document, TITLE) if done.done < done.total else WRITING
+            what = cut(done.document, TITLE) or done.unit
             bar.update(task, description=what, completed=done.done, total=done.total)
 
         yield report

@@ -7,7 +7,7 @@ Vectors are made outside of it and written only where the text is still the same
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from hgmem.contributions import (
     Contribution,
@@ -44,18 +44,20 @@ from hgmem.identity import uid
 from hgmem.services import Services
 
 BATCH = 500
+Report: TypeAlias = Callable[[int, int], None]
 K = TypeVar("K")
 T = TypeVar("T")
 
 
-def fold(services: Services, *, extractions: Mapping[str, Extraction]) -> None:
-    """Fold what chunks (by uid) contribute into the corpus's graph."""
+def fold(services: Services, *, extractions: Mapping[str, Extraction], report: Report = lambda _, __: None) -> None:
+    """Fold what chunks (by uid) contribute into the corpus's graph; `report` hears how many are done, of how many."""
     entities, relations = rows_of(services.corpus, extractions)
     for touched in batches(entities):
         services.database.write(_fold_entities, services, touched)
     for joined in batches(relations):
         services.database.write(_fold_relations, services, joined)
-    embed_missing(services, entities=[row.uid for row in entities], relations=[row.uid for row in relations])
+    uids = {"entities": [row.uid for row in entities], "relations": [row.uid for row in relations]}
+    embed_missing(services, **uids, report=report)
 
 
 def rows_of(corpus: str, extractions: Mapping[str, Extraction]) -> tuple[list[EntityRow], list[RelationRow]]:
@@ -125,20 +127,32 @@ def rebuild_relations(transaction: Transaction, services: Services, uids: Sequen
         remove_relations(transaction, corpus=services.corpus, uids=gone)
 
 
-def embed_missing(services: Services, *, entities: Sequence[str], relations: Sequence[str]) -> None:
+def embed_missing(
+    services: Services, *, entities: Sequence[str], relations: Sequence[str], report: Report = lambda _, __: None
+) -> None:
     """Give a vector to those of the entities and relations (uids) that lack one."""
-    database, corpus = services.database, services.corpus
+    done, total = 0, len(entities) + len(relations)
     for uids in batches(entities):
-        rows = missing_entity_vectors(database, corpus=corpus, uids=uids)
-        if rows:
-            vectors = services.embed([entity_text(row["name"], row["description"]) for row in rows], kind="document")
-            put_entity_vectors(database, corpus=corpus, rows=rows, vectors=vectors)
+        _embed_entities(services, uids)
+        report(done := done + len(uids), total)
     for uids in batches(relations):
-        rows = missing_relation_vectors(database, corpus=corpus, uids=uids)
-        if rows:
-            texts = [relation_text((row["source"], row["target"]), row["description"], row["keywords"]) for row in rows]
-            vectors = services.embed(texts, kind="document")
-            put_relation_vectors(database, corpus=corpus, rows=rows, vectors=vectors)
+        _embed_relations(services, uids)
+        report(done := done + len(uids), total)
+
+
+def _embed_entities(services: Services, uids: Sequence[str]) -> None:
+    rows = missing_entity_vectors(services.database, corpus=services.corpus, uids=uids)
+    if rows:
+        vectors = services.embed([entity_text(row["name"], row["description"]) for row in rows], kind="document")
+        put_entity_vectors(services.database, corpus=services.corpus, rows=rows, vectors=vectors)
+
+
+def _embed_relations(services: Services, uids: Sequence[str]) -> None:
+    rows = missing_relation_vectors(services.database, corpus=services.corpus, uids=uids)
+    if rows:
+        texts = [relation_text((row["source"], row["target"]), row["description"], row["keywords"]) for row in rows]
+        vectors = services.embed(texts, kind="document")
+        put_relation_vectors(services.database, corpus=services.corpus, rows=rows, vectors=vectors)
 
 
 def embed_rest(services: Services) -> None:

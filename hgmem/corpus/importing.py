@@ -86,7 +86,7 @@ def _holding(services: Services, fingerprint: str) -> Iterator[None]:
 
 
 def _claim(transaction: Transaction, services: Services, run: str) -> bool:
-    """Return whether this run holds the corpus now, made anew: an import that was killed may have had another embedder."""
+    """Return whether this run holds the corpus now, made anew: a killed import may have had another embedder."""
     corpus, timeout = services.corpus, services.settings.claim_timeout
     embedder = (services.embedder.name, services.embedder.dimensions)
     create_corpus(transaction, corpus=corpus, status=IMPORTING, embedder=embedder, settings={})

@@ -8,7 +8,7 @@ import contextvars
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from hgmem.chunk import chunks as chunks_of
 from hgmem.chunk import split
@@ -33,8 +33,7 @@ from hgmem.graph.documents import (
 )
 from hgmem.graph.values import to_json
 from hgmem.identity import text_hash, uid
-from hgmem.inputs import Document
-from hgmem.load import Skipped
+from hgmem.inputs import Document, Skipped
 from hgmem.model import Chunk
 from hgmem.services import Services, check_dimensions, open_corpus
 
@@ -45,11 +44,12 @@ ROWS = 1_000  # chunks a transaction
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far indexing is: chunks done of those known so far."""
+    """How far indexing is: so many done of those known so far, of chunks, then of entities and relations."""
 
     done: int
     total: int
-    document: str
+    document: str = ""
+    unit: Literal["chunks", "entities and relations"] = "chunks"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -158,12 +158,16 @@ def _extract(services: Services, documents: Sequence[str], done: IndexReport, re
         finished += len(group)
         report(Progress(done=done.chunks + finished, total=done.chunks + len(waiting), document=group[-1].title))
     if extracted:
-        fold(services, extractions=extracted)
+        fold(services, extractions=extracted, report=lambda done, total: report(_folded(done, total)))
         finish_chunks(database, corpus=corpus, uids=sorted(extracted))
     if documents:
         finish_documents(database, corpus=corpus, uids=documents)
     done.chunks += len(extracted)
     done.failed += failed
+
+
+def _folded(done: int, total: int) -> Progress:
+    return Progress(done=done, total=total, unit="entities and relations")
 
 
 def _extractions(

@@ -35,6 +35,10 @@ class Address:
     password: str = field(default="", repr=False)
     database: str | None = None
 
+    def __post_init__(self) -> None:
+        if urlsplit(self.uri).username is not None:
+            raise UsageError("an address holds no user and no password: set NEO4J_USERNAME and NEO4J_PASSWORD")
+
 
 class Transaction:
     """A running managed transaction; its statements see each other's writes."""

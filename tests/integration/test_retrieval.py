@@ -321,7 +321,7 @@ LOCAL = [
 @pytest.mark.parametrize("config", LOCAL, ids=lambda one: f"{one.hops}-{one.hub}-{one.shared}-{one.anchors}")
 def test_a_local_sub_query_looks_around_its_points_and_nowhere_else(tale: World, config: RetrievalConfig) -> None:
     some = sorted(tale.entities)
-    groups = ([tale.uid(HUB), some[3]], [some[5], some[9]], [some[9], some[200]], [some[3], some[300]], [some[400]])
+    groups = ([tale.uid(HUB), some[3]], [some[5], some[9]], [some[9], some[200]], [some[3], some[300]], [some[350]])
     memory, points = remember(tale, *groups)
     text = f"{questions(11, 1)[0]} harbour"
     targets = [(points[0],), (points[1],), (points[1], points[4])]

@@ -249,10 +249,16 @@ def test_a_log_gets_a_line_at_once_and_then_every_few_seconds() -> None:
     for second, done in ((1, 64), (2, 128), (5, 320), (10, 640)):
         clock.now = 100.0 + second
         report(Progress(done=done, total=640, document="d"))
+    for second, done in ((12, 500), (15, 1_000), (20, 1_500)):
+        clock.now = 100.0 + second
+        report(Progress(done=done, total=2_000, unit="entities and relations"))
     assert said == [
         "64 of 640 chunks, 64.0 a second, about 9 s left",
         "320 of 640 chunks, 64.0 a second, about 5 s left",
-        "640 of 640 chunks read, writing entities and relations",
+        "640 of 640 chunks, 64.0 a second, about 0 s left",
+        "500 of 2,000 entities and relations, 250.0 a second, about 6 s left",
+        "1,000 of 2,000 entities and relations, 200.0 a second, about 5 s left",
+        "1,500 of 2,000 entities and relations, 150.0 a second, about 3 s left",
     ]
 
 

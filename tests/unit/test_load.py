@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hgmem.errors import DocumentError
-from hgmem.inputs import Document
-from hgmem.load import Skipped, discover, load, read
+from hgmem.inputs import Document, Skipped
+from hgmem.load import discover, load, read
 
 LIMIT = 1_000
 

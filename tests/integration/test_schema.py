@@ -1,0 +1,269 @@
+"""Connecting and the schema: created once, compared each time, and what is said where that does not work."""
+
+import socket
+import time
+from collections.abc import Iterator
+
+import neo4j
+import pytest
+from dumping import driver
+
+from hgmem import HGMem
+from hgmem.errors import GraphError, HGMemError, UsageError
+from hgmem.graph.database import Address, Database, Row, _probe, adopt, connect
+from hgmem.graph.schema import CREATE, FULLTEXT, VECTOR, differing, ensure_schema, missing, show_indexes
+from hgmem.local import Server
+from hgmem.settings import Settings
+
+SECONDS = 10
+
+
+def address(server: Server, **changed: str) -> Address:
+    given = {"uri": server.uri, "username": server.username, "password": server.password.get_secret_value()}
+    return Address(**{**given, **changed})
+
+
+@pytest.fixture
+def database(server: Server) -> Iterator[Database]:
+    """A database whose schema is complete before and after."""
+    opened = connect(address(server), connect_timeout=5, statement_timeout=60)
+    ensure_schema(opened)
+    yield opened
+    ensure_schema(opened)
+    opened.close()
+
+
+@pytest.fixture
+def session(settings: Settings) -> Iterator[neo4j.Session]:
+    with driver(settings) as opened, opened.session() as session:
+        yield session
+
+
+# The schema -----------------------------------------------------------------------------------------------------
+
+
+def test_everything_declared_is_there_and_online(database: Database, session: neo4j.Session) -> None:
+    found = show_indexes(database)
+    assert missing(found) == []
+    assert differing(found) == []
+    assert {found[name.removeprefix("create_")]["state"] for name in CREATE} == {"ONLINE"}
+    constraints = {row["name"]: row["type"] for row in session.run("SHOW CONSTRAINTS")}
+    assert {name for name in constraints if f"create_{name}" in CREATE} == {
+        name.removeprefix("create_") for name in CREATE if name.endswith(("_uid", "_name"))
+    }
+
+
+def test_vector_indexes_filter_by_corpus_in_full_precision(database: Database) -> None:
+    found = show_indexes(database)
+    for name, (label, *filters) in VECTOR.items():
+        config = found[name]["options"]["indexConfig"]
+        assert found[name]["labels"] == [label]
+        assert found[name]["properties"] == ["embedding", *filters]
+        assert filters[0] == "corpus"
+        assert config["vector.quantization.type"] == "NONE"
+        assert config["vector.similarity_function"] == "COSINE"
+        assert "vector.dimensions" not in config
+    for name, (label, *fields) in FULLTEXT.items():
+        assert (found[name]["labels"], found[name]["properties"]) == ([label], fields)
+        assert fields[0] == "corpus_key"
+
+
+def test_a_second_time_changes_nothing(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[str] = []
+    run = database.run
+
+    def noted(name: str, /, **parameters: object) -> list[Row]:
+        ran.append(name)
+        return run(name, **parameters)
+
+    before = show_indexes(database)
+    monkeypatch.setattr(database, "run", noted)
+    ensure_schema(database)
+    assert set(ran) == {"show_indexes"}
+    assert show_indexes(database) == before
+
+
+def test_what_is_missing_is_made_again(database: Database, session: neo4j.Session) -> None:
+    session.run("DROP INDEX chunk_text").consume()
+    session.run("DROP CONSTRAINT answer_uid").consume()
+    assert missing(show_indexes(database)) == ["answer_uid", "chunk_text"]
+    ensure_schema(database)
+    assert missing(show_indexes(database)) == []
+
+
+PLAIN = "OPTIONS {indexConfig: {`vector.similarity_function`: 'cosine', `vector.quantization.type`: 'none'}}"
+DIFFERENT = {
+    "other filters": ("point_embedding", f"VECTOR INDEX point_embedding FOR (n:MemoryPoint) ON n.embedding {PLAIN}"),
+    "quantized": (
+        "chunk_embedding",
+        "VECTOR INDEX chunk_embedding FOR (n:Chunk) ON n.embedding WITH [n.corpus, n.document, n.uid]",
+    ),
+    "of fixed dimension": (
+        "chunk_embedding",
+        "VECTOR INDEX chunk_embedding FOR (n:Chunk) ON n.embedding WITH [n.corpus, n.document, n.uid] "
+        + PLAIN.replace("'none'", "'none', `vector.dimensions`: 64"),
+    ),
+    "by another distance": (
+        "relation_embedding",
+        "VECTOR INDEX relation_embedding FOR ()-[r:RELATES]-() ON r.embedding WITH [r.corpus, r.memory, r.uid] "
+        + PLAIN.replace("cosine", "euclidean"),
+    ),
+    "of a node": ("relation_embedding", f"VECTOR INDEX relation_embedding FOR (n:Other) ON n.embedding {PLAIN}"),
+    "without the corpus": ("entity_text", "FULLTEXT INDEX entity_text FOR (n:Entity) ON EACH [n.name, n.description]"),
+    "of another label": ("step_corpus", "INDEX step_corpus FOR (n:Other) ON (n.corpus)"),
+    "of another property": ("step_corpus", "INDEX step_corpus FOR (n:Step) ON (n.number)"),
+    "not text": ("chunk_text", "INDEX chunk_text FOR (n:Chunk) ON (n.position)"),
+}
+
+
+@pytest.mark.parametrize("how", DIFFERENT)
+def test_an_index_of_the_same_name_that_is_different_is_refused_by_name(
+    database: Database, session: neo4j.Session, how: str
+) -> None:
+    name, definition = DIFFERENT[how]
+    session.run(f"CYPHER 25 DROP INDEX {name}").consume()
+    session.run(f"CYPHER 25 CREATE {definition}").consume()
+    try:
+        with pytest.raises(GraphError, match=rf"index '{name}' exists with other options.*DROP INDEX {name}") as raised:
+            ensure_schema(database)
+        assert "\n" not in str(raised.value)
+        assert differing(show_indexes(database)) == [name]
+    finally:
+        session.run(f"CYPHER 25 DROP INDEX {name}").consume()
+        ensure_schema(database)
+
+
+def test_a_uid_that_is_not_unique_is_refused_by_name(database: Database, session: neo4j.Session) -> None:
+    session.run("DROP CONSTRAINT answer_uid").consume()
+    session.run("CREATE INDEX answer_uid FOR (n:Answer) ON (n.uid)").consume()
+    try:
+        with pytest.raises(GraphError, match=r"'answer_uid'|statement 'create_answer_uid'"):
+            ensure_schema(database)
+        assert differing(show_indexes(database)) == ["answer_uid"]
+    finally:
+        session.run("DROP INDEX answer_uid").consume()
+        ensure_schema(database)
+
+
+def test_a_constraint_on_something_else_is_refused_by_name(database: Database, session: neo4j.Session) -> None:
+    session.run("DROP CONSTRAINT answer_uid").consume()
+    session.run("CREATE CONSTRAINT answer_uid FOR (n:Other) REQUIRE n.uid IS UNIQUE").consume()
+    try:
+        with pytest.raises(GraphError, match=r"constraint 'answer_uid' exists with other options.*DROP CONSTRAINT"):
+            ensure_schema(database)
+    finally:
+        session.run("DROP CONSTRAINT answer_uid").consume()
+        ensure_schema(database)
+
+
+# Connecting -----------------------------------------------------------------------------------------------------
+
+
+class Old(Database):
+    """A server of some version."""
+
+    def __init__(self, version: str) -> None:
+        self.address = Address(uri="bolt://old")
+        self._version = version
+
+    def run(self, name: str, /, **parameters: object) -> list[Row]:
+        assert name == "server_version"
+        return [{"version": self._version, "edition": "community"}]
+
+
+class Reachable(neo4j.Driver):
+    """A driver that says yes."""
+
+    def __init__(self) -> None:
+        pass
+
+    def __del__(self) -> None:
+        pass
+
+    def verify_connectivity(self, **config: object) -> None:
+        pass
+
+
+@pytest.mark.parametrize("version", ["5.26.31", "4.4.0", "2025.12.1", "2026.08.0"])
+def test_a_server_below_the_floor_is_refused_in_one_line(version: str) -> None:
+    with pytest.raises(GraphError) as raised:
+        _probe(Old(version), Reachable())
+    said = str(raised.value)
+    assert "\n" not in said
+    assert version in said
+    assert "2026.09 or newer" in said
+    assert "hgmem up" in said
+
+
+@pytest.mark.parametrize("version", ["2026.09.0", "2026.9", "2026.10.1", "2027.01.0-rc1"])
+def test_a_server_at_or_above_the_floor_is_taken(version: str) -> None:
+    old = Old(version)
+    _probe(old, Reachable())
+    assert (old.version, old.edition) == (version, "community")
+
+
+def refused(address: Address) -> str:
+    """Return the one line that connecting fails with, within seconds."""
+    began = time.monotonic()
+    with pytest.raises(HGMemError) as raised:
+        connect(address, connect_timeout=2, statement_timeout=60)
+    assert time.monotonic() - began < SECONDS
+    said = str(raised.value)
+    assert "\n" not in said
+    return said
+
+
+def test_a_wrong_password_is_said_and_not_repeated(server: Server) -> None:
+    said = refused(address(server, password="wrong-password"))
+    assert f"{server.uri!r} refuses user 'neo4j'" in said
+    assert "NEO4J_PASSWORD" in said
+    assert "wrong-password" not in said
+
+
+def test_an_unknown_database_is_named(server: Server) -> None:
+    assert "no database 'elsewhere'" in refused(address(server, database="elsewhere"))
+
+
+def test_a_server_that_is_not_there_is_said_within_seconds() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        uri = f"bolt://127.0.0.1:{free.getsockname()[1]}"
+    said = refused(Address(uri=uri, password="x"))
+    assert repr(uri) in said
+    assert "hgmem up" in said
+
+
+def test_a_port_that_never_answers_is_given_up_within_seconds() -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        uri = f"bolt://127.0.0.1:{silent.getsockname()[1]}"
+        assert repr(uri) in refused(Address(uri=uri, password="x"))
+
+
+@pytest.mark.parametrize("uri", ["http://127.0.0.1:7474", "127.0.0.1:7687", "", "postgres://x", "bolt://:x", "bolt://"])
+def test_an_address_that_is_none_of_neo4js_is_refused_by_name(uri: str) -> None:
+    said = refused(Address(uri=uri, password="x"))
+    assert repr(uri) in said
+
+
+def test_a_port_that_speaks_something_else_is_said_within_seconds(server: Server) -> None:
+    uri = server.http.replace("http", "bolt")
+    assert repr(uri) in refused(address(server, uri=uri))
+
+
+def test_a_bad_address_is_the_callers_to_change() -> None:
+    with pytest.raises(UsageError, match="bolt://host:7687"):
+        connect(Address(uri="http://127.0.0.1:7474"), connect_timeout=1, statement_timeout=1)
+
+
+def test_a_callers_driver_is_used_and_left_open(settings: Settings, corpus: str) -> None:
+    with driver(settings) as own:
+        client = HGMem.open(corpus, driver=own, embedding_model="deterministic")
+        assert isinstance(client.corpora(), list)
+        client.close()
+        own.verify_connectivity()
+        database = adopt(own, database=None, statement_timeout=10)
+        assert database.version.startswith("20")
+        database.close()
+        own.verify_connectivity()
