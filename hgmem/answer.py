@@ -44,9 +44,11 @@ class Cited:
 
 
 def cite(text: str, chunks: Sequence[Chunk]) -> Cited:
-    """Return the text with markers numbered in order of first use; a marker that names no chunk is removed."""
-    order: dict[int, int] = {}
-    quotes: dict[int, Span] = {}
+    """Return the text with markers numbered in order of first use; a marker that names no chunk is removed.
+
+    A marker stands for one quote: two claims that rest on different sentences of a chunk get two.
+    """
+    order: dict[tuple[int, Span], int] = {}
     unknown: list[str] = []
 
     def renumber(found: re.Match[str]) -> str:
@@ -54,17 +56,15 @@ def cite(text: str, chunks: Sequence[Chunk]) -> Cited:
         if not 1 <= number <= len(chunks):
             unknown.append(found[1])
             return " " if _OPEN.search(text[: found.start()][-1:]) else ""
-        marker = order.setdefault(number, len(order) + 1)
-        if number not in quotes:
-            quotes[number] = quote(_claim(text, found.start()), chunks[number - 1].text)
-        return f"[{marker}]"
+        quoted = quote(_claim(text, found.start()), chunks[number - 1].text)
+        return f"[{order.setdefault((number, quoted), len(order) + 1)}]"
 
     renumbered = _MARKER.sub(renumber, text)
     if unknown:
         renumbered = _SPACE_BEFORE.sub("", renumbered)
     return Cited(
         text=renumbered.strip(),
-        citations=tuple(_citation(marker, chunks[number - 1], quotes[number]) for number, marker in order.items()),
+        citations=tuple(_citation(marker, chunks[number - 1], span) for (number, span), marker in order.items()),
         notes=tuple(f"marker [{number}] was removed: there is no such evidence" for number in unknown),
     )
 

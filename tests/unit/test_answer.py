@@ -36,11 +36,22 @@ def markers(text):
 
 
 def test_markers_are_renumbered_in_order_of_first_use():
-    cited = cite("Bo has a boat [2]. Anna sold the mill [1]. It is green [2].", CHUNKS)
+    cited = cite("Bo has a boat [2]. Anna sold the mill [1]. A boat Bo has [2].", CHUNKS)
 
-    assert cited.text == "Bo has a boat [1]. Anna sold the mill [2]. It is green [1]."
+    assert cited.text == "Bo has a boat [1]. Anna sold the mill [2]. A boat Bo has [1]."
     assert [(citation.marker, citation.chunk) for citation in cited.citations] == [(1, "c1"), (2, "c0")]
     assert cited.notes == ()
+
+
+def test_two_claims_on_different_sentences_of_one_chunk_get_a_marker_each():
+    one = chunk(0, "Anna sold the mill in May. Bo bought the green boat in June.")
+    cited = cite("Anna sold the mill [1]. Bo bought a green boat [1].", [one])
+
+    assert cited.text == "Anna sold the mill [1]. Bo bought a green boat [2]."
+    assert [citation.quote for citation in cited.citations] == [
+        "Anna sold the mill in May.",
+        "Bo bought the green boat in June.",
+    ]
 
 
 @pytest.mark.parametrize("number", ["0", "4", "00", "999", "999999999999", "9" * 5000])
@@ -153,7 +164,7 @@ def test_every_marker_has_its_citation_and_every_citation_its_marker(text, count
     used = list(dict.fromkeys(markers(cited.text)))
 
     assert used == [citation.marker for citation in cited.citations] == list(range(1, len(used) + 1))
-    assert len({citation.chunk for citation in cited.citations}) == len(cited.citations)
+    assert len({(citation.chunk, citation.start) for citation in cited.citations}) == len(cited.citations)
     for citation in cited.citations:
         source = CHUNKS[int(citation.chunk[1:])]
         assert citation.quote
