@@ -126,7 +126,7 @@ CYPHER 25 MATCH (m:Memory {corpus: $corpus})
 RETURN m.uid AS uid, m.corpus AS corpus, m.system AS system, m.model AS model, m.question AS question,
        m.status AS status, COUNT { (m)-[:HAS_STEP]->(:Step {corpus: $corpus}) } AS steps,
        COUNT { MATCH (m)-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus}) WHERE p.died IS NULL } AS points,
-       toString(m.created_at) AS created_at
+       toString(m.created_at) AS created_at, duration.inSeconds(m.heartbeat, datetime()).seconds AS silent
 ORDER BY m.created_at DESC, uid;
 
 // name: find_memory(corpus, memory) read

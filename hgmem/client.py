@@ -16,14 +16,13 @@ from hgmem.errors import UsageError
 from hgmem.graph.corpus import corpora, count_corpus
 from hgmem.graph.database import Database, adopt
 from hgmem.graph.documents import list_documents
-from hgmem.graph.memory import list_memories
 from hgmem.graph.schema import ensure_schema
 from hgmem.identity import check_corpus_name
 from hgmem.inputs import Document, Given, Skipped
 from hgmem.lightrag import read as read_lightrag
 from hgmem.llm import LanguageModel
 from hgmem.load import load
-from hgmem.memories import load_lineage, load_memory
+from hgmem.memories import load_lineage, load_memory, summaries
 from hgmem.model import Answer, CorpusStatus, Lineage, Memory, MemorySummary
 from hgmem.services import Services, known_corpus
 from hgmem.settings import Settings
@@ -117,7 +116,7 @@ class HGMem:
         """Return the corpus's memories, newest first."""
         services = self._services(corpus)
         known_corpus(services)
-        return list_memories(self._database, corpus=services.corpus)
+        return summaries(self._database, corpus=services.corpus, claim_timeout=self.settings.claim_timeout)
 
     def memory(self, uid: str, *, step: int | None = None) -> Memory:
         """Return a memory as it stood at the end of `step`, by default the last."""

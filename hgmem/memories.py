@@ -2,8 +2,25 @@
 
 from hgmem.errors import UsageError
 from hgmem.graph.database import Database
-from hgmem.graph.memory import StoredPoint, corpus_of, find_memory, memory_answers, memory_points, memory_steps
-from hgmem.model import Answer, Lineage, Memory, OperationKind
+from hgmem.graph.memory import (
+    StoredPoint,
+    corpus_of,
+    find_memory,
+    list_memories,
+    memory_answers,
+    memory_points,
+    memory_steps,
+)
+from hgmem.model import Answer, Lineage, Memory, MemorySummary, OperationKind
+
+
+def summaries(database: Database, *, corpus: str, claim_timeout: float) -> list[MemorySummary]:
+    """Return one line for each of the corpus's memories, newest first."""
+    found = []
+    for row in list_memories(database, corpus=corpus):
+        status = _status(row["status"], row.pop("silent"), claim_timeout)
+        found.append(MemorySummary(**{**row, "status": status}))
+    return found
 
 
 def load_memory(database: Database, uid: str, *, step: int | None = None, claim_timeout: float) -> Memory:

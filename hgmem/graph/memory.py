@@ -17,7 +17,6 @@ from hgmem.model import (
     Entity,
     Hit,
     MemoryPoint,
-    MemorySummary,
     Operation,
     Retrieved,
     Step,
@@ -106,9 +105,9 @@ def write_answer(database: Runner, *, claim: Claim, answer: Answer) -> None:
     _held(rows, claim)
 
 
-def list_memories(database: Runner, *, corpus: str) -> list[MemorySummary]:
-    """Return the corpus's memories, newest first."""
-    return [MemorySummary(**row) for row in database.run("list_memories", corpus=corpus)]
+def list_memories(database: Runner, *, corpus: str) -> list[Row]:
+    """Return the corpus's memories, newest first; `silent` as in `find_memory`."""
+    return database.run("list_memories", corpus=corpus)
 
 
 def find_memory(database: Runner, *, corpus: str, memory: str) -> Row:

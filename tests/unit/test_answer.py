@@ -164,7 +164,7 @@ def test_every_marker_has_its_citation_and_every_citation_its_marker(text, count
     used = list(dict.fromkeys(markers(cited.text)))
 
     assert used == [citation.marker for citation in cited.citations] == list(range(1, len(used) + 1))
-    assert len({(citation.chunk, citation.start) for citation in cited.citations}) == len(cited.citations)
+    assert len({(citation.chunk, citation.start, citation.end) for citation in cited.citations}) == len(cited.citations)
     for citation in cited.citations:
         source = CHUNKS[int(citation.chunk[1:])]
         assert citation.quote
