@@ -30,6 +30,12 @@ WITH k WHERE k.run IS NULL OR k.run = $run OR k.heartbeat < datetime() - duratio
 SET k.run = $run, k.heartbeat = datetime(), k.status = $status
 RETURN k.name AS corpus;
 
+// name: set_embedder(corpus, run, embedding_model, dimensions) write
+// The corpus, held by this run, is to be embedded with this model from here on.
+CYPHER 25 MATCH (k:Corpus {name: $corpus}) WHERE k.run = $run
+SET k.embedding_model = $embedding_model, k.dimensions = $dimensions
+RETURN k.name AS corpus;
+
 // name: renew_corpus(corpus, run) write
 CYPHER 25 MATCH (k:Corpus {name: $corpus}) WHERE k.run = $run
 SET k.heartbeat = datetime()

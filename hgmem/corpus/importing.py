@@ -28,6 +28,7 @@ from hgmem.graph.corpus import (
     find_corpus,
     release_corpus,
     renew_corpus,
+    set_embedder,
 )
 from hgmem.graph.database import Transaction
 from hgmem.graph.entities import create_entities, create_relations
@@ -86,15 +87,14 @@ def _holding(services: Services, fingerprint: str) -> Iterator[None]:
 
 
 def _claim(transaction: Transaction, services: Services, run: str) -> bool:
-    """Return whether this run holds the corpus now, made anew: a killed import may have had another embedder."""
+    """Return whether this run holds the corpus now; an import that was killed may have had another embedder."""
     corpus, timeout = services.corpus, services.settings.claim_timeout
     embedder = (services.embedder.name, services.embedder.dimensions)
     create_corpus(transaction, corpus=corpus, status=IMPORTING, embedder=embedder, settings={})
     if not claim_corpus(transaction, corpus=corpus, run=run, status=IMPORTING, timeout=timeout):
         return False
-    delete_corpus_node(transaction, corpus=corpus)
-    create_corpus(transaction, corpus=corpus, status=IMPORTING, embedder=embedder, settings={})
-    return claim_corpus(transaction, corpus=corpus, run=run, status=IMPORTING, timeout=timeout)
+    set_embedder(transaction, corpus=corpus, run=run, embedder=embedder)
+    return True
 
 
 def _write(services: Services, prepared: Prepared) -> None:

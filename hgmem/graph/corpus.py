@@ -58,6 +58,13 @@ def claim_corpus(database: Runner, *, corpus: str, run: str, status: str, timeou
     return bool(database.run("claim_corpus", corpus=corpus, run=run, status=status, timeout=timeout))
 
 
+def set_embedder(database: Runner, *, corpus: str, run: str, embedder: tuple[str, int]) -> None:
+    """Write with which model (name and dimensions) the corpus is embedded from here on."""
+    model, dimensions = embedder
+    rows = database.run("set_embedder", corpus=corpus, run=run, embedding_model=model, dimensions=dimensions)
+    claimed(rows, what=f"corpus {corpus!r}")
+
+
 def renew_corpus(database: Runner, *, corpus: str, run: str) -> None:
     """Say that this run is alive; a lost claim is a `ConflictError`."""
     claimed(database.run("renew_corpus", corpus=corpus, run=run), what=f"corpus {corpus!r}")

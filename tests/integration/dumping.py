@@ -25,12 +25,13 @@ LIMIT = 2_000
 
 NODES = """
 MATCH (n) WHERE n.corpus = $corpus OR (n:Corpus AND n.name = $corpus)
-RETURN coalesce(n.uid, labels(n)[0] + toString(coalesce(n.number, ''))) AS uid, labels(n) AS labels,
+RETURN coalesce(n.uid, CASE WHEN n:Corpus THEN 'corpus' ELSE elementId(n) END) AS uid, labels(n) AS labels,
        properties(n) AS properties
 """
 RELATIONSHIPS = """
 MATCH (a)-[r]->(b) WHERE a.corpus = $corpus OR b.corpus = $corpus
-RETURN type(r) AS type, a.uid AS source, b.uid AS target, properties(r) AS properties
+RETURN type(r) AS type, coalesce(a.uid, elementId(a)) AS source, coalesce(b.uid, elementId(b)) AS target,
+       properties(r) AS properties
 """
 
 
@@ -96,12 +97,12 @@ def check(found: Dump) -> None:
         assert contributions, entity
         fields = entity_fields(contributions, limit=LIMIT)
         assert (entity["name"], entity["type"], entity["description"]) == (fields.name, fields.type, fields.description)
-        _check_vector(entity["embedding"], entity_text(fields.name, fields.description))
+        check_vector(entity["embedding"], entity_text(fields.name, fields.description))
     _check_links(found, mentions, said)
     _check_relations(found, said)
     for chunk in chunks.values():
         if chunk["status"] == "done":
-            _check_vector(chunk["embedding"], chunk["text"])
+            check_vector(chunk["embedding"], chunk["text"])
 
 
 def _check_links(found: Dump, mentions: dict[str, set[str]], said: dict[str, Extraction]) -> None:
@@ -130,7 +131,7 @@ def _check_relations(found: Dump, said: dict[str, Extraction]) -> None:
         fields = relation_fields(contributions, limit=LIMIT)
         assert (relation["description"], relation["weight"]) == (fields.description, fields.weight)
         assert relation["keywords"] == list(fields.keywords)
-        _check_vector(relation["embedding"], relation_text(ends, fields.description, fields.keywords))
+        check_vector(relation["embedding"], relation_text(ends, fields.description, fields.keywords))
         stated -= {(chunk, *ends) for chunk in relation["chunks"]}
     assert not stated
 
@@ -139,6 +140,6 @@ def _extraction(chunk: dict[str, Any]) -> Extraction:
     return Extraction.model_validate_json(chunk.get("extraction") or "{}")
 
 
-def _check_vector(stored: list[float], text: str) -> None:
+def check_vector(stored: list[float], text: str) -> None:
     (wanted,) = DeterministicEmbedder(len(stored)).embed([text], kind="document")
     assert max(abs(a - b) for a, b in zip(stored, wanted.tolist(), strict=True)) < 1e-6

@@ -1,15 +1,15 @@
 """One question, end to end, on the demo corpus: memory in Neo4j, an answer whose citations hold."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from hgmem import HGMem
 from hgmem.load import load
+from hgmem.resources import resource
 
-QUESTION = (
-    "Who took the Ravensund Orrery, how did it leave its crate before the Corrie Vane sailed, and where is it hidden?"
-)
+QUESTION = json.loads(resource("examples", "questions.json").read_text(encoding="utf-8"))[0]["question"]
 
 pytestmark = pytest.mark.wheel
 
