@@ -3,12 +3,16 @@
 import os
 import secrets
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from hgmem import HGMem, Settings
 from hgmem.local import Server, down, up
+from hgmem.local.docker import engine
+from hgmem.local.jars import VERSION
 from hgmem.settings import load
 from hgmem.testing import DeterministicEmbedder
 
@@ -22,11 +26,41 @@ for name in [name for name in os.environ if name.startswith(FOREIGN)]:
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A real server, started as `hgmem up` starts one."""
+    """A real server: a container where a Docker engine answers, else started as `hgmem up` starts one."""
     settings = load(data=tmp_path_factory.mktemp("neo4j") / "home")
-    started = up(settings, heap="1g", pagecache="256m")
-    yield started
+    if engine():
+        with _container(settings.data) as started:
+            yield started
+        return
+    yield up(settings, heap="1g", pagecache="256m")
     down(settings)
+
+
+@contextmanager
+def _container(data: Path) -> Iterator[Server]:
+    from testcontainers.community.neo4j import Neo4jContainer
+
+    password = secrets.token_urlsafe(12)
+    image = Neo4jContainer(f"neo4j:{VERSION}", username="neo4j", password=password)
+    with image.with_env("NEO4J_db_query_default__language", "CYPHER_25") as container:
+        yield Server(
+            uri=container.get_connection_url(),
+            http="",
+            username="neo4j",
+            password=SecretStr(password),
+            pid=None,
+            kind="docker",
+            data=data,
+            version=VERSION,
+        )
+
+
+@pytest.fixture
+def started(server: Server) -> Server:
+    """The server, where `up` started it."""
+    if server.pid is None:
+        pytest.skip("the server of this run is a container that `up` knows nothing of")
+    return server
 
 
 @pytest.fixture(scope="session")

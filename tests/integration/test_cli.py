@@ -415,15 +415,15 @@ def test_the_version_is_told(hgmem: Run) -> None:
     assert (done.exit_code, done.stdout) == (0, "hgmem 0.1.0\n")
 
 
-def test_a_second_up_finds_the_first_and_keeps_the_password_from_a_log(hgmem: Run, server: Server) -> None:
+def test_a_second_up_finds_the_first_and_keeps_the_password_from_a_log(hgmem: Run, started: Server) -> None:
     done = hgmem("up", env={"NEO4J_URI": ""})
     assert done.exit_code == 0
     assert "was running already" in done.stdout
-    assert server.uri in done.stdout
-    assert server.browser in done.stdout
-    assert server.password.get_secret_value() not in done.output
-    assert str(server.data / "server.json") in done.stdout
-    assert "NEO4J_URI" in hgmem("up", "--data", server.data).stdout
+    assert started.uri in done.stdout
+    assert started.browser in done.stdout
+    assert started.password.get_secret_value() not in done.output
+    assert str(started.data / "server.json") in done.stdout
+    assert "NEO4J_URI" in hgmem("up", "--data", started.data).stdout
 
 
 def test_down_has_nothing_to_stop_where_nothing_runs(hgmem: Run, tmp_path: Path) -> None:
@@ -432,12 +432,12 @@ def test_down_has_nothing_to_stop_where_nothing_runs(hgmem: Run, tmp_path: Path)
 
 
 def test_the_owner_of_the_terminal_sees_the_password(
-    start: Callable[..., subprocess.Popen[str]], server: Server
+    start: Callable[..., subprocess.Popen[str]], started: Server
 ) -> None:
     ours, theirs = pty.openpty()
     with start("up", stdout=theirs, stderr=theirs) as running:
         os.close(theirs)
-        assert server.password.get_secret_value() in read_all(ours)
+        assert started.password.get_secret_value() in read_all(ours)
     assert running.returncode == 0
 
 
