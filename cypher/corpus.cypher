@@ -63,6 +63,10 @@ CYPHER 25 MATCH (c:Chunk {corpus: $corpus}) WHERE c.status = 'failed'
 RETURN c.uid AS chunk, c.document AS document, c.error AS error, toString(c.attempts) AS attempts
 ORDER BY document, c.position LIMIT $most;
 
+// name: mark_corpus(corpus, status) write
+// The corpus with another status; readers refuse every one but 'ready'.
+CYPHER 25 MATCH (k:Corpus {name: $corpus}) SET k.status = $status;
+
 // name: delete_corpus_contents(corpus, batch) auto
 // Everything of the corpus but the corpus itself, in transactions of `batch` nodes.
 CYPHER 25 CALL () {

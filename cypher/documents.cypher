@@ -6,7 +6,8 @@
 // What is stored of these documents; absent ones give no row.
 CYPHER 25 UNWIND $uids AS uid
 MATCH (d:Document {uid: uid, corpus: $corpus}) USING INDEX d:Document(uid)
-RETURN d.uid AS uid, d.sha256 AS sha256, d.status AS status, d.chunking AS chunking;
+RETURN d.uid AS uid, d.sha256 AS sha256, d.status AS status, d.chunking AS chunking, d.title AS title,
+       d.source AS source, d.metadata AS metadata;
 
 // name: list_documents(corpus) read
 CYPHER 25 MATCH (d:Document {corpus: $corpus})
@@ -15,9 +16,18 @@ RETURN d.uid AS uid, d.title AS title, d.source AS source, d.status AS status,
 ORDER BY title, uid;
 
 // name: put_document(corpus, uid, properties) write
-// The document, pending until its last chunk is done.
-CYPHER 25 MERGE (d:Document {uid: $uid, corpus: $corpus})
-SET d += $properties, d.status = 'pending';
+// The document, pending until its last chunk is done; no row where the corpus is gone or going.
+CYPHER 25 MATCH (k:Corpus {name: $corpus})
+SET k.name = k.name // takes the lock before the status is read
+WITH k WHERE k.status <> 'deleting'
+MERGE (d:Document {uid: $uid, corpus: $corpus})
+SET d += $properties, d.status = 'pending'
+RETURN d.uid AS uid;
+
+// name: seal_document(corpus, uid, sha256) write
+// The document's chunks are those of the text with this hash; a document that is gone stays gone.
+CYPHER 25 MATCH (d:Document {uid: $uid, corpus: $corpus}) USING INDEX d:Document(uid)
+SET d.sha256 = $sha256;
 
 // name: put_chunks(corpus, document, rows) write
 // Chunks of one document; one that exists keeps its extraction and its status.

@@ -11,6 +11,7 @@ Browser. Whatever NEO4J_*, HGMEM_* or model key your shell has is not used.
 import argparse
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -56,9 +57,9 @@ def arguments() -> argparse.Namespace:
 def commands(options: argparse.Namespace) -> list[list[str]]:
     """Return the commands, as one would type them."""
     if options.lightrag:
-        corpus, fill = "imported", ["import", "lightrag", str(options.lightrag)]
+        corpus, fill = named(options.lightrag), ["import", "lightrag", str(options.lightrag)]
     elif options.files:
-        corpus, fill = "mine", ["index", str(options.files)]
+        corpus, fill = named(options.files), ["index", str(options.files)]
     else:
         corpus, fill = "affair", ["index", os.path.relpath(HERE / "affair")]
     return [
@@ -68,10 +69,21 @@ def commands(options: argparse.Namespace) -> list[list[str]]:
     ]
 
 
+def named(path: Path) -> str:
+    """Return a corpus name after the path, so that another path gets another corpus."""
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", path.resolve().name).strip("._-")
+    return f"my-{plain}"[:64]
+
+
 def environment() -> dict[str, str]:
     """Return the shell's environment without anything that names another server or a model, `.env` overruled."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
-    own = {"NEO4J_URI": "", "HGMEM_MODEL": "extractive", "HGMEM_EMBEDDING_MODEL": "all-MiniLM-L6-v2"}
+    own = {
+        "NEO4J_URI": "",
+        "NEO4J_DATABASE": "",
+        "HGMEM_MODEL": "extractive",
+        "HGMEM_EMBEDDING_MODEL": "all-MiniLM-L6-v2",
+    }
     return {**kept, **own, "HGMEM_DATA": str(DATA.resolve())}
 
 

@@ -11,6 +11,8 @@ from hgmem.model import Chunk, Citation, MemoryPoint
 from hgmem.text import Span, sentences, words
 
 _MARKER = re.compile(r"\[(\d+)\]")
+_SEVERAL = re.compile(r"\[\d+(?:\s*[,;]\s*\d+)+\]")  # [1, 2] is [1][2]
+_NUMBER = re.compile(r"\d+")
 _DIGITS = 9  # a longer number names no chunk
 _OPEN = re.compile(r"[\[\d]")  # after these, nothing in a marker's place could make a marker of what is around it
 _SPACE_BEFORE = re.compile(r"[ \t]+(?=[.,;:!?]|$)")
@@ -59,6 +61,7 @@ def cite(text: str, chunks: Sequence[Chunk]) -> Cited:
         quoted = quote(_claim(text, found.start()), chunks[number - 1].text)
         return f"[{order.setdefault((number, quoted), len(order) + 1)}]"
 
+    text = _SEVERAL.sub(lambda found: "".join(f"[{number}]" for number in _NUMBER.findall(found[0])), text)
     renumbered = _MARKER.sub(renumber, text)
     if unknown:
         renumbered = _SPACE_BEFORE.sub("", renumbered)

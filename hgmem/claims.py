@@ -32,4 +32,4 @@ def renewing(renew: Callable[[], None], *, every: float) -> Iterator[None]:
         yield
     finally:
         stopped.set()
-        thread.join(timeout=every)
+        thread.join(timeout=1)  # a daemon: one that waits for a server that is gone is left to itself

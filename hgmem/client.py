@@ -1,7 +1,7 @@
 """The front door: everything that hgmem does, as methods of one object."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -160,11 +160,16 @@ class HGMem:
             corpus=check_corpus_name(corpus or self.corpus),
         )
 
-    def _loaded(self, items: Any) -> Iterable[Document | Skipped]:
-        several: Sequence[Any] = [items] if isinstance(items, Document | str | os.PathLike) else list(items)
-        documents = [item for item in several if isinstance(item, Document)]
-        paths = [item for item in several if not isinstance(item, Document)]
-        return [*documents] if not paths else _chain(documents, load(paths, max_bytes=self.settings.max_file_bytes))
+    def _loaded(self, items: Any) -> Iterator[Document | Skipped]:
+        """Yield documents as they come, then what the paths among them hold."""
+        paths: list[str | os.PathLike[str]] = []
+        for item in [items] if isinstance(items, Document | str | os.PathLike) else items:
+            if isinstance(item, Document):
+                yield item
+            else:
+                paths.append(item)
+        if paths:
+            yield from load(paths, max_bytes=self.settings.max_file_bytes)
 
     def _question(self, question: str) -> str:
         most = self.settings.max_question_characters
@@ -173,11 +178,6 @@ class HGMem:
         if len(question) > most:
             raise UsageError(f"the question has {len(question)} characters, the limit is {most}: shorten it")
         return question.strip().encode("utf-8", "replace").decode()  # half a surrogate pair can't be stored
-
-
-def _chain(documents: Iterable[Document], loaded: Iterable[Document | Skipped]) -> Iterable[Document | Skipped]:
-    yield from documents
-    yield from loaded
 
 
 def _name(chosen: object) -> str | None:

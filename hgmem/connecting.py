@@ -18,7 +18,7 @@ def find_address(settings: Settings) -> Address | None:
             uri=settings.neo4j_uri,
             username=settings.neo4j_username,
             password=password,
-            database=settings.neo4j_database,
+            database=settings.neo4j_database or None,
         )
     server = find(settings)
     if server is None:
@@ -27,7 +27,7 @@ def find_address(settings: Settings) -> Address | None:
         uri=server.uri,
         username=server.username,
         password=server.password.get_secret_value(),
-        database=settings.neo4j_database,
+        database=settings.neo4j_database or None,
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from hgmem.extract import Extraction
 from hgmem.identity import key
+from hgmem.text import collapse
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,12 +94,12 @@ def entities_of(extraction: Extraction) -> dict[str, list[EntityContribution]]:
     """Return what a chunk says of each entity, by key; the end of a relation is an entity too."""
     found: dict[str, list[EntityContribution]] = {}
     for entity in extraction.entities:
-        said = EntityContribution(name=clean(entity.name), type=entity.type, description=entity.description)
+        said = EntityContribution(name=collapse(entity.name), type=entity.type, description=entity.description)
         found.setdefault(key(entity.name), []).append(said)
     for relation in extraction.relations:
         for name in (relation.source, relation.target):
             if key(name) not in found:
-                found[key(name)] = [EntityContribution(name=clean(name), description=relation.description)]
+                found[key(name)] = [EntityContribution(name=collapse(name), description=relation.description)]
     found.pop("", None)
     return found
 
@@ -126,11 +127,6 @@ def ordered(one: str, other: str) -> tuple[str, str] | None:
 def chunks_of(contributions: Iterable[Contribution]) -> tuple[str, ...]:
     """Return the chunks (uids) that contributions rest on, each once, sorted."""
     return tuple(sorted({chunk for contribution in contributions for chunk in contribution.chunks}))
-
-
-def clean(name: str) -> str:
-    """Return the name with its whitespace collapsed, as it is shown."""
-    return " ".join(name.split())
 
 
 def dump(contributions: Iterable[Contribution]) -> str:

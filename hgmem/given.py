@@ -5,11 +5,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from hgmem.contributions import EntityContribution, RelationContribution, clean, ordered
+from hgmem.contributions import EntityContribution, RelationContribution, ordered
 from hgmem.errors import UsageError
 from hgmem.identity import key, text_hash, uid
 from hgmem.inputs import Document, Given, GivenChunk, GivenEntity, GivenRelation
 from hgmem.model import Chunk
+from hgmem.text import collapse
 from hgmem.tokens import count
 
 K = TypeVar("K")
@@ -44,7 +45,7 @@ def prepare(given: Given, *, corpus: str) -> Prepared:
         _add(relations, ends, said)
         for name in (relation.source, relation.target):
             if key(name) not in entities:
-                end = EntityContribution(name=clean(name), description=said.description, chunks=said.chunks)
+                end = EntityContribution(name=collapse(name), description=said.description, chunks=said.chunks)
                 _add(entities, key(name), end)
     entities.pop("", None)
     return Prepared(
@@ -91,7 +92,7 @@ def _start(chunk: GivenChunk, document: Document) -> int | None:
 
 def _entity(entity: GivenEntity, chunks: Mapping[str, str]) -> EntityContribution:
     return EntityContribution(
-        name=clean(entity.name),
+        name=collapse(entity.name),
         type=entity.type,
         description=entity.description,
         chunks=_resolved(entity.chunks, chunks, what=f"entity {entity.name!r}"),

@@ -6,9 +6,9 @@ from typing import TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
-from hgmem.contributions import clean
 from hgmem.identity import key
 from hgmem.model import Chunk, Entity, Evidence, MemoryPoint, Operation, OperationKind
+from hgmem.text import collapse
 
 
 class Insertion(BaseModel):
@@ -133,7 +133,7 @@ class Draft:
                 self._drop(f"merge of points {list(joining.points)}: {_unmergeable(free)}")
                 continue
             merged.update(free)
-            self._merge([rendered[index] for index in free], clean(joining.description))
+            self._merge([rendered[index] for index in free], collapse(joining.description))
 
     def _against_revision(self, revision: Revision, rendered: Sequence[MemoryPoint], updated: set[int]) -> str:
         if not 0 <= revision.point < len(rendered):
@@ -145,7 +145,7 @@ class Draft:
         return ""
 
     def _revise(self, old: MemoryPoint, revision: Revision, *, chunks: Sequence[Chunk], entities: Resolve) -> bool:
-        description = clean(revision.description)
+        description = collapse(revision.description)
         involved = _tied(old.entities, self._described(self._named(revision.entities, entities), description))
         supports = tuple(dict.fromkeys((*old.chunks, *self._supports(revision.chunks, chunks))))
         if (description, len(involved), len(supports)) == (old.description, len(old.entities), len(old.chunks)):
@@ -157,7 +157,7 @@ class Draft:
         return True
 
     def _insert(self, insertion: Insertion, *, chunks: Sequence[Chunk], entities: Resolve) -> None:
-        description = clean(insertion.description)
+        description = collapse(insertion.description)
         named = self._named(insertion.entities, entities)
         if not description or not named:
             self._drop(f"insert: {'the text is empty' if not description else 'it names no entity'}")
@@ -228,7 +228,7 @@ def names_of(reply: EvolveReply) -> tuple[str, ...]:
     """Return every name that a reply ties, each once."""
     said = [name for revision in reply.update for name in revision.entities]
     said += [name for insertion in reply.insert for name in insertion.entities]
-    return tuple(dict.fromkeys(clean(name) for name in said if key(name)))
+    return tuple(dict.fromkeys(collapse(name) for name in said if key(name)))
 
 
 def _mentioning(entities: Sequence[Entity], chunks: Sequence[Chunk]) -> tuple[str, ...]:

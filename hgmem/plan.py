@@ -6,8 +6,8 @@ from itertools import zip_longest
 
 from pydantic import BaseModel, ConfigDict
 
-from hgmem.contributions import clean
 from hgmem.model import Entity, Judgement, MemoryPoint, Strategy, Subquery
+from hgmem.text import collapse
 
 
 class Concern(BaseModel):
@@ -78,12 +78,12 @@ def aligned(plan: PlanReply, reply: SubqueriesReply, *, points: Sequence[MemoryP
     notes: list[str] = []
     if len(reply.subqueries) > len(plan.concerns):
         notes.append(f"{len(reply.subqueries) - len(plan.concerns)} sub-queries beyond the concerns were dropped")
-    asked = {clean(text).casefold() for text in previous}
+    asked = {collapse(text).casefold() for text in previous}
     subqueries: list[Subquery] = []
     for concern, text in zip_longest(plan.concerns, reply.subqueries[: len(plan.concerns)], fillvalue=None):
         if concern is None:
             continue
-        wanted = clean(text or "") or clean(concern.text)
+        wanted = collapse(text or "") or collapse(concern.text)
         if not wanted or wanted.casefold() in asked:
             notes.append(f"sub-query {wanted!r} was dropped: {'it was asked before' if wanted else 'it is empty'}")
             continue
@@ -92,5 +92,5 @@ def aligned(plan: PlanReply, reply: SubqueriesReply, *, points: Sequence[MemoryP
         if plan.judgement == "local" and not targets:
             notes.append(f"sub-query {wanted!r} names no living point, so it is asked globally")
         strategy: Strategy = "local" if targets else "global"
-        subqueries.append(Subquery(text=wanted, concern=clean(concern.text), strategy=strategy, targets=targets))
+        subqueries.append(Subquery(text=wanted, concern=collapse(concern.text), strategy=strategy, targets=targets))
     return Next(judgement=plan.judgement, subqueries=tuple(subqueries), notes=tuple(notes))

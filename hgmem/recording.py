@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from hgmem.answer import AnswerQuestion, Cited, cite
 from hgmem.claims import renewing
 from hgmem.embed import Vectors
-from hgmem.errors import HGMemError
+from hgmem.errors import GraphError, HGMemError
 from hgmem.graph.memory import Claim, create_memory, release_memory, renew_memory, write_answer, write_step
 from hgmem.graph.values import to_json
 from hgmem.memory import Draft
@@ -92,7 +92,8 @@ def recording(services: Services, *, system: str, question: str, settings: Mappi
                 yield Recording(
                     services=services, claim=claim, system=system, question=question, meter=meter, began=began
                 )
-        except BaseException:
-            with suppress(HGMemError):
-                release_memory(services.database, claim=claim, status="interrupted")
+        except BaseException as error:
+            if not (isinstance(error, GraphError) and error.retryable):  # no server: the claim runs out by itself
+                with suppress(HGMemError):
+                    release_memory(services.database, claim=claim, status="interrupted")
             raise

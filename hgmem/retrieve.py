@@ -172,7 +172,7 @@ def _hits(scores: Mapping[str, float], things: Mapping[str, Thing]) -> tuple[Hit
             name=getattr(things[uid], "name", ""),
             source_id=getattr(things[uid], "source_id", ""),
         )
-        for rank, (uid, score) in enumerate(scores.items(), start=1)
+        for rank, (uid, score) in enumerate(((uid, score) for uid, score in scores.items() if uid in things), start=1)
     )
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from hgmem.embed import CheckedEmbedder, Kind, Vectors
-from hgmem.errors import UsageError
+from hgmem.errors import ModelError, UsageError
 from hgmem.graph.corpus import CorpusRow, create_corpus, find_corpus
 from hgmem.graph.database import Database
 from hgmem.llm import LanguageModel
@@ -27,9 +27,15 @@ class Services:
     corpus: str
 
     def reply(self, task: Task[Reply]) -> Reply:
-        """Return the model's reply, its call counted."""
+        """Return the model's reply, its call counted; one of another type is a `ModelError`."""
         with timed("model", task.name):
-            return self.model.reply(task)
+            reply = self.model.reply(task)
+        if not isinstance(reply, task.reply_type):
+            raise ModelError(
+                f"model {self.model.name!r} answered task {task.name!r} with {type(reply).__name__}, "
+                f"not {task.reply_type.__name__}"
+            )
+        return reply
 
     def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
         """Return the texts' vectors: float32, (len(texts), dimensions), unit length."""
@@ -72,7 +78,11 @@ def open_corpus(services: Services) -> CorpusRow:
             corpus=services.corpus,
             status="ready",
             embedder=(services.embedder.name, services.embedder.dimensions),
-            settings={},
+            settings={
+                "chunk_tokens": services.settings.chunk_tokens,
+                "chunk_overlap": services.settings.chunk_overlap,
+                "description_characters": services.settings.description_characters,
+            },
         )
     return readable_corpus(services)
 

@@ -5,15 +5,18 @@ people have in their shells (`NEO4J_URI`, …); our own start with `HGMEM_`. In 
 is the key.
 """
 
+import tomllib
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from platformdirs import user_cache_path, user_data_path
-from pydantic import AliasChoices, Field, SecretStr, ValidationError
+from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
+    SettingsError,
     TomlConfigSettingsSource,
 )
 
@@ -63,6 +66,19 @@ class Settings(BaseSettings):
     description_characters: int = Field(2_000, gt=0, description="limit of a joined description")
     workers: int = Field(8, gt=0, description="model calls side by side")
 
+    @field_validator("neo4j_uri")
+    @classmethod
+    def _without_user(cls, uri: str | None) -> str | None:
+        if uri and urlsplit(uri).username is not None:
+            raise ValueError("an address holds no user and no password, set NEO4J_USERNAME and NEO4J_PASSWORD")
+        return uri
+
+    @model_validator(mode="after")
+    def _beats_in_time(self) -> "Settings":
+        if self.heartbeat >= self.claim_timeout:
+            raise ValueError(f"heartbeat ({self.heartbeat:g} s) must be shorter than claim_timeout")
+        return self
+
     @classmethod
     def settings_customise_sources(
         cls,
@@ -78,10 +94,15 @@ class Settings(BaseSettings):
 
 def load(**arguments: Any) -> Settings:
     """Return the settings; arguments that are `None` fall through to the environment and the files."""
+    unknown = sorted(arguments.keys() - Settings.model_fields.keys())
+    if unknown:
+        raise UsageError(f"there is no setting {unknown[0]!r}: the settings are {', '.join(Settings.model_fields)}")
     try:
         return Settings(**{name: value for name, value in arguments.items() if value is not None})
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, SettingsError) as error:
+        raise UsageError(f"'hgmem.toml' or '.env' in this folder can't be read ({error}): mend or remove it") from None
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
-        got = "" if "password" in name else f", got {first['input']!r}"
-        raise UsageError(f"setting {name!r}: {first['msg']}{got}") from None
+        got = "" if name.startswith("neo4j") or not name else f", got {first['input']!r}"
+        raise UsageError(f"setting {name or 'heartbeat'!r}: {first['msg']}{got}") from None

@@ -70,6 +70,7 @@ def settings(server: Server) -> Settings:
         neo4j_uri=server.uri,
         neo4j_username=server.username,
         neo4j_password=server.password,
+        neo4j_database="",
         data=server.data,
         embedding_model=DeterministicEmbedder.name,
     )
@@ -83,6 +84,7 @@ def environment(server: Server) -> dict[str, str]:
         "NEO4J_URI": server.uri,
         "NEO4J_USERNAME": server.username,
         "NEO4J_PASSWORD": server.password.get_secret_value(),
+        "NEO4J_DATABASE": "",
         "HGMEM_EMBEDDING_MODEL": DeterministicEmbedder.name,
         "HGMEM_DATA": str(server.data),
         "COLUMNS": "200",

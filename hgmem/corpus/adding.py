@@ -40,7 +40,7 @@ from hgmem.graph.entities import (
     touch_entities,
     touch_relations,
 )
-from hgmem.graph.values import to_json
+from hgmem.graph.values import Runner, to_json
 from hgmem.identity import text_hash
 from hgmem.inputs import Document, Given
 from hgmem.model import Chunk
@@ -53,7 +53,7 @@ def add_graph(services: Services, given: Given) -> None:
     """Write a ready-made graph into the corpus; what is there already is not written twice."""
     prepared = prepare(given, corpus=services.corpus)
     check_dimensions(services, open_corpus(services))
-    put_documents(services, prepared)
+    put_documents(services, services.database, prepared)
     for entities in batches(prepared.entities.items()):
         services.database.write(_add_entities, services, entities)
     for relations in batches(prepared.relations.items()):
@@ -65,22 +65,23 @@ def add_graph(services: Services, given: Given) -> None:
     )
 
 
-def put_documents(services: Services, prepared: Prepared) -> None:
-    """Write the documents with their chunks and the chunks' vectors."""
+def put_documents(services: Services, database: Runner, prepared: Prepared) -> None:
+    """Write, through `database`, the documents with their chunks and the chunks' vectors."""
     for uid, document in prepared.documents.items():
-        _put_document(services, uid, document, prepared.chunks.get(uid, ()))
+        _put_document(services, database, (uid, document), prepared.chunks.get(uid, ()))
 
 
-def _put_document(services: Services, uid: str, document: Document, chunks: Sequence[Chunk]) -> None:
-    database, corpus = services.database, services.corpus
+def _put_document(services: Services, database: Runner, known: tuple[str, Document], chunks: Sequence[Chunk]) -> None:
+    corpus, (uid, document) = services.corpus, known
     state = document_states(database, corpus=corpus, uids=[uid]).get(uid)
     stored = chunks_of_document(database, corpus=corpus, document=uid)
     fresh = [chunk for chunk in chunks if stored.get(chunk.uid) != "done"]
     if state is not None and state.status == "done" and not fresh:
         return
     put_document(database, corpus=corpus, uid=uid, properties=_properties(document))
-    for batch in batches(fresh):
+    for batch in batches(chunks):  # those that are done too: their positions may be others now
         put_chunks(database, corpus=corpus, document=uid, chunks=batch)
+    for batch in batches(fresh):
         uids = [chunk.uid for chunk in batch]
         vectors = services.embed([chunk.text for chunk in batch], kind="document")
         put_chunk_vectors(database, corpus=corpus, uids=uids, vectors=vectors)

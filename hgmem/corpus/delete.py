@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from hgmem.corpus.fold import batches, embed_missing, embed_rest, rebuild_entities, rebuild_relations
 from hgmem.errors import UsageError
-from hgmem.graph.corpus import delete_corpus_contents, delete_corpus_node
+from hgmem.graph.corpus import delete_corpus_contents, delete_corpus_node, mark_corpus
 from hgmem.graph.database import Transaction
 from hgmem.graph.documents import (
     chunks_of_document,
@@ -12,7 +12,7 @@ from hgmem.graph.documents import (
     delete_document_node,
     document_states,
     entities_of_chunks,
-    put_document,
+    seal_document,
 )
 from hgmem.graph.entities import lock_entities
 from hgmem.services import Services, known_corpus, ready_corpus
@@ -27,7 +27,7 @@ def delete_document(services: Services, *, uid: str) -> int:
     state = document_states(database, corpus=corpus, uids=[uid]).get(uid)
     if state is None:
         raise UsageError(f"corpus {corpus!r} has no document {uid!r}: `hgmem status --corpus {corpus}` lists them")
-    put_document(database, corpus=corpus, uid=uid, properties={"sha256": ""})  # indexed anew, should this be cut short
+    seal_document(database, corpus=corpus, uid=uid, sha256="")  # indexed anew, should this be cut short
     chunks = list(chunks_of_document(database, corpus=corpus, document=uid))
     drop_chunks(services, chunks)
     if not state.sha256:  # writing or deleting it was cut short before
@@ -39,6 +39,7 @@ def delete_document(services: Services, *, uid: str) -> int:
 def delete_corpus(services: Services) -> None:
     """Delete the corpus with everything in it, memories too; whatever its status."""
     known_corpus(services)
+    mark_corpus(services.database, corpus=services.corpus, status="deleting")  # cut short, it is no corpus to read
     delete_corpus_contents(services.database, corpus=services.corpus)
     delete_corpus_node(services.database, corpus=services.corpus)
 

@@ -3,7 +3,8 @@
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from hgmem.claims import renewing
 from hgmem.contributions import (
@@ -16,7 +17,7 @@ from hgmem.contributions import (
 )
 from hgmem.corpus.adding import put_documents
 from hgmem.corpus.fold import batches, entity_row, entity_text, relation_row, relation_text
-from hgmem.errors import ConflictError, UsageError
+from hgmem.errors import ConflictError, HGMemError, UsageError
 from hgmem.given import Prepared, prepare
 from hgmem.graph.corpus import (
     CorpusRow,
@@ -30,7 +31,7 @@ from hgmem.graph.corpus import (
     renew_corpus,
     set_embedder,
 )
-from hgmem.graph.database import Transaction
+from hgmem.graph.database import Database, Row, Transaction
 from hgmem.graph.entities import create_entities, create_relations
 from hgmem.graph.values import to_json
 from hgmem.identity import text_hash
@@ -50,23 +51,41 @@ def import_graph(services: Services, given: Given) -> bool:
         if row.imported == fingerprint:
             return False
         _refuse_contents(services, row)
-    with _holding(services, fingerprint):
-        _write(services, prepared)
+    with _holding(services, fingerprint) as held:
+        _write(services, held, prepared)
     return True
 
 
 def _refuse_contents(services: Services, row: CorpusRow) -> None:
     counts = count_corpus(services.database, corpus=row)
-    if counts.documents or counts.entities:
+    if counts.documents or counts.entities or counts.memories:
         raise UsageError(
-            f"corpus {row.corpus!r} holds {counts.documents} documents and {counts.entities} entities: "
-            "import into a new one, or delete it first"
+            f"corpus {row.corpus!r} holds {counts.documents} documents, {counts.entities} entities and "
+            f"{counts.memories} memories: import into a new one, or delete it first"
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Held:
+    """The database, for writes that check in their own transaction that this run still holds the corpus."""
+
+    database: Database
+    corpus: str
+    run_id: str
+
+    def run(self, name: str, /, **parameters: Any) -> list[Row]:
+        """Return the rows of a statement; a lost claim is a `ConflictError`, and nothing is written."""
+        return self.database.write(_guarded, self, name, parameters)
+
+
+def _guarded(transaction: Transaction, held: _Held, name: str, parameters: Row) -> list[Row]:
+    renew_corpus(transaction, corpus=held.corpus, run=held.run_id)
+    return transaction.run(name, **parameters)
+
+
 @contextmanager
-def _holding(services: Services, fingerprint: str) -> Iterator[None]:
-    """Claim the corpus for the block; whatever ends it early leaves no corpus behind."""
+def _holding(services: Services, fingerprint: str) -> Iterator[_Held]:
+    """Claim the corpus for the block, and yield how to write to it; whatever ends it early leaves no corpus."""
     database, corpus, run = services.database, services.corpus, secrets.token_hex(8)
     timeout = services.settings.claim_timeout
     if not database.write(_claim, services, run):
@@ -74,12 +93,12 @@ def _holding(services: Services, fingerprint: str) -> Iterator[None]:
     try:
         with renewing(lambda: renew_corpus(database, corpus=corpus, run=run), every=services.settings.heartbeat):
             delete_corpus_contents(database, corpus=corpus)  # what a killed import left
-            yield
+            yield _Held(database=database, corpus=corpus, run_id=run)
             release_corpus(database, corpus=corpus, run=run, status="ready", imported=fingerprint)
     except ConflictError:
         raise  # another run holds it now
     except BaseException:
-        with suppress(ConflictError):
+        with suppress(HGMemError):
             renew_corpus(database, corpus=corpus, run=run)  # what another run holds now is not ours to delete
             delete_corpus_contents(database, corpus=corpus)
             delete_corpus_node(database, corpus=corpus)
@@ -97,15 +116,17 @@ def _claim(transaction: Transaction, services: Services, run: str) -> bool:
     return True
 
 
-def _write(services: Services, prepared: Prepared) -> None:
-    put_documents(services, prepared)
+def _write(services: Services, held: _Held, prepared: Prepared) -> None:
+    put_documents(services, held, prepared)
     for entities in batches(prepared.entities.items()):
-        _create_entities(services, entities)
+        _create_entities(services, held, entities)
     for relations in batches(prepared.relations.items()):
-        _create_relations(services, relations)
+        _create_relations(services, held, relations)
 
 
-def _create_entities(services: Services, batch: Sequence[tuple[str, tuple[EntityContribution, ...]]]) -> None:
+def _create_entities(
+    services: Services, held: _Held, batch: Sequence[tuple[str, tuple[EntityContribution, ...]]]
+) -> None:
     limit = services.settings.description_characters
     fields = [entity_fields(said, limit=limit) for _, said in batch]
     rows = [
@@ -113,11 +134,11 @@ def _create_entities(services: Services, batch: Sequence[tuple[str, tuple[Entity
         for (key, said), values in zip(batch, fields, strict=True)
     ]
     vectors = services.embed([entity_text(values.name, values.description) for values in fields], kind="document")
-    create_entities(services.database, corpus=services.corpus, rows=rows, vectors=vectors)
+    create_entities(held, corpus=services.corpus, rows=rows, vectors=vectors)
 
 
 def _create_relations(
-    services: Services, batch: Sequence[tuple[tuple[str, str], tuple[RelationContribution, ...]]]
+    services: Services, held: _Held, batch: Sequence[tuple[tuple[str, str], tuple[RelationContribution, ...]]]
 ) -> None:
     limit = services.settings.description_characters
     fields = [relation_fields(said, limit=limit) for _, said in batch]
@@ -129,6 +150,4 @@ def _create_relations(
         relation_text(ends, values.description, values.keywords)
         for (ends, _), values in zip(batch, fields, strict=True)
     ]
-    create_relations(
-        services.database, corpus=services.corpus, rows=rows, vectors=services.embed(texts, kind="document")
-    )
+    create_relations(held, corpus=services.corpus, rows=rows, vectors=services.embed(texts, kind="document"))

@@ -18,6 +18,7 @@ from hgmem.errors import ModelError, UsageError
 from hgmem.extract import Extract, Extraction
 from hgmem.graph.corpus import CorpusRow
 from hgmem.graph.documents import (
+    DocumentState,
     OpenChunk,
     chunks_of_document,
     document_states,
@@ -29,15 +30,17 @@ from hgmem.graph.documents import (
     put_chunks,
     put_document,
     save_extractions,
+    seal_document,
     unlink_chunks,
 )
 from hgmem.graph.values import to_json
 from hgmem.identity import text_hash, uid
-from hgmem.inputs import Document, Skipped
+from hgmem.inputs import Document, Scalar, Skipped
 from hgmem.model import Chunk
 from hgmem.services import Services, check_dimensions, open_corpus
 
 DOCUMENTS = 64  # documents written before their chunks are extracted
+CHARACTERS = 4_000_000  # or fewer documents, of so much text together
 GROUP = 64  # chunks extracted, embedded and saved together
 ROWS = 1_000  # chunks a transaction
 
@@ -74,13 +77,27 @@ def index(services: Services, items: Iterable[Document | Skipped], *, report: Re
     """
     done = IndexReport()
     row: CorpusRow | None = None
-    for batch in batches(_documents(services.corpus, items, done), size=DOCUMENTS):
+    for batch in _bounded(_documents(services.corpus, items, done)):
         row = row or open_corpus(services)
         open_documents = _write_changed(services, row, dict(batch))
         done.unchanged += len(batch) - len(open_documents)
         done.documents += len(open_documents)
         _extract(services, open_documents, done, report)
     return done
+
+
+def _bounded(documents: Iterable[tuple[str, Document]]) -> Iterator[list[tuple[str, Document]]]:
+    """Yield the documents in batches of so many, or of so much text."""
+    batch: list[tuple[str, Document]] = []
+    characters = 0
+    for document_uid, document in documents:
+        batch.append((document_uid, document))
+        characters += len(document.text)
+        if len(batch) == DOCUMENTS or characters >= CHARACTERS:
+            yield batch
+            batch, characters = [], 0
+    if batch:
+        yield batch
 
 
 def _documents(corpus: str, items: Iterable[Document | Skipped], done: IndexReport) -> Iterator[tuple[str, Document]]:
@@ -104,10 +121,12 @@ def _write_changed(services: Services, row: CorpusRow, documents: Mapping[str, D
     for document_uid, document in documents.items():
         state = states.get(document_uid)
         same = state is not None and (state.sha256, state.chunking) == (_hash(document), _chunking(services))
-        if state is not None and same and state.status == "done":
+        if state is not None and same and state.status == "done" and _described(state, document):
             continue
         check_dimensions(services, row)  # not before there is something to do: it loads the embedder
-        if not same:
+        if same:
+            put_document(services.database, corpus=services.corpus, uid=document_uid, properties=_properties(document))
+        else:
             _write(services, document_uid, document)
         unfinished.append(document_uid)
     if any(not state.sha256 for state in states.values()):  # writing or deleting one was cut short before
@@ -120,19 +139,22 @@ def _write(services: Services, document_uid: str, document: Document) -> None:
     database, corpus = services.database, services.corpus
     pieces = split(document.text, tokens=services.settings.chunk_tokens, overlap=services.settings.chunk_overlap)
     chunks = chunks_of(pieces, corpus=corpus, document=document_uid, title=document.title)
-    properties = {
-        "title": document.title,
-        "source": document.source,
-        "metadata": to_json(document.metadata),
-        "chunking": _chunking(services),
-    }
-    put_document(database, corpus=corpus, uid=document_uid, properties={**properties, "sha256": ""})
+    properties = {**_properties(document), "chunking": _chunking(services), "sha256": ""}
+    put_document(database, corpus=corpus, uid=document_uid, properties=properties)
     _drop_stale(services, document_uid, chunks)
     for rows in batches(chunks, size=ROWS):
         put_chunks(database, corpus=corpus, document=document_uid, chunks=rows)
     unlink_chunks(database, corpus=corpus, document=document_uid)
     link_chunks(database, corpus=corpus, document=document_uid)
-    put_document(database, corpus=corpus, uid=document_uid, properties={**properties, "sha256": _hash(document)})
+    seal_document(database, corpus=corpus, uid=document_uid, sha256=_hash(document))
+
+
+def _properties(document: Document) -> dict[str, Scalar]:
+    return {"title": document.title, "source": document.source, "metadata": to_json(document.metadata)}
+
+
+def _described(state: DocumentState, document: Document) -> bool:
+    return {"title": state.title, "source": state.source, "metadata": state.metadata} == _properties(document)
 
 
 def _drop_stale(services: Services, document_uid: str, chunks: Sequence[Chunk]) -> None:

@@ -95,6 +95,11 @@ def failed_chunks(database: Runner, *, corpus: str) -> list[dict[str, str]]:
     return database.run("failed_chunks", corpus=corpus, most=MOST_FAILURES)
 
 
+def mark_corpus(database: Runner, *, corpus: str, status: str) -> None:
+    """Give the corpus another status; readers refuse every one but `ready`."""
+    database.run("mark_corpus", corpus=corpus, status=status)
+
+
 def delete_corpus_contents(database: Database, *, corpus: str) -> None:
     """Delete everything of the corpus but the corpus itself, in bounded transactions."""
     database.run("delete_corpus_contents", corpus=corpus, batch=DELETE_BATCH)

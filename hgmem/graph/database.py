@@ -23,7 +23,7 @@ T = TypeVar("T")
 FLOOR = (2026, 9)
 _SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
 _ATTEMPTS = 4
-_RETRY_SECONDS = 15.0
+_RETRY_SECONDS = 5.0  # a deadlock is over in less; a server that is gone is said so soon
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,10 +34,6 @@ class Address:
     username: str = "neo4j"
     password: str = field(default="", repr=False)
     database: str | None = None
-
-    def __post_init__(self) -> None:
-        if urlsplit(self.uri).username is not None:
-            raise UsageError("an address holds no user and no password: set NEO4J_USERNAME and NEO4J_PASSWORD")
 
 
 class Transaction:
@@ -131,6 +127,7 @@ def connect(address: Address, *, connect_timeout: float, statement_timeout: floa
             max_transaction_retry_time=_RETRY_SECONDS,
             notifications_disabled_classifications=["UNRECOGNIZED"],  # labels that an empty database lacks
             user_agent="hgmem",
+            telemetry_disabled=True,
         )
     except (driver_errors.DriverError, ValueError) as error:
         raise UsageError(

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hgmem.embed import Vectors
+from hgmem.errors import ConflictError
 from hgmem.graph.values import Runner, rows_with_vectors
 from hgmem.identity import corpus_key
 from hgmem.inputs import Scalar
@@ -12,12 +13,15 @@ from hgmem.model import Chunk
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentState:
-    """What is stored of a document: the hash of its text, its status, how it was cut."""
+    """What is stored of a document: the hash of its text, its status, how it was cut, how it is described."""
 
     uid: str
     sha256: str
     status: str
     chunking: str
+    title: str
+    source: str
+    metadata: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +48,14 @@ def list_documents(database: Runner, *, corpus: str) -> list[dict[str, str | int
 
 
 def put_document(database: Runner, *, corpus: str, uid: str, properties: Mapping[str, Scalar]) -> None:
-    """Write a document as pending."""
-    database.run("put_document", corpus=corpus, uid=uid, properties=dict(properties))
+    """Write a document as pending; `ConflictError` where the corpus is gone or being deleted."""
+    if not database.run("put_document", corpus=corpus, uid=uid, properties=dict(properties)):
+        raise ConflictError(f"corpus {corpus!r} was deleted meanwhile: add the documents again")
+
+
+def seal_document(database: Runner, *, corpus: str, uid: str, sha256: str) -> None:
+    """Say that the document's chunks are those of the text with this hash."""
+    database.run("seal_document", corpus=corpus, uid=uid, sha256=sha256)
 
 
 def put_chunks(

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from hgmem.embed import Vectors
-from hgmem.errors import ConflictError, UsageError
-from hgmem.graph.database import Row
+from hgmem.errors import UsageError
+from hgmem.graph.database import Row, claimed
 from hgmem.graph.retrieval import to_entity
 from hgmem.graph.values import Runner, to_json, vector
 from hgmem.inputs import Scalar
@@ -151,10 +151,7 @@ def find_entities(database: Runner, *, corpus: str, uids: Sequence[str]) -> list
 
 
 def _held(rows: list[Row], claim: Claim) -> None:
-    if not rows:
-        raise ConflictError(
-            f"memory {claim.memory!r} is no longer held by this run: another took it over, or it was deleted"
-        )
+    claimed(rows, what=f"memory {claim.memory!r}")
 
 
 def _step(step: Step) -> Row:

@@ -7,7 +7,7 @@ sub-queries of the next step. Then the answer, from the living points and their 
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
 from hgmem.graph.entities import count_entities
 from hgmem.language import no_evidence
@@ -147,9 +147,17 @@ class _Work:
             Plan(question=self.question, points=draft.points, previous=asked, concerns=self.config.concerns)
         )
         if plan.judgement == "sufficient" or not plan.concerns:
-            return Next(judgement=plan.judgement, subqueries=(), notes=())
+            wanting = plan.judgement != "sufficient"
+            return Next(
+                judgement=plan.judgement,
+                subqueries=(),
+                notes=("the plan names no concern, so the loop ends",) if wanting else (),
+            )
+        surplus = len(plan.concerns) - self.config.concerns
+        notes = (f"{surplus} concerns beyond {self.config.concerns} were dropped",) if surplus > 0 else ()
         plan = PlanReply(judgement=plan.judgement, concerns=plan.concerns[: self.config.concerns])
         reply = self.services.reply(
             Subqueries(question=self.question, points=draft.points, concerns=plan.concerns, previous=asked)
         )
-        return aligned(plan, reply, points=draft.points, previous=self.asked)
+        following = aligned(plan, reply, points=draft.points, previous=self.asked)
+        return replace(following, notes=(*notes, *following.notes))

@@ -1,5 +1,6 @@
 """Naive retrieval: one vector query on chunks, one answer. The first baseline, and the proof of the seam."""
 
+import time
 from dataclasses import asdict, dataclass, field
 
 from hgmem.graph.retrieval import near_chunks
@@ -34,6 +35,7 @@ class NaiveSystem:
         """Return the answer, its memory written to Neo4j."""
         ready_corpus(services)
         with recording(services, system="naive", question=question, settings=asdict(self.config)) as record:
+            began = time.perf_counter()
             with measuring() as meter:
                 vector = services.embed([question], kind="query")[0]
                 found = near_chunks(
@@ -44,7 +46,15 @@ class NaiveSystem:
                 for rank, (chunk, score) in enumerate(found, start=1)
             )
             retrieved = (Retrieved(subquery=Subquery(text=question), chunks=hits),)
-            step = Step(number=1, question=question, strategy="global", retrieved=retrieved, usage=meter.usage())
+            seconds = round(time.perf_counter() - began, 4)
+            step = Step(
+                number=1,
+                question=question,
+                strategy="global",
+                retrieved=retrieved,
+                seconds=seconds,
+                usage=meter.usage(),
+            )
             record.step(step, Draft(memory=record.claim.memory, number=1, points=()))
             if not found:
                 return record.nothing(no_evidence(question))

@@ -116,7 +116,7 @@ def test_weights_come_from_the_package_a_folder_or_the_cache(tmp_path: Path, mon
     assert module._weights("known/name") == "weights in the cache of Hugging Face"
 
 
-@pytest.mark.parametrize(("name", "remedy"), [(module.MINILM, "hgmem[local]"), ("some/name", "first use downloads")])
+@pytest.mark.parametrize(("name", "remedy"), [(module.MINILM, "hgmem[local]"), ("some/name", "HGMEM_DOWNLOAD=1")])
 def test_weights_that_are_nowhere_are_told(name: str, remedy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from hgmem.errors import ModelError
 

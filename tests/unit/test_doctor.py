@@ -89,23 +89,6 @@ def test_a_java_that_is_too_old_is_named(bare: pytest.MonkeyPatch) -> None:
     assert "hgmem[embedded]" in check.line
 
 
-@pytest.mark.parametrize(
-    ("version", "ok"),
-    [
-        ("2026.09.0", True),
-        ("2026.10.1", True),
-        ("2027.01.0", True),
-        ("2026.08.3", False),
-        ("5.26.31", False),
-        ("5.27-aura", False),
-    ],
-)
-def test_a_server_below_the_oldest_supported_fails(version: str, ok: bool) -> None:
-    check = doctor.check_server(URI, lambda: (version, "community"))
-    assert check.ok is ok
-    assert ("2026.09 or newer" in check.line) is not ok
-
-
 def test_a_server_that_is_down_fails_with_its_own_message_and_the_schema_is_unknown() -> None:
     def down() -> tuple[str, str]:
         raise GraphError("'bolt://x' does not answer: start it")

@@ -1,0 +1,60 @@
+"""Settings: where they come from, in which order, and what a wrong one is told."""
+
+from pathlib import Path
+
+import pytest
+
+from hgmem.errors import UsageError
+from hgmem.settings import load
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_an_argument_goes_before_the_environment_then_env_file_then_toml(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "hgmem.toml").write_text('neo4j_uri = "bolt://toml"\nchunk_overlap = 7\nchunk_tokens = 70\n')
+    assert load().neo4j_uri == "bolt://toml"
+    (folder / ".env").write_text("NEO4J_URI=bolt://file\nHGMEM_CHUNK_TOKENS=80\n")
+    assert (load().neo4j_uri, load().chunk_tokens, load().chunk_overlap) == ("bolt://file", 80, 7)
+    monkeypatch.setenv("NEO4J_URI", "bolt://environment")
+    assert load().neo4j_uri == "bolt://environment"
+    assert load(neo4j_uri="bolt://argument").neo4j_uri == "bolt://argument"
+
+
+def test_the_older_name_of_the_user_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEO4J_USER", "bob")
+    assert load().neo4j_username == "bob"
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"chunk_tokens": "many"}, "chunk_tokens"),
+        ({"pasword": "x"}, "pasword"),
+        ({"heartbeat": 100.0}, "heartbeat"),
+        ({"neo4j_uri": "bolt://user:secret@host"}, "neo4j_uri"),
+    ],
+)
+def test_a_wrong_setting_is_named_in_one_line_without_its_secret(given: dict[str, object], named: str) -> None:
+    with pytest.raises(UsageError, match=named) as raised:
+        load(**given)
+    assert "\n" not in str(raised.value)
+    assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [("hgmem.toml", b"neo4j_uri = bolt"), ("hgmem.toml", b"\xff"), (".env", b"\xff")]
+)
+def test_a_file_that_cannot_be_read_is_named(folder: Path, name: str, content: bytes) -> None:
+    (folder / name).write_bytes(content)
+    with pytest.raises(UsageError, match=name.replace(".", r"\.")):
+        load()
+
+
+def test_the_password_is_in_no_repr() -> None:
+    assert "hunter2" not in repr(load(neo4j_password="hunter2"))
