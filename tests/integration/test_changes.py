@@ -7,6 +7,7 @@ import pytest
 
 from hgmem import ConflictError, Document, Given, GivenChunk, GivenEntity, HGMem, UsageError
 from hgmem.corpus.importing import import_graph
+from hgmem.corpus.index import DOCUMENTS
 from hgmem.graph.corpus import mark_corpus
 from hgmem.testing import ScriptedModel
 
@@ -69,9 +70,9 @@ def test_a_document_is_not_written_into_a_corpus_that_was_deleted_meanwhile(open
     client.add(Document(id="one", text=TEXT))
 
     def vanishing() -> Iterator[Document]:
-        yield Document(id="two", text=TEXT)
+        yield from (Document(id=f"some{n}", text=f"{n} {TEXT}") for n in range(DOCUMENTS))
         other.delete()
-        yield from (Document(id=f"more{n}", text=f"{n} {TEXT}") for n in range(80))
+        yield Document(id="one more", text=TEXT)
 
     with pytest.raises(ConflictError, match="deleted meanwhile"):
         client.add(vanishing())

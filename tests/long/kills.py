@@ -166,25 +166,24 @@ def kill(house: House, process: "subprocess.Popen[str]", kind: Kind) -> bool:
 def disturbed(house: House, kills: list[Kind], *, seconds: float, draw: random.Random) -> int:
     """Return how many kills a corpus took until a run ended by itself; they are taken from the end of `kills`."""
     taken = 0
-    while True:
+    while kills:
         process, moment = house.start(), draw.uniform(0, seconds)
         try:
-            process.wait(timeout=moment if kills else 0)
+            process.wait(timeout=moment)
         except subprocess.TimeoutExpired:
-            if not kills:
-                must_succeed(process)
-                return taken
             kind = kills.pop()
             over = kill(house, process, kind)
             taken += 1
             what = "indexer and server" if kind == "both" else kind
-            went = f"; the run got over it: {over}" if kind == "server" else ""
+            went = "; the run got over it" if over else ""
             print(f"  killed the {what} after {moment:.2f} s of {seconds:.2f}; chunks: {house.states()}{went}")
             if over:
                 return taken
         else:
             must_succeed(process)
             return taken
+    must_succeed(house.start())
+    return taken
 
 
 def differences(wanted: Dump, found: Dump) -> list[str]:

@@ -1,0 +1,240 @@
+"""Many threads ask while others index and delete: nobody gets an error, and nothing is left over.
+
+    python tests/long/load.py [--seconds 30] [--askers 8] [--indexers 2] [--seed N]
+
+Some corpora are quiet: their answers must be, text and citations, those of a run in which nothing else happened. The
+others change all the time: asking there must not fail, and in the end entities, relations and vectors must be what
+the chunks give. Then the client closes, and its threads and connections must be gone.
+"""
+
+import argparse
+import random
+import resource as process
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TypeAlias
+
+from kills import FailedError, own_server, reaching
+
+from hgmem import Document, HGMem, Settings
+from hgmem.identity import uid
+from hgmem.load import load
+from hgmem.model import Answer, Citation
+from hgmem.resources import resource
+
+sys.path.append(str(Path(__file__).parents[1] / "integration"))
+from dumping import check, driver, dump  # noqa: E402
+
+Said: TypeAlias = tuple[str, tuple[Citation, ...]]
+
+QUIET = ("quiet-1", "quiet-2", "quiet-3")
+BUSY = ("busy-1", "busy-2")
+QUESTIONS = (
+    "Who took the Ravensund Orrery, and where is it hidden?",
+    "What links the Tamswell Company to the director of the museum?",
+    "What happened to the Corrie Vane?",
+    "Who held the Heron Seal?",
+)
+SHOWN = 10  # failures
+ENOUGH = 30  # failures that end the run
+SETTLING = 10.0  # seconds that closed connections may take to vanish on the server
+DELETED = 0.1  # of an indexer's turns
+ASKED_BUSY = 0.25  # of an asker's turns
+
+
+@dataclass
+class Tally:
+    """What all threads did together, until `deadline`."""
+
+    deadline: float
+    questions: int = 0
+    documents: int = 0
+    deleted: int = 0
+    failures: list[str] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def repeat(self, turn: Callable[["Tally"], None]) -> None:
+        """Take turns until time is up; an error is a failure, and the next turn goes on."""
+        while time.monotonic() < self.deadline and len(self.failures) < ENOUGH:
+            try:
+                turn(self)
+            except Exception:
+                self.fail(traceback.format_exc())
+
+    def add(self, *, questions: int = 0, documents: int = 0, deleted: int = 0) -> None:
+        """Count."""
+        with self.lock:
+            self.questions += questions
+            self.documents += documents
+            self.deleted += deleted
+
+    def fail(self, why: str) -> None:
+        """Keep what must not happen."""
+        with self.lock:
+            self.failures.append(why)
+
+
+@dataclass(frozen=True)
+class Asker:
+    """Asks quiet corpora, whose answers are known, and now and then a busy one."""
+
+    client: HGMem
+    wanted: dict[tuple[str, str], Said]
+    draw: random.Random
+
+    def __call__(self, tally: Tally) -> None:
+        """Ask one question."""
+        question = self.draw.choice(QUESTIONS)
+        if self.draw.random() < ASKED_BUSY:
+            self.client.ask(question, corpus=self.draw.choice(BUSY))
+        else:
+            corpus = self.draw.choice(QUIET)
+            got, wanted = said(self.client.ask(question, corpus=corpus)), self.wanted[corpus, question]
+            if got != wanted:
+                tally.fail(f"{corpus}: {question!r} was answered\n  {got}\nand, with nothing else going on,\n  {wanted}")
+        tally.add(questions=1)
+
+
+@dataclass(frozen=True)
+class Indexer:
+    """Edits, adds and deletes documents of its own in corpora that others write to as well."""
+
+    client: HGMem
+    name: str
+    documents: list[Document]
+    draw: random.Random
+
+    def __call__(self, tally: Tally) -> None:
+        """Add one edited document, or delete one."""
+        corpus, original = self.draw.choice(BUSY), self.draw.choice(self.documents)
+        identity = f"{self.name}/{Path(original.source).name}/{original.id}"
+        if self.draw.random() < DELETED:
+            known = {row["uid"] for row in self.client.documents(corpus=corpus)}
+            document = uid(corpus, "document", identity)
+            if document in known:
+                self.client.delete(document=document, corpus=corpus)
+                tally.add(deleted=1)
+            return
+        report = self.client.add(replace(original, id=identity, text=self._edited(original)), corpus=corpus)
+        if report.errors or report.skipped or report.documents + report.unchanged != 1:
+            tally.fail(f"{corpus}: adding {identity!r} gave {report}")
+        tally.add(documents=1)
+
+    def _edited(self, document: Document) -> str:
+        """Return the text with a sentence of another document put into it: other chunks, entities shared."""
+        paragraphs = document.text.split("\n\n")
+        sentence = self.draw.choice(self.draw.choice(self.documents).text.split(". "))
+        paragraphs.insert(self.draw.randrange(len(paragraphs) + 1), f"{sentence.strip()}.")
+        return "\n\n".join(paragraphs)
+
+
+def said(answer: Answer) -> Said:
+    """Return what of an answer must be the same each time."""
+    return answer.text, answer.citations
+
+
+def documents() -> list[Document]:
+    """Return the documents of the demo corpus."""
+    found = load(resource("examples", "affair"), max_bytes=10**6)
+    return [item for item in found if isinstance(item, Document)]
+
+
+def prepare(client: HGMem) -> dict[tuple[str, str], Said]:
+    """Fill the corpora; return what the quiet ones answer while nothing else goes on."""
+    for corpus in (*QUIET, *BUSY):
+        client.add(documents(), corpus=corpus)
+    wanted = {(corpus, one): said(client.ask(one, corpus=corpus)) for corpus in QUIET for one in QUESTIONS}
+    if not all(text and citations for text, citations in wanted.values()):
+        raise FailedError("a quiet corpus gave no answer with citations")
+    return wanted
+
+
+def work(client: HGMem, given: argparse.Namespace) -> Tally:
+    """Return what the threads did; all of them have ended."""
+    wanted = prepare(client)
+    began, memory = time.monotonic(), resident()
+    tally = Tally(deadline=began + given.seconds)
+    turns: list[Callable[[Tally], None]] = [
+        Asker(client, wanted, random.Random(f"{given.seed} asker {number}")) for number in range(given.askers)
+    ]
+    turns += [
+        Indexer(client, f"indexer-{number}", documents(), random.Random(f"{given.seed} indexer {number}"))
+        for number in range(given.indexers)
+    ]
+    threads = [threading.Thread(target=tally.repeat, args=(turn,)) for turn in turns]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    seconds = time.monotonic() - began
+    print(f"{given.askers} askers: {tally.questions} questions, {tally.questions / seconds:.1f} a second")
+    print(
+        f"{given.indexers} indexers: {tally.documents} documents, {tally.documents / seconds:.1f} a second, "
+        f"and {tally.deleted} deleted"
+    )
+    print(f"resident memory: {memory:.0f} MB at the start, {resident():.0f} MB at the end, {seconds:.0f} s later")
+    return tally
+
+
+def resident() -> float:
+    """Return the megabytes of memory that this process holds; where only its peak is known, that."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except OSError:
+        return process.getrusage(process.RUSAGE_SELF).ru_maxrss / 1e6  # bytes on macOS
+    return pages * process.getpagesize() / 1e6
+
+
+def connections(settings: Settings) -> int:
+    """Return how many connections of clients the server holds."""
+    with driver(settings) as opened:
+        rows = opened.execute_query("CALL dbms.listConnections() YIELD userAgent RETURN userAgent").records
+    return sum(row["userAgent"] == "hgmem" for row in rows)
+
+
+def leaks(settings: Settings, before: set[threading.Thread]) -> list[str]:
+    """Return what is left of a client that was closed."""
+    waited = time.monotonic() + SETTLING
+    while (left := connections(settings)) and time.monotonic() < waited:
+        time.sleep(0.2)
+    threads = [thread.name for thread in set(threading.enumerate()) - before]
+    return [f"{left} connections are left"] * bool(left) + [f"threads are left: {threads}"] * bool(threads)
+
+
+def load_test(settings: Settings, given: argparse.Namespace) -> list[str]:
+    """Return what went wrong."""
+    before = set(threading.enumerate())
+    with HGMem.open(QUIET[0], **settings.model_dump(exclude_none=True)) as client:
+        tally = work(client, given)
+        most = given.askers + given.indexers
+        if (used := connections(settings)) > most:
+            tally.fail(f"{most} threads left {used} connections open")
+    for corpus in BUSY:
+        check(dump(settings, corpus))
+    return tally.failures + leaks(settings, before)
+
+
+def main() -> int:
+    """Return the exit code."""
+    parser = argparse.ArgumentParser(description="Ask and index from many threads; nobody may get an error.")
+    parser.add_argument("--seconds", type=float, default=30.0)
+    parser.add_argument("--askers", type=int, default=8)
+    parser.add_argument("--indexers", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=random.randrange(10**6), help="of what is asked and edited")
+    given = parser.parse_args()
+    print(f"seed {given.seed}")
+    with own_server() as server:
+        failures = load_test(reaching(server), given)
+    for failure in failures[:SHOWN]:
+        print(f"FAILED: {failure}")
+    print(f"{len(failures)} failures" if failures else "no errors, the same answers, nothing left over")
+    return int(bool(failures))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
