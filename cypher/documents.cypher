@@ -15,11 +15,11 @@ RETURN d.uid AS uid, d.title AS title, d.source AS source, d.status AS status,
        COUNT { (d)<-[:FROM_DOCUMENT]-(:Chunk {corpus: $corpus}) } AS chunks
 ORDER BY title, uid;
 
-// name: put_document(corpus, uid, properties) write
-// The document, pending until its last chunk is done; no row where the corpus is gone or going.
+// name: put_document(corpus, uid, properties, status) write
+// The document, pending until its last chunk is done; no row where the corpus has another status than `status`.
 CYPHER 25 MATCH (k:Corpus {name: $corpus})
 SET k.name = k.name // takes the lock before the status is read
-WITH k WHERE k.status <> 'deleting'
+WITH k WHERE k.status = $status
 MERGE (d:Document {uid: $uid, corpus: $corpus})
 SET d += $properties, d.status = 'pending'
 RETURN d.uid AS uid;

@@ -169,3 +169,18 @@ ORDER BY score DESC, c.uid LIMIT $k
 MATCH (c)-[:FROM_DOCUMENT]->(d:Document {corpus: $corpus})
 RETURN score, c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, title: d.title} AS chunk
 ORDER BY score DESC, chunk.uid;
+
+// name: neighbours(corpus, memory, uids, vector, k, hub) read
+// The k entities nearest to a vector among those one relation away from memory's and not in it: what a plan may be
+// told of. An entity gives its `hub` heaviest relations.
+CYPHER 25 UNWIND $uids AS uid
+MATCH (v:Entity {uid: uid, corpus: $corpus}) USING INDEX v:Entity(uid)
+CALL (v) {
+  MATCH (v)-[r:RELATES {corpus: $corpus}]-(u:Entity {corpus: $corpus})
+  WHERE r.memory IN ['', $memory] AND u.memory IN ['', $memory]
+  RETURN u ORDER BY r.weight DESC, u.uid LIMIT $hub
+}
+WITH DISTINCT u WHERE NOT u.uid IN $uids AND u.embedding IS NOT NULL
+WITH u, 2 * vector.similarity.cosine(u.embedding, $vector) - 1 AS score
+ORDER BY score DESC, u.uid LIMIT $k
+RETURN u {.uid, .name, .type, .description, .memory} AS entity;

@@ -10,7 +10,7 @@ from hgmem.connecting import find_database, find_embedder, find_model
 from hgmem.corpus.adding import add_graph
 from hgmem.corpus.delete import delete_corpus, delete_document
 from hgmem.corpus.importing import import_graph
-from hgmem.corpus.index import IndexReport, Report, index
+from hgmem.corpus.index import IndexReport, Report, folded, index
 from hgmem.embed import CheckedEmbedder, Embedder
 from hgmem.errors import UsageError
 from hgmem.graph.corpus import corpora, count_corpus
@@ -99,16 +99,19 @@ class HGMem:
         """Add documents, chunks, entities and relations of one's own, without any extraction."""
         add_graph(self._services(corpus), given)
 
-    def import_lightrag(self, directory: str | Path, *, corpus: str | None = None) -> bool:
+    def import_lightrag(
+        self, directory: str | Path, *, corpus: str | None = None, report: Report = lambda _: None
+    ) -> bool:
         """Return whether anything was written to import a LightRAG working directory into an empty corpus."""
-        return import_graph(self._services(corpus), read_lightrag(directory))
+        given = read_lightrag(directory)
+        return import_graph(self._services(corpus), given, report=lambda done, total: report(folded(done, total)))
 
     def ask(
         self, question: str, *, corpus: str | None = None, system: str = "hgmem", steps: int | None = None
     ) -> Answer:
         """Return the answer with its memory, which stays in Neo4j; `steps` is the most steps, 3 by default."""
-        if steps is not None and steps < 1:
-            raise UsageError(f"{steps} steps are too few: ask for 1 or more")
+        if steps is not None and (not isinstance(steps, int) or steps < 1):
+            raise UsageError(f"{steps!r} steps are too few, or no number: ask for 1 or more")
         asked = self._question(question)
         return find_system(system, steps=steps).answer(self._services(corpus), asked)
 
@@ -173,6 +176,8 @@ class HGMem:
 
     def _question(self, question: str) -> str:
         most = self.settings.max_question_characters
+        if not isinstance(question, str):
+            raise UsageError(f"a question is text, not {type(question).__name__}")
         if not question.strip():
             raise UsageError("the question is empty: ask something")
         if len(question) > most:

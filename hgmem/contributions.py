@@ -14,6 +14,8 @@ from hgmem.extract import Extraction
 from hgmem.identity import key
 from hgmem.text import collapse
 
+MOST_WEIGHT = 1e300  # a sum of finite weights stays finite
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntityContribution:
@@ -71,7 +73,7 @@ def relation_fields(contributions: Sequence[RelationContribution], *, limit: int
     return RelationFields(
         description=join((contribution.description for contribution in contributions), limit=limit),
         keywords=tuple(dict.fromkeys(keywords)),
-        weight=sum(contribution.weight for contribution in contributions),
+        weight=min(sum(contribution.weight for contribution in contributions), MOST_WEIGHT),
     )
 
 

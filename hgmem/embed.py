@@ -51,7 +51,11 @@ class CheckedEmbedder:
     def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
         """Return unit vectors, float32 of shape (len(texts), dimensions), in the order of `texts`."""
         with timed("embedding", kind):
-            vectors = self._embedder.embed(texts, kind=kind)
+            given = self._embedder.embed(texts, kind=kind)
+        try:
+            vectors = np.asarray(given, dtype=np.float32)
+        except (TypeError, ValueError) as error:
+            raise ModelError(f"the embedder {self.name!r} gave {type(given).__name__}, not vectors: {error}") from error
         if vectors.shape != (len(texts), self.dimensions):
             raise ModelError(f"the embedder {self.name!r} gave {vectors.shape} for {len(texts)} × {self.dimensions}")
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import TypeVar
 
 from hgmem.contributions import EntityContribution, RelationContribution, ordered
@@ -101,6 +102,8 @@ def _entity(entity: GivenEntity, chunks: Mapping[str, str]) -> EntityContributio
 
 def _relation(relation: GivenRelation, chunks: Mapping[str, str]) -> RelationContribution:
     what = f"relation {relation.source!r} to {relation.target!r}"
+    if not 0 <= relation.weight < inf:
+        raise UsageError(f"{what} has weight {relation.weight!r}: weights are finite and not negative")
     return RelationContribution(
         description=relation.description,
         keywords=relation.keywords,

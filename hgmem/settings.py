@@ -54,9 +54,11 @@ class Settings(BaseSettings):
     embedding_model: str = "all-MiniLM-L6-v2"
     download: bool = Field(False, description="whether an embedder that is not on this machine may be fetched")
 
-    connect_timeout: float = Field(5.0, gt=0, description="seconds until an unreachable server is given up")
-    statement_timeout: float = Field(120.0, gt=0, description="seconds that one statement may run")
-    claim_timeout: float = Field(60.0, gt=0, description="seconds after which a silent claim may be taken over")
+    connect_timeout: float = Field(5.0, gt=0, le=600, description="seconds until an unreachable server is given up")
+    statement_timeout: float = Field(120.0, gt=0, le=86_400, description="seconds that one statement may run")
+    claim_timeout: float = Field(
+        60.0, gt=0, le=86_400, description="seconds after which a silent claim may be taken over"
+    )
     heartbeat: float = Field(15.0, gt=0, description="seconds between renewals of a claim")
 
     max_question_characters: int = Field(8_000, gt=0)

@@ -9,10 +9,12 @@ import typer
 
 from hgmem.cli.front import DEFAULT_CORPUS, FAILED, CorpusOption, JsonOption, connected
 from hgmem.cli.output import note, one_line, plain, print_json
-from hgmem.cli.progress import progress, working
+from hgmem.cli.progress import progress
 
 if TYPE_CHECKING:
     from hgmem.corpus.index import IndexReport
+
+NAMED = 100  # skipped things that are named one by one
 
 app = typer.Typer()
 importing = typer.Typer(name="import", no_args_is_help=True, rich_markup_mode=None, help="Import a ready-made graph.")
@@ -37,8 +39,10 @@ def index(
     with connected(context, corpus) as client, progress() as report:
         done = client.add(paths, report=report)
     seconds = round(time.monotonic() - began, 3)
-    for skipped in done.skipped:
+    for skipped in done.skipped[:NAMED]:
         note(one_line(f"skipped {skipped.path}: {skipped.reason}"))
+    if len(done.skipped) > NAMED:
+        note(f"and {len(done.skipped) - NAMED:,} more were skipped (--json lists all)")
     for error in done.errors:
         note(one_line(error))
     if as_json:
@@ -78,8 +82,8 @@ def lightrag(
     """
     began = time.monotonic()
     with connected(context, corpus) as client:
-        with working(f"importing {directory}"):
-            written = client.import_lightrag(directory)
+        with progress() as report:
+            written = client.import_lightrag(directory, report=report)
         status = client.status()
     seconds = round(time.monotonic() - began, 3)
     if as_json:

@@ -40,8 +40,8 @@ class Lines:
             return
         self._last = now
         rate = done.done / max(now - self._began, 1e-9)
-        left = (done.total - done.done) / max(rate, 1e-9)
-        self._say(f"{done.done:,} of {done.total:,} {done.unit}, {rate:.1f} a second, about {left:.0f} s left")
+        left = f", about {(done.total - done.done) / max(rate, 1e-9):.0f} s left" if done.done < done.total else ""
+        self._say(f"{done.done:,} of {done.total:,} {done.unit}, {rate:.1f} a second{left}")
 
 
 @contextmanager

@@ -47,7 +47,8 @@ def _where(server: "Server", chosen: "Settings") -> list[str]:
     from hgmem.local.state import Home
 
     home = Home.at(server.data)
-    usual = home == Home.at(chosen.data)
+    usual = home == Home.at(type(chosen).model_fields["data"].get_default(call_default_factory=True))
+    known = home == Home.at(chosen.data)
     # The password is for the eyes of whoever sits here; a log or a pipe gets the file that only they can read.
     password = server.password.get_secret_value() if sys.stdout.isatty() else f"in {home.record}"
     return [
@@ -57,7 +58,7 @@ def _where(server: "Server", chosen: "Settings") -> list[str]:
         f"  password  {password}",
         f"  data      {server.data}",
         "  stop it   hgmem down" + ("" if usual else f" --data {server.data}"),
-        *([] if usual else [f"Other commands find it with HGMEM_DATA={server.data}"]),
+        *([] if known else [f"Other commands find it with HGMEM_DATA={server.data}"]),
         *([f"Other commands use NEO4J_URI, which is set to {chosen.neo4j_uri}"] if chosen.neo4j_uri else []),
     ]
 

@@ -65,20 +65,22 @@ def add_graph(services: Services, given: Given) -> None:
     )
 
 
-def put_documents(services: Services, database: Runner, prepared: Prepared) -> None:
-    """Write, through `database`, the documents with their chunks and the chunks' vectors."""
+def put_documents(services: Services, database: Runner, prepared: Prepared, *, status: str = "ready") -> None:
+    """Write, through `database`, the documents with their chunks and vectors into a corpus of this status."""
     for uid, document in prepared.documents.items():
-        _put_document(services, database, (uid, document), prepared.chunks.get(uid, ()))
+        _put_document(services, database, (uid, document), prepared.chunks.get(uid, ()), status=status)
 
 
-def _put_document(services: Services, database: Runner, known: tuple[str, Document], chunks: Sequence[Chunk]) -> None:
+def _put_document(
+    services: Services, database: Runner, known: tuple[str, Document], chunks: Sequence[Chunk], *, status: str
+) -> None:
     corpus, (uid, document) = services.corpus, known
     state = document_states(database, corpus=corpus, uids=[uid]).get(uid)
     stored = chunks_of_document(database, corpus=corpus, document=uid)
     fresh = [chunk for chunk in chunks if stored.get(chunk.uid) != "done"]
     if state is not None and state.status == "done" and not fresh:
         return
-    put_document(database, corpus=corpus, uid=uid, properties=_properties(document))
+    put_document(database, corpus=corpus, uid=uid, properties=_properties(document), status=status)
     for batch in batches(chunks):  # those that are done too: their positions may be others now
         put_chunks(database, corpus=corpus, document=uid, chunks=batch)
     for batch in batches(fresh):

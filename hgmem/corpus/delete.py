@@ -15,18 +15,19 @@ from hgmem.graph.documents import (
     seal_document,
 )
 from hgmem.graph.entities import lock_entities
-from hgmem.services import Services, known_corpus, ready_corpus
+from hgmem.services import Services, check_dimensions, known_corpus, readable_corpus
 
 CHUNKS = 500  # chunks a transaction
 
 
 def delete_document(services: Services, *, uid: str) -> int:
     """Return how many chunks went with the document."""
-    ready_corpus(services)
+    row = readable_corpus(services)
     database, corpus = services.database, services.corpus
     state = document_states(database, corpus=corpus, uids=[uid]).get(uid)
     if state is None:
         raise UsageError(f"corpus {corpus!r} has no document {uid!r}: `hgmem status --corpus {corpus}` lists them")
+    check_dimensions(services, row)
     seal_document(database, corpus=corpus, uid=uid, sha256="")  # indexed anew, should this be cut short
     chunks = list(chunks_of_document(database, corpus=corpus, document=uid))
     drop_chunks(services, chunks)

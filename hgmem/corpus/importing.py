@@ -16,7 +16,7 @@ from hgmem.contributions import (
     relation_fields,
 )
 from hgmem.corpus.adding import put_documents
-from hgmem.corpus.fold import batches, entity_row, entity_text, relation_row, relation_text
+from hgmem.corpus.fold import Report, batches, entity_row, entity_text, relation_row, relation_text
 from hgmem.errors import ConflictError, HGMemError, UsageError
 from hgmem.given import Prepared, prepare
 from hgmem.graph.corpus import (
@@ -41,8 +41,13 @@ from hgmem.services import Services, readable_corpus
 IMPORTING = "importing"
 
 
-def import_graph(services: Services, given: Given) -> bool:
-    """Return whether anything was written: the same graph again writes nothing."""
+def import_graph(services: Services, given: Given, *, report: Report = lambda _, __: None) -> bool:
+    """Return whether anything was written: the same graph again writes nothing.
+
+    `report` hears how many entities and relations are written, of how many; they come after the chunks.
+    """
+    if not given.documents and not given.entities:
+        raise UsageError("there is nothing to import: no documents, no entities")
     fingerprint = text_hash(to_json(asdict(given)))
     prepared = prepare(given, corpus=services.corpus)
     row = find_corpus(services.database, corpus=services.corpus)
@@ -52,7 +57,7 @@ def import_graph(services: Services, given: Given) -> bool:
             return False
         _refuse_contents(services, row)
     with _holding(services, fingerprint) as held:
-        _write(services, held, prepared)
+        _write(services, held, prepared, report=report)
     return True
 
 
@@ -116,12 +121,16 @@ def _claim(transaction: Transaction, services: Services, run: str) -> bool:
     return True
 
 
-def _write(services: Services, held: _Held, prepared: Prepared) -> None:
-    put_documents(services, held, prepared)
+def _write(services: Services, held: _Held, prepared: Prepared, *, report: Report) -> None:
+    done, total = 0, len(prepared.entities) + len(prepared.relations)
+    report(done, total)
+    put_documents(services, held, prepared, status=IMPORTING)
     for entities in batches(prepared.entities.items()):
         _create_entities(services, held, entities)
+        report(done := done + len(entities), total)
     for relations in batches(prepared.relations.items()):
         _create_relations(services, held, relations)
+        report(done := done + len(relations), total)
 
 
 def _create_entities(

@@ -14,7 +14,7 @@ from hgmem.chunk import chunks as chunks_of
 from hgmem.chunk import split
 from hgmem.corpus.delete import drop_chunks
 from hgmem.corpus.fold import batches, embed_rest, fold
-from hgmem.errors import ModelError, UsageError
+from hgmem.errors import ConflictError, ModelError, UsageError
 from hgmem.extract import Extract, Extraction
 from hgmem.graph.corpus import CorpusRow
 from hgmem.graph.documents import (
@@ -180,15 +180,20 @@ def _extract(services: Services, documents: Sequence[str], done: IndexReport, re
         finished += len(group)
         report(Progress(done=done.chunks + finished, total=done.chunks + len(waiting), document=group[-1].title))
     if extracted:
-        fold(services, extractions=extracted, report=lambda done, total: report(_folded(done, total)))
+        fold(services, extractions=extracted, report=lambda done, total: report(folded(done, total)))
         finish_chunks(database, corpus=corpus, uids=sorted(extracted))
-    if documents:
-        finish_documents(database, corpus=corpus, uids=documents)
+    ended = finish_documents(database, corpus=corpus, uids=documents) if documents else []
+    if not failed and len(ended) < len(documents):
+        raise ConflictError(
+            f"{len(documents) - len(ended)} documents of corpus {corpus!r} were deleted or taken over while they were "
+            "indexed: index them again"
+        )
     done.chunks += len(extracted)
     done.failed += failed
 
 
-def _folded(done: int, total: int) -> Progress:
+def folded(done: int, total: int) -> Progress:
+    """Return the progress of entities and relations."""
     return Progress(done=done, total=total, unit="entities and relations")
 
 

@@ -59,9 +59,11 @@ class Database:
         self._driver = driver
         self._timeout = timeout
         self._owned = owned
+        self._closed = False
 
     def close(self) -> None:
         """Close the driver, unless the caller brought it."""
+        self._closed = True
         if self._owned:
             self._driver.close()
 
@@ -99,6 +101,8 @@ class Database:
         return self._timeout if statement.mode == "read" else None  # indexes and bulk deletes take what they take
 
     def _session(self, access: str) -> neo4j.Session:
+        if self._closed:
+            raise UsageError("this client is closed: open another one")
         return self._driver.session(
             database=self.address.database,
             default_access_mode=access,
@@ -124,6 +128,7 @@ def connect(address: Address, *, connect_timeout: float, statement_timeout: floa
             address.uri,
             auth=(address.username, address.password),
             connection_timeout=connect_timeout,
+            connection_acquisition_timeout=2 * connect_timeout,  # a server that accepts and then stays silent
             max_transaction_retry_time=_RETRY_SECONDS,
             notifications_disabled_classifications=["UNRECOGNIZED"],  # labels that an empty database lacks
             user_agent="hgmem",

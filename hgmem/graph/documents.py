@@ -47,10 +47,12 @@ def list_documents(database: Runner, *, corpus: str) -> list[dict[str, str | int
     return database.run("list_documents", corpus=corpus)
 
 
-def put_document(database: Runner, *, corpus: str, uid: str, properties: Mapping[str, Scalar]) -> None:
-    """Write a document as pending; `ConflictError` where the corpus is gone or being deleted."""
-    if not database.run("put_document", corpus=corpus, uid=uid, properties=dict(properties)):
-        raise ConflictError(f"corpus {corpus!r} was deleted meanwhile: add the documents again")
+def put_document(
+    database: Runner, *, corpus: str, uid: str, properties: Mapping[str, Scalar], status: str = "ready"
+) -> None:
+    """Write a document as pending; `ConflictError` where the corpus is not, or no longer, of this status."""
+    if not database.run("put_document", corpus=corpus, uid=uid, properties=dict(properties), status=status):
+        raise ConflictError(f"corpus {corpus!r} was deleted meanwhile, or is being imported: add the documents again")
 
 
 def seal_document(database: Runner, *, corpus: str, uid: str, sha256: str) -> None:

@@ -107,6 +107,18 @@ def near_chunks(database: Runner, *, corpus: str, query: Any, k: int, over: int)
     return [(to_chunk(row["chunk"]), row["score"]) for row in rows]
 
 
+def neighbours(
+    database: Runner, *, scope: tuple[str, str], uids: Sequence[str], query: Any, limits: tuple[int, int]
+) -> tuple[Entity, ...]:
+    """Return entities beside those of a memory, nearest to a vector first.
+
+    `scope` is corpus and memory, `limits` how many to return and how many relations an entity gives.
+    """
+    (corpus, memory), (k, hub) = scope, limits
+    rows = database.run("neighbours", corpus=corpus, memory=memory, uids=list(uids), vector=vector(query), k=k, hub=hub)
+    return tuple(to_entity(row["entity"]) for row in rows)
+
+
 def to_entity(row: Row) -> Entity:
     """Return the entity of a row; `memory` is empty for those of the corpus."""
     return Entity(

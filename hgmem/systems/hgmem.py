@@ -9,11 +9,13 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 
+from hgmem.embed import Vectors
 from hgmem.graph.entities import count_entities
+from hgmem.graph.retrieval import neighbours
 from hgmem.language import no_evidence
 from hgmem.memory import Draft, Evolve, Merge, names_of
 from hgmem.meter import measuring
-from hgmem.model import Answer, Chunk, Evidence, MemoryPoint, Step, Subquery
+from hgmem.model import Answer, Chunk, Entity, Evidence, MemoryPoint, Step, Subquery
 from hgmem.names import at_hand, resolve
 from hgmem.plan import Next, Plan, PlanReply, Subqueries, aligned
 from hgmem.recording import Recording, recording
@@ -28,6 +30,8 @@ class HGMemConfig:
     steps: int = 3  # the most steps of one question (paper: best at t = 3, four steps; section 4.4)
     concerns: int = 3  # the most concerns, and so sub-queries, of one plan
     retrieval: RetrievalConfig = field(default_factory=RetrievalConfig)
+    hints: int = 5  # entities beside memory that a plan is told of, 0 for none (official code; paper: none)
+    hint_hub: int = 20  # relations that one entity of memory gives for hints, heaviest first
     answer_chunks: int = 20  # evidence chunks of the answer, those that support living points first
 
 
@@ -71,6 +75,7 @@ class _Work:
     points: tuple[MemoryPoint, ...] = ()
     asked: list[str] = field(default_factory=list)
     read: dict[str, tuple[float, Chunk]] = field(default_factory=dict)
+    asked_vector: Vectors | None = None
     empty: bool = False
 
     def step(self, number: int, subqueries: tuple[Subquery, ...]) -> tuple[Subquery, ...]:
@@ -110,6 +115,8 @@ class _Work:
 
     def _look(self, subqueries: Sequence[Subquery]) -> tuple[Evidence, tuple[str, ...]]:
         vectors = self.services.embed([asked.text for asked in subqueries], kind="query")
+        if not self.asked:
+            self.asked_vector = vectors[0]  # of the question, which is the first sub-query
         covered = {entity.uid for point in self.points for entity in point.entities}
         scene = Scene(
             corpus=self.services.corpus,
@@ -143,8 +150,15 @@ class _Work:
 
     def _plan(self, draft: Draft) -> Next:
         asked = tuple(text for text in self.asked if text != self.question)
+        hints = self._hints(draft)
         plan = self.services.reply(
-            Plan(question=self.question, points=draft.points, previous=asked, concerns=self.config.concerns)
+            Plan(
+                question=self.question,
+                points=draft.points,
+                previous=asked,
+                hints=hints,
+                concerns=self.config.concerns,
+            )
         )
         if plan.judgement == "sufficient" or not plan.concerns:
             wanting = plan.judgement != "sufficient"
@@ -157,7 +171,21 @@ class _Work:
         notes = (f"{surplus} concerns beyond {self.config.concerns} were dropped",) if surplus > 0 else ()
         plan = PlanReply(judgement=plan.judgement, concerns=plan.concerns[: self.config.concerns])
         reply = self.services.reply(
-            Subqueries(question=self.question, points=draft.points, concerns=plan.concerns, previous=asked)
+            Subqueries(question=self.question, points=draft.points, concerns=plan.concerns, previous=asked, hints=hints)
         )
         following = aligned(plan, reply, points=draft.points, previous=self.asked)
         return replace(following, notes=(*notes, *following.notes))
+
+    def _hints(self, draft: Draft) -> tuple[Entity, ...]:
+        if not self.config.hints:
+            return ()
+        held = {
+            entity.uid for point in draft.points for entity in point.entities if entity.uid not in draft.provisionals
+        }
+        return neighbours(
+            self.services.database,
+            scope=(self.services.corpus, self.record.claim.memory),
+            uids=sorted(held),
+            query=self.asked_vector,
+            limits=(self.config.hints, self.config.hint_hub),
+        )

@@ -258,7 +258,8 @@ def main() -> int:
     given = parser.parse_args()
     draw = random.Random(given.seed)
     on_server: list[Kind] = ["both" if number % 2 else "server" for number in range(given.server_kills)]
-    kills: list[Kind] = ["indexer"] * given.kills + on_server
+    on_indexer: list[Kind] = ["indexer"] * given.kills
+    kills = on_indexer + on_server
     draw.shuffle(kills)
     print(f"seed {given.seed}")
     try:

@@ -8,6 +8,7 @@ the chunks give. Then the client closes, and its threads and connections must be
 """
 
 import argparse
+import logging
 import random
 import resource as process
 import sys
@@ -28,7 +29,7 @@ from hgmem.model import Answer, Citation
 from hgmem.resources import resource
 
 sys.path.append(str(Path(__file__).parents[1] / "integration"))
-from dumping import check, driver, dump  # noqa: E402
+from dumping import check, driver, dump
 
 Said: TypeAlias = tuple[str, tuple[Citation, ...]]
 
@@ -40,6 +41,7 @@ QUESTIONS = (
     "What happened to the Corrie Vane?",
     "Who held the Heron Seal?",
 )
+FIRST = 4  # documents of a busy corpus at the start
 SHOWN = 10  # failures
 ENOUGH = 30  # failures that end the run
 SETTLING = 10.0  # seconds that closed connections may take to vanish on the server
@@ -96,7 +98,9 @@ class Asker:
             corpus = self.draw.choice(QUIET)
             got, wanted = said(self.client.ask(question, corpus=corpus)), self.wanted[corpus, question]
             if got != wanted:
-                tally.fail(f"{corpus}: {question!r} was answered\n  {got}\nand, with nothing else going on,\n  {wanted}")
+                tally.fail(
+                    f"{corpus}: {question!r} was answered\n  {got}\nand, with nothing else going on,\n  {wanted}"
+                )
         tally.add(questions=1)
 
 
@@ -133,6 +137,19 @@ class Indexer:
         return "\n\n".join(paragraphs)
 
 
+class Retries(logging.Handler):
+    """Counts transactions that the driver had to repeat, deadlocks mostly, instead of printing each."""
+
+    number = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Count a retry; anything else is printed."""
+        if "will be retried" in record.getMessage():
+            self.number += 1
+        else:
+            print(record.getMessage())
+
+
 def said(answer: Answer) -> Said:
     """Return what of an answer must be the same each time."""
     return answer.text, answer.citations
@@ -146,8 +163,10 @@ def documents() -> list[Document]:
 
 def prepare(client: HGMem) -> dict[tuple[str, str], Said]:
     """Fill the corpora; return what the quiet ones answer while nothing else goes on."""
-    for corpus in (*QUIET, *BUSY):
+    for corpus in QUIET:
         client.add(documents(), corpus=corpus)
+    for corpus in BUSY:
+        client.add(documents()[:FIRST], corpus=corpus)  # the others come while it is asked
     wanted = {(corpus, one): said(client.ask(one, corpus=corpus)) for corpus in QUIET for one in QUESTIONS}
     if not all(text and citations for text, citations in wanted.values()):
         raise FailedError("a quiet corpus gave no answer with citations")
@@ -157,6 +176,8 @@ def prepare(client: HGMem) -> dict[tuple[str, str], Said]:
 def work(client: HGMem, given: argparse.Namespace) -> Tally:
     """Return what the threads did; all of them have ended."""
     wanted = prepare(client)
+    retries = Retries(logging.WARNING)
+    logging.getLogger("neo4j").addHandler(retries)
     began, memory = time.monotonic(), resident()
     tally = Tally(deadline=began + given.seconds)
     turns: list[Callable[[Tally], None]] = [
@@ -175,7 +196,7 @@ def work(client: HGMem, given: argparse.Namespace) -> Tally:
     print(f"{given.askers} askers: {tally.questions} questions, {tally.questions / seconds:.1f} a second")
     print(
         f"{given.indexers} indexers: {tally.documents} documents, {tally.documents / seconds:.1f} a second, "
-        f"and {tally.deleted} deleted"
+        f"and {tally.deleted} deleted; {retries.number} transactions repeated"
     )
     print(f"resident memory: {memory:.0f} MB at the start, {resident():.0f} MB at the end, {seconds:.0f} s later")
     return tally
