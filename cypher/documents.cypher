@@ -1,6 +1,6 @@
-// Documents and chunks. Here and in the other files a lookup by uid names its index, and goes on after a WITH: on an
-// empty database the planner finds the index on `corpus` as cheap, and that plan, kept for seconds, reads the whole
-// corpus for every row.
+// Documents and chunks. Here and in the other files a lookup by uid names its index, and the way on from it
+// begins after a LIMIT or DISTINCT: on an empty database the planner finds the index on `corpus` as cheap, and that
+// plan, kept for seconds, reads the whole corpus for every row.
 
 // name: document_states(corpus, uids) read
 // What is stored of these documents; absent ones give no row.
@@ -47,14 +47,14 @@ CALL db.create.setNodeVectorProperty(c, 'embedding', row.vector);
 // name: unlink_chunks(corpus, document) write
 // No order among the document's chunks any more: link_chunks writes it anew.
 CYPHER 25 MATCH (d:Document {uid: $document, corpus: $corpus}) USING INDEX d:Document(uid)
-WITH d MATCH (d)<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus})
+WITH d LIMIT 1 MATCH (d)<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus})
 MATCH (c)-[next:NEXT_CHUNK]->(:Chunk {corpus: $corpus})
 DELETE next;
 
 // name: link_chunks(corpus, document) write
 // NEXT_CHUNK from each of the document's chunks to the one after it.
 CYPHER 25 MATCH (d:Document {uid: $document, corpus: $corpus}) USING INDEX d:Document(uid)
-WITH d MATCH (d)<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus})
+WITH d LIMIT 1 MATCH (d)<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus})
 WITH c ORDER BY c.position, c.uid
 WITH collect(c) AS ordered
 UNWIND range(0, size(ordered) - 2) AS i
@@ -63,14 +63,14 @@ MERGE (here)-[:NEXT_CHUNK]->(after);
 
 // name: chunks_of_document(corpus, document) read
 CYPHER 25 MATCH (d:Document {uid: $document, corpus: $corpus}) USING INDEX d:Document(uid)
-WITH d MATCH (d)<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus})
+WITH d LIMIT 1 MATCH (d)<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus})
 RETURN c.uid AS uid, c.status AS status ORDER BY c.position;
 
 // name: open_chunks(corpus, documents) read
 // The chunks of these documents that are not done: without an extraction yet, or not yet folded into the graph.
 CYPHER 25 UNWIND $documents AS uid
-MATCH (d:Document {uid: uid, corpus: $corpus})<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus})
-USING INDEX d:Document(uid)
+MATCH (d:Document {uid: uid, corpus: $corpus}) USING INDEX d:Document(uid)
+WITH DISTINCT d MATCH (d)<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus})
 WHERE c.status <> 'done'
 RETURN c.uid AS uid, c.document AS document, c.text AS text, c.status AS status, c.extraction AS extraction,
        d.title AS title
@@ -118,8 +118,8 @@ CYPHER 25 CALL () {
 }
 RETURN relations,
        COLLECT { UNWIND $chunks AS uid
-                 MATCH (c:Chunk {uid: uid, corpus: $corpus})<-[:FROM_CHUNK]-(e:Entity {corpus: $corpus})
-                 USING INDEX c:Chunk(uid)
+                 MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
+                 WITH DISTINCT c MATCH (c)<-[:FROM_CHUNK]-(e:Entity {corpus: $corpus})
                  RETURN e.uid AS entity
                  UNION UNWIND ends AS entity RETURN entity } AS entities;
 

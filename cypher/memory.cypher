@@ -138,7 +138,7 @@ RETURN m.uid AS uid, m.corpus AS corpus, m.system AS system, m.model AS model, m
 // name: memory_points(corpus, memory) read
 // Every point of the memory, dead ones too, in order of birth: uids end in the operation's number, 10 is after 9.
 CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
-WITH m MATCH (m)-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus})
+WITH m LIMIT 1 MATCH (m)-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus})
 RETURN p {.uid, .description, .born, .died,
           entities: COLLECT { MATCH (p)-[:INVOLVES]->(e:Entity {corpus: $corpus})
                               RETURN e {.uid, .name, .type, .description, .memory} ORDER BY e.name, e.uid },
@@ -152,7 +152,7 @@ ORDER BY point.born, size(point.uid), point.uid;
 // name: memory_steps(corpus, memory) read
 // The memory's steps in order, each with its sub-queries and what they retrieved.
 CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
-WITH m MATCH (m)-[:HAS_STEP]->(s:Step {corpus: $corpus})
+WITH m LIMIT 1 MATCH (m)-[:HAS_STEP]->(s:Step {corpus: $corpus})
 RETURN s {.number, .question, .strategy, .judgement, .operations, .notes, .seconds, .usage,
           subqueries: COLLECT {
             MATCH (s)-[:ASKED]->(q:SubQuery {corpus: $corpus})
@@ -169,7 +169,7 @@ ORDER BY step.number;
 
 // name: memory_answers(corpus, memory) read
 CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
-WITH m MATCH (m)-[:HAS_ANSWER]->(a:Answer {corpus: $corpus})
+WITH m LIMIT 1 MATCH (m)-[:HAS_ANSWER]->(a:Answer {corpus: $corpus})
 RETURN a {.uid, .question, .text, .status, .step, .model, .notes, .seconds, .usage,
           citations: COLLECT { MATCH (a)-[:HAS_CITATION]->(q:Citation {corpus: $corpus})
                                RETURN q {.marker, .chunk, .document, .title, .quote, .start, .end, .source_id, .withdrawn}

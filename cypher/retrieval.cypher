@@ -11,7 +11,7 @@
 CYPHER 25
 CALL () {
   OPTIONAL MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
-  WITH m OPTIONAL MATCH (m)-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus})
+  WITH m LIMIT 1 OPTIONAL MATCH (m)-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus})
   WHERE p.died IS NULL
   OPTIONAL MATCH (p)-[:INVOLVES]->(v:Entity {corpus: $corpus})
   WITH p, collect(v.uid) AS uids

@@ -12,7 +12,7 @@ import neo4j
 import pytest
 
 import hgmem
-from hgmem import HGMem
+from hgmem import HGMem, Settings
 from hgmem.errors import GraphError
 from hgmem.graph.database import _statement
 from hgmem.graph.memory import Claim
@@ -248,25 +248,25 @@ def test_the_scanner_passes_what_is_bound_to_the_corpus(text: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def session(server: Server) -> Iterator[neo4j.Session]:
-    """A session on a server that has the schema."""
-    HGMem.open(
-        uri=server.uri,
-        username=server.username,
-        password=server.password.get_secret_value(),
-        embedding_model="deterministic",
-    ).close()
+def session(settings: Settings, server: Server, affair: Path) -> Iterator[neo4j.Session]:
+    """A session on a server that holds a corpus and a memory: where all is empty every plan costs the same."""
     auth = (server.username, server.password.get_secret_value())
     with (
+        HGMem.open("plans", **settings.model_dump(exclude_none=True)) as client,
         neo4j.GraphDatabase.driver(server.uri, auth=auth, notifications_min_severity="OFF") as driver,
         driver.session() as session,
     ):
+        client.add(affair)
+        client.ask("Who owns the Tallow Stairs Warehouse?")
+        session.run("CALL db.prepareForReplanning()").consume()
         yield session
+        client.delete()
 
 
 def plan_of(session: neo4j.Session, text: str, parameters: Iterable[str]) -> dict[str, Any]:
     values = {name: SAMPLES.get(name, "x") for name in parameters}
-    plan = session.run(f"EXPLAIN {text}", values).consume().plan
+    fresh = text.replace("CYPHER 25", "CYPHER 25 replan=force", 1)  # no plan of an emptier database
+    plan = session.run(f"EXPLAIN {fresh}", values).consume().plan
     assert plan
     return plan
 

@@ -271,7 +271,9 @@ def test_an_import_into_a_corpus_that_holds_something_is_refused(
 ) -> None:
     client.add_graph(Given(entities=(GivenEntity(name="Ada"),)))
     before = dump(settings, client.corpus, times=True)
-    with pytest.raises(UsageError, match="holds 0 documents and 1 entities: import into a new one, or delete it first"):
+    with pytest.raises(
+        UsageError, match="holds 0 documents, 1 entities and 0 memories: import into a new one, or delete it first"
+    ):
         client.import_lightrag(directory)
     assert dump(settings, client.corpus, times=True) == before
 
@@ -282,7 +284,7 @@ def test_another_directory_into_an_imported_corpus_is_refused(
     client.import_lightrag(directory)
     before = dump(settings, client.corpus, times=True)
     (directory / GRAPH).write_text((directory / GRAPH).read_text().replace("2.0", "3.0"))
-    with pytest.raises(UsageError, match="holds 2 documents and 4 entities"):
+    with pytest.raises(UsageError, match="holds 2 documents, 4 entities"):
         client.import_lightrag(directory)
     assert dump(settings, client.corpus, times=True) == before
 
@@ -366,7 +368,7 @@ def test_a_killed_import_is_removed_by_the_next(open_client: Open, settings: Set
 def test_an_import_that_lost_its_corpus_leaves_it_to_the_one_that_holds_it(
     open_client: Open, settings: Settings, directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = open_client(claim_timeout=0.1)
+    other = open_client(claim_timeout=0.1, heartbeat=0.05)
 
     class Slow(DeterministicEmbedder):
         def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
@@ -377,7 +379,7 @@ def test_an_import_that_lost_its_corpus_leaves_it_to_the_one_that_holds_it(
             return super().embed(texts, kind=kind)
 
     taken: list[bool] = []
-    client = open_client(embedder=Slow(), heartbeat=60)
+    client = open_client(embedder=Slow(), heartbeat=60, claim_timeout=90)
     with pytest.raises(Exception, match=r"uid|no longer held"):
         client.import_lightrag(directory)
     found = dump(settings, other.corpus)
@@ -403,7 +405,7 @@ def test_a_claim_is_renewed_while_an_import_lasts(open_client: Open, directory: 
                     rival.import_lightrag(directory)
             return super().embed(texts, kind=kind)
 
-    rival = open_client(claim_timeout=1)
+    rival = open_client(claim_timeout=1, heartbeat=0.2)
     client = open_client(embedder=Slow(), heartbeat=0.2)
     assert client.import_lightrag(directory)
     assert seen == [0]
