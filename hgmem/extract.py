@@ -25,7 +25,7 @@ class ExtractedRelation(BaseModel):
     target: str
     description: str = ""
     keywords: tuple[str, ...] = ()
-    weight: Annotated[float, Field(ge=0)] = 1.0
+    weight: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
 
 
 class Extraction(BaseModel):

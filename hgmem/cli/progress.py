@@ -32,11 +32,11 @@ class Lines:
     def __call__(self, done: "Progress") -> None:
         """Say how far it is, if it is time to."""
         now = self._clock()
-        fresh = done.unit != self._unit
-        if fresh:
+        first = not self._unit
+        if done.unit != self._unit:
             self._began, self._unit = self._heard, done.unit
         self._heard = now
-        if now - self._last < EVERY and (done.done >= done.total or not fresh):
+        if now - self._last < EVERY and (done.done >= done.total or not first):
             return
         self._last = now
         rate = done.done / max(now - self._began, 1e-9)

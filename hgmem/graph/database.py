@@ -119,7 +119,7 @@ class Database:
 
 def connect(address: Address, *, connect_timeout: float, statement_timeout: float) -> Database:
     """Return a database that answered; a wrong address fails within seconds."""
-    if urlsplit(address.uri).scheme not in _SCHEMES:
+    if not _is_address(address.uri):
         raise UsageError(
             f"{address.uri!r} is no Neo4j address: use bolt://host:7687, neo4j://host or a TLS form of them"
         )
@@ -145,6 +145,14 @@ def connect(address: Address, *, connect_timeout: float, statement_timeout: floa
         driver.close()
         raise
     return database
+
+
+def _is_address(uri: str) -> bool:
+    try:
+        parts = urlsplit(uri)
+        return parts.scheme in _SCHEMES and (parts.port is None or parts.port > 0)
+    except ValueError:  # a port that is no number, a bracket left open
+        return False
 
 
 def adopt(driver: neo4j.Driver, *, database: str | None, statement_timeout: float) -> Database:

@@ -431,7 +431,9 @@ def test_every_node_of_a_memory_names_its_corpus_and_its_memory(played: Played, 
 def test_a_step_takes_at_most_two_round_trips_to_read_and_two_to_write(played: Played) -> None:
     for step in played.answer.steps:
         assert step.usage.calls["neo4j"]["retrieve"] <= 2
-        assert step.usage.calls["neo4j"].keys() <= {"retrieve", "find_entities"}
+        assert step.usage.calls["neo4j"].keys() <= {"retrieve", "find_entities", "neighbours"}
+        assert step.usage.calls["neo4j"].get("find_entities", 0) <= 1
+        assert step.usage.calls["neo4j"].get("neighbours", 0) <= 1
         assert step.usage.calls["neo4j"].get("find_entities", 0) <= 1
     calls = played.answer.usage.calls["neo4j"]
     assert (calls["write_step"], calls["create_memory"]) == (3, 1)
