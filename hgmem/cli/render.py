@@ -36,7 +36,7 @@ def remembered(answer: Answer) -> Iterator[RenderableType]:
     """Yield every step of a question, then the living points, and the heading of the answer."""
     yield from _steps(answer.steps, _Names(memory=answer.memory, points=answer.points))
     yield from _points([point for point in answer.points if point.alive(answer.step)], answer.step)
-    yield _bold(f"answer, {_model(answer.model)}")
+    yield _bold("answer, in quotes alone" if answer.model == EXTRACTIVE else "answer")
 
 
 def stored(memory: Memory) -> Iterator[RenderableType]:

@@ -28,9 +28,10 @@ wouldn't ye yea yes yesterday yet you you'd you'll you're you've young your your
 """
 # They ask for something, they are no subject of it.
 _ASKING = """
-answer ask asked describe detail details discuss example examples explain explains happen happened happens kind list
-main mean means mention mentioned name named names outline person place reason relate related relation
-relationship role sort story summarise summarize tell text type way ways
+answer ask asked connect connected connection connects describe detail details discuss example examples explain
+explains happen happened happens kind link linked links list main mean means mention mentioned name named names
+outline person place reason relate related relation relationship role sort story summarise summarize tell text type
+way ways
 """
 _STARTERS = """
 accordingly actually additionally altogether amid anon apparently assuming based believe both chapter clearly come
