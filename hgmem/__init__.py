@@ -13,15 +13,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hgmem.client import HGMem
+    from hgmem.corpus.index import IndexReport
     from hgmem.errors import ConflictError, DocumentError, GraphError, HGMemError, ModelError, UsageError
-    from hgmem.inputs import Document, Given, GivenChunk, GivenEntity, GivenRelation
+    from hgmem.inputs import Document, Given, GivenChunk, GivenEntity, GivenRelation, Skipped
     from hgmem.model import (
         Answer,
         Citation,
         CorpusStatus,
+        Entity,
         Lineage,
         Memory,
         MemoryPoint,
+        MemorySummary,
+        Operation,
+        Retrieved,
         Step,
         Usage,
     )
@@ -36,6 +41,7 @@ __all__ = [
     "CorpusStatus",
     "Document",
     "DocumentError",
+    "Entity",
     "Given",
     "GivenChunk",
     "GivenEntity",
@@ -43,21 +49,27 @@ __all__ = [
     "GraphError",
     "HGMem",
     "HGMemError",
+    "IndexReport",
     "Lineage",
     "Memory",
     "MemoryPoint",
+    "MemorySummary",
     "ModelError",
+    "Operation",
+    "Retrieved",
     "Settings",
+    "Skipped",
     "Step",
     "Usage",
     "UsageError",
 ]
 
+_HOMES = {"HGMem": "client", "IndexReport": "corpus.index", "Settings": "settings"}
+_INPUTS = ("Document", "Given", "GivenChunk", "GivenEntity", "GivenRelation", "Skipped")
+
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'hgmem' has no attribute {name!r}")
-    home = "client" if name == "HGMem" else "settings" if name == "Settings" else "model"
-    home = "errors" if name.endswith("Error") else home
-    home = "inputs" if name == "Document" or name.startswith("Given") else home
-    return getattr(import_module(f"hgmem.{home}"), name)
+    usual = "errors" if name.endswith("Error") else "inputs" if name in _INPUTS else "model"
+    return getattr(import_module(f"hgmem.{_HOMES.get(name, usual)}"), name)
