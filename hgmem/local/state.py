@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -17,6 +18,7 @@ Kind: TypeAlias = Literal["maven", "docker"]
 Report: TypeAlias = Callable[[str], None]
 
 USERNAME = "neo4j"
+DYING_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,8 +142,15 @@ class Home:
             yield
 
     def check_unused(self) -> None:
-        """Raise `ConflictError` while a process that we know nothing of holds the store."""
-        if _is_locked(self.store / "databases" / "store_lock"):
+        """Raise `ConflictError` where a process that we know nothing of holds the store.
+
+        A server that was killed holds it for some seconds more, until the system has taken its memory back.
+        """
+        given_up = time.monotonic() + DYING_SECONDS
+        while _is_locked(self.store / "databases" / "store_lock"):
+            if time.monotonic() < given_up:
+                time.sleep(0.1)
+                continue
             name = str(self.path)
             raise ConflictError(f"data directory {name!r} is in use by another Neo4j: stop that, or choose another")
 
