@@ -22,6 +22,7 @@ T = TypeVar("T")
 
 FLOOR = (2026, 9)
 _SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
+_GONE = "Neo.ClientError.Statement.EntityNotFound"  # deleted by another between a match and its use: look again
 _ATTEMPTS = 4
 _RETRY_SECONDS = 5.0  # a deadlock is over in less; a server that is gone is said so soon
 
@@ -41,10 +42,12 @@ class Transaction:
 
     def __init__(self, transaction: neo4j.ManagedTransaction) -> None:
         self._transaction = transaction
+        self.last = ""
 
     def run(self, name: str, /, **parameters: Any) -> list[Row]:
         """Return the rows of a statement."""
         statement = _statement(name, parameters)
+        self.last = name
         with timed("neo4j", name):
             return [record.data() for record in self._transaction.run(_literal(statement), parameters)]
 
@@ -72,17 +75,31 @@ class Database:
         statement = _statement(name, parameters)
         if statement.mode == "write":
             return self.write(_one, name, parameters)
-        with timed("neo4j", name), self._translated(name):
+        with timed("neo4j", name), self._translated([name]):
             return self._auto(statement, parameters)
 
     def write(self, work: Callable[Concatenate[Transaction, P], T], *arguments: P.args, **named: P.kwargs) -> T:
         """Return what `work(transaction, …)` returns, its statements committed together; it may run more than once."""
         name = work.__name__.strip("_")
-        managed = neo4j.unit_of_work(metadata={"statement": name}, timeout=self._timeout)(
-            lambda transaction: work(Transaction(transaction), *arguments, **named)
-        )
-        with timed("neo4j", "commit"), self._translated(name), self._session(neo4j.WRITE_ACCESS) as session:
-            return session.execute_write(managed)
+        last = [name]  # the statement that an error is about
+
+        @neo4j.unit_of_work(metadata={"statement": name}, timeout=self._timeout)
+        def managed(transaction: neo4j.ManagedTransaction) -> T:
+            running = Transaction(transaction)
+            try:
+                return work(running, *arguments, **named)
+            finally:
+                last[0] = running.last or name
+
+        with timed("neo4j", "commit"), self._translated(last):
+            for attempt in range(1, _ATTEMPTS + 1):
+                try:
+                    with self._session(neo4j.WRITE_ACCESS) as session:
+                        return session.execute_write(managed)
+                except driver_errors.ClientError as error:
+                    if attempt == _ATTEMPTS or error.code != _GONE:
+                        raise
+        raise AssertionError("the last attempt returns or raises")
 
     def _auto(self, statement: Statement, parameters: Row) -> list[Row]:
         query = neo4j.Query(_literal(statement), metadata={"statement": statement.name}, timeout=self._limit(statement))
@@ -92,7 +109,8 @@ class Database:
                 with self._session(access) as session:
                     return [record.data() for record in session.run(query, parameters)]
             except (driver_errors.Neo4jError, driver_errors.DriverError) as error:
-                if attempt == _ATTEMPTS or not error.is_retryable():
+                gone = isinstance(error, driver_errors.ClientError) and error.code == _GONE
+                if attempt == _ATTEMPTS or not (gone or error.is_retryable()):
                     raise
                 time.sleep(0.1 * 2**attempt * random.uniform(0.5, 1.5))  # noqa: S311
         raise AssertionError("the last attempt returns or raises")
@@ -110,11 +128,11 @@ class Database:
         )
 
     @contextmanager
-    def _translated(self, name: str) -> Iterator[None]:
+    def _translated(self, statement: list[str]) -> Iterator[None]:
         try:
             yield
         except (driver_errors.Neo4jError, driver_errors.DriverError) as error:
-            raise translate(error, statement=name, address=self.address) from error
+            raise translate(error, statement=statement[0], address=self.address) from error
 
 
 def connect(address: Address, *, connect_timeout: float, statement_timeout: float) -> Database:
@@ -185,7 +203,7 @@ def translate(error: Exception, *, statement: str, address: Address) -> HGMemErr
 
 
 def _probe(database: Database, driver: neo4j.Driver) -> None:
-    with database._translated("server_version"):
+    with database._translated(["server_version"]):
         driver.verify_connectivity()
     row = database.run("server_version")[0]
     database.version, database.edition = row["version"], row["edition"]

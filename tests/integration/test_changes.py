@@ -4,11 +4,13 @@ import dataclasses
 from collections.abc import Callable, Iterator
 
 import pytest
+from neo4j.exceptions import ClientError
 
 from hgmem import ConflictError, Document, Given, GivenChunk, GivenEntity, HGMem, UsageError
 from hgmem.corpus.importing import import_graph
 from hgmem.corpus.index import DOCUMENTS
 from hgmem.graph.corpus import mark_corpus
+from hgmem.graph.database import Transaction
 from hgmem.testing import ScriptedModel
 
 TEXT = "Captain Rhee commands the ferry Aurora of the Nordhavn Line."
@@ -76,3 +78,18 @@ def test_a_document_is_not_written_into_a_corpus_that_was_deleted_meanwhile(open
 
     with pytest.raises(ConflictError, match="deleted meanwhile"):
         client.add(vanishing())
+
+
+def test_a_write_that_another_deleted_under_is_done_again(client: HGMem) -> None:
+    calls: list[int] = []
+
+    def work(transaction: Transaction) -> str:
+        calls.append(1)
+        if len(calls) == 1:
+            gone = ClientError("Unable to load NODE")
+            gone._neo4j_code = "Neo.ClientError.Statement.EntityNotFound"
+            raise gone
+        return str(transaction.run("server_version")[0]["version"])
+
+    assert client._database.write(work) == client.server[1]
+    assert len(calls) == 2
