@@ -40,7 +40,8 @@ class Lines:
             return
         self._last = now
         rate = done.done / max(now - self._began, 1e-9)
-        left = f", about {(done.total - done.done) / max(rate, 1e-9):.0f} s left" if done.done < done.total else ""
+        under_way = 0 < done.done < done.total
+        left = f", about {(done.total - done.done) / rate:.0f} s left" if under_way else ""
         self._say(f"{done.done:,} of {done.total:,} {done.unit}, {rate:.1f} a second{left}")
 
 

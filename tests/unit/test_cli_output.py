@@ -261,6 +261,12 @@ def test_a_log_gets_a_line_at_once_and_then_every_few_seconds() -> None:
     ]
 
 
+def test_before_anything_is_done_no_time_is_foretold() -> None:
+    clock, said = FakeClock(), list[str]()
+    Lines(said.append, clock=clock)(Progress(done=0, total=3_070, unit="entities and relations"))
+    assert said == ["0 of 3,070 entities and relations, 0.0 a second"]
+
+
 def test_what_is_soon_over_says_nothing_in_a_log() -> None:
     clock, said = FakeClock(), list[str]()
     Lines(said.append, clock=clock)(Progress(done=47, total=47, document="d"))
