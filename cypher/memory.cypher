@@ -16,6 +16,15 @@ CREATE (m:Memory {uid: $memory, corpus: $corpus, memory: $memory})
 SET m += $properties, m.status = 'running', m.run = $run, m.heartbeat = datetime(), m.created_at = datetime()
 RETURN m.uid AS memory;
 
+// name: claim_memory(corpus, memory, run, timeout) write
+// One row if this run holds the memory now: nobody else did, or has been silent for `timeout` seconds.
+CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
+SET m.uid = m.uid // takes the lock before the claim is read
+WITH m, m.status AS before
+WHERE m.run IS NULL OR m.heartbeat < datetime() - duration({milliseconds: $timeout * 1000})
+SET m.run = $run, m.heartbeat = datetime(), m.status = 'running'
+RETURN before;
+
 // name: renew_memory(corpus, memory, run) write
 CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid) WHERE m.run = $run
 SET m.heartbeat = datetime()
@@ -27,9 +36,9 @@ CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(
 SET m.run = NULL, m.heartbeat = NULL, m.status = $status
 RETURN m.uid AS memory;
 
-// name: write_step(corpus, memory, run, step, subqueries, provisionals, points, died) write
-// One whole step, or nothing where the claim is lost: what was asked and found, which points were born of which, and
-// which died.
+// name: write_step(corpus, memory, run, step, subqueries, provisionals, relations, points, died) write
+// One whole step, or nothing where the claim is lost: what was asked and found, which points were born of which,
+// which died, and what the memory has of its own.
 CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid) WHERE m.run = $run
 SET m.heartbeat = datetime()
 CREATE (m)-[:HAS_STEP]->(s:Step {corpus: $corpus, memory: $memory})
@@ -65,6 +74,16 @@ CALL () {
                 e.description = row.description
   WITH e, row
   CALL db.create.setNodeVectorProperty(e, 'embedding', row.vector)
+}
+CALL () {
+  UNWIND $relations AS row
+  MATCH (a:Entity {uid: row.source, corpus: $corpus}), (b:Entity {uid: row.target, corpus: $corpus})
+  USING INDEX a:Entity(uid) USING INDEX b:Entity(uid)
+  MERGE (a)-[r:RELATES {uid: row.uid, corpus: $corpus}]->(b)
+  ON CREATE SET r.memory = $memory, r.description = row.description, r.keywords = row.keywords,
+                r.weight = row.weight, r.chunks = []
+  WITH r, row
+  CALL db.create.setRelationshipVectorProperty(r, 'embedding', row.vector)
 }
 CALL (m) {
   UNWIND $points AS row
@@ -105,9 +124,10 @@ CALL () {
 RETURN s.number AS number;
 
 // name: write_answer(corpus, memory, run, answer, citations, status) write
-// The answer with its citations; the claim is given back.
+// The answer with its citations. The claim is given back, unless the status is still 'running'.
 CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid) WHERE m.run = $run
-SET m.run = NULL, m.heartbeat = NULL, m.status = $status
+SET m.run = CASE $status WHEN 'running' THEN $run END, m.status = $status,
+    m.heartbeat = CASE $status WHEN 'running' THEN datetime() END
 CREATE (m)-[:HAS_ANSWER]->(a:Answer {uid: $answer.uid, corpus: $corpus, memory: $memory})
 SET a += $answer, a.created_at = datetime()
 CALL (a) {
@@ -132,7 +152,7 @@ ORDER BY m.created_at DESC, uid;
 // name: find_memory(corpus, memory) read
 CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
 RETURN m.uid AS uid, m.corpus AS corpus, m.system AS system, m.model AS model, m.question AS question,
-       m.status AS status, toString(m.created_at) AS created_at,
+       m.status AS status, m.settings AS settings, toString(m.created_at) AS created_at,
        duration.inSeconds(m.heartbeat, datetime()).seconds AS silent;
 
 // name: memory_points(corpus, memory) read
@@ -153,7 +173,7 @@ ORDER BY point.born, size(point.uid), point.uid;
 // The memory's steps in order, each with its sub-queries and what they retrieved.
 CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
 WITH m LIMIT 1 MATCH (m)-[:HAS_STEP]->(s:Step {corpus: $corpus})
-RETURN s {.number, .question, .strategy, .judgement, .operations, .notes, .seconds, .usage,
+RETURN s {.number, .question, .strategy, .judgement, .operations, .planned, .notes, .seconds, .usage,
           subqueries: COLLECT {
             MATCH (s)-[:ASKED]->(q:SubQuery {corpus: $corpus})
             RETURN q {.text, .concern, .strategy, .relations,

@@ -184,3 +184,53 @@ WITH DISTINCT u WHERE NOT u.uid IN $uids AND u.embedding IS NOT NULL
 WITH u, 2 * vector.similarity.cosine(u.embedding, $vector) - 1 AS score
 ORDER BY score DESC, u.uid LIMIT $k
 RETURN u {.uid, .name, .type, .description, .memory} AS entity;
+
+// name: find_chunks(corpus, uids) read
+// These chunks, those of them that exist.
+CYPHER 25 UNWIND $uids AS uid
+MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
+WITH DISTINCT c MATCH (c)-[:FROM_DOCUMENT]->(d:Document {corpus: $corpus})
+RETURN c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, title: d.title} AS chunk
+ORDER BY chunk.uid;
+
+// name: chunks_of_entities(corpus, uids, vector, k) read
+// The k chunks nearest to a vector among those that mention one of the entities.
+CYPHER 25 UNWIND $uids AS uid
+MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX e:Entity(uid)
+WITH DISTINCT e MATCH (e)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus})
+WITH DISTINCT c WHERE c.embedding IS NOT NULL
+WITH c, 2 * vector.similarity.cosine(c.embedding, $vector) - 1 AS score
+ORDER BY score DESC, c.uid LIMIT $k
+MATCH (c)-[:FROM_DOCUMENT]->(d:Document {corpus: $corpus})
+RETURN c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, title: d.title} AS chunk
+ORDER BY score DESC, chunk.uid;
+
+// name: chunks_around_points(corpus, memory, points, read, k) read
+// For each point the k chunks nearest to it among those read that mention its entities (inner), and as many among the
+// rest that mention entities one relation away which memory does not involve (outer); the nearest first.
+CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
+WITH COLLECT {
+  MATCH (m)-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus})-[:INVOLVES]->(v:Entity {corpus: $corpus})
+  WHERE p.uid IN $points RETURN DISTINCT v.uid
+} AS covered
+UNWIND $points AS uid
+MATCH (p:MemoryPoint {uid: uid, corpus: $corpus}) USING INDEX p:MemoryPoint(uid)
+WITH p, covered, COLLECT {
+  MATCH (p)-[:INVOLVES]->(v:Entity {corpus: $corpus})-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus})
+  WHERE c.uid IN $read RETURN DISTINCT c.uid
+} AS inner
+WITH p, inner, COLLECT {
+  MATCH (p)-[:INVOLVES]->(v:Entity {corpus: $corpus})-[r:RELATES {corpus: $corpus}]-(u:Entity {corpus: $corpus})
+  WHERE r.memory IN ['', $memory] AND u.memory IN ['', $memory] AND NOT u.uid IN covered
+  WITH DISTINCT u MATCH (u)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus})
+  WHERE c.uid IN $read AND NOT c.uid IN inner RETURN DISTINCT c.uid
+} AS outer
+UNWIND [inner, outer] AS uids
+CALL (p, uids) {
+  UNWIND uids AS uid
+  MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX c:Chunk(uid) WHERE c.embedding IS NOT NULL
+  WITH c, 2 * vector.similarity.cosine(c.embedding, p.embedding) - 1 AS score
+  RETURN c, score ORDER BY score DESC, c.uid LIMIT $k
+}
+WITH c, max(score) AS score
+RETURN c.uid AS chunk ORDER BY score DESC, chunk;

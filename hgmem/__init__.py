@@ -28,9 +28,9 @@ if TYPE_CHECKING:
         Operation,
         Retrieved,
         Step,
-        Usage,
     )
     from hgmem.settings import Settings
+    from hgmem.usage import Usage
 
 __version__ = "0.1.0"
 
@@ -64,7 +64,7 @@ __all__ = [
     "UsageError",
 ]
 
-_HOMES = {"HGMem": "client", "IndexReport": "corpus.index", "Settings": "settings"}
+_HOMES = {"HGMem": "client", "IndexReport": "corpus.index", "Settings": "settings", "Usage": "usage"}
 _INPUTS = ("Document", "Given", "GivenChunk", "GivenEntity", "GivenRelation", "Skipped")
 
 

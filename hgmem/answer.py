@@ -2,12 +2,14 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
-from pydantic import BaseModel, ConfigDict
-
-from hgmem.model import Chunk, Citation, MemoryPoint
+from hgmem import rendering
+from hgmem.model import Chunk, Citation
+from hgmem.rendering import Shown
+from hgmem.reply import TextReply
 from hgmem.text import Span, sentences, words
 
 _MARKER = re.compile(r"\[(\d+)\]")
@@ -18,22 +20,31 @@ _OPEN = re.compile(r"[\[\d]")  # after these, nothing in a marker's place could 
 _SPACE_BEFORE = re.compile(r"[ \t]+(?=[.,;:!?]|$)")
 
 
-class Reply(BaseModel):
+class AnswerReply(TextReply):
     """The answer's text, with markers `[n]` that name evidence chunks by number, from 1."""
-
-    model_config = ConfigDict(frozen=True)
-    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerQuestion:
-    """Ask for the answer; chunk n of `chunks`, from 1, is cited as `[n]`. `points` may be empty."""
+    """Ask for the answer; chunk n of `chunks`, from 1, is cited as `[n]`. `memory` may hold no point."""
 
     question: str
-    points: tuple[MemoryPoint, ...]
+    memory: Shown
     chunks: tuple[Chunk, ...]
-    name = "answer"
-    reply_type = Reply
+    form: str = ""
+    language: str = ""
+    name: ClassVar[str] = "answer"
+    reply_type: ClassVar[type[AnswerReply]] = AnswerReply
+
+    def fields(self) -> Mapping[str, str]:
+        """Return what the prompt's placeholders stand for."""
+        return {
+            "question": rendering.text(self.question),
+            "memory": rendering.memory(self.memory),
+            "chunks": rendering.chunks(self.chunks, start=1),
+            "form": self.form or "as long as the question needs, in plain prose",
+            "language": rendering.language(self.language),
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

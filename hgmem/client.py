@@ -1,11 +1,13 @@
 """The front door: everything that hgmem does, as methods of one object."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Unpack
 
+from hgmem.asking import Asking, answered, checked
 from hgmem.connecting import find_database, find_embedder, find_model
 from hgmem.corpus.adding import add_graph
 from hgmem.corpus.delete import delete_corpus, delete_document
@@ -13,9 +15,11 @@ from hgmem.corpus.importing import import_graph
 from hgmem.corpus.index import IndexReport, Report, folded, index
 from hgmem.embed import CheckedEmbedder, Embedder
 from hgmem.errors import UsageError
+from hgmem.events import Event, Listener
 from hgmem.graph.corpus import corpora, count_corpus
 from hgmem.graph.database import Database, adopt
 from hgmem.graph.documents import list_documents
+from hgmem.graph.memory import corpus_of
 from hgmem.graph.schema import ensure_schema
 from hgmem.identity import check_corpus_name
 from hgmem.inputs import Document, Given, Skipped
@@ -27,7 +31,8 @@ from hgmem.model import Answer, CorpusStatus, Lineage, Memory, MemorySummary
 from hgmem.services import Services, known_corpus
 from hgmem.settings import Settings
 from hgmem.settings import load as load_settings
-from hgmem.systems import system as find_system
+from hgmem.streaming import astreamed, streamed
+from hgmem.twins import twin
 
 _SHORT = {"uri": "neo4j_uri", "username": "neo4j_username", "password": "neo4j_password", "database": "neo4j_database"}
 
@@ -106,14 +111,23 @@ class HGMem:
         given = read_lightrag(directory)
         return import_graph(self._services(corpus), given, report=lambda done, total: report(folded(done, total)))
 
-    def ask(
-        self, question: str, *, corpus: str | None = None, system: str = "hgmem", steps: int | None = None
-    ) -> Answer:
-        """Return the answer with its memory, which stays in Neo4j; `steps` is the most steps, 3 by default."""
-        if steps is not None and (not isinstance(steps, int) or steps < 1):
-            raise UsageError(f"{steps!r} steps are too few, or no number: ask for 1 or more")
-        asked = self._question(question)
-        return find_system(system, steps=steps).answer(self._services(corpus), asked)
+    def ask(self, question: str = "", **asking: Unpack[Asking]) -> Answer:
+        """Return the answer with its memory, which stays in Neo4j; see `Asking` for what may be said by name.
+
+        Given a `memory`, that one goes on: with another question, or without one where it stopped.
+        """
+        return self._answered(question, asking, Listener())
+
+    def stream(self, question: str = "", **asking: Unpack[Asking]) -> Iterator[Event]:
+        """Yield what happens while a question is answered, as it happens; takes what `ask` takes.
+
+        Closing the iterator ends the question before its next call; its whole steps stay, and can be continued.
+        """
+        return streamed(lambda listener: self._answered(question, asking, listener))
+
+    def astream(self, question: str = "", **asking: Unpack[Asking]) -> AsyncIterator[Event]:
+        """Yield what `stream` yields, without blocking the event loop."""
+        return astreamed(lambda listener: self._answered(question, asking, listener))
 
     def memories(self, *, corpus: str | None = None) -> list[MemorySummary]:
         """Return the corpus's memories, newest first."""
@@ -149,6 +163,18 @@ class HGMem:
         else:
             delete_document(services, uid=document)
 
+    aadd = twin(add)
+    aadd_graph = twin(add_graph)
+    aimport_lightrag = twin(import_lightrag)
+    aask = twin(ask)
+    amemories = twin(memories)
+    amemory = twin(memory)
+    alineage = twin(lineage)
+    astatus = twin(status)
+    adocuments = twin(documents)
+    acorpora = twin(corpora)
+    adelete = twin(delete)
+
     @property
     def server(self) -> tuple[str, str, str]:
         """The server's address, version and edition."""
@@ -174,15 +200,17 @@ class HGMem:
         if paths:
             yield from load(paths, max_bytes=self.settings.max_file_bytes)
 
-    def _question(self, question: str) -> str:
-        most = self.settings.max_question_characters
-        if not isinstance(question, str):
-            raise UsageError(f"a question is text, not {type(question).__name__}")
-        if not question.strip():
-            raise UsageError("the question is empty: ask something")
-        if len(question) > most:
-            raise UsageError(f"the question has {len(question)} characters, the limit is {most}: shorten it")
-        return question.strip().encode("utf-8", "replace").decode()  # half a surrogate pair can't be stored
+    def _answered(self, question: str, asking: Asking, listener: Listener) -> Answer:
+        memory, corpus = asking.get("memory"), asking.get("corpus")
+        if memory is not None:
+            held, uid = corpus_of(self._database, uid=memory)
+            if corpus not in (None, held) or uid != memory:
+                raise UsageError(
+                    f"corpus {corpus or held!r} has no memory {memory!r}: it is one of {held!r}, or no memory"
+                )
+            corpus = held
+        text = checked(question, most=self.settings.max_question_characters) if question or not memory else ""
+        return answered(replace(self._services(corpus), listener=listener), text, asking)
 
 
 def _name(chosen: object) -> str | None:

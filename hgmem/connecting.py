@@ -1,6 +1,7 @@
 """Which Neo4j, which model, which embedder: found by argument, environment and files, in that order."""
 
-from hgmem.embed import CheckedEmbedder, Embedder, SentenceTransformerEmbedder
+from hgmem.embed import CheckedEmbedder, Embedder
+from hgmem.embedders import SentenceTransformerEmbedder
 from hgmem.errors import UsageError
 from hgmem.extractive import ExtractiveModel
 from hgmem.graph.database import Address, Database, connect

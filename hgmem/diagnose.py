@@ -9,7 +9,7 @@ from pathlib import Path
 
 from hgmem.connecting import find_address, find_database, find_embedder, find_model
 from hgmem.doctor import Check, Probes, examine
-from hgmem.embed import MINILM
+from hgmem.embedders import MINILM
 from hgmem.errors import HGMemError, ModelError
 from hgmem.extractive import ExtractiveModel
 from hgmem.graph.database import Database

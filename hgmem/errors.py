@@ -4,7 +4,9 @@ HGMemError
 ├── UsageError           the caller must change something: an unknown corpus, a bad setting, a wrong dimension
 │   └── ConflictError    somebody else holds what is asked for, or took it over: a memory, a corpus, a lock
 ├── GraphError           Neo4j: unreachable (retryable), refuses, too old, a statement failed
-├── ModelError           the language model or the embedder: unavailable (retryable), bad reply, not installed
+├── ModelError           the language model or the embedder: unavailable (retryable), not installed, refuses
+│   ├── BadReplyError    the language model answered, but not what was asked for, and not when asked again either
+│   └── BudgetError      what may be spent on the model is spent; what was paid for is kept
 └── DocumentError        input that can't be read; names the file and the place
 
 Messages name the thing with `!r` and say what to do next, in one line.
@@ -33,6 +35,19 @@ class GraphError(HGMemError):
 
 class ModelError(HGMemError):
     """A language model or an embedder is unavailable, not installed, or gave a bad reply."""
+
+
+class BadReplyError(ModelError):
+    """The model's reply to `task` could not be used; `text` is what it said last."""
+
+    def __init__(self, message: str, *, task: str, text: str = "") -> None:
+        super().__init__(message)
+        self.task = task
+        self.text = text
+
+
+class BudgetError(ModelError):
+    """The calls or tokens that a run may spend are spent."""
 
 
 class DocumentError(HGMemError):

@@ -8,6 +8,19 @@ Scalar: TypeAlias = str | int | float | bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is asked: anew, or (`memory`, a uid) of a memory that goes on.
+
+    Without a text, that memory's last question goes on. `at_step` asks for an answer from memory as it stood at the
+    end of that step, without any new one.
+    """
+
+    text: str = ""
+    memory: str | None = None
+    at_step: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
     """A text to index. `id` is what makes it the same document next time; without one, `source`."""
 

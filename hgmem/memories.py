@@ -1,5 +1,10 @@
 """Stored memories, read back: at the end of any step, and point by point to where each came from."""
 
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
 from hgmem.errors import UsageError
 from hgmem.graph.database import Database
 from hgmem.graph.memory import (
@@ -52,6 +57,22 @@ def load_memory(database: Database, uid: str, *, step: int | None = None, claim_
             if answer["step"] <= shown
         ),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """What a memory is by itself: the question it began with, and how its system was set."""
+
+    uid: str
+    system: str
+    question: str
+    settings: Mapping[str, Any]
+
+
+def load_stored(database: Database, uid: str, *, corpus: str) -> Stored:
+    """Return what a memory of the corpus is by itself."""
+    row = find_memory(database, corpus=corpus, memory=uid)
+    return Stored(uid=uid, system=row["system"], question=row["question"], settings=json.loads(row["settings"]))
 
 
 def load_lineage(database: Database, uid: str) -> Lineage:

@@ -8,15 +8,16 @@ them on by running its work in `contextvars.copy_context()`.
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from hgmem.model import Usage
+from hgmem.usage import Usage
 
-Kind: TypeAlias = Literal["model", "embedding", "neo4j"]
+Kind: TypeAlias = Literal["model", "request", "cache", "embedding", "neo4j"]
+TokenKind: TypeAlias = Literal["prompt", "completion", "cached", "estimated"]
 
 
 @dataclass
@@ -26,8 +27,7 @@ class Meter:
     outer: "Meter | None" = None
     calls: dict[Kind, dict[str, int]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(int)))
     seconds: dict[Kind, dict[str, float]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(float)))
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
+    tokens: dict[str, dict[TokenKind, int]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(int)))
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def add(self, kind: Kind, name: str, seconds: float) -> None:
@@ -38,6 +38,14 @@ class Meter:
         if self.outer:
             self.outer.add(kind, name, seconds)
 
+    def add_tokens(self, task: str, counts: Mapping[TokenKind, int]) -> None:
+        """Count the tokens of one request."""
+        with self.lock:
+            for kind, number in counts.items():
+                self.tokens[task][kind] += number
+        if self.outer:
+            self.outer.add_tokens(task, counts)
+
     def usage(self) -> Usage:
         """Return what was counted so far."""
         with self.lock:
@@ -47,8 +55,9 @@ class Meter:
                     kind: {name: round(value, 4) for name, value in names.items()}
                     for kind, names in self.seconds.items()
                 },
-                prompt_tokens=self.prompt_tokens,
-                completion_tokens=self.completion_tokens,
+                tokens={
+                    task: {str(kind): number for kind, number in counts.items()} for task, counts in self.tokens.items()
+                },
             )
 
 
@@ -77,10 +86,24 @@ def timed(kind: Kind, name: str) -> Iterator[None]:
         yield
     finally:
         _nested.reset(token)
-        elapsed = time.perf_counter() - began
-        around = _nested.get()
-        if around is not None:
-            around[0] += elapsed
-        meter = _meter.get()
-        if meter is not None:
-            meter.add(kind, name, elapsed - inner[0])
+        took(kind, name, time.perf_counter() - began, inside=inner[0])
+
+
+def took(kind: Kind, name: str, seconds: float, *, inside: float = 0.0) -> None:
+    """Count one call of so many seconds, `inside` of them in calls that were counted themselves.
+
+    For what can't be a block: a call that counts only if it was answered, a generator.
+    """
+    around = _nested.get()
+    if around is not None:
+        around[0] += seconds
+    meter = _meter.get()
+    if meter is not None:
+        meter.add(kind, name, seconds - inside)
+
+
+def spent(task: str, counts: Mapping[TokenKind, int]) -> None:
+    """Count the tokens of one request."""
+    meter = _meter.get()
+    if meter is not None:
+        meter.add_tokens(task, counts)

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias, TypeVar
 
+from hgmem.usage import Usage
+
 Strategy: TypeAlias = Literal["global", "local"]
 Judgement: TypeAlias = Literal["sufficient", "local", "global"]
 OperationKind: TypeAlias = Literal["insert", "revise", "merge", "drop"]
@@ -21,11 +23,14 @@ class Task(Protocol[Reply_co]):
 
     @property
     def name(self) -> str:
-        """The task's name in usage and notes: such as `extract` or `evolve`."""
+        """The task's name in usage and notes, and of its prompt: `prompts/<name>.md`."""
 
     @property
     def reply_type(self) -> type[Reply_co]:
         """The pydantic model that every reply is validated as."""
+
+    def fields(self) -> Mapping[str, str]:
+        """Return what the placeholders of the prompt stand for."""
 
 
 # The corpus ---------------------------------------------------------------------------------------------------
@@ -180,21 +185,11 @@ class Lineage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
-    """What something cost: `calls` and `seconds` by name under `model`, `embedding` and `neo4j`.
-
-    Seconds are exclusive: an embedding made on behalf of a model call counts as embedding alone.
-    """
-
-    calls: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    seconds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One round: how it retrieved (`strategy`), what it found, what it did, what its plan said (`judgement`)."""
+    """One round: how it retrieved (`strategy`), what it found, what it did, what its plan said (`judgement`).
+
+    `planned` are the sub-queries that its plan led to: those of the next step, if there was one.
+    """
 
     number: int
     question: str
@@ -202,6 +197,7 @@ class Step:
     judgement: Judgement | None = None
     retrieved: tuple[Retrieved, ...] = ()
     operations: tuple[Operation, ...] = ()
+    planned: tuple[Subquery, ...] = ()
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
     usage: Usage = field(default_factory=Usage)

@@ -1,27 +1,46 @@
 """The plan of a step: is memory sufficient, and if not, what to ask next and where (paper, section 3.3)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import zip_longest
+from typing import ClassVar, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
-from hgmem.model import Entity, Judgement, MemoryPoint, Strategy, Subquery
-from hgmem.text import collapse
+from hgmem import rendering
+from hgmem.model import Entity, Judgement
+from hgmem.rendering import Shown
+from hgmem.reply import Reply
+
+Strategies: TypeAlias = Literal["adaptive", "local", "global"]
+
+_JUDGING: Mapping[Strategies, str] = {
+    "adaptive": (
+        'Judge "sufficient" if memory answers the question as a whole; "local" if points of memory have to be looked '
+        'into more closely, and name them in each concern; "global" if something is missing that memory does not '
+        "touch yet."
+    ),
+    "local": (
+        'Judge "sufficient" if memory answers the question as a whole, else "local": each concern names points of '
+        "memory that have to be looked into more closely."
+    ),
+    "global": (
+        'Judge "sufficient" if memory answers the question as a whole, else "global": each concern is something that '
+        "memory does not touch yet, and names no points."
+    ),
+}
 
 
 class Concern(BaseModel):
-    """What is still wanted; `points` are indices of the rendered memory to dig into, from 0."""
+    """What is still wanted; `points` are indices of the memory shown to dig into, from 0."""
 
     model_config = ConfigDict(frozen=True)
     text: str
     points: tuple[int, ...] = ()
 
 
-class PlanReply(BaseModel):
+class PlanReply(Reply):
     """The judgement, and the concerns that it leaves."""
 
-    model_config = ConfigDict(frozen=True)
     judgement: Judgement
     concerns: tuple[Concern, ...] = ()
 
@@ -31,18 +50,31 @@ class Plan:
     """Ask whether memory answers the question; `hints` are entities next to memory but not in it."""
 
     question: str
-    points: tuple[MemoryPoint, ...]
+    memory: Shown
     previous: tuple[str, ...] = ()
     hints: tuple[Entity, ...] = ()
     concerns: int = 3
-    name = "plan"
-    reply_type = PlanReply
+    strategies: Strategies = "adaptive"
+    language: str = ""
+    name: ClassVar[str] = "plan"
+    reply_type: ClassVar[type[PlanReply]] = PlanReply
+
+    def fields(self) -> Mapping[str, str]:
+        """Return what the prompt's placeholders stand for."""
+        return {
+            "question": rendering.text(self.question),
+            "memory": rendering.memory(self.memory),
+            "previous": rendering.listed(self.previous),
+            "hints": rendering.entities(self.hints),
+            "concerns": str(self.concerns),
+            "judging": judging(self.strategies),
+            "language": rendering.language(self.language),
+        }
 
 
-class SubqueriesReply(BaseModel):
+class SubqueriesReply(Reply):
     """One sub-query a concern, in the order of the concerns."""
 
-    model_config = ConfigDict(frozen=True)
     subqueries: tuple[str, ...]
 
 
@@ -51,46 +83,40 @@ class Subqueries:
     """Ask for one sub-query a concern, each unlike the `previous` ones."""
 
     question: str
-    points: tuple[MemoryPoint, ...]
+    memory: Shown
     concerns: tuple[Concern, ...]
     previous: tuple[str, ...] = ()
     hints: tuple[Entity, ...] = ()
-    name = "subqueries"
-    reply_type = SubqueriesReply
+    language: str = ""
+    name: ClassVar[str] = "subqueries"
+    reply_type: ClassVar[type[SubqueriesReply]] = SubqueriesReply
+
+    def fields(self) -> Mapping[str, str]:
+        """Return what the prompt's placeholders stand for."""
+        return {
+            "question": rendering.text(self.question),
+            "memory": rendering.memory(self.memory),
+            "concerns": rendering.listed(map(_about, self.concerns)),
+            "previous": rendering.listed(self.previous),
+            "hints": rendering.entities(self.hints),
+            "language": rendering.language(self.language),
+        }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Next:
-    """What a plan leads to: the sub-queries of the next step, none where the loop ends, and what was dropped."""
+class Inquiry(BaseModel):
+    """A concern with the sub-query that asks for it."""
 
-    judgement: Judgement | None
-    subqueries: tuple[Subquery, ...]
-    notes: tuple[str, ...]
-
-
-def targets_of(concern: Concern, points: Sequence[MemoryPoint]) -> tuple[str, ...]:
-    """Return the uids of the points that a concern names and that exist."""
-    return tuple(dict.fromkeys(points[index].uid for index in concern.points if 0 <= index < len(points)))
+    model_config = ConfigDict(frozen=True)
+    text: str
+    subquery: str
+    points: tuple[int, ...] = ()
 
 
-def aligned(plan: PlanReply, reply: SubqueriesReply, *, points: Sequence[MemoryPoint], previous: Sequence[str]) -> Next:
-    """Return one sub-query a concern, short replies padded with the concern's text, repeats dropped and noted."""
-    notes: list[str] = []
-    if len(reply.subqueries) > len(plan.concerns):
-        notes.append(f"{len(reply.subqueries) - len(plan.concerns)} sub-queries beyond the concerns were dropped")
-    asked = {collapse(text).casefold() for text in previous}
-    subqueries: list[Subquery] = []
-    for concern, text in zip_longest(plan.concerns, reply.subqueries[: len(plan.concerns)], fillvalue=None):
-        if concern is None:
-            continue
-        wanted = collapse(text or "") or collapse(concern.text)
-        if not wanted or wanted.casefold() in asked:
-            notes.append(f"sub-query {wanted!r} was dropped: {'it was asked before' if wanted else 'it is empty'}")
-            continue
-        asked.add(wanted.casefold())
-        targets = targets_of(concern, points) if plan.judgement == "local" else ()
-        if plan.judgement == "local" and not targets:
-            notes.append(f"sub-query {wanted!r} names no living point, so it is asked globally")
-        strategy: Strategy = "local" if targets else "global"
-        subqueries.append(Subquery(text=wanted, concern=collapse(concern.text), strategy=strategy, targets=targets))
-    return Next(judgement=plan.judgement, subqueries=tuple(subqueries), notes=tuple(notes))
+def _about(concern: Concern) -> str:
+    points = f" (points {', '.join(map(str, concern.points))})" if concern.points else ""
+    return f"{concern.text}{points}"
+
+
+def judging(strategies: Strategies) -> str:
+    """Return the sentence of a prompt that says which judgements there are."""
+    return _JUDGING[strategies]

@@ -8,19 +8,36 @@ from dataclasses import dataclass, field, replace
 
 from hgmem.answer import AnswerQuestion, Cited, cite
 from hgmem.claims import renewing
+from hgmem.draft import Draft
 from hgmem.embed import Vectors
 from hgmem.errors import GraphError, HGMemError
-from hgmem.graph.memory import Claim, create_memory, release_memory, renew_memory, write_answer, write_step
+from hgmem.events import Answered, Planned, QuestionAccepted
+from hgmem.graph.memory import (
+    Claim,
+    claim_memory,
+    create_memory,
+    memory_points,
+    memory_steps,
+    release_memory,
+    renew_memory,
+    write_answer,
+    write_step,
+)
 from hgmem.graph.values import to_json
-from hgmem.memory import Draft
+from hgmem.inputs import Question
 from hgmem.meter import Meter, measuring
-from hgmem.model import Answer, Chunk, MemoryPoint, Step
+from hgmem.model import Answer, MemoryPoint, Step
 from hgmem.services import Services
+
+RUNNING = "running"
 
 
 @dataclass(slots=True, kw_only=True)
 class Recording:
-    """One question's memory while it is being written: whole steps, then an answer."""
+    """One question's memory while it is being written: whole steps, then an answer.
+
+    `steps` and `points` (by uid, dead ones too) hold what the memory had before as well, where it goes on.
+    """
 
     services: Services
     claim: Claim
@@ -28,29 +45,38 @@ class Recording:
     question: str
     meter: Meter
     began: float
+    status: str = RUNNING  # that the memory falls back to where nothing is written
     steps: list[Step] = field(default_factory=list)
     points: dict[str, MemoryPoint] = field(default_factory=dict)
+
+    @property
+    def number(self) -> int:
+        """The number of the next step."""
+        return self.steps[-1].number + 1 if self.steps else 1
 
     def step(self, step: Step, draft: Draft) -> None:
         """Write one step with what it did to memory, in one transaction."""
         write_step(self.services.database, claim=self.claim, step=step, draft=draft, vectors=self._vectors(draft))
+        self.status = "interrupted"
         self.steps.append(step)
         self.points |= {birth.point.uid: birth.point for birth in draft.births}
         for uid in draft.died:
             self.points[uid] = replace(self.points[uid], died=draft.number)
+        self.services.listener.tell(
+            Planned(step=step.number, judgement=step.judgement, subqueries=step.planned, notes=step.notes)
+        )
 
-    def answer(self, points: Sequence[MemoryPoint], chunks: Sequence[Chunk], *, notes: Sequence[str] = ()) -> Answer:
-        """Return the answer drawn from points and chunks, its citations checked, written with them."""
-        task = AnswerQuestion(question=self.question, points=tuple(points), chunks=tuple(chunks))
-        cited = cite(self.services.reply(task).text, chunks)
-        return self._finish(cited, status="answered", notes=notes)
+    def answer(self, task: AnswerQuestion, *, step: int, notes: Sequence[str] = (), last: bool = True) -> Answer:
+        """Return the model's answer, its citations checked, written with them; the claim is kept until the last."""
+        cited = cite(self.services.write(task), task.chunks)
+        return self._finish(cited, status="answered", step=step, notes=notes, last=last)
 
     def nothing(self, text: str) -> Answer:
         """Return the answer that says that there is no evidence, written without a model call."""
-        return self._finish(Cited(text=text, citations=(), notes=()), status="no_evidence", notes=())
+        cited = Cited(text=text, citations=(), notes=())
+        return self._finish(cited, status="no_evidence", step=self.steps[-1].number, notes=(), last=True)
 
-    def _finish(self, cited: Cited, *, status: str, notes: Sequence[str]) -> Answer:
-        step = self.steps[-1].number
+    def _finish(self, cited: Cited, *, status: str, step: int, notes: Sequence[str], last: bool) -> Answer:
         answer = Answer(
             uid=f"{self.claim.memory}-answer-{step}-{secrets.token_hex(3)}",
             question=self.question,
@@ -68,32 +94,73 @@ class Recording:
             usage=self.meter.usage(),
             seconds=round(time.perf_counter() - self.began, 4),
         )
-        write_answer(self.services.database, claim=self.claim, answer=answer)
+        write_answer(self.services.database, claim=self.claim, answer=answer, status=status if last else RUNNING)
+        self.services.listener.tell(Answered(answer=answer))
         return answer
 
     def _vectors(self, draft: Draft) -> Mapping[str, Vectors]:
         texts = {birth.point.uid: birth.point.description for birth in draft.births}
         texts |= {entity.uid: f"{entity.name}: {entity.description}" for entity in draft.provisionals.values()}
+        texts |= {
+            relation.uid: f"{relation.source_name}, {relation.target_name}: {relation.description}"
+            for relation in draft.relations.values()
+        }
         if not texts:
             return {}
         return dict(zip(texts, self.services.embed(list(texts.values()), kind="document"), strict=True))
 
 
 @contextmanager
-def recording(services: Services, *, system: str, question: str, settings: Mapping[str, object]) -> Iterator[Recording]:
-    """Yield a new memory, held by this run until the block ends; one that ends early keeps its whole steps."""
-    claim = Claim(corpus=services.corpus, memory=f"m{secrets.token_hex(8)}", run=secrets.token_hex(8))
-    properties = {"system": system, "model": services.model.name, "question": question, "settings": to_json(settings)}
+def recording(
+    services: Services, *, system: str, question: Question, settings: Mapping[str, object]
+) -> Iterator[Recording]:
+    """Yield a memory, new or one that goes on, held by this run until the block ends.
+
+    A block that ends early leaves the whole steps that it wrote.
+    """
+    memory = question.memory or f"m{secrets.token_hex(8)}"
+    claim = Claim(corpus=services.corpus, memory=memory, run=secrets.token_hex(8))
     with measuring() as meter:
-        began = time.perf_counter()
-        create_memory(services.database, claim=claim, properties=properties)
-        try:
-            with renewing(lambda: renew_memory(services.database, claim=claim), every=services.settings.heartbeat):
-                yield Recording(
-                    services=services, claim=claim, system=system, question=question, meter=meter, began=began
-                )
-        except BaseException as error:
-            if not (isinstance(error, GraphError) and error.retryable):  # no server: the claim runs out by itself
-                with suppress(HGMemError):
-                    release_memory(services.database, claim=claim, status="interrupted")
-            raise
+        record = Recording(
+            services=services,
+            claim=claim,
+            system=system,
+            question=question.text,
+            meter=meter,
+            began=time.perf_counter(),
+        )
+        if question.memory:
+            record.status = claim_memory(services.database, claim=claim, timeout=services.settings.claim_timeout)
+        else:
+            properties = {"system": system, "model": services.model.name, "question": question.text}
+            create_memory(services.database, claim=claim, properties={**properties, "settings": to_json(settings)})
+        with _held(record):
+            if question.memory:
+                _resume(record)
+            services.listener.tell(
+                QuestionAccepted(question=question.text, corpus=services.corpus, memory=memory, steps=len(record.steps))
+            )
+            yield record
+
+
+@contextmanager
+def _held(record: Recording) -> Iterator[None]:
+    """Keep the claim alive while the block runs, and give it back where the block fails."""
+    services, claim = record.services, record.claim
+    try:
+        with renewing(lambda: renew_memory(services.database, claim=claim), every=services.settings.heartbeat):
+            yield
+    except BaseException as error:
+        if not (isinstance(error, GraphError) and error.retryable):  # no server: the claim runs out by itself
+            status = "interrupted" if record.status == RUNNING else record.status
+            with suppress(HGMemError):
+                release_memory(services.database, claim=claim, status=status)
+        raise
+
+
+def _resume(record: Recording) -> None:
+    """Take in what the memory holds."""
+    scope = {"corpus": record.claim.corpus, "memory": record.claim.memory}
+    record.steps = memory_steps(record.services.database, **scope)
+    stored = memory_points(record.services.database, **scope)
+    record.points = {one.point.uid: one.point for one in stored}

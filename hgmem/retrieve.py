@@ -3,13 +3,17 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias, TypeVar
+from typing import Annotated, Literal, TypeAlias, TypeVar
+
+from pydantic import Field
 
 from hgmem.embed import Vectors
 from hgmem.graph.database import Database
 from hgmem.graph.retrieval import Found, Limits, Query, Retrieval, retrieve
 from hgmem.model import Chunk, Entity, Evidence, Hit, Relation, Retrieved, Subquery
 
+Count: TypeAlias = Annotated[int, Field(ge=0, le=10_000)]
+Positive: TypeAlias = Annotated[int, Field(ge=1, le=10_000)]
 ChunkSearch: TypeAlias = Literal["hybrid", "vector", "off"]
 Thing = TypeVar("Thing", Entity, Relation, Chunk)
 
@@ -22,17 +26,18 @@ SMALL = 2_000  # entities up to which exact search is an alternative to the inde
 class RetrievalConfig:
     """How much a sub-query finds and how far it looks; n_v, n_e and n_d are the paper's symbols."""
 
-    entities: int = 5  # n_v
-    relations: int = 5  # n_e
-    chunks: int = 5  # n_d, source chunks of the entities found
-    searched_chunks: int = 5  # found by a search over all chunks
+    entities: Positive = 5  # n_v
+    relations: Count = 5  # n_e
+    chunks: Count = 5  # n_d, source chunks of the entities found
+    searched_chunks: Count = 5  # found by a search over all chunks
     chunk_search: ChunkSearch = "hybrid"
     hops: Literal[1, 2] = 1  # N_G of local investigation
     shared: bool = True  # N_M of local investigation
     anchors: bool = True  # the target points' own entities in its scope
+    pooled: bool = False  # one local scope for all sub-queries of a step (official code), not one each (paper)
     exclude: bool = True  # global exploration leaves V_M out
-    hub: int = 200  # neighbours that one entity gives at most, heaviest relations first
-    exact: int = 200  # candidates that are ranked without the index
+    hub: Positive = 200  # neighbours that one entity gives at most, heaviest relations first
+    exact: Positive = 200  # candidates that are ranked without the index
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,13 +54,14 @@ def gather(
     database: Database, subqueries: Sequence[Subquery], vectors: Vectors, *, scene: Scene, config: RetrievalConfig
 ) -> tuple[Evidence, tuple[str, ...]]:
     """Return what the sub-queries (with their vectors) find together, and notes; one round trip, rarely two."""
+    pool = tuple(dict.fromkeys(uid for asked in subqueries for uid in asked.targets))
     queries = [
         Query(
             number=number,
             vector=vector,
             search=_search(asked, scene, config),
             words=asked.text if config.chunk_search == "hybrid" else "",
-            targets=asked.targets,
+            targets=pool if config.pooled and asked.targets else asked.targets,
         )
         for number, (asked, vector) in enumerate(zip(subqueries, vectors, strict=True))
     ]

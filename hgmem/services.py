@@ -1,16 +1,18 @@
 """All that a pipeline or a system is given: the database, the model, the embedder, and which corpus."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from hgmem.embed import CheckedEmbedder, Kind, Vectors
 from hgmem.errors import ModelError, UsageError
+from hgmem.events import AnswerToken, Listener
 from hgmem.graph.corpus import CorpusRow, create_corpus, find_corpus
 from hgmem.graph.database import Database
 from hgmem.llm import LanguageModel
 from hgmem.meter import timed
 from hgmem.model import Task
+from hgmem.reply import TextReply
 from hgmem.settings import Settings
 
 Reply = TypeVar("Reply")
@@ -25,9 +27,16 @@ class Services:
     embedder: CheckedEmbedder
     settings: Settings
     corpus: str
+    listener: Listener = field(default_factory=Listener)
+
+    @property
+    def language(self) -> str:
+        """The language to answer in; empty for that of the question."""
+        return self.settings.answer_language
 
     def reply(self, task: Task[Reply]) -> Reply:
         """Return the model's reply, its call counted; one of another type is a `ModelError`."""
+        self.listener.check()
         with timed("model", task.name):
             reply = self.model.reply(task)
         if not isinstance(reply, task.reply_type):
@@ -36,6 +45,21 @@ class Services:
                 f"not {task.reply_type.__name__}"
             )
         return reply
+
+    def write(self, task: Task[TextReply]) -> str:
+        """Return the text that the model writes; a listener hears of its pieces as they come."""
+        stream = getattr(self.model, "stream", None)
+        if stream is None or not self.listener.hears:
+            text = self.reply(task).text
+            self.listener.tell(AnswerToken(text=text))
+            return text
+        self.listener.check()
+        pieces: list[str] = []
+        with timed("model", task.name):
+            for piece in stream(task):
+                pieces.append(piece)
+                self.listener.tell(AnswerToken(text=piece))
+        return "".join(pieces)
 
     def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
         """Return the texts' vectors: float32, (len(texts), dimensions), unit length."""

@@ -61,6 +61,7 @@ class Settings(BaseSettings):
     )
     heartbeat: float = Field(15.0, gt=0, description="seconds between renewals of a claim")
 
+    answer_language: str = Field("", description="of answers and memory points; empty for that of the question")
     max_question_characters: int = Field(8_000, gt=0)
     max_file_bytes: int = Field(200 * MEGABYTE, gt=0)
     chunk_tokens: int = Field(200, gt=0)

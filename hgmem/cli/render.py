@@ -9,7 +9,8 @@ from rich.tree import Tree
 
 from hgmem.cli.output import WIDEST, cut, indented, one_line, when, words
 from hgmem.cli.queries import picture
-from hgmem.model import Answer, Citation, Lineage, Memory, MemoryPoint, Operation, Retrieved, Step, Usage
+from hgmem.model import Answer, Citation, Lineage, Memory, MemoryPoint, Operation, Retrieved, Step
+from hgmem.usage import Usage
 
 EXTRACTIVE = "extractive"
 DONE = {"insert": "inserted", "revise": "revised", "merge": "merged", "drop": "dropped"}

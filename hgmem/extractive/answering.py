@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
-from hgmem.answer import AnswerQuestion, Reply
+from hgmem.answer import AnswerQuestion, AnswerReply
 from hgmem.extractive.aspects import Aspect, aspects
 from hgmem.extractive.names import names
 from hgmem.extractive.passages import Passage, passages, quotable
@@ -26,17 +26,17 @@ _ALIKE = 0.85
 _LONGEST = 1_200
 
 
-def answer(task: AnswerQuestion, vectors: VectorCache) -> Reply:
+def answer(task: AnswerQuestion, vectors: VectorCache) -> AnswerReply:
     """Return a few sentences of the chunks, verbatim but for whitespace, each followed by its marker `[n]`."""
     every = quotable(passages(task.chunks))
     # A text's own "[3]" would be read as a marker.
     found = [passage for passage in every if not _MARKER.search(passage.text)] or every
-    remembered = [collapse(point.description) for point in task.points]
+    remembered = [collapse(point.description) for point in task.memory.points]
     prior = {passage: _prior(passage, remembered) for passage in found}
     ranked = rank(found, [task.question], vectors, limit=_CONSIDERED, prior=prior)
     bridged = bridge(ranked, lambda text: _names(text) if any(text in held for held in remembered) else [])
     chosen = _chosen(bridged, aspects(task.question))
-    return Reply(text=" ".join(f"{each.text} [{each.chunk + 1}]" for each in _ordered(chosen)))
+    return AnswerReply(text=" ".join(f"{each.text} [{each.chunk + 1}]" for each in _ordered(chosen)))
 
 
 def _names(text: str) -> list[str]:

@@ -45,7 +45,7 @@ class _Statement:
 def evolve(task: Evolve, vectors: VectorCache) -> EvolveReply:
     """Return the revisions and insertions that the evidence's nearest sentences make."""
     rows = passages(task.evidence.chunks)
-    known = _Known(task.points, vectors)
+    known = _Known(task.memory.points, vectors)
     queries = list(dict.fromkeys([task.question, *task.subqueries]))[:_QUERIES]
     found = quotable(rows)
     ranked = rank(found, queries, vectors, limit=_CONSIDERED, prior=_prior(found, task.evidence))

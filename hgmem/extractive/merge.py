@@ -22,9 +22,9 @@ _WORTH = 0.5
 
 def merge(task: Merge, vectors: VectorCache) -> MergeReply:
     """Return the merges worth making, best first; each point takes part in one at most."""
-    if len(task.points) < 2:
+    if len(task.memory.points) < 2:
         return MergeReply()
-    board = _Board(task.question, task.points, vectors)
+    board = _Board(task.question, task.memory.points, vectors)
     groups: list[list[int]] = []
     for pair in board.pairs():
         if len(groups) == _MERGES:
@@ -33,7 +33,7 @@ def merge(task: Merge, vectors: VectorCache) -> MergeReply:
             groups.append(board.widened(pair, taken={at for group in groups for at in group}))
     return MergeReply(
         merge=tuple(
-            Joining(points=tuple(group), description=joined([task.points[at].description for at in group]))
+            Joining(points=tuple(group), description=joined([task.memory.points[at].description for at in group]))
             for group in groups
         )
     )

@@ -3,17 +3,19 @@
 from typing import Any, TypeVar, cast
 
 from hgmem.answer import AnswerQuestion
+from hgmem.combined import MergeAndPlan, WholeStep
 from hgmem.embed import Embedder
 from hgmem.errors import ModelError
-from hgmem.extract import Extract
+from hgmem.extract import Extract, Extraction
 from hgmem.extractive.answering import answer
+from hgmem.extractive.combined import merge_and_plan, whole_step
 from hgmem.extractive.evolve import evolve
 from hgmem.extractive.extraction import extract
 from hgmem.extractive.merge import merge
 from hgmem.extractive.plan import plan
 from hgmem.extractive.subqueries import subqueries
 from hgmem.extractive.vectors import VectorCache
-from hgmem.memory import Evolve, Merge
+from hgmem.memory import Describe, Evolve, Merge
 from hgmem.model import Task
 from hgmem.plan import Plan, Subqueries
 
@@ -47,6 +49,12 @@ class ExtractiveModel:
                 return plan(task, self._vectors)
             case Subqueries():
                 return subqueries(task)
+            case MergeAndPlan():
+                return merge_and_plan(task, self._vectors)
+            case WholeStep():
+                return whole_step(task, self._vectors)
+            case Describe():
+                return Extraction()  # what the point says of a new name stands for it
             case AnswerQuestion():
                 return answer(task, self._vectors)
         raise ModelError(f"the extractive model has no way to answer the task {task.name!r}: give a language model")

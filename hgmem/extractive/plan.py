@@ -43,12 +43,12 @@ class _View:
         self._wanted = aspects(task.question) or [Aspect(task.question, frozenset(stems(task.question)), False)]
         earlier = [text for text in task.previous if text.casefold() != task.question.casefold()]
         self._previous = [frozenset(stems(text)) for text in earlier]
-        texts = [point.description for point in task.points]
+        texts = [point.description for point in task.memory.points]
         queries = [task.question, *(each.text for each in self._wanted)]
         near = vectors.of(queries, kind="query") @ vectors.of(texts).T
         self._near = near[0]
         self._covered = np.zeros((len(self._wanted), len(texts)), dtype=np.bool_)
-        for at, said in enumerate(map(_said, task.points)):
+        for at, said in enumerate(map(_said, task.memory.points)):
             for row, each in enumerate(self._wanted):
                 meant = not each.name and float(near[row + 1, at]) > _MEANT
                 self._covered[row, at] = meant or each.covered_by(said)

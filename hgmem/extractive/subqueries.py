@@ -21,7 +21,7 @@ def _wordings(task: Subqueries, concern: Concern) -> Iterator[str]:
     """Yield the concern's text, then with names of its points, hints and the question, then numbered."""
     text = collapse(concern.text) or collapse(task.question)
     yield text
-    points = [task.points[at] for at in concern.points if 0 <= at < len(task.points)]
+    points = [task.memory.points[at] for at in concern.points if 0 <= at < len(task.memory.points)]
     named = [entity.name for point in points for entity in point.entities]
     for name in dict.fromkeys([*named, *(hint.name for hint in task.hints), collapse(task.question)]):
         yield f"{text}, {name}"

@@ -4,13 +4,13 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
+from hgmem.draft import Birth, Draft
 from hgmem.embed import Vectors
-from hgmem.errors import UsageError
+from hgmem.errors import ConflictError, UsageError
 from hgmem.graph.database import Row, claimed
 from hgmem.graph.retrieval import to_entity
 from hgmem.graph.values import Runner, to_json, vector
 from hgmem.inputs import Scalar
-from hgmem.memory import Birth, Draft
 from hgmem.model import (
     Answer,
     Citation,
@@ -18,11 +18,12 @@ from hgmem.model import (
     Hit,
     MemoryPoint,
     Operation,
+    Relation,
     Retrieved,
     Step,
     Subquery,
-    Usage,
 )
+from hgmem.usage import Usage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +61,17 @@ def create_memory(database: Runner, *, claim: Claim, properties: Mapping[str, Sc
         raise UsageError(f"corpus {claim.corpus!r} is not ready: it was deleted, or is being written")
 
 
+def claim_memory(database: Runner, *, claim: Claim, timeout: float) -> str:
+    """Return the status that the memory had until now; this run holds it from here on."""
+    rows = database.run("claim_memory", **asdict(claim), timeout=timeout)
+    if not rows:
+        raise ConflictError(
+            f"memory {claim.memory!r} is being worked on by another run: wait until that is done; if it died, its "
+            f"claim runs out {timeout:g} s after its last sign"
+        )
+    return str(rows[0]["before"])
+
+
 def renew_memory(database: Runner, *, claim: Claim) -> None:
     """Say that this run is alive; a lost claim is a `ConflictError`."""
     _held(database.run("renew_memory", **asdict(claim)), claim)
@@ -71,21 +83,22 @@ def release_memory(database: Runner, *, claim: Claim, status: str) -> None:
 
 
 def write_step(database: Runner, *, claim: Claim, step: Step, draft: Draft, vectors: Mapping[str, Vectors]) -> None:
-    """Write one whole step; `vectors` holds those of its new points and provisional entities, by uid."""
+    """Write one whole step; `vectors` holds those of its new points, entities and relations, by uid."""
     rows = database.run(
         "write_step",
         **asdict(claim),
         step=_step(step),
         subqueries=[_subquery(number, one) for number, one in enumerate(step.retrieved, start=1)],
         provisionals=[_provisional(entity, vectors) for entity in draft.provisionals.values()],
+        relations=[_relation(relation, vectors) for relation in draft.relations.values()],
         points=[_birth(birth, vectors) for birth in draft.births],
         died=list(draft.died),
     )
     _held(rows, claim)
 
 
-def write_answer(database: Runner, *, claim: Claim, answer: Answer) -> None:
-    """Write the answer with its citations, and give the claim back."""
+def write_answer(database: Runner, *, claim: Claim, answer: Answer, status: str) -> None:
+    """Write the answer with its citations; the claim is given back, unless the memory's status stays `running`."""
     properties: Row = {
         "uid": answer.uid,
         "question": answer.question,
@@ -101,7 +114,7 @@ def write_answer(database: Runner, *, claim: Claim, answer: Answer) -> None:
         {"uid": f"{answer.uid}-{citation.marker}", "chunk": citation.chunk, "properties": asdict(citation)}
         for citation in answer.citations
     ]
-    rows = database.run("write_answer", **asdict(claim), answer=properties, citations=citations, status=answer.status)
+    rows = database.run("write_answer", **asdict(claim), answer=properties, citations=citations, status=status)
     _held(rows, claim)
 
 
@@ -161,6 +174,7 @@ def _step(step: Step) -> Row:
         "strategy": step.strategy,
         "judgement": step.judgement,
         "operations": to_json(step.operations),
+        "planned": to_json(step.planned),
         "notes": list(step.notes),
         "seconds": step.seconds,
         "usage": to_json(step.usage),
@@ -187,6 +201,18 @@ def _provisional(entity: Entity, vectors: Mapping[str, Vectors]) -> Row:
         "type": entity.type,
         "description": entity.description,
         "vector": vector(vectors[entity.uid]),
+    }
+
+
+def _relation(relation: Relation, vectors: Mapping[str, Vectors]) -> Row:
+    return {
+        "uid": relation.uid,
+        "source": relation.source,
+        "target": relation.target,
+        "description": relation.description,
+        "keywords": list(relation.keywords),
+        "weight": relation.weight,
+        "vector": vector(vectors[relation.uid]),
     }
 
 
@@ -222,6 +248,9 @@ def _to_step(row: Row) -> Step:
         **fields,
         notes=tuple(row["notes"] or ()),
         usage=_usage(row["usage"]),
+        planned=tuple(
+            Subquery(**{**one, "targets": tuple(one["targets"])}) for one in json.loads(row["planned"] or "[]")
+        ),
         operations=tuple(
             Operation(**{**operation, "parts": tuple(operation["parts"])})
             for operation in json.loads(row["operations"])
@@ -243,4 +272,5 @@ def _to_retrieved(row: Row) -> Retrieved:
 
 
 def _usage(text: str | None) -> Usage:
-    return Usage(**json.loads(text)) if text else Usage()
+    stored = json.loads(text) if text else {}
+    return Usage(**{name: stored[name] for name in ("calls", "seconds", "tokens") if name in stored})

@@ -119,6 +119,30 @@ def neighbours(
     return tuple(to_entity(row["entity"]) for row in rows)
 
 
+def find_chunks(database: Runner, *, corpus: str, uids: Sequence[str]) -> dict[str, Chunk]:
+    """Return those of these chunks that exist, by uid."""
+    rows = database.run("find_chunks", corpus=corpus, uids=list(uids))
+    return {row["chunk"]["uid"]: to_chunk(row["chunk"]) for row in rows}
+
+
+def chunks_of_entities(database: Runner, *, corpus: str, uids: Sequence[str], query: Any, k: int) -> list[Chunk]:
+    """Return the k chunks that mention one of the entities and are nearest to a vector, nearest first."""
+    rows = database.run("chunks_of_entities", corpus=corpus, uids=list(uids), vector=vector(query), k=k)
+    return [to_chunk(row["chunk"]) for row in rows]
+
+
+def chunks_around_points(
+    database: Runner, *, scope: tuple[str, str], points: Sequence[str], read: Sequence[str], k: int
+) -> list[str]:
+    """Return the uids of chunks read that the points' entities, or their neighbours, are mentioned in.
+
+    `scope` is corpus and memory; a point gives k inner and k outer ones at most. Nearest to a point first.
+    """
+    corpus, memory = scope
+    rows = database.run("chunks_around_points", corpus=corpus, memory=memory, points=list(points), read=list(read), k=k)
+    return [str(row["chunk"]) for row in rows]
+
+
 def to_entity(row: Row) -> Entity:
     """Return the entity of a row; `memory` is empty for those of the corpus."""
     return Entity(

@@ -8,7 +8,11 @@ Reply = TypeVar("Reply")
 
 
 class LanguageModel(Protocol):
-    """Whatever answers tasks. `name` is written to `:Memory.model` and shown as `Answer.model`."""
+    """Whatever answers tasks. `name` is written to `:Memory.model` and shown as `Answer.model`.
+
+    One that can show a text while it is being written has also `stream(task) -> Iterator[str]`: the pieces of the
+    reply's text, in order. Where it is missing, a text comes as one piece.
+    """
 
     @property
     def name(self) -> str:

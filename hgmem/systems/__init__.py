@@ -1,28 +1,42 @@
 """Systems: ways of remembering and answering. Each is one file here, given `Services` and nothing else."""
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping
+from typing import Protocol
 
 from hgmem.errors import UsageError
+from hgmem.inputs import Question
 from hgmem.model import Answer
 from hgmem.services import Services
 from hgmem.systems.hgmem import HGMemSystem
 from hgmem.systems.naive import NaiveSystem
+from hgmem.systems.recipes import HGMemConfig, recipe
 
 
 class System(Protocol):
     """One way of answering a question over a corpus."""
 
-    def answer(self, services: Services, question: str) -> Answer:
+    def answer(self, services: Services, question: Question) -> Answer:
         """Return the answer, its memory written to Neo4j."""
 
 
-SYSTEMS: Mapping[str, Any] = {"hgmem": HGMemSystem, "naive": NaiveSystem}
+Recipe = str | HGMemConfig | None
 
 
-def system(name: str, *, steps: int | None = None) -> System:
-    """Return the system of this name; `steps` is the most steps of those that take several."""
+def system(name: str, *, recipe: Recipe = None, changes: Mapping[str, object] | None = None) -> System:
+    """Return the system of this name, set by a recipe (its name or itself) and single settings by name."""
     if name not in SYSTEMS:
         raise UsageError(f"there is no system {name!r}: choose one of {', '.join(sorted(SYSTEMS))}")
-    made: System = SYSTEMS[name].configured(steps=steps)
-    return made
+    return SYSTEMS[name](recipe, changes or {})
+
+
+def _hgmem(chosen: Recipe, changes: Mapping[str, object]) -> System:
+    return HGMemSystem(recipe=recipe(chosen) if isinstance(chosen, str) else chosen, changes=changes)
+
+
+def _naive(chosen: Recipe, changes: Mapping[str, object]) -> System:
+    if chosen is not None or changes.keys() - {"steps"}:  # it takes one step, whatever is asked for
+        raise UsageError("the system 'naive' has no recipes and no settings: leave them out, or choose hgmem")
+    return NaiveSystem()
+
+
+SYSTEMS: Mapping[str, Callable[[Recipe, Mapping[str, object]], System]] = {"hgmem": _hgmem, "naive": _naive}

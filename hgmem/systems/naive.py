@@ -3,12 +3,16 @@
 import time
 from dataclasses import asdict, dataclass, field
 
+from hgmem.answer import AnswerQuestion
+from hgmem.draft import Draft
+from hgmem.errors import UsageError
 from hgmem.graph.retrieval import near_chunks
+from hgmem.inputs import Question
 from hgmem.language import no_evidence
-from hgmem.memory import Draft
 from hgmem.meter import measuring
 from hgmem.model import Answer, Hit, Retrieved, Step, Subquery
 from hgmem.recording import recording
+from hgmem.rendering import Shown
 from hgmem.services import Services, ready_corpus
 
 
@@ -26,18 +30,15 @@ class NaiveSystem:
 
     config: NaiveConfig = field(default_factory=NaiveConfig)
 
-    @classmethod
-    def configured(cls, *, steps: int | None) -> "NaiveSystem":
-        """Return the system; it takes one step, whatever is asked for."""
-        return cls()
-
-    def answer(self, services: Services, question: str) -> Answer:
+    def answer(self, services: Services, question: Question) -> Answer:
         """Return the answer, its memory written to Neo4j."""
+        if question.memory:
+            raise UsageError("the system 'naive' remembers nothing that could go on: ask anew, or choose hgmem")
         ready_corpus(services)
         with recording(services, system="naive", question=question, settings=asdict(self.config)) as record:
             began = time.perf_counter()
             with measuring() as meter:
-                vector = services.embed([question], kind="query")[0]
+                vector = services.embed([question.text], kind="query")[0]
                 found = near_chunks(
                     services.database, corpus=services.corpus, query=vector, k=self.config.chunks, over=self.config.over
                 )
@@ -45,11 +46,11 @@ class NaiveSystem:
                 Hit(uid=chunk.uid, rank=rank, score=score, source_id=chunk.source_id)
                 for rank, (chunk, score) in enumerate(found, start=1)
             )
-            retrieved = (Retrieved(subquery=Subquery(text=question), chunks=hits),)
+            retrieved = (Retrieved(subquery=Subquery(text=question.text), chunks=hits),)
             seconds = round(time.perf_counter() - began, 4)
             step = Step(
                 number=1,
-                question=question,
+                question=question.text,
                 strategy="global",
                 retrieved=retrieved,
                 seconds=seconds,
@@ -57,5 +58,11 @@ class NaiveSystem:
             )
             record.step(step, Draft(memory=record.claim.memory, number=1, points=()))
             if not found:
-                return record.nothing(no_evidence(question))
-            return record.answer((), [chunk for chunk, _ in found])
+                return record.nothing(no_evidence(question.text))
+            task = AnswerQuestion(
+                question=question.text,
+                memory=Shown(),
+                chunks=tuple(chunk for chunk, _ in found),
+                language=services.language,
+            )
+            return record.answer(task, step=1)

@@ -40,7 +40,10 @@ SCANS = {"corpora": "the one label scan that is allowed: of :Corpus"}
 NODE = re.compile(r"(?<!\w)\((?P<variable>\w*)(?P<labels>(?::\w+)+)?\s*(?P<map>\{[^{}]*\})?\s*\)")
 RELATES = re.compile(r"\[(?P<variable>\w*):RELATES\s*(?P<map>\{[^{}]*\})?\]")
 NOISE = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|//[^\n]*")
-LISTS = ("rows", "uids", "chunks", "documents", "queries", "subqueries", "points", "died", "provisionals", "citations")
+LISTS = (
+    *("rows", "uids", "chunks", "documents", "queries", "subqueries", "points", "died", "provisionals", "citations"),
+    *("relations", "read"),
+)
 SAMPLES: dict[str, Any] = {
     **{name: [] for name in LISTS},
     **{name: {} for name in ("step", "answer", "properties")},

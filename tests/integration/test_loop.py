@@ -13,7 +13,7 @@ import neo4j
 import pytest
 
 from hgmem import HGMem, Settings, UsageError
-from hgmem.answer import AnswerQuestion, Reply
+from hgmem.answer import AnswerQuestion, AnswerReply
 from hgmem.errors import ConflictError, ModelError
 from hgmem.identity import uid
 from hgmem.inputs import Document, Given, GivenChunk, GivenEntity, GivenRelation
@@ -88,7 +88,7 @@ def scripted(**replies: Any) -> ScriptedModel:
         "merge": lambda _: MergeReply(),
         "plan": lambda _: PlanReply(judgement="sufficient"),
         "subqueries": lambda task: SubqueriesReply(subqueries=tuple(concern.text for concern in task.concerns)),
-        "answer": lambda _: Reply(text="Anna sold the mill [1]."),
+        "answer": lambda _: AnswerReply(text="Anna sold the mill [1]."),
     }
     return ScriptedModel({**usual, **replies})
 
@@ -170,7 +170,7 @@ def played(settings: Settings) -> Iterator[Played]:
             SubqueriesReply(subqueries=("What became of the mill?",)),
             SubqueriesReply(subqueries=("Who left the harbour?",)),
         ],
-        answer=[Reply(text="Dag burned the mill [4]. Anna sold it [1], nobody else [77]. So it was [4].")],
+        answer=[AnswerReply(text="Dag burned the mill [4]. Anna sold it [1], nobody else [77]. So it was [4].")],
     )
     client = HGMem.open("played", model=model, **settings.model_dump(exclude_none=True, exclude={"model"}))
     client.add_graph(LETTERS)
@@ -211,7 +211,7 @@ def test_the_model_is_told_what_memory_holds_and_what_was_asked(played: Played) 
     merges = [task for task in tasks if isinstance(task, Merge)]
     plans = [task for task in tasks if isinstance(task, Plan)]
 
-    assert [[point.description for point in task.points] for task in evolves] == [
+    assert [[point.description for point in task.memory.points] for task in evolves] == [
         [],
         ["Anna sold it.", "Bo bought a boat."],
         ["Bo bought a boat.", "Anna sold the mill, Dag burned it."],
@@ -221,13 +221,15 @@ def test_the_model_is_told_what_memory_holds_and_what_was_asked(played: Played) 
         ("What became of the mill?",),
         ("Who left the harbour?", "the pier"),
     ]
-    assert [point.description for point in merges[0].points] == [
+    assert [point.description for point in merges[0].memory.points] == [
         "Bo bought a boat.",
         "Anna sold the mill to Bo.",
         "Dag burned the mill.",
     ]
     assert plans[1].previous == ("What became of the mill?",)
-    assert [point.description for point in plans[1].points] == [point.description for point in evolves[2].points]
+    assert [point.description for point in plans[1].memory.points] == [
+        point.description for point in evolves[2].memory.points
+    ]
 
 
 def test_steps_are_chained_and_belong_to_the_memory(played: Played, raw: Raw) -> None:
@@ -522,7 +524,7 @@ def test_evidence_without_a_point_is_answered_from_and_the_notes_say_so(
     assert answer.points == ()
     assert answer.notes == ("no point was remembered: the answer is drawn from the evidence",)
     (task,) = [task for task in model.tasks if isinstance(task, AnswerQuestion)]
-    assert task.points == ()
+    assert task.memory.points == ()
     assert {chunk.text for chunk in task.chunks} == set(SENTENCES)
 
 
@@ -554,7 +556,7 @@ WRONG = {
             Insertion(entities=(), description="Nobody."),
             Insertion(entities=("Bo",), description="\n"),
             Insertion(entities=("Bo'); MATCH (n) DETACH DELETE n //", 'x"`$corpus`\\'), description="Cypher.\x00 ☃"),
-            Insertion(entities=("n" * 20_000,), description="long " * 10_000),
+            Insertion(entities=("n" * 20_000, "Anna"), description="long " * 10_000),
         ),
     ),
     "merge": MergeReply(
@@ -569,7 +571,7 @@ WRONG = {
     ),
     "plan": planning("local", "", "x", "the mill", points=(0, 5, -9)),
     "subqueries": SubqueriesReply(subqueries=("", "x", "x", "y", "z")),
-    "answer": Reply(text="[0][1][1][12][-1][] [[99]1] said [3]."),
+    "answer": AnswerReply(text="[0][1][1][12][-1][] [[99]1] said [3]."),
 }
 
 
@@ -597,6 +599,8 @@ def test_whatever_a_model_replies_the_question_is_answered_and_the_notes_say_wha
         "insert: it names no entity",
         "insert: it names no entity",
         "insert: the text is empty",
+        "the end of a text of 49,999 characters: the most is 4,000",
+        "a name has 20,000 characters",
     ]
     merging = [each for each in answer.steps[1].operations if each.kind == "merge"]
     assert len(merging) == 1
@@ -848,7 +852,7 @@ def test_a_claim_that_is_lost_before_a_step_is_a_conflict_and_nothing_of_the_ste
 def test_a_claim_that_is_lost_before_the_answer_is_a_conflict_and_the_steps_stay(
     open_client: Open, corpus: str, raw: Raw
 ) -> None:
-    client = open_client(model=scripted(answer=overtake(raw, corpus, Reply(text="Never written [1]."))))
+    client = open_client(model=scripted(answer=overtake(raw, corpus, AnswerReply(text="Never written [1]."))))
     client.add_graph(LETTERS)
     with pytest.raises(ConflictError):
         client.ask(QUESTION)
@@ -864,7 +868,7 @@ def test_a_running_question_says_that_it_is_alive_and_a_silent_one_reads_as_inte
     beats: list[Any] = []
     statuses: list[str] = []
 
-    def slowly(_: object) -> Reply:
+    def slowly(_: object) -> AnswerReply:
         (row,) = raw("MATCH (m:Memory {corpus: $c}) RETURN m.uid AS uid, m.heartbeat AS beat", c=corpus)
         beats.append(row["beat"])
         until = time.monotonic() + 20
@@ -874,7 +878,7 @@ def test_a_running_question_says_that_it_is_alive_and_a_silent_one_reads_as_inte
             beats.extend([now] if now > beats[0] else [])
         statuses.append(client.memory(row["uid"]).status)
         statuses.append(client.memories()[0].status)
-        return Reply(text="Slow.")
+        return AnswerReply(text="Slow.")
 
     client = open_client(model=scripted(answer=slowly), heartbeat=0.2)
     client.add_graph(LETTERS)
@@ -899,7 +903,7 @@ def test_a_corpus_that_is_deleted_meanwhile_is_a_conflict_and_nothing_of_it_come
     usual = {
         "evolve": inserting(("Anna", "Old Tom"), "Old Tom knew."),
         "plan": planning("global", "the pier"),
-        "answer": Reply(text="Anna [1]."),
+        "answer": AnswerReply(text="Anna [1]."),
     }
 
     def deleting(_: object) -> object:

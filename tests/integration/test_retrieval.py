@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 from hgmem import HGMem, Settings
+from hgmem.draft import Draft
 from hgmem.graph.memory import Claim, create_memory, release_memory, write_step
 from hgmem.graph.retrieval import Query, retrieve
 from hgmem.identity import uid
 from hgmem.inputs import Document, Given, GivenChunk, GivenEntity, GivenRelation
-from hgmem.memory import Draft, EvolveReply, Insertion
+from hgmem.memory import EvolveReply, Insertion
 from hgmem.meter import measuring
 from hgmem.model import Entity, Evidence, MemoryPoint, Retrieved, Step, Subquery
 from hgmem.names import provisional_uid
@@ -188,7 +189,7 @@ def remember(found: World, *groups: Sequence[str], stranger: str = "") -> tuple[
         own = provisional_uid(claim.memory, found.uid(stranger))
         entities[stranger.casefold()] = Entity(uid=own, name=stranger, provisional=True)
         inserts.append(Insertion(entities=(stranger,), description=stranger))
-    draft.evolve(EvolveReply(insert=tuple(inserts)), chunks=(), entities=entities)
+    draft.evolve(EvolveReply(insert=tuple(inserts)), shown=(), chunks=(), entities=entities)
     uids = [*(birth.point.uid for birth in draft.births), *draft.provisionals]
     vectors = found.client.embedder.embed([stranger or "a point"] * len(uids), kind="document")
     step = Step(number=1, question="?", strategy="global")

@@ -1,12 +1,15 @@
 """The front door as far as it goes without a database: what is refused before anything is asked of the server."""
 
+from dataclasses import replace
+
 import pytest
 
 from hgmem import HGMem, UsageError
+from hgmem.asking import checked
 from hgmem.embed import CheckedEmbedder
 from hgmem.settings import load
 from hgmem.systems import SYSTEMS, system
-from hgmem.systems.hgmem import HGMemConfig
+from hgmem.systems.recipes import COMPACT, DEFAULT
 from hgmem.testing import DeterministicEmbedder, ScriptedModel
 
 
@@ -71,12 +74,12 @@ def test_a_corpus_name_outside_the_rule_is_refused(client, corpus):
 
 
 @pytest.mark.parametrize("question", ["\ud800", "Who \udcff?"])
-def test_half_a_surrogate_pair_in_a_question_does_not_reach_the_server(client, question):
-    assert client._question(question).encode() == question.encode("utf-8", "replace")
+def test_half_a_surrogate_pair_in_a_question_does_not_reach_the_server(question):
+    assert checked(question, most=20).encode() == question.encode("utf-8", "replace")
 
 
-def test_space_around_a_question_is_no_part_of_it(client):
-    assert client._question("  Who?\n") == "Who?"
+def test_space_around_a_question_is_no_part_of_it():
+    assert checked("  Who?\n", most=20) == "Who?"
 
 
 def test_a_client_closes_its_database_at_the_end_of_its_block(client, database):
@@ -102,6 +105,6 @@ def test_an_address_that_is_none_is_refused_by_name(uri):
 def test_every_system_can_be_had_with_and_without_a_number_of_steps():
     for name in SYSTEMS:
         assert callable(system(name).answer)
-        assert callable(system(name, steps=2).answer)
-    assert system("hgmem", steps=2).config == HGMemConfig(steps=2)
-    assert system("hgmem").config == HGMemConfig()
+        assert callable(system(name, changes={"steps": 2}).answer)
+    assert system("hgmem", recipe="compact", changes={"steps": "2"}).config(None) == replace(COMPACT, steps=2)
+    assert system("hgmem").config(None) == DEFAULT

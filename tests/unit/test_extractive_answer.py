@@ -9,6 +9,7 @@ from hgmem.errors import ModelError
 from hgmem.extract import Extraction
 from hgmem.extractive import ExtractiveModel
 from hgmem.model import Chunk, Entity, MemoryPoint
+from hgmem.rendering import Shown
 from hgmem.testing import DeterministicEmbedder
 from hgmem.text import collapse
 
@@ -24,7 +25,7 @@ def answer(texts: Sequence[str], *, question: str = QUESTION, points: Sequence[M
         Chunk(uid=f"c{at}", document=f"d{at}", text=text, tokens=50, **{"position": 0, **chunk})
         for at, text in enumerate(texts)
     )
-    task = AnswerQuestion(question=question, points=tuple(points), chunks=chunks)
+    task = AnswerQuestion(question=question, memory=Shown(points=tuple(points)), chunks=chunks)
     return ExtractiveModel(DeterministicEmbedder(256)).reply(task).text
 
 

@@ -7,6 +7,7 @@ from hgmem.extractive import ExtractiveModel
 from hgmem.extractive.vectors import VectorCache
 from hgmem.memory import Evolve, EvolveReply, Merge, MergeReply
 from hgmem.model import Chunk, Entity, Evidence, MemoryPoint
+from hgmem.rendering import Shown
 from hgmem.testing import DeterministicEmbedder
 from hgmem.text import collapse
 
@@ -32,12 +33,12 @@ def point(uid: str, description: str, names: Iterable[str]) -> MemoryPoint:
 
 def evolve(*texts: str, points: Sequence[MemoryPoint] = (), question: str = QUESTION) -> EvolveReply:
     evidence = Evidence(entities=entities(*NAMES), chunks=chunks(*texts))
-    task = Evolve(question=question, subqueries=(), points=tuple(points), evidence=evidence)
+    task = Evolve(question=question, subqueries=(), memory=Shown(points=tuple(points)), evidence=evidence)
     return ExtractiveModel(DeterministicEmbedder(256)).reply(task)
 
 
 def merge(*points: MemoryPoint) -> MergeReply:
-    return ExtractiveModel(DeterministicEmbedder(256)).reply(Merge(question=QUESTION, points=points))
+    return ExtractiveModel(DeterministicEmbedder(256)).reply(Merge(question=QUESTION, memory=Shown(points=points)))
 
 
 def test_a_near_sentence_becomes_a_point_over_the_entities_it_names() -> None:
@@ -91,7 +92,7 @@ def test_a_point_is_revised_once_in_a_reply_and_stays_short() -> None:
 
 def test_a_chunk_without_known_entities_ties_what_looks_like_a_name() -> None:
     evidence = Evidence(chunks=chunks("It was Orla Dunne who painted the pier at Harwick in green."))
-    task = Evolve(question="Who painted the pier?", subqueries=(), points=(), evidence=evidence)
+    task = Evolve(question="Who painted the pier?", subqueries=(), memory=Shown(), evidence=evidence)
     reply = ExtractiveModel(DeterministicEmbedder()).reply(task)
     assert "Orla Dunne" in reply.insert[0].entities
 
@@ -155,7 +156,10 @@ def test_a_sentence_is_embedded_once_for_all_steps() -> None:
     embedder = Counting()
     model = ExtractiveModel(embedder)
     task = Evolve(
-        question=QUESTION, subqueries=(), points=(), evidence=Evidence(entities=entities(*NAMES), chunks=chunks(FIRST))
+        question=QUESTION,
+        subqueries=(),
+        memory=Shown(),
+        evidence=Evidence(entities=entities(*NAMES), chunks=chunks(FIRST)),
     )
     assert model.reply(task) == model.reply(task)
     assert len(embedder.seen) == len(set(embedder.seen))
@@ -165,7 +169,7 @@ def test_a_step_embeds_a_few_dozen_sentences_of_thousands() -> None:
     embedder = Counting()
     texts = [f"Harwick number {n} saw Ilse Maron buy. The Lighthouse {n} burnt, they said." for n in range(1000)]
     evidence = Evidence(entities=entities(*NAMES), chunks=chunks(*texts))
-    ExtractiveModel(embedder).reply(Evolve(question=QUESTION, subqueries=(), points=(), evidence=evidence))
+    ExtractiveModel(embedder).reply(Evolve(question=QUESTION, subqueries=(), memory=Shown(), evidence=evidence))
     assert len(embedder.seen) < 50
 
 

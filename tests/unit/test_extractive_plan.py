@@ -5,6 +5,7 @@ import pytest
 from hgmem.extractive import ExtractiveModel
 from hgmem.model import Entity, MemoryPoint
 from hgmem.plan import Concern, Plan, PlanReply, Subqueries
+from hgmem.rendering import Shown
 from hgmem.testing import DeterministicEmbedder
 
 QUESTION = "Why did Ilse Maron sell the lighthouse to Tom Vale?"
@@ -18,7 +19,9 @@ def point(description: str, names: Iterable[str]) -> MemoryPoint:
 def plan(
     *points: MemoryPoint, previous: Sequence[str] = (), hints: Sequence[Entity] = (), concerns: int = 3
 ) -> PlanReply:
-    task = Plan(question=QUESTION, points=points, previous=tuple(previous), hints=tuple(hints), concerns=concerns)
+    task = Plan(
+        question=QUESTION, memory=Shown(points=points), previous=tuple(previous), hints=tuple(hints), concerns=concerns
+    )
     return ExtractiveModel(DeterministicEmbedder(256)).reply(task)
 
 
@@ -82,7 +85,7 @@ def test_hints_give_a_covered_question_something_new_to_ask() -> None:
 
 def test_each_concern_gets_a_subquery_unlike_every_earlier_one() -> None:
     concerns = (Concern(text="Tom Vale", points=(0,)), Concern(text="tom vale"), Concern(text="Tom Vale", points=(7,)))
-    task = Subqueries(question=QUESTION, points=(WHOLE,), concerns=concerns, previous=("TOM VALE",))
+    task = Subqueries(question=QUESTION, memory=Shown(points=(WHOLE,)), concerns=concerns, previous=("TOM VALE",))
     found = ExtractiveModel(DeterministicEmbedder()).reply(task).subqueries
     assert len({text.casefold() for text in found} - {"tom vale", QUESTION.casefold()}) == 3
     assert all("tom vale" in text.casefold() for text in found)
@@ -95,8 +98,8 @@ def test_each_concern_gets_a_subquery_unlike_every_earlier_one() -> None:
 def test_any_question_gets_a_plan_and_subqueries(question: str) -> None:
     model = ExtractiveModel(DeterministicEmbedder())
     for points in ((), (WHOLE,)):
-        reply = model.reply(Plan(question=question, points=points))
+        reply = model.reply(Plan(question=question, memory=Shown(points=points)))
         assert (reply.judgement == "sufficient") == (not reply.concerns)
-        found = model.reply(Subqueries(question=question, points=points, concerns=reply.concerns))
+        found = model.reply(Subqueries(question=question, memory=Shown(points=points), concerns=reply.concerns))
         assert len(found.subqueries) == len(reply.concerns)
         assert all(text.strip() for text in found.subqueries)

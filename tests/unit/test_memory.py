@@ -2,8 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hgmem.draft import Draft, names_of
 from hgmem.identity import key
-from hgmem.memory import Draft, EvolveReply, Insertion, Joining, MergeReply, Revision, names_of
+from hgmem.memory import EvolveReply, Insertion, Joining, MergeReply, Revision
 from hgmem.model import Chunk, Entity, MemoryPoint
 
 NAMES = ("Anna", "Bo", "Cleo", "Dag", "Eve")
@@ -35,12 +36,14 @@ def draft(*points, number=2):
 
 
 def evolved(made, *, insert=(), update=()):
-    made.evolve(EvolveReply(insert=tuple(insert), update=tuple(update)), chunks=CHUNKS, entities=ENTITIES)
+    reply = EvolveReply(insert=tuple(insert), update=tuple(update))
+    made.evolve(reply, shown=made.points, chunks=CHUNKS, entities=ENTITIES)
     return made
 
 
 def merged(made, *groups, description="Together."):
-    made.merge(MergeReply(merge=tuple(Joining(points=group, description=description) for group in groups)))
+    reply = MergeReply(merge=tuple(Joining(points=group, description=description) for group in groups))
+    made.merge(reply, shown=made.points)
     return made
 
 
@@ -152,6 +155,7 @@ def test_two_values_of_one_entity_that_differ_in_description_are_one_vertex():
     made = draft(point(1, "Anna"), point(2, "Bo"))
     made.evolve(
         EvolveReply(update=(Revision(point=0, description="More.", entities=("Anna",)),)),
+        shown=made.points,
         chunks=CHUNKS,
         entities={"anna": undescribed},
     )
@@ -261,7 +265,7 @@ def test_a_provisional_entity_that_is_stored_already_is_not_written_again():
     stored = Entity(uid="m-stranger", name="Stranger", description="Known.", provisional=True)
     made = draft()
     reply = EvolveReply(insert=(Insertion(entities=("Stranger",), description="Again."),))
-    made.evolve(reply, chunks=CHUNKS, entities={"stranger": stored})
+    made.evolve(reply, shown=made.points, chunks=CHUNKS, entities={"stranger": stored})
 
     assert made.provisionals == {}
     assert made.points[0].entities == (stored,)
@@ -317,7 +321,10 @@ def test_a_point_in_two_merges_belongs_to_the_first_one():
 
 def test_a_merge_that_is_dropped_does_not_use_up_its_points():
     made = draft(point(1), point(2))
-    made.merge(MergeReply(merge=(Joining(points=(0, 1), description=" "), Joining(points=(1, 0), description="Both."))))
+    made.merge(
+        MergeReply(merge=(Joining(points=(0, 1), description=" "), Joining(points=(1, 0), description="Both."))),
+        shown=made.points,
+    )
 
     assert [one.description for one in made.points] == ["Both."]
     assert reasons(made) == ["merge of points [0, 1]: the text is empty"]
@@ -365,8 +372,8 @@ merges = st.lists(
 def test_whatever_a_reply_says_memory_stays_whole(reply, merge):
     before = (point(1), point(2, "Bo", "Cleo"), point(3, "Eve"))
     made = draft(*before)
-    made.evolve(reply, chunks=CHUNKS, entities=ENTITIES)
-    made.merge(merge)
+    made.evolve(reply, shown=made.points, chunks=CHUNKS, entities=ENTITIES)
+    made.merge(merge, shown=made.points)
     every = {one.uid: one for one in (*before, *(birth.point for birth in made.births))}
 
     assert len(set(made.died)) == len(made.died)

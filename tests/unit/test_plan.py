@@ -1,9 +1,13 @@
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hgmem.following import Course, paired
+from hgmem.following import following as leads_to
 from hgmem.model import MemoryPoint
-from hgmem.plan import Concern, PlanReply, SubqueriesReply, aligned, targets_of
+from hgmem.plan import Concern, PlanReply, SubqueriesReply
 
 POINTS = tuple(MemoryPoint(uid=f"p{at}", description=f"Point {at}.", entities=()) for at in range(3))
 
@@ -13,7 +17,10 @@ def plan(*concerns, judgement="global"):
 
 
 def asked(plan_reply, *texts, previous=()):
-    return aligned(plan_reply, SubqueriesReply(subqueries=texts), points=POINTS, previous=previous)
+    inquiries, notes = paired(plan_reply.concerns, SubqueriesReply(subqueries=texts))
+    course = Course(concerns=9, previous=tuple(previous))
+    found = leads_to(plan_reply.judgement, inquiries, shown=POINTS, living=lambda point: point, course=course)
+    return replace(found, notes=(*notes, *found.notes))
 
 
 def texts_of(following):
@@ -96,10 +103,6 @@ def test_a_global_plan_has_no_targets_even_where_concerns_name_points():
     assert following.subqueries[0].targets == ()
     assert following.subqueries[0].strategy == "global"
     assert following.notes == ()
-
-
-def test_no_points_at_all_means_no_targets():
-    assert targets_of(Concern(text="who", points=(0, 1)), ()) == ()
 
 
 @given(

@@ -10,10 +10,11 @@ from hgmem.embed import CheckedEmbedder
 from hgmem.errors import ModelError
 from hgmem.memory import EvolveReply, Merge, MergeReply
 from hgmem.plan import Plan, PlanReply
+from hgmem.rendering import Shown
 from hgmem.testing import DeterministicEmbedder, ScriptedModel
 
-MERGE = Merge(question="q", points=())
-PLAN = Plan(question="q", points=())
+MERGE = Merge(question="q", memory=Shown())
+PLAN = Plan(question="q", memory=Shown())
 
 
 @given(st.lists(st.text(), max_size=5), st.integers(1, 80))

@@ -1,0 +1,60 @@
+"""What a caller may say of a question beside its text, and how it is then answered."""
+
+from collections.abc import Mapping
+from typing import TypedDict
+
+from hgmem.budget import spending
+from hgmem.errors import UsageError
+from hgmem.inputs import Question
+from hgmem.model import Answer
+from hgmem.services import Services
+from hgmem.systems import Recipe, system
+
+
+class Asking(TypedDict, total=False):
+    """What `ask` and `stream` take by name.
+
+    `recipe` is a name or an `HGMemConfig`, `settings` single fields of it by name (`{"retrieval.hops": 2}`), `steps`
+    the most new steps. `memory` is the uid of a memory that goes on, `at_step` a step of it to answer at without a
+    new one. `max_calls` and `max_tokens` are what may be spent on a language model.
+    """
+
+    corpus: str | None
+    system: str
+    recipe: Recipe
+    settings: Mapping[str, object]
+    steps: int | None
+    memory: str | None
+    at_step: int | None
+    max_calls: int | None
+    max_tokens: int | None
+
+
+def answered(services: Services, text: str, asking: Asking) -> Answer:
+    """Return the answer to a question."""
+    steps, at_step, memory = asking.get("steps"), asking.get("at_step"), asking.get("memory")
+    if not _positive(steps):
+        raise UsageError(f"{steps!r} steps are too few, or no number: ask for 1 or more")
+    if not _positive(at_step):
+        raise UsageError(f"{at_step!r} is no step: the first one is 1")
+    if at_step is not None and memory is None:
+        raise UsageError("an answer at a step needs the memory that the step is of: give memory= (--continue) as well")
+    changes = {**asking.get("settings", {}), **({"steps": steps} if steps is not None else {})}
+    chosen = system(asking.get("system", "hgmem"), recipe=asking.get("recipe"), changes=changes)
+    with spending(max_calls=asking.get("max_calls"), max_tokens=asking.get("max_tokens")):
+        return chosen.answer(services, Question(text=text, memory=memory, at_step=at_step))
+
+
+def checked(text: object, *, most: int) -> str:
+    """Return the text of a question as it can be stored, or say what is wrong with it."""
+    if not isinstance(text, str):
+        raise UsageError(f"a question is text, not {type(text).__name__}")
+    if not text.strip():
+        raise UsageError("the question is empty: ask something")
+    if len(text) > most:
+        raise UsageError(f"the question has {len(text)} characters, the limit is {most}: shorten it")
+    return text.strip().encode("utf-8", "replace").decode()  # half a surrogate pair can't be stored
+
+
+def _positive(number: object) -> bool:
+    return number is None or (isinstance(number, int) and number >= 1)

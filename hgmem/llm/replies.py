@@ -1,0 +1,225 @@
+"""Replies: the text of a completion, read as the reply that a task asked for."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+from hgmem.llm.lenient import MismatchError, item_of, named, sound, validated
+from hgmem.llm.mending import Mender
+from hgmem.llm.synonyms import plain
+from hgmem.llm.thinking import without_thinking
+from hgmem.reply import Reply, TextReply
+
+Said = TypeVar("Said", bound=Reply)
+
+_START = re.compile(r"[{\[]")
+_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[{\[}\]]', re.S)
+_DECODER = json.JSONDecoder(strict=False)
+_MOST_MENDED = 8  # each costs a look at the rest of the text
+_MOST_NOTES = 100
+_DEEPEST_WRAPPER = 4
+_WRAPPERS = ("properties", "arguments", "parameters")  # beside which other keys may stand
+_SCHEMA_WORDS = {"$ref", "allOf", "anyOf", "const", "enum", "items", "oneOf"}
+_SCHEMA_TYPES = {"array", "boolean", "integer", "null", "number", "object", "string"}
+
+
+class UnreadableError(ValueError):
+    """A text is no reply of the type that was asked for; the message can be sent back to who wrote it."""
+
+
+def read(reply_type: type[Said], text: str) -> Said:
+    """Return the text of a completion as a reply, with notes of what was mended and left out.
+
+    Lists lose the records that can't be read, a reply none of its own fields: `UnreadableError` says what is wrong.
+    """
+    text = sound(text)
+    try:
+        if issubclass(reply_type, TextReply):
+            return reply_type.model_validate({"text": _plain_text(text)})
+        return _structured(reply_type, text)
+    except RecursionError:
+        raise UnreadableError("the reply is nested too deeply") from None
+
+
+def _plain_text(text: str) -> str:
+    """Return a text without thinking, and without the fence or the object around all of it."""
+    text = without_thinking(text).strip()
+    if text.startswith("```") and text.endswith("```") and text.count("```") == 2 and "\n" in text:
+        text = text[text.index("\n") + 1 : -3].strip()
+    if text.startswith("{"):
+        try:
+            data = _DECODER.decode(text)
+        except ValueError:
+            data = {}
+        for key, value in data.items() if len(data) == 1 else ():
+            if plain(key) in ("answer", "text") and isinstance(value, str):
+                text = sound(value).strip()
+    if not text:
+        raise UnreadableError("the reply was empty")
+    return text
+
+
+def _structured(reply_type: type[Said], text: str) -> Said:
+    found = _Found(reply_type, text)
+    objects = found.objects or found.lists
+    if not objects:
+        raise UnreadableError(_missing(reply_type, found))
+    together, left = _united(reply_type, objects)
+    try:
+        reply, notes = validated(reply_type, together)
+    except MismatchError as error:
+        reply, notes = _first(reply_type, objects, error)
+        left = len(objects) - 1
+    if left:
+        notes.insert(0, f"{left} further JSON {'object was' if left == 1 else 'objects were'} dropped")
+    if found.mended:
+        notes.insert(0, "the JSON was mended")
+    if len(notes) > _MOST_NOTES:
+        notes[_MOST_NOTES:] = [f"… and {len(notes) - _MOST_NOTES:,} notes more"]
+    return reply.noted(notes) if notes else reply
+
+
+def _missing(reply_type: type[Reply], found: "_Found") -> str:
+    wanted = ", ".join(reply_type.model_fields)
+    if found.empty:
+        return "the reply was empty"
+    if found.schema:
+        return f"the reply was the JSON schema itself, not an object that follows it, with {wanted}"
+    if found.json:
+        return f"the JSON has none of the fields wanted: {wanted}"
+    return f"the reply holds no JSON object with {wanted}"
+
+
+def _united(reply_type: type[Reply], objects: list[dict[str, Any]]) -> tuple[dict[str, Any], int]:
+    """Return the objects as one as far as no two say the same field, and how many are left out of it."""
+    together: dict[str, Any] = {}
+    left = 0
+    for each in objects:
+        fields = named(reply_type, each)
+        if fields.keys().isdisjoint(together):
+            together.update(fields)
+        else:
+            left += 1
+    return together, left
+
+
+def _first(reply_type: type[Said], objects: list[dict[str, Any]], error: MismatchError) -> tuple[Said, list[str]]:
+    """Return the first object that is a reply by itself; else what was wrong with all of them as one."""
+    for each in objects if len(objects) > 1 else ():
+        try:
+            return validated(reply_type, each)
+        except MismatchError:
+            continue
+    raise UnreadableError(str(error)) from error
+
+
+class _Found:
+    """The JSON of a text that speaks of the reply's fields: `objects` count before `lists`."""
+
+    def __init__(self, reply_type: type[Reply], text: str) -> None:
+        self.reply_type = reply_type
+        self.objects: list[dict[str, Any]] = []
+        self.lists: list[dict[str, Any]] = []
+        self.json = self.mended = self.schema = False
+        self.empty = not text.strip()
+        try:
+            self._keep(_DECODER.decode(text.strip()))
+        except (ValueError, RecursionError):
+            said = without_thinking(text)
+            self.empty = not said
+            self._search(said)
+
+    def _search(self, text: str) -> None:
+        at = tries = 0
+        mender = Mender(len(text))
+        while start := _START.search(text, at):
+            begin = start.start()
+            try:
+                value, at = _DECODER.raw_decode(text, begin)
+                self._keep(value)
+            except (ValueError, RecursionError):
+                tries += 1
+                if tries > _MOST_MENDED:
+                    return
+                end = _closing(text, begin)
+                told = [self._keep(value) for value in mender.values(text[begin:end])]
+                self.mended = self.mended or any(told)
+                at = end if any(told) else begin + 1
+
+    def _keep(self, value: Any) -> bool:
+        """Return whether a value says something of the reply."""
+        self.json = self.json or isinstance(value, dict | list)
+        told = list(self._told(value))
+        if isinstance(value, dict):
+            self.objects += told
+        elif not self.lists:
+            self.lists += told
+        return bool(told)
+
+    def _told(self, value: Any, deep: int = 0) -> Iterator[dict[str, Any]]:
+        """Yield the objects that have fields of the reply, out of what may be wrapped around them."""
+        if deep > _DEEPEST_WRAPPER:
+            return
+        if isinstance(value, list):
+            told = [each for item in value if isinstance(item, dict) for each in self._told(item, deep + 1)]
+            yield from told or _listed(self.reply_type, value)
+        elif isinstance(value, dict):
+            known = bool(named(self.reply_type, value))
+            if _is_schema(value, known=known):
+                self.schema = True
+            elif known:
+                yield value
+            else:
+                inner = [value[key] for key in _WRAPPERS if key in value] or list(value.values())
+                yield from self._told(inner[0], deep + 1) if len(inner) == 1 else ()
+
+
+def _listed(reply_type: type[Reply], items: list[Any]) -> Iterator[dict[str, Any]]:
+    """Yield a list as the first of the reply's lists whose items its own look like."""
+    kinds = {name: item_of(field.annotation) for name, field in reply_type.model_fields.items()}
+    first = next((item for item in items if isinstance(item, dict)), None)
+    if first is None:
+        if items and all(isinstance(item, str) for item in items):
+            yield from [{name: items} for name, kind in kinds.items() if kind is str][:1]
+        return
+    records = {n: k for n, k in kinds.items() if isinstance(k, type) and issubclass(k, BaseModel)}
+    told = {name: named(kind, first).keys() for name, kind in records.items()}
+    whole = [name for name, kind in records.items() if _required(kind) <= told[name]]
+    for name in (whole or [name for name in told if told[name]])[:1]:
+        yield {name: items}
+
+
+def _required(model: type[BaseModel]) -> set[str]:
+    return {name for name, field in model.model_fields.items() if field.is_required()}
+
+
+def _is_schema(value: Mapping[str, Any], *, known: bool) -> bool:
+    """Whether an object is a JSON schema, said back, and no data."""
+    properties = value.get("properties")
+    if isinstance(properties, dict) and properties and all(map(_describes, properties.values())):
+        return True
+    return not known and ("$schema" in value or "$defs" in value)
+
+
+def _describes(value: Any) -> bool:
+    """Whether the value of a property says what the property is to be."""
+    if not isinstance(value, dict):
+        return False
+    kind = value.get("type")
+    return bool(_SCHEMA_WORDS & value.keys()) or (isinstance(kind, str) and kind in _SCHEMA_TYPES)
+
+
+def _closing(text: str, begin: int) -> int:
+    """Return where the bracket at `begin` is closed; the end of the text where nothing closes it."""
+    depth = 0
+    for token in _TOKEN.finditer(text, begin):
+        if token[0] in "{[":
+            depth += 1
+        elif token[0] in "}]":
+            depth -= 1
+            if depth <= 0:
+                return token.end()
+    return len(text)

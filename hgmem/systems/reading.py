@@ -1,0 +1,85 @@
+"""What a question has read, and which passages of it the answer is drawn from."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from hgmem.embed import Vectors
+from hgmem.excerpt import in_order, within
+from hgmem.graph.retrieval import chunks_around_points, chunks_of_entities, find_chunks
+from hgmem.model import Chunk, Evidence, MemoryPoint, Retrieved, Step
+from hgmem.services import Services
+from hgmem.systems.recipes import HGMemConfig
+
+
+@dataclass(slots=True, kw_only=True)
+class Reading:
+    """The chunks that a memory's steps retrieved: their best scores by uid, and the texts of those at hand."""
+
+    services: Services
+    memory: str
+    scores: dict[str, float] = field(default_factory=dict)
+    chunks: dict[str, Chunk] = field(default_factory=dict)
+
+    def remember(self, steps: Iterable[Step]) -> None:
+        """Take in what stored steps retrieved."""
+        for step in steps:
+            self._score(step.retrieved)
+
+    def add(self, evidence: Evidence) -> None:
+        """Take in what a step retrieved."""
+        self._score(evidence.retrieved)
+        self.chunks |= {chunk.uid: chunk for chunk in evidence.chunks}
+
+    def passages(self, points: Sequence[MemoryPoint], *, query: Vectors, config: HGMemConfig) -> list[Chunk]:
+        """Return the chunks that the answer is drawn from, in order of document and position."""
+        uids = self._chosen(points, query, config)[: config.answer_chunks]
+        return in_order(within(self._fetched(uids), tokens=config.answer_tokens))
+
+    def _chosen(self, points: Sequence[MemoryPoint], query: Vectors, config: HGMemConfig) -> list[str]:
+        """Return the uids, the best first."""
+        match config.answer_from if points else "read":
+            case "supports":
+                return _supports(points, self.scores, most=config.point_chunks)
+            case "memory":
+                return self._of_memory(points, query, config)
+            case "around":
+                return self._around(points, config)
+            case _:
+                supports = {uid for point in points for uid in point.chunks}
+                known = self.scores | {uid: self.scores.get(uid, 0.0) for uid in supports}
+                return sorted(known, key=lambda uid: (uid not in supports, -known[uid], uid))
+
+    def _of_memory(self, points: Sequence[MemoryPoint], query: Vectors, config: HGMemConfig) -> list[str]:
+        involved = sorted({entity.uid for point in points for entity in point.entities})
+        found = chunks_of_entities(
+            self.services.database, corpus=self.services.corpus, uids=involved, query=query, k=config.answer_chunks
+        )
+        self.chunks |= {chunk.uid: chunk for chunk in found}
+        return [chunk.uid for chunk in found]
+
+    def _around(self, points: Sequence[MemoryPoint], config: HGMemConfig) -> list[str]:
+        return chunks_around_points(
+            self.services.database,
+            scope=(self.services.corpus, self.memory),
+            points=[point.uid for point in points],
+            read=list(self.scores),
+            k=config.point_chunks,
+        )
+
+    def _fetched(self, uids: Sequence[str]) -> list[Chunk]:
+        missing = [uid for uid in uids if uid not in self.chunks]
+        if missing:
+            self.chunks |= find_chunks(self.services.database, corpus=self.services.corpus, uids=missing)
+        return [self.chunks[uid] for uid in uids if uid in self.chunks]  # one may be gone by now
+
+    def _score(self, retrieved: Iterable[Retrieved]) -> None:
+        for one in retrieved:
+            for hit in one.chunks:
+                self.scores[hit.uid] = max(hit.score, self.scores.get(hit.uid, -1.0))
+
+
+def _supports(points: Sequence[MemoryPoint], scores: dict[str, float], *, most: int) -> list[str]:
+    """Return the chunks that support points: the best of every point first, then the second of every point, …."""
+    ranked = [sorted(point.chunks, key=lambda uid: (-scores.get(uid, 0.0), uid))[:most] for point in points]
+    rounds = (one[at] for at in range(most) for one in ranked if at < len(one))
+    return list(dict.fromkeys(rounds))

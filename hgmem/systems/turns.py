@@ -1,0 +1,204 @@
+"""One step's calls of a model, in the three ways of recipes: each task by itself, two calls, or one."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from hgmem.combined import MergeAndPlan, StepReply, WholeStep
+from hgmem.draft import Draft, names_of
+from hgmem.errors import BadReplyError
+from hgmem.excerpt import shown
+from hgmem.following import Course, Next, following, paired
+from hgmem.memory import Evolve, EvolveReply, Merge, MergeReply
+from hgmem.model import Entity, Evidence, MemoryPoint, Subquery, Task
+from hgmem.names import at_hand, resolve
+from hgmem.plan import Concern, Inquiry, Plan, PlanReply, Subqueries, SubqueriesReply
+from hgmem.rendering import Shown
+from hgmem.reply import Reply
+from hgmem.services import Services
+from hgmem.systems.describing import describe
+from hgmem.systems.recipes import HGMemConfig
+
+R = TypeVar("R", bound=Reply)
+
+
+@dataclass(slots=True, kw_only=True)
+class Turn:
+    """One step at work: what it asks, what was found, what it makes of memory."""
+
+    services: Services
+    config: HGMemConfig
+    question: str
+    asked: tuple[str, ...]  # every sub-query so far, those of this step too
+    draft: Draft
+    subqueries: tuple[Subquery, ...]
+    evidence: Evidence
+    last: bool
+    near: Callable[[Sequence[MemoryPoint]], Sequence[float]]
+    beside: Callable[[Draft], tuple[Entity, ...]]  # the hints
+    notes: list[str] = field(default_factory=list)
+
+    def reply(self, task: Task[R]) -> R | None:
+        """Return the model's reply, what it left out noted; None, noted too, where it gave none that can be used."""
+        try:
+            reply = self.services.reply(task)
+        except BadReplyError as error:
+            self.notes.append(f"{task.name}: no reply that can be used ({error})")
+            return None
+        self.notes += [f"{task.name}: {note}" for note in reply.notes]
+        return reply
+
+    def shown(self) -> Shown:
+        """Return the points that a prompt shows now."""
+        targets = {uid for one in self.subqueries for uid in one.targets}
+        return shown(self.draft.points, tokens=self.config.memory_tokens, near=self.near, targets=targets)
+
+    def hints(self) -> tuple[Entity, ...]:
+        """Return entities beside memory."""
+        return self.beside(self.draft) if self.config.hints else ()
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The sub-queries of this step, without the question itself."""
+        return tuple(one.text for one in self.subqueries if one.text != self.question)
+
+    @property
+    def previous(self) -> tuple[str, ...]:
+        """Every sub-query so far, without the question itself."""
+        return tuple(text for text in self.asked if text != self.question)
+
+    @property
+    def merging(self) -> bool:
+        """Whether this step merges: from the second on, where there is something to merge."""
+        return self.config.merge != "off" and self.draft.number > 1 and len(self.draft.points) > 1
+
+    def apply(self, reply: EvolveReply, memory: Shown) -> tuple[MemoryPoint | None, ...]:
+        """Apply updates and inserts, names resolved; return the point of each insertion."""
+        entities = resolve(
+            self.services.database,
+            names_of(reply),
+            corpus=self.services.corpus,
+            memory=self.draft.memory,
+            known=at_hand(self.evidence, self.draft.points),
+        )
+        born = self.draft.evolve(reply, shown=memory.points, chunks=self.evidence.chunks, entities=entities)
+        if self.config.describe:
+            self.notes += describe(self.services, self.draft, self.evidence)
+        return born
+
+    def next(
+        self, plan: PlanReply | StepReply, inquiries: Sequence[Inquiry], known: Sequence[MemoryPoint | None]
+    ) -> Next:
+        """Return what the plan leads to; `known` are the points that its indices name."""
+        course = Course(
+            concerns=self.config.concerns,
+            strategies=self.config.strategies,
+            previous=(self.question, *self.asked),
+        )
+        return following(plan.judgement, inquiries, shown=known, living=self.draft.living, course=course)
+
+
+def separate(turn: Turn) -> Next:
+    """Evolve, merge, plan, sub-queries: a call each, as in the paper."""
+    _evolve(turn)
+    if turn.merging:
+        memory = turn.shown()
+        merged = turn.reply(Merge(question=turn.question, memory=memory, language=turn.services.language))
+        turn.draft.merge(merged or MergeReply(), shown=memory.points)
+    return Next() if turn.last else planned(turn)
+
+
+def planned(turn: Turn) -> Next:
+    """Plan, then sub-queries: what memory as it is now leads to."""
+    config, memory, hints = turn.config, turn.shown(), turn.hints()
+    common = {"question": turn.question, "previous": turn.previous, "hints": hints, "language": turn.services.language}
+    plan = turn.reply(
+        Plan(memory=memory, concerns=config.concerns, strategies=config.strategies, **common)  # type: ignore[arg-type]
+    )
+    if plan is None:
+        return Next()
+    if plan.judgement == "sufficient" or not plan.concerns:
+        return turn.next(plan, (), memory.points)
+    concerns = plan.concerns[: config.concerns]
+    reply = turn.reply(Subqueries(memory=memory, concerns=concerns, **common))  # type: ignore[arg-type]
+    inquiries, notes = paired(concerns, reply or SubqueriesReply(subqueries=()))
+    turn.notes += notes
+    return turn.next(plan, (*inquiries, *map(_alone, plan.concerns[config.concerns :])), memory.points)
+
+
+def compact(turn: Turn) -> Next:
+    """Evolve; then merge, plan and sub-queries in one call, unless this is the last step."""
+    _evolve(turn)
+    if turn.last:
+        return Next()
+    memory = turn.shown()
+    reply = turn.reply(
+        MergeAndPlan(
+            question=turn.question,
+            memory=memory,
+            previous=turn.previous,
+            hints=turn.hints(),
+            concerns=turn.config.concerns,
+            merging=turn.merging,
+            strategies=turn.config.strategies,
+            language=turn.services.language,
+        )
+    )
+    if reply is None:
+        return Next()
+    if turn.merging:
+        turn.draft.merge(MergeReply(merge=reply.merge), shown=memory.points)
+    plan = PlanReply(judgement=reply.judgement)
+    return turn.next(plan, reply.concerns, memory.points)
+
+
+def single(turn: Turn) -> Next:
+    """Operations, merges, plan and sub-queries in one call; the points it inserts are counted on from those shown."""
+    memory = turn.shown()
+    may_merge = turn.config.merge != "off" and turn.draft.number > 1
+    reply = turn.reply(
+        WholeStep(
+            question=turn.question,
+            subqueries=turn.texts,
+            memory=memory,
+            evidence=turn.evidence,
+            previous=tuple(text for text in turn.previous if text not in turn.texts),
+            hints=() if turn.last else turn.hints(),
+            concerns=turn.config.concerns,
+            merging=may_merge,
+            planning=not turn.last,
+            strategies=turn.config.strategies,
+            update=turn.config.update,
+            language=turn.services.language,
+        )
+    )
+    if reply is None:
+        return Next()
+    born = turn.apply(EvolveReply(update=reply.update, insert=reply.insert), memory)
+    known = (*memory.points, *born)
+    if may_merge:
+        turn.draft.merge(MergeReply(merge=reply.merge), shown=known)
+    return Next() if turn.last else turn.next(reply, reply.concerns, known)
+
+
+CALLS: Mapping[str, Callable[[Turn], Next]] = {"separate": separate, "compact": compact, "single": single}
+
+
+def _evolve(turn: Turn) -> None:
+    memory = turn.shown()
+    reply = turn.reply(
+        Evolve(
+            question=turn.question,
+            subqueries=turn.texts,
+            memory=memory,
+            evidence=turn.evidence,
+            update=turn.config.update,
+            language=turn.services.language,
+        )
+    )
+    if reply is not None:
+        turn.apply(reply, memory)
+
+
+def _alone(concern: Concern) -> Inquiry:
+    return Inquiry(text=concern.text, subquery="", points=concern.points)
