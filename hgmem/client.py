@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, Unpack
 
 from hgmem.asking import Asking, answered, checked
-from hgmem.connecting import find_database, find_embedder, find_model
+from hgmem.connecting import adapted_embedder, adapted_model, find_database, find_embedder, find_model
 from hgmem.corpus.adding import add_graph
 from hgmem.corpus.delete import delete_corpus, delete_document
 from hgmem.corpus.importing import import_graph
@@ -58,16 +58,16 @@ class HGMem:
         corpus: str = "default",
         *,
         driver: Any = None,
-        model: LanguageModel | str | None = None,
-        embedder: Embedder | str | None = None,
+        model: LanguageModel | str | Any = None,
+        embedder: Embedder | str | Any = None,
         **settings: Any,
     ) -> "HGMem":
         """Return a client that is connected, its schema in place.
 
         `uri`, `username`, `password`, `database` and every field of `Settings` may be given by name; what is not
         comes from the environment, `.env` and `hgmem.toml`, then from the server that `hgmem up` started. `model` and
-        `embedder` are objects of one's own, or names. A `driver` stays the caller's. Raises `UsageError` where there is
-        no Neo4j, `GraphError` where it does not answer.
+        `embedder` are names, or objects of one's own, LangChain's included. A `driver` stays the caller's. Raises
+        `UsageError` where there is no Neo4j, `GraphError` where it does not answer.
         """
         named = {"model": _name(model), "embedding_model": _name(embedder)}
         given = {_SHORT.get(name, name): value for name, value in settings.items()}
@@ -75,10 +75,8 @@ class HGMem:
         database = _adopted(driver, found) if driver is not None else find_database(found)
         try:
             ensure_schema(database)
-            checked = (
-                find_embedder(found) if embedder is None or isinstance(embedder, str) else CheckedEmbedder(embedder)
-            )
-            chosen = find_model(found, embedder=checked) if model is None or isinstance(model, str) else model
+            checked = find_embedder(found) if _by_name(embedder) else adapted_embedder(embedder)
+            chosen = find_model(found, embedder=checked) if _by_name(model) else adapted_model(model, found)
             return cls(database, corpus=check_corpus_name(corpus), settings=found, model=chosen, embedder=checked)
         except BaseException:
             database.close()
@@ -211,6 +209,10 @@ class HGMem:
             corpus = held
         text = checked(question, most=self.settings.max_question_characters) if question or not memory else ""
         return answered(replace(self._services(corpus), listener=listener), text, asking)
+
+
+def _by_name(chosen: object) -> bool:
+    return chosen is None or isinstance(chosen, str)
 
 
 def _name(chosen: object) -> str | None:

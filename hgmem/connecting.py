@@ -1,14 +1,29 @@
 """Which Neo4j, which model, which embedder: found by argument, environment and files, in that order."""
 
+import sys
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any
+
 from hgmem.embed import CheckedEmbedder, Embedder
-from hgmem.embedders import SentenceTransformerEmbedder
+from hgmem.embedders import OPENAI, LangChainEmbedder, OpenAIEmbedder, SentenceTransformerEmbedder
 from hgmem.errors import UsageError
 from hgmem.extractive import ExtractiveModel
 from hgmem.graph.database import Address, Database, connect
 from hgmem.llm import LanguageModel
+from hgmem.llm.cache import CachedModel
+from hgmem.llm.chat import Sampling
+from hgmem.llm.chat_model import ChatModel
+from hgmem.llm.langchain import LangChainChat
+from hgmem.llm.limits import LimitedChat, Limits
+from hgmem.llm.openai import OpenAIChat
+from hgmem.llm.routing import RoutedModel
+from hgmem.llm.store import Store
 from hgmem.local import find
 from hgmem.settings import Settings
 from hgmem.testing import DeterministicEmbedder
+
+INDEXING = ("extract", "glean", "condense")  # the tasks of HGMEM_EXTRACTION_MODEL
 
 
 def find_address(settings: Settings) -> Address | None:
@@ -44,20 +59,96 @@ def find_database(settings: Settings) -> Database:
 
 
 def find_embedder(settings: Settings) -> CheckedEmbedder:
-    """Return the embedder that is set; it is loaded at the first text."""
+    """Return the embedder that is set; it is loaded, or asked, at the first text."""
     chosen: Embedder
+    prefix, _, name = settings.embedding_model.partition(":")
     if settings.embedding_model == DeterministicEmbedder.name:
         chosen = DeterministicEmbedder()
+    elif prefix == "openai":
+        base_url = settings.embedding_base_url or settings.openai_base_url
+        chosen = OpenAIEmbedder(name, base_url=base_url, api_key=_key(settings, base_url, what="HGMEM_EMBEDDING_MODEL"))
     else:
         chosen = SentenceTransformerEmbedder(settings.embedding_model, download=settings.download)
     return CheckedEmbedder(chosen)
 
 
+def adapted_embedder(given: Any) -> CheckedEmbedder:
+    """Return an embedder of the caller's own, one of LangChain's included."""
+    return CheckedEmbedder(LangChainEmbedder(given) if _is_langchain(given, "embeddings", "Embeddings") else given)
+
+
 def find_model(settings: Settings, *, embedder: Embedder) -> LanguageModel:
-    """Return the model that is set."""
-    if settings.model != ExtractiveModel.name:
+    """Return the model that is set; nothing is sent before its first task."""
+    if settings.model == ExtractiveModel.name:
+        return ExtractiveModel(embedder)
+    usual = _language_model(settings, settings.model)
+    if settings.extraction_model in ("", settings.model):
+        return usual
+    if settings.extraction_model == ExtractiveModel.name:
+        return RoutedModel(usual, dict.fromkeys(INDEXING, ExtractiveModel(embedder)))
+    return RoutedModel(usual, dict.fromkeys(INDEXING, _language_model(settings, settings.extraction_model)))
+
+
+def adapted_model(given: Any, settings: Settings) -> LanguageModel:
+    """Return a model of the caller's own: whatever has `reply`, or a chat model of LangChain's."""
+    if _is_langchain(given, "language_models", "BaseChatModel"):
+        return ChatModel(LimitedChat(LangChainChat(given), _limits(settings)))
+    if not callable(getattr(given, "reply", None)):
         raise UsageError(
-            f"model {settings.model!r} can't be chosen by name in this version: set HGMEM_MODEL=extractive, "
-            "or pass an object with the method reply() as model="
+            f"{type(given).__name__!r} is no language model: give a name, an object with `name` and `reply(task)`, "
+            "or a chat model of LangChain's"
         )
-    return ExtractiveModel(embedder)
+    model: LanguageModel = given
+    return model
+
+
+def _language_model(settings: Settings, name: str) -> LanguageModel:
+    chat = OpenAIChat(
+        name,
+        base_url=settings.openai_base_url or OPENAI,
+        api_key=_key(settings, settings.openai_base_url, what="HGMEM_MODEL"),
+        timeout=settings.model_timeout,
+    )
+    store = Store(settings.cache / "replies.sqlite")
+    usual = Sampling(
+        temperature=settings.temperature, top_p=settings.top_p, max_tokens=settings.max_tokens, seed=settings.seed
+    )
+    per_task = {task: _sampling(usual, task, values) for task, values in settings.sampling.items()}
+    model = ChatModel(LimitedChat(chat, _limits(settings)), sampling=usual, per_task=per_task, store=store)
+    return CachedModel(model, store, tasks=settings.cached_tasks)
+
+
+def _sampling(usual: Sampling, task: str, values: Mapping[str, Any]) -> Sampling:
+    unknown = values.keys() - {field.name for field in fields(Sampling)}
+    if unknown:
+        raise UsageError(
+            f"HGMEM_SAMPLING: task {task!r} has no {min(unknown)!r}, only temperature, top_p, max_tokens and seed"
+        )
+    return replace(usual, **values)
+
+
+def _limits(settings: Settings) -> Limits:
+    return Limits(
+        concurrency=settings.workers,
+        requests_per_minute=settings.requests_per_minute,
+        tokens_per_minute=settings.tokens_per_minute,
+        attempts=settings.model_attempts,
+    )
+
+
+def _key(settings: Settings, base_url: str | None, *, what: str) -> str:
+    """Return the key to send; a server of one's own often wants none."""
+    if settings.openai_api_key and settings.openai_api_key.get_secret_value():
+        return settings.openai_api_key.get_secret_value()
+    if base_url:
+        return "none"
+    raise UsageError(
+        f"{what} names a model behind a server: set OPENAI_API_KEY, or OPENAI_BASE_URL for a server of your own "
+        "(http://127.0.0.1:11434/v1 is Ollama's)"
+    )
+
+
+def _is_langchain(given: object, module: str, name: str) -> bool:
+    """Whether an object is one of LangChain's, which is not imported to find out: who has one has imported it."""
+    loaded = sys.modules.get(f"langchain_core.{module}")
+    return loaded is not None and isinstance(given, getattr(loaded, name))

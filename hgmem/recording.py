@@ -151,6 +151,8 @@ def _held(record: Recording) -> Iterator[None]:
         with renewing(lambda: renew_memory(services.database, claim=claim), every=services.settings.heartbeat):
             yield
     except BaseException as error:
+        if isinstance(error, HGMemError) and record.steps:
+            error.memory = claim.memory
         if not (isinstance(error, GraphError) and error.retryable):  # no server: the claim runs out by itself
             status = "interrupted" if record.status == RUNNING else record.status
             with suppress(HGMemError):

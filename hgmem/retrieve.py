@@ -31,7 +31,7 @@ class RetrievalConfig:
     chunks: Count = 5  # n_d, source chunks of the entities found
     searched_chunks: Count = 5  # found by a search over all chunks
     chunk_search: ChunkSearch = "hybrid"
-    hops: Literal[1, 2] = 1  # N_G of local investigation
+    hops: Annotated[int, Field(ge=1, le=2)] = 1  # N_G of local investigation
     shared: bool = True  # N_M of local investigation
     anchors: bool = True  # the target points' own entities in its scope
     pooled: bool = False  # one local scope for all sub-queries of a step (official code), not one each (paper)

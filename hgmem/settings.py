@@ -50,8 +50,32 @@ class Settings(BaseSettings):
     data: Path = Field(default_factory=lambda: user_data_path("hgmem") / "neo4j")
     cache: Path = Field(default_factory=lambda: user_cache_path("hgmem"))
 
-    model: str = "extractive"
-    embedding_model: str = "all-MiniLM-L6-v2"
+    openai_api_key: SecretStr | None = Field(None, validation_alias=_named("openai_api_key", "OPENAI_API_KEY"))
+    openai_base_url: str | None = Field(None, validation_alias=_named("openai_base_url", "OPENAI_BASE_URL"))
+    model: str = Field("extractive", description="a language model by name; `extractive` is none")
+    extraction_model: str = Field("", description="another one, cheaper say, for what is asked while indexing")
+    temperature: float | None = Field(0.8, ge=0, le=2, description="the paper's; `null` leaves it to the server")
+    top_p: float | None = Field(None, gt=0, le=1)
+    seed: int | None = None
+    max_tokens: int = Field(2_048, gt=0, description="limit of one reply of a language model")
+    sampling: dict[str, dict[str, float | int | None]] = Field(
+        default_factory=dict, description='other values for single tasks, such as {"plan": {"temperature": 0}}'
+    )
+    model_timeout: float = Field(180.0, gt=0, le=3_600, description="seconds that one request to a model may take")
+    model_attempts: int = Field(
+        6, ge=1, le=100, description="of a request that nobody answers, or that comes too often"
+    )
+    requests_per_minute: int | None = Field(None, gt=0)
+    tokens_per_minute: int | None = Field(None, gt=0)
+    cached_tasks: frozenset[str] = Field(
+        frozenset({"extract", "glean", "condense"}), description="tasks whose replies are kept on disk"
+    )
+
+    embedding_model: str = Field(
+        "all-MiniLM-L6-v2",
+        description="of sentence-transformers, by name or path; `openai:NAME` for one behind a server",
+    )
+    embedding_base_url: str | None = Field(None, description="of `openai:` embedders, where it is not the model's")
     download: bool = Field(False, description="whether an embedder that is not on this machine may be fetched")
 
     connect_timeout: float = Field(5.0, gt=0, le=600, description="seconds until an unreachable server is given up")

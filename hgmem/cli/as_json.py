@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from hgmem.model import Answer, Hit, Lineage, Memory, MemoryPoint, Retrieved, Step
+from hgmem.usage import Usage
 
 Row = dict[str, Any]
 
@@ -23,7 +24,7 @@ def answer(one: Answer) -> Row:
         "points": [point(each) for each in one.points],
         "steps": [step(each) for each in one.steps],
         "notes": list(one.notes),
-        "usage": asdict(one.usage),
+        "usage": usage(one.usage),
         "model": one.model,
         "seconds": one.seconds,
     }
@@ -75,10 +76,17 @@ def step(one: Step) -> Row:
         "judgement": one.judgement,
         "subqueries": [_subquery(each) for each in one.retrieved],
         "operations": [asdict(operation) for operation in one.operations],
+        "planned": [asdict(subquery) for subquery in one.planned],
         "notes": list(one.notes),
         "seconds": one.seconds,
-        "usage": asdict(one.usage),
+        "usage": usage(one.usage),
     }
+
+
+def usage(one: Usage) -> Row:
+    """Return what something cost, with the sums."""
+    sums = ("requests", "prompt_tokens", "completion_tokens", "cached_tokens")
+    return {**asdict(one), **{name: getattr(one, name) for name in sums}}
 
 
 def _subquery(one: Retrieved) -> Row:

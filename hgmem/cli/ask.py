@@ -1,14 +1,20 @@
 """`ask`: a question, answered from a corpus."""
 
-from typing import Annotated
+import sys
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hgmem.cli import as_json as shape
-from hgmem.cli.front import DEFAULT_CORPUS, CorpusOption, JsonOption, connected, verbose
+from hgmem.cli.front import DEFAULT_CORPUS, JsonOption, connected, verbose
 from hgmem.cli.output import print_json, show
-from hgmem.cli.progress import working
 from hgmem.cli.render import answered, remembered, spent
+from hgmem.errors import UsageError
+
+if TYPE_CHECKING:
+    from hgmem.asking import Asking
+    from hgmem.client import HGMem
+    from hgmem.model import Answer
 
 app = typer.Typer()
 
@@ -17,21 +23,71 @@ app = typer.Typer()
 def ask(
     context: typer.Context,
     question: Annotated[
-        str, typer.Argument(metavar="QUESTION", help="The question; put -- before one that begins with a dash.")
-    ],
-    corpus: CorpusOption = DEFAULT_CORPUS,
-    steps: Annotated[int | None, typer.Option(metavar="N", help="The most steps. Default: 3.")] = None,
+        str,
+        typer.Argument(
+            metavar="[QUESTION]",
+            help="The question; put -- before one that begins with a dash. May be left out with --continue.",
+        ),
+    ] = "",
+    corpus: Annotated[
+        str | None, typer.Option("--corpus", "-c", metavar="NAME", help=f"The corpus. Default: {DEFAULT_CORPUS}.")
+    ] = None,
+    steps: Annotated[
+        int | None, typer.Option(metavar="N", help="The most new steps. Default: the recipe's, 3.")
+    ] = None,
     system: Annotated[str, typer.Option(metavar="NAME", help="How to answer: hgmem, or naive.")] = "hgmem",
+    recipe: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="How hgmem goes about it: default, paper, code, compact (two calls a step), single (one call a "
+            "step), or an ablation: global-only, local-only, no-update, no-merge.",
+        ),
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="A setting of the recipe, such as retrieval.hops=2. Repeatable."
+        ),
+    ] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            "--continue", metavar="ID", help="Go on with this memory: with a new question, or where it stopped."
+        ),
+    ] = None,
+    at_step: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="With --continue: answer from memory as it was after step N; no new step."),
+    ] = None,
+    max_calls: Annotated[
+        int | None, typer.Option(metavar="N", help="The most requests to a language model.", min=1)
+    ] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option(metavar="N", help="Stop when so many tokens are spent on a language model.", min=1)
+    ] = None,
     show_memory: Annotated[bool, typer.Option("--show-memory", help="Show each step and what is remembered.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Answer a question, with quotes that it rests on.
 
     The question is investigated in steps; what is learnt is kept in Neo4j as a memory of its own, which
-    `hgmem memory show` and Neo4j Browser show. An answer that there is no evidence is an answer: exit code 0.
+    `hgmem memory show` and Neo4j Browser show, and which --continue goes on with. An answer that there is no
+    evidence is an answer: exit code 0.
     """
-    with connected(context, corpus) as client, working("investigating"):
-        answer = client.ask(question, system=system, steps=steps)
+    asking: Asking = {
+        "corpus": corpus,
+        "system": system,
+        "recipe": recipe,
+        "settings": changes(set_ or ()),
+        "steps": steps,
+        "memory": memory,
+        "at_step": at_step,
+        "max_calls": max_calls,
+        "max_tokens": max_tokens,
+    }
+    with connected(context, corpus or DEFAULT_CORPUS) as client:
+        answer = _answer(client, question, asking, quietly=show_memory or as_json)
     if as_json:
         print_json(shape.answer(answer))
         return
@@ -40,3 +96,22 @@ def ask(
         *answered(answer),
         *(spent(answer.usage) if verbose(context) else ()),
     )
+
+
+def changes(given: list[str] | tuple[str, ...]) -> dict[str, object]:
+    """Return what `--set` gives, by name."""
+    found: dict[str, object] = {}
+    for one in given:
+        name, sign, value = one.partition("=")
+        if not sign or not name.strip():
+            raise UsageError(f"--set {one!r} is no setting: write KEY=VALUE, such as --set retrieval.hops=2")
+        found[name.strip()] = value.strip()
+    return found
+
+
+def _answer(client: "HGMem", question: str, asking: "Asking", *, quietly: bool) -> "Answer":
+    if not sys.stderr.isatty():
+        return client.ask(question, **asking)
+    from hgmem.cli.live import watched
+
+    return watched(client.stream(question, **asking), quietly=quietly)

@@ -98,6 +98,8 @@ def failure(error: BaseException, *, command: str, debug: bool) -> int | None:
         return INTERRUPTED
     if isinstance(error, HGMemError):
         note(f"error: {one_line(str(error))}")
+        if error.memory and command == "ask":
+            note(f"whole steps are kept: `hgmem ask --continue {error.memory}` goes on from there")
     else:
         said = one_line(f"{type(error).__name__}: {error}".rstrip(": "))
         note(f"error: unexpected {said}" + ("" if debug else " (run again with --debug)"))

@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, Task, Te
 from rich.progress import Progress as Bar
 from rich.text import Text
 
-from hgmem.cli.output import cut, note, words
+from hgmem.cli.output import cut, note
 
 if TYPE_CHECKING:
     from hgmem.corpus.index import Progress
@@ -61,16 +61,6 @@ def progress() -> Iterator[Callable[["Progress"], None]]:
             bar.update(task, description=what, completed=done.done, total=done.total)
 
         yield report
-
-
-@contextmanager
-def working(what: str) -> Iterator[None]:
-    """Show that something goes on, of which nobody knows how long it takes."""
-    if not sys.stderr.isatty():
-        yield
-        return
-    with Console(file=sys.stderr, markup=False, highlight=False).status(words(f"{what} …")):
-        yield
 
 
 class _Rate(TextColumn):

@@ -29,7 +29,8 @@ def answered(answer: Answer) -> Iterator[RenderableType]:
     for note in answer.notes:
         yield indented(f"note: {note}")
     steps = f"{len(answer.steps)} step{'s' * (len(answer.steps) != 1)}"
-    yield indented(f"{steps}, {_model(answer.model)}, {answer.seconds:.1f} s, memory {answer.memory}")
+    cost = f"{_cost(answer.usage)}, " if answer.usage.requests else ""
+    yield indented(f"{steps}, {_model(answer.model)}, {cost}{answer.seconds:.1f} s, memory {answer.memory}")
     yield from _browser(answer.memory, points=bool(answer.points), step=None)
 
 
@@ -71,8 +72,14 @@ def spent(usage: Usage) -> Iterator[RenderableType]:
         seconds = sum(usage.seconds.get(kind, {}).values())
         which = ", ".join(f"{name} {number}" for name, number in sorted(calls.items()))
         yield indented(f"{kind}: {sum(calls.values())} calls, {seconds:.2f} s ({which})")
-    if usage.prompt_tokens or usage.completion_tokens:
-        yield indented(f"tokens: {usage.prompt_tokens:,} in, {usage.completion_tokens:,} out")
+    for task, tokens in usage.tokens.items():
+        which = ", ".join(f"{number:,} {kind}" for kind, number in tokens.items() if number)
+        yield indented(f"tokens of {task}: {which}")
+
+
+def _cost(usage: Usage) -> str:
+    calls = f"{usage.requests} call{'s' * (usage.requests != 1)}"
+    return f"{calls}, {usage.prompt_tokens:,} tokens in, {usage.completion_tokens:,} out"
 
 
 def _citation(citation: Citation) -> RenderableType:

@@ -20,7 +20,7 @@ _LINES_APART = re.compile(r"\n+")
 _NUMBERS_APART = re.compile(r"[,;\n]+|\band\b")
 _BULLET = re.compile(r"\s*(?:[-*•]\s+|\d{1,3}[.)]\s+)?")
 _CODE = re.compile(r"(\d(?:\.\d)?) (.+)")
-_NO_WORD = re.compile(r"[^\w.]+")
+_NO_WORD = re.compile(r"(?:[^\w.]|_)+")
 
 
 class MismatchError(ValueError):
@@ -53,6 +53,14 @@ def validated(model: type[Model], data: Mapping[str, Any]) -> tuple[Model, list[
     """Return the data as the model, and what of them was left out; `MismatchError` where they are none."""
     reading = _Reading()
     return reading.record(model, data, ""), reading.notes
+
+
+def is_text(value: Any) -> bool:
+    """Whether a value can stand where a text is wanted."""
+    try:
+        return bool(_text(value).strip())
+    except MismatchError:
+        return False
 
 
 def sound(text: str) -> str:

@@ -282,8 +282,8 @@ class _Pace:
         most = self._limits.tokens_per_minute
         if most is None:
             return float("-inf")
-        # One that is larger than the limit alone would wait for ever: it goes when nothing else does.
-        too_many = sum(sent.tokens for sent in self._window) + min(tokens, most) - most
+        # One that is larger than the limit by itself goes when there is nothing left to wait for.
+        too_many = sum(sent.tokens for sent in self._window) + tokens - most
         free = float("-inf")
         for sent in self._window:
             if too_many <= 0:

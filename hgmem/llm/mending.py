@@ -1,5 +1,6 @@
 """Mending: broken JSON, read as what was meant. It never takes much longer than reading the text does."""
 
+import json
 import re
 from typing import Any, Self, SupportsIndex
 
@@ -25,7 +26,8 @@ class Mender:
         if '"' not in text:
             text = text.translate(_CURLY)
         try:
-            value = json_repair.loads(_Watched.of(text, self._patience), skip_json_loads=True)
+            # By way of a text, so that nothing in the value is watched any longer.
+            value = json.loads(json_repair.repair_json(_Watched.of(text, self._patience), skip_json_loads=True))
         except Exception:  # what breaks the mender can't be mended
             return []
         values = value if isinstance(value, list) and text.startswith("{") else [value]

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from hgmem.llm.lenient import MismatchError, item_of, named, sound, validated
+from hgmem.llm.lenient import MismatchError, is_text, item_of, named, sound, validated
 from hgmem.llm.mending import Mender
 from hgmem.llm.synonyms import plain
 from hgmem.llm.thinking import without_thinking
@@ -164,7 +164,9 @@ class _Found:
         if deep > _DEEPEST_WRAPPER:
             return
         if isinstance(value, list):
-            told = [each for item in value if isinstance(item, dict) for each in self._told(item, deep + 1)]
+            own = {plain(name) for name in self.reply_type.model_fields}
+            whole = [item for item in value if isinstance(item, dict) and not own.isdisjoint(map(plain, item))]
+            told = [each for item in whole for each in self._told(item, deep + 1)]
             yield from told or _listed(self.reply_type, value)
         elif isinstance(value, dict):
             known = bool(named(self.reply_type, value))
@@ -180,15 +182,14 @@ class _Found:
 def _listed(reply_type: type[Reply], items: list[Any]) -> Iterator[dict[str, Any]]:
     """Yield a list as the first of the reply's lists whose items its own look like."""
     kinds = {name: item_of(field.annotation) for name, field in reply_type.model_fields.items()}
-    first = next((item for item in items if isinstance(item, dict)), None)
-    if first is None:
-        if items and all(isinstance(item, str) for item in items):
-            yield from [{name: items} for name, kind in kinds.items() if kind is str][:1]
-        return
     records = {n: k for n, k in kinds.items() if isinstance(k, type) and issubclass(k, BaseModel)}
+    first = next((item for item in items if isinstance(item, dict)), {})
     told = {name: named(kind, first).keys() for name, kind in records.items()}
-    whole = [name for name, kind in records.items() if _required(kind) <= told[name]]
-    for name in (whole or [name for name in told if told[name]])[:1]:
+    fitting = [name for name, kind in records.items() if told[name] and _required(kind) <= told[name]]
+    fitting += [name for name in told if told[name]]
+    if items and all(map(is_text, items)):
+        fitting += [name for name, kind in kinds.items() if kind is str]
+    for name in fitting[:1]:
         yield {name: items}
 
 

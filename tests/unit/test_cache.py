@@ -188,6 +188,8 @@ def test_a_stream_of_what_is_no_text_is_passed_on(store: Store):
     model = StreamingModel()
     found = cached(model, store)
     assert [*found.stream(Name(of="x")), *found.stream(Name(of="x"))] == model.pieces * 2
+    found.reply(Name(of="x"))
+    assert list(found.stream(Name(of="x"))) == model.pieces
 
 
 def test_it_streams_where_the_model_does_and_has_its_name_and_keys(store: Store):

@@ -55,6 +55,7 @@ class FakeChat:
         self.clock = clock
         self.takes = takes
         self.times: list[float] = []
+        self.kept: list[Iterator[str | Completion]] = []
         self.closed = 0
 
     def next(self) -> object:
@@ -72,6 +73,11 @@ class FakeChat:
         return does
 
     def stream(self, request: Request, /) -> Iterator[str | Completion]:
+        source = self.pieces()
+        self.kept.append(source)  # so that it ends where it is closed, not where it is forgotten
+        return source
+
+    def pieces(self) -> Iterator[str | Completion]:
         does = self.next()
         try:
             for each in does if isinstance(does, list) else [does]:

@@ -1,0 +1,91 @@
+"""A question as it is being answered: a line for every event, the answer while it is being written; on stderr."""
+
+import sys
+from collections.abc import Iterable
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.spinner import Spinner
+from rich.text import Text
+
+from hgmem.cli.output import cut, words
+from hgmem.events import (
+    Answered,
+    AnswerToken,
+    Event,
+    EvidenceFound,
+    OperationApplied,
+    Planned,
+    QuestionAccepted,
+    StepStarted,
+)
+from hgmem.model import Answer
+
+DONE = {"insert": "inserted", "revise": "revised", "merge": "merged", "drop": "dropped"}
+WHERE = {"global": "across the corpus", "local": "around its points"}
+NAMES = 6  # entities found that are named
+SHOWN = 12  # lines of an answer that is being written
+
+
+def watched(events: Iterable[Event], *, quietly: bool) -> Answer:
+    """Return the answer at the end of the events, having shown them; `quietly` shows the newest one alone."""
+    console = Console(file=sys.stderr, markup=False, highlight=False)
+    answer: Answer | None = None
+    with Live(console=console, transient=True, refresh_per_second=8) as live:
+        view = _View(live, quietly=quietly)
+        for event in events:
+            view.show(event)
+            if isinstance(event, Answered):
+                answer = event.answer
+    if answer is None:
+        raise AssertionError("a question ends with an answer or with an error")
+    return answer
+
+
+class _View:
+    def __init__(self, live: Live, *, quietly: bool) -> None:
+        self._live = live
+        self._quietly = quietly
+        self._writing = ""
+        self._wait("investigating")
+
+    def show(self, event: Event) -> None:
+        """Show an event."""
+        if isinstance(event, AnswerToken):
+            self._writing += event.text
+            self._live.update(Text("\n".join(self._writing.splitlines()[-SHOWN:]), style="dim"))
+            return
+        self._writing = ""
+        for line in described(event):
+            if not self._quietly:
+                self._live.console.print(line, soft_wrap=True)
+            self._wait(line.plain)
+
+    def _wait(self, what: str) -> None:
+        width = max(20, self._live.console.width - 4)
+        shown: RenderableType = Spinner("dots", text=words((cut(what.strip(), width), "dim")))
+        self._live.update(Group(shown))
+
+
+def described(event: Event) -> list[Text]:
+    """Return the lines that tell of an event; none for what the result shows by itself."""
+    match event:
+        case QuestionAccepted():
+            before = f", which has {event.steps} steps" if event.steps else ""
+            return [words((f"memory {event.memory}{before}", "dim"))]
+        case StepStarted():
+            asked = [words(("  asks ", "dim"), cut(one.text, 120)) for one in event.subqueries]
+            return [words((f"step {event.step}", "bold")), *asked]
+        case EvidenceFound():
+            counts = f"{event.entities} entities, {event.relations} relations, {event.chunks} chunks"
+            names = ", ".join(event.names[:NAMES])
+            return [words((f"  found {WHERE[event.strategy]}: {counts}", "dim"), f"  {cut(names, 100)}")]
+        case OperationApplied():
+            operation = event.operation
+            said = event.description or operation.reason
+            return [words((f"  {DONE[operation.kind]} ", "bold" if operation.point else "dim"), cut(said, 120))]
+        case Planned():
+            notes = [words((f"  note: {cut(note, 120)}", "dim")) for note in event.notes]
+            judged = f"  judged {event.judgement}" if event.judgement else "  was the last one"
+            return [*notes, words((judged, "dim"))]
+    return []

@@ -1,0 +1,34 @@
+"""One model for some tasks, another for the rest."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar
+
+from hgmem.llm import LanguageModel
+from hgmem.model import Task
+
+Reply = TypeVar("Reply")
+
+
+class RoutedModel:
+    """A model that leaves the tasks named in `others` to other models. Its name is that of the usual one."""
+
+    def __init__(self, usual: LanguageModel, others: Mapping[str, LanguageModel]) -> None:
+        self._usual = usual
+        self._others = dict(others)
+
+    @property
+    def name(self) -> str:
+        """The usual model's name."""
+        return self._usual.name
+
+    def reply(self, task: Task[Reply], /) -> Reply:
+        """Return the reply of the model that the task is for."""
+        return self._others.get(task.name, self._usual).reply(task)
+
+    def stream(self, task: Task[Any], /) -> Iterator[str]:
+        """Yield the pieces of the text that the model writes which the task is for."""
+        model: Any = self._others.get(task.name, self._usual)
+        if hasattr(model, "stream"):
+            yield from model.stream(task)
+        else:
+            yield model.reply(task).text

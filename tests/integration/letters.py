@@ -1,0 +1,123 @@
+"""A corpus small enough to know by heart, and a model that plays three steps on it: what tests of the loop share."""
+
+from collections.abc import Callable
+from typing import Any
+
+from hgmem.answer import AnswerReply
+from hgmem.combined import MergeAndPlanReply, StepReply
+from hgmem.extract import Extraction
+from hgmem.inputs import Document, Given, GivenChunk, GivenEntity, GivenRelation
+from hgmem.memory import EvolveReply, Insertion, Joining, MergeReply
+from hgmem.plan import Concern, Inquiry, PlanReply, SubqueriesReply
+from hgmem.testing import ScriptedModel
+
+SENTENCES = (
+    "Anna sold the mill to Bo in spring.",
+    "Bo bought a boat from Cleo.",
+    "Cleo left the harbour in May.",
+    "Dag burned the mill at night.",
+    "Eve counts the lamps of the pier.",
+)
+TEXT = "\n".join(SENTENCES)
+NAMES = ("Anna", "Bo", "Cleo", "Dag", "Eve", "Mill", "Boat", "Harbour", "Pier")
+LETTERS = Given(
+    documents=(Document(id="letters", title="Letters", text=TEXT),),
+    chunks=tuple(
+        GivenChunk(id=f"c{at}", document="letters", text=text, start=TEXT.index(text))
+        for at, text in enumerate(SENTENCES)
+    ),
+    entities=tuple(
+        GivenEntity(
+            name=name,
+            type="person",
+            description=f"{name} of the letters.",
+            chunks=tuple(
+                f"c{at}"
+                for at, text in enumerate(SENTENCES)
+                if name.casefold() in text.casefold().split(".")[0].split()
+            ),
+        )
+        for name in NAMES
+    ),
+    relations=tuple(
+        GivenRelation(source=source, target=target, description=f"{source} and {target}.", chunks=(chunk,))
+        for source, target, chunk in (
+            ("Anna", "Bo", "c0"),
+            ("Anna", "Mill", "c0"),
+            ("Bo", "Boat", "c1"),
+            ("Bo", "Cleo", "c1"),
+            ("Cleo", "Harbour", "c2"),
+            ("Dag", "Mill", "c3"),
+        )
+    ),
+)
+QUESTION = "Who sold the mill, and who burned it?"
+
+
+class Wanting:
+    """Replies of a model that always adds two points, merges the first two shown, and wants to know more."""
+
+    def __init__(self) -> None:
+        self.step = 0
+
+    def insertions(self) -> tuple[Insertion, ...]:
+        self.step += 1
+        pairs = (
+            ("Anna", "Mill"),
+            ("Dag", "Mill"),
+            ("Bo", "Boat"),
+            ("Cleo", "Harbour"),
+            ("Eve", "Pier"),
+            ("Bo", "Cleo"),
+        )
+        return tuple(
+            Insertion(entities=pairs[(2 * self.step + at) % 6], description=f"Point {at} of step {self.step}.")
+            for at in range(2)
+        )
+
+    def inquiries(self) -> tuple[Inquiry, ...]:
+        return (
+            Inquiry(text=f"Concern {self.step}.", subquery=f"Local query {self.step}", points=(0,)),
+            Inquiry(text=f"Other {self.step}.", subquery=f"Global query {self.step}"),
+        )
+
+    def evolve(self, _: object) -> EvolveReply:
+        return EvolveReply(insert=self.insertions())
+
+    def merging(self, shown: int) -> tuple[Joining, ...]:
+        return (Joining(points=(0, 1), description=f"Merged at step {self.step}."),) if shown > 1 else ()
+
+    def merge(self, task: Any) -> MergeReply:
+        return MergeReply(merge=self.merging(len(task.memory.points)))
+
+    def plan(self, _: object) -> PlanReply:
+        concerns = tuple(Concern(text=one.text, points=one.points) for one in self.inquiries())
+        return PlanReply(judgement="local", concerns=concerns)
+
+    def subqueries(self, _: object) -> SubqueriesReply:
+        return SubqueriesReply(subqueries=tuple(one.subquery for one in self.inquiries()))
+
+    def merge_and_plan(self, task: Any) -> MergeAndPlanReply:
+        merge = self.merging(len(task.memory.points))
+        return MergeAndPlanReply(merge=merge, judgement="local", concerns=self.inquiries())
+
+    def whole_step(self, task: Any) -> StepReply:
+        insert = self.insertions()
+        merge = self.merging(len(task.memory.points))
+        return StepReply(insert=insert, merge=merge, judgement="local", concerns=self.inquiries())
+
+
+def wanting(**replies: Callable[[Any], object]) -> ScriptedModel:
+    """Return a model that uses every step it is given, unless told otherwise."""
+    play = Wanting()
+    usual = {
+        "evolve": play.evolve,
+        "merge": play.merge,
+        "plan": play.plan,
+        "subqueries": play.subqueries,
+        "merge_and_plan": play.merge_and_plan,
+        "step": play.whole_step,
+        "describe": lambda _: Extraction(),
+        "answer": lambda _: AnswerReply(text="Anna sold it [1]."),
+    }
+    return ScriptedModel({**usual, **replies})
