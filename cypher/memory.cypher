@@ -176,7 +176,7 @@ WITH m LIMIT 1 MATCH (m)-[:HAS_STEP]->(s:Step {corpus: $corpus})
 RETURN s {.number, .question, .strategy, .judgement, .operations, .planned, .notes, .seconds, .usage,
           subqueries: COLLECT {
             MATCH (s)-[:ASKED]->(q:SubQuery {corpus: $corpus})
-            RETURN q {.text, .concern, .strategy, .relations,
+            RETURN q {.number, .text, .concern, .strategy, .relations,
                       targets: COLLECT { MATCH (q)-[:TARGETS]->(p:MemoryPoint {corpus: $corpus}) RETURN p.uid ORDER BY p.uid },
                       entities: COLLECT { MATCH (q)-[hit:RETRIEVED]->(e:Entity {corpus: $corpus})
                                           RETURN {uid: e.uid, rank: hit.rank, score: hit.score, name: e.name}

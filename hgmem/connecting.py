@@ -66,7 +66,7 @@ def find_embedder(settings: Settings) -> CheckedEmbedder:
         chosen = DeterministicEmbedder()
     elif prefix == "openai":
         base_url = settings.embedding_base_url or settings.openai_base_url
-        chosen = OpenAIEmbedder(name, base_url=base_url, api_key=_key(settings, base_url, what="HGMEM_EMBEDDING_MODEL"))
+        chosen = OpenAIEmbedder(name, base_url=base_url, api_key=_key(settings, base_url, f"embedder {name!r}"))
     else:
         chosen = SentenceTransformerEmbedder(settings.embedding_model, download=settings.download)
     return CheckedEmbedder(chosen)
@@ -106,7 +106,7 @@ def _language_model(settings: Settings, name: str) -> LanguageModel:
     chat = OpenAIChat(
         name,
         base_url=settings.openai_base_url or OPENAI,
-        api_key=_key(settings, settings.openai_base_url, what="HGMEM_MODEL"),
+        api_key=_key(settings, settings.openai_base_url, f"model {name!r}"),
         timeout=settings.model_timeout,
     )
     store = Store(settings.cache / "replies.sqlite")
@@ -136,15 +136,15 @@ def _limits(settings: Settings) -> Limits:
     )
 
 
-def _key(settings: Settings, base_url: str | None, *, what: str) -> str:
+def _key(settings: Settings, base_url: str | None, what: str) -> str:
     """Return the key to send; a server of one's own often wants none."""
     if settings.openai_api_key and settings.openai_api_key.get_secret_value():
         return settings.openai_api_key.get_secret_value()
     if base_url:
         return "none"
     raise UsageError(
-        f"{what} names a model behind a server: set OPENAI_API_KEY, or OPENAI_BASE_URL for a server of your own "
-        "(http://127.0.0.1:11434/v1 is Ollama's)"
+        f"{what} is asked over the network: set OPENAI_API_KEY, or OPENAI_BASE_URL for a server of your own "
+        "(Ollama's is http://127.0.0.1:11434/v1)"
     )
 
 

@@ -16,57 +16,61 @@ if TYPE_CHECKING:
     from hgmem.client import HGMem
     from hgmem.model import Answer
 
+Question = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[QUESTION]",
+        help="The question; put -- before one that begins with a dash. May be left out with --continue.",
+    ),
+]
+Corpus = Annotated[
+    str | None, typer.Option("--corpus", "-c", metavar="NAME", help=f"The corpus. Default: {DEFAULT_CORPUS}.")
+]
+Steps = Annotated[int | None, typer.Option(metavar="N", help="The most new steps. Default: the recipe's, 3.")]
+System = Annotated[str, typer.Option(metavar="NAME", help="How to answer: hgmem, or naive.")]
+Recipe = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="How hgmem goes about it: default, paper, code, compact (two calls a step), single (one call a step), "
+        "or an ablation: global-only, local-only, no-update, no-merge.",
+    ),
+]
+Changes = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="A setting of the recipe, such as retrieval.hops=2. Repeatable."),
+]
+Continued = Annotated[
+    str | None,
+    typer.Option("--continue", metavar="ID", help="Go on with this memory: with a new question, or where it stopped."),
+]
+AtStep = Annotated[
+    int | None,
+    typer.Option(metavar="N", help="With --continue: answer from memory as it was after step N; no new step."),
+]
+MaxCalls = Annotated[int | None, typer.Option(metavar="N", min=1, help="The most requests to a language model.")]
+MaxTokens = Annotated[
+    int | None, typer.Option(metavar="N", min=1, help="Stop when so many tokens are spent on a language model.")
+]
+ShowMemory = Annotated[bool, typer.Option("--show-memory", help="Show each step and what is remembered.")]
+
 app = typer.Typer()
 
 
 @app.command()
 def ask(
     context: typer.Context,
-    question: Annotated[
-        str,
-        typer.Argument(
-            metavar="[QUESTION]",
-            help="The question; put -- before one that begins with a dash. May be left out with --continue.",
-        ),
-    ] = "",
-    corpus: Annotated[
-        str | None, typer.Option("--corpus", "-c", metavar="NAME", help=f"The corpus. Default: {DEFAULT_CORPUS}.")
-    ] = None,
-    steps: Annotated[
-        int | None, typer.Option(metavar="N", help="The most new steps. Default: the recipe's, 3.")
-    ] = None,
-    system: Annotated[str, typer.Option(metavar="NAME", help="How to answer: hgmem, or naive.")] = "hgmem",
-    recipe: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="How hgmem goes about it: default, paper, code, compact (two calls a step), single (one call a "
-            "step), or an ablation: global-only, local-only, no-update, no-merge.",
-        ),
-    ] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="KEY=VALUE", help="A setting of the recipe, such as retrieval.hops=2. Repeatable."
-        ),
-    ] = None,
-    memory: Annotated[
-        str | None,
-        typer.Option(
-            "--continue", metavar="ID", help="Go on with this memory: with a new question, or where it stopped."
-        ),
-    ] = None,
-    at_step: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="With --continue: answer from memory as it was after step N; no new step."),
-    ] = None,
-    max_calls: Annotated[
-        int | None, typer.Option(metavar="N", help="The most requests to a language model.", min=1)
-    ] = None,
-    max_tokens: Annotated[
-        int | None, typer.Option(metavar="N", help="Stop when so many tokens are spent on a language model.", min=1)
-    ] = None,
-    show_memory: Annotated[bool, typer.Option("--show-memory", help="Show each step and what is remembered.")] = False,
+    question: Question = None,
+    corpus: Corpus = None,
+    steps: Steps = None,
+    system: System = "hgmem",
+    recipe: Recipe = None,
+    set_: Changes = None,
+    memory: Continued = None,
+    at_step: AtStep = None,
+    max_calls: MaxCalls = None,
+    max_tokens: MaxTokens = None,
+    show_memory: ShowMemory = False,
     as_json: JsonOption = False,
 ) -> None:
     """Answer a question, with quotes that it rests on.
@@ -75,6 +79,8 @@ def ask(
     `hgmem memory show` and Neo4j Browser show, and which --continue goes on with. An answer that there is no
     evidence is an answer: exit code 0.
     """
+    if question is None and memory is None:
+        raise typer.BadParameter("it is missing: ask something, or --continue a memory", param_hint="QUESTION")
     asking: Asking = {
         "corpus": corpus,
         "system": system,
@@ -87,7 +93,7 @@ def ask(
         "max_tokens": max_tokens,
     }
     with connected(context, corpus or DEFAULT_CORPUS) as client:
-        answer = _answer(client, question, asking, quietly=show_memory or as_json)
+        answer = _answer(client, question or "", asking, quietly=show_memory or as_json)
     if as_json:
         print_json(shape.answer(answer))
         return

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from operator import itemgetter
 
 from hgmem.draft import Birth, Draft
 from hgmem.embed import Vectors
@@ -255,7 +256,8 @@ def _to_step(row: Row) -> Step:
             Operation(**{**operation, "parts": tuple(operation["parts"])})
             for operation in json.loads(row["operations"])
         ),
-        retrieved=tuple(_to_retrieved(one) for one in row["subqueries"]),
+        # Sorted here again: the server does not always keep the order of a collected subquery that collects itself.
+        retrieved=tuple(_to_retrieved(one) for one in sorted(row["subqueries"], key=itemgetter("number"))),
     )
 
 
@@ -265,8 +267,10 @@ def _to_retrieved(row: Row) -> Retrieved:
     )
     return Retrieved(
         subquery=subquery,
-        entities=tuple(Hit(**hit) for hit in row["entities"]),
-        chunks=tuple(Hit(**{**hit, "source_id": hit["source_id"] or ""}) for hit in row["chunks"]),
+        entities=tuple(Hit(**hit) for hit in sorted(row["entities"], key=itemgetter("rank"))),
+        chunks=tuple(
+            Hit(**{**hit, "source_id": hit["source_id"] or ""}) for hit in sorted(row["chunks"], key=itemgetter("rank"))
+        ),
         relations=tuple(Hit(uid=uid, rank=rank) for rank, uid in enumerate(row["relations"], start=1)),
     )
 

@@ -37,14 +37,14 @@ class Ladder:
         self._store = store
         self._key = f"format {chat.endpoint} {chat.name}"
         self._format: Format | None = None
-        self._failed: tuple[int, Exception] | None = None
-        self._probes = 0
+        self._failed: Exception | None = None
+        self._failures = 0
         self._lock = threading.Lock()
 
     def best(self) -> Format:
         """Return the best format that the server understands; the first time, it is asked."""
         if self._format is None:
-            before = self._probes
+            before = self._failures
             with self._lock:
                 if self._format is None:
                     self._share_failure(before)
@@ -59,17 +59,17 @@ class Ladder:
 
     def _share_failure(self, before: int) -> None:
         """Raise what a probe met that another thread made in the meantime: all who waited share its outcome."""
-        if self._failed is not None and self._failed[0] > before:
-            raise self._failed[1]
+        if self._failed is not None and self._failures > before:
+            raise self._failed
 
     def _probed(self) -> Format:
-        self._probes += 1
         try:
             way: Format = self._chat.formats[0]
             while way != "text" and not self._understood(way):
                 way = self._below(way)
         except Exception as error:
-            self._failed = (self._probes, error)
+            self._failures += 1
+            self._failed = error
             raise
         return self._remember(way)
 

@@ -29,7 +29,7 @@ class OpenAIChat:
 
     def __init__(self, name: str, *, base_url: str, api_key: str, timeout: float = 120.0) -> None:
         self.name = name
-        self._place = Place(model=name, endpoint=base_url, key=api_key, timeout=timeout)
+        self._place = Place(model=name, endpoint=base_url, key=api_key.strip(), timeout=timeout)
         self._opened: Any = None
         self._dropped: frozenset[str] = frozenset()
         self._limit: Limit = "max_tokens"

@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -20,6 +20,7 @@ _CONTEXT = re.compile(
 )
 _FULL = re.compile(r"could not finish the message because", re.IGNORECASE)
 _TOO_MUCH = re.compile(r"too (?:large|high|big)|at most|exceed|(?:less|greater) than|must be", re.IGNORECASE)
+_UNSENDABLE = {"UnsupportedProtocol", "LocalProtocolError", "InvalidURL", "UnicodeEncodeError"}
 _FORMAT_STATUSES = {400, 404, 415, 422, 500, 501}
 _LATER = {408, 409, 425, 429}
 
@@ -41,11 +42,10 @@ class Place:
         return text.replace(self.key, "…") if len(self.key) >= _SHORTEST_KEY else text
 
     def secret(self, error: BaseException) -> bool:
-        """Whether an error, or what it came from, speaks of a key."""
-        chain = (error, error.__cause__, error.__context__)
-        return any(
-            getattr(each, "status_code", None) in (401, 403) or self.hidden(str(each)) != str(each) for each in chain
-        )
+        """Whether an error, or what it came from, may speak of the key."""
+        if getattr(error, "status_code", None) in (401, 403) or _kinds(error) & _UNSENDABLE:
+            return True
+        return any(self.hidden(str(each)) != str(each) for each in _chain(error))
 
 
 def translated(error: Exception, request: Request, place: Place) -> ModelError | None:
@@ -53,8 +53,8 @@ def translated(error: Exception, request: Request, place: Place) -> ModelError |
     status = _status(error)
     if status is not None:
         return _from_status(error, status, request=request, place=place)
-    causes = {kind.__name__ for each in (error, error.__cause__) for kind in type(each).__mro__}
-    if causes & {"UnsupportedProtocol", "LocalProtocolError", "InvalidURL", "UnicodeEncodeError"}:
+    causes = _kinds(error)
+    if causes & _UNSENDABLE:
         return ModelError(f"no request can be sent to {place}: check OPENAI_BASE_URL and OPENAI_API_KEY")
     if causes & {"APITimeoutError", "TimeoutException"}:
         return UnavailableError(
@@ -135,6 +135,18 @@ def _status(error: Exception) -> int | None:
     if "rate_limit" in kind:
         return 429
     return 500 if "server_error" in kind else 400 if "invalid_request" in kind or "context_length" in kind else None
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error and what it came from."""
+    while error is not None:
+        yield error
+        error = error.__cause__
+
+
+def _kinds(error: BaseException) -> set[str]:
+    """Return what an error and its causes are called: their classes are the client's, which nobody has to import."""
+    return {kind.__name__ for each in _chain(error) for kind in type(each).__mro__}
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

@@ -175,7 +175,8 @@ def single(turn: Turn) -> Next:
     if reply is None:
         return Next()
     born = turn.apply(EvolveReply(update=reply.update, insert=reply.insert), memory)
-    known = (*memory.points, *born)
+    whole = not any(note.startswith("insert ") for note in reply.notes)  # else its numbers of new points have shifted
+    known = (*memory.points, *(born if whole else ()))
     if may_merge:
         turn.draft.merge(MergeReply(merge=reply.merge), shown=known)
     return Next() if turn.last else turn.next(reply, reply.concerns, known)

@@ -287,7 +287,7 @@ def test_a_long_bad_reply_is_sent_back_in_short() -> None:
 
 
 def test_a_reply_that_is_unreadable_twice_is_an_error_with_what_was_said_last() -> None:
-    with pytest.raises(BadReplyError, match="'scripted' gave no reply to 'plan'.*no JSON object") as raised:
+    with pytest.raises(BadReplyError, match=r"'scripted' gave no reply to 'plan'.*no JSON object") as raised:
         ChatModel(Script("no", "never")).reply(Plan())
     assert (raised.value.task, raised.value.text) == ("plan", "never")
 

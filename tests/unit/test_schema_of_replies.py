@@ -30,7 +30,7 @@ class Planning(Reply):
     weight: Annotated[float, Field(ge=0, le=10, allow_inf_nan=False, description="from 0 to 10")] = 1.0
     title: Annotated[str, Field(pattern="^a", max_length=3, description="x" * 1000)] = "a"
     pair: tuple[int, str] = (1, "a")
-    several: list[list[str]] = []
+    several: list[list[str]] = Field(default_factory=list)
 
 
 class Ring(Reply):

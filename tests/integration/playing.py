@@ -1,0 +1,136 @@
+"""A model behind a real server: tasks are told by what is sent, and answered from the script or as a test says.
+
+    with WireServer(playing({"evolve": ["", None]})) as server:
+        ...
+
+The first `evolve` gets an empty reply, the second and all others what `letters.Wanting` says.
+"""
+
+import re
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from types import SimpleNamespace
+from typing import TypeAlias
+
+from letters import Wanting
+from pydantic import BaseModel
+from wire import Answer, Answered, Asked, Said
+
+from hgmem.extract import ExtractedEntity, ExtractedRelation, Extraction
+from hgmem.fences import TAGS
+from hgmem.prompt import FOLDER, prompt
+
+Told: TypeAlias = Answered | BaseModel | str | None  # None is what the script says
+Telling: TypeAlias = Callable[[Asked, int], Told]  # from what was asked, and how often this task was, from 1
+Play: TypeAlias = Mapping[str, Telling | Sequence[Told] | Answered | BaseModel | str]  # a list begins, one value is for ever
+
+READY = '{"ready": true}'
+ANSWER = "Anna sold it [1]."
+_POINT = re.compile(r"^\[\d+\] ", re.MULTILINE)
+_TAG = re.compile(rf"<\s*/?\s*(?:{'|'.join(TAGS)})\b", re.IGNORECASE)
+
+
+@cache
+def beginnings() -> Mapping[str, str]:
+    """Return how the system prompt of each task begins, up to the first place that is filled."""
+    names = sorted(path.name.removesuffix(".md") for path in FOLDER.iterdir() if path.name.endswith(".md"))
+    return {name: prompt(name).system.partition("{{")[0] for name in names}
+
+
+def task_of(asked: Asked) -> str:
+    """Return what a request is for, by the name of its schema or by its system prompt; a probe has none."""
+    named = (asked.body.get("response_format") or {}).get("json_schema", {}).get("name")
+    if named:
+        return str(named)
+    if not asked.system:
+        assert "ready" in asked.user
+        return "probe"
+    (task,) = [name for name, beginning in beginnings().items() if asked.system.startswith(beginning)]
+    return task
+
+
+def fenced(asked: Asked, tag: str) -> str:
+    """Return what stands between the first two tags of this name."""
+    return asked.user.partition(f"<{tag}>\n")[2].partition(f"\n</{tag}>")[0]
+
+
+def points_in(asked: Asked) -> int:
+    """Return how many points of memory a prompt shows."""
+    return len(_POINT.findall(fenced(asked, "memory")))
+
+
+def fences(text: str) -> list[str]:
+    """Return the beginnings of all tags of ours, in order, whoever wrote them."""
+    return [tag[0] for tag in _TAG.finditer(text)]
+
+
+def check_fences(asked: Asked) -> None:
+    """Check that a prompt has the tags of its template, each where it was, and no other one of ours."""
+    task = task_of(asked)
+    if task == "probe":
+        return
+    system, user, *_ = [str(message["content"]) for message in asked.messages]
+    assert fences(system) == fences(prompt(task).system)
+    assert fences(user) == fences(prompt(task).user)
+
+
+def playing(replies: Play | None = None) -> Answer:
+    """Return what a server does about a question on the letters: the script, but for what `replies` say by task."""
+    return _Playing(replies=dict(replies or {})).answer
+
+
+@dataclass
+class _Playing:
+    replies: Play
+    script: Wanting = field(default_factory=Wanting)
+    counts: dict[str, int] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def answer(self, asked: Asked) -> Answered:
+        task = task_of(asked)
+        with self.lock:
+            self.counts[task] = self.counts.get(task, 0) + 1
+            told = self.told(task, asked, self.counts[task])
+            if told is None:
+                told = self.scripted(task, asked)
+        if isinstance(told, BaseModel):
+            told = told.model_dump_json()
+        return Said(told) if isinstance(told, str) else told
+
+    def told(self, task: str, asked: Asked, number: int) -> Told:
+        reply = self.replies.get(task)
+        if callable(reply):
+            return reply(asked, number)
+        if isinstance(reply, Sequence) and not isinstance(reply, str):
+            return reply[number - 1] if number <= len(reply) else None
+        return reply
+
+    def scripted(self, task: str, asked: Asked) -> Told:
+        if task in ("probe", "answer"):
+            return READY if task == "probe" else ANSWER
+        if task in ("extract", "glean"):
+            return extraction(fenced(asked, "text"))
+        if task == "describe":
+            return Extraction()
+        shown = SimpleNamespace(memory=SimpleNamespace(points=range(points_in(asked))))
+        return getattr(self.script, "whole_step" if task == "step" else task)(shown)
+
+
+def extraction(text: str) -> Extraction:
+    """Return the capitalised words of a text as entities, and a relation between the first two."""
+    names = list(dict.fromkeys(re.findall(r"\b[A-Z][a-z]+\b", text)))
+    relations = (ExtractedRelation(source=names[0], target=names[1], description="Tied."),) if names[1:] else ()
+    entities = tuple(ExtractedEntity(name=name, type="person", description=f"{name} is named.") for name in names)
+    return Extraction(entities=entities, relations=relations)
+
+
+def by_task(requests: Sequence[Asked], task: str) -> list[Asked]:
+    """Return the requests of one task, in order."""
+    return [asked for asked in requests if task_of(asked) == task]
+
+
+def tasks(requests: Sequence[Asked]) -> list[str]:
+    """Return what the requests were for, in order."""
+    return [task_of(asked) for asked in requests]
