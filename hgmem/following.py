@@ -69,13 +69,21 @@ def following(
             continue
         asked.add(text.casefold())
         targets = _targets(inquiry, shown, living) if allowed == "local" else ()
-        if allowed == "local" and not targets:
-            notes.append(f"sub-query {text!r} names no living point, so it is asked globally")
+        if allowed == "local":
+            notes += _untargeted(text, inquiry, shown, targets)
         strategy: Strategy = "local" if targets else "global"
         subqueries.append(Subquery(text=text, concern=collapse(inquiry.text), strategy=strategy, targets=targets))
     if not subqueries:
         notes.append("the plan leaves nothing to ask, so the loop ends")
     return Next(judgement=allowed, subqueries=tuple(subqueries), notes=tuple(notes))
+
+
+def _untargeted(text: str, inquiry: Inquiry, shown: Sequence[MemoryPoint | None], targets: Sequence[str]) -> list[str]:
+    """Return what is to note of the points that a concern names and nobody can dig into."""
+    if not targets:
+        return [f"sub-query {text!r} names no living point, so it is asked globally"]
+    unknown = [at for at in dict.fromkeys(inquiry.points) if not 0 <= at < len(shown) or shown[at] is None]
+    return [f"sub-query {text!r}: there is no point {at}" for at in unknown]
 
 
 def _targets(inquiry: Inquiry, shown: Sequence[MemoryPoint | None], living: Follow) -> tuple[str, ...]:

@@ -96,7 +96,7 @@ class Subqueries:
         return {
             "question": rendering.text(self.question),
             "memory": rendering.memory(self.memory),
-            "concerns": rendering.listed(map(_about, self.concerns)),
+            "concerns": rendering.listed(_about(one, len(self.memory.points)) for one in self.concerns),
             "previous": rendering.listed(self.previous),
             "hints": rendering.entities(self.hints),
             "language": rendering.language(self.language),
@@ -112,9 +112,10 @@ class Inquiry(BaseModel):
     points: tuple[int, ...] = ()
 
 
-def _about(concern: Concern) -> str:
-    points = f" (points {', '.join(map(str, concern.points))})" if concern.points else ""
-    return f"{concern.text}{points}"
+def _about(concern: Concern, shown: int) -> str:
+    """Return a concern with the numbers of its points, as far as so many points have them."""
+    points = ", ".join(str(at) for at in dict.fromkeys(concern.points) if 0 <= at < shown)
+    return f"{concern.text} (points: {points})" if points else concern.text
 
 
 def judging(strategies: Strategies) -> str:

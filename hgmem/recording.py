@@ -68,8 +68,9 @@ class Recording:
 
     def answer(self, task: AnswerQuestion, *, step: int, notes: Sequence[str] = (), last: bool = True) -> Answer:
         """Return the model's answer, its citations checked, written with them; the claim is kept until the last."""
-        cited = cite(self.services.write(task), task.chunks)
-        return self._finish(cited, status="answered", step=step, notes=notes, last=last)
+        reply = self.services.write(task)
+        cited = cite(reply.text, task.chunks)
+        return self._finish(cited, status="answered", step=step, notes=(*notes, *reply.notes), last=last)
 
     def nothing(self, text: str) -> Answer:
         """Return the answer that says that there is no evidence, written without a model call."""

@@ -42,7 +42,7 @@ def memory(shown: Shown) -> str:
         for number, point in enumerate(shown.points)
     ]
     if shown.more:
-        lines.append(f"(and {shown.more} older points that are not shown)")
+        lines.append(f"(and {shown.more} more points that are not shown)")
     return "\n".join(lines) or "(empty)"
 
 

@@ -16,6 +16,7 @@ from hgmem.reply import TextReply
 from hgmem.settings import Settings
 
 Reply = TypeVar("Reply")
+Text = TypeVar("Text", bound=TextReply)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,20 +47,20 @@ class Services:
             )
         return reply
 
-    def write(self, task: Task[TextReply]) -> str:
-        """Return the text that the model writes; a listener hears of its pieces as they come."""
+    def write(self, task: Task[Text]) -> Text:
+        """Return the text that the model writes, with its notes; a listener hears of its pieces as they come."""
         stream = getattr(self.model, "stream", None)
         if stream is None or not self.listener.hears:
-            text = self.reply(task).text
-            self.listener.tell(AnswerToken(text=text))
-            return text
+            reply = self.reply(task)
+            self.listener.tell(AnswerToken(text=reply.text))
+            return reply
         self.listener.check()
         pieces: list[str] = []
         with timed("model", task.name):
             for piece in stream(task):
                 pieces.append(piece)
                 self.listener.tell(AnswerToken(text=piece))
-        return "".join(pieces)
+        return task.reply_type(text="".join(pieces))
 
     def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
         """Return the texts' vectors: float32, (len(texts), dimensions), unit length."""

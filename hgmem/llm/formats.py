@@ -3,6 +3,7 @@
 import json
 import threading
 from collections.abc import Mapping
+from copy import copy
 from typing import Any, Protocol
 
 from hgmem.llm.chat import Chat, Completion, Format, FormatRefusedError, Request, Sampling
@@ -60,7 +61,7 @@ class Ladder:
     def _share_failure(self, before: int) -> None:
         """Raise what a probe met that another thread made in the meantime: all who waited share its outcome."""
         if self._failed is not None and self._failures > before:
-            raise self._failed
+            raise copy(self._failed)  # what an error is told of one memory is not for another's
 
     def _probed(self) -> Format:
         try:

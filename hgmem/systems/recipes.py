@@ -92,7 +92,7 @@ COMPACT = HGMemConfig(
 """Two calls a step: evolve; then merge, plan and sub-queries together. Evidence is what is new to memory, the answer
 is drawn from the points' own chunks."""
 
-SINGLE = replace(COMPACT, calls="single")
+SINGLE = replace(COMPACT, calls="single", evidence_tokens=2_200)
 """One call a step, for strong models: operations, merges, plan and sub-queries in one reply."""
 
 RECIPES: Mapping[str, HGMemConfig] = {

@@ -24,7 +24,8 @@ from hgmem.prompt import FOLDER, prompt
 
 Told: TypeAlias = Answered | BaseModel | str | None  # None is what the script says
 Telling: TypeAlias = Callable[[Asked, int], Told]  # from what was asked, and how often this task was, from 1
-Play: TypeAlias = Mapping[str, Telling | Sequence[Told] | Answered | BaseModel | str]  # a list begins, one value is for ever
+Always: TypeAlias = Answered | BaseModel | str
+Play: TypeAlias = Mapping[str, Telling | Sequence[Told] | Always]  # a list is how it begins
 
 READY = '{"ready": true}'
 ANSWER = "Anna sold it [1]."

@@ -1,0 +1,191 @@
+"""Count what each recipe costs: calls and prompt characters, with scripted replies of equal length, on one graph."""
+
+import argparse
+import json
+import statistics
+import tempfile
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hgmem import Answer, HGMem
+from hgmem.answer import AnswerReply
+from hgmem.combined import MergeAndPlanReply, StepReply
+from hgmem.extract import Extraction
+from hgmem.local import down, up
+from hgmem.memory import EvolveReply, Insertion, Joining, MergeReply, Revision
+from hgmem.model import Evidence
+from hgmem.plan import Concern, Inquiry, PlanReply, SubqueriesReply
+from hgmem.prompt import prompt
+from hgmem.settings import load
+
+RECIPES = ("paper", "default", "compact", "single", "code")
+STEPS = 3
+LIMITS = {"compact": 0.65, "single": 0.50}  # of the paper's prompt characters
+
+
+class Script:
+    """A model that answers at once: three points a step, one of them revised later, one merge, three sub-queries.
+
+    What it says is the same under every recipe, so that prompts differ by what a recipe puts into them alone.
+    """
+
+    name = "scripted"
+
+    def __init__(self) -> None:
+        self.sent: dict[str, list[int]] = defaultdict(list)
+        self._told: list[tuple[str, ...]] = []
+        self._lock = threading.Lock()
+
+    def reply(self, task: Any) -> Any:
+        """Return the task's reply, the characters of its prompt noted."""
+        with self._lock:
+            sent = sum(len(message.content) for message in prompt(task.name).filled(task.fields()))
+            self.sent[task.name].append(sent)
+            made: Any = getattr(self, f"_{task.name}")(task)
+            return made
+
+    def _evolve(self, task: Any) -> EvolveReply:
+        return EvolveReply(update=self._update(task), insert=self._insert(task.evidence))
+
+    def _merge(self, task: Any) -> MergeReply:
+        return MergeReply(merge=self._joining(len(task.memory.points)))
+
+    def _plan(self, task: Any) -> PlanReply:
+        concerns = tuple(Concern(text=one.text, points=one.points) for one in self._inquiries(len(task.memory.points)))
+        return PlanReply(judgement="local", concerns=concerns)
+
+    def _subqueries(self, _: Any) -> SubqueriesReply:
+        return SubqueriesReply(subqueries=tuple(one.subquery for one in self._inquiries(3)))
+
+    def _merge_and_plan(self, task: Any) -> MergeAndPlanReply:
+        held = len(task.memory.points)
+        merge = self._joining(held) if task.merging else ()
+        return MergeAndPlanReply(merge=merge, judgement="local", concerns=self._inquiries(held))
+
+    def _step(self, task: Any) -> StepReply:
+        held = len(task.memory.points)
+        merge = self._joining(held) if task.merging else ()
+        update, insert = self._update(task), self._insert(task.evidence)
+        concerns = self._inquiries(held + len(insert)) if task.planning else ()
+        return StepReply(update=update, insert=insert, merge=merge, judgement="local", concerns=concerns)
+
+    def _describe(self, _: Any) -> Extraction:
+        return Extraction()
+
+    def _answer(self, _: Any) -> AnswerReply:
+        return AnswerReply(text=f"{'It was so. ' * 40}[1]")
+
+    def _insert(self, evidence: Evidence) -> tuple[Insertion, ...]:
+        names = [entity.name for entity in evidence.entities] or ["Barsoom"]
+        self._told.append(tuple(names))
+        return tuple(
+            Insertion(
+                entities=tuple(names[(3 * at + each) % len(names)] for each in range(3)),
+                description=f"Finding {len(self._told)}.{at}: {'what the evidence says of these three ' * 5}",
+                chunks=tuple(range(min(2, len(evidence.chunks)))),
+            )
+            for at in range(3)
+        )
+
+    def _update(self, task: Any) -> tuple[Revision, ...]:
+        if not task.memory.points:
+            return ()
+        return (Revision(point=0, description=f"Better {len(self._told)}: {'said more precisely than before ' * 6}"),)
+
+    def _joining(self, held: int) -> tuple[Joining, ...]:
+        return (
+            (Joining(points=(1, 2), description=f"Together: {'both belong to one matter ' * 9}"),) if held > 2 else ()
+        )
+
+    def _inquiries(self, held: int) -> tuple[Inquiry, ...]:
+        names = self._told[-1]
+        return tuple(
+            Inquiry(
+                text=f"What became of {names[at % len(names)]} and why it matters to the question as a whole.",
+                subquery=f"{names[at % len(names)]} and what followed, {len(self._told)}.{at}",
+                points=(at % max(held, 1),),
+            )
+            for at in range(3)
+        )
+
+
+def main() -> None:
+    """Print the figures as JSON; exit with 1 where a recipe costs more than it may."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--lightrag", type=Path, required=True)
+    parser.add_argument("--questions", type=Path, default=Path(__file__).with_name("questions.txt"), help="one a line")
+    parser.add_argument("--most", type=int, default=25, help="questions that are asked")
+    options = parser.parse_args()
+    questions = [line for line in options.questions.read_text(encoding="utf-8").splitlines() if line.strip()]
+    with tempfile.TemporaryDirectory() as folder:
+        settings = load(data=Path(folder) / "neo4j")
+        server = up(settings)
+        try:
+            access = {"uri": server.uri, "username": server.username, "password": server.password}
+            found = figures(access, options.lightrag, questions[: options.most])
+        finally:
+            down(settings)
+    print(json.dumps(found, indent=2))
+    paper = found["paper"]["prompt_characters"]["question"]
+    over = [name for name, share in LIMITS.items() if found[name]["prompt_characters"]["question"] > share * paper]
+    if over:
+        raise SystemExit(f"too many prompt characters against the paper's: {', '.join(over)}")
+
+
+def figures(access: Mapping[str, Any], directory: Path, questions: list[str]) -> dict[str, Any]:
+    """Return the figures of each recipe; the recipes take turns at every question."""
+    with HGMem.open("novel", **access) as client:
+        client.import_lightrag(directory)
+        runs: dict[str, list[tuple[Answer, Script, float]]] = defaultdict(list)
+        client.ask(questions[0], steps=1)  # weights loaded, statements planned
+        for question in questions:
+            for recipe in RECIPES:
+                client.model = script = Script()
+                began = time.perf_counter()
+                answer = client.ask(question, recipe=recipe, steps=STEPS)
+                runs[recipe].append((answer, script, time.perf_counter() - began))
+    counted = {recipe: counts(found) for recipe, found in runs.items()}
+    paper = counted["paper"]["prompt_characters"]["question"]
+    for found in counted.values():
+        found["prompt_characters"]["of_the_papers"] = round(found["prompt_characters"]["question"] / paper, 3)
+    return counted
+
+
+def counts(runs: list[tuple[Answer, Script, float]]) -> dict[str, Any]:
+    """Return medians over the questions that went through all steps."""
+    whole = [run for run in runs if len(run[0].steps) == STEPS]
+    tasks = sorted({task for _, script, _ in whole for task in script.sent})
+    a_step = [sum(step.usage.calls["model"].values()) for step in whole[0][0].steps]
+    return {
+        "questions": len(whole),
+        "calls": {
+            "a_step": a_step,
+            "answer": 1,
+            "question": median(sum(map(len, script.sent.values())) for _, script, _ in whole),
+            "by_task": {task: median(len(script.sent[task]) for _, script, _ in whole) for task in tasks},
+        },
+        "prompt_characters": {
+            "by_task": {task: median(sum(script.sent[task]) for _, script, _ in whole) for task in tasks},
+            "question": median(sum(map(sum, script.sent.values())) for _, script, _ in whole),
+        },
+        "seconds": {
+            "question": round(statistics.median(seconds for _, _, seconds in whole), 3),
+            **{
+                kind: round(statistics.median(sum(one.usage.seconds.get(kind, {}).values()) for one, _, _ in whole), 3)
+                for kind in ("neo4j", "embedding", "model")
+            },
+        },
+    }
+
+
+def median(values: Any) -> int:
+    """Return the median as a whole number."""
+    return round(statistics.median(values))
+
+
+if __name__ == "__main__":
+    main()
