@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from copy import copy
 from typing import Any, Protocol
 
+from hgmem.errors import BudgetError
 from hgmem.llm.chat import Chat, Completion, Format, FormatRefusedError, Request, Sampling
 from hgmem.llm.thinking import without_thinking
 from hgmem.prompt import Message
@@ -68,6 +69,8 @@ class Ladder:
             way: Format = self._chat.formats[0]
             while way != "text" and not self._understood(way):
                 way = self._below(way)
+        except BudgetError:  # of one question alone
+            raise
         except Exception as error:
             self._failures += 1
             self._failed = error

@@ -300,6 +300,23 @@ def test_questions_that_share_a_failure_keep_each_its_own_memory(house: House) -
         assert list(pool.map(going_on, memories)) == memories
 
 
+def test_a_question_without_a_budget_does_not_share_the_spent_one_of_another(house: House) -> None:
+    client = house.client(house.serve({"probe": Said("Yes, I am ready!", delay=1.5)}))  # two probes to be sure
+
+    def asked(most: int | None) -> str:
+        time.sleep(0 if most else 0.2)
+        try:
+            return client.ask(QUESTION, steps=1, max_calls=most).text
+        except BudgetError as error:
+            return str(error)
+
+    with ThreadPoolExecutor(2) as pool:
+        poor, rich = pool.map(asked, [1, None])
+
+    assert poor.startswith("the budget of 1 calls is spent")
+    assert rich == ANSWER
+
+
 # Replies that are none, or not quite --------------------------------------------------------------------------
 
 POINT = '{"entities": ["Anna", "Mill"], "description": "Anna sold the mill."}'
