@@ -19,10 +19,10 @@ MATCH (e:Entity {uid: row.uid, corpus: $corpus}) USING INDEX e:Entity(uid)
 SET e.given = row.given;
 
 // name: entity_contributions(corpus, uids) read
-// What is given for each entity, and which chunks mention it.
+// What is given for each entity, what its descriptions were condensed to, and which chunks mention it.
 CYPHER 25 UNWIND $uids AS uid
 MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX e:Entity(uid)
-RETURN e.uid AS uid, e.key AS key, e.given AS given,
+RETURN e.uid AS uid, e.key AS key, e.given AS given, e.condensed AS condensed,
        COLLECT { MATCH (e)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus}) RETURN c.uid ORDER BY c.uid } AS chunks;
 
 // name: chunk_extractions(corpus, uids) read
@@ -32,12 +32,13 @@ RETURN c.uid AS uid, c.extraction AS extraction;
 
 // name: write_entities(corpus, rows) write
 // The fields that the contributions give, and what is still given; a vector that no longer stands for its text is
-// dropped.
+// dropped. `cut` is there where descriptions are left out that a model is to condense.
 CYPHER 25 UNWIND $rows AS row
 MATCH (e:Entity {uid: row.uid, corpus: $corpus}) USING INDEX e:Entity(uid)
 FOREACH (_ IN CASE WHEN e.name = row.name AND e.description = row.description THEN [] ELSE [1] END |
   SET e.embedding = NULL)
-SET e.name = row.name, e.type = row.type, e.description = row.description, e.given = row.given;
+SET e.name = row.name, e.type = row.type, e.description = row.description, e.given = row.given,
+    e.condensed = row.condensed, e.cut = row.cut;
 
 // name: create_entities(corpus, rows) write
 // Entities of an empty corpus, whole: fields, given, chunks, vector.
@@ -84,11 +85,11 @@ MATCH ()-[r:RELATES {uid: row.uid, corpus: $corpus}]->() USING INDEX r:RELATES(u
 SET r.given = row.given;
 
 // name: relation_contributions(corpus, uids) read
-// What is given for each relation, its ends, and which chunks state it.
+// What is given for each relation, what its descriptions were condensed to, its ends, and which chunks state it.
 CYPHER 25 UNWIND $uids AS uid
 MATCH (a:Entity {corpus: $corpus})-[r:RELATES {uid: uid, corpus: $corpus}]->(b:Entity {corpus: $corpus})
 USING INDEX r:RELATES(uid)
-RETURN r.uid AS uid, r.given AS given, r.chunks AS chunks, a.key AS source, b.key AS target;
+RETURN r.uid AS uid, r.given AS given, r.condensed AS condensed, r.chunks AS chunks, a.key AS source, b.key AS target;
 
 // name: write_relations(corpus, rows) write
 // The fields that the contributions give, and what is still given; a vector that no longer stands for its text is
@@ -98,7 +99,7 @@ MATCH ()-[r:RELATES {uid: row.uid, corpus: $corpus}]->() USING INDEX r:RELATES(u
 FOREACH (_ IN CASE WHEN r.description = row.description AND r.keywords = row.keywords THEN [] ELSE [1] END |
   SET r.embedding = NULL)
 SET r.description = row.description, r.keywords = row.keywords, r.weight = row.weight, r.chunks = row.chunks,
-    r.given = row.given;
+    r.given = row.given, r.condensed = row.condensed, r.cut = row.cut;
 
 // name: create_relations(corpus, rows) write
 // Relations of an empty corpus, whole.
@@ -130,6 +131,15 @@ RETURN COLLECT { MATCH (e:Entity {corpus: $corpus}) WHERE e.memory = '' AND e.em
        COLLECT { MATCH (:Entity {corpus: $corpus})-[r:RELATES {corpus: $corpus}]->(:Entity {corpus: $corpus})
                  WHERE r.memory = '' AND r.embedding IS NULL
                  RETURN r.uid } AS relations;
+
+// name: cut_descriptions(corpus) read
+// The entities and relations of the corpus of which something is left out that a model is to condense.
+CYPHER 25
+RETURN COLLECT { MATCH (e:Entity {corpus: $corpus}) WHERE e.memory = '' AND e.cut
+                 RETURN e.uid ORDER BY e.uid } AS entities,
+       COLLECT { MATCH (:Entity {corpus: $corpus})-[r:RELATES {corpus: $corpus}]->(:Entity {corpus: $corpus})
+                 WHERE r.memory = '' AND r.cut
+                 RETURN r.uid ORDER BY r.uid } AS relations;
 
 // name: missing_entity_vectors(corpus, uids) read
 CYPHER 25 UNWIND $uids AS uid

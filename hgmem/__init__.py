@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hgmem.client import HGMem
     from hgmem.corpus.index import IndexReport
+    from hgmem.corpus.planning import IndexPlan
     from hgmem.errors import ConflictError, DocumentError, GraphError, HGMemError, ModelError, UsageError
     from hgmem.inputs import Document, Given, GivenChunk, GivenEntity, GivenRelation, Skipped
     from hgmem.model import (
@@ -49,6 +50,7 @@ __all__ = [
     "GraphError",
     "HGMem",
     "HGMemError",
+    "IndexPlan",
     "IndexReport",
     "Lineage",
     "Memory",
@@ -64,7 +66,13 @@ __all__ = [
     "UsageError",
 ]
 
-_HOMES = {"HGMem": "client", "IndexReport": "corpus.index", "Settings": "settings", "Usage": "usage"}
+_HOMES = {
+    "HGMem": "client",
+    "IndexPlan": "corpus.planning",
+    "IndexReport": "corpus.index",
+    "Settings": "settings",
+    "Usage": "usage",
+}
 _INPUTS = ("Document", "Given", "GivenChunk", "GivenEntity", "GivenRelation", "Skipped")
 
 

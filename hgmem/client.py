@@ -2,17 +2,20 @@
 
 import os
 from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Unpack
 
 from hgmem.asking import Asking, answered, checked
+from hgmem.budget import spending
 from hgmem.connecting import adapted_embedder, adapted_model, find_database, find_embedder, find_model
 from hgmem.corpus.adding import add_graph
 from hgmem.corpus.delete import delete_corpus, delete_document
 from hgmem.corpus.importing import import_graph
 from hgmem.corpus.index import IndexReport, Report, folded, index
+from hgmem.corpus.planning import IndexPlan, plan_index
 from hgmem.embed import CheckedEmbedder, Embedder
 from hgmem.errors import UsageError
 from hgmem.events import Event, Listener
@@ -94,9 +97,26 @@ class HGMem:
     ) -> None:
         self.close()
 
-    def add(self, items: Any, *, corpus: str | None = None, report: Report = lambda _: None) -> IndexReport:
-        """Return what was done to index `items`: a `Document`, a path of a file or folder, or several of either."""
-        return index(self._services(corpus), self._loaded(items), report=report)
+    def add(
+        self,
+        items: Any,
+        *,
+        corpus: str | None = None,
+        report: Report = lambda _: None,
+        max_calls: int | None = None,
+        max_tokens: int | None = None,
+    ) -> IndexReport:
+        """Return what was done to index `items`: a `Document`, a path of a file or folder, or several of either.
+
+        Once so many requests went to a language model, or so many tokens are spent, what was extracted is kept, and
+        `BudgetError` raised: the same again goes on.
+        """
+        with _budget(max_calls=max_calls, max_tokens=max_tokens):
+            return index(self._services(corpus), self._loaded(items), report=report)
+
+    def plan(self, items: Any, *, corpus: str | None = None) -> IndexPlan:
+        """Return what `add` would do with the same items, and what it would cost at most; nothing is written."""
+        return plan_index(self._services(corpus), self._loaded(items))
 
     def add_graph(self, given: Given, *, corpus: str | None = None) -> None:
         """Add documents, chunks, entities and relations of one's own, without any extraction."""
@@ -162,6 +182,7 @@ class HGMem:
             delete_document(services, uid=document)
 
     aadd = twin(add)
+    aplan = twin(plan)
     aadd_graph = twin(add_graph)
     aimport_lightrag = twin(import_lightrag)
     aask = twin(ask)
@@ -213,6 +234,14 @@ class HGMem:
 
 def _by_name(chosen: object) -> bool:
     return chosen is None or isinstance(chosen, str)
+
+
+def _budget(**limits: int | None) -> AbstractContextManager[object]:
+    """Return a context that spends so much at most; without limits, one that leaves the caller's budget in place."""
+    for name, limit in limits.items():
+        if limit is not None and (not isinstance(limit, int) or limit < 1):
+            raise UsageError(f"{name}={limit!r} allows nothing, or is no number: give 1 or more, or leave it out")
+    return nullcontext() if set(limits.values()) == {None} else spending(**limits)
 
 
 def _name(chosen: object) -> str | None:

@@ -1,7 +1,8 @@
 """What chunks and ready-made graphs contribute, and the fields that it gives: pure, and the same in any order of work.
 
 Fields of an entity or a relation depend on its contributions alone, taken in order: what is given, then chunks by
-uid. So a second indexer, a repeat and a delete all end in the same graph.
+uid. So a second indexer, a repeat and a delete all end in the same graph. Where a model condensed the descriptions,
+its text is one more input, for as long as they are those that it stands for.
 """
 
 import json
@@ -10,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
-from hgmem.extract import Extraction
-from hgmem.identity import key
+from hgmem.extract import ExtractedRelation, Extraction
+from hgmem.identity import key, text_hash
 from hgmem.text import collapse
 
 MOST_WEIGHT = 1e300  # a sum of finite weights stays finite
@@ -41,55 +42,93 @@ Contribution: TypeAlias = EntityContribution | RelationContribution
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Description:
+    """The one text for many descriptions; `condensed` is the JSON that it comes from, `cut` that some are left out."""
+
+    text: str = ""
+    condensed: str | None = None
+    cut: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EntityFields:
     """An entity's name, type and description, as its contributions give them."""
 
     name: str
     type: str
-    description: str
+    description: Description
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelationFields:
     """A relation's description, keywords and weight, as its contributions give them."""
 
-    description: str
+    description: Description
     keywords: tuple[str, ...]
     weight: float
 
 
-def entity_fields(contributions: Sequence[EntityContribution], *, limit: int) -> EntityFields:
-    """Return the most frequent name and type (ties by alphabet) and the joined descriptions, cut at `limit`."""
+def entity_fields(
+    contributions: Sequence[EntityContribution], *, limit: int, condensed: str | None = None
+) -> EntityFields:
+    """Return the most frequent name and type (ties by alphabet) and the description of at most `limit` characters."""
     return EntityFields(
         name=_most_frequent(contribution.name for contribution in contributions),
         type=_most_frequent(contribution.type for contribution in contributions),
-        description=join((contribution.description for contribution in contributions), limit=limit),
+        description=describe(contributions, limit=limit, condensed=condensed),
     )
 
 
-def relation_fields(contributions: Sequence[RelationContribution], *, limit: int) -> RelationFields:
-    """Return the joined descriptions, every keyword once, and the sum of the weights."""
+def relation_fields(
+    contributions: Sequence[RelationContribution], *, limit: int, condensed: str | None = None
+) -> RelationFields:
+    """Return the description of at most `limit` characters, every keyword once, and the sum of the weights."""
     keywords = (keyword for contribution in contributions for keyword in contribution.keywords)
     return RelationFields(
-        description=join((contribution.description for contribution in contributions), limit=limit),
+        description=describe(contributions, limit=limit, condensed=condensed),
         keywords=tuple(dict.fromkeys(keywords)),
         weight=min(sum(contribution.weight for contribution in contributions), MOST_WEIGHT),
     )
 
 
+def describe(contributions: Iterable[Contribution], *, limit: int, condensed: str | None) -> Description:
+    """Return the joined descriptions where they fit, else what was condensed from just these, else the first ones."""
+    lines = described(contributions)
+    whole, kept = "\n".join(lines), join(lines, limit=limit)
+    if kept == whole:
+        return Description(text=whole)
+    stored = json.loads(condensed) if condensed else {}
+    if stored.get("of") == text_hash(whole) and len(stored["text"]) <= limit:
+        return Description(text=stored["text"], condensed=condensed)
+    return Description(text=kept, cut=True)
+
+
+def condensed_from(lines: Sequence[str], text: str) -> str:
+    """Return the JSON of `condensed`: a text, and the hash of the joined descriptions that it stands for."""
+    return json.dumps({"text": text, "of": text_hash("\n".join(lines))}, ensure_ascii=False)
+
+
+def described(contributions: Iterable[Contribution]) -> list[str]:
+    """Return the distinct lines of the descriptions, in order."""
+    return _lines(contribution.description for contribution in contributions)
+
+
 def join(descriptions: Iterable[str], *, limit: int) -> str:
     """Return the distinct descriptions, a line each, as many whole ones as `limit` characters hold."""
-    lines = list(
-        dict.fromkeys(line for description in descriptions for line in description.splitlines() if line.strip())
-    )
     kept: list[str] = []
     length = 0
-    for line in lines:
+    for line in _lines(descriptions):
         length += len(line) + 1
         if kept and length > limit:
             break
         kept.append(line)
     return "\n".join(kept)[:limit]
+
+
+def _lines(descriptions: Iterable[str]) -> list[str]:
+    return list(
+        dict.fromkeys(line for description in descriptions for line in description.splitlines() if line.strip())
+    )
 
 
 def entities_of(extraction: Extraction) -> dict[str, list[EntityContribution]]:
@@ -110,13 +149,29 @@ def relations_of(extraction: Extraction) -> dict[tuple[str, str], list[RelationC
     """Return what a chunk says of each relation, by its two keys in order; self-loops are dropped."""
     found: dict[tuple[str, str], list[RelationContribution]] = {}
     for relation in extraction.relations:
-        ends = ordered(key(relation.source), key(relation.target))
+        ends = _ends(relation)
         if ends:
             said = RelationContribution(
                 description=relation.description, keywords=relation.keywords, weight=relation.weight
             )
             found.setdefault(ends, []).append(said)
     return found
+
+
+def new_in(more: Extraction, found: Extraction) -> Extraction:
+    """Return those entities and relations of `more` that `found` lacks."""
+    names = {key(entity.name) for entity in found.entities}
+    pairs = relations_of(found)
+    return Extraction(
+        entities=tuple(entity for entity in more.entities if key(entity.name) not in names | {""}),
+        relations=tuple(
+            relation for relation in more.relations if (ends := _ends(relation)) is not None and ends not in pairs
+        ),
+    )
+
+
+def _ends(relation: ExtractedRelation) -> tuple[str, str] | None:
+    return ordered(key(relation.source), key(relation.target))
 
 
 def ordered(one: str, other: str) -> tuple[str, str] | None:

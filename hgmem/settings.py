@@ -5,15 +5,17 @@ people have in their shells (`NEO4J_URI`, …); our own start with `HGMEM_`. In 
 is the key.
 """
 
+import json
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from platformdirs import user_cache_path, user_data_path
 from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import (
     BaseSettings,
+    NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
     SettingsError,
@@ -21,6 +23,7 @@ from pydantic_settings import (
 )
 
 from hgmem.errors import UsageError
+from hgmem.extract import ENTITY_TYPES
 
 MEGABYTE = 1_000_000
 
@@ -92,6 +95,12 @@ class Settings(BaseSettings):
     chunk_overlap: int = Field(50, ge=0)
     description_characters: int = Field(2_000, gt=0, description="limit of a joined description")
     workers: int = Field(8, gt=0, description="model calls side by side")
+    entity_types: Annotated[tuple[str, ...], NoDecode] = Field(
+        ENTITY_TYPES, min_length=1, description="types of entities to extract: JSON, or separated by commas"
+    )
+    gleaning: int = Field(0, ge=0, le=5, description="rounds that look for what an extraction missed")
+    condense: bool = Field(False, description="whether a model condenses joined descriptions that are over the limit")
+    confirm_calls: int = Field(200, ge=0, description="model calls above which `hgmem index` asks first")
 
     @field_validator("neo4j_uri")
     @classmethod
@@ -99,6 +108,21 @@ class Settings(BaseSettings):
         if uri and urlsplit(uri).username is not None:
             raise ValueError("an address holds no user and no password, set NEO4J_USERNAME and NEO4J_PASSWORD")
         return uri
+
+    @field_validator("entity_types", mode="before")
+    @classmethod
+    def _separated(cls, types: Any) -> Any:
+        if not isinstance(types, str):
+            return types
+        return json.loads(types) if types.lstrip().startswith(("[", "{")) else types.split(",")
+
+    @field_validator("entity_types")
+    @classmethod
+    def _named_types(cls, types: tuple[str, ...]) -> tuple[str, ...]:
+        stripped = tuple(dict.fromkeys(each.strip() for each in types))
+        if not all(stripped):
+            raise ValueError("a type of entities has a name")
+        return stripped
 
     @model_validator(mode="after")
     def _beats_in_time(self) -> "Settings":

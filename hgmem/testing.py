@@ -38,7 +38,7 @@ class DeterministicEmbedder:
 class ScriptedModel:
     """A model that answers each task by its name, with the next reply of a list or with a function of the task.
 
-    It keeps the tasks that it was given, in order, in `tasks`.
+    It keeps the tasks that it was given, in order, in `tasks`. Functions run side by side, as calls of a model do.
     """
 
     name = "scripted"
@@ -53,7 +53,9 @@ class ScriptedModel:
         with self._lock:
             self.tasks.append(cast("Task[object]", task))
             source = self._replies.get(task.name, iter(()))
-            reply = source(task) if callable(source) else next(source, None)
+            reply = None if callable(source) else next(source, None)
+        if callable(source):
+            reply = source(task)
         if isinstance(reply, Exception):
             raise reply
         if not isinstance(reply, task.reply_type):

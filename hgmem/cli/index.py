@@ -9,6 +9,7 @@ import typer
 
 from hgmem.cli.front import DEFAULT_CORPUS, FAILED, CorpusOption, JsonOption, connected
 from hgmem.cli.output import note, one_line, plain, print_json
+from hgmem.cli.planned import agree, counted, naming_the_rest, print_plan
 from hgmem.cli.progress import progress
 
 if TYPE_CHECKING:
@@ -28,6 +29,10 @@ def index(
         list[Path], typer.Argument(metavar="PATH…", help="Files and folders of .txt, .md, .json and .jsonl.")
     ],
     corpus: CorpusOption = DEFAULT_CORPUS,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask, however many model calls it takes.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be done, and what it takes.")] = False,
+    max_calls: Annotated[int | None, typer.Option(min=1, metavar="N", help="Stop after so many model calls.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(min=1, metavar="N", help="Stop after so many tokens.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Read documents into a corpus: chunks, entities, relations.
@@ -36,8 +41,13 @@ def index(
     their text in the field "text". Files that can't be used are named and skipped, and the exit code is then 1.
     """
     began = time.monotonic()
-    with connected(context, corpus) as client, progress() as report:
-        done = client.add(paths, report=report)
+    with connected(context, corpus) as client:
+        if dry_run:
+            print_plan(client.plan(paths), as_json=as_json)
+            return
+        agree(client, paths, most=max_calls, yes=yes)
+        with progress() as report, naming_the_rest(client, paths):
+            done = client.add(paths, report=report, max_calls=max_calls, max_tokens=max_tokens)
     seconds = round(time.monotonic() - began, 3)
     for skipped in done.skipped[:NAMED]:
         note(one_line(f"skipped {skipped.path}: {skipped.reason}"))
@@ -61,11 +71,6 @@ def summary(done: "IndexReport", seconds: float) -> str:
         f"{len(done.skipped)} skipped",
     ]
     return f"{'; '.join(parts)} ({seconds:.1f} s)"
-
-
-def counted(number: int, name: str) -> str:
-    """Return such as `1 document`, `2 documents`."""
-    return f"{number:,} {name}" + ("" if number == 1 else "s")
 
 
 @importing.command()

@@ -5,12 +5,17 @@ Vectors are made outside of it and written only where the text is still the same
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TypeAlias, TypeVar
+from types import MappingProxyType
+from typing import Generic, TypeAlias, TypeVar
 
 from hgmem.contributions import (
     Contribution,
+    EntityContribution,
+    EntityFields,
+    RelationContribution,
+    RelationFields,
     dump,
     entities_of,
     entity_fields,
@@ -22,7 +27,9 @@ from hgmem.contributions import (
 from hgmem.extract import Extraction
 from hgmem.graph.database import Transaction
 from hgmem.graph.entities import (
+    EntityInputs,
     EntityRow,
+    RelationInputs,
     RelationRow,
     chunk_extractions,
     entity_contributions,
@@ -40,24 +47,45 @@ from hgmem.graph.entities import (
     write_entities,
     write_relations,
 )
+from hgmem.graph.values import Runner
 from hgmem.identity import uid
 from hgmem.services import Services
 
 BATCH = 500
 Report: TypeAlias = Callable[[int, int], None]
+NOTHING: Mapping[str, str] = MappingProxyType({})
+C = TypeVar("C", bound=Contribution)
+F = TypeVar("F", EntityFields, RelationFields)
+I = TypeVar("I", EntityInputs, RelationInputs)  # noqa: E741
 K = TypeVar("K")
 T = TypeVar("T")
 
 
-def fold(services: Services, *, extractions: Mapping[str, Extraction], report: Report = lambda _, __: None) -> None:
-    """Fold what chunks (by uid) contribute into the corpus's graph; `report` hears how many are done, of how many."""
+def fold(
+    services: Services,
+    *,
+    extractions: Mapping[str, Extraction],
+    report: Report = lambda _, __: None,
+    meanwhile: Callable[[], None] = lambda: None,
+) -> None:
+    """Fold what chunks (by uid) contribute into the corpus's graph; `report` hears how many are done, of how many.
+
+    `meanwhile` is called between the transactions.
+    """
     entities, relations = rows_of(services.corpus, extractions)
     for touched in batches(entities):
         services.database.write(_fold_entities, services, touched)
+        meanwhile()
     for joined in batches(relations):
         services.database.write(_fold_relations, services, joined)
+        meanwhile()
+
+    def embedded(done: int, total: int) -> None:
+        report(done, total)
+        meanwhile()
+
     uids = {"entities": [row.uid for row in entities], "relations": [row.uid for row in relations]}
-    embed_missing(services, **uids, report=report)
+    embed_missing(services, **uids, report=embedded)
 
 
 def rows_of(corpus: str, extractions: Mapping[str, Extraction]) -> tuple[list[EntityRow], list[RelationRow]]:
@@ -75,6 +103,47 @@ def rows_of(corpus: str, extractions: Mapping[str, Extraction]) -> tuple[list[En
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said(Generic[I, C]):
+    """Everything that is said of an entity or a relation: `chunks` are the living ones, `given` what still counts."""
+
+    inputs: I
+    chunks: tuple[str, ...]
+    given: list[C]
+    contributions: list[C]
+
+
+def said_of_entities(
+    database: Runner, services: Services, uids: Sequence[str]
+) -> list[Said[EntityInputs, EntityContribution]]:
+    """Return what is said of each of the entities, in the order that counts."""
+    inputs = entity_contributions(database, corpus=services.corpus, uids=uids)
+    parsed = _parsed(database, services, (chunk for entity in inputs for chunk in entity.chunks), entities_of)
+    found = []
+    for entity in inputs:
+        chunks = tuple(chunk for chunk in entity.chunks if chunk in parsed)
+        given = load_entities(entity.given, living=set(chunks))
+        contributions = given + [one for chunk in chunks for one in parsed[chunk].get(entity.key, [])]
+        found.append(Said(inputs=entity, chunks=chunks, given=given, contributions=contributions))
+    return found
+
+
+def said_of_relations(
+    database: Runner, services: Services, uids: Sequence[str]
+) -> list[Said[RelationInputs, RelationContribution]]:
+    """Return what is said of each of the relations, in the order that counts."""
+    inputs = relation_contributions(database, corpus=services.corpus, uids=uids)
+    parsed = _parsed(database, services, (chunk for relation in inputs for chunk in relation.chunks), relations_of)
+    found = []
+    for relation in inputs:
+        ends = (relation.source, relation.target)
+        chunks = tuple(sorted(chunk for chunk in relation.chunks if chunk in parsed))
+        given = load_relations(relation.given, living=set(chunks))
+        contributions = given + [one for chunk in chunks for one in parsed[chunk].get(ends, [])]
+        found.append(Said(inputs=relation, chunks=chunks, given=given, contributions=contributions))
+    return found
+
+
 def entity_row(corpus: str, key: str, chunks: Iterable[str]) -> EntityRow:
     """Return the row of the entity with this key."""
     return EntityRow(uid=uid(corpus, "entity", key), key=key, chunks=tuple(chunks))
@@ -86,19 +155,24 @@ def relation_row(corpus: str, ends: tuple[str, str], chunks: Iterable[str]) -> R
     return RelationRow(uid=uid(corpus, "relation", *ends), source=source, target=target, chunks=tuple(chunks))
 
 
-def rebuild_entities(transaction: Transaction, services: Services, uids: Sequence[str]) -> None:
-    """Write the fields of entities that this transaction holds; those without contributions go."""
-    inputs = entity_contributions(transaction, corpus=services.corpus, uids=uids)
-    said = _parsed(transaction, services, (chunk for entity in inputs for chunk in entity.chunks), entities_of)
+def rebuild_entities(
+    transaction: Transaction, services: Services, uids: Sequence[str], *, condensed: Mapping[str, str] = NOTHING
+) -> None:
+    """Write the fields of entities that this transaction holds; those without contributions go.
+
+    `condensed` (JSON by uid) is what a model made of descriptions, if they are still the same.
+    """
     rows, gone = [], []
-    for entity in inputs:
-        chunks = [chunk for chunk in entity.chunks if chunk in said]
-        given = load_entities(entity.given, living=set(chunks))
-        contributions = given + [one for chunk in chunks for one in said[chunk].get(entity.key, [])]
-        if contributions:
-            fields = entity_fields(contributions, limit=services.settings.description_characters)
-            row = entity_row(services.corpus, entity.key, chunks)
-            rows.append(replace(row, given=_dumped(given), fields=fields))
+    for said in said_of_entities(transaction, services, uids):
+        entity = said.inputs
+        if said.contributions:
+            fields = entity_fields(
+                said.contributions,
+                limit=services.settings.description_characters,
+                condensed=condensed.get(entity.uid, entity.condensed),
+            )
+            row = entity_row(services.corpus, entity.key, said.chunks)
+            rows.append(replace(row, given=_dumped(said.given), fields=_marked(services, fields)))
         else:
             gone.append(entity.uid)
     if gone:  # an end of a relation that others support stays, but nothing is said of it any more
@@ -107,19 +181,21 @@ def rebuild_entities(transaction: Transaction, services: Services, uids: Sequenc
     write_entities(transaction, corpus=services.corpus, rows=rows)
 
 
-def rebuild_relations(transaction: Transaction, services: Services, uids: Sequence[str]) -> None:
+def rebuild_relations(
+    transaction: Transaction, services: Services, uids: Sequence[str], *, condensed: Mapping[str, str] = NOTHING
+) -> None:
     """Write the fields of relations whose ends this transaction holds; those without contributions go."""
-    inputs = relation_contributions(transaction, corpus=services.corpus, uids=uids)
-    said = _parsed(transaction, services, (chunk for relation in inputs for chunk in relation.chunks), relations_of)
     rows, gone = [], []
-    for relation in inputs:
-        ends = (relation.source, relation.target)
-        chunks = sorted(chunk for chunk in relation.chunks if chunk in said)
-        given = load_relations(relation.given, living=set(chunks))
-        contributions = given + [one for chunk in chunks for one in said[chunk].get(ends, [])]
-        if contributions:
-            fields = relation_fields(contributions, limit=services.settings.description_characters)
-            rows.append(replace(relation_row(services.corpus, ends, chunks), given=_dumped(given), fields=fields))
+    for said in said_of_relations(transaction, services, uids):
+        relation = said.inputs
+        if said.contributions:
+            fields = relation_fields(
+                said.contributions,
+                limit=services.settings.description_characters,
+                condensed=condensed.get(relation.uid, relation.condensed),
+            )
+            row = relation_row(services.corpus, (relation.source, relation.target), said.chunks)
+            rows.append(replace(row, given=_dumped(said.given), fields=_marked(services, fields)))
         else:
             gone.append(relation.uid)
     write_relations(transaction, corpus=services.corpus, rows=rows)
@@ -189,15 +265,21 @@ def _fold_relations(transaction: Transaction, services: Services, rows: Sequence
     rebuild_relations(transaction, services, [row.uid for row in rows])
 
 
+def _marked(services: Services, fields: F) -> F:
+    """Return the fields; that something is left out matters where descriptions are to be condensed."""
+    wanted = fields.description.cut and services.settings.condense
+    return replace(fields, description=replace(fields.description, cut=wanted))
+
+
 def _dumped(given: Sequence[Contribution]) -> str | None:
     return dump(given) if given else None
 
 
 def _parsed(
-    transaction: Transaction,
+    database: Runner,
     services: Services,
     chunks: Iterable[str],
     read: Callable[[Extraction], dict[K, list[T]]],
 ) -> dict[str, dict[K, list[T]]]:
-    stored = chunk_extractions(transaction, corpus=services.corpus, uids=sorted(set(chunks)))
+    stored = chunk_extractions(database, corpus=services.corpus, uids=sorted(set(chunks)))
     return {chunk: read(Extraction.model_validate_json(text)) if text else {} for chunk, text in stored.items()}

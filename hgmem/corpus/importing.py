@@ -142,7 +142,7 @@ def _create_entities(
         replace(entity_row(services.corpus, key, chunks_of(said)), given=dump(said), fields=values)
         for (key, said), values in zip(batch, fields, strict=True)
     ]
-    vectors = services.embed([entity_text(values.name, values.description) for values in fields], kind="document")
+    vectors = services.embed([entity_text(values.name, values.description.text) for values in fields], kind="document")
     create_entities(held, corpus=services.corpus, rows=rows, vectors=vectors)
 
 
@@ -156,7 +156,7 @@ def _create_relations(
         for (ends, said), values in zip(batch, fields, strict=True)
     ]
     texts = [
-        relation_text(ends, values.description, values.keywords)
+        relation_text(ends, values.description.text, values.keywords)
         for (ends, _), values in zip(batch, fields, strict=True)
     ]
     create_relations(held, corpus=services.corpus, rows=rows, vectors=services.embed(texts, kind="document"))

@@ -1,58 +1,38 @@
 """Indexing: documents → chunks → extractions → entities and relations, with the state of each chunk in Neo4j.
 
 What is done is never done again: a document whose text and cutting are the same is not written, and a chunk whose
-extraction is stored is not extracted. Killed at any moment, the next run goes on from there.
+extraction is stored is not extracted. Killed at any moment, the next run goes on from there. Model calls are under way
+all the time: while some run, what others gave is saved and folded, and the next documents are written.
 """
 
-import contextvars
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal, TypeAlias
 
-from hgmem.chunk import chunks as chunks_of
-from hgmem.chunk import split
-from hgmem.corpus.delete import drop_chunks
-from hgmem.corpus.fold import batches, embed_rest, fold
-from hgmem.errors import ConflictError, ModelError, UsageError
-from hgmem.extract import Extract, Extraction
-from hgmem.graph.corpus import CorpusRow
-from hgmem.graph.documents import (
-    DocumentState,
-    OpenChunk,
-    chunks_of_document,
-    document_states,
-    fail_chunks,
-    finish_chunks,
-    finish_documents,
-    link_chunks,
-    open_chunks,
-    put_chunks,
-    put_document,
-    save_extractions,
-    seal_document,
-    unlink_chunks,
-)
-from hgmem.graph.values import to_json
-from hgmem.identity import text_hash, uid
-from hgmem.inputs import Document, Scalar, Skipped
-from hgmem.model import Chunk
-from hgmem.services import Services, check_dimensions, open_corpus
+from hgmem.corpus.calls import Calls, Ended
+from hgmem.corpus.condensing import condense
+from hgmem.corpus.extracting import Extracted, extracted, save
+from hgmem.corpus.fold import fold
+from hgmem.corpus.writing import bounded, write_changed
+from hgmem.errors import ConflictError, HGMemError
+from hgmem.extract import Extraction
+from hgmem.graph.documents import OpenChunk, fail_chunks, finish_chunks, finish_documents, open_chunks
+from hgmem.inputs import Document, Skipped
+from hgmem.services import Services, open_corpus
 
-DOCUMENTS = 64  # documents written before their chunks are extracted
-CHARACTERS = 4_000_000  # or fewer documents, of so much text together
-GROUP = 64  # chunks extracted, embedded and saved together
-ROWS = 1_000  # chunks a transaction
+Unit: TypeAlias = Literal["chunks", "entities and relations", "descriptions"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far indexing is: so many done of those known so far, of chunks, then of entities and relations."""
+    """How far indexing is: so many done of those known so far, of chunks, then of what is made of them."""
 
     done: int
     total: int
     document: str = ""
-    unit: Literal["chunks", "entities and relations"] = "chunks"
+    unit: Unit = "chunks"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -73,123 +53,172 @@ Report: TypeAlias = Callable[[Progress], None]
 def index(services: Services, items: Iterable[Document | Skipped], *, report: Report = lambda _: None) -> IndexReport:
     """Return what was done to add documents to the corpus; `report` hears of it as it goes.
 
-    What was skipped on the way in is passed on in the report.
+    What was skipped on the way in is passed on in the report. Where the model's budget is spent, or nobody answers,
+    what was extracted by then is folded, and the error raised.
     """
     done = IndexReport()
-    row: CorpusRow | None = None
-    for batch in _bounded(_documents(services.corpus, items, done)):
-        row = row or open_corpus(services)
-        open_documents = _write_changed(services, row, dict(batch))
-        done.unchanged += len(batch) - len(open_documents)
-        done.documents += len(open_documents)
-        _extract(services, open_documents, done, report)
+    stretches = _stretches(services, items, done)
+    with Calls(partial(_extracted, services), workers=services.settings.workers) as calls:
+        _Indexing(services, calls, done=done, report=report).run(stretches)
+    if services.settings.condense and done.documents:
+        heard = partial(_heard, report, "descriptions")
+        done.errors += condense(services, report=heard)
     return done
 
 
-def _bounded(documents: Iterable[tuple[str, Document]]) -> Iterator[list[tuple[str, Document]]]:
-    """Yield the documents in batches of so many, or of so much text."""
-    batch: list[tuple[str, Document]] = []
-    characters = 0
-    for document_uid, document in documents:
-        batch.append((document_uid, document))
-        characters += len(document.text)
-        if len(batch) == DOCUMENTS or characters >= CHARACTERS:
-            yield batch
-            batch, characters = [], 0
-    if batch:
-        yield batch
+@dataclass(slots=True, kw_only=True)
+class _Stretch:
+    """Documents (uids) that are written together, and what came of their chunks: `left` have not ended yet."""
+
+    documents: Sequence[str]
+    left: int
+    extractions: dict[str, Extraction]
+    failed: int = 0
 
 
-def _documents(corpus: str, items: Iterable[Document | Skipped], done: IndexReport) -> Iterator[tuple[str, Document]]:
-    """Yield each document with its uid; two of one identity would undo each other at every run."""
-    seen: set[str] = set()
-    for item in items:
-        if isinstance(item, Skipped):
-            done.skipped.append(item)
-            continue
-        document_uid = _document_uid(corpus, item)
-        if document_uid in seen:
-            raise UsageError(f"document {item.id or item.source!r} is there twice: ids are what documents are known by")
-        seen.add(document_uid)
-        yield document_uid, item
+_Open: TypeAlias = tuple[_Stretch, OpenChunk]
 
 
-def _write_changed(services: Services, row: CorpusRow, documents: Mapping[str, Document]) -> list[str]:
-    """Return which of the documents (by uid) are not done, those that are new or changed written."""
-    states = document_states(services.database, corpus=services.corpus, uids=list(documents))
-    unfinished = []
-    for document_uid, document in documents.items():
-        state = states.get(document_uid)
-        same = state is not None and (state.sha256, state.chunking) == (_hash(document), _chunking(services))
-        if state is not None and same and state.status == "done" and _described(state, document):
-            continue
-        check_dimensions(services, row)  # not before there is something to do: it loads the embedder
-        if same:
-            put_document(services.database, corpus=services.corpus, uid=document_uid, properties=_properties(document))
-        else:
-            _write(services, document_uid, document)
-        unfinished.append(document_uid)
-    if any(not state.sha256 for state in states.values()):  # writing or deleting one was cut short before
-        embed_rest(services)
-    return unfinished
-
-
-def _write(services: Services, document_uid: str, document: Document) -> None:
-    """Write a document and its chunks; chunks that the text no longer has go, with what they alone supported."""
-    database, corpus = services.database, services.corpus
-    pieces = split(document.text, tokens=services.settings.chunk_tokens, overlap=services.settings.chunk_overlap)
-    chunks = chunks_of(pieces, corpus=corpus, document=document_uid, title=document.title)
-    properties = {**_properties(document), "chunking": _chunking(services), "sha256": ""}
-    put_document(database, corpus=corpus, uid=document_uid, properties=properties)
-    _drop_stale(services, document_uid, chunks)
-    for rows in batches(chunks, size=ROWS):
-        put_chunks(database, corpus=corpus, document=document_uid, chunks=rows)
-    unlink_chunks(database, corpus=corpus, document=document_uid)
-    link_chunks(database, corpus=corpus, document=document_uid)
-    seal_document(database, corpus=corpus, uid=document_uid, sha256=_hash(document))
-
-
-def _properties(document: Document) -> dict[str, Scalar]:
-    return {"title": document.title, "source": document.source, "metadata": to_json(document.metadata)}
-
-
-def _described(state: DocumentState, document: Document) -> bool:
-    return {"title": state.title, "source": state.source, "metadata": state.metadata} == _properties(document)
-
-
-def _drop_stale(services: Services, document_uid: str, chunks: Sequence[Chunk]) -> None:
-    stored = chunks_of_document(services.database, corpus=services.corpus, document=document_uid)
-    stale = stored.keys() - {chunk.uid for chunk in chunks}
-    if stale:
-        drop_chunks(services, sorted(stale))
-
-
-def _extract(services: Services, documents: Sequence[str], done: IndexReport, report: Report) -> None:
-    """Extract, embed, save and fold the open chunks of these documents."""
-    database, corpus = services.database, services.corpus
-    waiting = open_chunks(database, corpus=corpus, documents=documents)
-    extracted = {chunk.uid: Extraction.model_validate_json(chunk.extraction) for chunk in waiting if chunk.extraction}
-    finished, failed = len(extracted), 0
-    groups = batches((chunk for chunk in waiting if not chunk.extraction), size=GROUP)
-    for group, (found, errors) in _extractions(services, groups):
-        extracted |= _save(services, group, found)
-        if errors:
-            fail_chunks(database, corpus=corpus, errors=errors)
-            failed += len(errors)
-            done.errors += [f"chunk {chunk} failed: {error}" for chunk, error in errors.items()]
-        finished += len(group)
-        report(Progress(done=done.chunks + finished, total=done.chunks + len(waiting), document=group[-1].title))
-    if extracted:
-        fold(services, extractions=extracted, report=lambda done, total: report(folded(done, total)))
-        finish_chunks(database, corpus=corpus, uids=sorted(extracted))
-    ended = finish_documents(database, corpus=corpus, uids=documents) if documents else []
-    if not failed and len(ended) < len(documents):
-        raise ConflictError(
-            f"{len(documents) - len(ended)} documents of corpus {corpus!r} were deleted or taken over while they were "
-            "indexed: index them again"
+def _stretches(
+    services: Services, items: Iterable[Document | Skipped], done: IndexReport
+) -> Iterator[tuple[_Stretch, list[OpenChunk]]]:
+    """Write the documents, and yield those that are not done, some at a time, with the chunks to extract."""
+    row = None
+    for batch in bounded(services.corpus, items, skipped=done.skipped):
+        row = row or open_corpus(services)
+        documents = write_changed(services, row, batch)
+        done.unchanged += len(batch) - len(documents)
+        done.documents += len(documents)
+        waiting = open_chunks(services.database, corpus=services.corpus, documents=documents)
+        stored = {chunk.uid: Extraction.model_validate_json(chunk.extraction) for chunk in waiting if chunk.extraction}
+        yield (
+            _Stretch(documents=documents, left=len(waiting) - len(stored), extractions=stored),
+            [chunk for chunk in waiting if chunk.uid not in stored],
         )
-    done.chunks += len(extracted)
-    done.failed += failed
+
+
+def _extracted(services: Services, waiting: _Open) -> Extracted:
+    return extracted(services, waiting[1])
+
+
+class _Indexing:
+    """One run: stretches are begun as long as there is room for calls, and folded when their last call has ended."""
+
+    def __init__(
+        self, services: Services, calls: Calls[_Open, Extracted], *, done: IndexReport, report: Report
+    ) -> None:
+        self._services = services
+        self._calls = calls
+        self._done = done
+        self._report = report
+        self._begun: list[_Stretch] = []
+        self._waiting: deque[_Open] = deque()
+        self._unsaved: list[Ended[_Open, Extracted]] = []
+        self._known = self._ended = 0  # chunks
+
+    def run(self, stretches: Iterator[tuple[_Stretch, list[OpenChunk]]]) -> None:
+        """Index the documents of all stretches; what ends the work early is raised once all that ended is saved."""
+        try:
+            stop = self._work(stretches)
+        except KeyboardInterrupt:
+            self._save(self._calls.rest())
+            raise
+        if stop is None:
+            return
+        self._save(self._calls.rest())
+        if isinstance(stop, Exception):  # an interrupt leaves folding to the next run
+            for stretch in self._begun:
+                self._finish(stretch, meanwhile=lambda: None)
+        raise stop
+
+    def _work(self, stretches: Iterator[tuple[_Stretch, list[OpenChunk]]]) -> BaseException | None:
+        """Return once all is done, or what ends the work early."""
+        more = True
+        while more or self._begun:
+            try:
+                more = more and (not self._hungry or self._begin(next(stretches, None)))
+            except HGMemError as error:
+                return error
+            self._turn(wait=not (more and self._hungry))
+            if self._calls.stop is not None:
+                return self._calls.stop
+            self._fold_ended()
+        return self._calls.stop
+
+    @property
+    def _hungry(self) -> bool:
+        return not self._waiting and self._calls.room
+
+    def _begin(self, begun: tuple[_Stretch, list[OpenChunk]] | None) -> bool:
+        """Begin a stretch, if there is one."""
+        if begun is None:
+            return False
+        stretch, chunks = begun
+        self._begun.append(stretch)
+        self._waiting.extend((stretch, chunk) for chunk in chunks)
+        self._known += len(chunks) + len(stretch.extractions)
+        self._ended += len(stretch.extractions)
+        self._fill()
+        return True
+
+    def _turn(self, *, wait: bool = False) -> None:
+        """Save the calls that ended, others taking their place first."""
+        self._unsaved += self._calls.ended(wait=wait)
+        self._fill()
+        self._save()
+
+    def _fill(self) -> None:
+        while self._waiting and self._calls.room:
+            self._calls.submit(self._waiting.popleft())
+
+    def _save(self, ended: Sequence[Ended[_Open, Extracted]] = ()) -> None:
+        """Save what ended, with what an interrupt kept from being saved before."""
+        self._unsaved += ended
+        if not self._unsaved:
+            return
+        chunks = [one.item[1] for one in self._unsaved]
+        found = {one.item[1].uid: one.result.extraction for one in self._unsaved if one.result}
+        stored = save(self._services, chunks, found)
+        errors = {one.item[1].uid: str(one.error) for one in self._unsaved if one.error}
+        if errors:
+            fail_chunks(self._services.database, corpus=self._services.corpus, errors=errors)
+        for one in self._unsaved:
+            self._count(one, stored)
+        self._unsaved = []
+        self._ended += len(chunks)
+        self._report(Progress(done=self._ended, total=self._known, document=chunks[-1].title))
+
+    def _count(self, ended: Ended[_Open, Extracted], stored: dict[str, Extraction]) -> None:
+        stretch, chunk = ended.item
+        stretch.left -= 1
+        if ended.error:
+            stretch.failed += 1
+            self._done.errors.append(f"chunk {chunk.uid} failed: {ended.error}")
+        elif ended.result and ended.result.error:
+            self._done.errors.append(f"chunk {chunk.uid} was gleaned in part: {ended.result.error}")
+        if chunk.uid in stored:
+            stretch.extractions[chunk.uid] = stored[chunk.uid]
+
+    def _fold_ended(self) -> None:
+        for stretch in [each for each in self._begun if not each.left]:
+            gone = len(stretch.documents) - self._finish(stretch, meanwhile=self._turn)
+            if gone and not stretch.failed:
+                raise ConflictError(
+                    f"{gone} documents of corpus {self._services.corpus!r} were deleted or taken over while they were "
+                    "indexed: index them again"
+                )
+            self._begun.remove(stretch)
+
+    def _finish(self, stretch: _Stretch, *, meanwhile: Callable[[], None]) -> int:
+        """Fold a stretch into the graph; return how many of its documents are done."""
+        database, corpus = self._services.database, self._services.corpus
+        if stretch.extractions:
+            heard = partial(_heard, self._report, "entities and relations")
+            fold(self._services, extractions=stretch.extractions, report=heard, meanwhile=meanwhile)
+            finish_chunks(database, corpus=corpus, uids=sorted(stretch.extractions))
+        self._done.chunks += len(stretch.extractions)
+        self._done.failed += stretch.failed
+        return len(finish_documents(database, corpus=corpus, uids=stretch.documents)) if stretch.documents else 0
 
 
 def folded(done: int, total: int) -> Progress:
@@ -197,75 +226,5 @@ def folded(done: int, total: int) -> Progress:
     return Progress(done=done, total=total, unit="entities and relations")
 
 
-def _extractions(
-    services: Services, groups: Iterable[Sequence[OpenChunk]]
-) -> Iterator[tuple[Sequence[OpenChunk], tuple[dict[str, Extraction], dict[str, str]]]]:
-    """Yield each group with its extractions and its errors, both by uid; a group's model calls run side by side.
-
-    What ends the work early, Ctrl-C say, is raised after the calls that had finished by then were yielded.
-    """
-    with ThreadPoolExecutor(services.settings.workers, thread_name_prefix="hgmem-extract") as pool:
-        for group in groups:
-            pending = {
-                chunk.uid: pool.submit(contextvars.copy_context().run, _reply, services, chunk) for chunk in group
-            }
-            stop = _wait(pool, pending.values())
-            found: dict[str, Extraction] = {}
-            errors: dict[str, str] = {}
-            for chunk, future in pending.items():
-                if future.cancelled() or future.exception():
-                    continue
-                reply = future.result()
-                if isinstance(reply, ModelError):
-                    errors[chunk] = str(reply)
-                else:
-                    found[chunk] = reply
-            yield group, (found, errors)
-            if stop:
-                raise stop
-
-
-def _wait(pool: ThreadPoolExecutor, pending: Collection[Future[Extraction | ModelError]]) -> BaseException | None:
-    """Return once all calls are done; or, the rest of them called off, what ended the work early."""
-    stop: BaseException | None = None
-    try:
-        finished, _ = wait(pending, return_when=FIRST_EXCEPTION)
-        stop = next((error for future in finished if (error := future.exception())), None)
-    except KeyboardInterrupt as error:
-        stop = error
-    if stop:
-        pool.shutdown(cancel_futures=True)
-    return stop
-
-
-def _reply(services: Services, chunk: OpenChunk) -> Extraction | ModelError:
-    try:
-        return services.reply(Extract(text=chunk.text, title=chunk.title))
-    except ModelError as error:
-        return error
-
-
-def _save(services: Services, group: Sequence[OpenChunk], found: Mapping[str, Extraction]) -> dict[str, Extraction]:
-    """Return what is stored of these chunks now: another run may have been first, or deleted some."""
-    texts = {chunk.uid: chunk.text for chunk in group if chunk.uid in found}
-    if not texts:
-        return {}
-    vectors = services.embed(list(texts.values()), kind="document")
-    extractions = {chunk: found[chunk].model_dump_json() for chunk in texts}
-    stored = save_extractions(services.database, corpus=services.corpus, extractions=extractions, vectors=vectors)
-    return {chunk: Extraction.model_validate_json(text) for chunk, text in stored.items()}
-
-
-def _document_uid(corpus: str, document: Document) -> str:
-    identity = document.id or document.source
-    if not identity:
-        raise UsageError(f"document {document.title or document.text[:40]!r} has neither id nor source: give it an id")
-    return uid(corpus, "document", identity)
-
-
-def _hash(document: Document) -> str:
-    return text_hash(document.text)
-
-
-def _chunking(services: Services) -> str:
-    return f"{services.settings.chunk_tokens}/{services.settings.chunk_overlap}"
+def _heard(report: Report, unit: Unit, done: int, total: int) -> None:
+    report(Progress(done=done, total=total, unit=unit))

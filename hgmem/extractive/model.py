@@ -4,9 +4,10 @@ from typing import Any, TypeVar, cast
 
 from hgmem.answer import AnswerQuestion
 from hgmem.combined import MergeAndPlan, WholeStep
+from hgmem.contributions import join
 from hgmem.embed import Embedder
 from hgmem.errors import ModelError
-from hgmem.extract import Extract, Extraction
+from hgmem.extract import Condense, CondensedText, Extract, Extraction, Glean
 from hgmem.extractive.answering import answer
 from hgmem.extractive.combined import merge_and_plan, whole_step
 from hgmem.extractive.evolve import evolve
@@ -39,8 +40,8 @@ class ExtractiveModel:
 
     def _reply(self, task: Any) -> object:
         match task:
-            case Extract():
-                return extract(task)
+            case Extract() | Glean() | Condense() | Describe():
+                return _described(task)
             case Evolve():
                 return evolve(task, self._vectors)
             case Merge():
@@ -53,8 +54,18 @@ class ExtractiveModel:
                 return merge_and_plan(task, self._vectors)
             case WholeStep():
                 return whole_step(task, self._vectors)
-            case Describe():
-                return Extraction()  # what the point says of a new name stands for it
             case AnswerQuestion():
                 return answer(task, self._vectors)
         raise ModelError(f"the extractive model has no way to answer the task {task.name!r}: give a language model")
+
+
+def _described(task: Extract | Glean | Condense | Describe) -> Extraction | CondensedText:
+    match task:
+        case Extract():
+            return extract(task)
+        case Condense():
+            return CondensedText(text=join(task.descriptions, limit=task.limit))
+        case Glean():
+            return Extraction()  # nothing is missed that these methods could find
+        case Describe():
+            return Extraction()  # what the point says of a new name stands for it

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
-from hgmem.contributions import EntityFields, RelationFields
+from hgmem.contributions import Description, EntityFields, RelationFields
 from hgmem.embed import Vectors
 from hgmem.graph.database import Row
 from hgmem.graph.values import Runner, rows_with_vectors
@@ -42,6 +42,7 @@ class EntityInputs:
     uid: str
     key: str
     given: str | None
+    condensed: str | None
     chunks: tuple[str, ...]
 
 
@@ -53,6 +54,7 @@ class RelationInputs:
     source: str
     target: str
     given: str | None
+    condensed: str | None
     chunks: tuple[str, ...]
 
 
@@ -153,7 +155,7 @@ def joined_entities(database: Runner, *, corpus: str, uids: Sequence[str]) -> li
             uid=row["uid"],
             key=row["key"],
             chunks=(),
-            fields=EntityFields(name=row["name"], type=row["type"], description=""),
+            fields=EntityFields(name=row["name"], type=row["type"], description=Description()),
         )
         for row in database.run("joined_entities", corpus=corpus, uids=list(uids))
     ]
@@ -162,6 +164,12 @@ def joined_entities(database: Runner, *, corpus: str, uids: Sequence[str]) -> li
 def unembedded(database: Runner, *, corpus: str) -> tuple[list[str], list[str]]:
     """Return the uids of the corpus's entities and relations that lack a vector."""
     row = database.run("unembedded", corpus=corpus)[0]
+    return row["entities"], row["relations"]
+
+
+def cut_descriptions(database: Runner, *, corpus: str) -> tuple[list[str], list[str]]:
+    """Return the uids of the entities and relations whose descriptions are still to be condensed."""
+    row = database.run("cut_descriptions", corpus=corpus)[0]
     return row["entities"], row["relations"]
 
 
@@ -195,13 +203,17 @@ def _identity(row: EntityRow, corpus: str) -> Row:
 
 
 def _entity_fields(fields: EntityFields | None) -> Row:
-    return {"name": fields.name, "type": fields.type, "description": fields.description} if fields else {}
+    return {"name": fields.name, "type": fields.type, **_description(fields.description)} if fields else {}
 
 
 def _relation_fields(fields: RelationFields | None) -> Row:
     if fields is None:
         return {}
-    return {"description": fields.description, "keywords": list(fields.keywords), "weight": fields.weight}
+    return {"keywords": list(fields.keywords), "weight": fields.weight, **_description(fields.description)}
+
+
+def _description(description: Description) -> Row:
+    return {"description": description.text, "condensed": description.condensed, "cut": description.cut or None}
 
 
 def _given(given: Mapping[str, str]) -> list[Row]:

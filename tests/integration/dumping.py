@@ -95,9 +95,11 @@ def check(found: Dump) -> None:
             one for chunk in sorted(mentions[uid]) for one in entities_of(said[chunk]).get(entity["key"], [])
         ]
         assert contributions, entity
-        fields = entity_fields(contributions, limit=LIMIT)
-        assert (entity["name"], entity["type"], entity["description"]) == (fields.name, fields.type, fields.description)
-        check_vector(entity["embedding"], entity_text(fields.name, fields.description))
+        fields = entity_fields(contributions, limit=LIMIT, condensed=entity.get("condensed"))
+        text = fields.description.text
+        assert (entity["name"], entity["type"], entity["description"]) == (fields.name, fields.type, text)
+        assert entity.get("condensed") == fields.description.condensed
+        check_vector(entity["embedding"], entity_text(fields.name, text))
     _check_links(found, mentions, said)
     _check_relations(found, said)
     for chunk in chunks.values():
@@ -128,10 +130,12 @@ def _check_relations(found: Dump, said: dict[str, Extraction]) -> None:
         given = load_relations(relation.get("given"), living=set(relation["chunks"]))
         contributions = given + [one for chunk in relation["chunks"] for one in relations_of(said[chunk]).get(ends, [])]
         assert contributions, relation
-        fields = relation_fields(contributions, limit=LIMIT)
-        assert (relation["description"], relation["weight"]) == (fields.description, fields.weight)
+        fields = relation_fields(contributions, limit=LIMIT, condensed=relation.get("condensed"))
+        text = fields.description.text
+        assert (relation["description"], relation["weight"]) == (text, fields.weight)
+        assert relation.get("condensed") == fields.description.condensed
         assert relation["keywords"] == list(fields.keywords)
-        check_vector(relation["embedding"], relation_text(ends, fields.description, fields.keywords))
+        check_vector(relation["embedding"], relation_text(ends, text, fields.keywords))
         stated -= {(chunk, *ends) for chunk in relation["chunks"]}
     assert not stated
 

@@ -8,7 +8,7 @@ from neo4j.exceptions import ClientError
 
 from hgmem import ConflictError, Document, Given, GivenChunk, GivenEntity, HGMem, UsageError
 from hgmem.corpus.importing import import_graph
-from hgmem.corpus.index import DOCUMENTS
+from hgmem.corpus.writing import DOCUMENTS
 from hgmem.graph.corpus import mark_corpus
 from hgmem.graph.database import Transaction
 from hgmem.testing import ScriptedModel

@@ -223,8 +223,8 @@ def test_the_graph_is_the_same_in_any_order_of_work(
     elif order == "backwards":
         client.add(documents[::-1])
     else:
-        monkeypatch.setattr("hgmem.corpus.index.GROUP", 3)
-        monkeypatch.setattr("hgmem.corpus.index.DOCUMENTS", 2)
+        monkeypatch.setattr("hgmem.corpus.calls.GROUP", 3)
+        monkeypatch.setattr("hgmem.corpus.writing.DOCUMENTS", 2)
         monkeypatch.setattr("hgmem.corpus.fold.BATCH", 7)
         client.add(documents)
 
@@ -349,7 +349,7 @@ def test_a_failed_chunk_is_listed_and_retried_and_the_rest_is_indexed(
 def test_an_embedder_that_fails_ends_the_run_and_the_next_goes_on(
     open_client: Open, settings: Settings, long: Document, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hgmem.corpus.index.GROUP", 4)
+    monkeypatch.setattr("hgmem.corpus.calls.GROUP", 4)
     open_client().add(long)
     wanted = dump(settings, open_client().corpus)
     open_client().delete()
@@ -381,7 +381,7 @@ def test_ctrl_c_keeps_the_chunks_that_were_finished(
     group: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("hgmem.corpus.index.GROUP", group)
+    monkeypatch.setattr("hgmem.corpus.calls.GROUP", group)
     open_client().add(long)
     wanted = dump(settings, open_client().corpus)
     open_client().delete()
@@ -503,7 +503,7 @@ def test_two_indexers_of_the_same_documents_end_in_one_graph(
     client, other = open_client(), open_client()
     client.add(documents)
     wanted = dump(settings, client.corpus)
-    monkeypatch.setattr("hgmem.corpus.index.GROUP", 4)
+    monkeypatch.setattr("hgmem.corpus.calls.GROUP", 4)
     for _ in range(2):
         client.delete()
         assert together(lambda: client.add(documents), lambda: other.add(documents[::-1])) == []

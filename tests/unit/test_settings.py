@@ -58,3 +58,25 @@ def test_a_file_that_cannot_be_read_is_named(folder: Path, name: str, content: b
 
 def test_the_password_is_in_no_repr() -> None:
     assert "hunter2" not in repr(load(neo4j_password="hunter2"))
+
+
+@pytest.mark.parametrize(
+    ("written", "types"),
+    [("person, ship ,person", ("person", "ship")), ('["person", "old ship"]', ("person", "old ship"))],
+)
+def test_types_of_entities_are_json_or_separated_by_commas(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, written: str, types: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("HGMEM_ENTITY_TYPES", written)
+    assert load().entity_types == types
+    monkeypatch.delenv("HGMEM_ENTITY_TYPES")
+    (folder / "hgmem.toml").write_text(f"entity_types = {list(types)}\n".replace("'", '"'))
+    assert load().entity_types == types
+    assert load(entity_types=written).entity_types == types
+
+
+@pytest.mark.parametrize("written", ["", " ", "person,,ship", "[", "[1]", "[]", '{"a": 1}'])
+def test_types_of_entities_without_a_name_are_refused(written: str) -> None:
+    with pytest.raises(UsageError, match="entity_types") as raised:
+        load(entity_types=written)
+    assert "\n" not in str(raised.value)
