@@ -40,7 +40,7 @@ class AnswerQuestion:
         """Return what the prompt's placeholders stand for."""
         return {
             "question": rendering.text(self.question),
-            "memory": rendering.memory(self.memory),
+            "memory": rendering.memory(self.memory, numbered=False),
             "chunks": rendering.chunks(self.chunks, start=1),
             "form": self.form or "as long as the question needs, in plain prose",
             "language": rendering.language(self.language),

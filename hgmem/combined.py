@@ -86,10 +86,10 @@ class WholeStep:
 
     def fields(self) -> Mapping[str, str]:
         """Return what the prompt's placeholders stand for."""
-        last = 'This was the last round: judge "sufficient" and name no concerns.'
+        last = '"sufficient", and no concerns: this was the last round.'
         return {
             "question": rendering.text(self.question),
-            "subqueries": rendering.listed(self.subqueries),
+            "subqueries": rendering.asked(self.subqueries),
             "memory": rendering.memory(self.memory),
             "evidence": rendering.evidence(self.evidence),
             "previous": rendering.listed(self.previous),

@@ -89,6 +89,16 @@ def find_model(settings: Settings, *, embedder: Embedder) -> LanguageModel:
     return RoutedModel(usual, dict.fromkeys(INDEXING, _language_model(settings, settings.extraction_model)))
 
 
+def check_model(settings: Settings) -> str:
+    """Return what the model is that is set, having heard from its server; `HGMemError` where it can't be used."""
+    if settings.model == ExtractiveModel.name:
+        return "extractive, no language model"
+    named = dict.fromkeys((settings.model, settings.extraction_model))
+    chats = [_chat(settings, name) for name in named if name not in ("", ExtractiveModel.name)]
+    chats[0].check()
+    return f"{', '.join(chat.name for chat in chats)} at {chats[0].endpoint}, which answers"
+
+
 def adapted_model(given: Any, settings: Settings) -> LanguageModel:
     """Return a model of the caller's own: whatever has `reply`, or a chat model of LangChain's."""
     if _is_langchain(given, "language_models", "BaseChatModel"):
@@ -103,12 +113,7 @@ def adapted_model(given: Any, settings: Settings) -> LanguageModel:
 
 
 def _language_model(settings: Settings, name: str) -> LanguageModel:
-    chat = OpenAIChat(
-        name,
-        base_url=settings.openai_base_url or OPENAI,
-        api_key=_key(settings, settings.openai_base_url, f"model {name!r}"),
-        timeout=settings.model_timeout,
-    )
+    chat = _chat(settings, name)
     store = Store(settings.cache / "replies.sqlite")
     usual = Sampling(
         temperature=settings.temperature, top_p=settings.top_p, max_tokens=settings.max_tokens, seed=settings.seed
@@ -116,6 +121,12 @@ def _language_model(settings: Settings, name: str) -> LanguageModel:
     per_task = {task: _sampling(usual, task, values) for task, values in settings.sampling.items()}
     model = ChatModel(LimitedChat(chat, _limits(settings)), sampling=usual, per_task=per_task, store=store)
     return CachedModel(model, store, tasks=settings.cached_tasks)
+
+
+def _chat(settings: Settings, name: str) -> OpenAIChat:
+    base_url = settings.openai_base_url
+    key = _key(settings, base_url, f"model {name!r}")
+    return OpenAIChat(name, base_url=base_url or OPENAI, api_key=key, timeout=settings.model_timeout)
 
 
 def _sampling(usual: Sampling, task: str, values: Mapping[str, Any]) -> Sampling:

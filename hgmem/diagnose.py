@@ -7,11 +7,10 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from hgmem.connecting import find_address, find_database, find_embedder, find_model
+from hgmem.connecting import check_model, find_address, find_database, find_embedder
 from hgmem.doctor import Check, Probes, examine
 from hgmem.embedders import MINILM
 from hgmem.errors import HGMemError, ModelError
-from hgmem.extractive import ExtractiveModel
 from hgmem.graph.database import Database
 from hgmem.graph.schema import CREATE, differing, missing, show_indexes
 from hgmem.settings import Settings
@@ -64,12 +63,16 @@ class _Looked:
         return [*absent, *differing(indexes)]
 
     def model(self) -> str:
-        model = find_model(self.settings, embedder=find_embedder(self.settings))
-        return "extractive, no language model" if isinstance(model, ExtractiveModel) else model.name
+        return check_model(self.settings)
 
     def embedder(self) -> str:
         name = self.settings.embedding_model
-        return name if name == DeterministicEmbedder.name else f"{name}, {_weights(name)}"
+        if name == DeterministicEmbedder.name:
+            return name
+        if name.startswith("openai:"):
+            find_embedder(self.settings)  # which says what is missing; it is not asked, as that may cost
+            return f"{name}, asked over the network"
+        return f"{name}, {_weights(name)}"
 
 
 def _said(check: Check, detail: str) -> Check:

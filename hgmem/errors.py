@@ -6,6 +6,7 @@ HGMemError
 ├── GraphError           Neo4j: unreachable (retryable), refuses, too old, a statement failed
 ├── ModelError           the language model or the embedder: unavailable (retryable), not installed, refuses
 │   ├── BadReplyError    the language model answered, but not what was asked for, and not when asked again either
+│   ├── AccessError      the model can't be used as it is set: its name, its address, its key, its quota
 │   └── BudgetError      what may be spent on the model is spent; what was paid for is kept
 └── DocumentError        input that can't be read; names the file and the place
 
@@ -49,6 +50,10 @@ class BadReplyError(ModelError):
         super().__init__(message)
         self.task = task
         self.text = text
+
+
+class AccessError(ModelError):
+    """The model can't be used as it is set; no other request will fare better."""
 
 
 class BudgetError(ModelError):

@@ -66,7 +66,7 @@ class Evolve:
         """Return what the prompt's placeholders stand for."""
         return {
             "question": rendering.text(self.question),
-            "subqueries": rendering.listed(self.subqueries),
+            "subqueries": rendering.asked(self.subqueries),
             "memory": rendering.memory(self.memory),
             "evidence": rendering.evidence(self.evidence),
             "updating": updating(self.update),

@@ -15,16 +15,16 @@ Strategies: TypeAlias = Literal["adaptive", "local", "global"]
 
 _JUDGING: Mapping[Strategies, str] = {
     "adaptive": (
-        'Judge "sufficient" if memory answers the question as a whole; "local" if points of memory have to be looked '
-        'into more closely, and name them in each concern; "global" if something is missing that memory does not '
-        "touch yet."
+        '"sufficient" if memory answers the question as a whole; "local" if points of memory have to be looked into '
+        'more closely, which the concerns then name; "global" if all that is missing is something that memory does '
+        "not touch yet."
     ),
     "local": (
-        'Judge "sufficient" if memory answers the question as a whole, else "local": each concern names points of '
+        '"sufficient" if memory answers the question as a whole, else "local": each concern names points of '
         "memory that have to be looked into more closely."
     ),
     "global": (
-        'Judge "sufficient" if memory answers the question as a whole, else "global": each concern is something that '
+        '"sufficient" if memory answers the question as a whole, else "global": each concern is something that '
         "memory does not touch yet, and names no points."
     ),
 }

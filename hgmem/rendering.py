@@ -35,10 +35,16 @@ def listed(texts: Iterable[str]) -> str:
     return "\n".join(f"- {_line(text)}" for text in texts) or NONE
 
 
-def memory(shown: Shown) -> str:
-    """Return the points, each with its number and its entities."""
+def asked(subqueries: Sequence[str]) -> str:
+    """Return what a round asked of the documents; where nothing else is named, that is the question."""
+    return listed(subqueries) if subqueries else "(the question itself)"
+
+
+def memory(shown: Shown, *, numbered: bool = True) -> str:
+    """Return the points, each with its number, where a reply may name it, and its entities."""
     lines = [
-        f"[{number}] {_line(point.description)} — {'; '.join(_line(entity.name) for entity in point.entities)}"
+        f"{f'[{number}]' if numbered else '-'} {_line(point.description)} — "
+        + "; ".join(_line(entity.name) for entity in point.entities)
         for number, point in enumerate(shown.points)
     ]
     if shown.more:

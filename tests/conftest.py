@@ -24,6 +24,11 @@ for name in [name for name in os.environ if name.startswith(FOREIGN)]:
     del os.environ[name]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add what writes golden files anew."""
+    parser.addoption("--rewrite-golden", action="store_true", help="write tests/golden/ from what is sent")
+
+
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A real server: a container where a Docker engine answers, else started as `hgmem up` starts one."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Generic, TypeVar
 
-from hgmem.errors import BudgetError, ModelError
+from hgmem.errors import AccessError, BudgetError, ModelError
 
 GROUP = 64  # calls whose outcome is saved together
 EVERY = 2.0  # seconds after which fewer are saved too
@@ -31,7 +31,8 @@ class Calls(Generic[Item, Result]):
     """Calls of a function in threads; used by one thread, as a context manager that waits for those that run.
 
     A `ModelError` is how one call ended. No further call is made once one ended in anything else, the budget is
-    spent, or as many in a row as there are threads found nobody to answer: then `stop` says why.
+    spent, the model can't be used as it is set, or as many in a row as there are threads found nobody to answer: then
+    `stop` says why.
     """
 
     def __init__(self, call: Callable[[Item], Result], *, workers: int) -> None:
@@ -110,7 +111,7 @@ class Calls(Generic[Item, Result]):
             return None
         try:
             result = self._call(item)
-        except BudgetError as error:
+        except (AccessError, BudgetError) as error:
             self._end(error)
         except ModelError as error:
             self._failed(error)

@@ -9,6 +9,7 @@ from hgmem.extract import Extract, Extraction, Glean
 from hgmem.extractive import ExtractiveModel
 from hgmem.graph.documents import OpenChunk, save_extractions
 from hgmem.llm import LanguageModel
+from hgmem.llm.routing import RoutedModel
 from hgmem.services import Services
 from hgmem.text import words
 
@@ -24,8 +25,9 @@ class Extracted:
 
 
 def is_language_model(model: LanguageModel) -> bool:
-    """Whether calls of the model cost something, and may fail to see what is there."""
-    return model.name != ExtractiveModel.name
+    """Whether extraction by the model costs something, and may fail to see what is there."""
+    serving = model.serving(Extract.name) if isinstance(model, RoutedModel) else model
+    return serving.name != ExtractiveModel.name
 
 
 def extracted(services: Services, chunk: OpenChunk) -> Extracted:

@@ -2,11 +2,11 @@
 
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Literal, TypeAlias
 
 from hgmem.errors import ModelError
-from hgmem.llm.chat import Completion, Format, Request, UnavailableError
+from hgmem.llm.chat import Completion, Format, Request, Sampling, UnavailableError
 from hgmem.llm.lenient import sound
 from hgmem.llm.refusals import Place, full, refused_parameter, translated
 
@@ -68,6 +68,14 @@ class OpenAIChat:
                 yield from self._heard(pieces)
             finally:
                 pieces.response.close()
+
+    def check(self) -> None:
+        """Raise where the server does not answer, or refuses the key; the model itself is not asked, so it is free."""
+        import openai
+
+        request = Request(task="check", messages=(), sampling=Sampling())
+        with self._translating(request), suppress(openai.NotFoundError, openai.APIResponseValidationError):
+            self._client().models.list(timeout=_CONNECTING)
 
     def _heard(self, pieces: Any) -> Iterator[str | Completion]:
         said: list[str] = []

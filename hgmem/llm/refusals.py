@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from hgmem.errors import ModelError
+from hgmem.errors import AccessError, ModelError
 from hgmem.llm.chat import FormatRefusedError, Request, UnavailableError
 from hgmem.tokens import count
 
@@ -55,7 +55,7 @@ def translated(error: Exception, request: Request, place: Place) -> ModelError |
         return _from_status(error, status, request=request, place=place)
     causes = _kinds(error)
     if causes & _UNSENDABLE:
-        return ModelError(f"no request can be sent to {place}: check OPENAI_BASE_URL and OPENAI_API_KEY")
+        return AccessError(f"no request can be sent to {place}: check OPENAI_BASE_URL and OPENAI_API_KEY")
     if causes & {"APITimeoutError", "TimeoutException"}:
         return UnavailableError(
             f"{place} gave no reply within {place.timeout:g} s: is it running? check OPENAI_BASE_URL"
@@ -89,7 +89,7 @@ def full(error: Exception) -> bool:
 def _from_status(error: Exception, status: int, *, request: Request, place: Place) -> ModelError:
     said = _message(error)
     if status in (401, 403):
-        return ModelError(f"{place} refuses the key: check OPENAI_API_KEY")
+        return AccessError(f"{place} refuses the key: check OPENAI_API_KEY")
     if getattr(error, "code", None) == "context_length_exceeded" or (
         status in (400, 413, 422) and _CONTEXT.search(said)
     ):
@@ -101,12 +101,12 @@ def _from_status(error: Exception, status: int, *, request: Request, place: Plac
     if request.format != "text" and status in _FORMAT_STATUSES and _about_format(error, said):
         return FormatRefusedError(f"{place} does not know the format {request.format}: {_said(error, place)}")
     if "insufficient_quota" in (getattr(error, "code", None), getattr(error, "type", None)):
-        return ModelError(f"{place} says that the quota is used up: check plan and billing of OPENAI_API_KEY")
+        return AccessError(f"{place} says that the quota is used up: check plan and billing of OPENAI_API_KEY")
     if status in _LATER or status >= 500:
         wait = retry_after(_headers(error))
         return UnavailableError(f"{place} {_trouble(status)}: {_said(error, place)}", retry_after=wait)
     if status == 404:
-        return ModelError(f"there is no {place}: check HGMEM_MODEL, OPENAI_BASE_URL ({_said(error, place)})")
+        return AccessError(f"there is no {place}: check HGMEM_MODEL, OPENAI_BASE_URL ({_said(error, place)})")
     return ModelError(f"{place} refuses the request of {request.task!r}: {_said(error, place)}")
 
 

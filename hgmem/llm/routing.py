@@ -21,13 +21,17 @@ class RoutedModel:
         """The usual model's name."""
         return self._usual.name
 
+    def serving(self, task: str) -> LanguageModel:
+        """Return the model that tasks of this name are for."""
+        return self._others.get(task, self._usual)
+
     def reply(self, task: Task[Reply], /) -> Reply:
         """Return the reply of the model that the task is for."""
-        return self._others.get(task.name, self._usual).reply(task)
+        return self.serving(task.name).reply(task)
 
     def stream(self, task: Task[Any], /) -> Iterator[str]:
         """Yield the pieces of the text that the model writes which the task is for."""
-        model: Any = self._others.get(task.name, self._usual)
+        model: Any = self.serving(task.name)
         if hasattr(model, "stream"):
             yield from model.stream(task)
         else:

@@ -1,0 +1,86 @@
+"""One question of three steps, word for word as it is sent: a change of any prompt shows as a diff of one file.
+
+`pytest --rewrite-golden` writes the file anew.
+"""
+
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+
+import pytest
+from letters import LETTERS, QUESTION
+from playing import check_fences, playing, task_of
+from wire import Answered, Asked, Said, WireServer
+
+from hgmem import HGMem
+from hgmem.model import Answer
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "three_steps.md"
+HEAD = """# Three steps of the default recipe
+
+What a model's server is sent, and what the script of `tests/integration/letters.py` replies: the system prompts once
+for each task, then every call in order. `pytest --rewrite-golden` writes this file.
+"""
+LONG_ANSWER = "Anna sold the mill to Bo [1], and Dag burned it [4]."
+
+
+def fence(text: str) -> str:
+    assert "~~~" not in text
+    return f"~~~text\n{text}\n~~~\n"
+
+
+def transcript(said: list[tuple[Asked, str]]) -> str:
+    """Return the conversations as Markdown."""
+    systems: dict[str, str] = {}
+    calls: list[str] = []
+    steps = count(1)
+    for number, (asked, reply) in enumerate(said, start=1):
+        task = task_of(asked)
+        if asked.system:
+            assert systems.setdefault(task, asked.system) == asked.system
+        step = f", step {next(steps)}" if task == "evolve" else ""
+        body = asked.body
+        how = ", ".join(f"{name} {body[name]}" for name in ("temperature", "max_tokens") if name in body)
+        calls.append(f"### {number}. {task}{step}\n\n{asked.format or 'text'}, {how}\n\n{fence(asked.user)}")
+        calls.append(f"Reply:\n\n{fence(reply)}")
+    parts = [f"### {task}\n\n{fence(text)}" for task, text in systems.items()]
+    return "\n".join([HEAD, "## System prompts\n", *parts, "## Calls\n", *calls])
+
+
+def played(open_client: Callable[..., HGMem], corpus: str, cache: Path) -> tuple[str, Answer]:
+    said: list[tuple[Asked, str]] = []
+    play = playing({"answer": Said(LONG_ANSWER)})
+
+    def answer(asked: Asked) -> Answered:
+        check_fences(asked)
+        does = play(asked)
+        assert isinstance(does, Said)
+        said.append((asked, str(does.text)))
+        return does
+
+    with WireServer(answer) as server:
+        client = open_client(
+            corpus=corpus,
+            model="test-model",
+            openai_base_url=server.base_url,
+            openai_api_key="secret",
+            cache=cache,
+        )
+        client.add_graph(LETTERS)
+        found = client.ask(QUESTION, steps=3)
+    return transcript(said), found
+
+
+@pytest.mark.parametrize("corpus", ["golden-one", "golden-two"])
+def test_three_steps_are_asked_word_for_word_as_the_golden_transcript_has_them(
+    corpus: str, open_client: Callable[..., HGMem], tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    text, answer = played(open_client, corpus, tmp_path)
+    if request.config.getoption("--rewrite-golden"):
+        GOLDEN.write_text(text, encoding="utf-8")
+
+    assert [step.number for step in answer.steps] == [1, 2, 3]
+    uids = {answer.memory, corpus, *(point.uid for point in answer.points)}
+    uids |= {entity.uid for point in answer.points for entity in point.entities}
+    assert not [uid for uid in uids if uid in text]  # nothing of one run alone
+    assert text == GOLDEN.read_text(encoding="utf-8")
