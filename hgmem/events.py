@@ -39,7 +39,10 @@ class EvidenceFound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperationApplied:
-    """Memory changed, or a part of a reply was dropped; `description` is what the point says now."""
+    """Memory changed, or a part of a reply was dropped; `description` is what the point says now.
+
+    It is told as soon as the reply is there; the step is in Neo4j with its `Planned`.
+    """
 
     step: int
     operation: Operation

@@ -23,6 +23,7 @@ from hgmem.model import Answer
 
 DONE = {"insert": "inserted", "revise": "revised", "merge": "merged", "drop": "dropped"}
 WHERE = {"global": "across the corpus", "local": "around its points"}
+WAITING = {StepStarted: "searching", EvidenceFound: "reading", OperationApplied: "thinking", Planned: "going on"}
 NAMES = 6  # entities found that are named
 SHOWN = 12  # lines of an answer that is being written
 
@@ -59,7 +60,7 @@ class _View:
         for line in described(event):
             if not self._quietly:
                 self._live.console.print(line, soft_wrap=True)
-            self._wait(line.plain)
+            self._wait(line.plain if self._quietly else WAITING.get(type(event), "investigating"))
 
     def _wait(self, what: str) -> None:
         width = max(20, self._live.console.width - 4)

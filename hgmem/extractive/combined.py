@@ -24,6 +24,7 @@ def merge_and_plan(task: MergeAndPlan, vectors: VectorCache) -> MergeAndPlanRepl
 
 def whole_step(task: WholeStep, vectors: VectorCache) -> StepReply:
     """Return what the evidence adds, then merges, judgement and what to ask of memory as it is with that."""
+    task = replace(task, previous=(*task.previous, *task.subqueries))
     evolved = evolve(
         Evolve(question=task.question, subqueries=task.subqueries, memory=task.memory, evidence=task.evidence), vectors
     )

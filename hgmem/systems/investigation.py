@@ -10,7 +10,7 @@ from hgmem.answer import AnswerQuestion
 from hgmem.draft import Draft, Rules
 from hgmem.embed import Vectors
 from hgmem.errors import UsageError
-from hgmem.events import EvidenceFound, OperationApplied, StepStarted
+from hgmem.events import EvidenceFound, StepStarted
 from hgmem.excerpt import shown, trimmed, unknown
 from hgmem.following import Next
 from hgmem.graph.entities import count_entities
@@ -77,7 +77,6 @@ class Investigation:
             turn = self._turn(draft, self._shown(evidence), subqueries=subqueries, last=last)
             self.empty = not (evidence.entities or evidence.chunks or self.points)
             following = Next() if self.empty else CALLS[self.config.calls](turn)
-        self._tell(draft)
         step = Step(
             number=draft.number,
             question=self.record.question,
@@ -172,13 +171,6 @@ class Investigation:
         """Return the part of the evidence that a prompt shows."""
         fresh = unknown(evidence, self.points) if self.config.only_new else evidence
         return trimmed(fresh, tokens=self.config.evidence_tokens)
-
-    def _tell(self, draft: Draft) -> None:
-        said = {birth.point.uid: birth.point.description for birth in draft.births}
-        for operation in draft.operations:
-            self.services.listener.tell(
-                OperationApplied(step=draft.number, operation=operation, description=said.get(operation.point, ""))
-            )
 
     def _near(self, points: Sequence[MemoryPoint]) -> list[float]:
         """Return how near each point is to the question."""

@@ -7,6 +7,7 @@ from typing import TypeVar
 from hgmem.combined import MergeAndPlan, StepReply, WholeStep
 from hgmem.draft import Draft, names_of
 from hgmem.errors import BadReplyError
+from hgmem.events import OperationApplied
 from hgmem.excerpt import shown
 from hgmem.following import Course, Next, following, paired
 from hgmem.memory import Evolve, EvolveReply, Merge, MergeReply
@@ -37,6 +38,7 @@ class Turn:
     near: Callable[[Sequence[MemoryPoint]], Sequence[float]]
     beside: Callable[[Draft], tuple[Entity, ...]]  # the hints
     notes: list[str] = field(default_factory=list)
+    told: int = 0  # operations of the draft that the listener has heard of
 
     def reply(self, task: Task[R]) -> R | None:
         """Return the model's reply, what it left out noted; None, noted too, where it gave none that can be used."""
@@ -84,7 +86,13 @@ class Turn:
         born = self.draft.evolve(reply, shown=memory.points, chunks=self.evidence.chunks, entities=entities)
         if self.config.describe:
             self.notes += describe(self.services, self.draft, self.evidence)
+        self._tell()
         return born
+
+    def merge(self, reply: MergeReply, known: Sequence[MemoryPoint | None]) -> None:
+        """Apply merges; `known` are the points that their indices name."""
+        self.draft.merge(reply, shown=known)
+        self._tell()
 
     def next(
         self, plan: PlanReply | StepReply, inquiries: Sequence[Inquiry], known: Sequence[MemoryPoint | None]
@@ -97,6 +105,15 @@ class Turn:
         )
         return following(plan.judgement, inquiries, shown=known, living=self.draft.living, course=course)
 
+    def _tell(self) -> None:
+        said = {birth.point.uid: birth.point.description for birth in self.draft.births}
+        for operation in self.draft.operations[self.told :]:
+            described = said.get(operation.point, "")
+            self.services.listener.tell(
+                OperationApplied(step=self.draft.number, operation=operation, description=described)
+            )
+        self.told = len(self.draft.operations)
+
 
 def separate(turn: Turn) -> Next:
     """Evolve, merge, plan, sub-queries: a call each, as in the paper."""
@@ -104,7 +121,7 @@ def separate(turn: Turn) -> Next:
     if turn.merging:
         memory = turn.shown()
         merged = turn.reply(Merge(question=turn.question, memory=memory, language=turn.services.language))
-        turn.draft.merge(merged or MergeReply(), shown=memory.points)
+        turn.merge(merged or MergeReply(), memory.points)
     return Next() if turn.last else planned(turn)
 
 
@@ -147,7 +164,7 @@ def compact(turn: Turn) -> Next:
     if reply is None:
         return Next()
     if turn.merging:
-        turn.draft.merge(MergeReply(merge=reply.merge), shown=memory.points)
+        turn.merge(MergeReply(merge=reply.merge), memory.points)
     plan = PlanReply(judgement=reply.judgement)
     return turn.next(plan, reply.concerns, memory.points)
 
@@ -178,7 +195,7 @@ def single(turn: Turn) -> Next:
     whole = not any(note.startswith("insert ") for note in reply.notes)  # else its numbers of new points have shifted
     known = (*memory.points, *(born if whole else ()))
     if may_merge:
-        turn.draft.merge(MergeReply(merge=reply.merge), shown=known)
+        turn.merge(MergeReply(merge=reply.merge), known)
     return Next() if turn.last else turn.next(reply, reply.concerns, known)
 
 

@@ -30,7 +30,7 @@ from wire import FORMAT_REFUSED, SCHEMA_REFUSED, Answered, Asked, Dropped, Faili
 
 from hgmem import HGMem, Settings
 from hgmem.combined import MergeAndPlanReply
-from hgmem.errors import BadReplyError, BudgetError, HGMemError, ModelError
+from hgmem.errors import AccessError, BadReplyError, BudgetError, HGMemError
 from hgmem.events import Answered as AnsweredEvent
 from hgmem.events import AnswerToken, Planned
 from hgmem.inputs import Document
@@ -241,7 +241,7 @@ def test_a_server_that_was_never_there_is_one_error_that_names_it(house: House) 
 def test_a_refused_key_is_asked_about_once_and_is_nowhere_in_the_error(key: str, house: House) -> None:
     server = house.serve(lambda _: Failing(401, f"Incorrect API key provided: {key}.", code="invalid_api_key"))
 
-    error = failed(ModelError, house.client(server, openai_api_key=key))
+    error = failed(AccessError, house.client(server, openai_api_key=key))
 
     assert not error.retryable
     assert str(error) == f"model 'test-model' at {server.base_url} refuses the key: check OPENAI_API_KEY"
@@ -253,7 +253,7 @@ def test_a_refused_key_is_asked_about_once_and_is_nowhere_in_the_error(key: str,
 def test_an_unknown_model_is_one_error_that_names_it_and_what_to_check(house: House) -> None:
     server = house.serve(lambda _: Failing(404, "The model `test-model` does not exist", code="model_not_found"))
 
-    error = failed(ModelError, house.client(server))
+    error = failed(AccessError, house.client(server))
 
     assert not error.retryable
     assert f"there is no model 'test-model' at {server.base_url}: check HGMEM_MODEL" in str(error)
@@ -294,7 +294,7 @@ def test_questions_that_share_a_failure_keep_each_its_own_memory(house: House) -
     client = house.client(house.serve({"probe": Failing(401, delay=1)}))
 
     def going_on(memory: str) -> str | None:
-        return failed(ModelError, client, "", memory=memory).memory
+        return failed(AccessError, client, "", memory=memory).memory
 
     with ThreadPoolExecutor(len(memories)) as pool:
         assert list(pool.map(going_on, memories)) == memories
@@ -1007,3 +1007,18 @@ def test_indexing_keeps_to_the_pause_that_a_server_asks_for(house: House) -> Non
     assert (report.chunks, report.failed) == (4, 0)
     assert times[1] - times[0] >= 1
     assert times[-1] - times[1] < 1
+
+
+def test_indexing_with_a_refused_key_is_one_error_after_a_request_or_a_few_and_nothing_is_marked_as_failed(
+    house: House,
+) -> None:
+    server = house.serve({"extract": [Failing(401, "Incorrect API key provided: secret")]})
+    client = chunked(house, server, workers=1)
+
+    with pytest.raises(AccessError, match="refuses the key: check OPENAI_API_KEY") as raised:
+        client.add(BOOK)
+
+    assert "secret" not in str(raised.value)
+    assert tasks(server.requests) == ["probe", "extract"]
+    assert client.status().failed == 0
+    assert client.add(BOOK).chunks == len(PARAGRAPHS)
