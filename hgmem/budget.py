@@ -26,9 +26,9 @@ class Budget:
         """Count a call that is about to be made; `BudgetError` where it may not be."""
         with self._lock:
             if self.max_calls is not None and self.calls >= self.max_calls:
-                raise BudgetError(_spent(f"{self.max_calls:,} calls", "--max-calls"))
+                raise BudgetError(_spent(f"{self.max_calls:,} calls"))
             if self.max_tokens is not None and self.tokens >= self.max_tokens:
-                raise BudgetError(_spent(f"{self.max_tokens:,} tokens", "--max-tokens"))
+                raise BudgetError(_spent(f"{self.max_tokens:,} tokens"))
             self.calls += 1
 
     def give_back(self) -> None:
@@ -61,5 +61,5 @@ def current() -> Budget:
     return _budget.get() or Budget()
 
 
-def _spent(what: str, option: str) -> str:
-    return f"the budget of {what} is spent: what was paid for is kept, the same command with more {option} goes on"
+def _spent(what: str) -> str:
+    return f"the budget of {what} is spent: what was paid for is kept"

@@ -70,7 +70,9 @@ def naming_the_rest(client: "HGMem", paths: Sequence[Path]) -> Iterator[None]:
     try:
         yield
     except BudgetError as error:
-        raise BudgetError(f"{error}; {counted(client.plan(paths).chunks, 'chunk')} left") from error
+        raise BudgetError(
+            f"{error}; {counted(client.plan(paths).chunks, 'chunk')} left, the same command goes on"
+        ) from error
 
 
 def counted(number: int, name: str) -> str:

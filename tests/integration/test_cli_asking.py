@@ -1,0 +1,187 @@
+"""`hgmem ask` on a memory that goes on, by a recipe, with a budget, and on a terminal."""
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+from letters import LETTERS, QUESTION
+from playing import playing
+from typer.testing import CliRunner, Result
+from wire import Said, WireServer
+
+from hgmem import HGMem
+from hgmem.cli import app
+
+Run = Callable[..., Result]
+ESCAPES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
+
+
+@pytest.fixture
+def letters(client: HGMem) -> HGMem:
+    """A client whose corpus holds the letters."""
+    client.add_graph(LETTERS)
+    return client
+
+
+@pytest.fixture
+def hgmem(environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs a command line in this process."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str, env: Mapping[str, str] = {}) -> Result:
+        given = {**environment, "HGMEM_CACHE": str(tmp_path / "cache"), **env}
+        return CliRunner().invoke(app, list(arguments), env=given)
+
+    return run
+
+
+@pytest.fixture
+def served(letters: HGMem) -> Iterator[tuple[WireServer, dict[str, str]]]:
+    """A server of a model that wants every step, and the environment that leads to it."""
+    with WireServer(playing()) as server:
+        yield server, {"HGMEM_MODEL": "test-model", "OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "secret"}
+
+
+def test_a_recipe_and_single_settings_of_it_are_chosen_by_name(hgmem: Run, letters: HGMem) -> None:
+    done = hgmem(
+        *("ask", QUESTION, "-c", letters.corpus, "--recipe", "compact", "--set", "concerns=1"),
+        *("--set", "retrieval.hops=2", "--steps", "2", "--json"),
+    )
+    assert done.exit_code == 0, done.output
+    answer = json.loads(done.stdout)
+    assert set(answer["usage"]["calls"]["model"]) <= {"evolve", "merge_and_plan", "answer"}
+    assert all(len(step["planned"]) <= 1 for step in answer["steps"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (("--recipe", "papper"), "'papper'"),
+        (("--set", "hops"), "KEY=VALUE"),
+        (("--set", "hops=2"), "'hops'"),
+        (("--set", "retrieval.hops=3"), "'retrieval.hops'"),
+        (("--continue", "m-nowhere"), "'m-nowhere'"),
+        (("--at-step", "1"), "--continue"),
+    ],
+)
+def test_what_does_not_exist_is_one_line_that_names_it(
+    arguments: tuple[str, ...], part: str, hgmem: Run, letters: HGMem
+) -> None:
+    done = hgmem("ask", QUESTION, "-c", letters.corpus, *arguments)
+
+    assert (done.exit_code, done.stdout) == (1, "")
+    [line] = done.stderr.splitlines()
+    assert part in line
+    assert "unexpected" not in line
+    assert letters.memories() == []
+
+
+def test_a_memory_goes_on_with_another_question_and_is_answered_at_a_step(hgmem: Run, letters: HGMem) -> None:
+    first = letters.ask(QUESTION, steps=1)
+    on = hgmem("ask", "What did Cleo leave?", "--continue", first.memory, "--steps", "1")
+    again = hgmem("ask", "--continue", first.memory, "--at-step", "1", "--json")
+    shown = hgmem("memory", "show", first.memory)
+
+    assert (on.exit_code, again.exit_code) == (0, 0), on.output + again.output
+    assert "2 steps, answered without a language model (extractive)," in on.stdout.replace("\n", " ")
+    assert json.loads(again.stdout)["question"] == QUESTION
+    assert [one.step for one in letters.memory(first.memory).answers] == [1, 2, 1]
+    assert "What did Cleo leave?" in shown.stdout
+
+
+def test_what_a_model_cost_is_said_in_the_last_line_and_by_task_with_verbose(
+    hgmem: Run, letters: HGMem, served: tuple[WireServer, dict[str, str]]
+) -> None:
+    server, env = served
+    done = hgmem("ask", QUESTION, "-c", letters.corpus, "--steps", "1", "--verbose", env=env)
+
+    assert done.exit_code == 0, done.output
+    said = " ".join(done.stdout.split())
+    tokens = f"{server.prompt_tokens:,} tokens in, {server.completion_tokens:,} out"
+    assert f"answered by test-model, {len(server.requests)} calls, {tokens}," in said
+    assert "tokens of evolve: " in said
+
+
+def test_a_spent_budget_is_one_line_and_another_that_says_how_to_go_on(
+    hgmem: Run, letters: HGMem, served: tuple[WireServer, dict[str, str]]
+) -> None:
+    _, env = served
+    done = hgmem("ask", QUESTION, "-c", letters.corpus, "--max-calls", "5", env=env)
+    (memory,) = letters.memories()
+
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr.splitlines() == [
+        "error: the budget of 5 calls is spent: what was paid for is kept",
+        f"whole steps are kept: `hgmem ask --continue {memory.uid}` goes on from there",
+    ]
+    assert (memory.steps, memory.status) == (1, "interrupted")
+    assert hgmem("ask", "--continue", memory.uid, "--steps", "1", env=env).exit_code == 0
+
+
+def test_a_terminal_shows_what_happens_and_then_the_same_result(
+    environment: dict[str, str], letters: HGMem, tmp_path: Path
+) -> None:
+    shown, out, code = terminal(environment, tmp_path, "ask", QUESTION, "-c", letters.corpus, "--steps", "2")
+
+    assert code == 0, shown
+    for part in ("step 1", f"asks {QUESTION}", "found across the corpus: 5 entities", "inserted ", "judged "):
+        assert part in shown
+    assert "answered without a language model" in out
+    _, out, code = terminal(environment, tmp_path, "ask", QUESTION, "-c", letters.corpus, "--steps", "1", "--json")
+    assert code == 0
+    assert json.loads(out)["citations"]
+
+
+def terminal(environment: dict[str, str], folder: Path, *arguments: str) -> tuple[str, str, int]:
+    """Return what a terminal shows on stderr, what stdout gets, and the exit code."""
+    reader, writer = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "hgmem", *arguments],
+        cwd=folder, env={**environment, "TERM": "xterm"}, stdout=subprocess.PIPE, stderr=writer, encoding="utf-8",
+    ) as process:  # fmt: skip
+        os.close(writer)
+        seen = b""
+        while True:
+            try:
+                read = os.read(reader, 65536)
+            except OSError:  # the other end is closed
+                break
+            if not read:
+                break
+            seen += read
+        os.close(reader)
+        out = process.stdout.read() if process.stdout else ""
+        code = process.wait(60)
+    return ESCAPES.sub("", seen.decode("utf-8", "replace")), out, code
+
+
+def test_ctrl_c_ends_a_question_with_its_whole_steps_and_the_memory_goes_on(
+    environment: dict[str, str], letters: HGMem, tmp_path: Path
+) -> None:
+    slow = playing({"merge": lambda _asked, _number: Said('{"merge": []}', delay=20)})
+    with WireServer(slow) as server:
+        env = {**environment, "HGMEM_MODEL": "m", "OPENAI_BASE_URL": server.base_url, "HGMEM_CACHE": str(tmp_path)}
+        process = subprocess.Popen(
+            [sys.executable, "-m", "hgmem", "ask", QUESTION, "-c", letters.corpus],
+            cwd=tmp_path, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        )  # fmt: skip
+        until = time.monotonic() + 60
+        while len(server.requests) < 6 and time.monotonic() < until:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+
+    (memory,) = letters.memories()
+    assert (process.returncode, out) == (130, "")
+    assert err == "interrupted: whole steps are kept, `hgmem memory list` shows them\n"
+    assert (memory.steps, memory.status) == (1, "interrupted")
+    assert letters.ask(memory=memory.uid, steps=1).status == "answered"
