@@ -349,7 +349,7 @@ def test_a_spent_budget_is_one_line_that_names_what_is_left(index: Callable[...,
     assert (done.exit_code, done.stdout) == (1, "")
     error = done.stderr.splitlines()[-1]
     assert error.startswith("error: the budget of 5 calls is spent")
-    assert error.endswith("; 7 chunks left")
+    assert error.endswith("; 7 chunks left, the same command goes on")
     assert client.status().pending == 7
     assert index("--max-calls", "9").exit_code == 0
     assert client.status().pending == 0

@@ -1,0 +1,162 @@
+"""Which model and which embedder settings and arguments lead to; nothing is asked here."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from wire import Asked, Failing, Said, WireServer
+
+from hgmem.connecting import adapted_embedder, adapted_model, check_model, find_embedder, find_model
+from hgmem.corpus.extracting import is_language_model
+from hgmem.errors import AccessError, HGMemError, ModelError, UsageError
+from hgmem.extract import Extract
+from hgmem.extractive import ExtractiveModel
+from hgmem.llm.chat_model import ChatModel
+from hgmem.settings import Settings, load
+from hgmem.testing import DeterministicEmbedder, ScriptedModel
+
+READY = '{"ready": true}'
+EXTRACTION = '{"entities": [{"name": "Ida Berg", "type": "person", "description": "A ferrywoman."}], "relations": []}'
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Callable[..., Settings]:
+    """Loads settings whose cache is the test's own."""
+    return lambda **given: load(cache=tmp_path, **given)
+
+
+def answering(asked: Asked) -> Said:
+    return Said(EXTRACTION if asked.system else READY)
+
+
+def model(settings: Settings) -> Any:
+    return find_model(settings, embedder=DeterministicEmbedder())
+
+
+def test_no_model_that_is_set_means_the_extractive_one(settings: Any) -> None:
+    assert isinstance(model(settings()), ExtractiveModel)
+    assert check_model(settings()) == "extractive, no language model"
+
+
+@pytest.mark.parametrize(
+    ("given", "what"),
+    [
+        ({"model": "gpt-9"}, "model 'gpt-9' is asked over the network: set OPENAI_API_KEY, or OPENAI_BASE_URL"),
+        ({"embedding_model": "openai:small"}, "embedder 'small' is asked over the network: set OPENAI_API_KEY"),
+    ],
+)
+def test_a_model_behind_a_server_needs_a_key_or_a_server_of_ones_own(given: Any, what: str, settings: Any) -> None:
+    found = settings(**given)
+    with pytest.raises(UsageError) as error:
+        model(found) if "model" in given else find_embedder(found)
+    assert what in str(error.value)
+
+
+def test_the_settings_reach_the_wire_and_tasks_have_their_own_sampling(settings: Any) -> None:
+    with WireServer(answering) as server:
+        found = settings(
+            model="big",
+            openai_base_url=server.base_url,
+            openai_api_key="key-of-mine",
+            temperature=0.3,
+            top_p=0.9,
+            seed=7,
+            max_tokens=900,
+            sampling={"extract": {"temperature": 0.0, "seed": None}},
+        )
+        model(found).reply(Extract(text="Ida Berg."))
+        (probe, extract) = server.requests
+
+    assert extract.headers["authorization"] == "Bearer key-of-mine"
+    sent = {name: extract.body.get(name) for name in ("model", "temperature", "top_p", "seed", "max_tokens")}
+    assert sent == {"model": "big", "temperature": 0.0, "top_p": 0.9, "seed": None, "max_tokens": 900}
+    assert probe.body["model"] == "big"
+
+
+def test_extraction_goes_to_the_model_that_is_set_for_it(settings: Any) -> None:
+    with WireServer(answering) as server:
+        common = {"openai_base_url": server.base_url}
+        routed = model(settings(model="big", extraction_model="small", **common))
+        routed.reply(Extract(text="Ida Berg."))
+        assert {asked.model for asked in server.requests} == {"small"}
+        assert (routed.name, is_language_model(routed)) == ("big", True)
+        free = model(settings(model="big", extraction_model="extractive", **common))
+        assert isinstance(free.serving("extract"), ExtractiveModel)
+        assert not is_language_model(free)
+        assert free.serving("evolve").name == "big"
+
+
+def test_an_extraction_is_kept_on_disk_for_the_next_client_and_another_prompt_is_another_matter(settings: Any) -> None:
+    with WireServer(answering) as server:
+        common = {"model": "big", "openai_base_url": server.base_url}
+        first = model(settings(**common)).reply(Extract(text="Ida Berg."))
+        asked = len(server.requests)
+        assert model(settings(**common)).reply(Extract(text="Ida Berg.")) == first
+        assert len(server.requests) == asked
+        model(settings(**common, seed=1)).reply(Extract(text="Ida Berg."))
+        model(settings(**common, cached_tasks=frozenset())).reply(Extract(text="Ida Berg."))
+        assert len(server.requests) == asked + 2
+
+
+def test_sampling_of_an_unknown_kind_is_refused_by_name(settings: Any) -> None:
+    with pytest.raises(UsageError, match="task 'plan' has no 'heat', only temperature"):
+        model(settings(model="m", openai_base_url="http://127.0.0.1:1/v1", sampling={"plan": {"heat": 2}}))
+
+
+def test_the_doctor_hears_from_the_server_without_asking_the_model(settings: Any) -> None:
+    with WireServer(answering) as server:
+        said = check_model(settings(model="big", extraction_model="small", openai_base_url=server.base_url))
+        assert said == f"big, small at {server.base_url}, which answers"
+        assert server.requests == []
+    with pytest.raises(ModelError, match="can't be reached: is it running"):
+        check_model(settings(model="big", openai_base_url=server.base_url))
+
+
+def test_a_refused_key_is_an_error_of_access_that_no_repetition_mends(settings: Any) -> None:
+    with WireServer(lambda _: Failing(401, "Incorrect API key provided: key-of-mine")) as server:
+        asked = model(settings(model="big", openai_base_url=server.base_url, openai_api_key="key-of-mine"))
+        with pytest.raises(AccessError) as error:
+            asked.reply(Extract(text="Ida."))
+    assert "key-of-mine" not in str(error.value)
+    assert not error.value.retryable
+
+
+# Objects of the caller's own ----------------------------------------------------------------------------------
+
+
+def test_whatever_replies_is_a_model_as_it_stands(settings: Any) -> None:
+    own = ScriptedModel({})
+    assert adapted_model(own, settings()) is own
+    with pytest.raises(UsageError, match="'int' is no language model: give a name"):
+        adapted_model(3, settings())
+
+
+def test_a_chat_model_of_langchain_answers_tasks(settings: Any) -> None:
+    models = pytest.importorskip("langchain_core.language_models", reason="langchain-core is not installed")
+    own = models.FakeListChatModel(responses=[EXTRACTION])
+    found = adapted_model(own, settings())
+
+    assert isinstance(found, ChatModel)
+    assert found.reply(Extract(text="Ida Berg.")).entities[0].name == "Ida Berg"
+
+
+def test_embeddings_of_langchain_are_an_embedder(settings: Any) -> None:
+    embeddings = pytest.importorskip("langchain_core.embeddings", reason="langchain-core is not installed")
+    found = adapted_embedder(embeddings.DeterministicFakeEmbedding(size=12))
+
+    assert found.embed(["a", "b"], kind="document").shape == (2, 12)
+    assert found.dimensions == 12
+
+
+def test_an_embedder_behind_a_server_is_recorded_as_such(settings: Any) -> None:
+    with WireServer(answering) as server:
+        found = find_embedder(settings(embedding_model="openai:small", embedding_base_url=server.base_url))
+        assert found.name == "openai:small"
+        assert found.embed(["one"], kind="query").shape == (1, found.dimensions)
+        assert {asked.model for asked in server.embedded} == {"small"}
+
+
+def test_errors_of_settings_are_of_the_tree(settings: Any) -> None:
+    with pytest.raises(HGMemError):
+        settings(temperature=9)
