@@ -16,6 +16,7 @@ from hgmem.graph.memory import (
     Claim,
     claim_memory,
     create_memory,
+    memory_answers,
     memory_points,
     memory_steps,
     release_memory,
@@ -48,6 +49,7 @@ class Recording:
     status: str = RUNNING  # that the memory falls back to where nothing is written
     steps: list[Step] = field(default_factory=list)
     points: dict[str, MemoryPoint] = field(default_factory=dict)
+    answered: set[tuple[str, int]] = field(default_factory=set)  # questions answered before, and at which step
 
     @property
     def number(self) -> int:
@@ -167,3 +169,4 @@ def _resume(record: Recording) -> None:
     record.steps = memory_steps(record.services.database, **scope)
     stored = memory_points(record.services.database, **scope)
     record.points = {one.point.uid: one.point for one in stored}
+    record.answered = {(row["question"], row["step"]) for row in memory_answers(record.services.database, **scope)}

@@ -1,5 +1,6 @@
 """How memory and evidence read in a prompt: compact, numbered, and every text of others as quoted material."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ from hgmem.tokens import count
 
 DESCRIPTION_TOKENS = 100  # of an entity or a relation (the official code's value)
 NONE = "(none)"
+_NUMBERED = re.compile(r"^\[(\d+)\]", re.MULTILINE)  # in a text, it would look like the next chunk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +81,8 @@ def chunks(found: Sequence[Chunk], *, start: int = 0) -> str:
     parts = []
     for number, chunk in enumerate(found, start=start):
         title = f" {_line(chunk.title)}" if chunk.title else ""
-        parts.append(f"[{number}]{title}\n{quoted(chunk.text.strip())}")
+        text = _NUMBERED.sub(r"‹\1›", quoted(chunk.text.strip()))
+        parts.append(f"[{number}]{title}\n{text}")
     return "\n\n".join(parts) or NONE
 
 

@@ -38,6 +38,7 @@ class Investigation:
     points: tuple[MemoryPoint, ...] = ()
     asked: list[str] = field(default_factory=list)
     vectors: dict[str, Vectors] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()  # of a plan that was made before the next step
     empty: bool = False
 
     @classmethod
@@ -62,10 +63,14 @@ class Investigation:
         if not self.asked:
             return (Subquery(text=self.record.question),)
         last = self.record.steps[-1]
-        if last.planned or last.judgement == "sufficient":
+        unanswered = (self.record.question, last.number) not in self.record.answered
+        if last.planned or last.judgement == "sufficient" or unanswered:
             return last.planned
+        # It was answered after the last step that it was allowed, which planned nothing.
         turn = self._turn(self._draft(last.number), Evidence(), subqueries=(), last=False)
-        return planned(turn).subqueries  # its last step was the last one allowed, and planned nothing
+        following = planned(turn)
+        self.notes = (*turn.notes, *following.notes)
+        return following.subqueries
 
     def step(self, subqueries: tuple[Subquery, ...], *, last: bool) -> tuple[Subquery, ...]:
         """Take one step and write it; return the sub-queries of the next, none where the loop ends."""
@@ -85,11 +90,12 @@ class Investigation:
             retrieved=evidence.retrieved,
             operations=tuple(draft.operations),
             planned=following.subqueries,
-            notes=(*notes, *turn.notes, *following.notes),
+            notes=(*self.notes, *notes, *turn.notes, *following.notes),
             seconds=round(time.perf_counter() - began, 4),
             usage=meter.usage(),
         )
         self.record.step(step, draft)
+        self.notes = ()
         self.points = draft.points
         return following.subqueries
 

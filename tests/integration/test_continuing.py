@@ -104,6 +104,18 @@ def test_a_question_stopped_by_its_own_limit_of_steps_plans_anew_and_goes_on(let
     assert second.question == QUESTION
 
 
+def test_a_question_whose_answer_failed_is_answered_without_another_step(letters: Any) -> None:
+    failing = [ModelError("gone")]
+    client, model = letters(answer=lambda _: failing.pop() if failing else AnswerReply(text="Anna [1]."))
+    with pytest.raises(ModelError) as error:
+        client.ask(QUESTION, steps=1)
+    asked = len(model.tasks)
+    answer = client.ask(memory=str(error.value.memory), steps=3)
+
+    assert [task.name for task in model.tasks[asked:]] == ["answer"]
+    assert [step.number for step in answer.steps] == [1]
+
+
 def test_a_question_that_was_sufficient_is_answered_again_without_a_step(letters: Any) -> None:
     client, model = letters(plan=lambda _: PlanReply(judgement="sufficient"))
     first = client.ask(QUESTION)

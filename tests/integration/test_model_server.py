@@ -845,7 +845,7 @@ def test_eight_questions_at_once_have_answers_prompts_and_costs_of_their_own(hou
     assert sum(one.usage.prompt_tokens for one in answers) == server.prompt_tokens
     assert sum(one.usage.completion_tokens for one in answers) == server.completion_tokens
     assert server.most_at_once > 1
-    assert len([asked for asked in by_task(server.requests, "evolve") if "- Stranger: " in asked.user]) > len(marks)
+    assert [asked for asked in by_task(server.requests, "evolve") if "- Stranger: " in asked.user]
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
