@@ -16,13 +16,14 @@ CREATE (m:Memory {uid: $memory, corpus: $corpus, memory: $memory})
 SET m += $properties, m.status = 'running', m.run = $run, m.heartbeat = datetime(), m.created_at = datetime()
 RETURN m.uid AS memory;
 
-// name: claim_memory(corpus, memory, run, timeout) write
-// One row if this run holds the memory now: nobody else did, or has been silent for `timeout` seconds.
+// name: claim_memory(corpus, memory, run, timeout, question) write
+// One row if this run holds the memory now, for this question: nobody else did, or has been silent for `timeout`
+// seconds.
 CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
 SET m.uid = m.uid // takes the lock before the claim is read
 WITH m, m.status AS before
 WHERE m.run IS NULL OR m.heartbeat < datetime() - duration({milliseconds: $timeout * 1000})
-SET m.run = $run, m.heartbeat = datetime(), m.status = 'running'
+SET m.run = $run, m.heartbeat = datetime(), m.status = 'running', m.latest = $question
 RETURN before;
 
 // name: renew_memory(corpus, memory, run) write
@@ -152,7 +153,8 @@ ORDER BY m.created_at DESC, uid;
 // name: find_memory(corpus, memory) read
 CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
 RETURN m.uid AS uid, m.corpus AS corpus, m.system AS system, m.model AS model, m.question AS question,
-       m.status AS status, m.settings AS settings, toString(m.created_at) AS created_at,
+       m.status AS status, m.settings AS settings,
+       coalesce(m.latest, m.question) AS latest, toString(m.created_at) AS created_at,
        duration.inSeconds(m.heartbeat, datetime()).seconds AS silent;
 
 // name: memory_points(corpus, memory) read

@@ -1,6 +1,7 @@
 """What a caller may say of a question beside its text, and how it is then answered."""
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import TypedDict
 
 from hgmem.budget import spending
@@ -16,7 +17,8 @@ class Asking(TypedDict, total=False):
 
     `recipe` is a name or an `HGMemConfig`, `settings` single fields of it by name (`{"retrieval.hops": 2}`), `steps`
     the most new steps. `memory` is the uid of a memory that goes on, `at_step` a step of it to answer at without a
-    new one. `max_calls` and `max_tokens` are what may be spent on a language model.
+    new one. `max_calls` and `max_tokens` are what may be spent on a language model behind a server, or of LangChain's;
+    calls of an object of one's own are not counted.
     """
 
     corpus: str | None
@@ -32,6 +34,10 @@ class Asking(TypedDict, total=False):
 
 def answered(services: Services, text: str, asking: Asking) -> Answer:
     """Return the answer to a question."""
+    unknown = asking.keys() - Asking.__annotations__.keys()
+    if unknown:
+        known = ", ".join(Asking.__annotations__)
+        raise UsageError(f"{min(unknown)!r} is nothing that a question is asked with: there are {known}")
     steps, at_step, memory = asking.get("steps"), asking.get("at_step"), asking.get("memory")
     if not _positive(steps):
         raise UsageError(f"{steps!r} steps are too few, or no number: ask for 1 or more")
@@ -39,9 +45,9 @@ def answered(services: Services, text: str, asking: Asking) -> Answer:
         raise UsageError(f"{at_step!r} is no step: the first one is 1")
     if at_step is not None and memory is None:
         raise UsageError("an answer at a step needs the memory that the step is of: give memory= (--continue) as well")
-    changes = {**asking.get("settings", {}), **({"steps": steps} if steps is not None else {})}
+    changes = {**(asking.get("settings") or {}), **({"steps": steps} if steps is not None else {})}
     chosen = system(asking.get("system", "hgmem"), recipe=asking.get("recipe"), changes=changes)
-    with spending(max_calls=asking.get("max_calls"), max_tokens=asking.get("max_tokens")):
+    with limited(max_calls=asking.get("max_calls"), max_tokens=asking.get("max_tokens")):
         return chosen.answer(services, Question(text=text, memory=memory, at_step=at_step))
 
 
@@ -54,6 +60,14 @@ def checked(text: object, *, most: int) -> str:
     if len(text) > most:
         raise UsageError(f"the question has {len(text)} characters, the limit is {most}: shorten it")
     return text.strip().encode("utf-8", "replace").decode()  # half a surrogate pair can't be stored
+
+
+def limited(**limits: int | None) -> AbstractContextManager[object]:
+    """Return a context that spends so much at most; without limits, one that leaves the caller's budget in place."""
+    for name, limit in limits.items():
+        if limit is not None and (not isinstance(limit, int) or limit < 1):
+            raise UsageError(f"{name}={limit!r} allows nothing, or is no number: give 1 or more, or leave it out")
+    return nullcontext() if set(limits.values()) == {None} else spending(**limits)
 
 
 def _positive(number: object) -> bool:

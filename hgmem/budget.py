@@ -15,11 +15,14 @@ class Budget:
     that are under way when the limit is reached still end: they are paid for.
     """
 
-    def __init__(self, *, max_calls: int | None = None, max_tokens: int | None = None) -> None:
+    def __init__(
+        self, *, max_calls: int | None = None, max_tokens: int | None = None, outer: "Budget | None" = None
+    ) -> None:
         self.max_calls = max_calls
         self.max_tokens = max_tokens
         self.calls = 0
         self.tokens = 0
+        self._outer = outer  # which is spent from as well
         self._lock = threading.Lock()
 
     def take(self) -> None:
@@ -29,17 +32,23 @@ class Budget:
                 raise BudgetError(_spent(f"{self.max_calls:,} calls"))
             if self.max_tokens is not None and self.tokens >= self.max_tokens:
                 raise BudgetError(_spent(f"{self.max_tokens:,} tokens"))
+            if self._outer:
+                self._outer.take()
             self.calls += 1
 
     def give_back(self) -> None:
         """Take a call back that nobody answered."""
         with self._lock:
             self.calls -= 1
+        if self._outer:
+            self._outer.give_back()
 
     def add_tokens(self, tokens: int) -> None:
         """Count the tokens of a call, prompt and reply."""
         with self._lock:
             self.tokens += tokens
+        if self._outer:
+            self._outer.add_tokens(tokens)
 
 
 _budget: ContextVar[Budget | None] = ContextVar("hgmem_budget", default=None)
@@ -47,8 +56,8 @@ _budget: ContextVar[Budget | None] = ContextVar("hgmem_budget", default=None)
 
 @contextmanager
 def spending(*, max_calls: int | None = None, max_tokens: int | None = None) -> Iterator[Budget]:
-    """Yield the budget that everything inside the block spends from."""
-    budget = Budget(max_calls=max_calls, max_tokens=max_tokens)
+    """Yield the budget that everything inside the block spends from; one around it is spent from too."""
+    budget = Budget(max_calls=max_calls, max_tokens=max_tokens, outer=_budget.get())
     token = _budget.set(budget)
     try:
         yield budget

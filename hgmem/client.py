@@ -1,15 +1,13 @@
 """The front door: everything that hgmem does, as methods of one object."""
 
 import os
-from collections.abc import AsyncIterator, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import AsyncGenerator, Generator, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Unpack
 
-from hgmem.asking import Asking, answered, checked
-from hgmem.budget import spending
+from hgmem.asking import Asking, answered, checked, limited
 from hgmem.connecting import adapted_embedder, adapted_model, find_database, find_embedder, find_model
 from hgmem.corpus.adding import add_graph
 from hgmem.corpus.delete import delete_corpus, delete_document
@@ -27,7 +25,7 @@ from hgmem.graph.schema import ensure_schema
 from hgmem.identity import check_corpus_name
 from hgmem.inputs import Document, Given, Skipped
 from hgmem.lightrag import read as read_lightrag
-from hgmem.llm import LanguageModel
+from hgmem.llm import LanguageModel, close
 from hgmem.load import load
 from hgmem.memories import load_lineage, load_memory, summaries
 from hgmem.model import Answer, CorpusStatus, Lineage, Memory, MemorySummary
@@ -54,6 +52,7 @@ class HGMem:
         self._database = database
         self.model = model
         self.embedder = embedder
+        self._owned = False
 
     @classmethod
     def open(
@@ -80,14 +79,18 @@ class HGMem:
             ensure_schema(database)
             checked = find_embedder(found) if _by_name(embedder) else adapted_embedder(embedder)
             chosen = find_model(found, embedder=checked) if _by_name(model) else adapted_model(model, found)
-            return cls(database, corpus=check_corpus_name(corpus), settings=found, model=chosen, embedder=checked)
+            client = cls(database, corpus=check_corpus_name(corpus), settings=found, model=chosen, embedder=checked)
+            client._owned = _by_name(model)
+            return client
         except BaseException:
             database.close()
             raise
 
     def close(self) -> None:
-        """Close the connections; a driver that was given stays open."""
+        """Close the connections; a driver, a model and an embedder that were given stay open."""
         self._database.close()
+        if self._owned:
+            close(self.model)
 
     def __enter__(self) -> "HGMem":
         return self
@@ -111,7 +114,7 @@ class HGMem:
         Once so many requests went to a language model, or so many tokens are spent, what was extracted is kept, and
         `BudgetError` raised: the same again goes on.
         """
-        with _budget(max_calls=max_calls, max_tokens=max_tokens):
+        with limited(max_calls=max_calls, max_tokens=max_tokens):
             return index(self._services(corpus), self._loaded(items), report=report)
 
     def plan(self, items: Any, *, corpus: str | None = None) -> IndexPlan:
@@ -136,14 +139,14 @@ class HGMem:
         """
         return self._answered(question, asking, Listener())
 
-    def stream(self, question: str = "", **asking: Unpack[Asking]) -> Iterator[Event]:
+    def stream(self, question: str = "", **asking: Unpack[Asking]) -> Generator[Event, None, None]:
         """Yield what happens while a question is answered, as it happens; takes what `ask` takes.
 
         Closing the iterator ends the question before its next call; its whole steps stay, and can be continued.
         """
         return streamed(lambda listener: self._answered(question, asking, listener))
 
-    def astream(self, question: str = "", **asking: Unpack[Asking]) -> AsyncIterator[Event]:
+    def astream(self, question: str = "", **asking: Unpack[Asking]) -> AsyncGenerator[Event, None]:
         """Yield what `stream` yields, without blocking the event loop."""
         return astreamed(lambda listener: self._answered(question, asking, listener))
 
@@ -234,14 +237,6 @@ class HGMem:
 
 def _by_name(chosen: object) -> bool:
     return chosen is None or isinstance(chosen, str)
-
-
-def _budget(**limits: int | None) -> AbstractContextManager[object]:
-    """Return a context that spends so much at most; without limits, one that leaves the caller's budget in place."""
-    for name, limit in limits.items():
-        if limit is not None and (not isinstance(limit, int) or limit < 1):
-            raise UsageError(f"{name}={limit!r} allows nothing, or is no number: give 1 or more, or leave it out")
-    return nullcontext() if set(limits.values()) == {None} else spending(**limits)
 
 
 def _name(chosen: object) -> str | None:

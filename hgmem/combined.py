@@ -58,7 +58,7 @@ class StepReply(Reply):
     update: tuple[Revision, ...] = ()
     insert: tuple[Insertion, ...] = ()
     merge: tuple[Joining, ...] = ()
-    judgement: Judgement = "sufficient"
+    judgement: Judgement | None = None
     concerns: tuple[Inquiry, ...] = ()
 
 
@@ -103,4 +103,8 @@ class WholeStep:
 
 
 def _merging(allowed: bool) -> str:
-    return "Merge where it helps." if allowed else "Points are not merged in this round: leave `merge` empty."
+    return (
+        "Merge where it helps."
+        if allowed
+        else "Points are not merged in this round: leave `merge` empty, other than in examples."
+    )

@@ -20,6 +20,7 @@ from hgmem.llm.openai import OpenAIChat
 from hgmem.llm.routing import RoutedModel
 from hgmem.llm.store import Store
 from hgmem.local import find
+from hgmem.prompt import FOLDER
 from hgmem.settings import Settings
 from hgmem.testing import DeterministicEmbedder
 
@@ -79,22 +80,18 @@ def adapted_embedder(given: Any) -> CheckedEmbedder:
 
 def find_model(settings: Settings, *, embedder: Embedder) -> LanguageModel:
     """Return the model that is set; nothing is sent before its first task."""
-    if settings.model == ExtractiveModel.name:
-        return ExtractiveModel(embedder)
-    usual = _language_model(settings, settings.model)
+    usual = _by_name(settings, settings.model, embedder)
     if settings.extraction_model in ("", settings.model):
         return usual
-    if settings.extraction_model == ExtractiveModel.name:
-        return RoutedModel(usual, dict.fromkeys(INDEXING, ExtractiveModel(embedder)))
-    return RoutedModel(usual, dict.fromkeys(INDEXING, _language_model(settings, settings.extraction_model)))
+    return RoutedModel(usual, dict.fromkeys(INDEXING, _by_name(settings, settings.extraction_model, embedder)))
 
 
 def check_model(settings: Settings) -> str:
     """Return what the model is that is set, having heard from its server; `HGMemError` where it can't be used."""
-    if settings.model == ExtractiveModel.name:
-        return "extractive, no language model"
     named = dict.fromkeys((settings.model, settings.extraction_model))
     chats = [_chat(settings, name) for name in named if name not in ("", ExtractiveModel.name)]
+    if not chats:
+        return "extractive, no language model"
     chats[0].check()
     return f"{', '.join(chat.name for chat in chats)} at {chats[0].endpoint}, which answers"
 
@@ -110,6 +107,10 @@ def adapted_model(given: Any, settings: Settings) -> LanguageModel:
         )
     model: LanguageModel = given
     return model
+
+
+def _by_name(settings: Settings, name: str, embedder: Embedder) -> LanguageModel:
+    return ExtractiveModel(embedder) if name == ExtractiveModel.name else _language_model(settings, name)
 
 
 def _language_model(settings: Settings, name: str) -> LanguageModel:
@@ -130,11 +131,17 @@ def _chat(settings: Settings, name: str) -> OpenAIChat:
 
 
 def _sampling(usual: Sampling, task: str, values: Mapping[str, Any]) -> Sampling:
+    if not FOLDER.joinpath(f"{task}.md").is_file():
+        known = ", ".join(sorted(path.stem for path in FOLDER.glob("*.md")))
+        raise UsageError(f"HGMEM_SAMPLING: there is no task {task!r}, there are {known}")
     unknown = values.keys() - {field.name for field in fields(Sampling)}
     if unknown:
         raise UsageError(
             f"HGMEM_SAMPLING: task {task!r} has no {min(unknown)!r}, only temperature, top_p, max_tokens and seed"
         )
+    limit = values.get("max_tokens", usual.max_tokens)
+    if not isinstance(limit, int) or limit < 1:
+        raise UsageError(f"HGMEM_SAMPLING: max_tokens of task {task!r} is a number of 1 or more, got {limit!r}")
     return replace(usual, **values)
 
 

@@ -155,7 +155,7 @@ class Draft:
         if not description or not named:
             self._drop(f"insert: {'the text is empty' if not description else 'it names no entity'}")
             return None
-        if any(point.description == description and _uids(point.entities) == _uids(named) for point in self.points):
+        if self._said(description, named):
             self._drop("insert: a living point says the same")
             return None
         involved = _tied(self._described(named, description))
@@ -169,6 +169,9 @@ class Draft:
         involved = _tied(*(part.entities for part in parts))
         supports = tuple(dict.fromkeys(chunk for part in parts for chunk in part.chunks))
         uids = tuple(part.uid for part in parts)
+        if self.rules.merge == "add" and self._said(description, involved):
+            self._drop("merge: a living point says the same")
+            return
         new = self._born(description, entities=involved, chunks=supports, kind="merge", parts=uids)
         self.births.append(Birth(point=new, merges=uids))
         if self.rules.merge == "add":
@@ -195,6 +198,10 @@ class Draft:
         self.died.extend(part.uid for part in parts)
         self._became |= dict.fromkeys(gone, new.uid)
         self.points = (*(point for point in self.points if point.uid not in gone), new)
+
+    def _said(self, description: str, entities: Iterable[Entity]) -> bool:
+        wanted = _uids(entities)
+        return any(point.description == description and _uids(point.entities) == wanted for point in self.points)
 
     def _statement(self, text: str) -> str:
         statement = collapse(text)

@@ -118,9 +118,13 @@ class OpenAIEmbedder:
         try:
             # Servers refuse a text of no length.
             got = self._opened().embeddings.create(model=self.model, input=[text or " " for text in texts], **shorter)
+            rows = sorted(got.data, key=lambda row: row.index)
         except openai.OpenAIError as error:
             raise self._translated(error) from error
-        rows = sorted(got.data, key=lambda row: row.index)
+        except (AttributeError, TypeError, ValueError) as error:
+            raise ModelError(
+                f"the embedder {self.name!r} at {self.endpoint} gave something that is no vectors: check its address"
+            ) from error
         if [row.index for row in rows] != list(range(len(texts))):
             raise ModelError(f"the embedder {self.name!r} at {self.endpoint} gave {len(rows)} vectors for {len(texts)}")
         return [row.embedding for row in rows]

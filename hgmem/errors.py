@@ -3,7 +3,8 @@
 HGMemError
 ├── UsageError           the caller must change something: an unknown corpus, a bad setting, a wrong dimension
 │   └── ConflictError    somebody else holds what is asked for, or took it over: a memory, a corpus, a lock
-├── GraphError           Neo4j: unreachable (retryable), refuses, too old, a statement failed
+├── GraphError           Neo4j: refuses, too old, a statement failed
+│   └── UnreachableError Neo4j does not answer (retryable)
 ├── ModelError           the language model or the embedder: unavailable (retryable), not installed, refuses
 │   ├── BadReplyError    the language model answered, but not what was asked for, and not when asked again either
 │   ├── AccessError      the model can't be used as it is set: its name, its address, its key, its quota
@@ -37,6 +38,10 @@ class ConflictError(UsageError):
 
 class GraphError(HGMemError):
     """Neo4j is unreachable, refuses, is too old, or a statement failed."""
+
+
+class UnreachableError(GraphError):
+    """Neo4j does not answer."""
 
 
 class ModelError(HGMemError):

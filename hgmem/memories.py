@@ -61,7 +61,7 @@ def load_memory(database: Database, uid: str, *, step: int | None = None, claim_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stored:
-    """What a memory is by itself: the question it began with, and how its system was set."""
+    """What a memory is by itself: the question that it was asked last, and how its system was set."""
 
     uid: str
     system: str
@@ -69,10 +69,12 @@ class Stored:
     settings: Mapping[str, Any]
 
 
-def load_stored(database: Database, uid: str, *, corpus: str) -> Stored:
-    """Return what a memory of the corpus is by itself."""
+def load_stored(database: Database, uid: str, *, corpus: str, step: int | None = None) -> Stored:
+    """Return what a memory of the corpus is by itself; with a step, the question is that of the step."""
     row = find_memory(database, corpus=corpus, memory=uid)
-    return Stored(uid=uid, system=row["system"], question=row["question"], settings=json.loads(row["settings"]))
+    asked = {one.number: one.question for one in memory_steps(database, corpus=corpus, memory=uid)} if step else {}
+    question = asked.get(step or 0) or str(row["latest"])
+    return Stored(uid=uid, system=row["system"], question=question, settings=json.loads(row["settings"]))
 
 
 def load_lineage(database: Database, uid: str) -> Lineage:

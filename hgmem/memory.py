@@ -17,9 +17,9 @@ MergeRule: TypeAlias = Literal["replace", "add", "off"]
 
 _UPDATING: Mapping[UpdateRule, str] = {
     "unite": "`entities` names those that it involves besides the ones it has.",
-    "keep": "Its entities stay as they are: leave `entities` empty.",
+    "keep": "Its entities stay as they are: leave its `entities` empty, other than in the example.",
     "replace": "`entities` names all that it involves now; the ones it had and that you don't name are no longer tied.",
-    "off": "Points are not updated in this investigation: leave `update` empty.",
+    "off": "Points are not updated in this investigation: leave `update` empty, other than in the example.",
 }
 
 

@@ -87,7 +87,6 @@ class Subqueries:
     concerns: tuple[Concern, ...]
     previous: tuple[str, ...] = ()
     hints: tuple[Entity, ...] = ()
-    language: str = ""
     name: ClassVar[str] = "subqueries"
     reply_type: ClassVar[type[SubqueriesReply]] = SubqueriesReply
 
@@ -99,7 +98,6 @@ class Subqueries:
             "concerns": rendering.listed(_about(one, len(self.memory.points)) for one in self.concerns),
             "previous": rendering.listed(self.previous),
             "hints": rendering.entities(self.hints),
-            "language": rendering.language(self.language),
         }
 
 

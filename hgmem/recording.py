@@ -10,7 +10,7 @@ from hgmem.answer import AnswerQuestion, Cited, cite
 from hgmem.claims import renewing
 from hgmem.draft import Draft
 from hgmem.embed import Vectors
-from hgmem.errors import GraphError, HGMemError
+from hgmem.errors import HGMemError, UnreachableError
 from hgmem.events import Answered, Planned, QuestionAccepted
 from hgmem.graph.memory import (
     Claim,
@@ -74,10 +74,10 @@ class Recording:
         cited = cite(reply.text, task.chunks)
         return self._finish(cited, status="answered", step=step, notes=(*notes, *reply.notes), last=last)
 
-    def nothing(self, text: str) -> Answer:
+    def nothing(self, text: str, *, step: int) -> Answer:
         """Return the answer that says that there is no evidence, written without a model call."""
         cited = Cited(text=text, citations=(), notes=())
-        return self._finish(cited, status="no_evidence", step=self.steps[-1].number, notes=(), last=True)
+        return self._finish(cited, status="no_evidence", step=step, notes=(), last=True)
 
     def _finish(self, cited: Cited, *, status: str, step: int, notes: Sequence[str], last: bool) -> Answer:
         answer = Answer(
@@ -133,7 +133,8 @@ def recording(
             began=time.perf_counter(),
         )
         if question.memory:
-            record.status = claim_memory(services.database, claim=claim, timeout=services.settings.claim_timeout)
+            timeout = services.settings.claim_timeout
+            record.status = claim_memory(services.database, claim=claim, question=question.text, timeout=timeout)
         else:
             properties = {"system": system, "model": services.model.name, "question": question.text}
             create_memory(services.database, claim=claim, properties={**properties, "settings": to_json(settings)})
@@ -156,7 +157,7 @@ def _held(record: Recording) -> Iterator[None]:
     except BaseException as error:
         if isinstance(error, HGMemError) and record.steps:
             error.memory = claim.memory
-        if not (isinstance(error, GraphError) and error.retryable):  # no server: the claim runs out by itself
+        if not isinstance(error, UnreachableError):  # no server: the claim runs out by itself
             status = "interrupted" if record.status == RUNNING else record.status
             with suppress(HGMemError):
                 release_memory(services.database, claim=claim, status=status)

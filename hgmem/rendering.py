@@ -11,7 +11,7 @@ from hgmem.tokens import count
 
 DESCRIPTION_TOKENS = 100  # of an entity or a relation (the official code's value)
 NONE = "(none)"
-_NUMBERED = re.compile(r"^\[(\d+)\]", re.MULTILINE)  # in a text, it would look like the next chunk
+_NUMBERED = re.compile(r"\[(\d+(?:\s*[,;–-]\s*\d+)*)\]")  # in a text, it would look like a number of ours
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,16 +1,17 @@
 """All that a pipeline or a system is given: the database, the model, the embedder, and which corpus."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 from hgmem.embed import CheckedEmbedder, Kind, Vectors
-from hgmem.errors import ModelError, UsageError
+from hgmem.errors import BadReplyError, ModelError, UsageError
 from hgmem.events import AnswerToken, Listener
 from hgmem.graph.corpus import CorpusRow, create_corpus, find_corpus
 from hgmem.graph.database import Database
 from hgmem.llm import LanguageModel
-from hgmem.meter import timed
+from hgmem.llm.replies import UnreadableError, read
+from hgmem.meter import paused, timed
 from hgmem.model import Task
 from hgmem.reply import TextReply
 from hgmem.settings import Settings
@@ -48,19 +49,29 @@ class Services:
         return reply
 
     def write(self, task: Task[Text]) -> Text:
-        """Return the text that the model writes, with its notes; a listener hears of its pieces as they come."""
+        """Return the text that the model writes; a listener hears of its pieces as they come.
+
+        Where what came piece by piece can't be used, it is asked for again, as a whole.
+        """
         stream = getattr(self.model, "stream", None)
         if stream is None or not self.listener.hears:
             reply = self.reply(task)
             self.listener.tell(AnswerToken(text=reply.text))
             return reply
         self.listener.check()
-        pieces: list[str] = []
-        with timed("model", task.name):
-            for piece in stream(task):
-                pieces.append(piece)
-                self.listener.tell(AnswerToken(text=piece))
-        return task.reply_type(text="".join(pieces))
+        try:
+            return read(task.reply_type, self._heard(stream(task), task.name))
+        except (BadReplyError, UnreadableError) as error:
+            return self.reply(task).noted([f"asked again: {error}"])
+
+    def _heard(self, pieces: Iterator[str], name: str) -> str:
+        heard: list[str] = []
+        with timed("model", name):
+            for piece in pieces:
+                heard.append(piece)
+                with paused():  # a reader who is slow takes no time of the model's
+                    self.listener.tell(AnswerToken(text=piece))
+        return "".join(heard)
 
     def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
         """Return the texts' vectors: float32, (len(texts), dimensions), unit length."""

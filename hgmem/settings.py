@@ -102,6 +102,11 @@ class Settings(BaseSettings):
     condense: bool = Field(False, description="whether a model condenses joined descriptions that are over the limit")
     confirm_calls: int = Field(200, ge=0, description="model calls above which `hgmem index` asks first")
 
+    @field_validator("temperature", "top_p", "seed", mode="before")
+    @classmethod
+    def _left_to_the_server(cls, value: object) -> object:
+        return None if value in ("", "null", "none", "None") else value
+
     @field_validator("neo4j_uri")
     @classmethod
     def _without_user(cls, uri: str | None) -> str | None:

@@ -3,10 +3,9 @@
 import asyncio
 import contextvars
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Callable, Generator
 from dataclasses import dataclass
-from queue import Empty, Full, Queue
+from queue import Full, Queue
 from typing import TypeAlias
 
 from hgmem.errors import HGMemError
@@ -28,36 +27,19 @@ class _End:
     error: BaseException | None = None
 
 
-class _Stream:
-    """One piece of work and the queue that its events wait in."""
+class _Working:
+    """Work in a thread of its own, whose events `deliver` hands on; it returns false while nobody takes them."""
 
-    def __init__(self, work: Work) -> None:
-        self._queue: Queue[Event | _End] = Queue(WAITING)
-        self._closed = threading.Event()
+    def __init__(self, work: Work, deliver: Callable[["Event | _End"], bool]) -> None:
+        self.closed = threading.Event()
         self._work = work
-        self._thread = threading.Thread(
-            target=contextvars.copy_context().run, args=(self._run,), name="hgmem-stream", daemon=True
-        )
+        self._deliver = deliver
+        context = contextvars.copy_context()
+        self._thread = threading.Thread(target=context.run, args=(self._run,), name="hgmem-stream", daemon=True)
         self._thread.start()
 
-    def get(self) -> Event | None:
-        """Return the next event, None at the end; raise what the work raised."""
-        item = self._queue.get()
-        if isinstance(item, _End):
-            self._queue.put(item)  # whoever asks again hears the same
-            if item.error is not None:
-                raise item.error
-            return None
-        return item
-
-    def close(self) -> None:
-        """Let the work end before its next call, event or token."""
-        self._closed.set()
-        try:
-            while True:
-                self._queue.get_nowait()
-        except Empty:
-            self._queue.put(_End())
+    def join(self) -> None:
+        """Wait until the work has ended, but not for long: a call may be under way."""
         self._thread.join(_FAREWELL)
 
     def _run(self) -> None:
@@ -68,39 +50,64 @@ class _Stream:
             pass
         except BaseException as error:
             end = _End(error)
-        if not self._closed.is_set():
-            self._put(end)
+        self._hand_on(end)
 
     def _tell(self, event: Event) -> None:
+        self._hand_on(event)
         self._check()
-        self._put(event)
 
     def _check(self) -> None:
-        if self._closed.is_set():
+        if self.closed.is_set():
             raise ClosedError("the stream was closed")
 
-    def _put(self, item: Event | _End) -> None:
-        while not self._closed.is_set():
-            with suppress(Full):
-                self._queue.put(item, timeout=_PATIENCE)
-                return
+    def _hand_on(self, item: "Event | _End") -> None:
+        while not self.closed.is_set() and not self._deliver(item):
+            continue
 
 
-def streamed(work: Work) -> Iterator[Event]:
+def streamed(work: Work) -> Generator[Event, None, None]:
     """Yield the events of the work; closing the iterator ends it before its next call."""
-    stream = _Stream(work)
+    queue: Queue[Event | _End] = Queue(WAITING)
+
+    def deliver(item: Event | _End) -> bool:
+        try:
+            queue.put(item, timeout=_PATIENCE)
+        except Full:
+            return False
+        return True
+
+    working = _Working(work, deliver)
     try:
-        while (event := stream.get()) is not None:
-            yield event
+        while not isinstance(item := queue.get(), _End):
+            yield item
+        if item.error is not None:
+            raise item.error
     finally:
-        stream.close()
+        working.closed.set()
+        working.join()
 
 
-async def astreamed(work: Work) -> AsyncIterator[Event]:
+async def astreamed(work: Work) -> AsyncGenerator[Event, None]:
     """Yield the events of the work without blocking the event loop; closing the iterator ends it."""
-    stream = _Stream(work)
+    loop, queue = asyncio.get_running_loop(), asyncio.Queue[Event | _End](WAITING)
+
+    def deliver(item: Event | _End) -> bool:
+        putting = asyncio.run_coroutine_threadsafe(queue.put(item), loop)
+        while not working.closed.is_set():
+            try:
+                putting.result(_PATIENCE)
+            except TimeoutError:
+                continue
+            return True
+        putting.cancel()
+        return False
+
+    working = _Working(work, deliver)
     try:
-        while (event := await asyncio.to_thread(stream.get)) is not None:
-            yield event
+        while not isinstance(item := await queue.get(), _End):
+            yield item
+        if item.error is not None:
+            raise item.error
     finally:
-        await asyncio.to_thread(stream.close)
+        working.closed.set()
+        await asyncio.to_thread(working.join)

@@ -21,6 +21,7 @@ def answer(one: Answer) -> Row:
         "system": one.system,
         "citations": [asdict(citation) for citation in one.citations],
         "memory": one.memory,
+        "step": one.step,
         "points": [point(each) for each in one.points],
         "steps": [step(each) for each in one.steps],
         "notes": list(one.notes),

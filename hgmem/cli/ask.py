@@ -1,6 +1,7 @@
 """`ask`: a question, answered from a corpus."""
 
 import sys
+from contextlib import closing
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -120,4 +121,5 @@ def _answer(client: "HGMem", question: str, asking: "Asking", *, quietly: bool) 
         return client.ask(question, **asking)
     from hgmem.cli.live import watched
 
-    return watched(client.stream(question, **asking), quietly=quietly)
+    with closing(client.stream(question, **asking)) as events:
+        return watched(events, quietly=quietly)

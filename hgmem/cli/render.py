@@ -28,7 +28,9 @@ def answered(answer: Answer) -> Iterator[RenderableType]:
         yield ""
     for note in answer.notes:
         yield indented(f"note: {note}")
-    steps = f"{len(answer.steps)} step{'s' * (len(answer.steps) != 1)}"
+    steps = f"{answer.step} step{'s' * (answer.step != 1)}"
+    if answer.step < len(answer.steps):
+        steps = f"as of step {answer.step} of {len(answer.steps)}"
     cost = f"{_cost(answer.usage)}, " if answer.usage.requests else ""
     yield indented(f"{steps}, {_model(answer.model)}, {cost}{answer.seconds:.1f} s, memory {answer.memory}")
     yield from _browser(answer.memory, points=bool(answer.points), step=None)
@@ -36,7 +38,10 @@ def answered(answer: Answer) -> Iterator[RenderableType]:
 
 def remembered(answer: Answer) -> Iterator[RenderableType]:
     """Yield every step of a question, then the living points, and the heading of the answer."""
-    yield from _steps(answer.steps, _Names(memory=answer.memory, points=answer.points))
+    yield from _steps(
+        [step for step in answer.steps if step.number <= answer.step],
+        _Names(memory=answer.memory, points=answer.points),
+    )
     yield from _points([point for point in answer.points if point.alive(answer.step)], answer.step)
     yield _bold("answer, in quotes alone" if answer.model == EXTRACTIVE else "answer")
 

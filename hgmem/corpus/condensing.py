@@ -19,7 +19,7 @@ from hgmem.corpus.fold import (
     said_of_entities,
     said_of_relations,
 )
-from hgmem.errors import BadReplyError, BudgetError, ModelError
+from hgmem.errors import AccessError, BadReplyError, BudgetError, ModelError
 from hgmem.extract import Condense
 from hgmem.graph.database import Transaction
 from hgmem.graph.entities import cut_descriptions, lock_entities
@@ -64,7 +64,7 @@ def condense(services: Services, *, report: Report) -> list[str]:
         except KeyboardInterrupt:
             _keep(services, calls.rest())
             raise
-    if calls.stop and (isinstance(calls.stop, BudgetError) or not isinstance(calls.stop, ModelError)):
+    if calls.stop and (isinstance(calls.stop, AccessError | BudgetError) or not isinstance(calls.stop, ModelError)):
         raise calls.stop
     return errors
 

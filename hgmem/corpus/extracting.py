@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hgmem.contributions import entities_of, new_in
-from hgmem.errors import BadReplyError, ModelError
+from hgmem.errors import AccessError, BadReplyError, BudgetError, ModelError
 from hgmem.extract import Extract, Extraction, Glean
 from hgmem.extractive import ExtractiveModel
 from hgmem.graph.documents import OpenChunk, save_extractions
@@ -44,6 +44,8 @@ def extracted(services: Services, chunk: OpenChunk) -> Extracted:
             found = Extraction(
                 entities=(*found.entities, *more.entities), relations=(*found.relations, *more.relations)
             )
+    except (AccessError, BudgetError):
+        raise  # the run ends, and the next one gleans: what was extracted is kept on disk, with the other replies
     except ModelError as failed:
         error = str(failed)
     if not entities_of(found) and is_language_model(services.model) and _says_something(chunk.text):

@@ -60,7 +60,7 @@ def index(services: Services, items: Iterable[Document | Skipped], *, report: Re
     stretches = _stretches(services, items, done)
     with Calls(partial(_extracted, services), workers=services.settings.workers) as calls:
         _Indexing(services, calls, done=done, report=report).run(stretches)
-    if services.settings.condense and done.documents:
+    if services.settings.condense and (done.documents or done.unchanged):  # an earlier run may have been cut short
         heard = partial(_heard, report, "descriptions")
         done.errors += condense(services, report=heard)
     return done

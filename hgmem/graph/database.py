@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import neo4j
 from neo4j import exceptions as driver_errors
 
-from hgmem.errors import ConflictError, GraphError, HGMemError, UsageError
+from hgmem.errors import ConflictError, GraphError, HGMemError, UnreachableError, UsageError
 from hgmem.graph.statements import Statement, statements
 from hgmem.meter import timed
 
@@ -193,7 +193,7 @@ def translate(error: Exception, *, statement: str, address: Address) -> HGMemErr
     if isinstance(
         error, driver_errors.ServiceUnavailable | driver_errors.SessionExpired | driver_errors.ConfigurationError
     ):
-        return GraphError(
+        return UnreachableError(
             f"Neo4j at {address.uri!r} can't be reached: start one with `hgmem up`, or set NEO4J_URI to one that runs",
             retryable=True,
         )

@@ -62,9 +62,9 @@ def create_memory(database: Runner, *, claim: Claim, properties: Mapping[str, Sc
         raise UsageError(f"corpus {claim.corpus!r} is not ready: it was deleted, or is being written")
 
 
-def claim_memory(database: Runner, *, claim: Claim, timeout: float) -> str:
-    """Return the status that the memory had until now; this run holds it from here on."""
-    rows = database.run("claim_memory", **asdict(claim), timeout=timeout)
+def claim_memory(database: Runner, *, claim: Claim, question: str, timeout: float) -> str:
+    """Return the status that the memory had until now; this run holds it from here on, for a question."""
+    rows = database.run("claim_memory", **asdict(claim), question=question, timeout=timeout)
     if not rows:
         raise ConflictError(
             f"memory {claim.memory!r} is being worked on by another run: wait until that is done; if it died, its "

@@ -20,3 +20,10 @@ class LanguageModel(Protocol):
 
     def reply(self, task: Task[Reply], /) -> Reply:
         """Return the reply to `task`, validated as its reply type; `ModelError` where there is none."""
+
+
+def close(holder: object) -> None:
+    """Let a model, or what it asks, close what it holds open, if it can; it opens it again where it is asked again."""
+    closing = getattr(holder, "close", None)
+    if callable(closing):
+        closing()

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticSerializationError
 
-from hgmem.llm import LanguageModel
+from hgmem.llm import LanguageModel, close
 from hgmem.llm.store import Store
 from hgmem.meter import took
 from hgmem.model import Task
@@ -27,8 +27,8 @@ class KeyedModel(LanguageModel, Protocol):
 class CachedModel:
     """A model whose replies to the tasks named in `tasks` are stored. It has `stream` where `model` has it.
 
-    Errors are not stored, nor a text that nobody heard to its end, nor a reply's notes. Threads that ask the same at
-    the same time may all ask.
+    Errors are not stored, nor replies that say nothing, nor a text that nobody heard to its end, nor a reply's notes.
+    Threads that ask the same at the same time may all ask.
     """
 
     stream: Callable[[Task[Any]], Iterator[str]]
@@ -49,6 +49,11 @@ class CachedModel:
         """Return the model's key of a task."""
         return self._model.key(task)
 
+    def close(self) -> None:
+        """Let go of the stored replies, and of what the model holds open."""
+        self._store.close()
+        close(self._model)
+
     def reply(self, task: Task[Reply], /) -> Reply:
         """Return the stored reply to `task`, else the model's."""
         if task.name not in self._tasks:
@@ -58,7 +63,7 @@ class CachedModel:
         if stored is not None:
             return stored
         reply = self._model.reply(task)
-        if isinstance(reply, BaseModel):
+        if isinstance(reply, BaseModel) and any(value for _, value in reply):  # nothing at all may be a failure
             self._keep(key, reply)
         return reply
 

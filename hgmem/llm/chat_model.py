@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TypeVar, cast
 
-from hgmem.errors import BadReplyError
-from hgmem.llm.chat import Chat, Completion, FormatRefusedError, Request, Sampling
+from hgmem.errors import AccessError, BadReplyError, BudgetError, ModelError
+from hgmem.llm import close
+from hgmem.llm.chat import Chat, Completion, FormatRefusedError, Request, Sampling, UnavailableError
 from hgmem.llm.formats import Formats, Ladder
 from hgmem.llm.replies import UnreadableError, read
 from hgmem.llm.schema import json_schema
@@ -57,19 +58,28 @@ class ChatModel:
         """The model's name."""
         return self._chat.name
 
+    def close(self) -> None:
+        """Close the chat's connections."""
+        close(self._chat)
+
     def reply(self, task: Task[Said], /) -> Said:
         """Return the reply to `task`; `BadReplyError` where it can't be used when asked again either."""
         asked = self._conversation(task)
         first = self._complete(asked)
         if first.cut:
             problem = f"the reply was cut off at {asked.sampling.max_tokens:,} tokens"
-            asked = replace(asked, sampling=replace(asked.sampling, max_tokens=2 * asked.sampling.max_tokens))
-        else:
+            longer = replace(asked, sampling=replace(asked.sampling, max_tokens=2 * asked.sampling.max_tokens))
             try:
-                return cast("Said", read(asked.task.reply_type, first.text))
-            except UnreadableError as error:
-                problem = str(error)
-                asked = replace(asked, messages=_corrected(asked.messages, first.text, problem))
+                return cast("Said", self._again(longer).noted([f"asked again: {problem}"]))
+            except (AccessError, BadReplyError, BudgetError, UnavailableError):
+                raise
+            except ModelError as error:  # such as a reply of that length being more than the server takes
+                raise self._cut(asked, first.text) from error
+        try:
+            return cast("Said", read(asked.task.reply_type, first.text))
+        except UnreadableError as error:
+            problem = str(error)
+            asked = replace(asked, messages=_corrected(asked.messages, first.text, problem))
         return cast("Said", self._again(asked).noted([f"asked again: {problem}"]))
 
     def stream(self, task: Task[Said], /) -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from hgmem.llm.synonyms import CHOICES, NAMING, NUMBERING, SENTENCES, SYNONYMS, plain
+from hgmem.llm.synonyms import ALIGNED, CHOICES, NAMING, NUMBERING, SENTENCES, SYNONYMS, plain
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -120,12 +120,13 @@ class _Reading:
     def _items(self, kind: Any, value: Any, at: str) -> list[Any]:
         kept: list[Any] = []
         for number, element in enumerate(_elements(_bare(kind), value, at), 1):
-            if element is None:
+            if element is None and at not in ALIGNED:
                 continue
             try:
-                kept.append(self.value(kind, element, f"{at} {number}"))
+                kept.append(self.value(kind, "" if element is None else element, f"{at} {number}"))
             except MismatchError as error:
                 self.notes.append(f"{at} {number} was dropped: {error}")
+                kept += [""] if at in ALIGNED else []
         return kept
 
     def _built(self, model: type[Model], values: dict[str, Any], at: str) -> Model:

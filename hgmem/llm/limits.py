@@ -1,7 +1,6 @@
 """What a server allows, kept: requests side by side, requests and tokens a minute, and asking again later.
 
-`LimitedChat` is where every request to a language model passes, so it is also where requests and tokens are counted,
-for the meter and for the budget.
+Every request to a language model passes here, so here requests and tokens are counted, for the meter and the budget.
 """
 
 import secrets
@@ -15,6 +14,7 @@ from dataclasses import dataclass, fields
 
 from hgmem import budget as budgets
 from hgmem.errors import UsageError
+from hgmem.llm import close
 from hgmem.llm.chat import Chat, Completion, Format, Request, UnavailableError
 from hgmem.meter import TokenKind, spent, took
 from hgmem.tokens import count
@@ -39,9 +39,7 @@ class Limits:
         for field in fields(self):
             value = getattr(self, field.name)
             if value is not None and value < 1:
-                raise UsageError(
-                    f"{field.name!r} is a number of 1 or more, got {value!r}: leave it out for the default"
-                )
+                raise UsageError(f"{field.name!r} is 1 or more, got {value!r}: leave it out for the default")
 
 
 class LimitedChat:
@@ -80,6 +78,10 @@ class LimitedChat:
     def formats(self) -> tuple[Format, ...]:
         """What it can be asked for, best first."""
         return self._chat.formats
+
+    def close(self) -> None:
+        """Close the chat's connections."""
+        close(self._chat)
 
     def complete(self, request: Request, /) -> Completion:
         """Return the completion of a request; `UnavailableError` where the last attempt was in vain too."""

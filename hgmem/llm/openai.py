@@ -69,6 +69,13 @@ class OpenAIChat:
             finally:
                 pieces.response.close()
 
+    def close(self) -> None:
+        """Close the connections; the next request opens others."""
+        with self._lock:
+            if self._opened is not None:
+                self._opened.close()
+                self._opened = None
+
     def check(self) -> None:
         """Raise where the server does not answer, or refuses the key; the model itself is not asked, so it is free."""
         import openai

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
-from hgmem.llm import LanguageModel
+from hgmem.llm import LanguageModel, close
 from hgmem.model import Task
 
 Reply = TypeVar("Reply")
@@ -24,6 +24,11 @@ class RoutedModel:
     def serving(self, task: str) -> LanguageModel:
         """Return the model that tasks of this name are for."""
         return self._others.get(task, self._usual)
+
+    def close(self) -> None:
+        """Let go of what the models hold open."""
+        for model in (self._usual, *self._others.values()):
+            close(model)
 
     def reply(self, task: Task[Reply], /) -> Reply:
         """Return the reply of the model that the task is for."""

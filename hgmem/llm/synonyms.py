@@ -34,7 +34,10 @@ CHOICES: dict[str, tuple[str, ...]] = {
 SENTENCES = frozenset({"concerns", "subqueries"})
 """Lists whose items are sentences: a text is split at line ends alone, where a list of names is split at commas."""
 
-NAMING = ("name", "text", "subquery", "keyword", "description")
+ALIGNED = frozenset({"subqueries"})
+"""Lists whose items answer to something by their position: what can't be read leaves an empty text."""
+
+NAMING = ("subquery", "name", "text", "keyword", "description")
 """Which field of an object says it, where a text is wanted."""
 
 NUMBERING = ("index", "id", "point", "chunk", "number")

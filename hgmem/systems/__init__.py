@@ -30,6 +30,10 @@ def system(name: str, *, recipe: Recipe = None, changes: Mapping[str, object] | 
 
 
 def _hgmem(chosen: Recipe, changes: Mapping[str, object]) -> System:
+    if not isinstance(chosen, str | HGMemConfig | None):
+        raise UsageError(
+            f"a recipe is a name or an HGMemConfig, not {type(chosen).__name__}: single values are settings="
+        )
     return HGMemSystem(recipe=recipe(chosen) if isinstance(chosen, str) else chosen, changes=changes)
 
 

@@ -61,14 +61,14 @@ def _investigated(work: Investigation, record: Recording, config: HGMemConfig) -
     while subqueries:
         subqueries = work.step(subqueries, last=record.number == last)
         if work.empty:
-            return record.nothing(no_evidence(record.question))
+            return record.nothing(no_evidence(record.question), step=record.number - 1)
         if config.answer_each_step and subqueries:
             work.answer(last=False)
     return work.answer()
 
 
 def _stored(services: Services, question: Question) -> Stored:
-    stored = load_stored(services.database, question.memory or "", corpus=services.corpus)
+    stored = load_stored(services.database, question.memory or "", corpus=services.corpus, step=question.at_step)
     if stored.system != "hgmem":
         raise UsageError(f"memory {stored.uid!r} was made by system {stored.system!r}, which can't go on: ask anew")
     return stored

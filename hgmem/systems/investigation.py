@@ -15,6 +15,7 @@ from hgmem.excerpt import shown, trimmed, unknown
 from hgmem.following import Next
 from hgmem.graph.entities import count_entities
 from hgmem.graph.retrieval import neighbours
+from hgmem.language import no_evidence
 from hgmem.meter import measuring
 from hgmem.model import Answer, Entity, Evidence, MemoryPoint, Step, Subquery
 from hgmem.recording import Recording
@@ -44,9 +45,9 @@ class Investigation:
     @classmethod
     def of(cls, services: Services, record: Recording, config: HGMemConfig) -> "Investigation":
         """Return the question at the point at which its memory is."""
-        reading = Reading(services=services, memory=record.claim.memory)
-        reading.remember(record.steps)
         same = [step for step in record.steps if step.question == record.question]
+        reading = Reading(services=services, memory=record.claim.memory)
+        reading.remember(same)
         return cls(
             services=services,
             record=record,
@@ -60,9 +61,9 @@ class Investigation:
 
     def first(self) -> tuple[Subquery, ...]:
         """Return what to ask first: the question, or what the last step of the same question left to be asked."""
-        if not self.asked:
+        last = self.record.steps[-1] if self.record.steps else None
+        if last is None or last.question != self.record.question or not self.points:
             return (Subquery(text=self.record.question),)
-        last = self.record.steps[-1]
         unanswered = (self.record.question, last.number) not in self.record.answered
         if last.planned or last.judgement == "sufficient" or unanswered:
             return last.planned
@@ -111,15 +112,18 @@ class Investigation:
                 f"memory {self.record.claim.memory!r} has no step {step}: its last one is {self.record.number - 1}"
             )
         self.reading = Reading(services=self.services, memory=self.record.claim.memory)
-        self.reading.remember(steps)
+        self.reading.remember([one for one in steps if one.question == self.record.question] or steps)
         return self._answered([point for point in self.record.points.values() if point.alive(step)], step, last=True)
 
     def _answered(self, points: Sequence[MemoryPoint], step: int, *, last: bool) -> Answer:
         memory = shown(points, tokens=self.config.memory_tokens, near=self._near)
+        passages = self.reading.passages(points, query=self.query, config=self.config)
+        if not points and not passages:
+            return self.record.nothing(no_evidence(self.record.question), step=step)
         task = AnswerQuestion(
             question=self.record.question,
             memory=memory,
-            chunks=tuple(self.reading.passages(points, query=self.query, config=self.config)),
+            chunks=tuple(passages),
             form=self.config.form,
             language=self.services.language,
         )
@@ -156,7 +160,7 @@ class Investigation:
             entities=self.entities,
         )
         retrieval = self.config.retrieval
-        if not self.asked:  # a new question may be about what an older memory covers already
+        if texts == [self.record.question]:  # a question may be about what an older memory covers already
             retrieval = replace(retrieval, exclude=False)
         evidence, notes = gather(self.services.database, subqueries, vectors, scene=scene, config=retrieval)
         self.asked.extend(texts)

@@ -58,7 +58,7 @@ class NaiveSystem:
             )
             record.step(step, Draft(memory=record.claim.memory, number=1, points=()))
             if not found:
-                return record.nothing(no_evidence(question.text))
+                return record.nothing(no_evidence(question.text), step=1)
             task = AnswerQuestion(
                 question=question.text,
                 memory=Shown(),

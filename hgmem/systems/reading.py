@@ -7,13 +7,14 @@ from hgmem.embed import Vectors
 from hgmem.excerpt import in_order, within
 from hgmem.graph.retrieval import chunks_around_points, chunks_of_entities, find_chunks
 from hgmem.model import Chunk, Evidence, MemoryPoint, Retrieved, Step
+from hgmem.retrieve import fuse
 from hgmem.services import Services
 from hgmem.systems.recipes import HGMemConfig
 
 
 @dataclass(slots=True, kw_only=True)
 class Reading:
-    """The chunks that a memory's steps retrieved: their best scores by uid, and the texts of those at hand."""
+    """The chunks that a question's steps retrieved: their best scores by uid, and the texts of those at hand."""
 
     services: Services
     memory: str
@@ -45,9 +46,11 @@ class Reading:
             case "around":
                 return self._around(points, config)
             case _:
-                supports = {uid for point in points for uid in point.chunks}
-                known = self.scores | {uid: self.scores.get(uid, 0.0) for uid in supports}
-                return sorted(known, key=lambda uid: (uid not in supports, -known[uid], uid))
+                supports = sorted({uid for point in points for uid in point.chunks}, key=self._rank)
+                return fuse([supports, sorted(self.scores, key=self._rank)])
+
+    def _rank(self, uid: str) -> tuple[float, str]:
+        return -self.scores.get(uid, -1.0), uid
 
     def _of_memory(self, points: Sequence[MemoryPoint], query: Vectors, config: HGMemConfig) -> list[str]:
         involved = sorted({entity.uid for point in points for entity in point.entities})
@@ -79,7 +82,8 @@ class Reading:
 
 
 def _supports(points: Sequence[MemoryPoint], scores: dict[str, float], *, most: int) -> list[str]:
-    """Return the chunks that support points: the best of every point first, then the second of every point, …."""
-    ranked = [sorted(point.chunks, key=lambda uid: (-scores.get(uid, 0.0), uid))[:most] for point in points]
+    """Return the chunks that support points: the best of every point, the newest point's first, then the second."""
+    newest = sorted(points, key=lambda point: -point.born)
+    ranked = [sorted(point.chunks, key=lambda uid: (-scores.get(uid, 0.0), uid))[:most] for point in newest]
     rounds = (one[at] for at in range(most) for one in ranked if at < len(one))
     return list(dict.fromkeys(rounds))

@@ -4,16 +4,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from hgmem.combined import MergeAndPlan, StepReply, WholeStep
+from hgmem.combined import MergeAndPlan, WholeStep
 from hgmem.draft import Draft, names_of
 from hgmem.errors import BadReplyError
 from hgmem.events import OperationApplied
 from hgmem.excerpt import shown
 from hgmem.following import Course, Next, following, paired
 from hgmem.memory import Evolve, EvolveReply, Merge, MergeReply
-from hgmem.model import Entity, Evidence, MemoryPoint, Subquery, Task
+from hgmem.model import Entity, Evidence, Judgement, MemoryPoint, Subquery, Task
 from hgmem.names import at_hand, resolve
-from hgmem.plan import Concern, Inquiry, Plan, PlanReply, Subqueries, SubqueriesReply
+from hgmem.plan import Concern, Inquiry, Plan, Subqueries, SubqueriesReply
 from hgmem.rendering import Shown
 from hgmem.reply import Reply
 from hgmem.services import Services
@@ -94,16 +94,14 @@ class Turn:
         self.draft.merge(reply, shown=known)
         self._tell()
 
-    def next(
-        self, plan: PlanReply | StepReply, inquiries: Sequence[Inquiry], known: Sequence[MemoryPoint | None]
-    ) -> Next:
-        """Return what the plan leads to; `known` are the points that its indices name."""
+    def next(self, judgement: Judgement, inquiries: Sequence[Inquiry], known: Sequence[MemoryPoint | None]) -> Next:
+        """Return what a plan leads to; `known` are the points that its indices name."""
         course = Course(
             concerns=self.config.concerns,
             strategies=self.config.strategies,
             previous=(self.question, *self.asked),
         )
-        return following(plan.judgement, inquiries, shown=known, living=self.draft.living, course=course)
+        return following(judgement, inquiries, shown=known, living=self.draft.living, course=course)
 
     def _tell(self) -> None:
         said = {birth.point.uid: birth.point.description for birth in self.draft.births}
@@ -128,19 +126,28 @@ def separate(turn: Turn) -> Next:
 def planned(turn: Turn) -> Next:
     """Plan, then sub-queries: what memory as it is now leads to."""
     config, memory, hints = turn.config, turn.shown(), turn.hints()
-    common = {"question": turn.question, "previous": turn.previous, "hints": hints, "language": turn.services.language}
     plan = turn.reply(
-        Plan(memory=memory, concerns=config.concerns, strategies=config.strategies, **common)  # type: ignore[arg-type]
+        Plan(
+            question=turn.question,
+            memory=memory,
+            previous=turn.previous,
+            hints=hints,
+            concerns=config.concerns,
+            strategies=config.strategies,
+            language=turn.services.language,
+        )
     )
     if plan is None:
         return Next()
     if plan.judgement == "sufficient" or not plan.concerns:
-        return turn.next(plan, (), memory.points)
+        return turn.next(plan.judgement, (), memory.points)
     concerns = plan.concerns[: config.concerns]
-    reply = turn.reply(Subqueries(memory=memory, concerns=concerns, **common))  # type: ignore[arg-type]
+    reply = turn.reply(
+        Subqueries(question=turn.question, memory=memory, concerns=concerns, previous=turn.previous, hints=hints)
+    )
     inquiries, notes = paired(concerns, reply or SubqueriesReply(subqueries=()))
     turn.notes += notes
-    return turn.next(plan, (*inquiries, *map(_alone, plan.concerns[config.concerns :])), memory.points)
+    return turn.next(plan.judgement, (*inquiries, *map(_alone, plan.concerns[config.concerns :])), memory.points)
 
 
 def compact(turn: Turn) -> Next:
@@ -165,8 +172,7 @@ def compact(turn: Turn) -> Next:
         return Next()
     if turn.merging:
         turn.merge(MergeReply(merge=reply.merge), memory.points)
-    plan = PlanReply(judgement=reply.judgement)
-    return turn.next(plan, reply.concerns, memory.points)
+    return turn.next(reply.judgement, reply.concerns, memory.points)
 
 
 def single(turn: Turn) -> Next:
@@ -196,13 +202,21 @@ def single(turn: Turn) -> Next:
     known = (*memory.points, *(born if whole else ()))
     if may_merge:
         turn.merge(MergeReply(merge=reply.merge), known)
-    return Next() if turn.last else turn.next(reply, reply.concerns, known)
+    if turn.last:
+        return Next()
+    if reply.judgement is None:
+        turn.notes.append("step: the judgement is missing, the concerns stand for it")
+    return turn.next(reply.judgement or _judged(reply.concerns), reply.concerns, known)
 
 
 CALLS: Mapping[str, Callable[[Turn], Next]] = {"separate": separate, "compact": compact, "single": single}
 
 
 def _evolve(turn: Turn) -> None:
+    found = turn.evidence
+    if not (found.entities or found.relations or found.chunks):
+        turn.notes.append("evolve: nothing was found that memory lacks, so nothing was asked")
+        return
     memory = turn.shown()
     reply = turn.reply(
         Evolve(
@@ -216,6 +230,13 @@ def _evolve(turn: Turn) -> None:
     )
     if reply is not None:
         turn.apply(reply, memory)
+
+
+def _judged(concerns: Sequence[Inquiry]) -> Judgement:
+    """Return what concerns by themselves say of memory."""
+    if not concerns:
+        return "sufficient"
+    return "local" if any(one.points for one in concerns) else "global"
 
 
 def _alone(concern: Concern) -> Inquiry:

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -275,3 +276,51 @@ def test_a_memory_without_a_whole_step_goes_on_from_nothing(letters: Any) -> Non
 
     assert [step.number for step in answer.steps] == [1]
     assert answer.question == QUESTION
+
+
+# The last question --------------------------------------------------------------------------------------------
+
+
+def test_without_a_question_the_last_one_goes_on_not_the_first(letters: Any) -> None:
+    failing: list[ModelError] = []
+    client, _ = letters(merge=lambda _: failing.pop() if failing else MergeReply())
+    first = client.ask(QUESTION, steps=1)
+    client.ask(FOLLOW_UP, memory=first.memory, steps=1)
+    again = client.ask(memory=first.memory, steps=1)
+    assert (again.question, again.steps[-1].question) == (FOLLOW_UP, FOLLOW_UP)
+    assert client.ask(memory=first.memory, at_step=1).question == QUESTION
+
+    failing.append(ModelError("gone"))
+    with pytest.raises(ModelError):
+        client.ask("And Eve?", memory=first.memory, steps=1)
+    assert client.ask(memory=first.memory, steps=1).question == "And Eve?"
+
+
+def test_an_earlier_question_asked_again_asks_for_itself_not_for_what_another_one_left(letters: Any) -> None:
+    client, _ = letters()
+    first = client.ask(QUESTION, steps=1)
+    client.ask(FOLLOW_UP, memory=first.memory, steps=2)
+    again = client.ask(QUESTION, memory=first.memory, steps=1)
+
+    assert [one.subquery.text for one in again.steps[-1].retrieved] == [QUESTION]
+
+
+def test_nothing_is_invented_where_there_is_still_no_evidence(letters: Any, open_client: Open) -> None:
+    model = wanting()
+    client = open_client(model=model)
+    client.add_graph(replace(LETTERS, documents=(), chunks=(), entities=(), relations=()))
+    first = client.ask(QUESTION)
+    again = client.ask(memory=first.memory)
+    at_one = client.ask(memory=first.memory, at_step=1)
+
+    assert {one.status for one in (first, again, at_one)} == {"no_evidence"}
+    assert model.tasks == []
+
+
+def test_what_a_follow_up_finds_is_not_crowded_out_by_the_passages_of_the_question_before(letters: Any) -> None:
+    client, model = letters()
+    first = client.ask(QUESTION, steps=2, settings={"answer_chunks": 3})
+    client.ask("What does Eve count?", memory=first.memory, steps=1)
+    best = client.memory(first.memory).steps[-1].retrieved[0].chunks[0].uid
+
+    assert best in {chunk.uid for chunk in model.tasks[-1].chunks}

@@ -178,6 +178,30 @@ def test_a_single_call_may_merge_and_dig_into_the_points_that_it_inserts_itself(
     assert third.judgement is None
 
 
+def test_a_single_reply_without_a_judgement_goes_on_with_its_concerns_and_says_so(ask: Asked) -> None:
+    inquiry = Inquiry(text="Who?", subquery="Anna at the mill")
+    insert = (Insertion(entities=("Anna",), description="One."),)
+    answer, _ = ask({"step": lambda _: StepReply(insert=insert, concerns=(inquiry,))}, recipe="single", steps=2)
+
+    assert [step.judgement for step in answer.steps] == ["global", None]
+    assert "step: the judgement is missing, the concerns stand for it" in answer.steps[0].notes
+
+
+def test_a_step_that_finds_nothing_new_asks_nothing_of_the_model_about_it(ask: Asked) -> None:
+    everything = EvolveReply(
+        insert=(
+            Insertion(
+                entities=tuple(entity.name for entity in LETTERS.entities), description="All.", chunks=tuple(range(5))
+            ),
+        )
+    )
+    all_chunks = {"retrieval.searched_chunks": 9, "retrieval.chunk_search": "vector"}
+    answer, model = ask({"evolve": lambda _: everything}, recipe="compact", settings=all_chunks, steps=2)
+
+    assert names(model) == ["evolve", "merge_and_plan", "answer"]
+    assert "evolve: nothing was found that memory lacks, so nothing was asked" in answer.steps[1].notes
+
+
 def test_a_concern_that_names_a_point_merged_in_the_same_reply_digs_into_the_whole(ask: Asked) -> None:
     answer, _ = ask(recipe="compact", steps=3)
     merge = next(one for one in answer.steps[1].operations if one.kind == "merge")

@@ -17,7 +17,7 @@ from hgmem import Document, HGMem, IndexPlan, Settings, UsageError
 from hgmem.budget import current, spending
 from hgmem.cli import app
 from hgmem.corpus.index import Progress
-from hgmem.errors import BadReplyError, BudgetError, ModelError
+from hgmem.errors import AccessError, BadReplyError, BudgetError, ModelError
 from hgmem.extract import Extract, ExtractedEntity, ExtractedRelation, Extraction, Glean
 from hgmem.prompt import prompt
 from hgmem.testing import ScriptedModel
@@ -222,8 +222,23 @@ def test_gleaning_unites_what_each_round_finds_until_one_finds_nothing(open_clie
     check(found)
 
 
-@pytest.mark.parametrize("error", [BadReplyError("no JSON", task="glean"), BudgetError("spent")])
-def test_gleaning_that_fails_leaves_what_was_extracted(open_client: Open, error: ModelError) -> None:
+@pytest.mark.parametrize("error", [BudgetError("spent"), AccessError("the key is refused")])
+def test_gleaning_that_can_go_on_no_more_ends_the_run_and_the_next_one_gleans(
+    open_client: Open, error: ModelError
+) -> None:
+    failing = [error]
+    glean = lambda _: failing[0] if failing else Extraction()  # noqa: E731
+    client = open_client(model=paying(glean=glean), gleaning=1)
+    with pytest.raises(type(error)):
+        client.add(one_chunk_each(2))
+    failing.clear()
+    client.add(one_chunk_each(2))
+    assert [task.name for task in client.model.tasks][-4:].count("glean") == 2
+    assert client.status().pending == client.status().failed == 0
+
+
+def test_gleaning_that_fails_leaves_what_was_extracted(open_client: Open) -> None:
+    error = BadReplyError("no JSON", task="glean")
     client = open_client(model=paying(glean=lambda task: error), gleaning=2)
     report = client.add(one_chunk_each(2))
     assert (report.chunks, report.failed) == (2, 0)

@@ -214,3 +214,41 @@ def test_an_asynchronous_stream_tells_the_same_and_ends_early_alike(letters: Any
     part = asyncio.run(heard(StepStarted))
     assert isinstance(part[-1], StepStarted)
     assert client.memory(part[0].memory).status == "interrupted"
+
+
+def test_cancelled_streams_let_go_at_once_however_many_there_are(letters: Any) -> None:
+    def patiently(_: object) -> EvolveReply:
+        time.sleep(3)
+        return EvolveReply()
+
+    client = letters(evolve=patiently)
+    loops = 8
+
+    async def cancelled() -> float:
+        async def reading() -> None:
+            async for _ in client.astream(QUESTION, steps=1):
+                pass
+
+        tasks = [asyncio.create_task(reading()) for _ in range(loops)]
+        await asyncio.sleep(1.0)
+        began = time.monotonic()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        return time.monotonic() - began
+
+    assert asyncio.run(cancelled()) < 8
+    assert {memory.status for memory in client.memories()} <= {"interrupted"}
+
+
+def test_a_slow_reader_takes_no_time_of_the_models(open_client: Open) -> None:
+    model = Writing(dict(wanting()._replies))
+    client = open_client(model=model)
+    client.add_graph(LETTERS)
+    events = []
+    for event in client.stream(QUESTION, steps=1):
+        if isinstance(event, AnswerToken):
+            time.sleep(0.2)
+        events.append(event)
+
+    assert events[-1].answer.usage.seconds["model"]["answer"] < 0.2

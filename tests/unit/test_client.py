@@ -6,7 +6,9 @@ import pytest
 
 from hgmem import HGMem, UsageError
 from hgmem.asking import checked
+from hgmem.budget import spending
 from hgmem.embed import CheckedEmbedder
+from hgmem.errors import BudgetError
 from hgmem.settings import load
 from hgmem.systems import SYSTEMS, system
 from hgmem.systems.recipes import COMPACT, DEFAULT
@@ -108,3 +110,35 @@ def test_every_system_can_be_had_with_and_without_a_number_of_steps():
         assert callable(system(name, changes={"steps": 2}).answer)
     assert system("hgmem", recipe="compact", changes={"steps": "2"}).config(None) == replace(COMPACT, steps=2)
     assert system("hgmem").config(None) == DEFAULT
+
+
+@pytest.mark.parametrize(
+    ("asking", "what"),
+    [
+        ({"step": 1}, "'step' is nothing that a question is asked with: there are corpus"),
+        ({"max_call": 1}, "'max_call' is nothing"),
+        ({"max_calls": 0}, "max_calls=0 allows nothing"),
+        ({"max_tokens": "5"}, "max_tokens='5' allows nothing"),
+        ({"recipe": {"steps": 2}}, "a recipe is a name or an HGMemConfig, not dict"),
+    ],
+)
+def test_what_a_question_is_not_asked_with_is_refused_by_name(client, asking, what):
+    with pytest.raises(UsageError) as error:
+        client.ask("Who?", **asking)
+    assert what in str(error.value)
+
+
+def test_a_budget_within_a_budget_spends_from_both():
+    with spending(max_calls=3) as outer:
+        with spending(max_calls=2) as inner:
+            inner.take()
+            inner.take()
+            inner.give_back()
+            inner.add_tokens(7)
+        assert (outer.calls, outer.tokens) == (1, 7)
+        with spending(max_calls=9) as other:
+            other.take()
+            other.take()
+            with pytest.raises(BudgetError, match="3 calls"):
+                other.take()
+        assert other.calls == 2

@@ -1,5 +1,6 @@
 """Which model and which embedder settings and arguments lead to; nothing is asked here."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -120,6 +121,53 @@ def test_a_refused_key_is_an_error_of_access_that_no_repetition_mends(settings: 
             asked.reply(Extract(text="Ida."))
     assert "key-of-mine" not in str(error.value)
     assert not error.value.retryable
+
+
+def test_a_temperature_of_null_leaves_it_to_the_server(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HGMEM_TEMPERATURE", "null")
+    with WireServer(answering) as server:
+        model(settings(model="big", openai_base_url=server.base_url)).reply(Extract(text="Ida Berg."))
+        assert "temperature" not in server.requests[-1].body
+
+
+@pytest.mark.parametrize(
+    ("sampling", "what"),
+    [
+        ({"plann": {"temperature": 0}}, "there is no task 'plann', there are answer, condense"),
+        ({"evolve": {"max_tokens": None}}, "max_tokens of task 'evolve' is a number of 1 or more, got None"),
+    ],
+)
+def test_sampling_that_cannot_be_is_refused_at_once(sampling: Any, what: str, settings: Any) -> None:
+    with pytest.raises(UsageError) as error:
+        model(settings(model="m", openai_base_url="http://127.0.0.1:1/v1", sampling=sampling))
+    assert what in str(error.value)
+
+
+def test_a_model_for_extraction_alone_leaves_the_rest_to_the_extractive_one(settings: Any) -> None:
+    with WireServer(answering) as server:
+        found = model(settings(extraction_model="small", openai_base_url=server.base_url))
+        found.reply(Extract(text="Ida Berg."))
+    assert isinstance(found.serving("evolve"), ExtractiveModel)
+    assert {asked.model for asked in server.requests} == {"small"}
+    assert is_language_model(found)
+
+
+def test_closing_a_model_lets_go_of_its_files_and_connections(settings: Any) -> None:
+    with WireServer(answering) as server:
+        found = model(settings(model="big", openai_base_url=server.base_url))
+        found.reply(Extract(text="Ida Berg."))
+        before = len(os.listdir("/proc/self/fd"))
+        found.close()
+        assert len(os.listdir("/proc/self/fd")) < before
+        assert found.reply(Extract(text="Per Berg.")).entities
+
+
+@pytest.mark.parametrize("body", ["<html>", '{"error": "no"}', '{"data": null}', "[]"])
+def test_an_embedder_that_gives_no_vectors_is_a_model_error(body: str, settings: Any) -> None:
+    with WireServer(answering, embedding=lambda _: Failing(200, "", raw=body)) as server:
+        found = find_embedder(settings(embedding_model="openai:small", embedding_base_url=server.base_url))
+        with pytest.raises(ModelError, match="embedder 'openai:small'"):
+            found.embed(["one"], kind="query")
 
 
 # Objects of the caller's own ----------------------------------------------------------------------------------

@@ -106,7 +106,7 @@ def test_it_is_the_chat_that_it_wraps():
 
 @pytest.mark.parametrize("wrong", [{"concurrency": 0}, {"tokens_per_minute": -1}, {"attempts": 0}])
 def test_limits_below_one_are_refused(wrong: dict[str, int]):
-    with pytest.raises(UsageError, match=f"{next(iter(wrong))!r} is a number of 1 or more"):
+    with pytest.raises(UsageError, match=f"{next(iter(wrong))!r} is 1 or more"):
         Limits(**wrong)
 
 

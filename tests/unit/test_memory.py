@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hgmem.draft import Draft, names_of
+from hgmem.draft import Draft, Rules, names_of
 from hgmem.identity import key
 from hgmem.memory import EvolveReply, Insertion, Joining, MergeReply, Revision
 from hgmem.model import Chunk, Entity, MemoryPoint
@@ -392,3 +392,14 @@ def test_whatever_a_reply_says_memory_stays_whole(reply, merge):
     involved = {tied.uid for one in every.values() for tied in one.entities}
     assert made.provisionals.keys() <= involved
     assert all(operation.reason for operation in made.operations if operation.kind == "drop")
+
+
+def test_where_merges_add_the_same_merge_again_is_dropped():
+    made = Draft(memory="m", number=2, points=(point(1), point(2)), rules=Rules(merge="add"))
+    reply = MergeReply(merge=(Joining(points=(0, 1), description="Together."),))
+    made.merge(reply, shown=made.points)
+    made.merge(reply, shown=made.points[:2])
+
+    assert kinds(made) == ["merge", "drop"]
+    assert len(made.points) == 3
+    assert made.died == []

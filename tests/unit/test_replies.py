@@ -264,6 +264,16 @@ def test_a_sentence_is_split_at_line_ends_alone() -> None:
     )
     assert read(Asking, '["Who, and why?", {"query": "Where?"}]').subqueries == ("Who, and why?", "Where?")
     assert read(Asking, '[{"query": "Who?"}, {"query": "Where?"}]').subqueries == ("Who?", "Where?")
+
+
+def test_sub_queries_keep_their_places_beside_what_cannot_be_read() -> None:
+    assert read(Asking, '{"subqueries": ["Who?", null, "Where?"]}').subqueries == ("Who?", "", "Where?")
+    assert read(Asking, '{"subqueries": ["Who?", [[]], "Where?"]}').subqueries == ("Who?", "", "Where?")
+
+
+def test_a_sub_query_with_its_concern_beside_it_is_the_sub_query() -> None:
+    said = '{"subqueries": [{"concern": "What happened in June.", "subquery": "Holm ferry June"}]}'
+    assert read(Asking, said).subqueries == ("Holm ferry June",)
     assert read(Planning, '{"decision": "2.1", "concerns": "Who, and why?"}').concerns == (
         Concern(text="Who, and why?"),
     )
