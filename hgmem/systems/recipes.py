@@ -64,7 +64,8 @@ PAPER = HGMemConfig(
     answer_chunks=200,
 )
 """As the paper has it: t = 0…3 (section 4.4), equations 1, 6, 7 and 8, the answer from the chunks of all V_M.
-Sub-queries of a plan are asked for in one call; n_v, n_e and n_d, which it leaves open, are the official code's."""
+Sub-queries of a plan are asked for in one call, and merging begins at the second step, both as in the official code;
+n_v, n_e and n_d, which the paper leaves open, are the code's too."""
 
 CODE = HGMemConfig(
     steps=4,
