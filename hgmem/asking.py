@@ -43,8 +43,12 @@ def answered(services: Services, text: str, asking: Asking) -> Answer:
         raise UsageError(f"{steps!r} steps are too few, or no number: ask for 1 or more")
     if not _positive(at_step):
         raise UsageError(f"{at_step!r} is no step: the first one is 1")
+    if at_step is not None and steps is not None:
+        raise UsageError("an answer at a step takes no new steps: leave steps= (--steps) out")
     if at_step is not None and memory is None:
         raise UsageError("an answer at a step needs the memory that the step is of: give memory= (--continue) as well")
+    if not isinstance(asking.get("settings") or {}, Mapping):
+        raise UsageError('settings= maps names to values, such as {"retrieval.hops": 2}')
     changes = {**(asking.get("settings") or {}), **({"steps": steps} if steps is not None else {})}
     chosen = system(asking.get("system", "hgmem"), recipe=asking.get("recipe"), changes=changes)
     with limited(max_calls=asking.get("max_calls"), max_tokens=asking.get("max_tokens")):

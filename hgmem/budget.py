@@ -29,9 +29,9 @@ class Budget:
         """Count a call that is about to be made; `BudgetError` where it may not be."""
         with self._lock:
             if self.max_calls is not None and self.calls >= self.max_calls:
-                raise BudgetError(_spent(f"{self.max_calls:,} calls"))
+                raise BudgetError(_spent(self.max_calls, "call"))
             if self.max_tokens is not None and self.tokens >= self.max_tokens:
-                raise BudgetError(_spent(f"{self.max_tokens:,} tokens"))
+                raise BudgetError(_spent(self.max_tokens, "token"))
             if self._outer:
                 self._outer.take()
             self.calls += 1
@@ -70,5 +70,5 @@ def current() -> Budget:
     return _budget.get() or Budget()
 
 
-def _spent(what: str) -> str:
-    return f"the budget of {what} is spent: what was paid for is kept"
+def _spent(most: int, unit: str) -> str:
+    return f"the budget of {most:,} {unit}{'s' * (most != 1)} is spent"

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import AsyncGenerator, Generator, Iterator
+from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -16,7 +17,7 @@ from hgmem.corpus.index import IndexReport, Report, folded, index
 from hgmem.corpus.planning import IndexPlan, plan_index
 from hgmem.embed import CheckedEmbedder, Embedder
 from hgmem.errors import UsageError
-from hgmem.events import Event, Listener
+from hgmem.events import Answered, Event, Listener
 from hgmem.graph.corpus import corpora, count_corpus
 from hgmem.graph.database import Database, adopt
 from hgmem.graph.documents import list_documents
@@ -32,7 +33,7 @@ from hgmem.model import Answer, CorpusStatus, Lineage, Memory, MemorySummary
 from hgmem.services import Services, known_corpus
 from hgmem.settings import Settings
 from hgmem.settings import load as load_settings
-from hgmem.streaming import astreamed, streamed
+from hgmem.streaming import Streams
 from hgmem.twins import twin
 
 _SHORT = {"uri": "neo4j_uri", "username": "neo4j_username", "password": "neo4j_password", "database": "neo4j_database"}
@@ -53,6 +54,7 @@ class HGMem:
         self.model = model
         self.embedder = embedder
         self._owned = False
+        self._streams = Streams()
 
     @classmethod
     def open(
@@ -87,7 +89,8 @@ class HGMem:
             raise
 
     def close(self) -> None:
-        """Close the connections; a driver, a model and an embedder that were given stay open."""
+        """End the streams that are open and close the connections; what was given by the caller stays open."""
+        self._streams.close()
         self._database.close()
         if self._owned:
             close(self.model)
@@ -144,11 +147,21 @@ class HGMem:
 
         Closing the iterator ends the question before its next call; its whole steps stay, and can be continued.
         """
-        return streamed(lambda listener: self._answered(question, asking, listener))
+        return self._streams.streamed(lambda listener: self._answered(question, asking, listener))
 
     def astream(self, question: str = "", **asking: Unpack[Asking]) -> AsyncGenerator[Event, None]:
         """Yield what `stream` yields, without blocking the event loop."""
-        return astreamed(lambda listener: self._answered(question, asking, listener))
+        return self._streams.astreamed(lambda listener: self._answered(question, asking, listener))
+
+    async def aask(self, question: str = "", **asking: Unpack[Asking]) -> Answer:
+        """Return what `ask` returns, without blocking the event loop; cancelled, the question ends like a stream."""
+        answer: Answer | None = None
+        async with aclosing(self.astream(question, **asking)) as events:
+            async for event in events:
+                answer = event.answer if isinstance(event, Answered) else answer
+        if answer is None:
+            raise AssertionError("a question ends with an answer or with an error")
+        return answer
 
     def memories(self, *, corpus: str | None = None) -> list[MemorySummary]:
         """Return the corpus's memories, newest first."""
@@ -188,7 +201,6 @@ class HGMem:
     aplan = twin(plan)
     aadd_graph = twin(add_graph)
     aimport_lightrag = twin(import_lightrag)
-    aask = twin(ask)
     amemories = twin(memories)
     amemory = twin(memory)
     alineage = twin(lineage)
@@ -208,7 +220,7 @@ class HGMem:
             model=self.model,
             embedder=self.embedder,
             settings=self.settings,
-            corpus=check_corpus_name(corpus or self.corpus),
+            corpus=check_corpus_name(self.corpus if corpus is None else corpus),
         )
 
     def _loaded(self, items: Any) -> Iterator[Document | Skipped]:
@@ -222,15 +234,21 @@ class HGMem:
         if paths:
             yield from load(paths, max_bytes=self.settings.max_file_bytes)
 
+    def _corpus_of(self, memory: object, corpus: str | None) -> str:
+        """Return the corpus of a memory that goes on."""
+        if not isinstance(memory, str):
+            raise UsageError(f"memory= is the uid of a memory, such as answer.memory, not {type(memory).__name__}")
+        held, uid = corpus_of(self._database, uid=memory)
+        if uid != memory:
+            raise UsageError(f"{memory!r} is a point or an answer of memory {uid!r}: go on with that")
+        if corpus not in (None, held):
+            raise UsageError(f"corpus {corpus!r} has no memory {memory!r}: it is one of {held!r}")
+        return held
+
     def _answered(self, question: str, asking: Asking, listener: Listener) -> Answer:
         memory, corpus = asking.get("memory"), asking.get("corpus")
         if memory is not None:
-            held, uid = corpus_of(self._database, uid=memory)
-            if corpus not in (None, held) or uid != memory:
-                raise UsageError(
-                    f"corpus {corpus or held!r} has no memory {memory!r}: it is one of {held!r}, or no memory"
-                )
-            corpus = held
+            corpus = self._corpus_of(memory, corpus)
         text = checked(question, most=self.settings.max_question_characters) if question or not memory else ""
         return answered(replace(self._services(corpus), listener=listener), text, asking)
 

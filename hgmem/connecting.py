@@ -7,7 +7,7 @@ from typing import Any
 
 from hgmem.embed import CheckedEmbedder, Embedder
 from hgmem.embedders import OPENAI, LangChainEmbedder, OpenAIEmbedder, SentenceTransformerEmbedder
-from hgmem.errors import UsageError
+from hgmem.errors import AccessError, UsageError
 from hgmem.extractive import ExtractiveModel
 from hgmem.graph.database import Address, Database, connect
 from hgmem.llm import LanguageModel
@@ -75,7 +75,14 @@ def find_embedder(settings: Settings) -> CheckedEmbedder:
 
 def adapted_embedder(given: Any) -> CheckedEmbedder:
     """Return an embedder of the caller's own, one of LangChain's included."""
-    return CheckedEmbedder(LangChainEmbedder(given) if _is_langchain(given, "embeddings", "Embeddings") else given)
+    if _is_langchain(given, "embeddings", "Embeddings"):
+        return CheckedEmbedder(LangChainEmbedder(given))
+    if not callable(getattr(given, "embed", None)):
+        raise UsageError(
+            f"{type(given).__name__!r} is no embedder: give a name, an object with `name`, `dimensions` and "
+            "`embed(texts, kind=…)`, or embeddings of LangChain's"
+        )
+    return CheckedEmbedder(given)
 
 
 def find_model(settings: Settings, *, embedder: Embedder) -> LanguageModel:
@@ -92,7 +99,10 @@ def check_model(settings: Settings) -> str:
     chats = [_chat(settings, name) for name in named if name not in ("", ExtractiveModel.name)]
     if not chats:
         return "extractive, no language model"
-    chats[0].check()
+    listed = chats[0].check()
+    missing = [chat.name for chat in chats if listed and chat.name not in listed]
+    if missing:
+        raise AccessError(f"{chats[0].endpoint} answers, but lists no model {missing[0]!r}: check HGMEM_MODEL")
     return f"{', '.join(chat.name for chat in chats)} at {chats[0].endpoint}, which answers"
 
 
@@ -100,7 +110,7 @@ def adapted_model(given: Any, settings: Settings) -> LanguageModel:
     """Return a model of the caller's own: whatever has `reply`, or a chat model of LangChain's."""
     if _is_langchain(given, "language_models", "BaseChatModel"):
         return ChatModel(LimitedChat(LangChainChat(given), _limits(settings)))
-    if not callable(getattr(given, "reply", None)):
+    if not callable(getattr(given, "reply", None)) or not hasattr(given, "name"):
         raise UsageError(
             f"{type(given).__name__!r} is no language model: give a name, an object with `name` and `reply(task)`, "
             "or a chat model of LangChain's"
@@ -119,6 +129,8 @@ def _language_model(settings: Settings, name: str) -> LanguageModel:
     usual = Sampling(
         temperature=settings.temperature, top_p=settings.top_p, max_tokens=settings.max_tokens, seed=settings.seed
     )
+    for task in settings.cached_tasks:
+        _check_task(task, "HGMEM_CACHED_TASKS")
     per_task = {task: _sampling(usual, task, values) for task, values in settings.sampling.items()}
     model = ChatModel(LimitedChat(chat, _limits(settings)), sampling=usual, per_task=per_task, store=store)
     return CachedModel(model, store, tasks=settings.cached_tasks)
@@ -131,9 +143,7 @@ def _chat(settings: Settings, name: str) -> OpenAIChat:
 
 
 def _sampling(usual: Sampling, task: str, values: Mapping[str, Any]) -> Sampling:
-    if not FOLDER.joinpath(f"{task}.md").is_file():
-        known = ", ".join(sorted(path.stem for path in FOLDER.glob("*.md")))
-        raise UsageError(f"HGMEM_SAMPLING: there is no task {task!r}, there are {known}")
+    _check_task(task, "HGMEM_SAMPLING")
     unknown = values.keys() - {field.name for field in fields(Sampling)}
     if unknown:
         raise UsageError(
@@ -142,7 +152,16 @@ def _sampling(usual: Sampling, task: str, values: Mapping[str, Any]) -> Sampling
     limit = values.get("max_tokens", usual.max_tokens)
     if not isinstance(limit, int) or limit < 1:
         raise UsageError(f"HGMEM_SAMPLING: max_tokens of task {task!r} is a number of 1 or more, got {limit!r}")
+    heat = values.get("temperature")
+    if heat is not None and not 0 <= heat <= 2:
+        raise UsageError(f"HGMEM_SAMPLING: temperature of task {task!r} is 0 to 2, got {heat!r}")
     return replace(usual, **values)
+
+
+def _check_task(task: str, where: str) -> None:
+    known = sorted(path.stem for path in FOLDER.glob("*.md"))
+    if task not in known:
+        raise UsageError(f"{where}: there is no task {task!r}, there are {', '.join(known)}")
 
 
 def _limits(settings: Settings) -> Limits:
@@ -156,8 +175,11 @@ def _limits(settings: Settings) -> Limits:
 
 def _key(settings: Settings, base_url: str | None, what: str) -> str:
     """Return the key to send; a server of one's own often wants none."""
-    if settings.openai_api_key and settings.openai_api_key.get_secret_value():
-        return settings.openai_api_key.get_secret_value()
+    key = settings.openai_api_key.get_secret_value().strip() if settings.openai_api_key else ""
+    if not (key.isascii() and key.isprintable()):
+        raise UsageError("OPENAI_API_KEY holds characters that no key has: copy it again")
+    if key:
+        return key
     if base_url:
         return "none"
     raise UsageError(

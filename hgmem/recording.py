@@ -10,7 +10,7 @@ from hgmem.answer import AnswerQuestion, Cited, cite
 from hgmem.claims import renewing
 from hgmem.draft import Draft
 from hgmem.embed import Vectors
-from hgmem.errors import HGMemError, UnreachableError
+from hgmem.errors import HGMemError, UnreachableError, UsageError
 from hgmem.events import Answered, Planned, QuestionAccepted
 from hgmem.graph.memory import (
     Claim,
@@ -155,8 +155,8 @@ def _held(record: Recording) -> Iterator[None]:
         with renewing(lambda: renew_memory(services.database, claim=claim), every=services.settings.heartbeat):
             yield
     except BaseException as error:
-        if isinstance(error, HGMemError) and record.steps:
-            error.memory = claim.memory
+        if record.steps and isinstance(error, HGMemError | KeyboardInterrupt) and not isinstance(error, UsageError):
+            error.memory = claim.memory  # type: ignore[union-attr]
         if not isinstance(error, UnreachableError):  # no server: the claim runs out by itself
             status = "interrupted" if record.status == RUNNING else record.status
             with suppress(HGMemError):

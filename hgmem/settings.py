@@ -6,6 +6,7 @@ is the key.
 """
 
 import json
+import re
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any
@@ -107,6 +108,11 @@ class Settings(BaseSettings):
     def _left_to_the_server(cls, value: object) -> object:
         return None if value in ("", "null", "none", "None") else value
 
+    @field_validator("model", mode="before")
+    @classmethod
+    def _none_by_default(cls, value: object) -> object:
+        return "extractive" if value == "" else value
+
     @field_validator("neo4j_uri")
     @classmethod
     def _without_user(cls, uri: str | None) -> str | None:
@@ -155,7 +161,11 @@ def load(**arguments: Any) -> Settings:
         raise UsageError(f"there is no setting {unknown[0]!r}: the settings are {', '.join(Settings.model_fields)}")
     try:
         return Settings(**{name: value for name, value in arguments.items() if value is not None})
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, SettingsError) as error:
+    except SettingsError as error:
+        named = re.search(r'field "(\w+)"', str(error))
+        name = f"HGMEM_{named[1].upper()}" if named else "a setting"
+        raise UsageError(f"{name} is no JSON: write it like its default in hgmem/settings.py, or unset it") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"'hgmem.toml' or '.env' in this folder can't be read ({error}): mend or remove it") from None
     except ValidationError as error:
         first = error.errors()[0]

@@ -7,8 +7,9 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from dataclasses import dataclass
 from queue import Full, Queue
 from typing import TypeAlias
+from weakref import WeakSet
 
-from hgmem.errors import HGMemError
+from hgmem.errors import HGMemError, UsageError
 from hgmem.events import Event, Listener
 
 WAITING = 64  # events that wait for a slow reader; then the work waits
@@ -27,11 +28,88 @@ class _End:
     error: BaseException | None = None
 
 
-class _Working:
-    """Work in a thread of its own, whose events `deliver` hands on; it returns false while nobody takes them."""
+_Item: TypeAlias = Event | _End
 
-    def __init__(self, work: Work, deliver: Callable[["Event | _End"], bool]) -> None:
+
+class Streams:
+    """The streams of one client that are open: they end when the client is closed."""
+
+    def __init__(self) -> None:
+        self._open: WeakSet[_Working] = WeakSet()
+
+    def close(self) -> None:
+        """End the work of every stream; whoever reads one hears why."""
+        for working in list(self._open):
+            working.closed.set()
+        for working in list(self._open):
+            working.join()
+            working.force(_End(UsageError("this client is closed: open another one")))
+
+    def streamed(self, work: Work) -> Generator[Event, None, None]:
+        """Yield the events of the work; closing the iterator ends it before its next call."""
+        queue: Queue[_Item] = Queue(WAITING)
+
+        def deliver(item: _Item) -> bool:
+            try:
+                queue.put(item, timeout=_PATIENCE)
+            except Full:
+                return False
+            return True
+
+        working = _Working(work, deliver, lambda item: _forced(queue, item))
+        self._open.add(working)
+        try:
+            while not isinstance(item := queue.get(), _End):
+                yield item
+            if item.error is not None:
+                raise item.error
+        finally:
+            working.closed.set()
+            working.join()
+
+    async def astreamed(self, work: Work) -> AsyncGenerator[Event, None]:
+        """Yield the events of the work without blocking the event loop; closing the iterator ends it."""
+        loop, queue = asyncio.get_running_loop(), asyncio.Queue[_Item](WAITING)
+
+        def deliver(item: _Item) -> bool:
+            if loop.is_closed():  # nobody will ever read it
+                working.closed.set()
+                return False
+            putting = asyncio.run_coroutine_threadsafe(queue.put(item), loop)
+            while not working.closed.is_set():
+                try:
+                    putting.result(_PATIENCE)
+                except TimeoutError:
+                    continue
+                return True
+            putting.cancel()
+            return False
+
+        def force(item: _End) -> None:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(_forced, queue, item)
+
+        working = _Working(work, deliver, force)
+        self._open.add(working)
+        try:
+            while not isinstance(item := await queue.get(), _End):
+                yield item
+            if item.error is not None:
+                raise item.error
+        finally:
+            working.closed.set()
+            await asyncio.to_thread(working.join)
+
+
+class _Working:
+    """Work in a thread of its own, whose events `deliver` hands on; it returns false while nobody takes them.
+
+    `force` hands the end on, in place of what nobody has taken.
+    """
+
+    def __init__(self, work: Work, deliver: Callable[[_Item], bool], force: Callable[[_End], object]) -> None:
         self.closed = threading.Event()
+        self.force = force
         self._work = work
         self._deliver = deliver
         context = contextvars.copy_context()
@@ -60,54 +138,15 @@ class _Working:
         if self.closed.is_set():
             raise ClosedError("the stream was closed")
 
-    def _hand_on(self, item: "Event | _End") -> None:
+    def _hand_on(self, item: _Item) -> None:
         while not self.closed.is_set() and not self._deliver(item):
             continue
 
 
-def streamed(work: Work) -> Generator[Event, None, None]:
-    """Yield the events of the work; closing the iterator ends it before its next call."""
-    queue: Queue[Event | _End] = Queue(WAITING)
-
-    def deliver(item: Event | _End) -> bool:
+def _forced(queue: "Queue[_Item] | asyncio.Queue[_Item]", item: _End) -> None:
+    """Put an item into a queue that may be full: then what was first in it makes room."""
+    while True:
         try:
-            queue.put(item, timeout=_PATIENCE)
-        except Full:
-            return False
-        return True
-
-    working = _Working(work, deliver)
-    try:
-        while not isinstance(item := queue.get(), _End):
-            yield item
-        if item.error is not None:
-            raise item.error
-    finally:
-        working.closed.set()
-        working.join()
-
-
-async def astreamed(work: Work) -> AsyncGenerator[Event, None]:
-    """Yield the events of the work without blocking the event loop; closing the iterator ends it."""
-    loop, queue = asyncio.get_running_loop(), asyncio.Queue[Event | _End](WAITING)
-
-    def deliver(item: Event | _End) -> bool:
-        putting = asyncio.run_coroutine_threadsafe(queue.put(item), loop)
-        while not working.closed.is_set():
-            try:
-                putting.result(_PATIENCE)
-            except TimeoutError:
-                continue
-            return True
-        putting.cancel()
-        return False
-
-    working = _Working(work, deliver)
-    try:
-        while not isinstance(item := await queue.get(), _End):
-            yield item
-        if item.error is not None:
-            raise item.error
-    finally:
-        working.closed.set()
-        await asyncio.to_thread(working.join)
+            return queue.put_nowait(item)
+        except (Full, asyncio.QueueFull):
+            queue.get_nowait()

@@ -25,6 +25,8 @@ from hgmem.testing import DeterministicEmbedder
 
 MOST_INPUTS = 2048  # texts of one embedding request, as with OpenAI
 
+MODELS = ("wire", "big", "small")  # that the server lists; it answers for any
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
@@ -265,9 +267,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         if self.path == "/v1/models":
-            self.send(
-                200, {"object": "list", "data": [{"id": "wire", "object": "model", "created": 0, "owned_by": "me"}]}
-            )
+            listed = [{"id": name, "object": "model", "created": 0, "owned_by": "me"} for name in MODELS]
+            self.send(200, {"object": "list", "data": listed})
         else:
             self.fail(Failing(404, f"no such path: {self.path}"))
 

@@ -93,7 +93,7 @@ def ask(
         "max_calls": max_calls,
         "max_tokens": max_tokens,
     }
-    with connected(context, corpus or DEFAULT_CORPUS) as client:
+    with connected(context, DEFAULT_CORPUS if corpus is None else corpus) as client:
         answer = _answer(client, question or "", asking, quietly=show_memory or as_json)
     if as_json:
         print_json(shape.answer(answer))
@@ -117,7 +117,7 @@ def changes(given: list[str] | tuple[str, ...]) -> dict[str, object]:
 
 
 def _answer(client: "HGMem", question: str, asking: "Asking", *, quietly: bool) -> "Answer":
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():
         return client.ask(question, **asking)
     from hgmem.cli.live import watched
 

@@ -1,5 +1,6 @@
 """The command `hgmem` itself: what it is called with before and beside its commands."""
 
+import signal
 import sys
 from importlib.metadata import version
 from typing import Annotated
@@ -30,6 +31,8 @@ for part in (server.app, index.app, ask.app, memory.app, corpora.app):
 def main() -> None:
     """Run the command line of this process, and exit."""
     use_utf8(sys.stdout, sys.stderr)
+    for asked_to_end in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
+        signal.signal(asked_to_end, signal.default_int_handler)  # so that claims are given back, as after Ctrl-C
     app(prog_name="hgmem")
 
 

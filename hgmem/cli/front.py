@@ -28,7 +28,7 @@ DEFAULT_CORPUS = "default"
 KEPT = {
     "index": "finished chunks are kept, the same command goes on from there",
     "import": "nothing of the import stays",
-    "ask": "whole steps are kept, `hgmem memory list` shows them",
+    "ask": "no step had ended, so there is nothing to go on from",
     "delete": "the same command goes on with the rest",
 }
 
@@ -93,13 +93,15 @@ def failure(error: BaseException, *, command: str, debug: bool) -> int | None:
         return PIPE_CLOSED
     if debug:
         traceback.print_exception(error, file=sys.stderr)
+    memory = getattr(error, "memory", None) if command == "ask" else None
+    on = f"whole steps are kept: `hgmem ask --continue {memory}` goes on from there"
     if isinstance(error, KeyboardInterrupt):
-        note(f"interrupted: {KEPT.get(command, 'nothing was left half done')}")
+        note(f"interrupted: {on if memory else KEPT.get(command, 'nothing was left half done')}")
         return INTERRUPTED
     if isinstance(error, HGMemError):
         note(f"error: {one_line(str(error))}")
-        if error.memory and command == "ask":
-            note(f"whole steps are kept: `hgmem ask --continue {error.memory}` goes on from there")
+        if memory:
+            note(on)
     else:
         said = one_line(f"{type(error).__name__}: {error}".rstrip(": "))
         note(f"error: unexpected {said}" + ("" if debug else " (run again with --debug)"))

@@ -34,10 +34,14 @@ def watched(events: Iterable[Event], *, quietly: bool) -> Answer:
     answer: Answer | None = None
     with Live(console=console, transient=True, refresh_per_second=8) as live:
         view = _View(live, quietly=quietly)
-        for event in events:
-            view.show(event)
-            if isinstance(event, Answered):
-                answer = event.answer
+        try:
+            for event in events:
+                view.show(event)
+                if isinstance(event, Answered):
+                    answer = event.answer
+        except KeyboardInterrupt as interrupt:
+            interrupt.memory = view.memory  # type: ignore[attr-defined]
+            raise
     if answer is None:
         raise AssertionError("a question ends with an answer or with an error")
     return answer
@@ -48,10 +52,17 @@ class _View:
         self._live = live
         self._quietly = quietly
         self._writing = ""
+        self._begun = ""
+        self.memory: str | None = None  # once there is a whole step to go on from
         self._wait("investigating")
 
     def show(self, event: Event) -> None:
         """Show an event."""
+        if isinstance(event, QuestionAccepted):
+            self._begun = event.memory
+            self.memory = event.memory if event.steps else None
+        elif isinstance(event, Planned):
+            self.memory = self._begun
         if isinstance(event, AnswerToken):
             self._writing += event.text
             self._live.update(Text("\n".join(self._writing.splitlines()[-SHOWN:]), style="dim"))

@@ -82,7 +82,8 @@ def indented(text: Text | str, by: int = 0) -> RenderableType:
 
 def flush() -> None:
     """Write out what is still held back, so that a closed pipe is noticed now and not when Python ends."""
-    sys.stdout.flush()
+    if sys.stdout is not None:  # it may have been closed before
+        sys.stdout.flush()
 
 
 def abandon(stream: IO[str]) -> None:

@@ -71,7 +71,7 @@ def naming_the_rest(client: "HGMem", paths: Sequence[Path]) -> Iterator[None]:
         yield
     except BudgetError as error:
         raise BudgetError(
-            f"{error}; {counted(client.plan(paths).chunks, 'chunk')} left, the same command goes on"
+            f"{error}: what was paid for is kept, {counted(client.plan(paths).chunks, 'chunk')} left, the same goes on"
         ) from error
 
 

@@ -33,7 +33,8 @@ def answered(answer: Answer) -> Iterator[RenderableType]:
         steps = f"as of step {answer.step} of {len(answer.steps)}"
     cost = f"{_cost(answer.usage)}, " if answer.usage.requests else ""
     yield indented(f"{steps}, {_model(answer.model)}, {cost}{answer.seconds:.1f} s, memory {answer.memory}")
-    yield from _browser(answer.memory, points=bool(answer.points), step=None)
+    earlier = answer.step if answer.step < len(answer.steps) else None
+    yield from _browser(answer.memory, points=bool(answer.points), step=earlier)
 
 
 def remembered(answer: Answer) -> Iterator[RenderableType]:
@@ -55,7 +56,7 @@ def stored(memory: Memory) -> Iterator[RenderableType]:
     yield from _steps(memory.steps, _Names(memory=memory.uid, points=known))
     yield from _points(memory.points, memory.step)
     for answer in memory.answers:
-        yield _bold(f"answer after step {answer.step}, {_model(answer.model)}")
+        yield _bold(f"answer as of step {answer.step}, {_model(answer.model)}")
         yield indented(answer.question, 2)
         yield indented(answer.text, 2)
         yield from map(_citation, answer.citations)

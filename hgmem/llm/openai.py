@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any, Literal, TypeAlias
 
 from hgmem.errors import ModelError
@@ -76,13 +76,20 @@ class OpenAIChat:
                 self._opened.close()
                 self._opened = None
 
-    def check(self) -> None:
-        """Raise where the server does not answer, or refuses the key; the model itself is not asked, so it is free."""
+    def check(self) -> frozenset[str]:
+        """Return the models that the server lists, none where it keeps no list; the model is not asked, so it is free.
+
+        Raises where the server does not answer, or refuses the key.
+        """
         import openai
 
         request = Request(task="check", messages=(), sampling=Sampling())
-        with self._translating(request), suppress(openai.NotFoundError, openai.APIResponseValidationError):
-            self._client().models.list(timeout=_CONNECTING)
+        with self._translating(request):
+            try:
+                listed = self._client().models.list(timeout=_CONNECTING)
+                return frozenset(str(model.id) for model in listed.data)
+            except (openai.NotFoundError, openai.APIResponseValidationError, AttributeError, TypeError):
+                return frozenset()
 
     def _heard(self, pieces: Any) -> Iterator[str | Completion]:
         said: list[str] = []

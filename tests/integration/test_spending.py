@@ -106,7 +106,7 @@ def test_a_spent_budget_keeps_what_was_paid_for_and_the_next_run_goes_on(
     documents = one_chunk_each(100)
     model = paying()
     client = open_client(model=model, workers=4)
-    with pytest.raises(BudgetError, match=f"budget of {calls} calls is spent: what was paid for is kept"):
+    with pytest.raises(BudgetError, match=f"budget of {calls} calls? is spent"):
         client.add(documents, max_calls=calls)
     kept = dump(settings, client.corpus)
     statuses = Counter(chunk["status"] for chunk in kept.of("Chunk").values())
@@ -364,7 +364,7 @@ def test_a_spent_budget_is_one_line_that_names_what_is_left(index: Callable[...,
     assert (done.exit_code, done.stdout) == (1, "")
     error = done.stderr.splitlines()[-1]
     assert error.startswith("error: the budget of 5 calls is spent")
-    assert error.endswith("; 7 chunks left, the same command goes on")
+    assert error.endswith(": what was paid for is kept, 7 chunks left, the same goes on")
     assert client.status().pending == 7
     assert index("--max-calls", "9").exit_code == 0
     assert client.status().pending == 0

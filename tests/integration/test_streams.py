@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from letters import LETTERS, QUESTION, wanting
 
-from hgmem import HGMem
+from hgmem import HGMem, Settings
 from hgmem.answer import AnswerReply
 from hgmem.errors import ModelError, UsageError
 from hgmem.events import (
@@ -252,3 +252,43 @@ def test_a_slow_reader_takes_no_time_of_the_models(open_client: Open) -> None:
         events.append(event)
 
     assert events[-1].answer.usage.seconds["model"]["answer"] < 0.2
+
+
+def test_closing_the_client_ends_its_streams_and_their_memories_go_on(letters: Any, settings: Settings) -> None:
+    other = letters()
+    own = wanting(plan=lambda _: time.sleep(0.5) or ModelError("too late"))
+    client = HGMem.open(other.corpus, model=own, **settings.model_dump(exclude_none=True, exclude={"model"}))
+    stream = client.stream(QUESTION, steps=3)
+    memory = next(stream).memory
+    heard: list[Any] = []
+
+    def reading() -> None:
+        try:
+            heard.extend(stream)
+        except UsageError as error:
+            heard.append(error)
+
+    thread = threading.Thread(target=reading)
+    thread.start()
+    time.sleep(0.2)
+    client.close()
+    thread.join(20)
+
+    assert isinstance(heard[-1], UsageError)
+    assert "this client is closed" in str(heard[-1])
+    assert other.memory(memory).status == "interrupted"
+
+
+def test_an_awaited_question_that_is_cancelled_asks_no_more(letters: Any) -> None:
+    client = letters(evolve=lambda _: time.sleep(0.5) or EvolveReply())
+
+    async def cancelled() -> None:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(client.aask(QUESTION, steps=3), 0.2)
+
+    asyncio.run(cancelled())
+    asked = len(client.model.tasks)
+    time.sleep(1.0)
+    assert len(client.model.tasks) == asked
+    assert "answer" not in [task.name for task in client.model.tasks]
+    assert {memory.status for memory in client.memories()} == {"interrupted"}

@@ -59,7 +59,7 @@ def test_a_traceback_is_shown_to_those_who_ask(capsys: pytest.CaptureFixture[str
 
 @pytest.mark.parametrize(
     ("command", "said"),
-    [("index", "finished chunks are kept"), ("ask", "whole steps are kept"), ("import", "nothing of the import stays")],
+    [("index", "finished chunks are kept"), ("ask", "no step had ended"), ("import", "nothing of the import stays")],
 )
 def test_an_interrupt_says_what_is_kept(command: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert failure(KeyboardInterrupt(), command=command, debug=False) == 130

@@ -1,6 +1,7 @@
 """Which model and which embedder settings and arguments lead to; nothing is asked here."""
 
 import os
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -143,6 +144,44 @@ def test_sampling_that_cannot_be_is_refused_at_once(sampling: Any, what: str, se
     assert what in str(error.value)
 
 
+def test_a_model_that_the_server_does_not_list_is_told_by_the_doctor(settings: Any) -> None:
+    with WireServer(answering) as server:
+        listed = server.base_url
+        assert "which answers" in check_model(settings(model="wire", openai_base_url=listed))
+        with pytest.raises(AccessError, match="lists no model 'nope'"):
+            check_model(settings(model="nope", openai_base_url=listed))
+
+
+def test_an_empty_name_is_no_language_model(settings: Any) -> None:
+    assert isinstance(model(settings(model="")), ExtractiveModel)
+
+
+@pytest.mark.parametrize("key", ["a\nb", "schlüssel"])
+def test_a_key_that_can_be_none_is_refused_without_being_shown(key: str, settings: Any) -> None:
+    for given in ({"model": "big"}, {"embedding_model": "openai:small"}):
+        found = settings(**given, openai_api_key=key, openai_base_url="http://127.0.0.1:1/v1")
+        with pytest.raises(UsageError, match="OPENAI_API_KEY holds characters that no key has") as error:
+            model(found) if "model" in given else find_embedder(found)
+        assert key not in str(error.value)
+
+
+def test_unknown_tasks_of_the_cache_are_refused(settings: Any) -> None:
+    with pytest.raises(UsageError, match="HGMEM_CACHED_TASKS: there is no task 'foo'"):
+        model(settings(model="m", openai_base_url="http://127.0.0.1:1/v1", cached_tasks={"foo"}))
+
+
+def test_replies_that_cannot_be_kept_are_warned_of_once(settings: Any, tmp_path: Path) -> None:
+    place = tmp_path / "file"
+    place.write_text("no folder")
+    with WireServer(answering) as server:
+        found = model(load(cache=place / "x", model="big", openai_base_url=server.base_url))
+        with pytest.warns(UserWarning, match="replies are not kept"):
+            found.reply(Extract(text="Ida Berg."))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found.reply(Extract(text="Per Berg."))
+
+
 def test_a_model_for_extraction_alone_leaves_the_rest_to_the_extractive_one(settings: Any) -> None:
     with WireServer(answering) as server:
         found = model(settings(extraction_model="small", openai_base_url=server.base_url))
@@ -178,6 +217,8 @@ def test_whatever_replies_is_a_model_as_it_stands(settings: Any) -> None:
     assert adapted_model(own, settings()) is own
     with pytest.raises(UsageError, match="'int' is no language model: give a name"):
         adapted_model(3, settings())
+    with pytest.raises(UsageError, match="'dict' is no embedder: give a name"):
+        adapted_embedder({})
 
 
 def test_a_chat_model_of_langchain_answers_tasks(settings: Any) -> None:

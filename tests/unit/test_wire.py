@@ -9,6 +9,7 @@ import numpy as np
 import openai
 import pytest
 from wire import (
+    MODELS,
     SCHEMA_REFUSED,
     Answer,
     Dropped,
@@ -183,7 +184,7 @@ def test_an_empty_text_is_refused_as_openai_refuses_it():
 
 def test_the_models_are_listed():
     with WireServer(lambda asked: Said("")) as server, client(server) as asking:
-        assert [model.id for model in asking.models.list()] == ["wire"]
+        assert [model.id for model in asking.models.list()] == list(MODELS)
         with pytest.raises(openai.NotFoundError):
             asking.models.retrieve("other")
 
