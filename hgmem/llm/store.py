@@ -4,7 +4,6 @@ It saves calls, it decides nothing: where the file can't be opened, read or writ
 says so once.
 """
 
-import os
 import sqlite3
 import threading
 import warnings
@@ -33,14 +32,6 @@ class Store:
     def put(self, key: str, text: str) -> None:
         """Keep a text, in place of the key's former one."""
         self._run("INSERT OR REPLACE INTO texts VALUES (?, ?)", [key, text])
-
-    def clear(self) -> int:
-        """Return how many texts there were; they are gone."""
-        if not os.path.exists(self.path):  # Path.exists() raises where the folder may not be read
-            return 0
-        gone = len(self._run("DELETE FROM texts RETURNING ''"))
-        self._run("VACUUM")
-        return gone
 
     def close(self) -> None:
         """Let go of the file; the next use opens it again."""

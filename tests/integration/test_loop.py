@@ -11,12 +11,13 @@ from typing import Any
 
 import neo4j
 import pytest
+from letters import LETTERS, QUESTION, SENTENCES, TEXT
 
 from hgmem import HGMem, Settings, UsageError
 from hgmem.answer import AnswerQuestion, AnswerReply
 from hgmem.errors import ConflictError, ModelError
 from hgmem.identity import uid
-from hgmem.inputs import Document, Given, GivenChunk, GivenEntity, GivenRelation
+from hgmem.inputs import Given, GivenEntity
 from hgmem.memory import Evolve, EvolveReply, Insertion, Joining, Merge, MergeReply, Revision
 from hgmem.model import Answer, Memory
 from hgmem.names import provisional_uid
@@ -25,48 +26,6 @@ from hgmem.testing import ScriptedModel
 
 Raw = Callable[..., list[dict[str, Any]]]
 Open = Callable[..., HGMem]
-
-SENTENCES = (
-    "Anna sold the mill to Bo in spring.",
-    "Bo bought a boat from Cleo.",
-    "Cleo left the harbour in May.",
-    "Dag burned the mill at night.",
-    "Eve counts the lamps of the pier.",
-)
-TEXT = "\n".join(SENTENCES)
-NAMES = ("Anna", "Bo", "Cleo", "Dag", "Eve", "Mill", "Boat", "Harbour", "Pier")
-LETTERS = Given(
-    documents=(Document(id="letters", title="Letters", text=TEXT),),
-    chunks=tuple(
-        GivenChunk(id=f"c{at}", document="letters", text=text, start=TEXT.index(text))
-        for at, text in enumerate(SENTENCES)
-    ),
-    entities=tuple(
-        GivenEntity(
-            name=name,
-            type="person",
-            description=f"{name} of the letters.",
-            chunks=tuple(
-                f"c{at}"
-                for at, text in enumerate(SENTENCES)
-                if name.casefold() in text.casefold().split(".")[0].split()
-            ),
-        )
-        for name in NAMES
-    ),
-    relations=tuple(
-        GivenRelation(source=source, target=target, description=f"{source} and {target}.", chunks=(chunk,))
-        for source, target, chunk in (
-            ("Anna", "Bo", "c0"),
-            ("Anna", "Mill", "c0"),
-            ("Bo", "Boat", "c1"),
-            ("Bo", "Cleo", "c1"),
-            ("Cleo", "Harbour", "c2"),
-            ("Dag", "Mill", "c3"),
-        )
-    ),
-)
-QUESTION = "Who sold the mill, and who burned it?"
 
 
 @pytest.fixture(scope="module")
