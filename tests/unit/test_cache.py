@@ -17,7 +17,6 @@ from hgmem.llm.store import Store
 from hgmem.meter import measuring
 from hgmem.reply import Reply, TextReply
 
-
 pytestmark = pytest.mark.filterwarnings("ignore:replies are not kept")  # that is proved in test_connecting.py
 
 
