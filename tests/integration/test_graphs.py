@@ -406,7 +406,7 @@ def test_a_claim_is_renewed_while_an_import_lasts(open_client: Open, directory: 
     rival = open_client(claim_timeout=1, heartbeat=0.2)
     client = open_client(embedder=Slow(), heartbeat=0.2)
     assert client.import_lightrag(directory)
-    assert seen == [0]
+    assert seen in ([0], [-1])  # whole seconds, rounded down: the claim may be renewed while it is being read
 
 
 def test_a_novels_graph_has_the_counts_of_its_files(client: HGMem, settings: Settings, shared: Path) -> None:
