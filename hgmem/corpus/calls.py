@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from typing import Generic, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 from hgmem.errors import AccessError, BudgetError, ModelError
 
@@ -27,6 +27,9 @@ class Ended(Generic[Item, Result]):
     error: ModelError | None = None
 
 
+_Future: TypeAlias = Future[Ended[Item, Result] | None]
+
+
 class Calls(Generic[Item, Result]):
     """Calls of a function in threads; used by one thread, as a context manager that waits for those that run.
 
@@ -39,12 +42,13 @@ class Calls(Generic[Item, Result]):
         self.stop: BaseException | None = None
         self._call = call
         self._workers = workers
-        self._under_way = 0
         self._unanswered = 0
         self._handed = time.monotonic()
         self._lock = threading.Lock()
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="hgmem-call")
-        self._queue: SimpleQueue[Ended[Item, Result] | None] = SimpleQueue()
+        # Ctrl-C may come between any two steps, so what is under way is what these futures say, not a count.
+        self._futures: set[_Future[Item, Result]] = set()
+        self._queue: SimpleQueue[_Future[Item, Result]] = SimpleQueue()
         self._found: list[Ended[Item, Result]] = []
 
     def __enter__(self) -> "Calls[Item, Result]":
@@ -56,18 +60,18 @@ class Calls(Generic[Item, Result]):
     @property
     def busy(self) -> bool:
         """Whether a call is under way, or its outcome not handed out."""
-        return self._under_way > 0
+        return bool(self._futures or self._found)
 
     @property
     def room(self) -> bool:
         """Whether another call is wanted, so that no thread waits while a group is saved."""
-        return self.stop is None and self._under_way < GROUP + 2 * self._workers
+        return self.stop is None and len(self._futures) < GROUP + 2 * self._workers
 
     def submit(self, item: Item) -> None:
         """Have the call made as soon as a thread is free, in the caller's context."""
-        self._under_way += 1
         future = self._pool.submit(contextvars.copy_context().run, self._run, item)
-        future.add_done_callback(self._put)
+        self._futures.add(future)
+        future.add_done_callback(self._queue.put)
 
     def ended(self, *, wait: bool = True) -> list[Ended[Item, Result]]:
         """Return a group of calls that ended; fewer where no other is under way, or the last time is a while ago.
@@ -75,7 +79,7 @@ class Calls(Generic[Item, Result]):
         Without `wait`, nothing is returned where that is not so yet.
         """
         until = time.monotonic() + EVERY if wait else self._handed + EVERY
-        while self._under_way and len(self._found) < GROUP:
+        while self._futures and len(self._found) < GROUP:
             left = until - time.monotonic()
             try:
                 self._take(self._queue.get(block=wait, timeout=max(0.0, left)))
@@ -88,8 +92,8 @@ class Calls(Generic[Item, Result]):
     def rest(self) -> list[Ended[Item, Result]]:
         """Return all the others once the running ones have ended; what had not begun is called off."""
         self._pool.shutdown(cancel_futures=True)
-        while self._under_way:
-            self._take(self._queue.get())
+        for future in list(self._futures):
+            self._take(future)
         return self._handed_out()
 
     def _handed_out(self) -> list[Ended[Item, Result]]:
@@ -97,13 +101,11 @@ class Calls(Generic[Item, Result]):
         found, self._found = self._found, []
         return found
 
-    def _take(self, ended: Ended[Item, Result] | None) -> None:
-        self._under_way -= 1
-        if ended is not None:
+    def _take(self, future: "_Future[Item, Result]") -> None:
+        ended = None if future.cancelled() else future.result()
+        if future in self._futures and ended is not None:
             self._found.append(ended)
-
-    def _put(self, future: Future[Ended[Item, Result] | None]) -> None:
-        self._queue.put(None if future.cancelled() else future.result())
+        self._futures.discard(future)
 
     def _run(self, item: Item) -> Ended[Item, Result] | None:
         """Return how the call ended; None where it was not made, or all ends with it."""
