@@ -1,0 +1,24 @@
+"""Calls side by side, when Ctrl-C comes at the worst moment."""
+
+from hgmem.corpus.calls import Calls
+
+
+def test_an_outcome_that_an_interrupt_kept_from_being_taken_is_among_the_rest() -> None:
+    with Calls(lambda item: item, workers=2) as calls:
+        for item in range(3):
+            calls.submit(item)
+        calls._queue.get(timeout=5)  # as if Ctrl-C came between this and what follows
+
+        assert sorted(ended.result for ended in calls.rest()) == [0, 1, 2]
+        assert not calls.busy
+
+
+def test_what_had_not_begun_is_called_off_and_waited_for_by_nobody() -> None:
+    began: list[int] = []
+    with Calls(began.append, workers=1) as calls:
+        for item in range(200):
+            calls.submit(item)
+        ended = calls.rest()
+
+    assert len(ended) == len(began) <= 200
+    assert not calls.busy
