@@ -218,3 +218,14 @@ def _tuples(record: Mapping[str, object]) -> dict[str, object]:
 def _most_frequent(values: Iterable[str]) -> str:
     counts = Counter(value for value in values if value)
     return min(counts, key=lambda value: (-counts[value], value), default="")
+
+
+def entity_text(name: str, description: str) -> str:
+    """Return the text that an entity's vector stands for."""
+    return f"{name}: {description}"
+
+
+def relation_text(ends: Sequence[str], description: str, keywords: Sequence[str]) -> str:
+    """Return the text that a relation's vector stands for; `ends` are keys."""
+    extra = f" ({', '.join(keywords)})" if keywords else ""
+    return f"{', '.join(ends)}: {description}{extra}"

@@ -9,6 +9,7 @@ from rich.spinner import Spinner
 from rich.text import Text
 
 from hgmem.cli.output import cut, words
+from hgmem.cli.render import DONE, WHERE
 from hgmem.events import (
     Answered,
     AnswerToken,
@@ -21,8 +22,6 @@ from hgmem.events import (
 )
 from hgmem.model import Answer
 
-DONE = {"insert": "inserted", "revise": "revised", "merge": "merged", "drop": "dropped"}
-WHERE = {"global": "across the corpus", "local": "around its points"}
 WAITING = {StepStarted: "searching", EvidenceFound: "reading", OperationApplied: "thinking", Planned: "going on"}
 NAMES = 6  # entities found that are named
 SHOWN = 12  # lines of an answer that is being written

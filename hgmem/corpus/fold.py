@@ -19,9 +19,11 @@ from hgmem.contributions import (
     dump,
     entities_of,
     entity_fields,
+    entity_text,
     load_entities,
     load_relations,
     relation_fields,
+    relation_text,
     relations_of,
 )
 from hgmem.extract import Extraction
@@ -235,17 +237,6 @@ def embed_rest(services: Services) -> None:
     """Give a vector to whatever lacks one: a run that was killed may have left it so."""
     entities, relations = unembedded(services.database, corpus=services.corpus)
     embed_missing(services, entities=entities, relations=relations)
-
-
-def entity_text(name: str, description: str) -> str:
-    """Return the text that an entity's vector stands for."""
-    return f"{name}: {description}"
-
-
-def relation_text(ends: Sequence[str], description: str, keywords: Sequence[str]) -> str:
-    """Return the text that a relation's vector stands for; `ends` are keys."""
-    extra = f" ({', '.join(keywords)})" if keywords else ""
-    return f"{', '.join(ends)}: {description}{extra}"
 
 
 def batches(items: Iterable[T], *, size: int = BATCH) -> Iterator[list[T]]:

@@ -13,10 +13,12 @@ from hgmem.contributions import (
     chunks_of,
     dump,
     entity_fields,
+    entity_text,
     relation_fields,
+    relation_text,
 )
 from hgmem.corpus.adding import put_documents
-from hgmem.corpus.fold import Report, batches, entity_row, entity_text, relation_row, relation_text
+from hgmem.corpus.fold import Report, batches, entity_row, relation_row
 from hgmem.errors import ConflictError, HGMemError, UsageError
 from hgmem.given import Prepared, prepare
 from hgmem.graph.corpus import (
