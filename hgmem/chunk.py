@@ -8,12 +8,44 @@ from dataclasses import dataclass
 from hgmem.errors import DocumentError, UsageError
 from hgmem.identity import text_hash, uid
 from hgmem.model import Chunk
+from hgmem.sections import sections
+from hgmem.text import Span
 from hgmem.tokens import count
 
 # What would cost the splitter minutes: line ends that it takes for sentences, and long runs of blanks.
 _LINE_ENDS = str.maketrans("\x85\u2028\u2029", "\n\n\n")
 _GAP = re.compile(r"\s{200,}")
 _WINDOW = 32  # characters per token of a chunk: how much text the splitter sees at once
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cutting:
+    """How a text is cut: at most `tokens` a piece, `overlap` shared by neighbours, anew after `restart` tokens.
+
+    Chunking begins anew at headings too, so that an edit leaves the pieces of other sections as they were; without
+    `restart` (0) the whole text is one run of windows.
+    """
+
+    tokens: int = 200
+    overlap: int = 50
+    restart: int = 2_000
+
+    def __post_init__(self) -> None:
+        """Refuse windows that do not move on."""
+        if not 0 <= self.overlap < self.tokens or self.restart < 0:
+            raise UsageError(
+                f"chunks of {self.tokens!r} tokens with {self.overlap!r} overlap: need 0 <= overlap < tokens"
+            )
+
+    def __str__(self) -> str:
+        return f"{self.tokens}/{self.overlap}/{self.restart}"
+
+
+PAPER = Cutting(restart=0)
+"""Plain windows of 200 tokens, 50 of them shared (HGMem, 2025; its official code is set so too)."""
+
+DEFAULT = Cutting()
+"""The paper's windows, begun anew at headings and after 2,000 tokens."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,21 +58,19 @@ class Piece:
     tokens: int
 
 
-def split(text: str, *, tokens: int = 200, overlap: int = 50) -> list[Piece]:
-    """Return the text's pieces in order: at most `tokens` long, neighbours sharing at most `overlap`.
+def split(text: str, cutting: Cutting = DEFAULT) -> list[Piece]:
+    """Return the text's pieces in order.
 
     Cuts where it hurts least: at paragraphs, then lines, sentences, words. Blanks at a piece's ends are cut
     off, and what is only blank is in no piece.
     """
-    if not 0 <= overlap < tokens:
-        raise UsageError(f"chunks of {tokens!r} tokens with {overlap!r} overlap: need 0 <= overlap < tokens")
     _check(text)
     pieces: list[Piece] = []
-    for begin, stretch in _stretches(text.translate(_LINE_ENDS)):
-        for start, end in _cut(stretch, tokens, overlap):
-            part = text[begin + start : begin + end]
-            if part.strip() and (not pieces or begin + end > pieces[-1].end):  # else the one before holds it
-                pieces.append(Piece(text=part, start=begin + start, end=begin + end, tokens=count(part)))
+    for begin, stretch in _stretches(text.translate(_LINE_ENDS), cutting):
+        for start, end in _cut(begin, stretch, cutting):
+            part = text[start:end]
+            if part.strip() and (not pieces or end > pieces[-1].end):  # else the one before holds it
+                pieces.append(Piece(text=part, start=start, end=end, tokens=count(part)))
     return pieces
 
 
@@ -76,35 +106,37 @@ def _check(text: str) -> None:
         raise DocumentError(f"the text holds half a surrogate pair at character {error.start}") from None
 
 
-def _stretches(text: str) -> Iterator[tuple[int, str]]:
-    """Yield start and text of what lies between wide gaps: no piece reaches across one."""
-    begin = 0
-    for gap in _GAP.finditer(text):
-        yield begin, text[begin : gap.start()]
-        begin = gap.end()
-    yield begin, text[begin:]
+def _stretches(text: str, cutting: Cutting) -> Iterator[tuple[int, str]]:
+    """Yield start and text of what no piece reaches beyond: sections, and in them what lies between wide gaps."""
+    whole = Span(0, len(text))
+    for section in sections(text, tokens=cutting.restart) if cutting.restart else (whole,):
+        begin = section.start
+        for gap in _GAP.finditer(text, *section):
+            yield begin, text[begin : gap.start()]
+            begin = gap.end()
+        yield begin, text[begin : section.end]
 
 
-def _cut(text: str, tokens: int, overlap: int) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each piece, through a window that moves over the text.
+def _cut(begin: int, text: str, cutting: Cutting) -> Iterator[Span]:
+    """Yield the pieces of a stretch that begins at `begin`, through a window that moves over it.
 
     The splitter's time grows with the square of what it sees. The last piece of a window may have been cut
     short by the window's end, so the next window begins where that piece began: overlaps stay, nothing moves.
     """
     from semantic_text_splitter import TextSplitter  # a compiled module that `import hgmem` need not load
 
-    splitter = TextSplitter.from_callback(count, tokens, overlap)
-    width = tokens * _WINDOW
+    splitter = TextSplitter.from_callback(count, cutting.tokens, cutting.overlap)
+    usual = width = cutting.tokens * _WINDOW
     at = 0
     while at < len(text):
         found = splitter.chunk_indices(text[at : at + width])
-        spans = [(at + start, at + start + len(part)) for start, part in found]
+        spans = [Span(begin + at + start, begin + at + start + len(part)) for start, part in found]
         if at + width >= len(text):
             yield from spans
             return
-        if len(spans) < 2 or spans[-1][0] == at:  # mostly blanks: one piece is longer than the window
+        if len(spans) < 2 or spans[-1].start == begin + at:  # mostly blanks: one piece is longer than the window
             width *= 2
             continue
         yield from spans[:-1]
-        at = spans[-1][0]
-        width = tokens * _WINDOW
+        at = spans[-1].start - begin
+        width = usual

@@ -117,6 +117,7 @@ def open_corpus(services: Services) -> CorpusRow:
             settings={
                 "chunk_tokens": services.settings.chunk_tokens,
                 "chunk_overlap": services.settings.chunk_overlap,
+                "chunk_restart": services.settings.chunk_restart,
                 "description_characters": services.settings.description_characters,
             },
         )

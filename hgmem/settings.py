@@ -94,6 +94,11 @@ class Settings(BaseSettings):
     max_file_bytes: int = Field(200 * MEGABYTE, gt=0)
     chunk_tokens: int = Field(200, gt=0)
     chunk_overlap: int = Field(50, ge=0)
+    chunk_restart: int = Field(
+        2_000,
+        ge=0,
+        description="tokens after which chunking begins anew, as at headings; 0: never, as in the paper",
+    )
     description_characters: int = Field(2_000, gt=0, description="limit of a joined description")
     workers: int = Field(8, gt=0, description="model calls side by side")
     entity_types: Annotated[tuple[str, ...], NoDecode] = Field(

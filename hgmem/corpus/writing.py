@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from hgmem.chunk import Cutting, split
 from hgmem.chunk import chunks as chunks_of
-from hgmem.chunk import split
 from hgmem.corpus.delete import drop_chunks
 from hgmem.corpus.fold import batches, embed_rest
 from hgmem.errors import UsageError
@@ -99,7 +99,7 @@ def finished(services: Services, state: DocumentState | None, document: Document
 
 def cut(services: Services, document_uid: str, document: Document) -> tuple[Chunk, ...]:
     """Return the document's chunks."""
-    pieces = split(document.text, tokens=services.settings.chunk_tokens, overlap=services.settings.chunk_overlap)
+    pieces = split(document.text, _cutting(services))
     return chunks_of(pieces, corpus=services.corpus, document=document_uid, title=document.title)
 
 
@@ -107,7 +107,7 @@ def _write(services: Services, document_uid: str, document: Document) -> None:
     """Write a document and its chunks; chunks that the text no longer has go, with what they alone supported."""
     database, corpus = services.database, services.corpus
     chunks = cut(services, document_uid, document)
-    properties = {**_properties(document), "chunking": _chunking(services), "sha256": ""}
+    properties = {**_properties(document), "chunking": str(_cutting(services)), "sha256": ""}
     put_document(database, corpus=corpus, uid=document_uid, properties=properties)
     _drop_stale(services, document_uid, chunks)
     for rows in batches(chunks, size=ROWS):
@@ -129,8 +129,9 @@ def _properties(document: Document) -> dict[str, Scalar]:
 
 
 def _cut_alike(services: Services, state: DocumentState, document: Document) -> bool:
-    return (state.sha256, state.chunking) == (text_hash(document.text), _chunking(services))
+    return (state.sha256, state.chunking) == (text_hash(document.text), str(_cutting(services)))
 
 
-def _chunking(services: Services) -> str:
-    return f"{services.settings.chunk_tokens}/{services.settings.chunk_overlap}"
+def _cutting(services: Services) -> Cutting:
+    given = services.settings
+    return Cutting(tokens=given.chunk_tokens, overlap=given.chunk_overlap, restart=given.chunk_restart)

@@ -10,12 +10,13 @@ from neo4j import Driver, GraphDatabase
 from hgmem.contributions import (
     entities_of,
     entity_fields,
+    entity_text,
     load_entities,
     load_relations,
     relation_fields,
+    relation_text,
     relations_of,
 )
-from hgmem.corpus.fold import entity_text, relation_text
 from hgmem.extract import Extraction
 from hgmem.settings import Settings
 from hgmem.testing import DeterministicEmbedder
