@@ -76,6 +76,11 @@ RETURN c.uid AS uid, c.document AS document, c.text AS text, c.status AS status,
        d.title AS title
 ORDER BY document, c.position;
 
+// name: failed_documents(corpus) read
+// The documents with a chunk whose extraction failed.
+CYPHER 25 MATCH (c:Chunk {corpus: $corpus}) WHERE c.status = 'failed'
+RETURN DISTINCT c.document AS uid ORDER BY uid;
+
 // name: save_extractions(corpus, rows) write
 // What each chunk contributes, and its vector; folded into entities later. The first writer's extraction stays, and
 // comes back: so two indexers of one chunk fold the same.

@@ -38,7 +38,7 @@ MATCH (e:Entity {uid: row.uid, corpus: $corpus}) USING INDEX e:Entity(uid)
 FOREACH (_ IN CASE WHEN e.name = row.name AND e.description = row.description THEN [] ELSE [1] END |
   SET e.embedding = NULL)
 SET e.name = row.name, e.type = row.type, e.description = row.description, e.given = row.given,
-    e.condensed = row.condensed, e.cut = row.cut;
+    e.condensed = row.condensed, e.cut = row.cut, e.stale = NULL;
 
 // name: create_entities(corpus, rows) write
 // Entities of an empty corpus, whole: fields, given, chunks, vector.
@@ -99,7 +99,7 @@ MATCH ()-[r:RELATES {uid: row.uid, corpus: $corpus}]->() USING INDEX r:RELATES(u
 FOREACH (_ IN CASE WHEN r.description = row.description AND r.keywords = row.keywords THEN [] ELSE [1] END |
   SET r.embedding = NULL)
 SET r.description = row.description, r.keywords = row.keywords, r.weight = row.weight, r.chunks = row.chunks,
-    r.given = row.given, r.condensed = row.condensed, r.cut = row.cut;
+    r.given = row.given, r.condensed = row.condensed, r.cut = row.cut, r.stale = NULL;
 
 // name: create_relations(corpus, rows) write
 // Relations of an empty corpus, whole.
@@ -122,6 +122,28 @@ CYPHER 25 UNWIND $uids AS uid
 MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX e:Entity(uid)
 WHERE EXISTS { (e)-[r:RELATES {corpus: $corpus}]-(:Entity {corpus: $corpus}) WHERE r.memory = '' }
 RETURN e.uid AS uid, e.key AS key, e.name AS name, e.type AS type;
+
+// name: mark_stale(corpus, entities, relations) write
+// What rests on chunks that go is to be written anew: the mark stays until that is done.
+CYPHER 25 CALL () {
+  UNWIND $entities AS uid
+  MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX e:Entity(uid)
+  SET e.stale = true
+}
+CALL () {
+  UNWIND $relations AS uid
+  MATCH ()-[r:RELATES {uid: uid, corpus: $corpus}]->() USING INDEX r:RELATES(uid)
+  SET r.stale = true
+};
+
+// name: stale(corpus) read
+// The entities and relations that are still to be written anew: what a run that was cut short left.
+CYPHER 25
+RETURN COLLECT { MATCH (e:Entity {corpus: $corpus}) WHERE e.memory = '' AND e.stale
+                 RETURN e.uid } AS entities,
+       COLLECT { MATCH (:Entity {corpus: $corpus})-[r:RELATES {corpus: $corpus}]->(:Entity {corpus: $corpus})
+                 WHERE r.memory = '' AND r.stale
+                 RETURN r.uid } AS relations;
 
 // name: unembedded(corpus) read
 // The entities and relations of the corpus that lack a vector: what a run that was cut short left.

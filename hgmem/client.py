@@ -1,7 +1,7 @@
 """The front door: everything that hgmem does, as methods of one object."""
 
 import os
-from collections.abc import AsyncGenerator, Generator, Iterator
+from collections.abc import AsyncGenerator, Generator, Iterable, Iterator
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
@@ -11,10 +11,10 @@ from typing import Any, Unpack
 from hgmem.asking import Asking, answered, checked, limited
 from hgmem.connecting import adapted_embedder, adapted_model, find_database, find_embedder, find_model
 from hgmem.corpus.adding import add_graph
-from hgmem.corpus.delete import delete_corpus, delete_document
+from hgmem.corpus.delete import delete_corpus, delete_documents
 from hgmem.corpus.importing import import_graph
-from hgmem.corpus.index import IndexReport, Report, folded, index
-from hgmem.corpus.planning import IndexPlan, plan_index
+from hgmem.corpus.index import IndexReport, Report, folded, index, retry_failed
+from hgmem.corpus.planning import IndexPlan, plan_index, plan_retry
 from hgmem.embed import CheckedEmbedder, Embedder
 from hgmem.errors import UsageError
 from hgmem.events import Answered, Event, Listener
@@ -120,9 +120,25 @@ class HGMem:
         with limited(max_calls=max_calls, max_tokens=max_tokens):
             return index(self._services(corpus), self._loaded(items), report=report)
 
+    def retry_failed(
+        self,
+        *,
+        corpus: str | None = None,
+        report: Report = lambda _: None,
+        max_calls: int | None = None,
+        max_tokens: int | None = None,
+    ) -> IndexReport:
+        """Return what was done to extract the chunks that failed before; the documents themselves are not needed."""
+        with limited(max_calls=max_calls, max_tokens=max_tokens):
+            return retry_failed(self._services(corpus), report=report)
+
     def plan(self, items: Any, *, corpus: str | None = None) -> IndexPlan:
         """Return what `add` would do with the same items, and what it would cost at most; nothing is written."""
         return plan_index(self._services(corpus), self._loaded(items))
+
+    def plan_retry(self, *, corpus: str | None = None) -> IndexPlan:
+        """Return what `retry_failed` would do, and what it would cost at most; nothing is written."""
+        return plan_retry(self._services(corpus))
 
     def add_graph(self, given: Given, *, corpus: str | None = None) -> None:
         """Add documents, chunks, entities and relations of one's own, without any extraction."""
@@ -189,16 +205,18 @@ class HGMem:
         """Return every corpus: name, status, embedding model, dimensions, time of creation."""
         return corpora(self._database)
 
-    def delete(self, *, document: str | None = None, corpus: str | None = None) -> None:
-        """Delete a document (uid), or the whole corpus with its memories."""
+    def delete(self, *, document: str | Iterable[str] | None = None, corpus: str | None = None) -> None:
+        """Delete documents, each by uid, id or path, or the whole corpus with its memories."""
         services = self._services(corpus)
         if document is None:
             delete_corpus(services)
         else:
-            delete_document(services, uid=document)
+            delete_documents(services, [document] if isinstance(document, str) else list(document))
 
     aadd = twin(add)
+    aretry_failed = twin(retry_failed)
     aplan = twin(plan)
+    aplan_retry = twin(plan_retry)
     aadd_graph = twin(add_graph)
     aimport_lightrag = twin(import_lightrag)
     amemories = twin(memories)

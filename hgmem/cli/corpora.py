@@ -1,6 +1,7 @@
 """`status`, `corpora`, `delete`: what there is, and away with it."""
 
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +14,8 @@ from hgmem.errors import UsageError
 
 if TYPE_CHECKING:
     from hgmem.client import HGMem
+
+NAMED = 5  # documents to delete that are named one by one
 
 app = typer.Typer()
 
@@ -46,29 +49,31 @@ def delete(
     context: typer.Context,
     corpus: Annotated[str, typer.Option("--corpus", "-c", metavar="NAME", help="The corpus.")],
     document: Annotated[
-        str | None, typer.Option(metavar="UID", help="Only this document, as `hgmem status` names it.")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only this document: its uid (see `hgmem status`), id or path. Repeatable."),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")] = False,
 ) -> None:
-    """Delete a corpus, or one document.
+    """Delete a corpus, or documents of it.
 
-    A corpus goes with its memories, a document with what only it supports: what others support stays.
+    A corpus goes with its memories, documents with what only they support: what others support stays.
     """
     if not yes and not sys.stdin.isatty():
         raise UsageError("nothing was deleted: there is nobody to ask here, pass --yes if you mean it")
     with connected(context, corpus) as client:
-        what = _what(client, document)
+        what = _what(client, document or ())
         if not yes and not typer.confirm(f"Delete {what}?", err=True):
             note("nothing was deleted")
             raise typer.Exit(FAILED)
-        client.delete(document=document)
+        client.delete(document=document or None)
     plain(f"deleted {what}")
 
 
-def _what(client: "HGMem", document: str | None) -> str:
-    if document is not None:
-        titles = {str(row["uid"]): str(row["title"]) for row in client.documents()}
-        title = f" ({titles[document]})" if document in titles else ""
-        return f"document {document}{title} of corpus {client.corpus!r}"
+def _what(client: "HGMem", documents: Sequence[str]) -> str:
+    if documents:
+        titles = {str(row["uid"]): f" ({row['title']})" for row in client.documents()}
+        which = ", ".join(f"{name}{titles.get(name, '')}" for name in documents[:NAMED])
+        more = f" and {len(documents) - NAMED:,} more" if len(documents) > NAMED else ""
+        return f"document{'s' * (len(documents) > 1)} {which}{more} of corpus {client.corpus!r}"
     held = client.status()
     return f"corpus {client.corpus!r} with {held.documents} documents and {held.memories} memories"

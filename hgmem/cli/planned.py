@@ -1,10 +1,9 @@
 """Before and after spending: what indexing would take, whether that is meant, and what a spent budget leaves."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -40,14 +39,14 @@ def planned(plan: "IndexPlan") -> str:
     return "; ".join(parts)
 
 
-def agree(client: "HGMem", paths: Sequence[Path], *, most: int | None, yes: bool) -> None:
+def agree(client: "HGMem", plans: Callable[[], "IndexPlan"], *, most: int | None, yes: bool) -> None:
     """Say what indexing takes, and have it confirmed where that is much; nothing for a model that costs nothing."""
     from hgmem.corpus.extracting import is_language_model
 
     if not is_language_model(client.model):
         return
     with progress():  # which says that it reads
-        plan = client.plan(paths)
+        plan = plans()
     if not plan.calls:
         return
     note(planned(plan))
@@ -65,13 +64,13 @@ def agree(client: "HGMem", paths: Sequence[Path], *, most: int | None, yes: bool
 
 
 @contextmanager
-def naming_the_rest(client: "HGMem", paths: Sequence[Path]) -> Iterator[None]:
+def naming_the_rest(plans: Callable[[], "IndexPlan"]) -> Iterator[None]:
     """Have a spent budget say what is left."""
     try:
         yield
     except BudgetError as error:
         raise BudgetError(
-            f"{error}: what was paid for is kept, {counted(client.plan(paths).chunks, 'chunk')} left, the same goes on"
+            f"{error}: what was paid for is kept, {counted(plans().chunks, 'chunk')} left, the same goes on"
         ) from error
 
 

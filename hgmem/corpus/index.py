@@ -14,13 +14,20 @@ from typing import Literal, TypeAlias
 from hgmem.corpus.calls import Calls, Ended
 from hgmem.corpus.condensing import condense
 from hgmem.corpus.extracting import Extracted, extracted, save
-from hgmem.corpus.fold import fold
-from hgmem.corpus.writing import bounded, write_changed
+from hgmem.corpus.fold import batches, fold
+from hgmem.corpus.writing import DOCUMENTS, bounded, write_changed
 from hgmem.errors import ConflictError, HGMemError
 from hgmem.extract import Extraction
-from hgmem.graph.documents import OpenChunk, fail_chunks, finish_chunks, finish_documents, open_chunks
+from hgmem.graph.documents import (
+    OpenChunk,
+    fail_chunks,
+    failed_documents,
+    finish_chunks,
+    finish_documents,
+    open_chunks,
+)
 from hgmem.inputs import Document, Skipped
-from hgmem.services import Services, open_corpus
+from hgmem.services import Services, open_corpus, ready_corpus
 
 Unit: TypeAlias = Literal["chunks", "entities and relations", "descriptions"]
 
@@ -57,7 +64,20 @@ def index(services: Services, items: Iterable[Document | Skipped], *, report: Re
     what was extracted by then is folded, and the error raised.
     """
     done = IndexReport()
-    stretches = _stretches(services, items, done)
+    return _indexed(services, _stretches(services, items, done), done=done, report=report)
+
+
+def retry_failed(services: Services, *, report: Report = lambda _: None) -> IndexReport:
+    """Return what was done to extract the chunks that failed before, and the rest of their documents."""
+    ready_corpus(services)
+    done = IndexReport()
+    failed = failed_documents(services.database, corpus=services.corpus)
+    stretches = (_stretch(services, documents) for documents in batches(failed, size=DOCUMENTS))
+    done.documents = len(failed)
+    return _indexed(services, stretches, done=done, report=report)
+
+
+def _indexed(services: Services, stretches: "_Stretches", *, done: IndexReport, report: Report) -> IndexReport:
     with Calls(partial(_extracted, services), workers=services.settings.workers) as calls:
         _Indexing(services, calls, done=done, report=report).run(stretches)
     if services.settings.condense and (done.documents or done.unchanged):  # an earlier run may have been cut short
@@ -77,11 +97,10 @@ class _Stretch:
 
 
 _Open: TypeAlias = tuple[_Stretch, OpenChunk]
+_Stretches: TypeAlias = Iterator[tuple[_Stretch, list[OpenChunk]]]
 
 
-def _stretches(
-    services: Services, items: Iterable[Document | Skipped], done: IndexReport
-) -> Iterator[tuple[_Stretch, list[OpenChunk]]]:
+def _stretches(services: Services, items: Iterable[Document | Skipped], done: IndexReport) -> _Stretches:
     """Write the documents, and yield those that are not done, some at a time, with the chunks to extract."""
     row = None
     for batch in bounded(services.corpus, items, skipped=done.skipped):
@@ -89,12 +108,16 @@ def _stretches(
         documents = write_changed(services, row, batch)
         done.unchanged += len(batch) - len(documents)
         done.documents += len(documents)
-        waiting = open_chunks(services.database, corpus=services.corpus, documents=documents)
-        stored = {chunk.uid: Extraction.model_validate_json(chunk.extraction) for chunk in waiting if chunk.extraction}
-        yield (
-            _Stretch(documents=documents, left=len(waiting) - len(stored), extractions=stored),
-            [chunk for chunk in waiting if chunk.uid not in stored],
-        )
+        yield _stretch(services, documents)
+
+
+def _stretch(services: Services, documents: Sequence[str]) -> tuple[_Stretch, list[OpenChunk]]:
+    waiting = open_chunks(services.database, corpus=services.corpus, documents=documents)
+    stored = {chunk.uid: Extraction.model_validate_json(chunk.extraction) for chunk in waiting if chunk.extraction}
+    return (
+        _Stretch(documents=documents, left=len(waiting) - len(stored), extractions=stored),
+        [chunk for chunk in waiting if chunk.uid not in stored],
+    )
 
 
 def _extracted(services: Services, waiting: _Open) -> Extracted:
@@ -116,7 +139,7 @@ class _Indexing:
         self._unsaved: list[Ended[_Open, Extracted]] = []
         self._known = self._ended = 0  # chunks
 
-    def run(self, stretches: Iterator[tuple[_Stretch, list[OpenChunk]]]) -> None:
+    def run(self, stretches: _Stretches) -> None:
         """Index the documents of all stretches; what ends the work early is raised once all that ended is saved."""
         try:
             stop = self._work(stretches)
@@ -131,7 +154,7 @@ class _Indexing:
                 self._finish(stretch, meanwhile=lambda: None)
         raise stop
 
-    def _work(self, stretches: Iterator[tuple[_Stretch, list[OpenChunk]]]) -> BaseException | None:
+    def _work(self, stretches: _Stretches) -> BaseException | None:
         """Return once all is done, or what ends the work early."""
         more = True
         while more or self._begun:

@@ -1,13 +1,14 @@
 """What indexing would do, and what it would cost at most, without writing anything."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hgmem.corpus.extracting import is_language_model
-from hgmem.corpus.writing import bounded, cut, finished
+from hgmem.corpus.fold import batches
+from hgmem.corpus.writing import DOCUMENTS, bounded, cut, finished
 from hgmem.extract import Extract, Glean
 from hgmem.graph.corpus import find_corpus
-from hgmem.graph.documents import chunks_of_document, document_states
+from hgmem.graph.documents import chunks_of_document, document_states, failed_documents, open_chunks
 from hgmem.inputs import Document, Skipped
 from hgmem.model import Chunk, Task
 from hgmem.prompt import prompt
@@ -37,7 +38,6 @@ def plan_index(services: Services, items: Iterable[Document | Skipped]) -> Index
     if find_corpus(services.database, corpus=services.corpus) is not None:
         readable_corpus(services)
     documents = unchanged = chunks = tokens = 0
-    per_call = _tokens_around(services) if is_language_model(services.model) else None
     for batch in bounded(services.corpus, items, skipped=[]):
         states = document_states(services.database, corpus=services.corpus, uids=list(batch))
         changed = {
@@ -49,14 +49,31 @@ def plan_index(services: Services, items: Iterable[Document | Skipped]) -> Index
             waiting = _waiting(services, uid, document)
             chunks += len(waiting)
             tokens += sum(chunk.tokens for chunk in waiting) + count(document.title) * len(waiting)
-    rounds = len(per_call or ())
+    return replace(_costs(services, chunks, tokens), documents=documents, unchanged=unchanged)
+
+
+def plan_retry(services: Services) -> IndexPlan:
+    """Return what `retry_failed` would do."""
+    readable_corpus(services)
+    failed = failed_documents(services.database, corpus=services.corpus)
+    waiting = [
+        chunk
+        for documents in batches(failed, size=DOCUMENTS)
+        for chunk in open_chunks(services.database, corpus=services.corpus, documents=documents)
+        if not chunk.extraction
+    ]
+    tokens = sum(count(chunk.text) + count(chunk.title) for chunk in waiting)
+    return replace(_costs(services, len(waiting), tokens), documents=len(failed))
+
+
+def _costs(services: Services, chunks: int, tokens: int) -> IndexPlan:
+    """Return what the calls for so many chunks, of so many tokens together, take."""
+    per_call = _tokens_around(services) if is_language_model(services.model) else []
     return IndexPlan(
-        documents=documents,
-        unchanged=unchanged,
         chunks=chunks,
-        calls=chunks * rounds,
-        prompt_tokens=tokens * rounds + chunks * sum(per_call or ()),
-        completion_tokens_at_most=chunks * rounds * services.settings.max_tokens,
+        calls=chunks * len(per_call),
+        prompt_tokens=tokens * len(per_call) + chunks * sum(per_call),
+        completion_tokens_at_most=chunks * len(per_call) * services.settings.max_tokens,
     )
 
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from hgmem.chunk import Cutting, split
 from hgmem.chunk import chunks as chunks_of
-from hgmem.corpus.delete import drop_chunks
-from hgmem.corpus.fold import batches, embed_rest
+from hgmem.corpus.delete import drop_chunks, finish_rest
+from hgmem.corpus.fold import batches
 from hgmem.errors import UsageError
 from hgmem.graph.corpus import CorpusRow
 from hgmem.graph.documents import (
@@ -83,7 +83,7 @@ def write_changed(services: Services, row: CorpusRow, documents: Mapping[str, Do
             _write(services, document_uid, document)
         unfinished.append(document_uid)
     if any(not state.sha256 for state in states.values()):  # writing or deleting one was cut short before
-        embed_rest(services)
+        finish_rest(services)
     return unfinished
 
 

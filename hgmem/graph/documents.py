@@ -107,6 +107,11 @@ def open_chunks(database: Runner, *, corpus: str, documents: Sequence[str]) -> l
     return [OpenChunk(**row) for row in database.run("open_chunks", corpus=corpus, documents=list(documents))]
 
 
+def failed_documents(database: Runner, *, corpus: str) -> list[str]:
+    """Return the uids of the documents with a chunk whose extraction failed."""
+    return [row["uid"] for row in database.run("failed_documents", corpus=corpus)]
+
+
 def save_extractions(
     database: Runner, *, corpus: str, extractions: Mapping[str, str], vectors: Vectors
 ) -> dict[str, str]:

@@ -161,6 +161,17 @@ def joined_entities(database: Runner, *, corpus: str, uids: Sequence[str]) -> li
     ]
 
 
+def mark_stale(database: Runner, *, corpus: str, entities: Sequence[str], relations: Sequence[str]) -> None:
+    """Say that entities and relations are to be written anew; writing them takes the mark away."""
+    database.run("mark_stale", corpus=corpus, entities=sorted(entities), relations=sorted(relations))
+
+
+def stale(database: Runner, *, corpus: str) -> tuple[list[str], list[str]]:
+    """Return the uids of the corpus's entities and relations that are still to be written anew."""
+    row = database.run("stale", corpus=corpus)[0]
+    return row["entities"], row["relations"]
+
+
 def unembedded(database: Runner, *, corpus: str) -> tuple[list[str], list[str]]:
     """Return the uids of the corpus's entities and relations that lack a vector."""
     row = database.run("unembedded", corpus=corpus)[0]

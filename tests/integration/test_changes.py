@@ -1,16 +1,21 @@
 """What changes later: titles, chunks in between, corpora that go while somebody writes."""
 
 import dataclasses
+from collections import Counter
 from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
+from dumping import check, dump
 from neo4j.exceptions import ClientError
 
-from hgmem import ConflictError, Document, Given, GivenChunk, GivenEntity, HGMem, UsageError
+from hgmem import ConflictError, Document, Given, GivenChunk, GivenEntity, HGMem, Settings, UsageError
 from hgmem.corpus.importing import import_graph
 from hgmem.corpus.writing import DOCUMENTS
 from hgmem.graph.corpus import mark_corpus
 from hgmem.graph.database import Transaction
+from hgmem.identity import uid
 from hgmem.testing import ScriptedModel
 
 TEXT = "Captain Rhee commands the ferry Aurora of the Nordhavn Line."
@@ -53,6 +58,72 @@ def test_an_import_never_takes_the_place_of_memories(client: HGMem, tmp_path: ob
     with pytest.raises(UsageError, match="1 memories"):
         import_graph(client._services(None), Given(documents=(Document(id="d", text=TEXT),)))
     assert len(client.memories()) == 1
+
+
+def test_a_hundred_documents_go_at_once_and_each_entity_is_written_once(
+    open_client: Callable[..., HGMem], settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = open_client()
+    some = [
+        Document(id=f"d{n}", text=f"Rhee met Captain Olsen{n % 7} of the Aurora in Nordhavn{n}.") for n in range(100)
+    ]
+    client.add([Document(id="kept", text=TEXT), *some])
+    run, written = Transaction.run, Counter[str]()
+
+    def counting(transaction: Transaction, name: str, /, **parameters: Any) -> Any:
+        if name in ("write_entities", "write_relations"):
+            written.update(row["uid"] for row in parameters["rows"])
+        return run(transaction, name, **parameters)
+
+    monkeypatch.setattr(Transaction, "run", counting)
+    client.delete(document=[one.id for one in some])
+    other = open_client(corpus=f"{client.corpus}-alone")
+    other.add(Document(id="kept", text=TEXT))
+    found, alone = dump(settings, client.corpus), dump(settings, other.corpus)
+
+    assert written
+    assert set(written.values()) == {1}
+    assert [chunk["text"] for chunk in found.of("Chunk").values()] == [TEXT]
+    assert {one["name"]: one["description"] for one in found.of("Entity").values()} == {
+        one["name"]: one["description"] for one in alone.of("Entity").values()
+    }
+    check(found)
+
+
+@pytest.mark.parametrize("how", ["uid", "id", "path"])
+def test_a_document_is_deleted_by_uid_id_or_path(
+    client: HGMem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    (tmp_path / "a.txt").write_text(TEXT)
+    (tmp_path / "b.txt").write_text(f"Then {TEXT}")
+    client.add(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    names = {"id": str(tmp_path / "a.txt"), "path": "a.txt", "uid": uid(client.corpus, "document", f"{tmp_path}/a.txt")}
+    client.delete(document=names[how])
+
+    assert [row["title"] for row in client.documents()] == ["b"]
+
+
+def test_an_unknown_document_keeps_the_known_ones(client: HGMem) -> None:
+    client.add(Document(id="one", text=TEXT))
+    with pytest.raises(UsageError, match="no document 'two'"):
+        client.delete(document=["one", "two"])
+    client.delete(document=[])
+    assert len(client.documents()) == 1
+
+
+def test_a_citation_of_a_deleted_document_keeps_its_quote(client: HGMem) -> None:
+    client.add([Document(id="one", text=TEXT), Document(id="two", text="Nordhavn has a lamp.")])
+    before = client.ask("Who commands the ferry Aurora?")
+    client.delete(document="one")
+    after = client.memory(before.memory).answers[0]
+
+    gone = uid(client.corpus, "document", "one")
+    assert [one.quote for one in after.citations] == [one.quote for one in before.citations]
+    assert {one.document == gone: one.withdrawn for one in after.citations} in (
+        {True: True},
+        {True: True, False: False},
+    )
 
 
 def test_a_corpus_that_is_being_deleted_is_refused_and_deleting_again_ends_it(client: HGMem) -> None:

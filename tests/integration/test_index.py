@@ -346,6 +346,34 @@ def test_a_failed_chunk_is_listed_and_retried_and_the_rest_is_indexed(
     assert dump(settings, client.corpus) == wanted
 
 
+def test_what_failed_is_extracted_later_without_the_documents(
+    open_client: Open, settings: Settings, long: Document
+) -> None:
+    open_client().add(long)
+    wanted = dump(settings, open_client().corpus)
+    open_client().delete()
+    texts = sorted(chunk["text"] for chunk in wanted.of("Chunk").values())
+
+    def failing(*, until: int) -> HGMem:
+        def reply(task: Extract) -> object:
+            return ModelError("no more tokens") if task.text in texts[:until] else EXTRACTIVE.reply(task)
+
+        return open_client(model=extracting(reply))
+
+    failing(until=5).add(long)
+    first = failing(until=5).plan_retry()
+    again = failing(until=2).retry_failed()
+    status = failing(until=0).status()
+    last = failing(until=0).retry_failed()
+
+    assert (first.documents, first.chunks, first.calls) == (1, 5, 5)
+    assert (again.documents, again.chunks, again.failed) == (1, 3, 2)
+    assert (status.failed, {failure["attempts"] for failure in status.failures}) == (2, {"2"})
+    assert (last.chunks, last.failed) == (2, 0)
+    assert dump(settings, open_client().corpus) == wanted
+    assert open_client().retry_failed().documents == 0
+
+
 def test_an_embedder_that_fails_ends_the_run_and_the_next_goes_on(
     open_client: Open, settings: Settings, long: Document, monkeypatch: pytest.MonkeyPatch
 ) -> None:
