@@ -224,3 +224,35 @@ def test_a_setting_that_is_no_json_is_named(hgmem: Run, letters: HGMem) -> None:
     done = hgmem("ask", QUESTION, "-c", letters.corpus, env={"HGMEM_SAMPLING": "plan"})
     assert done.exit_code == 1
     assert done.stderr.startswith("error: HGMEM_SAMPLING is no JSON")
+
+
+def test_what_failed_is_named_and_tried_again_without_its_files(hgmem: Run, client: HGMem, tmp_path: Path) -> None:
+    (tmp_path / "one.txt").write_text("Captain Rhee commands the ferry Aurora of the Nordhavn Line.")
+    (tmp_path / "two.txt").write_text("Doctor Moe keeps the lamp of Nordhavn in good order.")
+    found = '{"entities": [{"name": "Rhee", "type": "person", "description": "a captain"}], "relations": []}'
+    empty = '{"entities": [], "relations": []}'
+    with WireServer(lambda asked: Said(empty if "Moe" in asked.user else found)) as server:
+        leads = {"HGMEM_MODEL": "test-model", "OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "secret"}
+        first = hgmem("index", str(tmp_path), "-c", client.corpus, env=leads)
+        other = hgmem("index", str(tmp_path / "one.txt"), "-c", client.corpus, env=leads)
+        again = hgmem("index", "--retry-failed", "-c", client.corpus, env=leads)
+    shown = hgmem("status", "-c", client.corpus)
+    with WireServer(lambda _: Said(found)) as server:
+        leads = {"HGMEM_MODEL": "test-model", "OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "secret"}
+        last = hgmem("index", "--retry-failed", "-c", client.corpus, "--json", env=leads)
+
+    assert [one.exit_code for one in (first, other, again, last)] == [1, 1, 1, 0]
+    for one in (first, other, again):
+        assert "1 chunk of the corpus has failed: `hgmem index --retry-failed` tries again" in one.stderr
+    assert "0 documents added, 1 unchanged" in other.stdout
+    assert "failed 2 times: the extraction is empty" in shown.stdout
+    report = json.loads(last.stdout)
+    assert (report["chunks"], report["failed"], report["failed_in_corpus"]) == (1, 0, 0)
+    assert hgmem("index", "--retry-failed", "-c", client.corpus).exit_code == 0
+
+
+@pytest.mark.parametrize("arguments", [("index",), ("index", "--retry-failed", ".")])
+def test_indexing_takes_files_or_what_failed(hgmem: Run, arguments: tuple[str, ...]) -> None:
+    done = hgmem(*arguments)
+    assert done.exit_code == 2
+    assert "--retry-failed" in done.stderr
