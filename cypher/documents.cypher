@@ -15,6 +15,12 @@ RETURN d.uid AS uid, d.title AS title, d.source AS source, d.status AS status,
        COUNT { (d)<-[:FROM_DOCUMENT]-(:Chunk {corpus: $corpus}) } AS chunks
 ORDER BY title, uid;
 
+// name: described_documents(corpus) read
+// What questions may choose documents by.
+CYPHER 25 MATCH (d:Document {corpus: $corpus})
+RETURN d.uid AS uid, d.title AS title, d.source AS source, d.metadata AS metadata
+ORDER BY uid;
+
 // name: put_document(corpus, uid, properties, status) write
 // The document, pending until its last chunk is done; no row where the corpus has another status than `status`.
 CYPHER 25 MATCH (k:Corpus {name: $corpus})

@@ -16,15 +16,16 @@ CREATE (m:Memory {uid: $memory, corpus: $corpus, memory: $memory})
 SET m += $properties, m.status = 'running', m.run = $run, m.heartbeat = datetime(), m.created_at = datetime()
 RETURN m.uid AS memory;
 
-// name: claim_memory(corpus, memory, run, timeout, question) write
+// name: claim_memory(corpus, memory, run, timeout, question, filters) write
 // One row if this run holds the memory now, for this question: nobody else did, or has been silent for `timeout`
-// seconds.
+// seconds. Its filters stay, unless others are given.
 CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
 SET m.uid = m.uid // takes the lock before the claim is read
 WITH m, m.status AS before
 WHERE m.run IS NULL OR m.heartbeat < datetime() - duration({milliseconds: $timeout * 1000})
-SET m.run = $run, m.heartbeat = datetime(), m.status = 'running', m.latest = $question
-RETURN before;
+SET m.run = $run, m.heartbeat = datetime(), m.status = 'running', m.latest = $question,
+    m.filters = coalesce($filters, m.filters)
+RETURN before, m.filters AS filters;
 
 // name: renew_memory(corpus, memory, run) write
 CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid) WHERE m.run = $run
@@ -175,7 +176,7 @@ ORDER BY point.born, size(point.uid), point.uid;
 // The memory's steps in order, each with its sub-queries and what they retrieved.
 CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
 WITH m LIMIT 1 MATCH (m)-[:HAS_STEP]->(s:Step {corpus: $corpus})
-RETURN s {.number, .question, .strategy, .judgement, .operations, .planned, .notes, .seconds, .usage,
+RETURN s {.number, .question, .strategy, .judgement, .filters, .operations, .planned, .notes, .seconds, .usage,
           subqueries: COLLECT {
             MATCH (s)-[:ASKED]->(q:SubQuery {corpus: $corpus})
             RETURN q {.number, .text, .concern, .strategy, .relations,

@@ -1,13 +1,15 @@
 // What a step retrieves. Scores are cosine in [-1, 1], exact: indexes propose candidates, `vector.similarity.cosine`
 // ranks them. Lists are nearest first, ties by uid.
 
-// name: retrieve(corpus, memory, queries, over, most_entities, most_relations, most_chunks, most_searched, hops, hub, exact, anchors, shared, exclude) read
+// name: retrieve(corpus, memory, documents, queries, over, worded, most_entities, most_relations, most_chunks, most_searched, hops, hub, exact, anchors, shared, exclude) read
 // One row for all sub-queries of a step. `found` holds, for each query in order, uids with scores: the nearest entities
 // of its candidates, the nearest relations at them, their nearest source chunks, and what a plain search over all
 // chunks finds by vector (`near`) and by words (`matching`). A query's `search` says what its candidates are:
-// 'index' (V_G − V_M, proposed by the vector index; `seen` is how many it proposed), 'exact' (V_G − V_M, all of it) or
-// 'scope' (entities of the target points ∪ N_M ∪ N_G, a hub giving its `hub` heaviest neighbours). Up to `exact`
-// candidates are ranked as they are; more are proposed by the index first.
+// 'index' (V_G − V_M, proposed by the vector index; `seen` is how many it proposed), 'exact' (V_G − V_M, all of it),
+// 'documents' (what those documents mention, without V_M) or 'scope' (entities of the target points ∪ N_M ∪ N_G, a hub
+// giving its `hub` heaviest neighbours). Up to `exact` candidates are ranked as they are; more are proposed by the index
+// first. With `documents`, chunks of others don't count, nor what only they mention or state. The full-text index proposes
+// `worded` chunks; the words that few of them hold weigh most, whatever other corpora hold.
 CYPHER 25
 CALL () {
   OPTIONAL MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
@@ -51,7 +53,15 @@ CALL (q, points) {
   WITH held, held + sharing + [u IN first | u.uid] + second AS all
   RETURN COLLECT { UNWIND all AS uid WITH uid WHERE $anchors OR NOT uid IN held RETURN DISTINCT uid } AS scope
   UNION
-  WITH q WHERE q.search <> 'scope'
+  WITH q WHERE q.search = 'documents'
+  RETURN COLLECT {
+    UNWIND $documents AS uid
+    MATCH (d:Document {uid: uid, corpus: $corpus}) USING INDEX d:Document(uid)
+    WITH DISTINCT d MATCH (d)<-[:FROM_DOCUMENT]-(:Chunk {corpus: $corpus})<-[:FROM_CHUNK]-(e:Entity {corpus: $corpus})
+    RETURN DISTINCT e.uid
+  } AS scope
+  UNION
+  WITH q WHERE NOT q.search IN ['scope', 'documents']
   RETURN [] AS scope
 }
 CALL (q, scope) {
@@ -66,12 +76,12 @@ CALL (q, scope) {
     MATCH (e:Entity {corpus: $corpus}) WHERE e.memory IN ['', $memory]
     RETURN e
     UNION ALL
-    WITH q, scope WHERE q.search = 'scope' AND size(scope) <= $exact
+    WITH q, scope WHERE q.search IN ['scope', 'documents'] AND size(scope) <= $exact
     UNWIND scope AS uid
     MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX e:Entity(uid)
     RETURN e
     UNION ALL
-    WITH q, scope WHERE q.search = 'scope' AND size(scope) > $exact
+    WITH q, scope WHERE q.search IN ['scope', 'documents'] AND size(scope) > $exact
     MATCH (e:Entity)
     SEARCH e IN (VECTOR INDEX entity_embedding FOR q.vector WHERE e.corpus = $corpus AND e.uid IN scope LIMIT $over)
     RETURN e
@@ -81,6 +91,9 @@ CALL (q, scope) {
 CALL (q, candidates, covered) {
   UNWIND candidates AS e
   WITH q, e WHERE e.embedding IS NOT NULL AND (q.search = 'scope' OR NOT $exclude OR NOT e.uid IN covered)
+    AND ($documents IS NULL OR e.memory <> '' OR EXISTS {
+      MATCH (e)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus}) WHERE c.document IN $documents
+    })
   WITH e, 2 * vector.similarity.cosine(e.embedding, q.vector) - 1 AS score
   ORDER BY score DESC, e.uid LIMIT $most_entities
   RETURN collect(e) AS kept, collect({uid: e.uid, score: score}) AS entities
@@ -89,6 +102,10 @@ CALL (kept) {
   UNWIND kept AS e
   MATCH (e)-[r:RELATES {corpus: $corpus}]-(u:Entity {corpus: $corpus})
   WHERE r.memory IN ['', $memory] AND u.memory IN ['', $memory]
+    AND ($documents IS NULL OR r.memory <> '' OR EXISTS {
+      UNWIND r.chunks AS uid
+      MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX c:Chunk(uid) WHERE c.document IN $documents
+    })
   RETURN collect(DISTINCT r) AS incident
 }
 CALL (q, incident) {
@@ -109,7 +126,7 @@ CALL (q, incident) {
 }
 CALL (kept) {
   UNWIND kept AS e
-  MATCH (e)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus})
+  MATCH (e)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus}) WHERE $documents IS NULL OR c.document IN $documents
   RETURN collect(DISTINCT c) AS sources
 }
 CALL (q, sources) {
@@ -129,21 +146,38 @@ CALL (q, sources) {
   RETURN collect(c) AS stating, collect({uid: c.uid, score: score}) AS chunks
 }
 CALL (q) {
-  WITH q WHERE $most_searched > 0
-  MATCH (c:Chunk)
-  SEARCH c IN (VECTOR INDEX chunk_embedding FOR q.vector WHERE c.corpus = $corpus LIMIT $over)
-  WITH c, 2 * vector.similarity.cosine(c.embedding, q.vector) - 1 AS score
+  CALL (q) {
+    WITH q WHERE $most_searched > 0 AND $documents IS NULL
+    MATCH (c:Chunk)
+    SEARCH c IN (VECTOR INDEX chunk_embedding FOR q.vector WHERE c.corpus = $corpus LIMIT $over)
+    RETURN c
+    UNION ALL
+    WITH q WHERE $most_searched > 0 AND $documents IS NOT NULL
+    MATCH (c:Chunk)
+    SEARCH c IN (VECTOR INDEX chunk_embedding FOR q.vector WHERE c.corpus = $corpus AND c.document IN $documents
+                 LIMIT $over)
+    RETURN c
+  }
+  WITH q, c, 2 * vector.similarity.cosine(c.embedding, q.vector) - 1 AS score
   ORDER BY score DESC, c.uid LIMIT $most_searched
   RETURN collect(c) AS close, collect({uid: c.uid, score: score}) AS near
 }
 CALL (q) {
   WITH q WHERE $most_searched > 0 AND q.lucene <> ''
   MATCH (c:Chunk)
-  SEARCH c IN (FULLTEXT INDEX chunk_text FOR q.lucene LIMIT $most_searched) SCORE AS weight
+  SEARCH c IN (FULLTEXT INDEX chunk_text FOR q.lucene LIMIT $worded)
   WHERE c.corpus = $corpus AND c.embedding IS NOT NULL // a chunk that is being indexed may lack its vector
-  WITH c, q, weight ORDER BY weight DESC, c.uid
-  RETURN collect(c) AS worded,
-         collect({uid: c.uid, score: 2 * vector.similarity.cosine(c.embedding, q.vector) - 1}) AS matching
+    AND ($documents IS NULL OR c.document IN $documents)
+  WITH q, c, toLower(c.text) AS text
+  WITH q, collect({chunk: c, words: [word IN q.words WHERE text CONTAINS word]}) AS hits
+  WITH q, hits, [word IN q.words | size([hit IN hits WHERE word IN hit.words])] AS holding
+  WITH q, hits, [many IN holding | log(1 + (size(hits) - many + 0.5) / (many + 0.5))] AS weights // as BM25's idf
+  UNWIND hits AS hit
+  WITH hit.chunk AS c, 2 * vector.similarity.cosine(hit.chunk.embedding, q.vector) - 1 AS score,
+       reduce(weight = 0.0, i IN range(0, size(weights) - 1) |
+              weight + CASE WHEN q.words[i] IN hit.words THEN weights[i] ELSE 0.0 END) AS weight
+  ORDER BY weight DESC, score DESC, c.uid LIMIT $most_searched
+  RETURN collect(c) AS worded, collect({uid: c.uid, score: score}) AS matching
 }
 WITH collect({number: q.number, seen: size(candidates), entities: entities, relations: relations, chunks: chunks,
               near: near, matching: matching}) AS found,
@@ -160,17 +194,26 @@ RETURN found,
                       entities: COLLECT { MATCH (e:Entity {corpus: $corpus})-[:FROM_CHUNK]->(c)
                                           RETURN e {.uid, .name, .type} ORDER BY e.uid }} } AS chunks;
 
-// name: near_chunks(corpus, vector, k, over) read
-// The k chunks nearest to a vector: all that plain retrieval does.
-CYPHER 25 MATCH (c:Chunk)
-SEARCH c IN (VECTOR INDEX chunk_embedding FOR $vector WHERE c.corpus = $corpus LIMIT $over)
+// name: near_chunks(corpus, documents, vector, k, over) read
+// The k chunks nearest to a vector: all that plain retrieval does. With `documents`, those of others don't count.
+CYPHER 25 CALL () {
+  WITH $documents AS documents WHERE documents IS NULL
+  MATCH (c:Chunk)
+  SEARCH c IN (VECTOR INDEX chunk_embedding FOR $vector WHERE c.corpus = $corpus LIMIT $over)
+  RETURN c
+  UNION ALL
+  WITH $documents AS documents WHERE documents IS NOT NULL
+  MATCH (c:Chunk)
+  SEARCH c IN (VECTOR INDEX chunk_embedding FOR $vector WHERE c.corpus = $corpus AND c.document IN documents LIMIT $over)
+  RETURN c
+}
 WITH c, 2 * vector.similarity.cosine(c.embedding, $vector) - 1 AS score
 ORDER BY score DESC, c.uid LIMIT $k
 MATCH (c)-[:FROM_DOCUMENT]->(d:Document {corpus: $corpus})
 RETURN score, c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, title: d.title} AS chunk
 ORDER BY score DESC, chunk.uid;
 
-// name: neighbours(corpus, memory, uids, vector, k, hub) read
+// name: neighbours(corpus, memory, documents, uids, vector, k, hub) read
 // The k entities nearest to a vector among those one relation away from memory's and not in it: what a plan may be
 // told of. An entity gives its `hub` heaviest relations.
 CYPHER 25 UNWIND $uids AS uid
@@ -180,7 +223,9 @@ CALL (v) {
   WHERE r.memory IN ['', $memory] AND u.memory IN ['', $memory]
   RETURN u ORDER BY r.weight DESC, u.uid LIMIT $hub
 }
-WITH DISTINCT u WHERE NOT u.uid IN $uids AND u.embedding IS NOT NULL
+WITH DISTINCT u WHERE NOT u.uid IN $uids AND u.embedding IS NOT NULL AND ($documents IS NULL OR EXISTS {
+  MATCH (u)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus}) WHERE c.document IN $documents
+})
 WITH u, 2 * vector.similarity.cosine(u.embedding, $vector) - 1 AS score
 ORDER BY score DESC, u.uid LIMIT $k
 RETURN u {.uid, .name, .type, .description, .memory} AS entity;
@@ -193,12 +238,12 @@ WITH DISTINCT c MATCH (c)-[:FROM_DOCUMENT]->(d:Document {corpus: $corpus})
 RETURN c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, title: d.title} AS chunk
 ORDER BY chunk.uid;
 
-// name: chunks_of_entities(corpus, uids, vector, k) read
+// name: chunks_of_entities(corpus, documents, uids, vector, k) read
 // The k chunks nearest to a vector among those that mention one of the entities.
 CYPHER 25 UNWIND $uids AS uid
 MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX e:Entity(uid)
 WITH DISTINCT e MATCH (e)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus})
-WITH DISTINCT c WHERE c.embedding IS NOT NULL
+WITH DISTINCT c WHERE c.embedding IS NOT NULL AND ($documents IS NULL OR c.document IN $documents)
 WITH c, 2 * vector.similarity.cosine(c.embedding, $vector) - 1 AS score
 ORDER BY score DESC, c.uid LIMIT $k
 MATCH (c)-[:FROM_DOCUMENT]->(d:Document {corpus: $corpus})

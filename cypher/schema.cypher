@@ -80,8 +80,8 @@ WITH [n.corpus, n.memory, n.died]
 OPTIONS {indexConfig: {`vector.similarity_function`: 'cosine', `vector.quantization.type`: 'none'}};
 
 // name: create_chunk_text() schema
-// `corpus_key` is searched beside the text, so that other corpora cannot crowd a hit out.
-CYPHER 25 CREATE FULLTEXT INDEX chunk_text IF NOT EXISTS FOR (n:Chunk) ON EACH [n.corpus_key, n.text];
+// `corpus_key` and `document` are searched beside the text, so that others cannot crowd a hit out.
+CYPHER 25 CREATE FULLTEXT INDEX chunk_text IF NOT EXISTS FOR (n:Chunk) ON EACH [n.corpus_key, n.document, n.text];
 
 // name: create_entity_text() schema
 CYPHER 25 CREATE FULLTEXT INDEX entity_text IF NOT EXISTS FOR (n:Entity) ON EACH [n.corpus_key, n.name, n.description];

@@ -6,7 +6,8 @@ from typing import TypedDict
 
 from hgmem.budget import spending
 from hgmem.errors import UsageError
-from hgmem.inputs import Question
+from hgmem.filtering import normal
+from hgmem.inputs import Filters, Question
 from hgmem.model import Answer
 from hgmem.services import Services
 from hgmem.systems import Recipe, system
@@ -16,9 +17,11 @@ class Asking(TypedDict, total=False):
     """What `ask` and `stream` take by name.
 
     `recipe` is a name or an `HGMemConfig`, `settings` single fields of it by name (`{"retrieval.hops": 2}`), `steps`
-    the most new steps. `memory` is the uid of a memory that goes on, `at_step` a step of it to answer at without a
-    new one. `max_calls` and `max_tokens` are what may be spent on a language model behind a server, or of LangChain's;
-    calls of an object of one's own are not counted.
+    the most new steps. `filters` choose the documents that are searched, by `source`, `title`, `document` (uid) or
+    their metadata (`{"year": 2020, "author": ["Doyle", "Poe"]}`): every name has to fit, one of its values will do,
+    and `*` in a text stands for anything. `memory` is the uid of a memory that goes on, `at_step` a step of it to
+    answer at without a new one. `max_calls` and `max_tokens` are what may be spent on a language model behind a
+    server, or of LangChain's; calls of an object of one's own are not counted.
     """
 
     corpus: str | None
@@ -26,6 +29,7 @@ class Asking(TypedDict, total=False):
     recipe: Recipe
     settings: Mapping[str, object]
     steps: int | None
+    filters: Filters | None
     memory: str | None
     at_step: int | None
     max_calls: int | None
@@ -52,7 +56,7 @@ def answered(services: Services, text: str, asking: Asking) -> Answer:
     changes = {**(asking.get("settings") or {}), **({"steps": steps} if steps is not None else {})}
     chosen = system(asking.get("system", "hgmem"), recipe=asking.get("recipe"), changes=changes)
     with limited(max_calls=asking.get("max_calls"), max_tokens=asking.get("max_tokens")):
-        return chosen.answer(services, Question(text=text, memory=memory, at_step=at_step))
+        return chosen.answer(services, Question(text=text, memory=memory, at_step=at_step, filters=_filters(asking)))
 
 
 def checked(text: object, *, most: int) -> str:
@@ -72,6 +76,11 @@ def limited(**limits: int | None) -> AbstractContextManager[object]:
         if limit is not None and (not isinstance(limit, int) or limit < 1):
             raise UsageError(f"{name}={limit!r} allows nothing, or is no number: give 1 or more, or leave it out")
     return nullcontext() if set(limits.values()) == {None} else spending(**limits)
+
+
+def _filters(asking: Asking) -> dict[str, tuple[str, ...]] | None:
+    filters = asking.get("filters")
+    return None if filters is None else normal(filters)
 
 
 def _positive(number: object) -> bool:

@@ -1,10 +1,11 @@
 """The values that callers bring: documents to index, and graphs that are ready-made."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 Scalar: TypeAlias = str | int | float | bool
+Filters: TypeAlias = Mapping[str, Scalar | Sequence[Scalar]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -12,12 +13,14 @@ class Question:
     """What is asked: anew, or (`memory`, a uid) of a memory that goes on.
 
     Without a text, that memory's last question goes on. `at_step` asks for an answer from memory as it stood at the
-    end of that step, without any new one.
+    end of that step, without any new one. `filters` choose the documents that count (texts by name); without them, a
+    memory that goes on keeps its own.
     """
 
     text: str = ""
     memory: str | None = None
     at_step: int | None = None
+    filters: Mapping[str, tuple[str, ...]] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -188,13 +188,15 @@ class Lineage:
 class Step:
     """One round: how it retrieved (`strategy`), what it found, what it did, what its plan said (`judgement`).
 
-    `planned` are the sub-queries that its plan led to: those of the next step, if there was one.
+    `planned` are the sub-queries that its plan led to: those of the next step, if there was one. `filters` are what
+    chose the documents that it searched: any of the texts, for every name.
     """
 
     number: int
     question: str
     strategy: Strategy
     judgement: Judgement | None = None
+    filters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     retrieved: tuple[Retrieved, ...] = ()
     operations: tuple[Operation, ...] = ()
     planned: tuple[Subquery, ...] = ()

@@ -13,6 +13,7 @@ from hgmem.draft import Draft
 from hgmem.embed import Vectors
 from hgmem.errors import HGMemError, UnreachableError, UsageError
 from hgmem.events import Answered, Planned, QuestionAccepted
+from hgmem.filtering import Choice, choose
 from hgmem.graph.memory import (
     Claim,
     claim_memory,
@@ -25,6 +26,7 @@ from hgmem.graph.memory import (
     write_answer,
     write_step,
 )
+from hgmem.graph.retrieval import Scope
 from hgmem.graph.values import to_json
 from hgmem.inputs import Question
 from hgmem.meter import Meter, measuring
@@ -47,10 +49,21 @@ class Recording:
     question: str
     meter: Meter
     began: float
+    filters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    choice: Choice = field(default_factory=Choice)  # the documents that the filters leave
     status: str = RUNNING  # that the memory falls back to where nothing is written
     steps: list[Step] = field(default_factory=list)
     points: dict[str, MemoryPoint] = field(default_factory=dict)
     answered: set[tuple[str, int]] = field(default_factory=set)  # questions answered before, and at which step
+
+    @property
+    def scope(self) -> Scope:
+        """Where this question looks."""
+        return Scope(corpus=self.claim.corpus, memory=self.claim.memory, documents=self.choice.documents)
+
+    def choose(self) -> None:
+        """Find the documents that the filters leave."""
+        self.choice = choose(self.services.database, self.filters, corpus=self.claim.corpus)
 
     @property
     def number(self) -> int:
@@ -132,13 +145,15 @@ def recording(
             question=question.text,
             meter=meter,
             began=time.perf_counter(),
+            filters=question.filters or {},
         )
+        record.choose()  # before anything is written
         if question.memory:
-            timeout = services.settings.claim_timeout
-            record.status = claim_memory(services.database, claim=claim, question=question.text, timeout=timeout)
+            _claim(record, question)
         else:
             properties = {"system": system, "model": services.model.name, "question": question.text}
-            create_memory(services.database, claim=claim, properties={**properties, "settings": to_json(settings)})
+            texts = {"settings": to_json(settings), "filters": to_json(record.filters)}
+            create_memory(services.database, claim=claim, properties={**properties, **texts})
         with _held(record):
             if question.memory:
                 _resume(record)
@@ -146,6 +161,20 @@ def recording(
                 QuestionAccepted(question=question.text, corpus=services.corpus, memory=memory, steps=len(record.steps))
             )
             yield record
+
+
+def _claim(record: Recording, question: Question) -> None:
+    """Hold a memory that goes on; filters that are given take the place of its own."""
+    given = None if question.filters is None else to_json(question.filters)
+    found = claim_memory(
+        record.services.database,
+        claim=record.claim,
+        question=question.text,
+        filters=given,
+        timeout=record.services.settings.claim_timeout,
+    )
+    record.status = found.status
+    record.filters = found.filters
 
 
 @contextmanager
@@ -166,7 +195,8 @@ def _held(record: Recording) -> Iterator[None]:
 
 
 def _resume(record: Recording) -> None:
-    """Take in what the memory holds."""
+    """Take in what the memory holds, and what its filters leave."""
+    record.choose()
     scope = {"corpus": record.claim.corpus, "memory": record.claim.memory}
     record.steps = memory_steps(record.services.database, **scope)
     stored = memory_points(record.services.database, **scope)

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from hgmem.embed import Vectors
 from hgmem.graph.database import Database
-from hgmem.graph.retrieval import Found, Limits, Query, Retrieval, retrieve
+from hgmem.graph.retrieval import Found, Limits, Query, Retrieval, Scope, Search, retrieve
 from hgmem.model import Chunk, Entity, Evidence, Hit, Relation, Retrieved, Subquery
 
 Count: TypeAlias = Annotated[int, Field(ge=0, le=10_000)]
@@ -18,6 +18,7 @@ ChunkSearch: TypeAlias = Literal["hybrid", "vector", "off"]
 Thing = TypeVar("Thing", Entity, Relation, Chunk)
 
 FUSION = 60  # reciprocal rank fusion's constant: how much the first ranks count over the later ones
+PROPOSED = 200  # chunks that the full-text index proposes
 CANDIDATES = 20  # chunks that each of two rankings brings to their fusion
 SMALL = 2_000  # entities up to which exact search is an alternative to the index
 
@@ -42,12 +43,15 @@ class RetrievalConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """Where a step looks: the memory, how many entities it involves (|V_M|) and how many the corpus has (|V_G|)."""
+    """Where a step looks, how many entities memory involves (|V_M|) and how many the corpus has (|V_G|).
 
-    corpus: str
-    memory: str
+    `narrow` is whether the scope's documents are less than half of the corpus's.
+    """
+
+    scope: Scope
     covered: int
     entities: int
+    narrow: bool = False
 
 
 def gather(
@@ -66,19 +70,21 @@ def gather(
         for number, (asked, vector) in enumerate(zip(subqueries, vectors, strict=True))
     ]
     limits = _limits(scene, config)
-    first = retrieve(database, corpus=scene.corpus, memory=scene.memory, queries=queries, limits=limits)
+    first = retrieve(database, scope=scene.scope, queries=queries, limits=limits)
     again, notes = _again(queries, first, scene=scene, limits=limits)
     if not again:
         return _evidence(subqueries, first, config), ()
     wider = replace(limits, over=2 * limits.over)
-    second = retrieve(database, corpus=scene.corpus, memory=scene.memory, queries=again, limits=wider)
+    second = retrieve(database, scope=scene.scope, queries=again, limits=wider)
     asked_as = [_as_searched(asked, query) for asked, query in zip(subqueries, _latest(queries, again), strict=True)]
     return _evidence(asked_as, _combined(first, second), config), notes
 
 
-def _search(asked: Subquery, scene: Scene, config: RetrievalConfig) -> Literal["index", "exact", "scope"]:
+def _search(asked: Subquery, scene: Scene, config: RetrievalConfig) -> Search:
     if asked.strategy == "local":
         return "scope"
+    if scene.narrow:
+        return "documents"
     crowded = config.exclude and scene.entities < SMALL and scene.covered * 4 > scene.entities
     return "exact" if crowded else "index"
 
@@ -86,6 +92,7 @@ def _search(asked: Subquery, scene: Scene, config: RetrievalConfig) -> Literal["
 def _limits(scene: Scene, config: RetrievalConfig) -> Limits:
     return Limits(
         over=max(5 * config.entities, 100) + scene.covered,
+        worded=PROPOSED if scene.scope.documents is None else 2 * PROPOSED,
         most_entities=config.entities,
         most_relations=config.relations,
         most_chunks=config.chunks,
@@ -106,10 +113,11 @@ def _again(
     again, notes = [], []
     for query, found in zip(queries, first.found, strict=True):
         if query.search == "scope" and not found.entities:
-            again.append(replace(query, search="index", targets=()))
+            again.append(replace(query, search="documents" if scene.narrow else "index", targets=()))
             notes.append(f"sub-query {query.number + 1}: nothing around its points, so it was asked globally")
         elif query.search == "index" and len(found.entities) < limits.most_entities and found.seen >= limits.over:
-            again.append(replace(query, search="exact" if scene.entities < SMALL else "index"))
+            wider: Search = "documents" if scene.scope.documents is not None else "index"
+            again.append(replace(query, search="exact" if scene.entities < SMALL else wider))
     return again, tuple(notes)
 
 

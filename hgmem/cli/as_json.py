@@ -75,6 +75,7 @@ def step(one: Step) -> Row:
         "question": one.question,
         "strategy": one.strategy,
         "judgement": one.judgement,
+        "filters": {name: list(texts) for name, texts in one.filters.items()},
         "subqueries": [_subquery(each) for each in one.retrieved],
         "operations": [asdict(operation) for operation in one.operations],
         "planned": [asdict(subquery) for subquery in one.planned],

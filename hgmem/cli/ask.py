@@ -41,6 +41,13 @@ Changes = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="A setting of the recipe, such as retrieval.hops=2. Repeatable."),
 ]
+Where = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="KEY=VALUE",
+        help="Search only documents whose source, title or metadata KEY is VALUE; * stands for anything. Repeatable.",
+    ),
+]
 Continued = Annotated[
     str | None,
     typer.Option("--continue", metavar="ID", help="Go on with this memory: with a new question, or where it stopped."),
@@ -67,6 +74,7 @@ def ask(
     system: System = "hgmem",
     recipe: Recipe = None,
     set_: Changes = None,
+    where: Where = None,
     memory: Continued = None,
     at_step: AtStep = None,
     max_calls: MaxCalls = None,
@@ -88,6 +96,7 @@ def ask(
         "recipe": recipe,
         "settings": changes(set_ or ()),
         "steps": steps,
+        "filters": filters(where) if where else None,
         "memory": memory,
         "at_step": at_step,
         "max_calls": max_calls,
@@ -113,6 +122,17 @@ def changes(given: list[str] | tuple[str, ...]) -> dict[str, object]:
         if not sign or not name.strip():
             raise UsageError(f"--set {one!r} is no setting: write KEY=VALUE, such as --set retrieval.hops=2")
         found[name.strip()] = value.strip()
+    return found
+
+
+def filters(given: list[str]) -> dict[str, list[str]]:
+    """Return what `--where` gives, by name; one that is given again may have either value."""
+    found: dict[str, list[str]] = {}
+    for one in given:
+        name, sign, value = one.partition("=")
+        if not sign or not name.strip():
+            raise UsageError(f"--where {one!r} chooses nothing: write KEY=VALUE, such as --where source=report.pdf")
+        found.setdefault(name.strip(), []).append(value.strip())
     return found
 
 

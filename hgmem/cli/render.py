@@ -114,6 +114,8 @@ def _steps(steps: Iterable[Step], names: _Names) -> Iterator[RenderableType]:
     for step in steps:
         plan = f", then judged {step.judgement}" if step.judgement else ""
         yield _bold(f"step {step.number}: looked {_where(step)}{plan} ({step.seconds:.2f} s)")
+        for name, texts in step.filters.items():
+            yield indented(words(("where ", "dim"), f"{name} is {' or '.join(texts)}"), 2)
         for one in step.retrieved:
             yield from _asked(one, names)
         for operation in step.operations:

@@ -67,30 +67,38 @@ def add_graph(services: Services, given: Given) -> None:
 
 def put_documents(services: Services, database: Runner, prepared: Prepared, *, status: str = "ready") -> None:
     """Write, through `database`, the documents with their chunks and vectors into a corpus of this status."""
+    fresh: list[Chunk] = []
+    touched: list[str] = []
     for uid, document in prepared.documents.items():
-        _put_document(services, database, (uid, document), prepared.chunks.get(uid, ()), status=status)
+        found = _put_document(services, database, (uid, document), prepared.chunks.get(uid, ()), status=status)
+        if found is not None:
+            fresh += found
+            touched.append(uid)
+    for batch in batches(fresh):
+        uids = [chunk.uid for chunk in batch]
+        vectors = services.embed([chunk.text for chunk in batch], kind="document")
+        put_chunk_vectors(database, corpus=services.corpus, uids=uids, vectors=vectors)
+        finish_chunks(database, corpus=services.corpus, uids=uids)
+    for uids in batches(touched):
+        finish_documents(database, corpus=services.corpus, uids=uids)
 
 
 def _put_document(
     services: Services, database: Runner, known: tuple[str, Document], chunks: Sequence[Chunk], *, status: str
-) -> None:
+) -> list[Chunk] | None:
+    """Return the chunks that are not done yet, once they are written; None for a document that is."""
     corpus, (uid, document) = services.corpus, known
     state = document_states(database, corpus=corpus, uids=[uid]).get(uid)
     stored = chunks_of_document(database, corpus=corpus, document=uid)
     fresh = [chunk for chunk in chunks if stored.get(chunk.uid) != "done"]
     if state is not None and state.status == "done" and not fresh:
-        return
+        return None
     put_document(database, corpus=corpus, uid=uid, properties=_properties(document), status=status)
     for batch in batches(chunks):  # those that are done too: their positions may be others now
         put_chunks(database, corpus=corpus, document=uid, chunks=batch)
-    for batch in batches(fresh):
-        uids = [chunk.uid for chunk in batch]
-        vectors = services.embed([chunk.text for chunk in batch], kind="document")
-        put_chunk_vectors(database, corpus=corpus, uids=uids, vectors=vectors)
-        finish_chunks(database, corpus=corpus, uids=uids)
     unlink_chunks(database, corpus=corpus, document=uid)
     link_chunks(database, corpus=corpus, document=uid)
-    finish_documents(database, corpus=corpus, uids=[uid])
+    return fresh
 
 
 def _properties(document: Document) -> dict[str, str]:

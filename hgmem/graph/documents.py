@@ -47,6 +47,11 @@ def list_documents(database: Runner, *, corpus: str) -> list[dict[str, str | int
     return database.run("list_documents", corpus=corpus)
 
 
+def described_documents(database: Runner, *, corpus: str) -> list[dict[str, str]]:
+    """Return of every document uid, title, source and metadata (JSON)."""
+    return database.run("described_documents", corpus=corpus)
+
+
 def put_document(
     database: Runner, *, corpus: str, uid: str, properties: Mapping[str, Scalar], status: str = "ready"
 ) -> None:

@@ -62,15 +62,23 @@ def create_memory(database: Runner, *, claim: Claim, properties: Mapping[str, Sc
         raise UsageError(f"corpus {claim.corpus!r} is not ready: it was deleted, or is being written")
 
 
-def claim_memory(database: Runner, *, claim: Claim, question: str, timeout: float) -> str:
-    """Return the status that the memory had until now; this run holds it from here on, for a question."""
-    rows = database.run("claim_memory", **asdict(claim), question=question, timeout=timeout)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claimed:
+    """What a memory was when it was claimed: its status until then, and the filters that hold from then on."""
+
+    status: str
+    filters: Mapping[str, tuple[str, ...]]
+
+
+def claim_memory(database: Runner, *, claim: Claim, question: str, filters: str | None, timeout: float) -> Claimed:
+    """Hold a memory for a question; `filters` (JSON) replace its own, None keeps them."""
+    rows = database.run("claim_memory", **asdict(claim), question=question, filters=filters, timeout=timeout)
     if not rows:
         raise ConflictError(
             f"memory {claim.memory!r} is being worked on by another run: wait until that is done; if it died, its "
             f"claim runs out {timeout:g} s after its last sign"
         )
-    return str(rows[0]["before"])
+    return Claimed(status=str(rows[0]["before"]), filters=_filters(rows[0]["filters"]))
 
 
 def renew_memory(database: Runner, *, claim: Claim) -> None:
@@ -176,6 +184,7 @@ def _step(step: Step) -> Row:
         "judgement": step.judgement,
         "operations": to_json(step.operations),
         "planned": to_json(step.planned),
+        "filters": to_json(step.filters) if step.filters else None,
         "notes": list(step.notes),
         "seconds": step.seconds,
         "usage": to_json(step.usage),
@@ -249,6 +258,7 @@ def _to_step(row: Row) -> Step:
         **fields,
         notes=tuple(row["notes"] or ()),
         usage=_usage(row["usage"]),
+        filters=_filters(row["filters"]),
         planned=tuple(
             Subquery(**{**one, "targets": tuple(one["targets"])}) for one in json.loads(row["planned"] or "[]")
         ),
@@ -273,6 +283,10 @@ def _to_retrieved(row: Row) -> Retrieved:
         ),
         relations=tuple(Hit(uid=uid, rank=rank) for rank, uid in enumerate(row["relations"], start=1)),
     )
+
+
+def _filters(text: str | None) -> dict[str, tuple[str, ...]]:
+    return {name: tuple(wanted) for name, wanted in json.loads(text or "{}").items()}
 
 
 def _usage(text: str | None) -> Usage:

@@ -5,12 +5,26 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from hgmem.graph.database import Row
-from hgmem.graph.lucene import lucene
+from hgmem.graph.lucene import lucene, terms
 from hgmem.graph.values import Runner, vector
 from hgmem.model import Chunk, Entity, Relation
 
-Search: TypeAlias = Literal["index", "exact", "scope"]
+Search: TypeAlias = Literal["index", "exact", "documents", "scope"]
 Scores: TypeAlias = dict[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """Where a search looks: a corpus, a memory's own things beside it, and, if given, these documents (uids) alone."""
+
+    corpus: str
+    memory: str = ""
+    documents: tuple[str, ...] | None = None
+
+    @property
+    def uids(self) -> list[str] | None:
+        """The documents as a parameter."""
+        return None if self.documents is None else list(self.documents)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +43,7 @@ class Limits:
     """How much a query gives, and how far it looks; see the statement."""
 
     over: int
+    worded: int
     most_entities: int
     most_relations: int
     most_chunks: int
@@ -64,24 +79,16 @@ class Retrieval:
     chunks: Mapping[str, Chunk]
 
 
-def retrieve(database: Runner, *, corpus: str, memory: str, queries: Sequence[Query], limits: Limits) -> Retrieval:
+def retrieve(database: Runner, *, scope: Scope, queries: Sequence[Query], limits: Limits) -> Retrieval:
     """Return what the queries of a step find, in one round trip."""
-    rows = [
-        {
-            "number": query.number,
-            "vector": vector(query.vector),
-            "search": query.search,
-            "lucene": lucene(query.words, corpus=corpus),
-            "targets": list(query.targets),
-        }
-        for query in queries
-    ]
     row = database.run(
         "retrieve",
-        corpus=corpus,
-        memory=memory,
-        queries=rows,
+        corpus=scope.corpus,
+        memory=scope.memory,
+        documents=scope.uids,
+        queries=[_query(query, scope) for query in queries],
         over=limits.over,
+        worded=limits.worded,
         most_entities=limits.most_entities,
         most_relations=limits.most_relations,
         most_chunks=limits.most_chunks,
@@ -101,21 +108,30 @@ def retrieve(database: Runner, *, corpus: str, memory: str, queries: Sequence[Qu
     )
 
 
-def near_chunks(database: Runner, *, corpus: str, query: Any, k: int, over: int) -> list[tuple[Chunk, float]]:
+def near_chunks(database: Runner, *, scope: Scope, query: Any, k: int, over: int) -> list[tuple[Chunk, float]]:
     """Return the k chunks nearest to a vector, with their scores."""
-    rows = database.run("near_chunks", corpus=corpus, vector=vector(query), k=k, over=over)
+    rows = database.run("near_chunks", corpus=scope.corpus, documents=scope.uids, vector=vector(query), k=k, over=over)
     return [(to_chunk(row["chunk"]), row["score"]) for row in rows]
 
 
 def neighbours(
-    database: Runner, *, scope: tuple[str, str], uids: Sequence[str], query: Any, limits: tuple[int, int]
+    database: Runner, *, scope: Scope, uids: Sequence[str], query: Any, limits: tuple[int, int]
 ) -> tuple[Entity, ...]:
     """Return entities beside those of a memory, nearest to a vector first.
 
-    `scope` is corpus and memory, `limits` how many to return and how many relations an entity gives.
+    `limits` is how many to return and how many relations an entity gives.
     """
-    (corpus, memory), (k, hub) = scope, limits
-    rows = database.run("neighbours", corpus=corpus, memory=memory, uids=list(uids), vector=vector(query), k=k, hub=hub)
+    k, hub = limits
+    rows = database.run(
+        "neighbours",
+        corpus=scope.corpus,
+        memory=scope.memory,
+        documents=scope.uids,
+        uids=list(uids),
+        vector=vector(query),
+        k=k,
+        hub=hub,
+    )
     return tuple(to_entity(row["entity"]) for row in rows)
 
 
@@ -125,21 +141,34 @@ def find_chunks(database: Runner, *, corpus: str, uids: Sequence[str]) -> dict[s
     return {row["chunk"]["uid"]: to_chunk(row["chunk"]) for row in rows}
 
 
-def chunks_of_entities(database: Runner, *, corpus: str, uids: Sequence[str], query: Any, k: int) -> list[Chunk]:
+def chunks_of_entities(database: Runner, *, scope: Scope, uids: Sequence[str], query: Any, k: int) -> list[Chunk]:
     """Return the k chunks that mention one of the entities and are nearest to a vector, nearest first."""
-    rows = database.run("chunks_of_entities", corpus=corpus, uids=list(uids), vector=vector(query), k=k)
+    rows = database.run(
+        "chunks_of_entities",
+        corpus=scope.corpus,
+        documents=scope.uids,
+        uids=list(uids),
+        vector=vector(query),
+        k=k,
+    )
     return [to_chunk(row["chunk"]) for row in rows]
 
 
 def chunks_around_points(
-    database: Runner, *, scope: tuple[str, str], points: Sequence[str], read: Sequence[str], k: int
+    database: Runner, *, scope: Scope, points: Sequence[str], read: Sequence[str], k: int
 ) -> list[str]:
     """Return the uids of chunks read that the points' entities, or their neighbours, are mentioned in.
 
-    `scope` is corpus and memory; a point gives k inner and k outer ones at most. Nearest to a point first.
+    A point gives k inner and k outer ones at most. Nearest to a point first.
     """
-    corpus, memory = scope
-    rows = database.run("chunks_around_points", corpus=corpus, memory=memory, points=list(points), read=list(read), k=k)
+    rows = database.run(
+        "chunks_around_points",
+        corpus=scope.corpus,
+        memory=scope.memory,
+        points=list(points),
+        read=list(read),
+        k=k,
+    )
     return [str(row["chunk"]) for row in rows]
 
 
@@ -161,6 +190,18 @@ def to_chunk(row: Row) -> Chunk:
     fields["title"] = fields["title"] or ""
     fields["source_id"] = fields["source_id"] or ""
     return Chunk(**fields, entities=entities)
+
+
+def _query(query: Query, scope: Scope) -> Row:
+    wanted = terms(query.words)
+    return {
+        "number": query.number,
+        "vector": vector(query.vector),
+        "search": query.search,
+        "words": wanted,
+        "lucene": lucene(wanted, corpus=scope.corpus, documents=scope.documents),
+        "targets": list(query.targets),
+    }
 
 
 def _found(row: Row) -> Found:

@@ -37,7 +37,7 @@ VECTOR = {
     "point_embedding": ("MemoryPoint", "corpus", "memory", "died"),
 }
 FULLTEXT = {
-    "chunk_text": ("Chunk", "corpus_key", "text"),
+    "chunk_text": ("Chunk", "corpus_key", "document", "text"),
     "entity_text": ("Entity", "corpus_key", "name", "description"),
 }
 # What the first word of the other names stands for; the second is the property.

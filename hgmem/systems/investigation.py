@@ -46,7 +46,7 @@ class Investigation:
     def of(cls, services: Services, record: Recording, config: HGMemConfig) -> "Investigation":
         """Return the question at the point at which its memory is."""
         same = [step for step in record.steps if step.question == record.question]
-        reading = Reading(services=services, memory=record.claim.memory)
+        reading = Reading(services=services, scope=record.scope)
         reading.remember(same)
         return cls(
             services=services,
@@ -88,6 +88,7 @@ class Investigation:
             question=self.record.question,
             strategy="local" if any(one.subquery.targets for one in evidence.retrieved) else "global",
             judgement=following.judgement,
+            filters=self.record.filters,
             retrieved=evidence.retrieved,
             operations=tuple(draft.operations),
             planned=following.subqueries,
@@ -111,7 +112,7 @@ class Investigation:
             raise UsageError(
                 f"memory {self.record.claim.memory!r} has no step {step}: its last one is {self.record.number - 1}"
             )
-        self.reading = Reading(services=self.services, memory=self.record.claim.memory)
+        self.reading = Reading(services=self.services, scope=self.record.scope)
         self.reading.remember([one for one in steps if one.question == self.record.question] or steps)
         return self._answered([point for point in self.record.points.values() if point.alive(step)], step, last=True)
 
@@ -154,10 +155,10 @@ class Investigation:
         vectors = self.query[np.newaxis] if known else self.services.embed(texts, kind="query")
         covered = {entity.uid for point in self.points for entity in point.entities}
         scene = Scene(
-            corpus=self.services.corpus,
-            memory=self.record.claim.memory,
+            scope=self.record.scope,
             covered=len(covered),
             entities=self.entities,
+            narrow=self.record.choice.narrow,
         )
         retrieval = self.config.retrieval
         if texts == [self.record.question]:  # a question may be about what an older memory covers already
@@ -196,7 +197,7 @@ class Investigation:
         }
         return neighbours(
             self.services.database,
-            scope=(self.services.corpus, self.record.claim.memory),
+            scope=self.record.scope,
             uids=sorted(held),
             query=self.query,
             limits=(self.config.hints, self.config.hint_hub),

@@ -40,7 +40,7 @@ class NaiveSystem:
             with measuring() as meter:
                 vector = services.embed([question.text], kind="query")[0]
                 found = near_chunks(
-                    services.database, corpus=services.corpus, query=vector, k=self.config.chunks, over=self.config.over
+                    services.database, scope=record.scope, query=vector, k=self.config.chunks, over=self.config.over
                 )
             hits = tuple(
                 Hit(uid=chunk.uid, rank=rank, score=score, source_id=chunk.source_id)
@@ -52,6 +52,7 @@ class NaiveSystem:
                 number=1,
                 question=question.text,
                 strategy="global",
+                filters=record.filters,
                 retrieved=retrieved,
                 seconds=seconds,
                 usage=meter.usage(),

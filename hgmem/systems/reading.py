@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from hgmem.embed import Vectors
 from hgmem.excerpt import in_order, within
-from hgmem.graph.retrieval import chunks_around_points, chunks_of_entities, find_chunks
+from hgmem.graph.retrieval import Scope, chunks_around_points, chunks_of_entities, find_chunks
 from hgmem.model import Chunk, Evidence, MemoryPoint, Retrieved, Step
 from hgmem.retrieve import fuse
 from hgmem.services import Services
@@ -17,7 +17,7 @@ class Reading:
     """The chunks that a question's steps retrieved: their best scores by uid, and the texts of those at hand."""
 
     services: Services
-    memory: str
+    scope: Scope
     scores: dict[str, float] = field(default_factory=dict)
     chunks: dict[str, Chunk] = field(default_factory=dict)
 
@@ -55,7 +55,7 @@ class Reading:
     def _of_memory(self, points: Sequence[MemoryPoint], query: Vectors, config: HGMemConfig) -> list[str]:
         involved = sorted({entity.uid for point in points for entity in point.entities})
         found = chunks_of_entities(
-            self.services.database, corpus=self.services.corpus, uids=involved, query=query, k=config.answer_chunks
+            self.services.database, scope=self.scope, uids=involved, query=query, k=config.answer_chunks
         )
         self.chunks |= {chunk.uid: chunk for chunk in found}
         return [chunk.uid for chunk in found]
@@ -63,7 +63,7 @@ class Reading:
     def _around(self, points: Sequence[MemoryPoint], config: HGMemConfig) -> list[str]:
         return chunks_around_points(
             self.services.database,
-            scope=(self.services.corpus, self.memory),
+            scope=self.scope,
             points=[point.uid for point in points],
             read=list(self.scores),
             k=config.point_chunks,
@@ -73,7 +73,9 @@ class Reading:
         missing = [uid for uid in uids if uid not in self.chunks]
         if missing:
             self.chunks |= find_chunks(self.services.database, corpus=self.services.corpus, uids=missing)
-        return [self.chunks[uid] for uid in uids if uid in self.chunks]  # one may be gone by now
+        found = [self.chunks[uid] for uid in uids if uid in self.chunks]  # one may be gone by now
+        within = self.scope.documents  # an older point may rest on others
+        return found if within is None else [chunk for chunk in found if chunk.document in within]
 
     def _score(self, retrieved: Iterable[Retrieved]) -> None:
         for one in retrieved:

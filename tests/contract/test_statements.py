@@ -47,7 +47,9 @@ LISTS = (
 SAMPLES: dict[str, Any] = {
     **{name: [] for name in LISTS},
     **{name: {} for name in ("step", "answer", "properties")},
-    **dict.fromkeys(("k", "over", "most", "batch", "hub", "exact", "hops", "dimensions", "schema_version"), 2),
+    **dict.fromkeys(
+        ("k", "over", "worded", "most", "batch", "hub", "exact", "hops", "dimensions", "schema_version"), 2
+    ),
     **dict.fromkeys(("most_entities", "most_relations", "most_chunks", "most_searched"), 5),
     **dict.fromkeys(("anchors", "shared", "exclude"), True),
     "timeout": 60.0,
