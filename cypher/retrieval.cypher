@@ -9,7 +9,7 @@
 // 'documents' (what those documents mention, without V_M) or 'scope' (entities of the target points ∪ N_M ∪ N_G, a hub
 // giving its `hub` heaviest neighbours). Up to `exact` candidates are ranked as they are; more are proposed by the index
 // first. With `documents`, chunks of others don't count, nor what only they mention or state. The full-text index proposes
-// `worded` chunks; the words that few of them hold weigh most, whatever other corpora hold.
+// `worded` chunks, and they are ranked by what these hold, as in other corpora's words the index's own scores change.
 CYPHER 25
 CALL () {
   OPTIONAL MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
@@ -169,13 +169,14 @@ CALL (q) {
   WHERE c.corpus = $corpus AND c.embedding IS NOT NULL // a chunk that is being indexed may lack its vector
     AND ($documents IS NULL OR c.document IN $documents)
   WITH q, c, toLower(c.text) AS text
-  WITH q, collect({chunk: c, words: [word IN q.words WHERE text CONTAINS word]}) AS hits
-  WITH q, hits, [word IN q.words | size([hit IN hits WHERE word IN hit.words])] AS holding
-  WITH q, hits, [many IN holding | log(1 + (size(hits) - many + 0.5) / (many + 0.5))] AS weights // as BM25's idf
+  WITH q, collect({chunk: c, size: size(text), times: [word IN q.words | size(split(text, word)) - 1]}) AS hits
+  WITH q, hits, reduce(sum = 0.0, hit IN hits | sum + hit.size) / size(hits) AS usual, // BM25 of what is proposed alone
+       [i IN range(0, size(q.words) - 1) | size([hit IN hits WHERE hit.times[i] > 0])] AS holding
+  WITH q, hits, usual, [many IN holding | log(1 + (size(hits) - many + 0.5) / (many + 0.5))] AS weights
   UNWIND hits AS hit
   WITH hit.chunk AS c, 2 * vector.similarity.cosine(hit.chunk.embedding, q.vector) - 1 AS score,
-       reduce(weight = 0.0, i IN range(0, size(weights) - 1) |
-              weight + CASE WHEN q.words[i] IN hit.words THEN weights[i] ELSE 0.0 END) AS weight
+       reduce(sum = 0.0, i IN range(0, size(weights) - 1) |
+              sum + weights[i] * hit.times[i] * 2.2 / (hit.times[i] + 1.2 * (0.25 + 0.75 * hit.size / usual))) AS weight
   ORDER BY weight DESC, score DESC, c.uid LIMIT $most_searched
   RETURN collect(c) AS worded, collect({uid: c.uid, score: score}) AS matching
 }

@@ -94,7 +94,7 @@ def test_entities_and_relations_without_a_chunk_that_counts_are_not_found(harbou
     with driver(settings) as opened:
         rows = opened.execute_query(
             "MATCH ()-[r:RELATES {corpus: $corpus}]->() WHERE r.uid IN $uids "
-            "RETURN COLLECT { UNWIND r.chunks AS uid MATCH (:Chunk {uid: uid})-->(d:Document) RETURN d.title } AS titles",
+            "RETURN COLLECT { UNWIND r.chunks AS uid MATCH (:Chunk {uid: uid})-->(d) RETURN d.title } AS titles",
             corpus=harbour.corpus,
             uids=related,
         ).records
