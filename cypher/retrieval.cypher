@@ -9,7 +9,7 @@
 // 'documents' (what those documents mention, without V_M) or 'scope' (entities of the target points ∪ N_M ∪ N_G, a hub
 // giving its `hub` heaviest neighbours). Up to `exact` candidates are ranked as they are; more are proposed by the index
 // first. With `documents`, chunks of others don't count, nor what only they mention or state. The full-text index proposes
-// `worded` chunks, and they are ranked by what these hold, as in other corpora's words the index's own scores change.
+// `worded` chunks, ranked by the words that they hold themselves: its own scores depend on what other corpora hold.
 CYPHER 25
 CALL () {
   OPTIONAL MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)

@@ -11,8 +11,10 @@ HGMemError
 │   └── BudgetError      what may be spent on the model is spent; what was paid for is kept
 └── DocumentError        input that can't be read; names the file and the place
 
-Messages name the thing with `!r` and say what to do next, in one line.
+Messages name the thing with `!r` and say what to do next, in one line; the middle of a very long one is left out.
 """
+
+LONGEST = 1_000  # characters of a message
 
 
 class HGMemError(Exception):
@@ -24,7 +26,8 @@ class HGMemError(Exception):
     memory: str | None = None
 
     def __init__(self, message: str, *, retryable: bool = False) -> None:
-        super().__init__(message)
+        half = LONGEST // 2
+        super().__init__(message if len(message) <= LONGEST else f"{message[:half]} … {message[-half:]}")
         self.retryable = retryable
 
 

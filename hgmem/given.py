@@ -1,8 +1,9 @@
 """Ready-made graphs, checked and keyed: everything that is wrong with one is said before anything is written."""
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import inf
 from typing import TypeVar
 
@@ -30,6 +31,7 @@ class Prepared:
 
 def prepare(given: Given, *, corpus: str) -> Prepared:
     """Return the graph by uid and key; `UsageError` names a doubled id or a reference to what is not there."""
+    _check_characters(given)
     documents = _unique(((document.id, document) for document in given.documents), what="document")
     uids = {id_: uid(corpus, "document", id_) for id_ in documents}
     chunks = _chunks(given.chunks, documents=documents, corpus=corpus)
@@ -55,6 +57,16 @@ def prepare(given: Given, *, corpus: str) -> Prepared:
         entities={name: tuple(said) for name, said in entities.items()},
         relations={ends: tuple(said) for ends, said in relations.items()},
     )
+
+
+def _check_characters(given: Given) -> None:
+    """Raise if a text of the graph holds half a character: no database takes that."""
+    for things in (given.documents, given.chunks, given.entities, given.relations):
+        for thing in things:
+            try:
+                json.dumps(asdict(thing), ensure_ascii=False).encode()
+            except UnicodeEncodeError:
+                raise UsageError(f"{thing!r} holds half a surrogate pair, such as \\ud83d alone") from None
 
 
 def _chunks(

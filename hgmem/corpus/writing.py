@@ -58,7 +58,18 @@ def _identified(
         if document_uid in seen:
             raise UsageError(f"document {item.id or item.source!r} is there twice: ids are what documents are known by")
         seen.add(document_uid)
+        _check_characters(item)
         yield document_uid, item
+
+
+def _check_characters(document: Document) -> None:
+    """Raise if what describes the document holds half a character; its text is looked at when it is cut."""
+    described = [document.id, document.title, document.source, to_json(document.metadata)]
+    try:
+        "".join(described).encode()
+    except UnicodeEncodeError:
+        known = document.id or document.source
+        raise UsageError(f"document {known!r} is described with half a surrogate pair, such as \\ud83d alone") from None
 
 
 def _document_uid(corpus: str, document: Document) -> str:

@@ -23,6 +23,7 @@ T = TypeVar("T")
 FLOOR = (2026, 9)
 _SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
 _GONE = "Neo.ClientError.Statement.EntityNotFound"  # deleted by another between a match and its use: look again
+HALF = "\\ud83d alone"  # no database takes half a character
 _ATTEMPTS = 4
 _RETRY_SECONDS = 5.0  # a deadlock is over in less; a server that is gone is said so soon
 
@@ -133,6 +134,10 @@ class Database:
             yield
         except (driver_errors.Neo4jError, driver_errors.DriverError) as error:
             raise translate(error, statement=statement[0], address=self.address) from error
+        except UnicodeEncodeError as error:
+            raise UsageError(
+                f"statement {statement[0]!r}: a text holds half a surrogate pair, such as {HALF}"
+            ) from error
 
 
 def connect(address: Address, *, connect_timeout: float, statement_timeout: float) -> Database:
