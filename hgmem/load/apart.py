@@ -17,18 +17,24 @@ from hgmem.load.formats import Kind
 from hgmem.load.items import Converted, UnusableError
 
 SECONDS = 60.0
-MEMORY = 2 << 30  # bytes that the process may take
+MEMORY = 2_000_000_000  # bytes that the process may take
 OUT_OF_MEMORY = 77  # its exit code when it needs more
 
 # The parent's path, so that what the parent can import is what the child imports; and nothing of the environment.
-_PROGRAM = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from hgmem.load.converting import serve; serve()"
+_PROGRAM = """
+import json, sys
+sys.path[:] = json.loads(sys.argv[1])
+from hgmem.load.converting import serve
+serve(memory=int(sys.argv[2]))
+"""
 
 
 class Apart:
     """Converts one file after the other; the process is started for the first, and again after one that ended it."""
 
-    def __init__(self, *, seconds: float = SECONDS) -> None:
+    def __init__(self, *, seconds: float = SECONDS, memory: int = MEMORY) -> None:
         self._seconds = seconds
+        self._memory = memory
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> "Apart":
@@ -59,7 +65,7 @@ class Apart:
         return _loaded(reply)
 
     def _reply(self, request: bytes) -> bytes:
-        process = self._process = self._process or _started()
+        process = self._process = self._process or _started(self._memory)
         expired = threading.Event()
         timer = threading.Timer(self._seconds, _end, (process, expired))
         timer.daemon = True
@@ -87,12 +93,12 @@ class Apart:
         if expired:
             return f"takes more than {self._seconds:g} s to read (max_file_seconds)"
         if code == OUT_OF_MEMORY:
-            return f"needs more than {MEMORY >> 30} GB of memory to read: split it"
+            return f"needs more than {self._memory:,} bytes of memory to read: split it"
         return f"ended its reader (exit code {code}): it is damaged, or needs too much memory"
 
 
-def _started() -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-I", "-c", _PROGRAM, json.dumps(sys.path)]
+def _started(memory: int) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-I", "-c", _PROGRAM, json.dumps(sys.path), str(memory)]
     try:
         return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     except OSError as error:

@@ -13,7 +13,7 @@ from typing import Any
 
 from hgmem.inputs import Scalar
 from hgmem.load import markup, pdf, word
-from hgmem.load.apart import MEMORY, OUT_OF_MEMORY
+from hgmem.load.apart import OUT_OF_MEMORY
 from hgmem.load.decoding import title_line, whole_characters
 from hgmem.load.items import Converted, UnusableError, one_line, why
 
@@ -29,11 +29,11 @@ _CONVERTERS: dict[str, Callable[[bytes], Converted]] = {
 }
 
 
-def serve() -> None:
+def serve(*, memory: int) -> None:
     """Answer each line of stdin, a file to convert, with a line on stdout, until there is no more."""
     replies = sys.stdout.buffer
     sys.stdout = sys.stderr  # whatever a library prints
-    _confine()
+    _confine(memory)
     for line in sys.stdin.buffer:
         request = json.loads(line)
         _expire(request["seconds"])
@@ -79,23 +79,23 @@ def _said(value: Scalar) -> Scalar:
     return title_line(whole_characters(value)) if isinstance(value, str) else value
 
 
-def _confine() -> None:
+def _confine(memory: int) -> None:
     """Bound memory, leave Ctrl-C to the parent, and refuse what no conversion needs: network and processes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.setrecursionlimit(_RECURSION)
     warnings.simplefilter("ignore")
     logging.disable()
-    _bound_memory()
+    _bound(memory)
     sys.addaudithook(_refuse)
 
 
-def _bound_memory() -> None:
+def _bound(memory: int) -> None:
     if sys.platform == "win32":
         return
     import resource
 
     with suppress(OSError, ValueError):  # macOS knows no such limit
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
 
 
 def _refuse(event: str, _: object) -> None:

@@ -25,7 +25,7 @@ def convert(data: bytes) -> Converted:
     unread: dict[int, str] = {}
     for number in range(1, len(reader.pages) + 1):
         try:
-            pages.append(reader.pages[number - 1].extract_text().replace("\f", "\n"))
+            pages.append(reader.pages[number - 1].extract_text().rstrip().replace("\f", "\n"))
         except MemoryError:
             raise
         except Exception as error:  # one drawing too large is no reason to lose a book

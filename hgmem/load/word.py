@@ -14,7 +14,7 @@ MOST_PARTS = 10_000
 MOST_XML = 100_000_000  # bytes of all its XML, unpacked: the parser takes many times that
 MOST_RATIO = 200  # of a part's size to its packed size, where the part is large
 _LARGE = 1_000_000
-_TITLES = "p[style-name='Title'] => h1:fresh"
+_TITLES = "p.Title => h1:fresh\np[style-name='Title'] => h1:fresh"
 _CORE = "docProps/core.xml"
 _DC = "{http://purl.org/dc/elements/1.1/}"
 _TERMS = "{http://purl.org/dc/terms/}"
