@@ -10,6 +10,7 @@ from hgmem.load.items import Converted, UnusableError
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup
 
+MOST_DEPTH = 500  # of tags: the converter's time grows with the square of it
 _DROPPED = [
     *("head", "script", "style", "nav", "noscript", "template", "svg", "math", "canvas", "audio", "video"),
     *("iframe", "frame", "object", "embed", "applet", "dialog", "button", "select", "textarea", "input"),
@@ -47,7 +48,13 @@ def markdown(html: str) -> str:
 def _parsed(html: str) -> "BeautifulSoup":
     from bs4 import BeautifulSoup
 
-    return BeautifulSoup(html, "lxml")
+    soup = BeautifulSoup(html, "lxml")
+    depths = {id(soup): 0}
+    for tag in soup.find_all(True):
+        depths[id(tag)] = depths[id(tag.parent)] + 1
+        if depths[id(tag)] > MOST_DEPTH:
+            raise UnusableError(f"nested deeper than {MOST_DEPTH}")
+    return soup
 
 
 def _decoded(data: bytes) -> str:
