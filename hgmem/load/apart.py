@@ -98,7 +98,7 @@ class Apart:
 
 
 def _started(memory: int) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-I", "-c", _PROGRAM, json.dumps(sys.path), str(memory)]
+    command = [sys.executable, "-I", "-c", _PROGRAM, json.dumps(list(map(str, sys.path))), str(memory)]
     try:
         return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     except OSError as error:

@@ -10,10 +10,13 @@ from documents import PAGE, docx, paragraph, pdf, table
 from pypdf import PdfReader, PdfWriter
 
 from hgmem.inputs import Document, Skipped
-from hgmem.load import load
-from hgmem.load.apart import Apart
+from hgmem.load import converting, load, markup, tables, word
+from hgmem.load import pdf as pdf_format
+from hgmem.load.apart import SECONDS, Apart
+from hgmem.load.formats import SUFFIXES
 from hgmem.load.reading import items_of
 
+GUIDE = Path(__file__).parents[2] / "docs" / "documents.md"
 BOOK = pdf(["The Ferry", "Captain Rhee kept the log."], ["She left Port Ellis", "at dawn (caf\u00e9)."])
 
 
@@ -182,6 +185,18 @@ def test_a_word_document_says_its_title_author_and_date(only):
 )
 def test_what_is_no_word_document_is_skipped_with_the_remedy(only, content, reason):
     assert reason in only("a.docx", content).reason
+
+
+# What is documented --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not GUIDE.is_file(), reason="the documents are not in the wheel")
+def test_the_guide_names_every_suffix_and_limit() -> None:
+    text = GUIDE.read_text("utf-8")
+    assert [suffix for suffix in SUFFIXES if f"`{suffix}`" not in text] == []
+    limits = [converting.MOST_CHARACTERS, pdf_format.MOST_PAGES, word.MOST_PARTS, tables.MOST_ROWS, tables.MOST_COLUMNS]
+    limits += [markup.MOST_DEPTH, word.MOST_RATIO, word.MOST_XML // 1_000_000, int(SECONDS)]
+    assert [limit for limit in limits if f"{limit:,}" not in text] == []
 
 
 # What is not installed -----------------------------------------------------------------------------------------

@@ -222,6 +222,13 @@ def test_a_reader_that_cannot_be_started_is_a_reason(item, monkeypatch):
         assert "'/nowhere/python'" in item("a.html", "<p>x", apart).reason
 
 
+def test_the_process_imports_what_its_parent_can_wherever_that_is(item, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", [tmp_path, *sys.path])  # people put paths there that are no texts
+    monkeypatch.setenv("PYTHONPATH", "/nowhere")
+    with Apart() as apart:
+        assert item("a.html", "<p>x", apart).text == "x"
+
+
 @pytest.mark.parametrize("event", ["socket.connect", "socket.getaddrinfo", "subprocess.Popen", "os.system"])
 def test_what_no_conversion_needs_is_refused_in_the_process(event):
     with pytest.raises(PermissionError):
