@@ -13,11 +13,11 @@ import pytest
 from documents import OFFICE, PACKAGE, PAGE, assembled, docx, paragraph, pdf, zipped
 
 from hgmem.inputs import Document, Skipped
-from hgmem.load import load, word
+from hgmem.load import converting, load, word
 from hgmem.load import pdf as pdf_format
 from hgmem.load.apart import Apart
-from hgmem.load.converting import _refuse, reply
-from hgmem.load.items import UnusableError
+from hgmem.load.converting import _refuse, checked, reply
+from hgmem.load.items import Converted, UnusableError
 from hgmem.load.reading import items_of
 
 SECONDS = 10.0
@@ -174,6 +174,25 @@ def test_words_nested_as_deep_as_no_person_writes_are_read(item):
     assert item("a.docx", docx(inside)).text == "deep"
 
 
+def test_a_word_document_does_not_say_how_it_is_converted(item):
+    whole = docx(paragraph("x"), parts={"mammoth/style-map": "p => h1:fresh"})
+    assert item("a.docx", whole).text == "x"
+
+
+def test_converted_texts_are_whole_characters_without_nulls():
+    found = checked(
+        Converted(text="a\0\ud83d\ude00\udc00", title="\ud83d\n\0b", metadata={"author": "\udc00", "date": ""})
+    )
+    assert (found.text, found.title) == ("a\U0001f600\ufffd", "\ufffd b")
+    assert found.metadata == {"author": "\ufffd"}
+
+
+def test_too_long_a_text_is_refused(monkeypatch):
+    monkeypatch.setattr(converting, "MOST_CHARACTERS", 3)
+    with pytest.raises(UnusableError, match=r"4 characters of text are above the limit of 3"):
+        checked(Converted(text="text"))
+
+
 # The process apart ---------------------------------------------------------------------------------------------
 
 
@@ -271,7 +290,11 @@ def test_no_conversion_opens_another_file_or_the_network(tmp_path):
 def test_a_converter_that_fails_in_any_way_gives_a_reason(tmp_path, monkeypatch):
     path = tmp_path / "a.pdf"
     path.write_bytes(b"x")
-    for error, said in [(RecursionError(), "nested too deeply"), (KeyError("a\nb"), "damaged: KeyError: 'a\\nb'")]:
+    for error, said in [
+        (RecursionError(), "nested too deeply"),
+        (ValueError("x"), "damaged: ValueError: x"),
+        (KeyError("a\nb"), "damaged: KeyError: 'a\\nb'"),
+    ]:
         monkeypatch.setitem(sys.modules["hgmem.load.converting"]._CONVERTERS, "pdf", raising(error))
         assert reply(path, "pdf") == {"reason": said}
     assert reply(tmp_path / "gone.pdf", "pdf") == {"reason": "No such file or directory"}

@@ -61,6 +61,11 @@ def test_the_delimiter_is_found(tmp_path, delimiter, name):
     assert [row.metadata for row in documents(tmp_path, content, name)] == [{"n": "1,5"}, {"n": 2}]
 
 
+def test_a_delimiter_cuts_every_row_alike_however_often_another_one_comes_in_the_first(tmp_path):
+    (row, _) = documents(tmp_path, "text (a, b, c, d, e, f, g);n\nx;1\ny;2\n", text_field="text (a, b, c, d, e, f, g)")
+    assert (row.text, row.metadata) == ("x", {"n": 1})
+
+
 def test_quoted_fields_hold_newlines_quotes_and_delimiters_and_no_other_sign_ends_a_row(tmp_path):
     text = 'Dear "Ana",\r\n\r\nall\u2028is\x85well.'
     quoted = text.replace('"', '""')
