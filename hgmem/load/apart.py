@@ -17,6 +17,7 @@ from hgmem.load.formats import Kind
 from hgmem.load.items import Converted, UnusableError
 
 SECONDS = 60.0
+STARTING = 120.0  # seconds, on a machine that has much else to do
 MEMORY = 2_000_000_000  # bytes that the process may take
 OUT_OF_MEMORY = 77  # its exit code when it needs more
 
@@ -65,33 +66,39 @@ class Apart:
         return _loaded(reply)
 
     def _reply(self, request: bytes) -> bytes:
-        process = self._process = self._process or _started(self._memory)
+        if self._process is None:
+            self._process = _started(self._memory)
+            self._line(self._process, b"", seconds=STARTING)  # its first line says that it is ready
+        return self._line(self._process, request, seconds=self._seconds)
+
+    def _line(self, process: subprocess.Popen[bytes], request: bytes, *, seconds: float) -> bytes:
+        """Return the next line that the process writes, having sent it the request."""
         expired = threading.Event()
-        timer = threading.Timer(self._seconds, _end, (process, expired))
+        timer = threading.Timer(seconds, _end, (process, expired))
         timer.daemon = True
         timer.start()
-        reply = b""
+        line = b""
         try:
             if process.stdin and process.stdout:
                 process.stdin.write(request)
                 process.stdin.flush()
-                reply = process.stdout.readline()
+                line = process.stdout.readline()
         except OSError:
             pass  # it ended before it read
         finally:
             timer.cancel()
-        if not reply.endswith(b"\n"):
-            raise UnusableError(self._ended(process, expired.is_set()))
-        return reply
+        if not line.endswith(b"\n"):
+            raise UnusableError(self._ended(process, seconds if expired.is_set() else 0))
+        return line
 
-    def _ended(self, process: subprocess.Popen[bytes], expired: bool) -> str:
-        """Return why the process ended, and clear it away."""
+    def _ended(self, process: subprocess.Popen[bytes], seconds: float) -> str:
+        """Return why the process ended, and clear it away; `seconds` are those after which it was ended."""
         with suppress(subprocess.TimeoutExpired):
             process.wait(timeout=1)
         code = process.poll()
         self.close()
-        if expired:
-            return f"takes more than {self._seconds:g} s to read (max_file_seconds)"
+        if seconds:
+            return f"takes more than {seconds:g} s to read (max_file_seconds)"
         if code == OUT_OF_MEMORY:
             return f"needs more than {self._memory:,} bytes of memory to read: split it"
         return f"ended its reader (exit code {code}): it is damaged, or needs too much memory"

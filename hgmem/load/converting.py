@@ -34,6 +34,8 @@ def serve(*, memory: int) -> None:
     replies = sys.stdout.buffer
     sys.stdout = sys.stderr  # whatever a library prints
     _confine(memory)
+    replies.write(b"\n")  # ready
+    replies.flush()
     for line in sys.stdin.buffer:
         request = json.loads(line)
         _expire(request["seconds"])
