@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEMO := .hgmem/demo
-EXTRAS := local,embedded,langchain,dev
+EXTRAS := local,embedded,langchain,documents,dev
 CONSTRAINTS := constraints.txt
 
 # The first of these that is 3.11 or later makes the environment; `make PYTHON=/path/to/python` overrules.

@@ -250,7 +250,8 @@ class HGMem:
             else:
                 paths.append(item)
         if paths:
-            yield from load(paths, max_bytes=self.settings.max_file_bytes)
+            settings = self.settings
+            yield from load(paths, max_bytes=settings.max_file_bytes, max_seconds=settings.max_file_seconds)
 
     def _corpus_of(self, memory: object, corpus: str | None) -> str:
         """Return the corpus of a memory that goes on."""

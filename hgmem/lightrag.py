@@ -5,6 +5,8 @@ All is checked before anything is returned; what does not fit is a `DocumentErro
 
 import json
 import math
+import os
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -22,6 +24,7 @@ DOCUMENTS = "kv_store_full_docs.json"
 
 _SEPARATOR = "<SEP>"
 _MARK = "\ufeff"
+_BROKEN = re.compile(r"[\x00\ud800-\udfff]")
 _TITLE_LENGTH = 120
 _ELEMENTS = frozenset({"graphml", "node", "edge"})
 _NO_CHUNK = frozenset({"", "UNKNOWN", "manual_creation"})  # what LightRAG writes where there was no chunk
@@ -35,7 +38,7 @@ def read(directory: Path | str) -> Given:
     """
     folder = Path(directory)
     for name in (DOCUMENTS, CHUNKS, GRAPH):
-        if not (folder / name).is_file():
+        if not os.path.isfile(folder / name):
             raise DocumentError(f"{str(folder)!r} is no working directory of LightRAG: {name} is missing")
     documents = _documents(_Store.of(folder / DOCUMENTS))
     chunks = _chunks(_Store.of(folder / CHUNKS), documents)
@@ -74,12 +77,8 @@ class _Store:
         return self.checked(id_, value) if isinstance(value, str) else self.fail(id_, f"has no text in {name!r}")
 
     def checked(self, id_: str, text: str) -> str:
-        """Return the text, unless an escape left half a character in it: no database takes that."""
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            self.fail(id_, "holds half a surrogate pair")
-        return text
+        """Return the text, unless an escape left a null or half a character in it: no database takes the second."""
+        return self.fail(id_, "holds a null character or half a surrogate pair") if _BROKEN.search(text) else text
 
     def fail(self, id_: str, what: str) -> NoReturn:
         raise DocumentError(f"{str(self.path)!r}, record {id_!r}: it {what}")

@@ -92,6 +92,7 @@ class Settings(BaseSettings):
     answer_language: str = Field("", description="of answers and memory points; empty for that of the question")
     max_question_characters: int = Field(8_000, gt=0)
     max_file_bytes: int = Field(200 * MEGABYTE, gt=0)
+    max_file_seconds: float = Field(60.0, gt=0, le=86_400, description="seconds that reading one file may take")
     chunk_tokens: int = Field(200, gt=0)
     chunk_overlap: int = Field(50, ge=0)
     chunk_restart: int = Field(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import hypothesis
 import pytest
 from pydantic import SecretStr
 
@@ -19,6 +20,8 @@ from hgmem.testing import DeterministicEmbedder
 ROOT = Path(__file__).parents[1]
 SHARED = ROOT.parent / "shared" / "data"
 FOREIGN = ("NEO4J_", "HGMEM_", "OPENAI_", "AZURE_", "ANTHROPIC_")
+
+hypothesis.settings.register_profile("thorough", max_examples=5_000, deadline=None)
 
 for name in [name for name in os.environ if name.startswith(FOREIGN)]:
     del os.environ[name]

@@ -12,6 +12,7 @@ from hgmem.cli.front import DEFAULT_CORPUS, FAILED, CorpusOption, JsonOption, co
 from hgmem.cli.output import note, one_line, plain, print_json
 from hgmem.cli.planned import agree, counted, naming_the_rest, print_plan
 from hgmem.cli.progress import progress
+from hgmem.load.formats import SUFFIXES
 
 if TYPE_CHECKING:
     from hgmem.corpus.index import IndexReport
@@ -27,7 +28,7 @@ app.add_typer(importing)
 def index(
     context: typer.Context,
     paths: Annotated[
-        list[Path] | None, typer.Argument(metavar="PATH…", help="Files and folders of .txt, .md, .json and .jsonl.")
+        list[Path] | None, typer.Argument(metavar="PATH…", help=f"Files and folders of {' '.join(SUFFIXES)}.")
     ] = None,
     corpus: CorpusOption = DEFAULT_CORPUS,
     retry_failed: Annotated[
@@ -41,9 +42,10 @@ def index(
 ) -> None:
     """Read documents into a corpus: chunks, entities, relations.
 
-    What is there already is not done again, so the same command goes on where it was stopped. JSON records have
-    their text in the field "text". Files that can't be used are named and skipped. The exit code is 1 if there are
-    such, and for as long as any chunk of the corpus has failed.
+    What is there already is not done again, so the same command goes on where it was stopped. JSON records and
+    CSV rows have their text in the field "text". PDF, HTML and Word documents need: pip install 'hgmem[documents]'.
+    Files that can't be used are named and skipped. The exit code is 1 if there are such, and for as long as any chunk
+    of the corpus has failed.
     """
     if bool(paths) == retry_failed:
         raise typer.BadParameter("give files or folders, or --retry-failed without any", param_hint="PATH…")

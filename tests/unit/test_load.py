@@ -99,7 +99,7 @@ def test_every_text_comes_back_as_it_was_written(tmp_path_factory, text):
         ("a.txt", "caf\u00e9".encode("latin-1"), "not UTF-8 at byte 3"),
         ("a.txt", b"\xff\xfea\0b", "not UTF-16"),
         ("a.txt", b"x" * (LIMIT + 1), "1,001 bytes are above the limit of 1,000"),
-        ("a.pdf", b"%PDF", "suffix '.pdf' is not one of .txt .md .json .jsonl"),
+        ("a.rtf", b"{\\rtf1}", "suffix '.rtf' is not one of .txt .md .json .jsonl .csv .tsv .html .htm .docx .pdf"),
         ("a", b"text", "suffix '' is not one of"),
         ("a.json", b'{"text": "half', "not JSON at line 1 column 10"),
         ("a.json", b"[]", "empty"),
@@ -112,6 +112,8 @@ def test_every_text_comes_back_as_it_was_written(tmp_path_factory, text):
         ("a.json", b'{"text": "x", "id": [1]}', "id [1] is neither text nor a whole number"),
         ("a.json", b'{"text": "x\\ud83d"}', "surrogate"),
         ("a.json", b'{"text": "x", "who": "\\ud83d"}', "surrogate"),
+        ("a.json", b'{"text": "x\\u0000"}', "null character"),
+        ("a.json", json.dumps(dict.fromkeys("abcdefghijklmn")).encode(), "'i', 'j' and 4 more"),
         ("a.json", b'{"text": "x", "n": 1' + b"0" * 5000 + b"}", "above the limit"),
     ],
 )

@@ -1,0 +1,110 @@
+"""What runs in the process apart: bytes to text, by the libraries of others; every failure is a reason in one line."""
+
+import json
+import logging
+import signal
+import sys
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from hgmem.inputs import Scalar
+from hgmem.load import markup, pdf, word
+from hgmem.load.apart import OUT_OF_MEMORY
+from hgmem.load.decoding import title_line, whole_characters
+from hgmem.load.items import Converted, UnusableError, one_line, why
+
+MOST_CHARACTERS = 20_000_000
+_RECURSION = 20_000  # documents nest deeper than Python's own limit allows; Python's frames are not on C's stack
+_GRACE = 5  # seconds after which it ends itself, where the parent is gone
+_REFUSED = ("socket.", "subprocess.", "os.system", "os.exec", "os.posix_spawn", "os.fork", "os.startfile", "urllib.")
+
+_CONVERTERS: dict[str, Callable[[bytes], Converted]] = {
+    "html": markup.convert,
+    "docx": word.convert,
+    "pdf": pdf.convert,
+}
+
+
+def serve(*, memory: int) -> None:
+    """Answer each line of stdin, a file to convert, with a line on stdout, until there is no more."""
+    replies = sys.stdout.buffer
+    sys.stdout = sys.stderr  # whatever a library prints
+    _confine(memory)
+    replies.write(b"\n")  # ready
+    replies.flush()
+    for line in sys.stdin.buffer:
+        request = json.loads(line)
+        _expire(request["seconds"])
+        replies.write(json.dumps(reply(Path(request["path"]), request["kind"])).encode() + b"\n")
+        replies.flush()
+        _expire(0)
+
+
+def reply(path: Path, kind: str) -> dict[str, Any]:
+    """Return the fields of `Converted`, or the reason why there are none."""
+    try:
+        return asdict(checked(_CONVERTERS[kind](path.read_bytes())))
+    except UnusableError as error:
+        reason = str(error)
+    except OSError as error:
+        reason = why(error)
+    except MemoryError:
+        sys.exit(OUT_OF_MEMORY)  # what is left of this process may be of no use
+    except RecursionError:
+        reason = "nested too deeply"
+    except Exception as error:  # whatever a library raises at what somebody made
+        reason = f"damaged: {type(error).__name__}: {error}"
+    return {"reason": one_line(reason)}
+
+
+def checked(found: Converted) -> Converted:
+    """Return it with whole characters only; raises if there is no text, or too much."""
+    text = whole_characters(found.text)
+    if not text.strip():
+        raise UnusableError("empty")
+    if len(text) > MOST_CHARACTERS:
+        raise UnusableError(f"{len(text):,} characters of text are above the limit of {MOST_CHARACTERS:,}: split it")
+    return replace(
+        found,
+        text=text,
+        title=title_line(whole_characters(found.title)),
+        metadata={name: _said(value) for name, value in found.metadata.items() if value != ""},
+        unread={page: one_line(reason) for page, reason in found.unread.items()},
+    )
+
+
+def _said(value: Scalar) -> Scalar:
+    return title_line(whole_characters(value)) if isinstance(value, str) else value
+
+
+def _confine(memory: int) -> None:
+    """Bound memory, leave Ctrl-C to the parent, and refuse what no conversion needs: network and processes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.setrecursionlimit(_RECURSION)
+    warnings.simplefilter("ignore")
+    logging.disable()
+    _bound(memory)
+    sys.addaudithook(_refuse)
+
+
+def _bound(memory: int) -> None:
+    if sys.platform == "win32":
+        return
+    import resource
+
+    with suppress(OSError, ValueError):  # macOS knows no such limit
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+
+
+def _refuse(event: str, _: object) -> None:
+    if event.startswith(_REFUSED):
+        raise PermissionError(f"{event} is not for documents")
+
+
+def _expire(seconds: float) -> None:
+    if sys.platform != "win32":
+        signal.alarm(int(seconds) + _GRACE if seconds else 0)

@@ -1,0 +1,69 @@
+"""Bytes to text, and the title that a text gives itself."""
+
+import codecs
+import re
+
+from hgmem.load.items import UnusableError
+
+MARK = "\ufeff"
+NULLS = "binary: it holds null bytes"
+_HEADING = re.compile(r"#{1,6}[ \t]+(?P<title>.*)")
+_FENCES = ("```", "~~~")
+_TITLE_WITHIN = 20_000  # characters that are searched for a heading
+_TITLE_LENGTH = 120
+
+
+def decode(data: bytes) -> str:
+    """Return the text without its byte-order mark; line ends stay as they are."""
+    wide = is_wide(data)
+    try:
+        text = data.decode("utf-16" if wide else "utf-8")
+    except UnicodeDecodeError as error:
+        if not wide and b"\0" in data:
+            raise UnusableError(NULLS) from None
+        name = "UTF-16" if wide else "UTF-8"
+        raise UnusableError(f"not {name} at byte {error.start}: save it as UTF-8") from None
+    if "\0" in text:
+        raise UnusableError(NULLS)
+    return text.removeprefix(MARK)
+
+
+def is_wide(data: bytes) -> bool:
+    """Return whether the data begins with the byte-order mark of UTF-16."""
+    return data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+
+
+def whole_characters(text: str) -> str:
+    """Return the text without null characters; halves of surrogate pairs are joined, or replaced where alone."""
+    text = text.replace("\0", "")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def heading(text: str) -> str:
+    """Return the first Markdown heading that is not in a code block, else `''`."""
+    fenced = False
+    for line in text[:_TITLE_WITHIN].splitlines():
+        if line.lstrip().startswith(_FENCES):
+            fenced = not fenced
+        elif not fenced and (match := _HEADING.fullmatch(line)):
+            title = match["title"].strip()
+            bare = title.rstrip("#")  # Markdown's closing marks stand apart: those of `# C#` belong to it
+            if title := title if bare and not bare[-1].isspace() else bare.strip():
+                return title[:_TITLE_LENGTH]
+    return ""
+
+
+def first_line(text: str) -> str:
+    """Return the first line with a letter, if it is short enough for a title, else `''`."""
+    lines = (title_line(line) for line in text[:_TITLE_WITHIN].splitlines() if any(map(str.isalpha, line)))
+    title = next(lines, "")
+    return title if len(title) < _TITLE_LENGTH else ""
+
+
+def title_line(text: str) -> str:
+    """Return the text as one line, no longer than a title."""
+    return " ".join(text.split())[:_TITLE_LENGTH]

@@ -1,0 +1,82 @@
+"""Which files there are to read: folders searched, and what can't be read named before anything is."""
+
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from operator import attrgetter
+from pathlib import Path
+
+from hgmem.errors import DocumentError
+from hgmem.inputs import Skipped
+from hgmem.load.formats import SUFFIXES, format_of
+from hgmem.load.items import Name, printable, why
+
+USABLE = " ".join(SUFFIXES)
+
+
+def discover(paths: Name | Iterable[Name], *, max_bytes: int) -> list[Path | Skipped]:
+    """Return the files to read, absolute and each once, and what is skipped unread, in order."""
+    found: dict[str, Path | Skipped] = {}
+    for path in listed(paths):
+        for item in _candidates(_existing(path)):
+            kept = item if isinstance(item, Skipped) else _checked(item, max_bytes)
+            found.setdefault(printable(item.path if isinstance(item, Skipped) else item), kept)
+    return list(found.values())
+
+
+def listed(paths: Name | Iterable[Name]) -> list[Path]:
+    """Return the paths as they were given; raises `DocumentError` for an empty one."""
+    many = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    if not all(map(os.fspath, many)):
+        raise DocumentError("a path is empty")  # it would stand for the working directory
+    return [Path(path).expanduser() for path in many]
+
+
+def _existing(path: Path) -> Path:
+    try:
+        os.stat(path)
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        if not os.path.islink(path):
+            raise DocumentError(f"{printable(path)!r} does not exist") from None
+    except OSError:
+        pass  # it is there, but can't be looked at: skipped later, with the reason
+    return Path(os.path.abspath(path))
+
+
+def _candidates(path: Path) -> Iterator[Path | Skipped]:
+    """Yield the files of known suffix under a folder; a path that is no folder is a candidate as it is."""
+    if not os.path.isdir(path):
+        yield path
+        return
+    folders = [path]
+    while folders:
+        here = folders.pop()
+        try:
+            with os.scandir(here) as entries:
+                inside = sorted((entry for entry in entries if entry.name[0] != "."), key=attrgetter("name"))
+        except OSError as error:
+            yield Skipped(path=printable(here), reason=why(error))
+            continue
+        folders += [here / entry.name for entry in reversed(inside) if entry.is_dir(follow_symlinks=False)]
+        files = (here / entry.name for entry in inside if entry.name.lower().endswith(SUFFIXES))
+        yield from (file for file in files if not os.path.isdir(file))
+
+
+def _checked(path: Path, max_bytes: int) -> Path | Skipped:
+    try:
+        reason = _objection(path, os.stat(path), max_bytes)
+    except OSError as error:
+        reason = why(error)
+    return Skipped(path=printable(path), reason=reason) if reason else path
+
+
+def _objection(path: Path, status: os.stat_result, max_bytes: int) -> str:
+    if path.suffix.lower() not in SUFFIXES:
+        return f"suffix {path.suffix!r} is not one of {USABLE}"
+    if not stat.S_ISREG(status.st_mode):
+        return "not a regular file"  # reading a pipe might never end
+    if status.st_size > max_bytes:
+        return f"{status.st_size:,} bytes are above the limit of {max_bytes:,} (max_file_bytes)"
+    if printable(path) != str(path):
+        return "the file's name is not UTF-8"
+    return format_of(path).missing if status.st_size else "empty"
