@@ -122,7 +122,7 @@ CYPHER 25 CALL () {
   MATCH (e:Entity {corpus: $corpus}) WHERE e.memory <> '' AND EXISTS { (e)-[:FROM_CHUNK]->(:Chunk {corpus: $corpus}) }
   RETURN 'provisional-shared' AS promise, e.uid AS uid
   UNION ALL
-  MATCH (e:Entity {corpus: $corpus}) WHERE (coalesce(e.memory, '') <> '') <> (e:Provisional) OR e.memory IS NULL
+  MATCH (e:Entity {corpus: $corpus}) WHERE (coalesce(e.memory, '') <> '') <> ('Provisional' IN labels(e)) OR e.memory IS NULL
   RETURN 'provisional-label' AS promise, e.uid AS uid
 }
 RETURN promise, count(uid) AS found, collect(uid)[..$most] AS uids;

@@ -40,7 +40,7 @@ CALL (m) {
   UNION ALL
   MATCH (m)-[:HAS_STEP]->(n:Step {corpus: $corpus}) RETURN n
   UNION ALL
-  MATCH (m)-[:HAS_POINT]->(:MemoryPoint {corpus: $corpus})-[:INVOLVES]->(n:Entity:Provisional {corpus: $corpus})
+  MATCH (m)-[:HAS_POINT]->(:MemoryPoint {corpus: $corpus})-[:INVOLVES]->(n:Entity {corpus: $corpus})
   WHERE n.memory = m.uid
   RETURN DISTINCT n
   UNION ALL

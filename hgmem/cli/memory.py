@@ -17,8 +17,7 @@ memory = typer.Typer(
     name="memory", no_args_is_help=True, rich_markup_mode=None, help="Look at stored memories, and away with them."
 )
 app.add_typer(memory)
-memory.command()(retention.prune)
-memory.command()(retention.delete)
+memory.add_typer(retention.app)
 
 
 @memory.command("list")

@@ -14,9 +14,11 @@ from hgmem.errors import UsageError
 if TYPE_CHECKING:
     from hgmem.model import Pruned
 
+app = typer.Typer()
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")]
 
 
+@app.command()
 def prune(
     context: typer.Context,
     older_than: Annotated[
@@ -55,6 +57,7 @@ def prune(
     plain(f"{'would prune' if dry_run else 'pruned'} {_what(found)}")
 
 
+@app.command()
 def delete(
     context: typer.Context,
     uid: Annotated[str, typer.Argument(metavar="ID", help="The memory, as `ask` and `memory list` name it.")],
