@@ -6,12 +6,13 @@ held it. Cut short anywhere, what was begun is marked, and the next run ends it.
 
 import secrets
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import timedelta
 
-from hgmem.errors import ConflictError, UsageError
-from hgmem.graph.memory import find_memory
+from hgmem.errors import ConflictError, HGMemError, UnreachableError, UsageError
+from hgmem.graph.memory import Claim, find_memory, release_memory
 from hgmem.graph.pruning import Age, claim_old_memories, delete_emptied, empty_memories, keep_answers, old_memories
-from hgmem.memories import PRUNED
+from hgmem.memories import PRUNED, PRUNING
 from hgmem.model import Pruned
 from hgmem.services import Services, known_corpus
 
@@ -56,6 +57,19 @@ def _pruned(services: Services, uids: list[str], age: Age, *, keep: bool) -> lis
     held = claim_old_memories(services.database, **scope, uids=uids, age=age)
     if not held:
         return []
-    empty_memories(services.database, **scope, uids=held)
-    finish = keep_answers if keep else delete_emptied
-    return finish(services.database, **scope, uids=held)
+    try:
+        empty_memories(services.database, **scope, uids=held)
+        finish = keep_answers if keep else delete_emptied
+        return finish(services.database, **scope, uids=held)
+    except BaseException as error:
+        if not isinstance(error, UnreachableError):  # no server: the claims run out by themselves
+            _release(services, scope["run"], held)
+        raise
+
+
+def _release(services: Services, run: str, uids: list[str]) -> None:
+    """Give claims back; the marks stay, so that the next prune goes on."""
+    for uid in uids:
+        with suppress(HGMemError):
+            claim = Claim(corpus=services.corpus, memory=uid, run=run)
+            release_memory(services.database, claim=claim, status=PRUNING)

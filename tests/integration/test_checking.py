@@ -157,7 +157,7 @@ BREAKS = {
 }
 
 
-# These make things with vectors, which no index has before they are committed: committed, they are looked at, and mended again.
+# These make things with vectors, which no index has before the commit: so they are committed, and mended again.
 TURNED = """MATCH (a:Entity {corpus: $corpus})-[r:RELATES {corpus: $corpus, memory: ''}]->(b:Entity) WHERE %s
     WITH a, b, r, properties(r) AS held LIMIT 1 DELETE r CREATE (b)-[new:RELATES]->(a) SET new = held"""
 COMMITTED = {
@@ -206,7 +206,8 @@ UNINDEXED = {
     "relation": """MATCH (e:Provisional {corpus: $corpus, name: 'Old Tom'}), (a:Entity {corpus: $corpus, key: 'anna'})
         CREATE (e)-[new:RELATES]->(a) SET new += {uid: 'stray', corpus: $corpus, memory: e.memory, chunks: []}
         SET new.embedding = a.embedding""",
-    "chunk": """MATCH (c:Chunk {corpus: $corpus})-[:FROM_DOCUMENT]->(d) WHERE (c)<-[:NEXT_CHUNK]-() AND NOT (c)-[:NEXT_CHUNK]->()
+    "chunk": """MATCH (c:Chunk {corpus: $corpus})-[:FROM_DOCUMENT]->(d)
+        WHERE (c)<-[:NEXT_CHUNK]-() AND NOT (c)-[:NEXT_CHUNK]->()
         WITH c, d LIMIT 1 CREATE (c)-[:NEXT_CHUNK]->(new:Chunk)-[:FROM_DOCUMENT]->(d)
         SET new = properties(c), new.uid = 'stray', new.extraction = NULL, new.position = c.position + 1""",
     "point": f"""{POINT} WITH p LIMIT 1 MATCH (m)-[:HAS_POINT]->(p)-[:INVOLVES]->(e) WITH m, p, e LIMIT 1

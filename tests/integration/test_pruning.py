@@ -138,7 +138,7 @@ def test_a_memory_that_a_run_holds_stays_until_its_claim_runs_out(client: HGMem,
     [("empty_memories", True), ("empty_memories", False), ("keep_answers", True), ("delete_emptied", False)],
 )
 def test_what_was_cut_short_is_no_whole_memory_and_the_same_again_ends_it(
-    stage: str, keep: bool, client: HGMem, aged: Any, settings: Settings, monkeypatch: pytest.MonkeyPatch
+    stage: str, keep: bool, client: HGMem, aged: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answer = ask(client)
     aged(answer)
@@ -152,8 +152,6 @@ def test_what_was_cut_short_is_no_whole_memory_and_the_same_again_ends_it(
     assert [one.status for one in client.memories()] == ["pruning"]
     with pytest.raises(UsageError, match="was pruned"):
         client.ask("And then?", memory=answer.memory)
-    with driver(settings) as opened:
-        opened.execute_query("MATCH (m:Memory {uid: $memory}) SET m.heartbeat = datetime('2020')", memory=answer.memory)
     assert client.prune(older_than=MONTH, keep_answers=keep).memories == (answer.memory,)
     assert [one.status for one in client.memories()] == (["pruned"] if keep else [])
     assert client.check() == type(found)(corpus=client.corpus)
