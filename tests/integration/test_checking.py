@@ -209,9 +209,9 @@ UNINDEXED = {
     "chunk": """MATCH (c:Chunk {corpus: $corpus})-[:FROM_DOCUMENT]->(d)
         WHERE (c)<-[:NEXT_CHUNK]-() AND NOT (c)-[:NEXT_CHUNK]->()
         WITH c, d LIMIT 1 CREATE (c)-[:NEXT_CHUNK]->(new:Chunk)-[:FROM_DOCUMENT]->(d)
-        SET new = properties(c), new.uid = 'stray', new.extraction = NULL, new.position = c.position + 1""",
+        SET new = c {.*, uid: 'stray', extraction: NULL, position: c.position + 1}""",
     "point": f"""{POINT} WITH p LIMIT 1 MATCH (m)-[:HAS_POINT]->(p)-[:INVOLVES]->(e) WITH m, p, e LIMIT 1
-        CREATE (m)-[:HAS_POINT]->(new:MemoryPoint)-[:INVOLVES]->(e) SET new = properties(p), new.uid = 'stray' """,
+        CREATE (m)-[:HAS_POINT]->(new:MemoryPoint)-[:INVOLVES]->(e) SET new = p {{.*, uid: 'stray'}}""",
 }
 
 
