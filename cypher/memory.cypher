@@ -18,11 +18,12 @@ RETURN m.uid AS memory;
 
 // name: claim_memory(corpus, memory, run, timeout, question, filters) write
 // One row if this run holds the memory now, for this question: nobody else did, or has been silent for `timeout`
-// seconds. Its filters stay, unless others are given.
+// seconds; and it was not pruned. Its filters stay, unless others are given.
 CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
 SET m.uid = m.uid // takes the lock before the claim is read
 WITH m, m.status AS before
-WHERE m.run IS NULL OR m.heartbeat < datetime() - duration({milliseconds: $timeout * 1000})
+WHERE (m.run IS NULL OR m.heartbeat < datetime() - duration({milliseconds: $timeout * 1000}))
+  AND NOT before IN ['pruning', 'pruned']
 SET m.run = $run, m.heartbeat = datetime(), m.status = 'running', m.latest = $question,
     m.filters = coalesce($filters, m.filters)
 RETURN before, m.filters AS filters;
@@ -44,7 +45,7 @@ RETURN m.uid AS memory;
 CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid) WHERE m.run = $run
 SET m.heartbeat = datetime()
 CREATE (m)-[:HAS_STEP]->(s:Step {corpus: $corpus, memory: $memory})
-SET s += $step
+SET s += $step, s.created_at = datetime()
 CALL (m, s) {
   MATCH (m)-[:HAS_STEP]->(before:Step {corpus: $corpus}) WHERE before.number = s.number - 1
   CREATE (before)-[:NEXT_STEP]->(s)

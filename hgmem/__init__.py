@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hgmem.checking.promises import Checkup, Finding
     from hgmem.client import HGMem
     from hgmem.corpus.index import IndexReport
     from hgmem.corpus.planning import IndexPlan
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
         MemoryPoint,
         MemorySummary,
         Operation,
+        Pruned,
         Retrieved,
         Step,
     )
@@ -37,12 +39,14 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Answer",
+    "Checkup",
     "Citation",
     "ConflictError",
     "CorpusStatus",
     "Document",
     "DocumentError",
     "Entity",
+    "Finding",
     "Given",
     "GivenChunk",
     "GivenEntity",
@@ -58,6 +62,7 @@ __all__ = [
     "MemorySummary",
     "ModelError",
     "Operation",
+    "Pruned",
     "Retrieved",
     "Settings",
     "Skipped",
@@ -67,6 +72,8 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Checkup": "checking.promises",
+    "Finding": "checking.promises",
     "HGMem": "client",
     "IndexPlan": "corpus.planning",
     "IndexReport": "corpus.index",

@@ -4,11 +4,14 @@ import os
 from collections.abc import AsyncGenerator, Generator, Iterable, Iterator
 from contextlib import aclosing
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Unpack
 
 from hgmem.asking import Asking, answered, checked, limited
+from hgmem.checking import check as check_corpus
+from hgmem.checking.promises import Checkup
 from hgmem.connecting import adapted_embedder, adapted_model, find_database, find_embedder, find_model
 from hgmem.corpus.adding import add_graph
 from hgmem.corpus.delete import delete_corpus, delete_documents
@@ -29,7 +32,9 @@ from hgmem.lightrag import read as read_lightrag
 from hgmem.llm import LanguageModel, close
 from hgmem.load import load
 from hgmem.memories import load_lineage, load_memory, summaries
-from hgmem.model import Answer, CorpusStatus, Lineage, Memory, MemorySummary
+from hgmem.model import Answer, CorpusStatus, Lineage, Memory, MemorySummary, Pruned
+from hgmem.pruning import delete_memory
+from hgmem.pruning import prune as prune_memories
 from hgmem.services import Services, known_corpus
 from hgmem.settings import Settings
 from hgmem.settings import load as load_settings
@@ -205,13 +210,35 @@ class HGMem:
         """Return every corpus: name, status, embedding model, dimensions, time of creation."""
         return corpora(self._database)
 
-    def delete(self, *, document: str | Iterable[str] | None = None, corpus: str | None = None) -> None:
-        """Delete documents, each by uid, id or path, or the whole corpus with its memories."""
-        services = self._services(corpus)
-        if document is None:
-            delete_corpus(services)
+    def check(self, *, corpus: str | None = None) -> Checkup:
+        """Return which promises the corpus breaks, if any; nothing is written, and every page of it is read."""
+        return check_corpus(self._services(corpus))
+
+    def delete(
+        self,
+        *,
+        document: str | Iterable[str] | None = None,
+        memory: str | None = None,
+        corpus: str | None = None,
+    ) -> None:
+        """Delete documents, each by uid, id or path, or a memory (uid), or the whole corpus with its memories."""
+        if document is not None and memory is not None:
+            raise UsageError("a document and a memory are deleted by a call each: give one of them")
+        if memory is not None:
+            delete_memory(self._services(self._corpus_of(memory, corpus)), uid=memory)
+        elif document is not None:
+            delete_documents(self._services(corpus), [document] if isinstance(document, str) else list(document))
         else:
-            delete_documents(services, [document] if isinstance(document, str) else list(document))
+            delete_corpus(self._services(corpus))
+
+    def prune(
+        self, *, older_than: timedelta, keep_answers: bool = False, dry_run: bool = False, corpus: str | None = None
+    ) -> Pruned:
+        """Return which memories went that nobody worked on for so long; a dry run writes nothing.
+
+        Kept answers stay with their memory and their citations; such a memory can't go on.
+        """
+        return prune_memories(self._services(corpus), older_than=older_than, keep=keep_answers, dry_run=dry_run)
 
     aadd = twin(add)
     aretry_failed = twin(retry_failed)
@@ -225,7 +252,9 @@ class HGMem:
     astatus = twin(status)
     adocuments = twin(documents)
     acorpora = twin(corpora)
+    acheck = twin(check)
     adelete = twin(delete)
+    aprune = twin(prune)
 
     @property
     def server(self) -> tuple[str, str, str]:

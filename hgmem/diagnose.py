@@ -7,12 +7,17 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
+from hgmem.checking import check
+from hgmem.checking.promises import Checkup
 from hgmem.connecting import check_model, find_address, find_database, find_embedder
 from hgmem.doctor import Check, Probes, examine
 from hgmem.embedders import MINILM
 from hgmem.errors import HGMemError, ModelError
+from hgmem.extractive import ExtractiveModel
 from hgmem.graph.database import Database
 from hgmem.graph.schema import CREATE, differing, missing, show_indexes
+from hgmem.identity import check_corpus_name
+from hgmem.services import Services
 from hgmem.settings import Settings
 from hgmem.testing import DeterministicEmbedder
 
@@ -36,6 +41,17 @@ def diagnose(settings: Settings) -> tuple[str | None, tuple[Check, ...]]:
     finally:
         looked.close()
     return uri, tuple(_begun(check) if check.name == "schema" and looked.blank else check for check in checks)
+
+
+def diagnose_corpus(settings: Settings, corpus: str) -> Checkup:
+    """Return what is wrong with a corpus; no index is created that is missing, and no model is loaded or asked."""
+    name, embedder = check_corpus_name(corpus), find_embedder(settings)
+    database = find_database(settings)
+    try:
+        model = ExtractiveModel(embedder)
+        return check(Services(database=database, model=model, embedder=embedder, settings=settings, corpus=name))
+    finally:
+        database.close()
 
 
 @dataclass

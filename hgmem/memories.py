@@ -18,6 +18,8 @@ from hgmem.graph.memory import (
 )
 from hgmem.model import Answer, Lineage, Memory, MemorySummary, OperationKind
 
+PRUNING, PRUNED = "pruning", "pruned"  # memories on their way out, and those of which the answers alone are kept
+
 
 def summaries(database: Database, *, corpus: str, claim_timeout: float) -> list[MemorySummary]:
     """Return one line for each of the corpus's memories, newest first."""
@@ -33,12 +35,9 @@ def load_memory(database: Database, uid: str, *, step: int | None = None, claim_
     corpus, memory = corpus_of(database, uid=uid)
     row = find_memory(database, corpus=corpus, memory=memory)
     steps = memory_steps(database, corpus=corpus, memory=memory)
-    last = steps[-1].number if steps else 0
-    if step is not None and not 1 <= step <= last:
-        raise UsageError(f"memory {memory!r} has no step {step}: its steps are 1 to {last}")
-    shown = step or last
-    stored = [one.point for one in memory_points(database, corpus=corpus, memory=memory)]
     answers = memory_answers(database, corpus=corpus, memory=memory)
+    shown = _shown(row, step, steps=[one.number for one in steps], answered=[one["step"] for one in answers])
+    stored = [one.point for one in memory_points(database, corpus=corpus, memory=memory)]
     return Memory(
         uid=memory,
         corpus=corpus,
@@ -59,6 +58,18 @@ def load_memory(database: Database, uid: str, *, step: int | None = None, claim_
     )
 
 
+def _shown(row: Mapping[str, Any], step: int | None, *, steps: list[int], answered: list[int]) -> int:
+    """Return the step that a memory is shown at; without steps, that of its last answer."""
+    last = steps[-1] if steps else 0
+    if step is None:
+        return last or max(answered, default=0)
+    if row["status"] in (PRUNING, PRUNED):
+        raise UsageError(f"memory {row['uid']!r} was pruned, its steps are gone: look at it without a step")
+    if not 1 <= step <= last:
+        raise UsageError(f"memory {row['uid']!r} has no step {step}: its steps are 1 to {last}")
+    return step
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stored:
     """What a memory is by itself: the question that it was asked last, and how its system was set."""
@@ -72,6 +83,8 @@ class Stored:
 def load_stored(database: Database, uid: str, *, corpus: str, step: int | None = None) -> Stored:
     """Return what a memory of the corpus is by itself; with a step, the question is that of the step."""
     row = find_memory(database, corpus=corpus, memory=uid)
+    if row["status"] in (PRUNING, PRUNED):
+        raise UsageError(f"memory {uid!r} was pruned, it has no points left to go on from: ask anew")
     asked = {one.number: one.question for one in memory_steps(database, corpus=corpus, memory=uid)} if step else {}
     question = asked.get(step or 0) or str(row["latest"])
     return Stored(uid=uid, system=row["system"], question=question, settings=json.loads(row["settings"]))

@@ -273,3 +273,13 @@ class Memory:
     points: tuple[MemoryPoint, ...] = ()
     steps: tuple[Step, ...] = ()
     answers: tuple[Answer, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pruned:
+    """The memories (uids) that went, or of which the answers alone are kept; a dry run names those that would."""
+
+    corpus: str
+    memories: tuple[str, ...]
+    kept_answers: bool = False
+    dry_run: bool = False

@@ -30,6 +30,7 @@ KEPT = {
     "import": "nothing of the import stays",
     "ask": "no step had ended, so there is nothing to go on from",
     "delete": "the same command goes on with the rest",
+    "memory": "what was being pruned is marked, the same command goes on with the rest",
 }
 
 CorpusOption = Annotated[str, typer.Option("--corpus", "-c", metavar="NAME", help="The corpus.")]

@@ -6,14 +6,18 @@ from typing import Annotated
 import typer
 
 from hgmem.cli import as_json as shape
+from hgmem.cli import retention
 from hgmem.cli.front import DEFAULT_CORPUS, CorpusOption, JsonOption, connected
 from hgmem.cli.lists import memories
 from hgmem.cli.output import plain, print_json, show
 from hgmem.cli.render import ancestry, stored
 
 app = typer.Typer()
-memory = typer.Typer(name="memory", no_args_is_help=True, rich_markup_mode=None, help="Look at stored memories.")
+memory = typer.Typer(
+    name="memory", no_args_is_help=True, rich_markup_mode=None, help="Look at stored memories, and away with them."
+)
 app.add_typer(memory)
+memory.add_typer(retention.app)
 
 
 @memory.command("list")

@@ -9,6 +9,7 @@ from rich.tree import Tree
 
 from hgmem.cli.output import WIDEST, cut, indented, one_line, when, words
 from hgmem.cli.queries import picture
+from hgmem.memories import PRUNED
 from hgmem.model import Answer, Citation, Lineage, Memory, MemoryPoint, Operation, Retrieved, Step
 from hgmem.usage import Usage
 
@@ -53,8 +54,12 @@ def stored(memory: Memory) -> Iterator[RenderableType]:
     yield indented(f"corpus {memory.corpus}, system {memory.system}, {memory.status}, since {when(memory.created_at)}")
     yield ""
     known = [*memory.points, *(point for answer in memory.answers for point in answer.points)]
-    yield from _steps(memory.steps, _Names(memory=memory.uid, points=known))
-    yield from _points(memory.points, memory.step)
+    if memory.status == PRUNED:
+        yield indented("Its steps and points were pruned, its answers are kept.")
+        yield ""
+    else:
+        yield from _steps(memory.steps, _Names(memory=memory.uid, points=known))
+        yield from _points(memory.points, memory.step)
     for answer in memory.answers:
         yield _bold(f"answer as of step {answer.step}, {_model(answer.model)}")
         yield indented(answer.question, 2)

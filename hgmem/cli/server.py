@@ -1,16 +1,19 @@
 """`up`, `down`, `doctor`: the server, and what is there to work with."""
 
 import sys
+import time
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hgmem.cli.front import FAILED, JsonOption, settings
+from hgmem.cli.front import DEFAULT_CORPUS, FAILED, JsonOption, settings
 from hgmem.cli.output import note, plain, print_json
 
 if TYPE_CHECKING:
+    from hgmem.checking.promises import Checkup
     from hgmem.local import Server
     from hgmem.settings import Settings
 
@@ -76,11 +79,23 @@ def down(context: typer.Context, data: DataOption = None) -> None:
 
 
 @app.command()
-def doctor(context: typer.Context, as_json: JsonOption = False) -> None:
+def doctor(
+    context: typer.Context,
+    corpus: Annotated[
+        str | None, typer.Option("--corpus", "-c", metavar="NAME", help="Look through this corpus, as --deep does.")
+    ] = None,
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Look through a corpus instead: all that it promises, each page of it.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
     """Say what is here and what is missing, each with its remedy.
 
-    The exit code is 1 if something is missing that hgmem can't do without.
+    The exit code is 1 if something is missing that hgmem can't do without, or if a corpus breaks a promise.
     """
+    if deep or corpus is not None:
+        examined(context, DEFAULT_CORPUS if corpus is None else corpus, as_json=as_json)
+        return
     from hgmem.diagnose import diagnose
 
     uri, checks = diagnose(settings(context))
@@ -91,3 +106,31 @@ def doctor(context: typer.Context, as_json: JsonOption = False) -> None:
             plain(check.line)
     if any(check.failed for check in checks):
         raise typer.Exit(FAILED)
+
+
+def examined(context: typer.Context, corpus: str, *, as_json: bool) -> None:
+    """Print which promises a corpus breaks, and what is unfinished; exit with 1 where one is broken."""
+    from hgmem.diagnose import diagnose_corpus
+
+    began = time.monotonic()
+    found = diagnose_corpus(settings(context), corpus)
+    if as_json:
+        seconds = round(time.monotonic() - began, 3)
+        print_json({"ok": found.ok, **asdict(found), "seconds": seconds})
+    else:
+        for line in checkup(found, seconds=time.monotonic() - began):
+            plain(line)
+    if not found.ok:
+        raise typer.Exit(FAILED)
+
+
+def checkup(found: "Checkup", *, seconds: float) -> Iterator[str]:
+    """Yield a line on the corpus, then some for each promise that is broken and each note."""
+    broken = f"{len(found.findings)} promises are broken" if found.findings else "every promise is kept"
+    yield f"corpus {found.corpus}: {broken} ({seconds:.1f} s)"
+    for mark, ones in (("broken", found.findings), ("note", found.notes)):
+        for one in ones:
+            more = ", …" if one.count > len(one.uids) else ""
+            yield f"{mark:<8}{one.name} ({one.count:,}): {one.meaning}"
+            yield f"        remedy: {one.remedy}"
+            yield f"        {', '.join(one.uids)}{more}"

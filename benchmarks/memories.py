@@ -1,0 +1,138 @@
+"""Measure what a question costs beside so many stored memories over the same entities: ratios against none."""
+
+import argparse
+import json
+import secrets
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from recipes import Script
+
+from hgmem import Answer, HGMem
+from hgmem.local import down, up
+from hgmem.resources import resource
+from hgmem.settings import load
+
+STORED = (0, 1_000, 10_000)
+RECIPES = ("default", "code")  # by vectors alone, and over two hops from entities
+STEPS = 3
+BATCH = 200  # memories a transaction
+POINTS, ENTITIES = 8, 4  # of a memory, of a point
+MOST = 1.2  # times what it costs beside none
+
+POPULAR = """
+MATCH (e:Entity {corpus: $corpus, memory: ''}) WITH e, COUNT { (e)-[:RELATES]-() } AS ties ORDER BY ties DESC, e.uid
+RETURN collect(e.uid)[..$most] AS entities, head(collect(e.embedding)) AS vector
+"""
+CREATE = """
+UNWIND $memories AS uid
+CREATE (m:Memory {uid: uid, corpus: $corpus, memory: uid, system: 'hgmem', model: 'stored', question: 'What?',
+                  settings: '{}', status: 'answered', created_at: datetime()})
+CREATE (m)-[:HAS_STEP]->(s:Step {corpus: $corpus, memory: uid, number: 1, question: 'What?', strategy: 'global',
+                                 operations: '[]', planned: '[]', created_at: datetime()})
+CREATE (s)-[:ASKED]->(q:SubQuery {corpus: $corpus, memory: uid, number: 1, text: 'What?'})
+WITH m, q
+UNWIND range(1, $points) AS at
+CREATE (m)-[:HAS_POINT]->(p:MemoryPoint {uid: m.uid + '-1-' + at, corpus: $corpus, memory: m.uid, born: 1,
+                                         description: 'Stored.', embedding: $vector})
+WITH m, q, p, at
+UNWIND range(1, $of) AS each
+WITH m, q, p, $entities[toInteger(size($entities) * rand() ^ 3)] AS uid // the first ones most
+MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX e:Entity(uid)
+MERGE (p)-[:INVOLVES]->(e)
+CREATE (q)-[:RETRIEVED {rank: 1, score: 0.5}]->(e)
+"""
+
+
+def main() -> None:
+    """Print the figures as JSON; exit with 1 where stored memories make a question dearer than they may."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--lightrag", type=Path, help="a LightRAG directory; the demo corpus without")
+    parser.add_argument("--questions", type=Path, default=Path(__file__).with_name("questions.txt"), help="one a line")
+    parser.add_argument("--most", type=int, default=6, help="questions that are asked")
+    parser.add_argument("--rounds", type=int, default=3, help="in which the corpora take turns")
+    options = parser.parse_args()
+    lines = options.questions.read_text(encoding="utf-8").splitlines()
+    questions = [line for line in lines if line.strip()][: options.most]
+    with tempfile.TemporaryDirectory() as folder:
+        settings = load(data=Path(folder) / "neo4j", embedding_model="deterministic")
+        server = up(settings)
+        try:
+            access = {"uri": server.uri, "username": server.username, "password": server.password}
+            found = figures(access, options, questions)
+        finally:
+            down(settings)
+    print(json.dumps(found, indent=2))
+    dear = [f"{recipe} beside {beside}" for recipe, beside, ratio in ratios(found) if ratio > MOST]
+    if dear:
+        raise SystemExit(f"more than {MOST} times what it costs beside no memories: {', '.join(dear)}")
+
+
+def figures(access: dict[str, Any], options: argparse.Namespace, questions: list[str]) -> dict[str, Any]:
+    """Return medians of Neo4j's seconds a question, on corpora that take turns at every question."""
+    clients = {
+        stored: HGMem.open(f"beside{stored}", embedder="deterministic", **access)  # one server: its cache is shared
+        for stored in STORED
+    }
+    loaded = {stored: fill(client, options.lightrag, stored) for stored, client in clients.items()}
+    runs: dict[tuple[str, int], list[Answer]] = {(recipe, stored): [] for recipe in RECIPES for stored in STORED}
+    for turn in range(options.rounds + 1):  # the first one warms up
+        for question in questions:
+            for recipe, stored in runs:
+                client = clients[stored]
+                client.model = Script()
+                answer = client.ask(question, recipe=recipe, steps=STEPS)
+                if turn:
+                    runs[recipe, stored].append(answer)
+    for client in clients.values():
+        client.close()
+    found: dict[str, Any] = {recipe: {} for recipe in RECIPES}
+    for (recipe, stored), answers in runs.items():
+        found[recipe][str(stored)] = costs(answers)
+    return {"seconds_to_store": loaded, **found}
+
+
+def fill(client: HGMem, lightrag: Path | None, stored: int) -> float:
+    """Return the seconds that it took to store memories in a corpus that is made for them."""
+    if lightrag:
+        client.import_lightrag(lightrag)
+    else:
+        client.add(resource("examples", "affair"))
+    driver = client._database._driver
+    popular = driver.execute_query(POPULAR, corpus=client.corpus, most=200).records[0].data()
+    began = time.perf_counter()
+    for memories in batches(stored):
+        driver.execute_query(CREATE, memories=memories, corpus=client.corpus, points=POINTS, of=ENTITIES, **popular)
+    return round(time.perf_counter() - began, 1)
+
+
+def batches(stored: int) -> Iterator[list[str]]:
+    """Yield uids of memories, so many at a time."""
+    for begin in range(0, stored, BATCH):
+        yield [f"m{secrets.token_hex(8)}" for _ in range(min(BATCH, stored - begin))]
+
+
+def costs(answers: list[Answer]) -> dict[str, float]:
+    """Return medians in milliseconds: Neo4j as a whole, and its statements one by one."""
+    names = sorted({name for answer in answers for name in answer.usage.seconds.get("neo4j", {})})
+    by_name = {
+        name: round(1e3 * statistics.median(one.usage.seconds["neo4j"].get(name, 0.0) for one in answers), 2)
+        for name in names
+    }
+    whole = statistics.median(sum(one.usage.seconds["neo4j"].values()) for one in answers)
+    return {"neo4j": round(1e3 * whole, 2), **by_name}
+
+
+def ratios(found: dict[str, Any]) -> Iterator[tuple[str, str, float]]:
+    """Yield recipe, number of stored memories, and the cost against that beside none."""
+    for recipe in RECIPES:
+        for stored, cost in found[recipe].items():
+            yield recipe, stored, cost["neo4j"] / found[recipe]["0"]["neo4j"]
+
+
+if __name__ == "__main__":
+    main()

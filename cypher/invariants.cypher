@@ -1,0 +1,326 @@
+// What must hold in a corpus, looked for where it does not. Each row is a broken promise (`promise`, a name that
+// hgmem/checking/promises.py explains), how often it is broken (`found`), and up to `most` uids. What is large is read
+// in pages of uids; the rest is one pass over the corpus that keeps nothing but what is broken.
+
+// name: broken_documents(corpus, most) read
+// Chunks without their document, documents whose status is not that of their chunks, chunks out of order. A document
+// without `sha256` is being written or deleted, or was until it was cut short: a row of its own, `unfinished-document`.
+CYPHER 25 CALL () {
+  MATCH (c:Chunk {corpus: $corpus})
+  WHERE NOT EXISTS { (c)-[:FROM_DOCUMENT]->(d:Document {corpus: $corpus}) WHERE d.uid = c.document }
+  RETURN 'chunk-without-document' AS promise, c.uid AS uid
+  UNION ALL
+  MATCH (d:Document {corpus: $corpus}) WHERE d.sha256 = '' OR d.status <> 'done'
+  WITH d WHERE d.sha256 = '' OR EXISTS { (d)<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus}) WHERE c.status <> 'done' }
+  RETURN 'unfinished-document' AS promise, d.uid AS uid
+  UNION ALL
+  MATCH (d:Document {corpus: $corpus}) WHERE coalesce(d.sha256, '') <> ''
+  WITH d, EXISTS { (d)<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus}) WHERE c.status <> 'done' } AS open
+  WHERE (d.status = 'done') = open
+  RETURN 'document-status' AS promise, d.uid AS uid
+  UNION ALL
+  MATCH (d:Document {corpus: $corpus}) WHERE coalesce(d.sha256, '') <> ''
+  CALL (d) {
+    MATCH (d)<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus})
+    WITH c ORDER BY c.position, c.uid
+    WITH collect(c) AS ordered
+    UNWIND range(0, size(ordered) - 1) AS i
+    WITH ordered[i] AS here, ordered[i + 1] AS after
+    WITH here, after, COLLECT { MATCH (here)-[:NEXT_CHUNK]->(next:Chunk {corpus: $corpus}) RETURN next.uid } AS linked
+    WHERE linked <> CASE WHEN after IS NULL THEN [] ELSE [after.uid] END
+    RETURN here LIMIT 1
+  }
+  RETURN 'chunk-order' AS promise, d.uid AS uid
+}
+RETURN promise, count(uid) AS found, collect(uid)[..$most] AS uids;
+
+// name: broken_support(corpus, most) read
+// Entities that nothing supports, relations that name chunks which do not exist, or whose ends are out of order.
+CYPHER 25 CALL () {
+  MATCH (e:Entity {corpus: $corpus})
+  WHERE e.memory = '' AND e.given IS NULL AND NOT EXISTS { (e)-[:FROM_CHUNK]->(:Chunk {corpus: $corpus}) }
+    AND NOT EXISTS { (e)-[r:RELATES {corpus: $corpus}]-(:Entity {corpus: $corpus}) WHERE r.memory = '' }
+  RETURN 'entity-without-support' AS promise, e.uid AS uid
+  UNION ALL
+  MATCH (:Entity {corpus: $corpus})-[r:RELATES {corpus: $corpus}]->(:Entity {corpus: $corpus})
+  UNWIND r.chunks AS chunk
+  OPTIONAL MATCH (c:Chunk {uid: chunk, corpus: $corpus}) USING INDEX c:Chunk(uid)
+  WITH DISTINCT r, c WHERE c IS NULL
+  RETURN 'relation-unknown-chunk' AS promise, r.uid AS uid
+  UNION ALL
+  MATCH (a:Entity {corpus: $corpus})-[r:RELATES {corpus: $corpus}]->(b:Entity {corpus: $corpus})
+  WHERE r.memory = '' AND NOT a.key < b.key
+  RETURN 'relation-order' AS promise, r.uid AS uid
+}
+RETURN promise, count(uid) AS found, collect(uid)[..$most] AS uids;
+
+// name: broken_vectors(corpus, dimensions, zero, most) read
+// What has no vector, one of another length than `dimensions`, or one that is not of unit length: with euclidean
+// similarity, 1 / (1 + d²), to the zero vector a unit vector scores 0.5, and a thousandth of length is 0.0005.
+CYPHER 25 CALL () {
+  MATCH (e:Entity {corpus: $corpus})
+  WITH e.uid AS uid, e.embedding AS stored
+  RETURN 'entity-vector' AS promise, uid, stored
+  UNION ALL
+  MATCH (:Entity {corpus: $corpus})-[r:RELATES {corpus: $corpus}]->(:Entity {corpus: $corpus})
+  RETURN 'relation-vector' AS promise, r.uid AS uid, r.embedding AS stored
+  UNION ALL
+  MATCH (c:Chunk {corpus: $corpus}) WHERE c.status IN ['done', 'extracted']
+  RETURN 'chunk-vector' AS promise, c.uid AS uid, c.embedding AS stored
+  UNION ALL
+  MATCH (p:MemoryPoint {corpus: $corpus})
+  RETURN 'point-vector' AS promise, p.uid AS uid, p.embedding AS stored
+}
+WITH promise, uid WHERE NOT CASE
+  WHEN stored IS NULL OR size(stored) <> $dimensions THEN false
+  ELSE abs(vector.similarity.euclidean(stored, $zero) - 0.5) <= 0.0005 END
+RETURN promise, count(uid) AS found, collect(uid)[..$most] AS uids;
+
+// name: crossings(corpus, most) read
+// Relationships that lead to another corpus: the other end is not of $corpus, that is what is looked for.
+CYPHER 25 CALL () {
+  MATCH (n:Document {corpus: $corpus}) RETURN n
+  UNION ALL MATCH (n:Chunk {corpus: $corpus}) RETURN n
+  UNION ALL MATCH (n:Entity {corpus: $corpus}) RETURN n
+  UNION ALL MATCH (n:Memory {corpus: $corpus}) RETURN n
+  UNION ALL MATCH (n:Step {corpus: $corpus}) RETURN n
+  UNION ALL MATCH (n:SubQuery {corpus: $corpus}) RETURN n
+  UNION ALL MATCH (n:MemoryPoint {corpus: $corpus}) RETURN n
+  UNION ALL MATCH (n:Answer {corpus: $corpus}) RETURN n
+  UNION ALL MATCH (n:Citation {corpus: $corpus}) RETURN n
+}
+MATCH (n)-[r]-(other) WHERE other.corpus <> $corpus OR r.corpus <> $corpus
+WITH DISTINCT coalesce(n.uid, n.memory) AS uid
+RETURN 'relationship-across-corpora' AS promise, count(uid) AS found, collect(uid)[..$most] AS uids;
+
+// name: leaks(corpus, most) read
+// What one memory has of another's: relationships between them, and provisional entities seen from elsewhere.
+CYPHER 25 CALL () {
+  CALL () {
+    MATCH (n:Memory {corpus: $corpus}) RETURN n
+    UNION ALL MATCH (n:Step {corpus: $corpus}) RETURN n
+    UNION ALL MATCH (n:SubQuery {corpus: $corpus}) RETURN n
+    UNION ALL MATCH (n:MemoryPoint {corpus: $corpus}) RETURN n
+    UNION ALL MATCH (n:Answer {corpus: $corpus}) RETURN n
+    UNION ALL MATCH (n:Citation {corpus: $corpus}) RETURN n
+  }
+  CALL (n) {
+    MATCH (n)-[:HAS_STEP|NEXT_STEP|ASKED|TARGETS|HAS_POINT|REVISED_AS|MERGED_INTO|HAS_ANSWER|HAS_CITATION]->(other)
+    WHERE other.memory <> n.memory
+    RETURN 'relationship-across-memories' AS promise
+    UNION ALL
+    MATCH (n)-[:INVOLVES|RETRIEVED]->(e:Entity {corpus: $corpus})
+    WHERE NOT e.memory IN ['', n.memory]
+    RETURN 'provisional-shared' AS promise
+  }
+  RETURN DISTINCT promise, coalesce(n.uid, n.memory) AS uid
+  UNION ALL
+  MATCH (a:Entity {corpus: $corpus})-[r:RELATES {corpus: $corpus}]->(b:Entity {corpus: $corpus})
+  WHERE NOT (a.memory IN ['', r.memory] AND b.memory IN ['', r.memory])
+  RETURN 'provisional-shared' AS promise, r.uid AS uid
+  UNION ALL
+  MATCH (e:Entity {corpus: $corpus}) WHERE e.memory <> '' AND EXISTS { (e)-[:FROM_CHUNK]->(:Chunk {corpus: $corpus}) }
+  RETURN 'provisional-shared' AS promise, e.uid AS uid
+  UNION ALL
+  MATCH (e:Entity {corpus: $corpus}) WHERE (coalesce(e.memory, '') <> '') <> ('Provisional' IN labels(e)) OR e.memory IS NULL
+  RETURN 'provisional-label' AS promise, e.uid AS uid
+}
+RETURN promise, count(uid) AS found, collect(uid)[..$most] AS uids;
+
+// name: orphans(corpus, most) read
+// What belongs to a memory and is not reached from it. Steps and sub-queries have no uid: their memory's stands there.
+CYPHER 25 CALL () {
+  MATCH (s:Step {corpus: $corpus})
+  WHERE NOT EXISTS { (m:Memory {corpus: $corpus})-[:HAS_STEP]->(s) WHERE m.uid = s.memory }
+  RETURN 'orphan-step' AS promise, s.memory AS uid
+  UNION ALL
+  MATCH (q:SubQuery {corpus: $corpus}) WHERE NOT EXISTS { (:Step {corpus: $corpus})-[:ASKED]->(q) }
+  RETURN 'orphan-subquery' AS promise, q.memory AS uid
+  UNION ALL
+  MATCH (p:MemoryPoint {corpus: $corpus})
+  WHERE NOT EXISTS { (m:Memory {corpus: $corpus})-[:HAS_POINT]->(p) WHERE m.uid = p.memory }
+  RETURN 'orphan-point' AS promise, p.uid AS uid
+  UNION ALL
+  MATCH (a:Answer {corpus: $corpus})
+  WHERE NOT EXISTS { (m:Memory {corpus: $corpus})-[:HAS_ANSWER]->(a) WHERE m.uid = a.memory }
+  RETURN 'orphan-answer' AS promise, a.uid AS uid
+  UNION ALL
+  MATCH (q:Citation {corpus: $corpus}) WHERE NOT EXISTS { (:Answer {corpus: $corpus})-[:HAS_CITATION]->(q) }
+  RETURN 'orphan-citation' AS promise, q.uid AS uid
+  UNION ALL
+  MATCH (e:Entity {corpus: $corpus}) WHERE e.memory <> ''
+  OPTIONAL MATCH (m:Memory {uid: e.memory, corpus: $corpus}) USING INDEX m:Memory(uid)
+  WITH e, m
+  WHERE m IS NULL OR NOT EXISTS { (p:MemoryPoint {corpus: $corpus})-[:INVOLVES]->(e) WHERE p.memory = e.memory }
+    AND NOT EXISTS { (e)-[r:RELATES {corpus: $corpus}]-(:Entity {corpus: $corpus}) WHERE r.memory = e.memory }
+  RETURN CASE WHEN m IS NULL THEN 'orphan-provisional' ELSE 'unused-provisional' END AS promise, e.uid AS uid
+  UNION ALL
+  MATCH (:Entity {corpus: $corpus})-[r:RELATES {corpus: $corpus}]->(:Entity {corpus: $corpus}) WHERE r.memory <> ''
+  OPTIONAL MATCH (m:Memory {uid: r.memory, corpus: $corpus}) USING INDEX m:Memory(uid)
+  WITH r, m WHERE m IS NULL
+  RETURN 'orphan-relation' AS promise, r.uid AS uid
+}
+RETURN promise, count(uid) AS found, collect(uid)[..$most] AS uids;
+
+// name: broken_citations(corpus, most) read
+// Citations that are withdrawn though their chunk is there, or not withdrawn though it is gone; quotes not in the chunk.
+CYPHER 25 MATCH (q:Citation {corpus: $corpus})
+WITH q, COLLECT { MATCH (q)-[:CITES]->(c:Chunk {corpus: $corpus}) RETURN c.text } AS texts
+WITH q.uid AS uid, CASE
+  WHEN (size(texts) = 1) = coalesce(q.withdrawn, false) THEN 'citation-source'
+  WHEN any(text IN texts WHERE NOT text CONTAINS q.quote) THEN 'citation-quote' END AS promise
+WHERE promise IS NOT NULL
+RETURN promise, count(uid) AS found, collect(uid)[..$most] AS uids;
+
+// name: broken_memories(corpus, memories, adding, most) read
+// What is wrong with the points and steps of these memories; in those of `adding` merged points stand beside their parts.
+CYPHER 25 UNWIND $memories AS memory
+MATCH (m:Memory {uid: memory, corpus: $corpus}) USING INDEX m:Memory(uid)
+WITH DISTINCT m
+CALL (m) {
+  MATCH (m)-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus})
+  WHERE NOT EXISTS { (p)-[:INVOLVES]->(:Entity {corpus: $corpus}) }
+  RETURN 'point-without-entities' AS promise, p.uid AS uid
+  UNION ALL
+  MATCH (m)-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus}) WHERE p.died < p.born
+  RETURN 'point-died-before-born' AS promise, p.uid AS uid
+  UNION ALL
+  WITH m, COLLECT { MATCH (m)-[:HAS_STEP]->(s:Step {corpus: $corpus}) RETURN s.number } AS numbers
+  MATCH (m)-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus})
+  WHERE NOT p.born IN numbers OR (p.died >= p.born AND NOT p.died IN numbers)
+  RETURN 'point-without-step' AS promise, p.uid AS uid
+  UNION ALL
+  MATCH (m)-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus})
+  WHERE p.died >= p.born AND NOT EXISTS { (p)-[:REVISED_AS|MERGED_INTO]->(:MemoryPoint {corpus: $corpus}) }
+  RETURN 'point-died-alone' AS promise, p.uid AS uid
+  UNION ALL
+  MATCH (m)-[:HAS_POINT]->(part:MemoryPoint {corpus: $corpus})-[:MERGED_INTO]->(whole:MemoryPoint {corpus: $corpus})
+  WHERE CASE WHEN m.uid IN $adding THEN part.died <= whole.born AND part.died >= part.born
+             ELSE part.died IS NULL OR (part.died <> whole.born AND part.died >= part.born) END
+  RETURN DISTINCT 'merge-parts' AS promise, part.uid AS uid
+  UNION ALL
+  MATCH (m)-[:HAS_POINT]->(old:MemoryPoint {corpus: $corpus})-[:REVISED_AS]->(new:MemoryPoint {corpus: $corpus})
+  WHERE old.died IS NULL OR (old.died <> new.born AND old.died >= old.born)
+  RETURN DISTINCT 'revised-version' AS promise, old.uid AS uid
+  UNION ALL
+  MATCH (m)-[:HAS_POINT]->(whole:MemoryPoint {corpus: $corpus})
+  WHERE EXISTS { (:MemoryPoint {corpus: $corpus})-[:MERGED_INTO]->(whole) }
+  WITH whole,
+       COLLECT { MATCH (whole)-[:INVOLVES]->(e:Entity {corpus: $corpus}) RETURN DISTINCT e.uid } AS own,
+       COLLECT { MATCH (part:MemoryPoint {corpus: $corpus})-[:MERGED_INTO]->(whole)
+                 MATCH (part)-[:INVOLVES]->(e:Entity {corpus: $corpus}) RETURN DISTINCT e.uid } AS united
+  WHERE size(own) > 0 AND (any(uid IN own WHERE NOT uid IN united) OR any(uid IN united WHERE NOT uid IN own))
+  RETURN 'merge-entities' AS promise, whole.uid AS uid
+  UNION ALL
+  MATCH (m)-[:HAS_POINT]->(whole:MemoryPoint {corpus: $corpus})
+  WHERE EXISTS { (:MemoryPoint {corpus: $corpus})-[:MERGED_INTO]->(whole) }
+  WITH whole,
+       COLLECT { MATCH (whole)-[:SUPPORTED_BY]->(c:Chunk {corpus: $corpus}) RETURN DISTINCT c.uid } AS own,
+       COLLECT { MATCH (part:MemoryPoint {corpus: $corpus})-[:MERGED_INTO]->(whole)
+                 MATCH (part)-[:SUPPORTED_BY]->(c:Chunk {corpus: $corpus}) RETURN DISTINCT c.uid } AS united
+  WHERE any(uid IN own WHERE NOT uid IN united) OR any(uid IN united WHERE NOT uid IN own)
+  RETURN 'merge-chunks' AS promise, whole.uid AS uid
+  UNION ALL
+  WITH m, COLLECT { MATCH (m)-[:HAS_STEP]->(s:Step {corpus: $corpus}) RETURN s.number ORDER BY s.number } AS numbers
+  WHERE numbers <> range(1, size(numbers))
+  RETURN 'step-numbers' AS promise, m.uid AS uid
+  UNION ALL
+  WITH m, COLLECT { MATCH (m)-[:HAS_STEP]->(s:Step {corpus: $corpus}) RETURN s ORDER BY s.number } AS steps
+  UNWIND range(0, size(steps) - 1) AS i
+  WITH m, steps[i] AS here, steps[i + 1] AS after
+  WITH m, after, COLLECT { MATCH (here)-[:NEXT_STEP]->(next:Step {corpus: $corpus}) RETURN next.number } AS linked
+  WHERE linked <> CASE WHEN after IS NULL THEN [] ELSE [after.number] END
+  RETURN DISTINCT 'step-order' AS promise, m.uid AS uid
+}
+RETURN promise, count(uid) AS found, collect(uid)[..$most] AS uids;
+
+// name: memory_page(corpus, after, most) read
+// The next memories by uid, with what decides how they are read; those that are being pruned are no memories any more.
+CYPHER 25 MATCH (m:Memory {corpus: $corpus}) USING INDEX m:Memory(corpus) WHERE m.uid > $after
+WITH m ORDER BY m.uid LIMIT $most
+RETURN m.uid AS uid, m.status AS status, m.settings AS settings,
+       m.run IS NOT NULL AND m.status <> 'pruning' AS held,
+       duration.inSeconds(m.heartbeat, datetime()).seconds AS silent
+ORDER BY uid;
+
+// name: entity_page(corpus, after, most) read
+// The next entities by uid.
+CYPHER 25 MATCH (e:Entity {corpus: $corpus}) USING INDEX e:Entity(corpus) WHERE e.uid > $after
+WITH e.uid AS uid ORDER BY uid LIMIT $most
+RETURN uid;
+
+// name: relation_page(corpus, after, most) read
+CYPHER 25 MATCH ()-[r:RELATES {corpus: $corpus}]->() USING INDEX r:RELATES(corpus) WHERE r.uid > $after
+WITH r.uid AS uid ORDER BY uid LIMIT $most
+RETURN uid;
+
+// name: chunk_page(corpus, after, most) read
+CYPHER 25 MATCH (c:Chunk {corpus: $corpus}) USING INDEX c:Chunk(corpus) WHERE c.uid > $after
+WITH c.uid AS uid ORDER BY uid LIMIT $most
+RETURN uid;
+
+// name: stored_entities(corpus, uids, dimensions) read
+// The fields of entities as they are; `embedded` says that the index is to find them.
+CYPHER 25 UNWIND $uids AS uid
+MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX e:Entity(uid)
+RETURN e.uid AS uid, e.memory AS memory, e.name AS name, e.type AS type, e.description AS description,
+       coalesce(size(e.embedding) = $dimensions, false) AS embedded;
+
+// name: stored_relations(corpus, uids, dimensions) read
+CYPHER 25 UNWIND $uids AS uid
+MATCH ()-[r:RELATES {uid: uid, corpus: $corpus}]->() USING INDEX r:RELATES(uid)
+RETURN r.uid AS uid, r.memory AS memory, r.description AS description, r.keywords AS keywords, r.weight AS weight,
+       coalesce(size(r.embedding) = $dimensions, false) AS embedded;
+
+// name: stored_chunks(corpus, uids, dimensions) read
+CYPHER 25 UNWIND $uids AS uid
+MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
+RETURN c.uid AS uid, c.status AS status, c.extraction AS extraction,
+       coalesce(size(c.embedding) = $dimensions, false) AS embedded;
+
+// name: stored_points(corpus, memories, dimensions) read
+// The points of memories that the index is to find.
+CYPHER 25 UNWIND $memories AS memory
+MATCH (m:Memory {uid: memory, corpus: $corpus}) USING INDEX m:Memory(uid)
+WITH DISTINCT m MATCH (m)-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus})
+WHERE size(p.embedding) = $dimensions
+RETURN p.uid AS uid;
+
+// name: unfolded_chunks(corpus, rows) read
+// The chunks of which an entity or a relation that their extraction names does not know.
+CYPHER 25 UNWIND $rows AS row
+MATCH (c:Chunk {uid: row.uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
+CALL (c, row) {
+  UNWIND row.entities AS uid
+  OPTIONAL MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX e:Entity(uid)
+  WITH c, e WHERE e IS NULL OR NOT EXISTS { (e)-[:FROM_CHUNK]->(c) }
+  RETURN c.uid AS unfolded
+  UNION ALL
+  UNWIND row.relations AS uid
+  OPTIONAL MATCH ()-[r:RELATES {uid: uid, corpus: $corpus}]->() USING INDEX r:RELATES(uid)
+  WITH c, r WHERE r IS NULL OR NOT c.uid IN r.chunks
+  RETURN c.uid AS unfolded
+}
+RETURN DISTINCT unfolded AS uid;
+
+// name: indexed_entities(corpus, uids, vector, most) read
+// Those of the entities that the vector index finds. It is asked for as many as are named, so it looks at each.
+CYPHER 25 MATCH (e:Entity)
+SEARCH e IN (VECTOR INDEX entity_embedding FOR $vector WHERE e.corpus = $corpus AND e.uid IN $uids LIMIT $most)
+RETURN e.uid AS uid;
+
+// name: indexed_relations(corpus, uids, vector, most) read
+CYPHER 25 MATCH ()-[r:RELATES]->()
+SEARCH r IN (VECTOR INDEX relation_embedding FOR $vector WHERE r.corpus = $corpus AND r.uid IN $uids LIMIT $most)
+RETURN r.uid AS uid;
+
+// name: indexed_chunks(corpus, uids, vector, most) read
+CYPHER 25 MATCH (c:Chunk)
+SEARCH c IN (VECTOR INDEX chunk_embedding FOR $vector WHERE c.corpus = $corpus AND c.uid IN $uids LIMIT $most)
+RETURN c.uid AS uid;
+
+// name: indexed_points(corpus, memories, vector, most) read
+// The points of memories that the vector index finds.
+CYPHER 25 MATCH (p:MemoryPoint)
+SEARCH p IN (VECTOR INDEX point_embedding FOR $vector WHERE p.corpus = $corpus AND p.memory IN $memories LIMIT $most)
+RETURN p.uid AS uid;
