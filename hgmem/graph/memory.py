@@ -59,13 +59,15 @@ def create_memory(database: Runner, *, claim: Claim, properties: Mapping[str, Sc
     """Write a new memory, held by this run."""
     rows = database.run("create_memory", **asdict(claim), properties=dict(properties))
     if not rows:
-        raise UsageError(f"corpus {claim.corpus!r} is not ready: it was deleted, or is being written")
+        raise _not_ready(claim)
 
 
 def claim_memory(database: Runner, *, claim: Claim, question: str, timeout: float) -> str:
     """Return the status that the memory had until now; this run holds it from here on, for a question."""
     rows = database.run("claim_memory", **asdict(claim), question=question, timeout=timeout)
-    if not rows:
+    if rows and not rows[0]["ready"]:
+        raise _not_ready(claim)
+    if not rows or not rows[0]["free"]:
         raise ConflictError(
             f"memory {claim.memory!r} is being worked on by another run: wait until that is done; if it died, its "
             f"claim runs out {timeout:g} s after its last sign"
@@ -162,6 +164,10 @@ def memory_answers(database: Runner, *, corpus: str, memory: str) -> list[Row]:
 def find_entities(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[Entity]:
     """Return those of these entities that exist."""
     return [to_entity(row["entity"]) for row in database.run("find_entities", corpus=corpus, uids=list(uids))]
+
+
+def _not_ready(claim: Claim) -> UsageError:
+    return UsageError(f"corpus {claim.corpus!r} is not ready: it was deleted, or is being written")
 
 
 def _held(rows: list[Row], claim: Claim) -> None:
