@@ -35,11 +35,12 @@ from hgmem.settings import Settings
 from hgmem.settings import load as load_settings
 from hgmem.streaming import Streams
 from hgmem.twins import twin
+from hgmem.upkeep import Upkeep
 
 _SHORT = {"uri": "neo4j_uri", "username": "neo4j_username", "password": "neo4j_password", "database": "neo4j_database"}
 
 
-class HGMem:
+class HGMem(Upkeep):
     """A client of one Neo4j. Safe between threads; close it, or use it as a context manager.
 
     `corpus` is the one that methods mean when they are not told another.

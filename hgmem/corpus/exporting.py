@@ -9,10 +9,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import hgmem
 from hgmem.archive.fields import pack
 from hgmem.archive.files import Bounds, writing
 from hgmem.archive.kinds import KINDS
@@ -100,7 +100,7 @@ def export(services: Services, path: Path, *, wanted: Wanted, report: Report = l
 def _header(services: Services, row: CorpusRow, wanted: Wanted) -> Header:
     properties = corpus_properties(services.database, corpus=row.corpus)
     return Header(
-        hgmem=hgmem.__version__,
+        hgmem=version("hgmem"),
         corpus=row.corpus,
         embedding_model=row.embedding_model,
         dimensions=row.dimensions,
@@ -138,13 +138,13 @@ class _Exporter:
 
     def everything(self) -> Iterator[None]:
         """Write all there is; yields now and then."""
-        vectors = {"embeddings": self.header.embeddings}
+        vectors = self.header.embeddings
         yield from self._section("Document", document_uids, read_documents)
-        yield from self._section("Chunk", CHUNKS, partial(read_chunks, **vectors))
+        yield from self._section("Chunk", CHUNKS, partial(read_chunks, embeddings=vectors))
         yield from self._section("NEXT_CHUNK", CHUNKS, read_order)
-        yield from self._section("Entity", ENTITIES, partial(read_entities, **vectors))
+        yield from self._section("Entity", ENTITIES, partial(read_entities, embeddings=vectors))
         yield from self._section("FROM_CHUNK", ENTITIES, read_mentions, size=LINKED)
-        yield from self._section("RELATES", RELATIONS, partial(read_relations, **vectors))
+        yield from self._section("RELATES", RELATIONS, partial(read_relations, embeddings=vectors))
         if self.header.memories:
             yield from self._memories()
 
