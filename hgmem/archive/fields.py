@@ -124,7 +124,10 @@ def _condensed(value: object) -> bool:
 def _given(load: Callable[[str], list[Any]]) -> Callable[[object], bool]:
     def holds(value: object) -> bool:
         try:
-            return isinstance(value, str) and _json(list)(value) and all(map(_contribution, load(value)))
+            if not isinstance(value, str) or not _json(list)(value):
+                return False
+            listed = [record["chunks"] for record in json.loads(value)]
+            return all(isinstance(chunks, list) for chunks in listed) and all(map(_contribution, load(value)))
         except (AttributeError, KeyError, TypeError, ValueError):
             return False
 
@@ -135,8 +138,13 @@ def _contribution(said: Contribution) -> bool:
     """Whether each of its values has its type: they come from JSON."""
     values = asdict(said)
     weight = values.pop("weight", 1.0)
-    texts = [text for value in values.values() for text in (value if isinstance(value, tuple) else (value,))]
-    return _number(weight) and all(map(_text, texts))
+    lists = [values.pop(name) for name in ("chunks", "keywords") if name in values]
+    texts = [text for each in lists for text in each]
+    return (
+        _number(weight)
+        and all(isinstance(each, tuple) for each in lists)
+        and all(map(_text, [*values.values(), *texts]))
+    )
 
 
 def _time(value: object) -> bool:
