@@ -319,10 +319,15 @@ def test_a_file_that_exists_is_kept_unless_it_is_to_be_replaced(tmp_path: Path) 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), ValueError("spoilt")])
 def test_a_file_that_is_not_whole_is_not_there(tmp_path: Path, error: BaseException) -> None:
-    with pytest.raises(type(error)), writing(tmp_path / "some", force=False, bounds=BOUNDS) as write:
+    with pytest.raises(type(error)):
+        interrupted(tmp_path / "some", error)
+    assert list(tmp_path.iterdir()) == []
+
+
+def interrupted(path: Path, error: BaseException) -> None:
+    with writing(path, force=False, bounds=BOUNDS) as write:
         write({"kind": "x"})
         raise error
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_could_not_be_read_again_is_not_written(tmp_path: Path) -> None:
