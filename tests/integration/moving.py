@@ -16,7 +16,8 @@ from hgmem.testing import ScriptedModel
 
 IDENTITY = """
 coalesce(n.uid, CASE WHEN n:Corpus THEN 'corpus' WHEN n:Step THEN n.memory + '/' + n.number
-                     ELSE n.memory + '/' + COLLECT { MATCH (s:Step)-[:ASKED]->(n) RETURN s.number }[0] + '/' + n.number END)
+                     ELSE n.memory + '/' + COLLECT { MATCH (s:Step)-[:ASKED]->(n) RETURN s.number }[0]
+                          + '/' + n.number END)
 """
 NODES = f"""
 MATCH (n) WHERE n.corpus = $corpus OR (n:Corpus AND n.name = $corpus)
@@ -100,3 +101,15 @@ def telling() -> ScriptedModel:
         )
 
     return wanting(evolve=evolve, describe=lambda _: described)
+
+
+def hold(settings: Settings, memory: str, ago: str) -> None:
+    """Have a run hold the memory that was heard of so long ago (an ISO duration)."""
+    with driver(settings) as opened:
+        opened.execute_query(HELD, uid=memory, ago=ago)
+
+
+HELD = """
+MATCH (m:Memory {uid: $uid})
+SET m.run = 'r', m.status = 'running', m.heartbeat = datetime() - duration($ago)
+"""

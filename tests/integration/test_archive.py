@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from hypothesis import HealthCheck
 from hypothesis import given as drawn
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
-from moving import kinds, moved, rich
+from moving import TEXTS, hold, kinds, moved, rich
 
 from hgmem import DocumentError, HGMem, UsageError
 from hgmem.archive.kinds import KINDS, OF_MEMORIES
@@ -130,8 +131,7 @@ def test_the_copy_answers_is_continued_and_is_indexed_without_a_new_call(
     assert place.ask("Who sold the mill?").status == "answered"
     place.ask("Who sold the mill?", memory=uid, steps=1)
     assert len(place.memory(uid).steps) > steps
-    report = place.add(Document(id="owners", title="owners", metadata={"page": 1},
-                                text="The Nordhavn Line belongs to Marian Dace. Captain Rhee is her cousin."))  # fmt: skip
+    report = place.add(Document(id="owners", title="owners", metadata={"page": 1}, text=TEXTS["owners"]))
     assert (report.unchanged, report.chunks) == (1, 0)
     place.delete(document=str(place.documents()[0]["uid"]))
 
@@ -238,13 +238,13 @@ def test_uids_that_another_corpus_has_fail_the_import_whole(
     archived: Archived, place: HGMem, client: HGMem, other: None, settings: Settings, tmp_path: Path
 ) -> None:
     theirs = client.memories()[0].uid
-    text = json.dumps(archived.records()).replace(place_memory(archived), theirs)
+    text = json.dumps(archived.records()).replace(a_memory(archived), theirs)
     with pytest.raises(GraphError, match="already exists"):
         place.import_archive(written(json.loads(text), tmp_path / "stolen"))
     assert dump(settings, NAME).nodes == {}
 
 
-def place_memory(archived: Archived) -> str:
+def a_memory(archived: Archived) -> str:
     return next(str(record["uid"]) for record in archived.records() if record["kind"] == "Memory")
 
 
@@ -281,8 +281,6 @@ def test_what_a_killed_import_left_is_removed_by_the_next(
         opened.execute_query("CREATE (:Document {uid: 'left', corpus: $corpus})", corpus=NAME)
     with pytest.raises(ConflictError, match="is being imported by another process"):
         open_client(corpus=NAME).import_archive(archived.path)
-    import time
-
     time.sleep(0.5)
     client.import_archive(archived.path)
     assert moved(settings, NAME) == archived.wanted
@@ -344,12 +342,8 @@ def test_a_memory_that_is_being_worked_on_is_left_out_and_one_that_died_is_not(
 ) -> None:
     place.import_archive(archived.path)
     live, dead, *_ = [one.uid for one in place.memories()]
-    held = (
-        "MATCH (m:Memory {uid: $uid}) SET m.run = 'r', m.status = 'running', m.heartbeat = datetime() - duration($ago)"
-    )
-    with driver(settings) as opened:
-        opened.execute_query(held, uid=live, ago="PT0S")
-        opened.execute_query(held, uid=dead, ago="PT1H")
+    hold(settings, live, "PT0S")
+    hold(settings, dead, "PT1H")
     done = place.export(tmp_path / "some")
     place.delete()
     place.import_archive(tmp_path / "some")
