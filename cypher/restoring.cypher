@@ -27,7 +27,7 @@ CREATE (a)-[:NEXT_CHUNK]->(b);
 CYPHER 25 UNWIND $rows AS row
 CREATE (e:Entity {uid: row.uid, corpus: $corpus, memory: '', key: row.key, corpus_key: row.corpus_key,
                   name: row.name, type: row.type, description: row.description, given: row.given,
-                  condensed: row.condensed, cut: row.cut})
+                  condensed: row.condensed, cut: row.cut, stale: row.stale})
 WITH e, row WHERE row.vector IS NOT NULL
 CALL db.create.setNodeVectorProperty(e, 'embedding', row.vector);
 
@@ -50,7 +50,7 @@ MATCH (a:Entity {uid: row.source, corpus: $corpus}), (b:Entity {uid: row.target,
 USING INDEX a:Entity(uid) USING INDEX b:Entity(uid)
 CREATE (a)-[r:RELATES {uid: row.uid, corpus: $corpus, memory: row.memory, description: row.description,
                        keywords: row.keywords, weight: row.weight, chunks: row.chunks, given: row.given,
-                       condensed: row.condensed, cut: row.cut}]->(b)
+                       condensed: row.condensed, cut: row.cut, stale: row.stale}]->(b)
 WITH r, row WHERE row.vector IS NOT NULL
 CALL db.create.setRelationshipVectorProperty(r, 'embedding', row.vector);
 

@@ -73,11 +73,12 @@ TEXTS = {
     "crew": "Captain Rhee commands the ferry Aurora of the Nordhavn Line.",
     "owners": "The Nordhavn Line belongs to Marian Dace. Captain Rhee is her cousin.",
 }
-# What condensing leaves: it needs descriptions of thousands of characters to come about by itself.
+# What condensing and deletes that are cut short leave.
 SETTLED = """
 MATCH (e:Entity {corpus: $corpus, name: 'Anna'}), (:Entity {corpus: $corpus})-[r:RELATES {corpus: $corpus}]->()
 WITH e, r ORDER BY r.uid LIMIT 1
-SET e.condensed = '{"text": "short", "of": "hash"}', e.cut = true, r.condensed = e.condensed, r.cut = true
+SET e.condensed = '{"text": "short", "of": "hash"}', e.cut = true, e.stale = true,
+    r.condensed = e.condensed, r.cut = true, r.stale = true
 """
 
 
