@@ -11,7 +11,7 @@ ORDER BY corpus;
 // The corpus, its claim, and how many seconds ago the claim was renewed.
 CYPHER 25 MATCH (k:Corpus {name: $corpus})
 RETURN k.name AS corpus, k.status AS status, k.embedding_model AS embedding_model, k.dimensions AS dimensions,
-       k.settings AS settings, k.imported AS imported, k.run AS run,
+       k.settings AS settings, k.imported AS imported, k.archive AS archive, k.run AS run,
        duration.inSeconds(k.heartbeat, datetime()).seconds AS silent;
 
 // name: create_corpus(corpus, status, embedding_model, dimensions, settings, schema_version) write
@@ -43,7 +43,7 @@ RETURN k.name AS corpus;
 
 // name: release_corpus(corpus, run, status, imported) write
 CYPHER 25 MATCH (k:Corpus {name: $corpus}) WHERE k.run = $run
-SET k.run = NULL, k.heartbeat = NULL, k.status = $status, k.imported = $imported
+SET k.run = NULL, k.heartbeat = NULL, k.status = $status, k.imported = $imported, k.archive = NULL
 RETURN k.name AS corpus;
 
 // name: count_corpus(corpus) read

@@ -11,22 +11,28 @@ RETURN corpus, memory;
 
 // name: create_memory(corpus, memory, run, properties) write
 // A new memory, held by this run; no row if the corpus is not ready any more.
-CYPHER 25 MATCH (k:Corpus {name: $corpus}) WHERE k.status = 'ready'
+CYPHER 25 MATCH (k:Corpus {name: $corpus})
+SET k.name = k.name // takes the lock before the status is read
+WITH k WHERE k.status = 'ready'
 CREATE (m:Memory {uid: $memory, corpus: $corpus, memory: $memory})
 SET m += $properties, m.status = 'running', m.run = $run, m.heartbeat = datetime(), m.created_at = datetime()
 RETURN m.uid AS memory;
 
 // name: claim_memory(corpus, memory, run, timeout, question, filters) write
-// One row if this run holds the memory now, for this question: nobody else did, or has been silent for `timeout`
-// seconds; and it was not pruned. Its filters stay, unless others are given.
-CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
-SET m.uid = m.uid // takes the lock before the claim is read
-WITH m, m.status AS before
-WHERE (m.run IS NULL OR m.heartbeat < datetime() - duration({milliseconds: $timeout * 1000}))
-  AND NOT before IN ['pruning', 'pruned']
-SET m.run = $run, m.heartbeat = datetime(), m.status = 'running', m.latest = $question,
-    m.filters = coalesce($filters, m.filters)
-RETURN before, m.filters AS filters;
+// This run holds the memory from here on, for this question, if the corpus is `ready` and the memory `free`: it was not
+// pruned, and nobody held it, or has been silent for `timeout` seconds. Its filters stay, unless others are given.
+CYPHER 25 MATCH (k:Corpus {name: $corpus})
+SET k.name = k.name // takes the locks before status and claim are read
+WITH k.status = 'ready' AS ready
+MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
+SET m.uid = m.uid
+WITH m, ready, m.status AS before,
+     (m.run IS NULL OR m.heartbeat < datetime() - duration({milliseconds: $timeout * 1000}))
+     AND NOT m.status IN ['pruning', 'pruned'] AS free
+FOREACH (_ IN CASE WHEN ready AND free THEN [1] ELSE [] END |
+  SET m.run = $run, m.heartbeat = datetime(), m.status = 'running', m.latest = $question,
+      m.filters = coalesce($filters, m.filters))
+RETURN before, ready, free, m.filters AS filters;
 
 // name: renew_memory(corpus, memory, run) write
 CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid) WHERE m.run = $run

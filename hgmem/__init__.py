@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hgmem.inputs import Document, Given, GivenChunk, GivenEntity, GivenRelation, Skipped
     from hgmem.model import (
         Answer,
+        ArchiveReport,
         Citation,
         CorpusStatus,
         Entity,
@@ -39,6 +40,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Answer",
+    "ArchiveReport",
     "Checkup",
     "Citation",
     "ConflictError",

@@ -4,14 +4,11 @@ import os
 from collections.abc import AsyncGenerator, Generator, Iterable, Iterator
 from contextlib import aclosing
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Unpack
 
 from hgmem.asking import Asking, answered, checked, limited
-from hgmem.checking import check as check_corpus
-from hgmem.checking.promises import Checkup
 from hgmem.connecting import adapted_embedder, adapted_model, find_database, find_embedder, find_model
 from hgmem.corpus.adding import add_graph
 from hgmem.corpus.delete import delete_corpus, delete_documents
@@ -32,19 +29,19 @@ from hgmem.lightrag import read as read_lightrag
 from hgmem.llm import LanguageModel, close
 from hgmem.load import load
 from hgmem.memories import load_lineage, load_memory, summaries
-from hgmem.model import Answer, CorpusStatus, Lineage, Memory, MemorySummary, Pruned
+from hgmem.model import Answer, CorpusStatus, Lineage, Memory, MemorySummary
 from hgmem.pruning import delete_memory
-from hgmem.pruning import prune as prune_memories
 from hgmem.services import Services, known_corpus
 from hgmem.settings import Settings
 from hgmem.settings import load as load_settings
 from hgmem.streaming import Streams
 from hgmem.twins import twin
+from hgmem.upkeep import Upkeep
 
 _SHORT = {"uri": "neo4j_uri", "username": "neo4j_username", "password": "neo4j_password", "database": "neo4j_database"}
 
 
-class HGMem:
+class HGMem(Upkeep):
     """A client of one Neo4j. Safe between threads; close it, or use it as a context manager.
 
     `corpus` is the one that methods mean when they are not told another.
@@ -210,10 +207,6 @@ class HGMem:
         """Return every corpus: name, status, embedding model, dimensions, time of creation."""
         return corpora(self._database)
 
-    def check(self, *, corpus: str | None = None) -> Checkup:
-        """Return which promises the corpus breaks, if any; nothing is written, and every page of it is read."""
-        return check_corpus(self._services(corpus))
-
     def delete(
         self,
         *,
@@ -231,15 +224,6 @@ class HGMem:
         else:
             delete_corpus(self._services(corpus))
 
-    def prune(
-        self, *, older_than: timedelta, keep_answers: bool = False, dry_run: bool = False, corpus: str | None = None
-    ) -> Pruned:
-        """Return which memories went that nobody worked on for so long; a dry run writes nothing.
-
-        Kept answers stay with their memory and their citations; such a memory can't go on.
-        """
-        return prune_memories(self._services(corpus), older_than=older_than, keep=keep_answers, dry_run=dry_run)
-
     aadd = twin(add)
     aretry_failed = twin(retry_failed)
     aplan = twin(plan)
@@ -252,9 +236,7 @@ class HGMem:
     astatus = twin(status)
     adocuments = twin(documents)
     acorpora = twin(corpora)
-    acheck = twin(check)
     adelete = twin(delete)
-    aprune = twin(prune)
 
     @property
     def server(self) -> tuple[str, str, str]:

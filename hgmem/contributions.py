@@ -229,3 +229,8 @@ def relation_text(ends: Sequence[str], description: str, keywords: Sequence[str]
     """Return the text that a relation's vector stands for; `ends` are keys."""
     extra = f" ({', '.join(keywords)})" if keywords else ""
     return f"{', '.join(ends)}: {description}{extra}"
+
+
+def own_relation_text(names: Sequence[str], description: str) -> str:
+    """Return the text that the vector of a memory's own relation stands for; its ends may have no keys."""
+    return f"{', '.join(names)}: {description}"

@@ -260,6 +260,16 @@ class MemorySummary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ArchiveReport:
+    """What an archive holds, records by kind; `notes` say what is not in it, `written` whether anything was."""
+
+    corpus: str
+    written: bool
+    counts: Mapping[str, int]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
     """A question's hypergraph as it stood at the end of step `step`; `points` are the living ones then."""
 

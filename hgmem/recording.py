@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from hgmem.answer import AnswerQuestion, Cited, cite
 from hgmem.claims import renewing
-from hgmem.contributions import entity_text
+from hgmem.contributions import entity_text, own_relation_text
 from hgmem.draft import Draft
 from hgmem.embed import Vectors
 from hgmem.errors import HGMemError, UnreachableError, UsageError
@@ -119,7 +119,7 @@ class Recording:
         texts = {birth.point.uid: birth.point.description for birth in draft.births}
         texts |= {entity.uid: entity_text(entity.name, entity.description) for entity in draft.provisionals.values()}
         texts |= {
-            relation.uid: f"{relation.source_name}, {relation.target_name}: {relation.description}"
+            relation.uid: own_relation_text((relation.source_name, relation.target_name), relation.description)
             for relation in draft.relations.values()
         }
         if not texts:

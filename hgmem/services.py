@@ -16,6 +16,8 @@ from hgmem.model import Task
 from hgmem.reply import TextReply
 from hgmem.settings import Settings
 
+RE_EMBEDDING = "re-embedding"  # the status of a corpus while its vectors are made again
+
 Reply = TypeVar("Reply")
 Text = TypeVar("Text", bound=TextReply)
 
@@ -87,14 +89,26 @@ def ready_corpus(services: Services) -> CorpusRow:
 
 def readable_corpus(services: Services) -> CorpusRow:
     """Return the corpus, as `ready_corpus` does, but without loading the embedder."""
-    row = known_corpus(services)
-    if row.status != "ready":
-        raise UsageError(f"corpus {row.corpus!r} is {row.status}: wait until that is done, or start it again")
+    row = settled_corpus(services)
     if services.embedder.name != row.embedding_model:
         raise UsageError(
             f"corpus {row.corpus!r} was embedded with {row.embedding_model!r}, not {services.embedder.name!r}: "
-            f"set HGMEM_EMBEDDING_MODEL={row.embedding_model}"
+            f"set HGMEM_EMBEDDING_MODEL={row.embedding_model}, or change it with "
+            f"`hgmem reembed --corpus {row.corpus} --model {services.embedder.name}`"
         )
+    return row
+
+
+def settled_corpus(services: Services) -> CorpusRow:
+    """Return the corpus, whatever embedder it has, or say what is being done to it."""
+    row = known_corpus(services)
+    if row.status == RE_EMBEDDING:
+        raise UsageError(
+            f"corpus {row.corpus!r} is being re-embedded with {row.embedding_model!r}: wait until that is done, or go "
+            f"on with `hgmem reembed --corpus {row.corpus} --model {row.embedding_model}`"
+        )
+    if row.status != "ready":
+        raise UsageError(f"corpus {row.corpus!r} is {row.status}: wait until that is done, or start it again")
     return row
 
 
@@ -129,5 +143,6 @@ def check_dimensions(services: Services, row: CorpusRow) -> None:
     if services.embedder.dimensions != row.dimensions:
         raise UsageError(
             f"corpus {row.corpus!r} holds vectors of {row.dimensions} dimensions, {services.embedder.name!r} gives "
-            f"{services.embedder.dimensions}: set HGMEM_EMBEDDING_MODEL to the model that it was made with"
+            f"{services.embedder.dimensions}: set HGMEM_EMBEDDING_MODEL to the model that it was made with, or use "
+            f"`hgmem reembed --corpus {row.corpus} --model {services.embedder.name}`"
         )

@@ -93,6 +93,8 @@ class Settings(BaseSettings):
     max_question_characters: int = Field(8_000, gt=0)
     max_file_bytes: int = Field(200 * MEGABYTE, gt=0)
     max_file_seconds: float = Field(60.0, gt=0, le=86_400, description="seconds that reading one file may take")
+    max_archive_bytes: int = Field(50_000 * MEGABYTE, gt=0, description="of an archive, uncompressed")
+    max_archive_line_bytes: int = Field(16 * MEGABYTE, gt=0, description="of one line of it")
     chunk_tokens: int = Field(200, gt=0)
     chunk_overlap: int = Field(50, ge=0)
     chunk_restart: int = Field(

@@ -28,6 +28,8 @@ DEFAULT_CORPUS = "default"
 KEPT = {
     "index": "finished chunks are kept, the same command goes on from there",
     "import": "nothing of the import stays",
+    "export": "no file was written",
+    "reembed": "what was embedded is kept, the same command goes on from there",
     "ask": "no step had ended, so there is nothing to go on from",
     "delete": "the same command goes on with the rest",
     "memory": "what was being pruned is marked, the same command goes on with the rest",

@@ -19,6 +19,7 @@ from hgmem.corpus.fold import (
     rebuild_relations,
     relation_row,
 )
+from hgmem.corpus.holding import embedding
 from hgmem.given import Prepared, prepare
 from hgmem.graph.database import Transaction
 from hgmem.graph.documents import (
@@ -53,7 +54,7 @@ def add_graph(services: Services, given: Given) -> None:
     """Write a ready-made graph into the corpus; what is there already is not written twice."""
     prepared = prepare(given, corpus=services.corpus)
     check_dimensions(services, open_corpus(services))
-    put_documents(services, services.database, prepared)
+    put_documents(services, embedding(services), prepared)
     for entities in batches(prepared.entities.items()):
         services.database.write(_add_entities, services, entities)
     for relations in batches(prepared.relations.items()):

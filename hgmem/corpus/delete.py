@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterable, Sequence
 
 from hgmem.corpus.fold import batches, embed_missing, embed_rest, rebuild_entities, rebuild_relations
+from hgmem.corpus.holding import check_embedder
 from hgmem.errors import UsageError
 from hgmem.graph.corpus import delete_corpus_contents, delete_corpus_node, mark_corpus
 from hgmem.graph.database import Transaction
@@ -82,6 +83,7 @@ def finish_rest(services: Services) -> None:
 
 
 def _drop(transaction: Transaction, services: Services, chunks: Sequence[str]) -> tuple[list[str], list[str]]:
+    check_embedder(transaction, services)
     entities, relations = entities_of_chunks(transaction, corpus=services.corpus, chunks=chunks)
     lock_entities(transaction, corpus=services.corpus, uids=entities)
     mark_stale(transaction, corpus=services.corpus, entities=entities, relations=relations)
@@ -107,5 +109,6 @@ def _refresh_relations(transaction: Transaction, services: Services, uids: Seque
 
 
 def _refresh_entities(transaction: Transaction, services: Services, uids: Sequence[str]) -> None:
+    check_embedder(transaction, services)  # an entity that a memory keeps takes its vector along
     lock_entities(transaction, corpus=services.corpus, uids=uids)
     rebuild_entities(transaction, services, uids)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hgmem.contributions import entities_of, new_in
+from hgmem.corpus.holding import embedding
 from hgmem.errors import AccessError, BadReplyError, BudgetError, ModelError
 from hgmem.extract import Extract, Extraction, Glean
 from hgmem.extractive import ExtractiveModel
@@ -64,5 +65,5 @@ def save(services: Services, chunks: Sequence[OpenChunk], found: Mapping[str, Ex
         return {}
     vectors = services.embed(list(texts.values()), kind="document")
     extractions = {chunk: found[chunk].model_dump_json() for chunk in texts}
-    stored = save_extractions(services.database, corpus=services.corpus, extractions=extractions, vectors=vectors)
+    stored = save_extractions(embedding(services), corpus=services.corpus, extractions=extractions, vectors=vectors)
     return {chunk: Extraction.model_validate_json(text) for chunk, text in stored.items()}

@@ -26,6 +26,7 @@ from hgmem.contributions import (
     relation_text,
     relations_of,
 )
+from hgmem.corpus.holding import embedding
 from hgmem.extract import Extraction
 from hgmem.graph.database import Transaction
 from hgmem.graph.entities import (
@@ -222,7 +223,7 @@ def _embed_entities(services: Services, uids: Sequence[str]) -> None:
     rows = missing_entity_vectors(services.database, corpus=services.corpus, uids=uids)
     if rows:
         vectors = services.embed([entity_text(row["name"], row["description"]) for row in rows], kind="document")
-        put_entity_vectors(services.database, corpus=services.corpus, rows=rows, vectors=vectors)
+        put_entity_vectors(embedding(services), corpus=services.corpus, rows=rows, vectors=vectors)
 
 
 def _embed_relations(services: Services, uids: Sequence[str]) -> None:
@@ -230,7 +231,7 @@ def _embed_relations(services: Services, uids: Sequence[str]) -> None:
     if rows:
         texts = [relation_text((row["source"], row["target"]), row["description"], row["keywords"]) for row in rows]
         vectors = services.embed(texts, kind="document")
-        put_relation_vectors(services.database, corpus=services.corpus, rows=rows, vectors=vectors)
+        put_relation_vectors(embedding(services), corpus=services.corpus, rows=rows, vectors=vectors)
 
 
 def embed_rest(services: Services) -> None:

@@ -29,7 +29,7 @@ from hgmem.graph.documents import (
 from hgmem.inputs import Document, Skipped
 from hgmem.services import Services, open_corpus, ready_corpus
 
-Unit: TypeAlias = Literal["chunks", "entities and relations", "descriptions"]
+Unit: TypeAlias = Literal["chunks", "entities and relations", "descriptions", "records", "vectors"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

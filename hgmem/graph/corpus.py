@@ -21,6 +21,7 @@ class CorpusRow:
     dimensions: int
     settings: str = "{}"
     imported: str | None = None
+    archive: str | None = None
     run: str | None = None
     silent: int | None = None
 

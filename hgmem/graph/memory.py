@@ -59,7 +59,7 @@ def create_memory(database: Runner, *, claim: Claim, properties: Mapping[str, Sc
     """Write a new memory, held by this run."""
     rows = database.run("create_memory", **asdict(claim), properties=dict(properties))
     if not rows:
-        raise UsageError(f"corpus {claim.corpus!r} is not ready: it was deleted, or is being written")
+        raise _not_ready(claim)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +73,9 @@ class Claimed:
 def claim_memory(database: Runner, *, claim: Claim, question: str, filters: str | None, timeout: float) -> Claimed:
     """Hold a memory for a question; `filters` (JSON) replace its own, None keeps them."""
     rows = database.run("claim_memory", **asdict(claim), question=question, filters=filters, timeout=timeout)
-    if not rows:
+    if rows and not rows[0]["ready"]:
+        raise _not_ready(claim)
+    if not rows or not rows[0]["free"]:
         raise ConflictError(
             f"memory {claim.memory!r} is being worked on by another run: wait until that is done; if it died, its "
             f"claim runs out {timeout:g} s after its last sign"
@@ -170,6 +172,10 @@ def memory_answers(database: Runner, *, corpus: str, memory: str) -> list[Row]:
 def find_entities(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[Entity]:
     """Return those of these entities that exist."""
     return [to_entity(row["entity"]) for row in database.run("find_entities", corpus=corpus, uids=list(uids))]
+
+
+def _not_ready(claim: Claim) -> UsageError:
+    return UsageError(f"corpus {claim.corpus!r} is not ready: it was deleted, or is being written")
 
 
 def _held(rows: list[Row], claim: Claim) -> None:

@@ -53,7 +53,7 @@ SAMPLES: dict[str, Any] = {
         ("k", "over", "worded", "most", "batch", "hub", "exact", "hops", "dimensions", "schema_version"), 2
     ),
     **dict.fromkeys(("most_entities", "most_relations", "most_chunks", "most_searched"), 5),
-    **dict.fromkeys(("anchors", "shared", "exclude"), True),
+    **dict.fromkeys(("anchors", "shared", "exclude", "embeddings"), True),
     "timeout": 60.0,
     "seconds": 10,
     "vector": [0.5, 0.5],

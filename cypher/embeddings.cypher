@@ -1,0 +1,89 @@
+// Vectors of a corpus, all of them: cleared, and made again by another embedder. Whoever writes a vector takes the
+// corpus's lock first, so none of the former embedder's comes after the clearing.
+
+// name: lock_corpus(corpus) write
+// The corpus, locked until the transaction ends.
+CYPHER 25 MATCH (k:Corpus {name: $corpus})
+SET k.name = k.name
+RETURN k.name AS corpus, k.status AS status, k.embedding_model AS embedding_model, k.dimensions AS dimensions,
+       k.imported AS imported, k.cleared AS cleared;
+
+// name: held_memories(corpus, timeout) read
+// Memories held by a run that was heard of in the last `timeout` seconds.
+CYPHER 25 MATCH (m:Memory {corpus: $corpus}) USING INDEX m:Memory(corpus)
+WHERE m.run IS NOT NULL AND m.heartbeat >= datetime() - duration({milliseconds: $timeout * 1000})
+RETURN m.uid AS uid ORDER BY uid;
+
+// name: interrupt_memories(corpus) write
+// Runs that hold a memory lose it: what they would write was embedded before.
+CYPHER 25 MATCH (m:Memory {corpus: $corpus}) USING INDEX m:Memory(corpus) WHERE m.run IS NOT NULL
+SET m.run = NULL, m.heartbeat = NULL, m.status = CASE m.status WHEN 'running' THEN 'interrupted' ELSE m.status END;
+
+// name: begin_reembedding(corpus, run, embedding_model, dimensions) write
+// From here on vectors are this embedder's; those that are there are not, until `mark_cleared`.
+CYPHER 25 MATCH (k:Corpus {name: $corpus}) WHERE k.run = $run
+SET k.embedding_model = $embedding_model, k.dimensions = $dimensions, k.cleared = false
+RETURN k.name AS corpus;
+
+// name: mark_cleared(corpus, run) write
+CYPHER 25 MATCH (k:Corpus {name: $corpus}) WHERE k.run = $run
+SET k.cleared = true
+RETURN k.name AS corpus;
+
+// name: release_reembedding(corpus, run, status) write
+// The claim is given back; whatever the status is but 'ready', the work goes on later.
+CYPHER 25 MATCH (k:Corpus {name: $corpus}) WHERE k.run = $run
+SET k.run = NULL, k.heartbeat = NULL, k.status = $status, k.cleared = CASE $status WHEN 'ready' THEN NULL ELSE k.cleared END
+RETURN k.name AS corpus;
+
+// name: clear_chunk_vectors(corpus, most) write
+CYPHER 25 MATCH (c:Chunk {corpus: $corpus}) USING INDEX c:Chunk(corpus) WHERE c.embedding IS NOT NULL
+WITH c LIMIT $most SET c.embedding = NULL
+RETURN count(c) AS cleared;
+
+// name: clear_entity_vectors(corpus, most) write
+CYPHER 25 MATCH (e:Entity {corpus: $corpus}) USING INDEX e:Entity(corpus) WHERE e.embedding IS NOT NULL
+WITH e LIMIT $most SET e.embedding = NULL
+RETURN count(e) AS cleared;
+
+// name: clear_relation_vectors(corpus, most) write
+CYPHER 25 MATCH ()-[r:RELATES {corpus: $corpus}]->() USING INDEX r:RELATES(corpus) WHERE r.embedding IS NOT NULL
+WITH r LIMIT $most SET r.embedding = NULL
+RETURN count(r) AS cleared;
+
+// name: clear_point_vectors(corpus, most) write
+CYPHER 25 MATCH (p:MemoryPoint {corpus: $corpus}) USING INDEX p:MemoryPoint(corpus) WHERE p.embedding IS NOT NULL
+WITH p LIMIT $most SET p.embedding = NULL
+RETURN count(p) AS cleared;
+
+// name: count_unembedded(corpus) read
+// How many things lack a vector; chunks without an extraction get theirs with it.
+CYPHER 25
+RETURN COUNT { MATCH (c:Chunk {corpus: $corpus}) WHERE c.embedding IS NULL AND c.status IN ['extracted', 'done'] }
+     + COUNT { MATCH (e:Entity {corpus: $corpus}) WHERE e.embedding IS NULL }
+     + COUNT { MATCH ()-[r:RELATES {corpus: $corpus}]->() WHERE r.embedding IS NULL }
+     + COUNT { MATCH (p:MemoryPoint {corpus: $corpus}) WHERE p.embedding IS NULL } AS missing;
+
+// name: missing_chunk_vectors(corpus, uids) read
+CYPHER 25 UNWIND $uids AS uid
+MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
+WHERE c.embedding IS NULL AND c.status IN ['extracted', 'done']
+RETURN c.uid AS uid, c.text AS text;
+
+// name: missing_own_relation_vectors(corpus, uids) read
+// Relations of memories, with the names of their ends: provisional entities have no keys.
+CYPHER 25 UNWIND $uids AS uid
+MATCH (a:Entity {corpus: $corpus})-[r:RELATES {uid: uid, corpus: $corpus}]->(b:Entity {corpus: $corpus})
+USING INDEX r:RELATES(uid)
+WHERE r.embedding IS NULL
+RETURN r.uid AS uid, a.name AS source, b.name AS target, r.description AS description, r.keywords AS keywords;
+
+// name: missing_point_vectors(corpus, uids) read
+CYPHER 25 UNWIND $uids AS uid
+MATCH (p:MemoryPoint {uid: uid, corpus: $corpus}) USING INDEX p:MemoryPoint(uid) WHERE p.embedding IS NULL
+RETURN p.uid AS uid, p.description AS text;
+
+// name: put_point_vectors(corpus, rows) write
+CYPHER 25 UNWIND $rows AS row
+MATCH (p:MemoryPoint {uid: row.uid, corpus: $corpus}) USING INDEX p:MemoryPoint(uid)
+CALL db.create.setNodeVectorProperty(p, 'embedding', row.vector);

@@ -1,0 +1,123 @@
+// What an archive is written of. Uids come in long pages, what they name in short ones: so nothing is read twice, and
+// no more than a page is held. `{.*}` is cut down to what archives hold in hgmem/archive/kinds.py.
+
+// name: corpus_properties(corpus) read
+CYPHER 25 MATCH (k:Corpus {name: $corpus})
+RETURN k {.embedding_model, .dimensions, .settings, .schema_version, .imported,
+          created_at: toString(k.created_at)} AS properties;
+
+// name: document_uids(corpus, after, most) read
+CYPHER 25 MATCH (d:Document {corpus: $corpus}) USING INDEX d:Document(corpus) WHERE d.uid > $after
+RETURN d.uid AS uid ORDER BY uid LIMIT $most;
+
+// name: chunk_uids(corpus, after, most) read
+CYPHER 25 MATCH (c:Chunk {corpus: $corpus}) USING INDEX c:Chunk(corpus) WHERE c.uid > $after
+RETURN c.uid AS uid ORDER BY uid LIMIT $most;
+
+// name: entity_uids(corpus, shared, after, most) read
+// Entities of the corpus, or (not `shared`) the provisional ones of its memories.
+CYPHER 25 MATCH (e:Entity {corpus: $corpus}) USING INDEX e:Entity(corpus)
+WHERE e.uid > $after AND (e.memory = '') = $shared
+RETURN e.uid AS uid ORDER BY uid LIMIT $most;
+
+// name: relation_uids(corpus, shared, after, most) read
+// Relations of the corpus, or (not `shared`) those of its memories.
+CYPHER 25 MATCH ()-[r:RELATES {corpus: $corpus}]->() USING INDEX r:RELATES(corpus)
+WHERE r.uid > $after AND (r.memory = '') = $shared
+RETURN r.uid AS uid ORDER BY uid LIMIT $most;
+
+// name: memory_uids(corpus, after, most) read
+CYPHER 25 MATCH (m:Memory {corpus: $corpus}) USING INDEX m:Memory(corpus) WHERE m.uid > $after
+RETURN m.uid AS uid ORDER BY uid LIMIT $most;
+
+// name: point_uids(corpus, after, most) read
+CYPHER 25 MATCH (p:MemoryPoint {corpus: $corpus}) USING INDEX p:MemoryPoint(corpus) WHERE p.uid > $after
+RETURN p.uid AS uid ORDER BY uid LIMIT $most;
+
+// name: read_documents(corpus, uids) read
+CYPHER 25 UNWIND $uids AS uid
+MATCH (d:Document {uid: uid, corpus: $corpus}) USING INDEX d:Document(uid)
+RETURN d {.*, indexed_at: toString(d.indexed_at)} AS record ORDER BY record.uid;
+
+// name: read_chunks(corpus, uids, embeddings) read
+CYPHER 25 UNWIND $uids AS uid
+MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
+RETURN c {.*, embedding: CASE WHEN $embeddings THEN c.embedding END} AS record ORDER BY record.uid;
+
+// name: read_order(corpus, uids) read
+// The chunk after each of these.
+CYPHER 25 UNWIND $uids AS uid
+MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
+WITH DISTINCT c MATCH (c)-[:NEXT_CHUNK]->(after:Chunk {corpus: $corpus})
+RETURN {source: c.uid, target: after.uid} AS record ORDER BY record.source;
+
+// name: read_entities(corpus, uids, embeddings) read
+CYPHER 25 UNWIND $uids AS uid
+MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX e:Entity(uid)
+RETURN e {.*, embedding: CASE WHEN $embeddings THEN e.embedding END} AS record ORDER BY record.uid;
+
+// name: read_mentions(corpus, uids) read
+// The chunks that mention each of these entities.
+CYPHER 25 UNWIND $uids AS uid
+MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX e:Entity(uid)
+WITH DISTINCT e
+RETURN e.uid AS entity, COLLECT { MATCH (e)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus}) RETURN c.uid ORDER BY c.uid } AS chunks
+ORDER BY entity;
+
+// name: read_relations(corpus, uids, embeddings) read
+CYPHER 25 UNWIND $uids AS uid
+MATCH (a:Entity {corpus: $corpus})-[r:RELATES {uid: uid, corpus: $corpus}]->(b:Entity {corpus: $corpus})
+USING INDEX r:RELATES(uid)
+RETURN r {.*, source: a.uid, target: b.uid, embedding: CASE WHEN $embeddings THEN r.embedding END} AS record
+ORDER BY record.uid;
+
+// name: read_memory(corpus, memory, timeout, embeddings) read
+// Everything of one memory. `live` is whether a run holds it that was heard of in the last `timeout` seconds. What is
+// its own is found by its uid, which begins theirs.
+CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
+WITH m LIMIT 1
+RETURN m.run IS NOT NULL AND m.heartbeat >= datetime() - duration({milliseconds: $timeout * 1000}) AS live,
+  m {.*, created_at: toString(m.created_at)} AS memory,
+  COLLECT { MATCH (e:Entity {corpus: $corpus}) USING INDEX e:Entity(uid)
+            WHERE e.uid STARTS WITH $memory + '-' AND e.memory = $memory
+            RETURN e {.*, embedding: CASE WHEN $embeddings THEN e.embedding END} ORDER BY e.uid } AS provisionals,
+  COLLECT { MATCH (e:Entity {corpus: $corpus}) USING INDEX e:Entity(uid)
+            WHERE e.uid STARTS WITH $memory + '-' AND e.memory = $memory
+            MATCH (e)-[r:RELATES {corpus: $corpus}]-(:Entity {corpus: $corpus}) WHERE r.memory = $memory
+            WITH DISTINCT r
+            RETURN r {.*, source: startNode(r).uid, target: endNode(r).uid,
+                      embedding: CASE WHEN $embeddings THEN r.embedding END} ORDER BY r.uid } AS relations,
+  COLLECT { MATCH (m)-[:HAS_STEP]->(s:Step {corpus: $corpus}) RETURN s {.*, created_at: toString(s.created_at)}
+            ORDER BY s.number } AS steps,
+  COLLECT { MATCH (m)-[:HAS_STEP]->(s:Step {corpus: $corpus})-[:NEXT_STEP]->(after:Step {corpus: $corpus})
+            RETURN {source: s.number, target: after.number} ORDER BY s.number, after.number } AS order,
+  COLLECT { MATCH (m)-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus})
+            RETURN p {.*, embedding: CASE WHEN $embeddings THEN p.embedding END} ORDER BY p.born, p.uid } AS points,
+  COLLECT { MATCH (m)-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus})-[:INVOLVES]->(e:Entity {corpus: $corpus})
+            RETURN {point: p.uid, entity: e.uid} ORDER BY p.uid, e.uid } AS involved,
+  COLLECT { MATCH (m)-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus})-[:SUPPORTED_BY]->(c:Chunk {corpus: $corpus})
+            RETURN {point: p.uid, chunk: c.uid} ORDER BY p.uid, c.uid } AS supported,
+  COLLECT { MATCH (m)-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus})-[:REVISED_AS]->(new:MemoryPoint {corpus: $corpus})
+            RETURN {source: p.uid, target: new.uid} ORDER BY p.uid, new.uid } AS revised,
+  COLLECT { MATCH (m)-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus})-[:MERGED_INTO]->(new:MemoryPoint {corpus: $corpus})
+            RETURN {source: p.uid, target: new.uid} ORDER BY p.uid, new.uid } AS merged,
+  COLLECT { MATCH (m)-[:HAS_STEP]->(s:Step {corpus: $corpus})-[:ASKED]->(q:SubQuery {corpus: $corpus})
+            RETURN q {.*, step: s.number} ORDER BY s.number, q.number } AS subqueries,
+  COLLECT { MATCH (m)-[:HAS_STEP]->(s:Step {corpus: $corpus})-[:ASKED]->(q:SubQuery {corpus: $corpus})
+            MATCH (q)-[hit:RETRIEVED]->(e:Entity {corpus: $corpus})
+            RETURN {step: s.number, number: q.number, entity: e.uid, rank: hit.rank, score: hit.score}
+            ORDER BY s.number, q.number, hit.rank, e.uid } AS retrieved_entities,
+  COLLECT { MATCH (m)-[:HAS_STEP]->(s:Step {corpus: $corpus})-[:ASKED]->(q:SubQuery {corpus: $corpus})
+            MATCH (q)-[hit:RETRIEVED]->(c:Chunk {corpus: $corpus})
+            RETURN {step: s.number, number: q.number, chunk: c.uid, rank: hit.rank, score: hit.score}
+            ORDER BY s.number, q.number, hit.rank, c.uid } AS retrieved_chunks,
+  COLLECT { MATCH (m)-[:HAS_STEP]->(s:Step {corpus: $corpus})-[:ASKED]->(q:SubQuery {corpus: $corpus})
+            MATCH (q)-[:TARGETS]->(p:MemoryPoint {corpus: $corpus})
+            RETURN {step: s.number, number: q.number, point: p.uid} ORDER BY s.number, q.number, p.uid } AS targets,
+  COLLECT { MATCH (m)-[:HAS_ANSWER]->(a:Answer {corpus: $corpus})
+            RETURN a {.*, created_at: toString(a.created_at)} ORDER BY a.uid } AS answers,
+  COLLECT { MATCH (m)-[:HAS_ANSWER]->(a:Answer {corpus: $corpus})-[:HAS_CITATION]->(q:Citation {corpus: $corpus})
+            RETURN q {.*, answer: a.uid} ORDER BY q.uid } AS citations,
+  COLLECT { MATCH (m)-[:HAS_ANSWER]->(:Answer {corpus: $corpus})-[:HAS_CITATION]->(q:Citation {corpus: $corpus})
+            MATCH (q)-[:CITES]->(c:Chunk {corpus: $corpus})
+            RETURN {citation: q.uid, chunk: c.uid} ORDER BY q.uid, c.uid } AS cited;

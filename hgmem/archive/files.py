@@ -1,0 +1,148 @@
+"""Archives as files: gzip-compressed lines, written beside their place and moved there whole, read within bounds."""
+
+import gzip
+import os
+import secrets
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from hgmem.archive.lines import Chain, LineError, Record
+from hgmem.archive.records import Records
+from hgmem.errors import DocumentError, UsageError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """How much may be read: bytes of one line, and of all of them, both uncompressed."""
+
+    line: int
+    total: int
+
+
+@contextmanager
+def writing(path: Path, *, force: bool, bounds: Bounds) -> Iterator[Callable[[Record], None]]:
+    """Yield what writes the next line; the file is there once the block has ended, or not at all."""
+    _refuse_existing(path, force)
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    with _told(path, "written"):
+        raw = part.open("xb")
+    try:
+        # No name and no time in it: the same corpus gives the same bytes.
+        packed = gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=raw, mtime=0)
+        yield _writer(path, packed, bounds)
+        with _told(path, "written"):
+            packed.close()
+            raw.flush()
+            os.fsync(raw.fileno())
+            raw.close()
+            _refuse_existing(path, force)
+            part.replace(path)
+    except BaseException:
+        raw.close()
+        with suppress(OSError):
+            part.unlink()
+        raise
+
+
+def _writer(path: Path, packed: gzip.GzipFile, bounds: Bounds) -> Callable[[Record], None]:
+    chain, total = Chain(), 0
+
+    def write(record: Record) -> None:
+        nonlocal total
+        line = chain.line(record)
+        total += len(line)
+        if len(line) > bounds.line or total > bounds.total:
+            setting = "MAX_ARCHIVE_LINE_BYTES" if len(line) > bounds.line else "MAX_ARCHIVE_BYTES"
+            raise UsageError(f"{str(path)!r} would be larger than what may be read again: raise HGMEM_{setting}")
+        with _told(path, "written"):
+            packed.write(line)
+
+    return write
+
+
+def _refuse_existing(path: Path, force: bool) -> None:
+    if path.is_dir():
+        raise UsageError(f"{str(path)!r} is a folder: name a file in it")
+    if path.exists() and not force:
+        raise UsageError(f"{str(path)!r} exists: name another file, or pass --force (force=True) to replace it")
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[IO[bytes]]:
+    """Yield the open file, to be read more than once: nobody puts another one in its place meanwhile."""
+    if not path.is_file():
+        raise DocumentError(f"{str(path)!r} is no file: name one that `hgmem export` wrote")
+    with _told(path, "read"):
+        raw = path.open("rb")
+    with raw:
+        yield raw
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One line: its record, and how long it was."""
+
+    record: dict[str, Any]
+    length: int
+
+
+class Reader:
+    """Reads an archive from its beginning; after the last line, `records` and `digest` are those of all of it."""
+
+    def __init__(self, raw: IO[bytes], *, bounds: Bounds, schema_version: int) -> None:
+        self.records = Records(schema_version=schema_version)
+        self._raw = raw
+        self._bounds = bounds
+        self._chain = Chain()
+        self._number = 0
+
+    @property
+    def digest(self) -> str:
+        """The digest of the last line that was read, which stands for all before it."""
+        return self._chain.digest
+
+    def lines(self) -> Iterator[Line]:
+        """Yield the lines, each checked; `DocumentError` names the first that is not what it must be."""
+        try:
+            for line in self._plain():
+                record = self._chain.record(line)
+                self.records.check(record)
+                yield Line(record=record, length=len(line))
+            if not self.records.ended:
+                self._number += 1
+                raise LineError("the archive ends before its last line: it was cut short")
+        except LineError as error:
+            raise DocumentError(f"{self._raw.name!r}, line {self._number}: {error}") from None
+
+    def _plain(self) -> Iterator[bytes]:
+        """Yield the lines as they are, no more of them in memory than one."""
+        total = 0
+        try:
+            self._raw.seek(0)
+            with gzip.GzipFile(fileobj=self._raw, mode="rb") as packed:
+                while line := packed.readline(self._bounds.line + 1):
+                    self._number += 1
+                    total += len(line)
+                    if len(line) > self._bounds.line:
+                        raise LineError(f"it is longer than {self._bounds.line:,} bytes (HGMEM_MAX_ARCHIVE_LINE_BYTES)")
+                    if total > self._bounds.total:
+                        raise LineError(f"there are more than {self._bounds.total:,} bytes (HGMEM_MAX_ARCHIVE_BYTES)")
+                    yield line
+        except EOFError:
+            self._number += 1
+            raise LineError("the file ends in the middle: it was cut short") from None
+        except (OSError, zlib.error) as error:  # a file that is no gzip is an OSError too
+            self._number += 1
+            raise LineError(f"it can't be unpacked ({error}): the file was damaged, or is no archive") from None
+
+
+@contextmanager
+def _told(path: Path, done: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise DocumentError(f"{str(path)!r} can't be {done}: {error.strerror or error}") from error

@@ -1,0 +1,217 @@
+"""Exporting: a corpus into an archive, a page at a time, so that memory holds no more than that.
+
+Others may write meanwhile. Documents are read before their chunks, chunks before entities and these before relations:
+what is marked done in the archive has all that came of it. What names something that came too late is left out, and
+counted; so is a memory that is being worked on.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from hgmem.archive.fields import pack
+from hgmem.archive.files import Bounds, writing
+from hgmem.archive.kinds import KINDS
+from hgmem.archive.lines import LineError, Record
+from hgmem.archive.records import Header, Records, footer
+from hgmem.corpus.fold import Report
+from hgmem.corpus.paging import CHUNKS, ENTITIES, RELATIONS, Listed, pages
+from hgmem.errors import ConflictError, GraphError
+from hgmem.graph.corpus import SCHEMA_VERSION, CorpusRow, count_corpus
+from hgmem.graph.database import Row
+from hgmem.graph.exporting import (
+    corpus_properties,
+    document_uids,
+    memory_uids,
+    read_chunks,
+    read_documents,
+    read_entities,
+    read_memory,
+    read_mentions,
+    read_order,
+    read_relations,
+)
+from hgmem.model import ArchiveReport
+from hgmem.services import Services, settled_corpus
+
+ROWS = 250  # things read at once, with their vectors
+LINKED = 50  # things whose links are read at once: a few have very many
+
+# Properties that archives leave out: claims, and what follows from the rest.
+DERIVED = frozenset({"corpus", "corpus_key", "memory", "run", "heartbeat"})
+# Lists of `read_memory`, in an order in which everything comes after what it names.
+MEMORY_LISTS = {
+    "provisionals": "Provisional",
+    "relations": "RELATES",
+    "steps": "Step",
+    "order": "NEXT_STEP",
+    "points": "MemoryPoint",
+    "involved": "INVOLVES",
+    "supported": "SUPPORTED_BY",
+    "revised": "REVISED_AS",
+    "merged": "MERGED_INTO",
+    "subqueries": "SubQuery",
+    "retrieved_entities": "RETRIEVED",
+    "retrieved_chunks": "RETRIEVED",
+    "targets": "TARGETS",
+    "answers": "Answer",
+    "citations": "Citation",
+    "cited": "CITES",
+}
+
+
+def bounds(services: Services) -> Bounds:
+    """Return how much of an archive may be read, and so written."""
+    return Bounds(line=services.settings.max_archive_line_bytes, total=services.settings.max_archive_bytes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What goes into an archive beside the corpus itself, and whether a file that exists is replaced."""
+
+    memories: bool = True
+    embeddings: bool = True
+    force: bool = False
+
+
+def export(services: Services, path: Path, *, wanted: Wanted, report: Report = lambda _, __: None) -> ArchiveReport:
+    """Return what was written to the file; `report` hears how many lines are, of about how many."""
+    row = settled_corpus(services)
+    header = _header(services, row, wanted)
+    counts = count_corpus(services.database, corpus=row)
+    total = counts.documents + counts.chunks + counts.entities + counts.relations + counts.memories
+    with writing(path, force=wanted.force, bounds=bounds(services)) as write:
+        exporter = _Exporter(services=services, header=header, write=write)
+        exporter.put(header.record())
+        for _ in exporter.everything():
+            report(min(exporter.things, total), total)
+        write(footer(exporter.records.counts))
+        _check_unchanged(services, row)
+    notes = exporter.notes()
+    if count_corpus(services.database, corpus=row) != counts:
+        notes += ("the corpus was written to meanwhile: export it again when nobody does for all of one moment",)
+    return ArchiveReport(corpus=services.corpus, written=True, counts=dict(exporter.records.counts), notes=notes)
+
+
+def _header(services: Services, row: CorpusRow, wanted: Wanted) -> Header:
+    properties = corpus_properties(services.database, corpus=row.corpus)
+    return Header(
+        hgmem=version("hgmem"),
+        corpus=row.corpus,
+        embedding_model=row.embedding_model,
+        dimensions=row.dimensions,
+        schema_version=properties["schema_version"],
+        settings=properties["settings"],
+        created_at=properties["created_at"],
+        imported=properties["imported"],
+        embeddings=wanted.embeddings,
+        memories=wanted.memories,
+    )
+
+
+def _check_unchanged(services: Services, before: CorpusRow) -> None:
+    row = settled_corpus(services)
+    if (row.embedding_model, row.dimensions) != (before.embedding_model, before.dimensions):
+        raise ConflictError(f"corpus {row.corpus!r} was re-embedded meanwhile: export it again")
+
+
+@dataclass(slots=True, kw_only=True)
+class _Exporter:
+    """One export: what is written so far, and what was left out."""
+
+    services: Services
+    header: Header
+    write: Callable[[Record], None]
+    records: Records = field(default_factory=lambda: Records(schema_version=SCHEMA_VERSION))
+    dropped: Counter[str] = field(default_factory=Counter)
+    unknown: set[str] = field(default_factory=set)
+    live: list[str] = field(default_factory=list)
+
+    @property
+    def things(self) -> int:
+        """How many of what `count_corpus` counts are written."""
+        return sum(self.records.counts[kind] for kind in ("Document", "Chunk", "Entity", "RELATES", "Memory"))
+
+    def everything(self) -> Iterator[None]:
+        """Write all there is; yields now and then."""
+        vectors = self.header.embeddings
+        yield from self._section("Document", document_uids, read_documents)
+        yield from self._section("Chunk", CHUNKS, partial(read_chunks, embeddings=vectors))
+        yield from self._section("NEXT_CHUNK", CHUNKS, read_order)
+        yield from self._section("Entity", ENTITIES, partial(read_entities, embeddings=vectors))
+        yield from self._section("FROM_CHUNK", ENTITIES, read_mentions, size=LINKED)
+        yield from self._section("RELATES", RELATIONS, partial(read_relations, embeddings=vectors))
+        if self.header.memories:
+            yield from self._memories()
+
+    def put(self, record: Record) -> None:
+        """Write a record, unless it names what is not there; checked as an import will check it."""
+        try:
+            missing = self._taken(record)
+        except LineError as error:
+            name = f"{record['kind']} {record.get('uid', '')}".strip()
+            raise GraphError(f"corpus {self.services.corpus!r} can't be exported, {name}: {error}") from None
+        if missing:
+            self.dropped[str(record["kind"])] += 1
+        else:
+            self.write(record)
+
+    def notes(self) -> tuple[str, ...]:
+        """Return a line for each sort of thing that is not in the archive."""
+        notes = [f"{number} {kind} left out: what they name came too late" for kind, number in self.dropped.items()]
+        notes += [f"memory {memory} left out: it is being worked on" for memory in self.live]
+        if self.unknown:
+            notes.append(f"properties left out, which are not hgmem's: {', '.join(sorted(self.unknown))}")
+        return tuple(notes)
+
+    def _taken(self, record: Record) -> str:
+        if record["kind"] in KINDS:
+            return self.records.add(record)
+        self.records.check(record)
+        return ""
+
+    def _section(
+        self, kind: str, listed: Listed, read: Callable[..., list[Row]], *, size: int = ROWS
+    ) -> Iterator[None]:
+        database, corpus = self.services.database, self.services.corpus
+        for uids in pages(database, listed, corpus=corpus, size=size):
+            self._put_all(kind, read(database, corpus=corpus, uids=uids))
+            yield
+
+    def _memories(self) -> Iterator[None]:
+        database, corpus = self.services.database, self.services.corpus
+        timeout = self.services.settings.claim_timeout
+        for uids in pages(database, memory_uids, corpus=corpus, size=1):
+            [memory] = uids
+            found = read_memory(
+                database, corpus=corpus, memory=memory, timeout=timeout, embeddings=self.header.embeddings
+            )
+            if found and found["live"]:
+                self.live.append(memory)
+            elif found:
+                self._memory(memory, found)
+            yield
+
+    def _memory(self, memory: str, found: Row) -> None:
+        status = found["memory"]["status"]  # a run that died left it so: nobody runs it where it is imported
+        interrupted = "interrupted" if status == "running" else status
+        self._put_all("Memory", [{**found["memory"], "status": interrupted}])
+        for name, kind in MEMORY_LISTS.items():
+            self._put_all(kind, ({**row, "memory": memory} for row in found[name]))
+
+    def _put_all(self, kind: str, rows: Iterable[Row]) -> None:
+        for row in rows:
+            self.put(self._record(kind, row))
+
+    def _record(self, kind: str, row: Row) -> Record:
+        """Return a row as a record of its kind: known fields alone, in the order of the format."""
+        fields = KINDS[kind].fields
+        self.unknown |= {f"{kind}.{name}" for name in row.keys() - fields.keys() - DERIVED}
+        kept: dict[str, Any] = {name: row[name] for name in fields if row.get(name) is not None}
+        if "embedding" in kept:
+            kept["embedding"] = pack(kept["embedding"])
+        return {"kind": kind, **kept}

@@ -1,0 +1,139 @@
+"""Importing an archive: read once to check all of it, then once more to write it, whole or not at all."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, TypeAlias
+
+from hgmem.archive.fields import unpack
+from hgmem.archive.files import Line, Reader, opened
+from hgmem.archive.kinds import KINDS
+from hgmem.archive.records import Header
+from hgmem.corpus.exporting import bounds
+from hgmem.corpus.filling import fill
+from hgmem.corpus.fold import Report
+from hgmem.corpus.holding import IMPORTING, importing
+from hgmem.corpus.importing import refuse_contents
+from hgmem.errors import DocumentError
+from hgmem.graph import restoring
+from hgmem.graph.corpus import SCHEMA_VERSION, find_corpus
+from hgmem.graph.database import Row
+from hgmem.graph.values import Runner
+from hgmem.model import ArchiveReport
+from hgmem.services import Services, settled_corpus
+
+ROWS = 500  # of one kind, written together
+BYTES = 8_000_000  # or fewer, of so many bytes together
+
+Restore: TypeAlias = Callable[..., None]
+
+RESTORING: Mapping[str, Restore] = {
+    "Document": restoring.restore_documents,
+    "Chunk": restoring.restore_chunks,
+    "NEXT_CHUNK": restoring.restore_order,
+    "Entity": restoring.restore_entities,
+    "FROM_CHUNK": restoring.restore_mentions,
+    "RELATES": restoring.restore_relations,
+    "Memory": restoring.restore_memories,
+    "Provisional": restoring.restore_provisionals,
+    "Step": restoring.restore_steps,
+    "NEXT_STEP": restoring.restore_step_order,
+    "MemoryPoint": restoring.restore_points,
+    "INVOLVES": restoring.restore_involved,
+    "SUPPORTED_BY": restoring.restore_supported,
+    "REVISED_AS": restoring.restore_revised,
+    "MERGED_INTO": restoring.restore_merged,
+    "SubQuery": restoring.restore_subqueries,
+    "RETRIEVED": restoring.restore_retrieved,
+    "TARGETS": restoring.restore_targets,
+    "Answer": restoring.restore_answers,
+    "Citation": restoring.restore_citations,
+    "CITES": restoring.restore_cited,
+}
+
+
+def import_archive(services: Services, path: Path, *, report: Report = lambda _, __: None) -> ArchiveReport:
+    """Return what the archive holds, written into the corpus that it names, which must be new or empty.
+
+    The same archive again writes nothing. `report` hears how many records are written, of how many.
+    """
+    with opened(path) as raw:
+        checked = _read(services, raw)
+        for _ in checked.lines():
+            pass
+        header, counts = checked.records.header, dict(checked.records.counts)
+        into = replace(services, corpus=header.corpus)
+        written = _needed(into, checked.digest)
+        if written:
+            _write(into, raw, checked, report)
+    return ArchiveReport(corpus=header.corpus, written=written, counts=counts)
+
+
+def _read(services: Services, raw: IO[bytes]) -> Reader:
+    return Reader(raw, bounds=bounds(services), schema_version=SCHEMA_VERSION)
+
+
+def _needed(services: Services, digest: str) -> bool:
+    """Return whether the archive is to be written; a corpus that holds something else is refused."""
+    row = find_corpus(services.database, corpus=services.corpus)
+    if row is None or row.status == IMPORTING:
+        return True
+    settled_corpus(services)
+    if row.archive == digest:
+        return False
+    refuse_contents(services, row, remedy="an archive goes into the corpus of its own name alone, so delete it first")
+    return True
+
+
+def _write(services: Services, raw: IO[bytes], checked: Reader, report: Report) -> None:
+    header, total = checked.records.header, checked.records.counts.total()
+    embedder = (header.embedding_model, header.dimensions)
+    if not header.embeddings:
+        embedder = (services.embedder.name, services.embedder.dimensions)
+
+    def finish(database: Runner, run: str) -> None:
+        restoring.finish_restoring(
+            database, corpus=services.corpus, run=run, properties=_properties(header), archive=checked.digest
+        )
+
+    with importing(services, embedder=embedder, finish=finish) as held:
+        done, again = 0, _read(services, raw)
+        report(done, total)
+        for kind, rows in _batches(again.lines()):
+            RESTORING[kind](held, corpus=services.corpus, rows=rows)
+            report(done := done + len(rows), total)
+        if again.digest != checked.digest:
+            raise DocumentError(f"{raw.name!r} was changed while it was read: import it again")
+        if not header.embeddings:
+            fill(services, held)
+
+
+def _properties(header: Header) -> Row:
+    return {
+        "settings": header.settings,
+        "schema_version": header.schema_version,
+        "imported": header.imported,
+        "created_at": header.created_at,
+    }
+
+
+def _batches(lines: Iterable[Line]) -> Iterator[tuple[str, list[Row]]]:
+    """Yield rows to write together, all of one kind."""
+    kind, rows, size = "", list[Row](), 0
+    for line in lines:
+        if line.record["kind"] not in KINDS:  # the first line and the last
+            continue
+        if rows and (line.record["kind"] != kind or len(rows) == ROWS or size >= BYTES):
+            yield kind, rows
+            rows, size = [], 0
+        kind = line.record["kind"]
+        rows.append(_row(kind, line.record))
+        size += line.length
+    if rows:
+        yield kind, rows
+
+
+def _row(kind: str, record: Row) -> Row:
+    """Return a record as a statement takes it: the fields of its kind alone, and its vector as one."""
+    row = {name: record.get(name) for name in KINDS[kind].fields if name != "embedding"}
+    return restoring.with_vector(row, unpack(record["embedding"])) if "embedding" in record else row

@@ -1,0 +1,89 @@
+"""Typed twins of `cypher/exporting.cypher`."""
+
+from collections.abc import Sequence
+
+from hgmem.errors import UsageError
+from hgmem.graph.database import Row
+from hgmem.graph.values import Runner
+
+
+def corpus_properties(database: Runner, *, corpus: str) -> Row:
+    """Return what the corpus is by itself: embedder, settings, schema, time of creation."""
+    rows = database.run("corpus_properties", corpus=corpus)
+    if not rows:
+        raise UsageError(f"there is no corpus {corpus!r} any more: it was deleted meanwhile")
+    properties: Row = rows[0]["properties"]
+    return properties
+
+
+def document_uids(database: Runner, *, corpus: str, after: str, most: int) -> list[str]:
+    """Return the next uids of documents, in order."""
+    return [row["uid"] for row in database.run("document_uids", corpus=corpus, after=after, most=most)]
+
+
+def chunk_uids(database: Runner, *, corpus: str, after: str, most: int) -> list[str]:
+    """Return the next uids of chunks, in order."""
+    return [row["uid"] for row in database.run("chunk_uids", corpus=corpus, after=after, most=most)]
+
+
+def entity_uids(database: Runner, *, corpus: str, shared: bool, after: str, most: int) -> list[str]:
+    """Return the next uids of entities, of the corpus (`shared`) or its memories, in order."""
+    return [row["uid"] for row in database.run("entity_uids", corpus=corpus, shared=shared, after=after, most=most)]
+
+
+def relation_uids(database: Runner, *, corpus: str, shared: bool, after: str, most: int) -> list[str]:
+    """Return the next uids of relations, of the corpus (`shared`) or its memories, in order."""
+    return [row["uid"] for row in database.run("relation_uids", corpus=corpus, shared=shared, after=after, most=most)]
+
+
+def memory_uids(database: Runner, *, corpus: str, after: str, most: int) -> list[str]:
+    """Return the next uids of memories, in order."""
+    return [row["uid"] for row in database.run("memory_uids", corpus=corpus, after=after, most=most)]
+
+
+def point_uids(database: Runner, *, corpus: str, after: str, most: int) -> list[str]:
+    """Return the next uids of memory points, in order."""
+    return [row["uid"] for row in database.run("point_uids", corpus=corpus, after=after, most=most)]
+
+
+def read_documents(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[Row]:
+    """Return the documents as they are stored."""
+    return [row["record"] for row in database.run("read_documents", corpus=corpus, uids=list(uids))]
+
+
+def read_chunks(database: Runner, *, corpus: str, uids: Sequence[str], embeddings: bool) -> list[Row]:
+    """Return the chunks as they are stored."""
+    rows = database.run("read_chunks", corpus=corpus, uids=list(uids), embeddings=embeddings)
+    return [row["record"] for row in rows]
+
+
+def read_order(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[Row]:
+    """Return source and target of each NEXT_CHUNK from these chunks."""
+    return [row["record"] for row in database.run("read_order", corpus=corpus, uids=list(uids))]
+
+
+def read_entities(database: Runner, *, corpus: str, uids: Sequence[str], embeddings: bool) -> list[Row]:
+    """Return the entities as they are stored."""
+    rows = database.run("read_entities", corpus=corpus, uids=list(uids), embeddings=embeddings)
+    return [row["record"] for row in rows]
+
+
+def read_mentions(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[Row]:
+    """Return entity and chunk of each FROM_CHUNK from these entities."""
+    rows = database.run("read_mentions", corpus=corpus, uids=list(uids))
+    return [{"entity": row["entity"], "chunk": chunk} for row in rows for chunk in row["chunks"]]
+
+
+def read_relations(database: Runner, *, corpus: str, uids: Sequence[str], embeddings: bool) -> list[Row]:
+    """Return the relations as they are stored, with the uids of their ends."""
+    rows = database.run("read_relations", corpus=corpus, uids=list(uids), embeddings=embeddings)
+    return [row["record"] for row in rows]
+
+
+def read_memory(database: Runner, *, corpus: str, memory: str, timeout: float, embeddings: bool) -> Row | None:
+    """Return everything of a memory, in lists by name; None where it is gone.
+
+    `live` says that a run holds it which was heard of in the last `timeout` seconds.
+    """
+    rows = database.run("read_memory", corpus=corpus, memory=memory, timeout=timeout, embeddings=embeddings)
+    return rows[0] if rows else None

@@ -1,0 +1,128 @@
+"""Typed twins of `cypher/restoring.cypher`; rows are records of an archive, vectors as the driver takes them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from hgmem.graph.database import Row, claimed
+from hgmem.graph.values import Runner, vector
+from hgmem.identity import corpus_key
+
+
+def restore_documents(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
+    """Write documents."""
+    database.run("restore_documents", corpus=corpus, rows=list(rows))
+
+
+def restore_chunks(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
+    """Write chunks, each with its FROM_DOCUMENT."""
+    database.run("restore_chunks", corpus=corpus, rows=_keyed(rows, corpus))
+
+
+def restore_order(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
+    """Write NEXT_CHUNK."""
+    database.run("restore_order", corpus=corpus, rows=list(rows))
+
+
+def restore_entities(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
+    """Write entities of the corpus."""
+    database.run("restore_entities", corpus=corpus, rows=_keyed(rows, corpus))
+
+
+def restore_mentions(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
+    """Write FROM_CHUNK."""
+    database.run("restore_mentions", corpus=corpus, rows=list(rows))
+
+
+def restore_provisionals(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
+    """Write provisional entities."""
+    database.run("restore_provisionals", corpus=corpus, rows=list(rows))
+
+
+def restore_relations(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
+    """Write RELATES."""
+    database.run("restore_relations", corpus=corpus, rows=list(rows))
+
+
+def restore_memories(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
+    """Write memories."""
+    database.run("restore_memories", corpus=corpus, rows=list(rows))
+
+
+def restore_steps(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
+    """Write steps, each with its HAS_STEP."""
+    database.run("restore_steps", corpus=corpus, rows=list(rows))
+
+
+def restore_step_order(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
+    """Write NEXT_STEP."""
+    database.run("restore_step_order", corpus=corpus, rows=list(rows))
+
+
+def restore_points(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
+    """Write memory points, each with its HAS_POINT."""
+    database.run("restore_points", corpus=corpus, rows=list(rows))
+
+
+def restore_involved(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
+    """Write INVOLVES."""
+    database.run("restore_involved", corpus=corpus, rows=list(rows))
+
+
+def restore_supported(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
+    """Write SUPPORTED_BY."""
+    database.run("restore_supported", corpus=corpus, rows=list(rows))
+
+
+def restore_revised(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
+    """Write REVISED_AS."""
+    database.run("restore_revised", corpus=corpus, rows=list(rows))
+
+
+def restore_merged(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
+    """Write MERGED_INTO."""
+    database.run("restore_merged", corpus=corpus, rows=list(rows))
+
+
+def restore_subqueries(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
+    """Write sub-queries, each with its ASKED."""
+    database.run("restore_subqueries", corpus=corpus, rows=list(rows))
+
+
+def restore_retrieved(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
+    """Write RETRIEVED."""
+    database.run("restore_retrieved", corpus=corpus, rows=list(rows))
+
+
+def restore_targets(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
+    """Write TARGETS."""
+    database.run("restore_targets", corpus=corpus, rows=list(rows))
+
+
+def restore_answers(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
+    """Write answers, each with its HAS_ANSWER."""
+    database.run("restore_answers", corpus=corpus, rows=list(rows))
+
+
+def restore_citations(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
+    """Write citations, each with its HAS_CITATION."""
+    database.run("restore_citations", corpus=corpus, rows=list(rows))
+
+
+def restore_cited(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
+    """Write CITES."""
+    database.run("restore_cited", corpus=corpus, rows=list(rows))
+
+
+def finish_restoring(database: Runner, *, corpus: str, run: str, properties: Row, archive: str) -> None:
+    """Give the claim back: the corpus is whole, and has the properties that it had where it comes from."""
+    rows = database.run("finish_restoring", corpus=corpus, run=run, properties=properties, archive=archive)
+    claimed(rows, what=f"corpus {corpus!r}")
+
+
+def with_vector(row: Row, values: Any) -> Row:
+    """Return the row with its vector, for the statements that write one."""
+    return {**row, "vector": vector(values)}
+
+
+def _keyed(rows: Sequence[Row], corpus: str) -> list[Row]:
+    return [{**row, "corpus_key": corpus_key(corpus)} for row in rows]

@@ -1,0 +1,116 @@
+"""A corpus that has everything that there can be, and all of it as values that are the same wherever it is moved to."""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from dumping import Dump, driver
+from letters import LETTERS, QUESTION, wanting
+
+from hgmem import Document, HGMem
+from hgmem.errors import ModelError
+from hgmem.extract import ExtractedEntity, ExtractedRelation, Extraction
+from hgmem.memory import EvolveReply, Insertion, Revision
+from hgmem.settings import Settings
+from hgmem.testing import ScriptedModel
+
+IDENTITY = """
+coalesce(n.uid, CASE WHEN n:Corpus THEN 'corpus' WHEN n:Step THEN n.memory + '/' + n.number
+                     ELSE n.memory + '/' + COLLECT { MATCH (s:Step)-[:ASKED]->(n) RETURN s.number }[0]
+                          + '/' + n.number END)
+"""
+NODES = f"""
+MATCH (n) WHERE n.corpus = $corpus OR (n:Corpus AND n.name = $corpus)
+RETURN {IDENTITY} AS uid, labels(n) AS labels, properties(n) AS properties
+"""
+RELATIONSHIPS = f"""
+MATCH (a)-[r]->(b) WHERE a.corpus = $corpus OR b.corpus = $corpus
+RETURN type(r) AS type, COLLECT {{ WITH a AS n RETURN {IDENTITY} }}[0] AS source,
+       COLLECT {{ WITH b AS n RETURN {IDENTITY} }}[0] AS target, properties(r) AS properties
+"""
+HERE = frozenset({"archive"})  # what says of a corpus where it came from
+
+
+def moved(settings: Settings, corpus: str, *, without: frozenset[str] = HERE) -> Dump:
+    """Return all that the corpus holds, times and vectors too."""
+    with driver(settings) as opened, opened.session() as session:
+        nodes = session.run(NODES, corpus=corpus).data()
+        relationships = session.run(RELATIONSHIPS, corpus=corpus).data()
+
+    def kept(properties: dict[str, Any]) -> dict[str, Any]:
+        return {name: str(value) for name, value in sorted(properties.items()) if name not in without}
+
+    found = {row["uid"]: (sorted(row["labels"]), kept(row["properties"])) for row in nodes}
+    assert len(found) == len(nodes)
+    joined = Counter(str([row["type"], row["source"], row["target"], kept(row["properties"])]) for row in relationships)
+    return Dump(nodes=found, relationships=joined)
+
+
+def kinds(found: Dump) -> set[str]:
+    """Return the labels and relationship types that are there."""
+    types = {joined.split("'")[1] for joined in found.relationships}
+    return types | {label for labels, _ in found.nodes.values() for label in labels}
+
+
+def rich(open_client: Callable[..., HGMem], settings: Settings) -> HGMem:
+    """Return a client of a corpus with every label, relationship type and property."""
+    usual = open_client()
+    usual.add([Document(id=name, title=name, text=text, metadata={"page": 1}) for name, text in TEXTS.items()])
+    usual.add_graph(LETTERS)
+    failing = ScriptedModel({"extract": lambda _: ModelError("no reply")})
+    open_client(model=failing).add(Document(id="failing", text="Nobody \0 can read this, 'quoted' and \u2028 split."))
+    usual.ask("Who commands the ferry Aurora?")
+    open_client(model=wanting()).ask(QUESTION, steps=3)
+    answer = open_client(model=telling()).ask(QUESTION, recipe="code", steps=2)
+    open_client(model=telling()).ask("And who else?", memory=answer.memory, steps=1)
+    usual.delete(document=next(str(row["uid"]) for row in usual.documents() if row["title"] == "crew"))
+    with driver(settings) as opened:
+        opened.execute_query(SETTLED, corpus=usual.corpus)
+    return usual
+
+
+TEXTS = {
+    "crew": "Captain Rhee commands the ferry Aurora of the Nordhavn Line.",
+    "owners": "The Nordhavn Line belongs to Marian Dace. Captain Rhee is her cousin.",
+}
+# What condensing and deletes that are cut short leave.
+SETTLED = """
+MATCH (e:Entity {corpus: $corpus, name: 'Anna'}), (:Entity {corpus: $corpus})-[r:RELATES {corpus: $corpus}]->()
+WITH e, r ORDER BY r.uid LIMIT 1
+SET e.condensed = '{"text": "short", "of": "hash"}', e.cut = true, e.stale = true,
+    r.condensed = e.condensed, r.cut = true, r.stale = true
+"""
+
+
+def telling() -> ScriptedModel:
+    """Return a model that names an entity that the corpus lacks, relates it, and revises its point."""
+    described = Extraction(
+        entities=(ExtractedEntity(name="Old Tom", type="person", description="A trader."),),
+        relations=(ExtractedRelation(source="Bo", target="Old Tom", description="They trade.", keywords=("trade",)),),
+    )
+
+    def evolve(task: Any) -> EvolveReply:
+        if not task.memory.points:
+            return EvolveReply(
+                insert=(
+                    Insertion(entities=("Bo", "Old Tom"), description="Bo trades with Old Tom.", chunks=(0,)),
+                    Insertion(entities=("Captain Rhee", "Anna"), description="They know each other.", chunks=(0,)),
+                )
+            )
+        return EvolveReply(
+            update=(Revision(point=0, entities=("Bo", "Old Tom"), description="Bo traded with Old Tom."),)
+        )
+
+    return wanting(evolve=evolve, describe=lambda _: described)
+
+
+def hold(settings: Settings, memory: str, ago: str) -> None:
+    """Have a run hold the memory that was heard of so long ago (an ISO duration)."""
+    with driver(settings) as opened:
+        opened.execute_query(HELD, uid=memory, ago=ago)
+
+
+HELD = """
+MATCH (m:Memory {uid: $uid})
+SET m.run = 'r', m.status = 'running', m.heartbeat = datetime() - duration($ago)
+"""
