@@ -18,7 +18,7 @@ Messages name the thing with `!r` and say what to do next, in one line.
 class HGMemError(Exception):
     """The root of the tree; `retryable` says whether the same call may succeed later, unchanged.
 
-    `memory` is the uid of the memory that was being worked on, if it holds whole steps to go on from.
+    `memory` is the uid of the memory that was being worked on, if it holds whole steps to go on from, or may.
     """
 
     memory: str | None = None
