@@ -106,7 +106,7 @@ class Recall:
 def recall(client: HGMem, texts: Sequence[str], *, over: int) -> Recall:
     """Return how much of what is nearest to the texts, in the client's corpus alone, its searches find."""
     database, corpus = client._database, client.corpus
-    with neo4j.GraphDatabase.driver(*_access(client)) as driver:
+    with _driver(client) as driver:
         rows = driver.execute_query(_VECTORS, corpus=corpus).records
     stored = {kind: {row["uid"]: row["vector"] for row in rows if row["entity"] == kind} for kind in (True, False)}
     queries = client.embedder.embed(texts, kind="query")
@@ -160,9 +160,9 @@ def _mean(stored: Mapping[str, Sequence[float]], queries: Vectors, found: Iterab
     return float(np.mean(parts))
 
 
-def _access(client: HGMem) -> tuple[str, tuple[str, str]]:
+def _driver(client: HGMem) -> neo4j.Driver:
     address = client._database.address
-    return address.uri, (address.username, address.password)
+    return neo4j.GraphDatabase.driver(address.uri, auth=(address.username, address.password))
 
 
 def main() -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import chdir, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from unittest.mock import patch
 
 from hgmem import Settings
 from hgmem.local import Server, down, find, up
@@ -56,11 +57,20 @@ class OwnServer:
 
 
 @contextmanager
+def any_ports() -> Iterator[None]:
+    """Let a server that starts for the first time take any ports: several runs at once would all want Neo4j's own."""
+    with patch.multiple("hgmem.local.starting", BOLT=0, HTTP=0):
+        yield
+
+
+@contextmanager
 def own_server(directory: Path, *, embedder: str = DeterministicEmbedder.name) -> Iterator[OwnServer]:
     """A server on a data directory in this one; it ends with the block."""
     settings = load(data=directory / "home")
     try:
-        yield OwnServer(up(settings, heap=HEAP, pagecache=PAGECACHE), embedder)
+        with any_ports():
+            server = up(settings, heap=HEAP, pagecache=PAGECACHE)
+        yield OwnServer(server, embedder)
     finally:
         down(settings)
 

@@ -26,6 +26,7 @@ from hgmem.graph.documents import finish_chunks
 
 HELD = "is being worked on by another run: wait until that is done; if it died, its claim runs out"
 GONE = "can't be reached: start one with `hgmem up`, or set NEO4J_URI to one that runs"
+HOUR = 3_600.0  # of a claim that is not to run out, however slow the machine
 PATIENCE = 0.6  # seconds after which a claim is taken over, where the test wants it
 
 # Where a question is: the task of the model, which request for it, and how many steps are whole by then.
@@ -78,7 +79,7 @@ class Scene:
         """Check that a memory of so many steps is refused while it is held, and that it then goes on to an answer."""
         with self.asking() as (settings, _):
             if held:
-                refused = ask(self.corpus, settings, memory=memory)
+                refused = ask(self.corpus, {**settings, "claim_timeout": HOUR}, memory=memory)
                 assert HELD in refused.error
                 self.memory(steps=steps)
                 time.sleep(PATIENCE + 0.1)
