@@ -34,10 +34,16 @@ def synthetic(seed: int = 7) -> Given:
     def text(length: int) -> str:
         return " ".join(draw.choices(words, k=length))
 
-    names = [f"{text(2)} {number}" for number in range(ENTITIES)]
+    named = dict.fromkeys(f"{text(1)} {text(1)}".title() for _ in range(2 * ENTITIES))
+    names = list(named)[:ENTITIES]
+
+    def passage(at: int) -> str:
+        one, other, third, *_ = names[at::CHUNKS]
+        return f"{one} met {other} when {text(8)}. {third} {text(6)} with {one}. {text(10)}."
+
     return Given(
         documents=(Document(id="d", title="Words", text="words"),),
-        chunks=tuple(GivenChunk(id=f"c{at}", document="d", text=f"{text(30)}.") for at in range(CHUNKS)),
+        chunks=tuple(GivenChunk(id=f"c{at}", document="d", text=passage(at)) for at in range(CHUNKS)),
         entities=tuple(
             GivenEntity(name=name, type="word", description=text(8), chunks=(f"c{at % CHUNKS}",))
             for at, name in enumerate(names)
@@ -54,13 +60,17 @@ class Crowd:
     """The corpus among nine near-copies, and what was measured of it before they came."""
 
     client: HGMem
-    texts: list[str]
+    names: list[str]  # of entities
+    texts: list[str]  # to search for
     alone: Recall
     foreign: frozenset[str]  # uids of everything that others hold
 
     @property
     def amid(self) -> Recall:
         return recall(self.client, self.texts, over=OVER)
+
+    def question(self, number: int) -> str:
+        return f"Whom did {self.names[number]} meet, and when?"
 
 
 def crowd(settings: Settings, name: str, given: Given) -> Iterator[Crowd]:
@@ -74,7 +84,13 @@ def crowd(settings: Settings, name: str, given: Given) -> Iterator[Crowd]:
         for mark, other in others.items():
             client.add_graph(marked(given, mark), corpus=other)
             client.ask(f"{texts[0]} {mark}?", corpus=other, steps=1)
-        yield Crowd(client=client, texts=texts, alone=alone, foreign=frozenset(held(settings, list(others.values()))))
+        yield Crowd(
+            client=client,
+            names=[one.name for one in given.entities],
+            texts=texts,
+            alone=alone,
+            foreign=frozenset(held(settings, list(others.values()))),
+        )
         for corpus in (name, *others.values()):
             client.delete(corpus=corpus)
 
@@ -113,7 +129,9 @@ def strangers(crowd: Crowd, value: object) -> list[str]:
 def check(crowd: Crowd, name: str) -> None:
     """Check that searches find what they find alone, and print how much that is."""
     amid = crowd.amid
-    print(f"{name}: alone {crowd.alone}, among ten {amid}")  # noqa: T201
+    for where, found in (("alone", crowd.alone), ("among ten", amid)):
+        parts = f"entities {found.entities:.3f}, chunks {found.searched:.3f} and {found.chunks:.3f}"
+        print(f"{name}, {where}: recall of {parts}; {sum(found.full_text)} hits by words")  # noqa: T201
     assert min(amid.entities, amid.searched, amid.chunks) >= ENOUGH
     assert amid.full_text == crowd.alone.full_text
     assert sum(amid.full_text) > 10 * len(crowd.texts)
@@ -130,20 +148,20 @@ def test_searches_in_a_novel_among_its_near_copies_find_what_is_nearest_in_it(se
 
 
 def test_nothing_of_another_corpus_is_in_what_a_question_gives(crowded: Crowd) -> None:
-    client, text = crowded.client, crowded.texts[3]
-    answer = client.ask(f"{text}?", steps=3)
-    again = client.ask(f"{crowded.texts[9]}?", memory=answer.memory, steps=2)
-    naive = client.ask(f"{text}?", system="naive")
+    client = crowded.client
+    answer = client.ask(crowded.question(3), steps=3)
+    again = client.ask(crowded.question(9), memory=answer.memory, steps=2)
+    naive = client.ask(crowded.question(3), system="naive")
 
     assert answer.citations
     assert len(again.steps) > len(answer.steps)
     assert strangers(crowded, [answer, again, naive]) == []
-    assert strangers(crowded, list(client.stream(f"{crowded.texts[5]}?", steps=2))) == []
+    assert strangers(crowded, list(client.stream(crowded.question(5), steps=2))) == []
 
 
 def test_nothing_of_another_corpus_is_in_what_is_read_back(crowded: Crowd) -> None:
     client = crowded.client
-    answer = client.ask(f"{crowded.texts[7]}?", steps=3)
+    answer = client.ask(crowded.question(7), steps=3)
     memory = client.memory(answer.memory)
     found = [memory, client.memory(answer.memory, step=1), client.memories(), client.status(), client.documents()]
     found += [client.lineage(point.uid) for point in memory.points]
@@ -169,7 +187,7 @@ FAILING: Mapping[str, Callable[[HGMem, str], object]] = {
 @pytest.mark.parametrize("what", FAILING)
 def test_nothing_of_another_corpus_is_in_an_error(crowded: Crowd, what: str) -> None:
     memory = crowded.client.memories()
-    uid = memory[0].uid if memory else crowded.client.ask(f"{crowded.texts[1]}?", steps=1).memory
+    uid = memory[0].uid if memory else crowded.client.ask(crowded.question(1), steps=1).memory
     with pytest.raises(HGMemError) as error:
         FAILING[what](crowded.client, uid)
 
