@@ -156,7 +156,8 @@ def _mean(stored: Mapping[str, Sequence[float]], queries: Vectors, found: Iterab
     for query, uids in zip(queries, found, strict=True):
         scores = matrix @ query
         worst = np.sort(scores)[-min(K, len(scores))] - 1e-6
-        parts.append(sum(scores[rows[uid]] >= worst for uid in uids) / min(K, len(scores)))
+        own = [rows[uid] for uid in uids if uid in rows]
+        parts.append(sum(scores[row] >= worst for row in own) / min(K, len(scores)))
     return float(np.mean(parts))
 
 

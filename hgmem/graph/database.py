@@ -24,7 +24,7 @@ FLOOR = (2026, 9)
 _SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
 _GONE = "Neo.ClientError.Statement.EntityNotFound"  # deleted by another between a match and its use: look again
 _MADE = "Neo.ClientError.Schema.EquivalentSchemaRuleAlreadyExists"  # by another, after IF NOT EXISTS had looked
-_SLOW = "TransactionTimedOut"
+_SLOW = ("TransactionTimedOut", "LockClientStopped")  # ended by the server, while working or while waiting for a lock
 _ATTEMPTS = 4
 _RETRY_SECONDS = 5.0  # a deadlock is over in less; a server that is gone is said so soon
 
@@ -199,7 +199,7 @@ def translate(error: Exception, *, statement: str, address: Address) -> HGMemErr
             f"Neo4j at {address.uri!r} can't be reached: start one with `hgmem up`, or set NEO4J_URI to one that runs",
             retryable=True,
         )
-    if isinstance(error, driver_errors.Neo4jError) and _SLOW in (error.code or ""):
+    if isinstance(error, driver_errors.Neo4jError) and any(sign in (error.code or "") for sign in _SLOW):
         return GraphError(
             f"statement {statement!r} took longer than it may: try again, or raise HGMEM_STATEMENT_TIMEOUT (seconds)",
             retryable=True,
