@@ -20,7 +20,7 @@ LONGEST = 1_000  # characters of a message
 class HGMemError(Exception):
     """The root of the tree; `retryable` says whether the same call may succeed later, unchanged.
 
-    `memory` is the uid of the memory that was being worked on, if it holds whole steps to go on from.
+    `memory` is the uid of the memory that was being worked on, if it holds whole steps to go on from, or may.
     """
 
     memory: str | None = None

@@ -72,7 +72,12 @@ class Recording:
 
     def step(self, step: Step, draft: Draft) -> None:
         """Write one step with what it did to memory, in one transaction."""
-        write_step(self.services.database, claim=self.claim, step=step, draft=draft, vectors=self._vectors(draft))
+        vectors = self._vectors(draft)
+        try:
+            write_step(self.services.database, claim=self.claim, step=step, draft=draft, vectors=vectors)
+        except UnreachableError as error:
+            error.memory = self.claim.memory  # the step may be there: a commit that nobody answered may be done
+            raise
         self.status = "interrupted"
         self.steps.append(step)
         self.points |= {birth.point.uid: birth.point for birth in draft.births}

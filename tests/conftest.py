@@ -9,6 +9,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 from pydantic import SecretStr
+from servers import any_ports
 
 from hgmem import HGMem, Settings
 from hgmem.local import Server, down, up
@@ -40,7 +41,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         with _container(settings.data) as started:
             yield started
         return
-    yield up(settings, heap="1g", pagecache="256m")
+    with any_ports():
+        started = up(settings, heap="1g", pagecache="256m")
+    yield started
     down(settings)
 
 

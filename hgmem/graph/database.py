@@ -23,6 +23,8 @@ T = TypeVar("T")
 FLOOR = (2026, 9)
 _SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
 _GONE = "Neo.ClientError.Statement.EntityNotFound"  # deleted by another between a match and its use: look again
+_MADE = "Neo.ClientError.Schema.EquivalentSchemaRuleAlreadyExists"  # by another, after IF NOT EXISTS had looked
+_SLOW = ("TransactionTimedOut", "LockClientStopped")  # ended by the server, while working or while waiting for a lock
 HALF = "\\ud83d alone"  # no database takes half a character
 _ATTEMPTS = 4
 _RETRY_SECONDS = 5.0  # a deadlock is over in less; a server that is gone is said so soon
@@ -81,7 +83,7 @@ class Database:
 
     def write(self, work: Callable[Concatenate[Transaction, P], T], *arguments: P.args, **named: P.kwargs) -> T:
         """Return what `work(transaction, …)` returns, its statements committed together; it may run more than once."""
-        name = work.__name__.strip("_")
+        name = str(arguments[0]) if work is _one else work.__name__.strip("_")
         last = [name]  # the statement that an error is about
 
         @neo4j.unit_of_work(metadata={"statement": name}, timeout=self._timeout)
@@ -110,8 +112,8 @@ class Database:
                 with self._session(access) as session:
                     return [record.data() for record in session.run(query, parameters)]
             except (driver_errors.Neo4jError, driver_errors.DriverError) as error:
-                gone = isinstance(error, driver_errors.ClientError) and error.code == _GONE
-                if attempt == _ATTEMPTS or not (gone or error.is_retryable()):
+                overtaken = isinstance(error, driver_errors.ClientError) and error.code in (_GONE, _MADE)
+                if attempt == _ATTEMPTS or not (overtaken or error.is_retryable()):
                     raise
                 time.sleep(0.1 * 2**attempt * random.uniform(0.5, 1.5))  # noqa: S311
         raise AssertionError("the last attempt returns or raises")
@@ -200,6 +202,11 @@ def translate(error: Exception, *, statement: str, address: Address) -> HGMemErr
     ):
         return UnreachableError(
             f"Neo4j at {address.uri!r} can't be reached: start one with `hgmem up`, or set NEO4J_URI to one that runs",
+            retryable=True,
+        )
+    if isinstance(error, driver_errors.Neo4jError) and any(sign in (error.code or "") for sign in _SLOW):
+        return GraphError(
+            f"statement {statement!r} took longer than it may: try again, or raise HGMEM_STATEMENT_TIMEOUT (seconds)",
             retryable=True,
         )
     if isinstance(error, driver_errors.Neo4jError | driver_errors.DriverError) and error.is_retryable():

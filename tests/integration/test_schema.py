@@ -1,8 +1,11 @@
 """Connecting and the schema: created once, compared each time, and what is said where that does not work."""
 
 import socket
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import LiteralString, cast
 
 import neo4j
 import pytest
@@ -89,6 +92,25 @@ def test_what_is_missing_is_made_again(database: Database, session: neo4j.Sessio
     assert missing(show_indexes(database)) == ["answer_uid", "chunk_text"]
     ensure_schema(database)
     assert missing(show_indexes(database)) == []
+
+
+def test_many_that_find_it_missing_at_once_make_it_together(server: Server, database: Database) -> None:
+    names = [name.removeprefix("create_") for name in CREATE if name.endswith("_corpus")]
+    opened = [connect(address(server), connect_timeout=5, statement_timeout=60) for _ in range(8)]
+    ready = threading.Barrier(len(opened))
+
+    def make(one: Database) -> None:
+        ready.wait()
+        ensure_schema(one)
+
+    for _ in range(3):
+        for name in names:
+            database._driver.execute_query(cast("LiteralString", f"DROP INDEX {name}"))
+        with ThreadPoolExecutor(len(opened)) as pool:
+            list(pool.map(make, opened))
+        assert missing(show_indexes(database)) == []
+    for one in opened:
+        one.close()
 
 
 PLAIN = "OPTIONS {indexConfig: {`vector.similarity_function`: 'cosine', `vector.quantization.type`: 'none'}}"

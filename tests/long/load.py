@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from kills import FailedError, own_server, reaching
+from kills import FailedError
 
 from hgmem import Document, HGMem, Settings
 from hgmem.identity import uid
@@ -30,8 +30,9 @@ from hgmem.load import load
 from hgmem.model import Answer, Citation
 from hgmem.resources import resource
 
-sys.path.append(str(Path(__file__).parents[1] / "integration"))
+sys.path += [str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "integration")]
 from dumping import check, driver, dump
+from servers import alone
 
 Said: TypeAlias = tuple[str, tuple[Citation, ...]]
 
@@ -261,8 +262,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=random.randrange(10**6), help="of what is asked and edited")
     given = parser.parse_args()
     print(f"seed {given.seed}")
-    with own_server() as server:
-        failures = load_test(reaching(server), given)
+    with alone() as own:
+        failures = load_test(own.settings, given)
     for failure in failures[:SHOWN]:
         print(f"FAILED: {failure}")
     print(f"{len(failures)} failures" if failures else "no errors, nothing left over")

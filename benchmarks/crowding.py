@@ -1,0 +1,205 @@
+"""Measure what other corpora cost one in recall: near-copies of its entities and chunks beside it, by over-fetch."""
+
+import argparse
+import hashlib
+import json
+import re
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import neo4j
+import numpy as np
+
+from hgmem import HGMem
+from hgmem.embed import Embedder, Kind, Vectors
+from hgmem.embedders import SentenceTransformerEmbedder
+from hgmem.graph.retrieval import Limits, Query, near_chunks, retrieve
+from hgmem.inputs import Given
+from hgmem.lightrag import read
+from hgmem.local import down, up
+from hgmem.settings import load
+from hgmem.testing import DeterministicEmbedder
+
+K = 20
+OVER = (20, 40, 60, 100, 200)
+MARKS = tuple(f"marker{letter}" for letter in "bcdefghij")  # one a copy; the measured corpus has its texts unmarked
+_MARK = re.compile(r" marker[b-j]\b")
+_VECTORS = """
+MATCH (n:Entity|Chunk {corpus: $corpus}) WHERE coalesce(n.memory, '') = ''
+RETURN n.uid AS uid, n:Entity AS entity, n.embedding AS vector
+"""
+
+
+class NearEmbedder:
+    """Another embedder's vectors; a text that holds a marker gets those of the text without it, moved a little."""
+
+    name = "near"
+
+    def __init__(self, embedder: Embedder, *, noise: float = 0.05) -> None:
+        self.noise = noise  # length of what is added to a vector of length 1
+        self._embedder = embedder
+        self._known: dict[tuple[str, Kind], Vectors] = {}
+
+    @property
+    def dimensions(self) -> int:
+        """The length of every vector."""
+        return self._embedder.dimensions
+
+    def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
+        """Return unit vectors, the same for ever for the same text."""
+        plain = [_MARK.sub("", text) for text in texts]
+        fresh = list(dict.fromkeys(text for text in plain if (text, kind) not in self._known))
+        for text, vector in zip(fresh, self._embedder.embed(fresh, kind=kind), strict=True):
+            self._known[text, kind] = vector
+        moved = [
+            self._known[bare, kind] + (self._moved(text) if text != bare else 0.0)
+            for text, bare in zip(texts, plain, strict=True)
+        ]
+        vectors = np.asarray(moved, dtype=np.float32).reshape(len(texts), self.dimensions)
+        return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float32)
+
+    def _moved(self, text: str) -> Any:
+        seed = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())
+        moved = np.random.default_rng(seed).normal(size=self.dimensions)
+        return self.noise * moved / np.linalg.norm(moved)
+
+
+def marked(given: Given, mark: str) -> Given:
+    """Return a near-copy: each name, description and text has the marker in it, each text in three places."""
+
+    def said(text: str) -> str:
+        words = text.split(" ")
+        for place in (3, 2, 1):
+            at = place * len(words) // 4
+            words[at] += f" {mark}"
+        return " ".join(words)
+
+    return Given(
+        documents=tuple(
+            replace(one, id=f"{one.id} {mark}", title=f"{one.title} {mark}", text=mark) for one in given.documents
+        ),
+        chunks=tuple(
+            replace(one, document=f"{one.document} {mark}", text=said(one.text), start=None) for one in given.chunks
+        ),
+        entities=tuple(
+            replace(one, name=f"{one.name} {mark}", description=f"{one.description} {mark}") for one in given.entities
+        ),
+        relations=tuple(
+            replace(one, source=f"{one.source} {mark}", target=f"{one.target} {mark}") for one in given.relations
+        ),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recall:
+    """The part of the exact K nearest that was found: entities and chunks of a step, chunks of plain retrieval."""
+
+    entities: float
+    searched: float
+    chunks: float
+    full_text: tuple[int, ...]  # hits by words, one number a query
+
+
+def recall(client: HGMem, texts: Sequence[str], *, over: int) -> Recall:
+    """Return how much of what is nearest to the texts, in the client's corpus alone, its searches find."""
+    database, corpus = client._database, client.corpus
+    with _driver(client) as driver:
+        rows = driver.execute_query(_VECTORS, corpus=corpus).records
+    stored = {kind: {row["uid"]: row["vector"] for row in rows if row["entity"] == kind} for kind in (True, False)}
+    queries = client.embedder.embed(texts, kind="query")
+    asked = [
+        Query(number=number, vector=vector, search="index", words=text)
+        for number, (text, vector) in enumerate(zip(texts, queries, strict=True))
+    ]
+    found = [
+        one
+        for at in range(0, len(asked), 10)
+        for one in retrieve(database, corpus=corpus, memory="", queries=asked[at : at + 10], limits=limits(over)).found
+    ]
+    plain = [
+        [chunk.uid for chunk, _ in near_chunks(database, corpus=corpus, query=query, k=K, over=over)]
+        for query in queries
+    ]
+    return Recall(
+        entities=_mean(stored[True], queries, (one.entities for one in found)),
+        searched=_mean(stored[False], queries, (one.near for one in found)),
+        chunks=_mean(stored[False], queries, plain),
+        full_text=tuple(len(one.matching) for one in found),
+    )
+
+
+def limits(over: int) -> Limits:
+    """Return what gives the K nearest entities and chunks, and little else."""
+    return Limits(
+        over=over,
+        most_entities=K,
+        most_relations=0,
+        most_chunks=0,
+        most_searched=K,
+        hops=1,
+        hub=1,
+        exact=200,
+        anchors=True,
+        shared=True,
+        exclude=False,
+    )
+
+
+def _mean(stored: Mapping[str, Sequence[float]], queries: Vectors, found: Iterable[Iterable[str]]) -> float:
+    """Return the mean recall; what is as near as the K-th is as good."""
+    matrix = np.asarray(list(stored.values()), dtype=np.float64)
+    rows = {uid: row for row, uid in enumerate(stored)}
+    parts = []
+    for query, uids in zip(queries, found, strict=True):
+        scores = matrix @ query
+        worst = np.sort(scores)[-min(K, len(scores))] - 1e-6
+        own = [rows[uid] for uid in uids if uid in rows]
+        parts.append(sum(scores[row] >= worst for row in own) / min(K, len(scores)))
+    return float(np.mean(parts))
+
+
+def _driver(client: HGMem) -> neo4j.Driver:
+    address = client._database.address
+    return neo4j.GraphDatabase.driver(address.uri, auth=(address.username, address.password))
+
+
+def main() -> None:
+    """Print one JSON object: recall by the number of corpora and by over-fetch."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--lightrag", type=Path, required=True)
+    parser.add_argument("--embedder", choices=("deterministic", "real"), default="real")
+    parser.add_argument("--queries", type=int, default=60)
+    options = parser.parse_args()
+    inner = SentenceTransformerEmbedder() if options.embedder == "real" else DeterministicEmbedder(384)
+    embedder, given = NearEmbedder(inner), replace(read(options.lightrag), relations=())
+    texts = [one.description for one in given.entities[:: max(1, len(given.entities) // options.queries)]]
+    with tempfile.TemporaryDirectory() as folder:
+        settings = load(data=Path(folder) / "neo4j")
+        server = up(settings)
+        access: dict[str, Any] = {"uri": server.uri, "username": server.username, "password": server.password}
+        try:
+            with HGMem.open("mine", embedder=embedder, **access) as client:
+                client.add_graph(given)
+                table = {"1 corpus": by_over(client, texts)}
+                for mark in MARKS:
+                    client.add_graph(marked(given, mark), corpus=mark)
+                table["10 corpora"] = by_over(client, texts)
+        finally:
+            down(settings)
+    print(json.dumps({"queries": len(texts), "k": K, "noise": embedder.noise, **table}, indent=2))
+
+
+def by_over(client: HGMem, texts: Sequence[str]) -> dict[int, dict[str, float]]:
+    """Return the recall of each over-fetch."""
+    found = {over: recall(client, texts, over=over) for over in OVER}
+    return {
+        over: {name: round(getattr(one, name), 4) for name in ("entities", "searched", "chunks")}
+        for over, one in found.items()
+    }
+
+
+if __name__ == "__main__":
+    main()

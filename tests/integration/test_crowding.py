@@ -1,0 +1,200 @@
+"""A corpus among nine that are almost like it: what is found in it is what is found when it is alone, and its own."""
+
+import random
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from dumping import driver
+
+from hgmem import HGMem, HGMemError, Settings
+from hgmem.inputs import Document, Given, GivenChunk, GivenEntity, GivenRelation
+from hgmem.lightrag import read
+from hgmem.retrieve import RetrievalConfig, Scene, _limits
+from hgmem.testing import DeterministicEmbedder
+
+sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
+from crowding import MARKS, K, NearEmbedder, Recall, marked, recall
+
+ENTITIES, CHUNKS, WORDS = 400, 120, 250  # of the synthetic corpus
+ENOUGH = 0.99
+# What a step asks the index for, where memory covers nothing yet.
+OVER = _limits(Scene(corpus="", memory="", covered=0, entities=0), RetrievalConfig(entities=K)).over
+
+
+def synthetic(seed: int = 7) -> Given:
+    """Return a graph whose texts share their words, so that much is near to much."""
+    draw = random.Random(seed)
+    syllables = ("ba", "ke", "li", "mo", "nu", "ra", "se", "ti", "vo", "zu")
+    words = ["".join(draw.choices(syllables, k=3)) for _ in range(WORDS)]
+
+    def text(length: int) -> str:
+        return " ".join(draw.choices(words, k=length))
+
+    named = dict.fromkeys(f"{text(1)} {text(1)}".title() for _ in range(2 * ENTITIES))
+    names = list(named)[:ENTITIES]
+
+    def passage(at: int) -> str:
+        one, other, third, *_ = names[at::CHUNKS]
+        return f"{one} met {other} when {text(8)}. {third} {text(6)} with {one}. {text(10)}."
+
+    return Given(
+        documents=(Document(id="d", title="Words", text="words"),),
+        chunks=tuple(GivenChunk(id=f"c{at}", document="d", text=passage(at)) for at in range(CHUNKS)),
+        entities=tuple(
+            GivenEntity(name=name, type="word", description=text(8), chunks=(f"c{at % CHUNKS}",))
+            for at, name in enumerate(names)
+        ),
+        relations=tuple(
+            GivenRelation(source=one, target=other, description=text(6), chunks=("c0",))
+            for one, other in pairwise(names)
+        ),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Crowd:
+    """The corpus among nine near-copies, and what was measured of it before they came."""
+
+    client: HGMem
+    names: list[str]  # of entities
+    texts: list[str]  # to search for
+    alone: Recall
+    foreign: frozenset[str]  # uids of everything that others hold
+
+    @property
+    def amid(self) -> Recall:
+        return recall(self.client, self.texts, over=OVER)
+
+    def question(self, number: int) -> str:
+        return f"Whom did {self.names[number]} meet, and when?"
+
+
+def crowd(settings: Settings, name: str, given: Given) -> Iterator[Crowd]:
+    embedder = NearEmbedder(DeterministicEmbedder(384))
+    arguments = {**settings.model_dump(exclude_none=True), "embedder": embedder}
+    others = {mark: f"{name}-{mark}" for mark in MARKS}
+    with HGMem.open(name, **arguments) as client:
+        client.add_graph(given)
+        texts = [one.description for one in given.entities[:: len(given.entities) // 40]]
+        alone = recall(client, texts, over=OVER)
+        for mark, other in others.items():
+            client.add_graph(marked(given, mark), corpus=other)
+            client.ask(f"{texts[0]} {mark}?", corpus=other, steps=1)
+        yield Crowd(
+            client=client,
+            names=[one.name for one in given.entities],
+            texts=texts,
+            alone=alone,
+            foreign=frozenset(held(settings, list(others.values()))),
+        )
+        for corpus in (name, *others.values()):
+            client.delete(corpus=corpus)
+
+
+def held(settings: Settings, corpora: list[str]) -> list[str]:
+    with driver(settings) as opened:
+        query = "MATCH (n) WHERE n.corpus IN $corpora AND n.uid IS NOT NULL RETURN n.uid AS uid"
+        return [row["uid"] for row in opened.execute_query(query, corpora=corpora).records]
+
+
+@pytest.fixture(scope="module")
+def crowded(settings: Settings) -> Iterator[Crowd]:
+    yield from crowd(settings, "crowded", synthetic())
+
+
+def said(value: object) -> Iterator[str]:
+    """Yield every text within a value."""
+    if isinstance(value, str):
+        yield value
+    elif is_dataclass(value):
+        for field in fields(value):
+            yield from said(getattr(value, field.name))
+    elif isinstance(value, Mapping):
+        for one in (*value.keys(), *value.values()):
+            yield from said(one)
+    elif isinstance(value, list | tuple | set | frozenset):
+        for one in value:
+            yield from said(one)
+
+
+def strangers(crowd: Crowd, value: object) -> list[str]:
+    """Return the texts within a value that are, or name, something of another corpus."""
+    return [text for text in said(value) if text in crowd.foreign or any(mark in text for mark in MARKS)]
+
+
+def check(crowd: Crowd, name: str) -> None:
+    """Check that searches find what they find alone, and print how much that is."""
+    amid = crowd.amid
+    for where, found in (("alone", crowd.alone), ("among ten", amid)):
+        parts = f"entities {found.entities:.3f}, chunks {found.searched:.3f} and {found.chunks:.3f}"
+        print(f"{name}, {where}: recall of {parts}; {sum(found.full_text)} hits by words")  # noqa: T201
+    assert min(amid.entities, amid.searched, amid.chunks) >= ENOUGH
+    assert amid.full_text == crowd.alone.full_text
+    assert sum(amid.full_text) > 10 * len(crowd.texts)
+
+
+def test_searches_among_near_copies_find_what_is_nearest_in_the_corpus_itself(crowded: Crowd) -> None:
+    check(crowded, f"synthetic, {ENTITIES} entities, {CHUNKS} chunks")
+
+
+def test_searches_in_a_novel_among_its_near_copies_find_what_is_nearest_in_it(settings: Settings, shared: Path) -> None:
+    given = replace(read(shared / "gods_of_mars"), relations=())
+    for novel in crowd(settings, "novel", given):
+        check(novel, "a novel's graph")
+
+
+def test_nothing_of_another_corpus_is_in_what_a_question_gives(crowded: Crowd) -> None:
+    client = crowded.client
+    answer = client.ask(crowded.question(3), steps=3)
+    again = client.ask(crowded.question(9), memory=answer.memory, steps=2)
+    naive = client.ask(crowded.question(3), system="naive")
+
+    assert answer.citations
+    assert len(again.steps) > len(answer.steps)
+    assert strangers(crowded, [answer, again, naive]) == []
+    assert strangers(crowded, list(client.stream(crowded.question(5), steps=2))) == []
+
+
+def test_nothing_of_another_corpus_is_in_what_is_read_back(crowded: Crowd) -> None:
+    client = crowded.client
+    answer = client.ask(crowded.question(7), steps=3)
+    memory = client.memory(answer.memory)
+    found = [memory, client.memory(answer.memory, step=1), client.memories(), client.status(), client.documents()]
+    found += [client.lineage(point.uid) for point in memory.points]
+
+    assert memory.points
+    assert len(client.documents()) == 1
+    assert client.status().entities == ENTITIES
+    assert strangers(crowded, found) == []
+
+
+FAILING: Mapping[str, Callable[[HGMem, str], object]] = {
+    "a document that is not there": lambda client, _: client.delete(document="nothing"),
+    "a memory that is not there": lambda client, _: client.memory("nothing"),
+    "a point that is not there": lambda client, _: client.lineage("nothing"),
+    "a memory as a point": lambda client, memory: client.lineage(memory),
+    "a step that is not there": lambda client, memory: client.ask(memory=memory, at_step=99),
+    "no step": lambda client, memory: client.memory(memory, step=99),
+    "a system that can't go on": lambda client, memory: client.ask("?", memory=memory, system="naive"),
+    "an empty question": lambda client, _: client.ask(" "),
+}
+
+
+@pytest.mark.parametrize("what", FAILING)
+def test_nothing_of_another_corpus_is_in_an_error(crowded: Crowd, what: str) -> None:
+    memory = crowded.client.memories()
+    uid = memory[0].uid if memory else crowded.client.ask(crowded.question(1), steps=1).memory
+    with pytest.raises(HGMemError) as error:
+        FAILING[what](crowded.client, uid)
+
+    assert strangers(crowded, [str(error.value), error.value.memory]) == []
+
+
+def test_a_stranger_would_be_noticed(crowded: Crowd) -> None:
+    other = crowded.client.documents(corpus=f"crowded-{MARKS[0]}")
+    assert strangers(crowded, other)
+    assert strangers(crowded, {"a": [next(iter(crowded.foreign))]})

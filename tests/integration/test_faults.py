@@ -1,0 +1,308 @@
+"""Questions while something breaks: the server is killed, the line is cut or falls silent, the model goes away.
+
+Each time the caller gets one clear error, memory holds whole steps, the corpus is as it was, and the memory goes on.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dumping import driver, dump
+from letters import LETTERS
+from playing import playing
+from proxy import Moment, Proxy
+from servers import OwnServer, own_server
+from troubled import Asker, Ended, breaking, by_command, by_program
+from whole import corpus_layer, whole_steps
+from wire import Answered, Asked, Failing, Said, WireServer
+
+from hgmem import HGMem, Settings
+from hgmem.errors import GraphError
+from hgmem.graph.documents import finish_chunks
+
+HELD = "is being worked on by another run: wait until that is done; if it died, its claim runs out"
+GONE = "can't be reached: start one with `hgmem up`, or set NEO4J_URI to one that runs"
+HOUR = 3_600.0  # of a claim that is not to run out, however slow the machine
+PATIENCE = 0.6  # seconds after which a claim is taken over, where the test wants it
+
+# Where a question is: the task of the model, which request for it, and how many steps are whole by then.
+BEFORE = ("evolve", 1, 0)
+BETWEEN = ("evolve", 2, 1)
+ANSWERING = ("answer", 1, 2)
+MOMENTS = pytest.mark.parametrize(
+    ("task", "number", "steps"),
+    [BEFORE, BETWEEN, ANSWERING],
+    ids=["before the first step is written", "between reading and writing of step 2", "while it is answered"],
+)
+ASKERS = pytest.mark.parametrize("ask", [by_program, by_command])
+
+
+@dataclass
+class Scene:
+    """The letters in a corpus, and settings that lead there; `server` is what the test looks with, past the fault."""
+
+    corpus: str
+    server: Settings
+    settings: dict[str, Any]
+    before: Any = field(init=False)
+
+    def __post_init__(self) -> None:
+        with HGMem.open(self.corpus, **self.server.model_dump(exclude_none=True)) as client:
+            client.add_graph(LETTERS)
+        self.before = corpus_layer(dump(self.server, self.corpus))
+
+    def reached(self, **changes: Any) -> dict[str, Any]:
+        return {**self.settings, **changes}
+
+    @contextmanager
+    def asking(self, answer: Callable[[Asked], Answered] | None = None) -> Iterator[tuple[dict[str, Any], WireServer]]:
+        """A model's server that does so, by default as it should, and the settings with it."""
+        with WireServer(answer or playing()) as model:
+            yield self.reached(openai_base_url=model.base_url), model
+
+    def memory(self, *, steps: int) -> str:
+        """Check that the corpus is as it was, and that its one memory has so many whole steps; return its uid."""
+        found = dump(self.server, self.corpus)
+        assert corpus_layer(found) == self.before
+        (memory,) = found.of("Memory")
+        assert whole_steps(found, memory) == steps
+        return memory
+
+    def answers(self) -> int:
+        return len(dump(self.server, self.corpus).of("Answer"))
+
+    def goes_on(self, ask: Asker, memory: str, *, steps: int, held: bool = True) -> Ended:
+        """Check that a memory of so many steps is refused while it is held, and that it then goes on to an answer."""
+        with self.asking() as (settings, _):
+            if held:
+                refused = ask(self.corpus, {**settings, "claim_timeout": HOUR}, memory=memory)
+                assert HELD in refused.error
+                self.memory(steps=steps)
+                time.sleep(PATIENCE + 0.1)
+                settings |= {"claim_timeout": PATIENCE, "heartbeat": PATIENCE / 4}
+            ended = ask(self.corpus, settings, memory=memory)
+        assert (ended.answer, ended.error, ended.memory) == ("Anna sold it [1].", "", memory)
+        found = dump(self.server, self.corpus)
+        assert whole_steps(found, memory) >= max(steps, 1)
+        assert corpus_layer(found) == self.before
+        return ended
+
+
+def wired(settings: Settings, cache: Path) -> dict[str, Any]:
+    """Return settings with a model behind a server, asked twice at most."""
+    wire = {"model": "test-model", "openai_api_key": "secret", "model_attempts": 2, "model_timeout": 60}
+    return {**settings.model_dump(exclude_none=True), **wire, "cache": str(cache)}
+
+
+# The server -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnServer]:
+    with own_server(tmp_path_factory.mktemp("faults")) as server:
+        yield server
+
+
+@MOMENTS
+@ASKERS
+def test_a_server_killed_during_a_question_costs_the_step_under_way(
+    own: OwnServer, corpus: str, tmp_path: Path, ask: Asker, task: str, number: int, steps: int
+) -> None:
+    scene = Scene(corpus, own.settings, wired(own.settings, tmp_path))
+    with scene.asking(breaking(task, number, own.kill)) as (settings, _):
+        ended = ask(corpus, settings)
+    own.restart()
+    scene.server, scene.settings = own.settings, wired(own.settings, tmp_path)
+    memory = scene.memory(steps=steps)
+
+    assert GONE in ended.error
+    assert ended.memory == (memory if steps else None)
+    scene.goes_on(ask, memory, steps=steps)
+
+
+# The line -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def line(settings: Settings) -> Iterator[Proxy]:
+    """A line to the server of the run."""
+    assert settings.neo4j_uri
+    with Proxy(settings.neo4j_uri) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def scene(settings: Settings, line: Proxy, corpus: str, tmp_path: Path, open_client: Any) -> Scene:
+    open_client()  # which deletes the corpus in the end
+    behind = {"neo4j_uri": line.uri, "connect_timeout": 1}
+    return Scene(corpus, settings, {**wired(settings, tmp_path), **behind})
+
+
+def test_a_line_cut_once_while_reading_is_not_noticed(scene: Scene, line: Proxy) -> None:
+    for statement, number in (("find_corpus", 1), ("retrieve", 1), ("neighbours", 1), ("retrieve", 2)):
+        line.at(statement, "asked", number=number)
+    with scene.asking() as (settings, _):
+        ended = by_program(scene.corpus, settings)
+
+    assert ended.answer
+    assert line.rules == []
+    assert scene.memory(steps=2) == ended.memory
+
+
+@ASKERS
+@pytest.mark.parametrize(("number", "steps"), [(1, 0), (2, 1)])
+def test_a_line_cut_for_good_while_reading_costs_the_step_under_way(
+    scene: Scene, line: Proxy, ask: Asker, number: int, steps: int
+) -> None:
+    line.at("retrieve", "asked", number=number, fault=line.cut_for_good)
+    with scene.asking() as (settings, _):
+        ended = ask(scene.corpus, settings)
+    memory = scene.memory(steps=steps)
+    line.mend()
+
+    assert GONE in ended.error
+    assert ended.memory == (memory if steps else None)
+    scene.goes_on(ask, memory, steps=steps)
+
+
+@ASKERS
+@pytest.mark.parametrize("number", [1, 2])
+@pytest.mark.parametrize("moment", ["uncommitted", "unanswered"])
+def test_a_step_whose_commit_nobody_heard_of_is_there_once_or_not_at_all(
+    scene: Scene, line: Proxy, ask: Asker, moment: Moment, number: int
+) -> None:
+    line.at("write_step", moment, number=number)
+    with scene.asking() as (settings, _):
+        ended = ask(scene.corpus, settings)
+    steps = number if moment == "unanswered" else number - 1
+    memory = scene.memory(steps=steps)
+
+    assert GONE in ended.error
+    assert ended.memory == memory
+    scene.goes_on(ask, memory, steps=steps)
+
+
+@ASKERS
+@pytest.mark.parametrize("moment", ["uncommitted", "unanswered"])
+def test_an_answer_whose_commit_nobody_heard_of_is_there_once_or_given_when_it_goes_on(
+    scene: Scene, line: Proxy, ask: Asker, moment: Moment
+) -> None:
+    line.at("write_answer", moment)
+    with scene.asking() as (settings, _):
+        ended = ask(scene.corpus, settings)
+    memory = scene.memory(steps=2)
+    written = int(moment == "unanswered")
+
+    assert GONE in ended.error
+    assert ended.memory == memory
+    assert scene.answers() == written
+    scene.goes_on(ask, memory, steps=2, held=not written)
+    assert scene.answers() == written + 1
+
+
+def test_a_memory_whose_creation_nobody_heard_of_holds_nothing_and_can_go_on(scene: Scene, line: Proxy) -> None:
+    line.at("create_memory", "unanswered")
+    with scene.asking() as (settings, model):
+        ended = by_program(scene.corpus, settings)
+    memory = scene.memory(steps=0)
+
+    assert (ended.answer, ended.memory, model.requests) == ("", None, [])
+    scene.goes_on(by_program, memory, steps=0)
+
+
+@ASKERS
+@pytest.mark.parametrize(("statement", "moment", "steps"), [("retrieve", "asked", 1), ("write_step", "unanswered", 2)])
+def test_a_line_that_falls_silent_for_longer_than_is_borne_ends_the_question(
+    scene: Scene, line: Proxy, ask: Asker, statement: str, moment: Moment, steps: int
+) -> None:
+    line.patience = 6
+    line.at(statement, moment, number=2, fault=line.freeze)
+    began = time.monotonic()
+    with scene.asking() as (settings, _):
+        ended = ask(scene.corpus, settings)
+    took = time.monotonic() - began
+    memory = scene.memory(steps=steps)
+    line.mend()
+
+    assert GONE in ended.error
+    assert ended.memory == memory
+    assert 6 < took < 60
+    scene.goes_on(ask, memory, steps=steps)
+
+
+def test_a_line_cut_while_a_claim_is_renewed_is_not_noticed(scene: Scene, line: Proxy, settings: Settings) -> None:
+    line.at("renew_memory", "uncommitted")
+    slowly = breaking("evolve", 2, lambda: time.sleep(2 * PATIENCE))
+    with scene.asking(slowly) as (given, _):
+        ended = by_program(scene.corpus, {**given, "claim_timeout": 5 * PATIENCE, "heartbeat": PATIENCE / 4})
+
+    assert ended.answer
+    assert line.rules == []
+    assert scene.memory(steps=2) == ended.memory
+    with driver(settings) as opened:
+        rows = opened.execute_query("MATCH (m:Memory {corpus: $c}) RETURN m.run AS run", c=scene.corpus).records
+    assert [row["run"] for row in rows] == [None]
+
+
+def test_a_statement_that_takes_longer_than_it_may_is_named_with_the_setting(
+    scene: Scene, settings: Settings, client: HGMem
+) -> None:
+    client._database._timeout = 0.5
+    chunks = list(dump(settings, scene.corpus).of("Chunk"))
+    with driver(settings) as opened, opened.session() as session, session.begin_transaction() as holding:
+        holding.run("MATCH (c:Chunk {corpus: $c}) SET c.held = true", c=scene.corpus).consume()
+        with pytest.raises(
+            GraphError, match=r"'finish_chunks' took longer than it may: .*HGMEM_STATEMENT_TIMEOUT"
+        ) as error:
+            finish_chunks(client._database, corpus=scene.corpus, uids=chunks)
+        holding.rollback()
+    assert error.value.retryable
+
+
+# The model ------------------------------------------------------------------------------------------------------
+
+
+@ASKERS
+@MOMENTS
+@pytest.mark.parametrize(
+    ("trouble", "said"),
+    [
+        (Said("", delay=60), "gave no reply within 1 s: is it running? check OPENAI_BASE_URL"),
+        (Failing(500, "it fell over"), "is in trouble (500; is it running? check OPENAI_BASE_URL): it fell over"),
+        (None, "can't be reached: is it running? check OPENAI_BASE_URL"),
+    ],
+    ids=["silent", "failing", "gone"],
+)
+def test_a_model_that_goes_away_leaves_whole_steps_that_go_on_at_once(
+    scene: Scene,
+    monkeypatch: pytest.MonkeyPatch,
+    ask: Asker,
+    trouble: Answered | None,
+    said: str,
+    task: str,
+    number: int,
+    steps: int,
+) -> None:
+    monkeypatch.setattr("hgmem.llm.limits.FIRST_BACKOFF", 0.02)
+    broken: list[Answered] = []
+
+    def breaks() -> Answered:
+        if trouble is None:
+            model.close()
+        else:
+            model.answer = lambda _: trouble
+        broken.append(trouble or Failing(500))
+        return broken[-1]
+
+    with scene.asking(breaking(task, number, breaks)) as (settings, model):
+        ended = ask(scene.corpus, {**settings, "model_timeout": 1})
+    memory = scene.memory(steps=steps)
+
+    assert len(broken) == 1
+    assert said in ended.error
+    assert ended.memory == (memory if steps else None)
+    scene.goes_on(ask, memory, steps=steps, held=False)

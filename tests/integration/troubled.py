@@ -1,0 +1,93 @@
+"""Asking while something breaks, as a program does and as a person at a command line does: what each gets to see."""
+
+import json
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from letters import QUESTION
+from playing import playing, task_of
+from pydantic import SecretStr
+from typer.testing import CliRunner
+from wire import Answered, Asked
+
+from hgmem import HGMem, HGMemError
+from hgmem.cli import app
+from hgmem.errors import ConflictError
+
+CONTINUE = re.compile(r"^whole steps are kept: `hgmem ask --continue (\S+)` goes on from there$")
+STEPS = 2  # of a question
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    """How a question ended: with an answer, or with one error that may name a memory to go on with."""
+
+    answer: str = ""
+    error: str = ""
+    memory: str | None = None
+
+
+class Asker(Protocol):
+    """Asks, or goes on with a memory; `settings` are those of the client."""
+
+    def __call__(self, corpus: str, settings: Mapping[str, Any], *, memory: str | None = None) -> Ended:
+        """Return how it ended."""
+
+
+def by_program(corpus: str, settings: Mapping[str, Any], *, memory: str | None = None) -> Ended:
+    """Ask with a client; an error is one of ours, in one line, and says whether the same may be tried again."""
+    with HGMem.open(corpus, **settings) as client:
+        try:
+            answer = client.ask("" if memory else QUESTION, memory=memory, steps=STEPS)
+        except HGMemError as error:
+            raised = error
+        else:
+            return Ended(answer=answer.text, memory=answer.memory)
+    assert "\n" not in str(raised)
+    assert raised.retryable != isinstance(raised, ConflictError)
+    return Ended(error=str(raised), memory=raised.memory)
+
+
+def by_command(corpus: str, settings: Mapping[str, Any], *, memory: str | None = None) -> Ended:
+    """Ask with `hgmem ask`; an error is one line on stderr, then perhaps how to go on, and the exit code is 1."""
+    asked = ["--continue", memory] if memory else [QUESTION]
+    arguments = ["ask", *asked, "-c", corpus, "--steps", str(STEPS), "--json"]
+    done = CliRunner().invoke(app, arguments, env={**os.environ, **environment(settings)})
+    if done.exit_code == 0:
+        answer = json.loads(done.stdout)
+        return Ended(answer=answer["answer"], memory=answer["memory"])
+    assert (done.exit_code, done.stdout) == (1, ""), done.output
+    said, *rest = done.stderr.splitlines()
+    assert said.startswith("error: ")
+    assert "unexpected" not in said
+    assert len(rest) <= 1
+    kept = CONTINUE.match(rest[0]) if rest else None
+    assert bool(kept) == bool(rest)
+    return Ended(error=said.removeprefix("error: "), memory=kept[1] if kept else None)
+
+
+def environment(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Return settings of one value as the environment of a command."""
+    found = {}
+    for name, value in settings.items():
+        if not isinstance(value, str | int | float | Path | SecretStr):
+            continue
+        known = name.upper() if name.startswith(("neo4j_", "openai_")) else f"HGMEM_{name.upper()}"
+        found[known] = value.get_secret_value() if isinstance(value, SecretStr) else str(value)
+    return found
+
+
+def breaking(task: str, number: int, fault: Callable[[], Answered | None]) -> Callable[[Asked], Answered]:
+    """Return what a model's server does about the letters, `fault` happening at its n-th request for this task."""
+    play, counted = playing(), [0]
+
+    def answer(asked: Asked) -> Answered:
+        counted[0] += task_of(asked) == task
+        broken = fault() if task_of(asked) == task and counted[0] == number else None
+        return broken or play(asked)
+
+    return answer

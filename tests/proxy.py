@@ -1,0 +1,184 @@
+"""A proxy between the driver and Neo4j that cuts or freezes the line on command, or where a request has come to.
+
+    with Proxy("bolt://127.0.0.1:7687") as line:
+        line.at("write_step", "unanswered")
+
+The next step is committed by the server, and the driver never hears of it. A statement is known by the name in its
+transaction's metadata.
+"""
+
+import socket
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Literal, Self, TypeAlias
+from urllib.parse import urlsplit
+
+Moment: TypeAlias = Literal["asked", "uncommitted", "unanswered"]
+Fault: TypeAlias = Callable[[], object]
+
+COMMIT = b"\x00\x02\xb0\x12\x00\x00"  # Bolt's message: a chunk of two bytes, a structure without fields
+PATIENCE = b"connection.recv_timeout_seconds"  # what Neo4j tells drivers to bear: 120 seconds of silence
+SIZE = 1 << 16
+LONGEST = 100  # bytes of metadata that may come in two parts
+
+
+@dataclass(slots=True, kw_only=True)
+class Rule:
+    """What happens when a statement is sent, before its commit arrives, or before the reply to that."""
+
+    metadata: bytes
+    moment: Moment
+    number: int  # of the transaction with this statement, from 1
+    fault: Fault
+
+
+class Proxy:
+    """The line; whole until told otherwise. It listens from its construction to the end of the `with` block."""
+
+    def __init__(self, uri: str) -> None:
+        at = urlsplit(uri)
+        self.target = (at.hostname, at.port)
+        self.patience = 120  # seconds of silence that a new connection bears; less than 128
+        self.rules: list[Rule] = []
+        self.commits = 0  # that the server got
+        self.flowing = threading.Event()
+        self.flowing.set()
+        self.refusing = False
+        self._lines: set[_Line] = set()
+        self._lock = threading.Lock()
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    @property
+    def port(self) -> int:
+        return int(self._socket.getsockname()[1])
+
+    @property
+    def uri(self) -> str:
+        return f"bolt://127.0.0.1:{self.port}"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._socket.close()
+        self.flowing.set()
+        self.cut()
+
+    def at(self, statement: str, moment: Moment, *, number: int = 1, fault: Fault | None = None) -> None:
+        """Have `fault` happen, by default `cut`, once a transaction with this statement has come so far."""
+        metadata = packed("statement") + packed(statement)
+        self.rules.append(Rule(metadata=metadata, moment=moment, number=number, fault=fault or self.cut))
+
+    def cut(self) -> None:
+        """Cut all connections; new ones are welcome."""
+        with self._lock:
+            lines, self._lines = self._lines, set()
+        for line in lines:
+            line.close()
+
+    def cut_for_good(self) -> None:
+        """Cut all connections; new ones are cut too, until `mend`."""
+        self.refusing = True
+        self.cut()
+
+    def freeze(self) -> None:
+        """Let nothing through any more, in either direction, and cut nothing, until `mend`."""
+        self.flowing.clear()
+
+    def mend(self) -> None:
+        """Let everything through again; what was begun while the line was frozen is cut."""
+        self.rules.clear()
+        self.refusing = False
+        if not self.flowing.is_set():
+            self.cut()
+            self.flowing.set()
+
+    def passing(self, sent: bytes) -> tuple[bool, Rule | None]:
+        """Return whether a rule is about what was sent, and the one whose turn has come."""
+        with self._lock:
+            about = [rule for rule in self.rules if rule.metadata in sent]
+            for rule in about:
+                rule.number -= 1
+            come = next((rule for rule in about if not rule.number), None)
+            self.rules = [rule for rule in self.rules if rule is not come]
+        return bool(about), come
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._socket.accept()
+            except OSError:  # closed
+                return
+            if self.refusing:
+                client.close()
+                continue
+            line = _Line(self, client, socket.create_connection(self.target))
+            with self._lock:
+                self._lines.add(line)
+            line.start()
+
+
+def packed(text: str) -> bytes:
+    """Return a short text as Bolt sends it."""
+    data = text.encode()
+    return bytes([0x80 + len(data)] if len(data) < 16 else [0xD0, len(data)]) + data
+
+
+class _Line:
+    """One connection, with the rule that its request is under."""
+
+    def __init__(self, proxy: Proxy, client: socket.socket, server: socket.socket) -> None:
+        self.proxy, self.client, self.server = proxy, client, server
+        self.rule: Rule | None = None
+        self.committing = False
+        self.seen = b""
+
+    def start(self) -> None:
+        for work in (self.requests, self.replies):
+            threading.Thread(target=self.guarded, args=(work,), daemon=True).start()
+
+    def close(self) -> None:
+        for one in (self.client, self.server):
+            try:
+                one.shutdown(socket.SHUT_RDWR)
+            except OSError:  # it was closed before
+                continue
+
+    def guarded(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except OSError:  # one side hung up: so does the other
+            pass
+        finally:
+            self.close()
+
+    def requests(self) -> None:
+        while data := self.client.recv(SIZE):
+            known, rule = self.proxy.passing(self.seen + data)
+            self.seen = b"" if known else (self.seen + data)[-LONGEST:]
+            self.rule = rule or self.rule
+            if rule and rule.moment == "asked":
+                self.fault()
+            commit = data.endswith(COMMIT)
+            if commit and self.rule and self.rule.moment == "uncommitted":
+                self.fault()
+            self.committing = commit
+            self.proxy.flowing.wait()
+            self.server.sendall(data)
+            self.proxy.commits += commit
+
+    def replies(self) -> None:
+        while data := self.server.recv(SIZE):
+            if self.committing and self.rule and self.rule.moment == "unanswered":
+                self.fault()
+            self.proxy.flowing.wait()
+            self.client.sendall(data.replace(PATIENCE + bytes([120]), PATIENCE + bytes([self.proxy.patience])))
+
+    def fault(self) -> None:
+        """Let happen what the rule says; what comes now is no business of it any more."""
+        rule, self.rule = self.rule, None
+        assert rule
+        rule.fault()
