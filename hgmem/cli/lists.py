@@ -38,7 +38,8 @@ def contents(counts: CorpusStatus, documents: Sequence[Mapping[str, str | int]])
     _row(table, *(f"{number:,}" for number in (*numbers, counts.entities, counts.relations, counts.memories)))
     yield table
     for failure in counts.failures[:MOST]:
-        tried = "" if failure["attempts"] == "1" else f" {failure['attempts']} times"
+        times = failure.get("attempts", "1")
+        tried = "" if times == "1" else f" {times} times"
         yield indented(one_line(f"chunk {failure['chunk']} failed{tried}: {failure['error']}"))
     if documents:
         yield ""

@@ -14,6 +14,7 @@ from hgmem.corpus.fold import (
     Report,
     batches,
     embed_missing,
+    embed_rest,
     rebuild_entities,
     rebuild_relations,
     said_of_entities,
@@ -45,6 +46,7 @@ def condense(services: Services, *, report: Report) -> list[str]:
 
     `report` hears how many are done, of how many.
     """
+    embed_rest(services)  # a run that was killed may have written a text without its vector
     entities, relations = cut_descriptions(services.database, corpus=services.corpus)
     if not entities and not relations:
         return []

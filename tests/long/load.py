@@ -1,10 +1,8 @@
 """Many threads ask while others index and delete: nobody gets an error, and nothing is left over.
 
-    python tests/long/load.py [--seconds 30] [--askers 8] [--indexers 2] [--seed N]
+    python tests/long/load.py [--seconds 30] [--askers 16] [--indexers 2] [--seed N]
 
-Some corpora are quiet: their answers must cite their own documents and quote them to the letter. How many answers
-differ from those of a run in which nothing else happened is counted: full-text search weighs words by how frequent
-they are in all corpora together, so what others write moves the ranks of what it finds. The others change all the
+Some corpora are quiet: their answers must be those of a run in which nothing else happened. The others change all the
 time: asking there must not fail, and in the end entities, relations and vectors must be what the chunks give. Then
 the client closes, and its threads and connections must be gone.
 """
@@ -60,7 +58,6 @@ class Tally:
     questions: int = 0
     documents: int = 0
     deleted: int = 0
-    moved: int = 0
     failures: list[str] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -72,10 +69,9 @@ class Tally:
             except Exception:
                 self.fail(traceback.format_exc())
 
-    def add(self, *, questions: int = 0, documents: int = 0, deleted: int = 0, moved: int = 0) -> None:
+    def add(self, *, questions: int = 0, documents: int = 0, deleted: int = 0) -> None:
         """Count."""
         with self.lock:
-            self.moved += moved
             self.questions += questions
             self.documents += documents
             self.deleted += deleted
@@ -92,7 +88,6 @@ class Asker:
 
     client: HGMem
     wanted: dict[tuple[str, str], Said]
-    documents: list[Document]
     draw: random.Random
 
     def __call__(self, tally: Tally) -> None:
@@ -102,14 +97,9 @@ class Asker:
             self.client.ask(question, corpus=self.draw.choice(BUSY))
         else:
             corpus = self.draw.choice(QUIET)
-            text, citations = said(self.client.ask(question, corpus=corpus))
-            own = {uid(corpus, "document", one.id or one.source): one.text for one in self.documents}
-            for citation in citations:
-                if citation.quote not in own.get(citation.document, ""):
-                    tally.fail(f"{corpus}: {question!r} cites {citation}, which is not in its documents")
-            if not citations:
-                tally.fail(f"{corpus}: {question!r} was answered {text!r}, without citations")
-            tally.add(moved=(text, citations) != self.wanted[corpus, question])
+            found, wanted = said(self.client.ask(question, corpus=corpus)), self.wanted[corpus, question]
+            if found != wanted:
+                tally.fail(f"{corpus}: {question!r} was answered {found}, and {wanted} when nothing else went on")
         tally.add(questions=1)
 
 
@@ -190,8 +180,7 @@ def work(client: HGMem, given: argparse.Namespace) -> Tally:
     began, memory = time.monotonic(), resident()
     tally = Tally(deadline=began + given.seconds)
     turns: list[Callable[[Tally], None]] = [
-        Asker(client, wanted, documents(), random.Random(f"{given.seed} asker {number}"))
-        for number in range(given.askers)
+        Asker(client, wanted, random.Random(f"{given.seed} asker {number}")) for number in range(given.askers)
     ]
     turns += [
         Indexer(client, f"indexer-{number}", documents(), random.Random(f"{given.seed} indexer {number}"))
@@ -203,10 +192,7 @@ def work(client: HGMem, given: argparse.Namespace) -> Tally:
     for thread in threads:
         thread.join()
     seconds = time.monotonic() - began
-    print(
-        f"{given.askers} askers: {tally.questions} questions, {tally.questions / seconds:.1f} a second; "
-        f"{tally.moved} answers of quiet corpora moved with what others wrote"
-    )
+    print(f"{given.askers} askers: {tally.questions} questions, {tally.questions / seconds:.1f} a second")
     print(
         f"{given.indexers} indexers: {tally.documents} documents, {tally.documents / seconds:.1f} a second, "
         f"and {tally.deleted} deleted; {retries.number} transactions repeated"
@@ -248,6 +234,10 @@ def load_test(settings: Settings, given: argparse.Namespace) -> list[str]:
         most = given.askers + given.indexers
         if (used := connections(settings)) > most:
             tally.fail(f"{most} threads left {used} connections open")
+        for corpus in (*QUIET, *BUSY):
+            tally.failures += [
+                f"{corpus}: {one.name}: {one.meaning}, {one.uids}" for one in client.check(corpus=corpus).findings
+            ]
     for corpus in BUSY:
         check(dump(settings, corpus))
     return tally.failures + leaks(settings, before)
@@ -257,7 +247,7 @@ def main() -> int:
     """Return the exit code."""
     parser = argparse.ArgumentParser(description="Ask and index from many threads; nobody may get an error.")
     parser.add_argument("--seconds", type=float, default=30.0)
-    parser.add_argument("--askers", type=int, default=8)
+    parser.add_argument("--askers", type=int, default=16)
     parser.add_argument("--indexers", type=int, default=2)
     parser.add_argument("--seed", type=int, default=random.randrange(10**6), help="of what is asked and edited")
     given = parser.parse_args()
