@@ -231,7 +231,7 @@ def load_test(settings: Settings, given: argparse.Namespace) -> list[str]:
     before = set(threading.enumerate())
     with HGMem.open(QUIET[0], **settings.model_dump(exclude_none=True)) as client:
         tally = work(client, given)
-        most = given.askers + given.indexers
+        most = 2 * given.askers + given.indexers  # each question's claim is renewed beside it
         if (used := connections(settings)) > most:
             tally.fail(f"{most} threads left {used} connections open")
         for corpus in (*QUIET, *BUSY):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hgmem.graph.retrieval import Found, Query, Retrieval
+from hgmem.graph.retrieval import Found, Query, Retrieval, Scope
 from hgmem.model import Subquery
 from hgmem.retrieve import (
     SMALL,
@@ -24,8 +24,9 @@ LOCAL = Subquery(text="who", strategy="local", targets=("p",))
 GLOBAL = Subquery(text="who")
 
 
-def scene(*, covered=0, entities=SMALL):
-    return Scene(corpus="c", memory="m", covered=covered, entities=entities)
+def scene(*, covered=0, entities=SMALL, documents=None, narrow=False):
+    scope = Scope(corpus="c", memory="m", documents=documents)
+    return Scene(scope=scope, covered=covered, entities=entities, narrow=narrow)
 
 
 def found(number=0, *, entities=(), seen=0, **others):
@@ -96,6 +97,12 @@ def test_exploring_is_never_exact_where_memory_is_not_left_out():
 
 def test_a_local_sub_query_searches_its_scope_however_small_the_corpus():
     assert _search(LOCAL, scene(covered=9, entities=10), CONFIG) == "scope"
+
+
+def test_few_documents_are_searched_by_what_they_mention_and_many_by_the_index():
+    assert _search(GLOBAL, scene(documents=("d",), narrow=True, covered=9, entities=10), CONFIG) == "documents"
+    assert _search(GLOBAL, scene(documents=("d",)), CONFIG) == "index"
+    assert _search(LOCAL, scene(documents=("d",), narrow=True), CONFIG) == "scope"
 
 
 def test_the_index_is_asked_for_all_of_memory_more_than_would_do():
