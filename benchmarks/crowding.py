@@ -16,7 +16,7 @@ import numpy as np
 from hgmem import HGMem
 from hgmem.embed import Embedder, Kind, Vectors
 from hgmem.embedders import SentenceTransformerEmbedder
-from hgmem.graph.retrieval import Limits, Query, near_chunks, retrieve
+from hgmem.graph.retrieval import Limits, Query, Scope, near_chunks, retrieve
 from hgmem.inputs import Given
 from hgmem.lightrag import read
 from hgmem.local import down, up
@@ -106,6 +106,7 @@ class Recall:
 def recall(client: HGMem, texts: Sequence[str], *, over: int) -> Recall:
     """Return how much of what is nearest to the texts, in the client's corpus alone, its searches find."""
     database, corpus = client._database, client.corpus
+    scope = Scope(corpus=corpus)
     with _driver(client) as driver:
         rows = driver.execute_query(_VECTORS, corpus=corpus).records
     stored = {kind: {row["uid"]: row["vector"] for row in rows if row["entity"] == kind} for kind in (True, False)}
@@ -117,11 +118,10 @@ def recall(client: HGMem, texts: Sequence[str], *, over: int) -> Recall:
     found = [
         one
         for at in range(0, len(asked), 10)
-        for one in retrieve(database, corpus=corpus, memory="", queries=asked[at : at + 10], limits=limits(over)).found
+        for one in retrieve(database, scope=scope, queries=asked[at : at + 10], limits=limits(over)).found
     ]
     plain = [
-        [chunk.uid for chunk, _ in near_chunks(database, corpus=corpus, query=query, k=K, over=over)]
-        for query in queries
+        [chunk.uid for chunk, _ in near_chunks(database, scope=scope, query=query, k=K, over=over)] for query in queries
     ]
     return Recall(
         entities=_mean(stored[True], queries, (one.entities for one in found)),
@@ -135,6 +135,7 @@ def limits(over: int) -> Limits:
     """Return what gives the K nearest entities and chunks, and little else."""
     return Limits(
         over=over,
+        worded=200,
         most_entities=K,
         most_relations=0,
         most_chunks=0,

@@ -11,6 +11,7 @@ import pytest
 from dumping import driver
 
 from hgmem import HGMem, HGMemError, Settings
+from hgmem.graph.retrieval import Scope
 from hgmem.inputs import Document, Given, GivenChunk, GivenEntity, GivenRelation
 from hgmem.lightrag import read
 from hgmem.retrieve import RetrievalConfig, Scene, _limits
@@ -22,7 +23,7 @@ from crowding import MARKS, K, NearEmbedder, Recall, marked, recall
 ENTITIES, CHUNKS, WORDS = 400, 120, 250  # of the synthetic corpus
 ENOUGH = 0.99
 # What a step asks the index for, where memory covers nothing yet.
-OVER = _limits(Scene(corpus="", memory="", covered=0, entities=0), RetrievalConfig(entities=K)).over
+OVER = _limits(Scene(scope=Scope(corpus=""), covered=0, entities=0), RetrievalConfig(entities=K)).over
 
 
 def synthetic(seed: int = 7) -> Given:

@@ -14,7 +14,7 @@ import pytest
 from hgmem import HGMem, Settings
 from hgmem.draft import Draft
 from hgmem.graph.memory import Claim, create_memory, release_memory, write_step
-from hgmem.graph.retrieval import Query, retrieve
+from hgmem.graph.retrieval import Query, Scope, retrieve
 from hgmem.identity import uid
 from hgmem.inputs import Document, Given, GivenChunk, GivenEntity, GivenRelation
 from hgmem.memory import EvolveReply, Insertion
@@ -63,7 +63,9 @@ class World:
     ) -> tuple[Evidence, tuple[str, ...]]:
         vectors = self.client.embedder.embed([one.text for one in subqueries], kind="query")
         scene = Scene(
-            corpus=self.corpus, memory=memory, covered=covered, entities=entities or min(len(self.entities), SMALL)
+            scope=Scope(corpus=self.corpus, memory=memory),
+            covered=covered,
+            entities=entities or min(len(self.entities), SMALL),
         )
         return gather(self.client._database, subqueries, vectors, scene=scene, config=config)
 
@@ -417,9 +419,9 @@ def test_a_relation_says_between_whom_it_is_and_a_chunk_whom_it_mentions(tale: W
 
 def searched(found: World, text: str) -> Any:
     query = Query(number=0, vector=found.vector(text), search="index", words=text)
-    scene = Scene(corpus=found.corpus, memory="", covered=0, entities=367)
+    scene = Scene(scope=Scope(corpus=found.corpus), covered=0, entities=367)
     limits = _limits(scene, RetrievalConfig())
-    return retrieve(found.client._database, corpus=found.corpus, memory="", queries=[query], limits=limits).found[0]
+    return retrieve(found.client._database, scope=scene.scope, queries=[query], limits=limits).found[0]
 
 
 def test_plain_search_by_vector_adds_the_nearest_chunks_of_all(tale: World) -> None:
