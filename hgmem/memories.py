@@ -16,9 +16,7 @@ from hgmem.graph.memory import (
     memory_points,
     memory_steps,
 )
-from hgmem.model import Answer, Lineage, Memory, MemorySummary, OperationKind
-
-PRUNING, PRUNED = "pruning", "pruned"  # memories on their way out, and those of which the answers alone are kept
+from hgmem.model import PRUNED, PRUNING, Answer, Lineage, Memory, MemorySummary, OperationKind
 
 
 def summaries(database: Database, *, corpus: str, claim_timeout: float) -> list[MemorySummary]:

@@ -14,6 +14,7 @@ from hgmem.usage import Usage
 Strategy: TypeAlias = Literal["global", "local"]
 Judgement: TypeAlias = Literal["sufficient", "local", "global"]
 OperationKind: TypeAlias = Literal["insert", "revise", "merge", "drop"]
+PRUNING, PRUNED = "pruning", "pruned"  # memories on their way out, and those of which the answers alone are kept
 
 Reply_co = TypeVar("Reply_co", covariant=True)
 

@@ -12,8 +12,7 @@ from datetime import timedelta
 from hgmem.errors import ConflictError, HGMemError, UnreachableError, UsageError
 from hgmem.graph.memory import Claim, find_memory, release_memory
 from hgmem.graph.pruning import Age, claim_old_memories, delete_emptied, empty_memories, keep_answers, old_memories
-from hgmem.memories import PRUNED, PRUNING
-from hgmem.model import Pruned
+from hgmem.model import PRUNED, PRUNING, Pruned
 from hgmem.services import Services, known_corpus
 
 

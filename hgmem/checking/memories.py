@@ -7,7 +7,7 @@ from hgmem.checking.contents import first_axis
 from hgmem.checking.tally import Tally
 from hgmem.graph.corpus import CorpusRow
 from hgmem.graph.invariants import MemoryRow, broken_memories, indexed_points, memory_page, stored_points
-from hgmem.memories import PRUNING
+from hgmem.model import PRUNING
 from hgmem.services import Services
 
 

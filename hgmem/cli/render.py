@@ -9,8 +9,7 @@ from rich.tree import Tree
 
 from hgmem.cli.output import WIDEST, cut, indented, one_line, when, words
 from hgmem.cli.queries import picture
-from hgmem.memories import PRUNED
-from hgmem.model import Answer, Citation, Lineage, Memory, MemoryPoint, Operation, Retrieved, Step
+from hgmem.model import PRUNED, Answer, Citation, Lineage, Memory, MemoryPoint, Operation, Retrieved, Step
 from hgmem.usage import Usage
 
 EXTRACTIVE = "extractive"
