@@ -17,6 +17,7 @@ from hgmem.archive.lines import LineError
 from hgmem.contributions import Contribution, load_entities, load_relations
 from hgmem.embed import Vectors
 from hgmem.extract import Extraction
+from hgmem.model import Operation, Subquery
 
 SHOWN = 80  # characters of a value in an error
 FLOAT = np.dtype("<f4")
@@ -147,6 +148,37 @@ def _contribution(said: Contribution) -> bool:
     )
 
 
+def _records(type_: type) -> Callable[[object], bool]:
+    """Return whether a value is JSON of a list of these, as memories are read back from."""
+    lists = {"parts", "targets"}
+
+    def holds(value: object) -> bool:
+        try:
+            if not isinstance(value, str) or not _json(list)(value):
+                return False
+            found = [asdict(type_(**record)) for record in json.loads(value)]
+        except TypeError:
+            return False
+        return all(_texts(said) if name in lists else _text(said) for one in found for name, said in one.items())
+
+    return holds
+
+
+def _usage(value: object) -> bool:
+    """Whether it is JSON of numbers by name, in objects in objects."""
+    return isinstance(value, str) and _json(dict)(value) and all(map(_counts, json.loads(value).values()))
+
+
+def _counts(value: object, *, depth: int = 2) -> bool:
+    if not isinstance(value, dict):
+        return _number(value)
+    return depth > 0 and all(_counts(each, depth=depth - 1) for each in value.values())
+
+
+def _filters(value: object) -> bool:
+    return isinstance(value, str) and _json(dict)(value) and all(map(_texts, json.loads(value).values()))
+
+
 def _time(value: object) -> bool:
     if not isinstance(value, str) or not _TIME.fullmatch(value):
         return False
@@ -167,7 +199,10 @@ _CHECKS: Mapping[str, Callable[[object], bool]] = {
     "number": _number,
     "boolean": _boolean,
     "object": _json(dict),
-    "list": _json(list),
+    "operations": _records(Operation),
+    "planned": _records(Subquery),
+    "usage": _usage,
+    "filters": _filters,
     "extraction": _extraction,
     "condensed": _condensed,
     "given entities": _given(load_entities),

@@ -16,7 +16,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from moving import TEXTS, hold, kinds, moved, rich
 
-from hgmem import DocumentError, HGMem, UsageError
+from hgmem import Checkup, DocumentError, HGMem, UsageError
 from hgmem.archive.kinds import KINDS, OF_MEMORIES
 from hgmem.archive.lines import Chain
 from hgmem.archive.records import footer
@@ -33,10 +33,11 @@ NAME = "moving-house"
 
 @dataclass(frozen=True, kw_only=True)
 class Archived:
-    """A rich corpus that is no more: its archive, and what it was."""
+    """A rich corpus that is no more: its archive, what it was, and what was found wrong with it."""
 
     path: Path
     wanted: Dump
+    checkup: Checkup
 
     def records(self) -> list[dict[str, Any]]:
         """Return the archive's lines as they are, first and last too."""
@@ -55,11 +56,11 @@ def archived(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Ar
     path = tmp_path_factory.mktemp("archives") / "whole.jsonl.gz"
     done = client.export(path)
     assert (done.corpus, done.written, done.notes) == (NAME, True, ())
-    wanted = moved(settings, NAME)
+    wanted, checkup = moved(settings, NAME), client.check()
     client.delete()
     for each in opened:
         each.close()
-    return Archived(path=path, wanted=wanted)
+    return Archived(path=path, wanted=wanted, checkup=checkup)
 
 
 @pytest.fixture
@@ -101,6 +102,7 @@ def test_a_corpus_comes_back_uid_for_uid_and_property_for_property(
     assert found.nodes.keys() == archived.wanted.nodes.keys()
     assert found.nodes == archived.wanted.nodes
     assert found.relationships == archived.wanted.relationships
+    assert place.check() == archived.checkup
 
 
 def test_the_corpus_of_these_tests_has_every_kind_and_every_field(archived: Archived) -> None:

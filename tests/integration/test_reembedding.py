@@ -96,7 +96,9 @@ def test_the_corpus_is_then_asked_with_the_other_embedder_alone(open_client: Ope
     client.reembed(Other())
     with pytest.raises(UsageError, match="hgmem reembed --corpus"):
         client.ask(QUESTION)
-    assert open_client(embedder=Other()).ask(QUESTION).status == "answered"
+    other = open_client(embedder=Other())
+    assert other.ask(QUESTION).status == "answered"
+    assert other.check().ok
 
 
 def without_vectors(found: Dump) -> dict[str, Any]:
