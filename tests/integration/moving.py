@@ -59,7 +59,7 @@ def rich(open_client: Callable[..., HGMem], settings: Settings) -> HGMem:
     usual.add_graph(LETTERS)
     failing = ScriptedModel({"extract": lambda _: ModelError("no reply")})
     open_client(model=failing).add(Document(id="failing", text="Nobody \0 can read this, 'quoted' and \u2028 split."))
-    usual.ask("Who commands the ferry Aurora?")
+    usual.ask("Who commands the ferry Aurora?", filters={"page": 1})
     open_client(model=wanting()).ask(QUESTION, steps=3)
     answer = open_client(model=telling()).ask(QUESTION, recipe="code", steps=2)
     open_client(model=telling()).ask("And who else?", memory=answer.memory, steps=1)
