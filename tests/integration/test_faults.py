@@ -35,10 +35,10 @@ BETWEEN = ("evolve", 2, 1)
 ANSWERING = ("answer", 1, 2)
 MOMENTS = pytest.mark.parametrize(
     ("task", "number", "steps"),
-    [BEFORE, BETWEEN, ANSWERING],
+    [pytest.param(*BEFORE, marks=pytest.mark.long), BETWEEN, pytest.param(*ANSWERING, marks=pytest.mark.long)],
     ids=["before the first step is written", "between reading and writing of step 2", "while it is answered"],
 )
-ASKERS = pytest.mark.parametrize("ask", [by_program, by_command])
+ASKERS = pytest.mark.parametrize("ask", [by_program, pytest.param(by_command, marks=pytest.mark.long)])
 
 
 @dataclass
