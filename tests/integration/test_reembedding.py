@@ -238,8 +238,9 @@ def test_no_memory_is_begun_or_gone_on_with_meanwhile(client: HGMem) -> None:
     database, new = client._database, {"system": "hgmem", "model": "m", "question": "?", "settings": "{}"}
     with pytest.raises(UsageError, match="is not ready"):
         create_memory(database, claim=Claim(corpus=client.corpus, memory="m" + "0" * 16, run="r"), properties=new)
+    claim = Claim(corpus=client.corpus, memory=memory, run="r")
     with pytest.raises(UsageError, match="is not ready"):
-        claim_memory(database, claim=Claim(corpus=client.corpus, memory=memory, run="r"), question="?", timeout=60)
+        claim_memory(database, claim=claim, question="?", filters=None, timeout=60)
     assert [one.uid for one in client.memories()] == [memory]
 
 
