@@ -47,7 +47,7 @@ RETURN m.uid AS memory;
 
 // name: write_step(corpus, memory, run, step, subqueries, provisionals, relations, points, died) write
 // One whole step, or nothing where the claim is lost: what was asked and found, which points were born of which,
-// which died, and what the memory has of its own.
+// which died, and what the memory has of its own. `kept` are those of its own that lack a vector.
 CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid) WHERE m.run = $run
 SET m.heartbeat = datetime()
 CREATE (m)-[:HAS_STEP]->(s:Step {corpus: $corpus, memory: $memory})
@@ -101,9 +101,19 @@ CALL (m) {
   WITH p, row
   CALL db.create.setNodeVectorProperty(p, 'embedding', row.vector)
   CALL (p, row) {
-    UNWIND row.entities AS uid
-    MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX e:Entity(uid)
-    CREATE (p)-[:INVOLVES]->(e)
+    UNWIND row.entities AS one
+    OPTIONAL MATCH (e:Entity {uid: one.uid, corpus: $corpus}) USING INDEX e:Entity(uid)
+    CALL (e, one) {
+      WITH e WHERE e IS NOT NULL
+      RETURN e AS involved
+      UNION
+      WITH e, one WHERE e IS NULL // it went while this step was made: the memory keeps it
+      MERGE (kept:Entity {uid: one.kept, corpus: $corpus})
+      ON CREATE SET kept:Provisional, kept.memory = $memory, kept.name = one.name, kept.type = one.type,
+                    kept.description = one.description
+      RETURN kept AS involved
+    }
+    MERGE (p)-[:INVOLVES]->(involved)
   }
   CALL (p, row) {
     UNWIND row.chunks AS uid
@@ -130,7 +140,10 @@ CALL () {
   MATCH (p:MemoryPoint {uid: uid, corpus: $corpus}) USING INDEX p:MemoryPoint(uid)
   SET p.died = $step.number
 }
-RETURN s.number AS number;
+RETURN s.number AS number,
+       COLLECT { UNWIND $points AS row UNWIND row.entities AS one
+                 MATCH (e:Entity {uid: one.kept, corpus: $corpus}) USING INDEX e:Entity(uid) WHERE e.embedding IS NULL
+                 RETURN DISTINCT e.uid } AS kept;
 
 // name: write_answer(corpus, memory, run, answer, citations, status) write
 // The answer with its citations. The claim is given back, unless the status is still 'running'.
@@ -144,8 +157,9 @@ CALL (a) {
   CREATE (a)-[:HAS_CITATION]->(q:Citation {uid: row.uid, corpus: $corpus, memory: $memory})
   SET q += row.properties
   WITH q, row
-  MATCH (c:Chunk {uid: row.chunk, corpus: $corpus}) USING INDEX c:Chunk(uid)
-  CREATE (q)-[:CITES]->(c)
+  OPTIONAL MATCH (c:Chunk {uid: row.chunk, corpus: $corpus}) USING INDEX c:Chunk(uid)
+  SET q.withdrawn = c IS NULL // it may have gone while the answer was made
+  FOREACH (_ IN CASE WHEN c IS NULL THEN [] ELSE [1] END | MERGE (q)-[:CITES]->(c))
 }
 RETURN a.uid AS answer;
 

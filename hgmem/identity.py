@@ -30,6 +30,11 @@ def uid(corpus: str, kind: str, *parts: str | int) -> str:
     return digest.hexdigest()
 
 
+def provisional_uid(memory: str, entity_uid: str) -> str:
+    """Return the uid under which a memory keeps an entity of its own that the corpus would have at `entity_uid`."""
+    return f"{memory}-{entity_uid}"
+
+
 def text_hash(text: str) -> str:
     """Return the SHA-256 of the text as 64 hex characters."""
     return hashlib.sha256(_bytes(text)).hexdigest()

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from hgmem.graph.database import Database
 from hgmem.graph.memory import find_entities
-from hgmem.identity import key, uid
+from hgmem.identity import key, provisional_uid, uid
 from hgmem.model import Entity, Evidence, MemoryPoint
 
 
@@ -36,8 +36,3 @@ def at_hand(evidence: Evidence, points: Sequence[MemoryPoint]) -> list[Entity]:
     entities += [entity for chunk in evidence.chunks for entity in chunk.entities]
     entities += [entity for point in points for entity in point.entities]
     return entities
-
-
-def provisional_uid(memory: str, entity_uid: str) -> str:
-    """Return the uid under which a memory keeps an entity of its own that the corpus would have at `entity_uid`."""
-    return f"{memory}-{entity_uid}"

@@ -14,6 +14,7 @@ from hgmem.embed import Vectors
 from hgmem.errors import HGMemError, UnreachableError, UsageError
 from hgmem.events import Answered, Planned, QuestionAccepted
 from hgmem.filtering import Choice, choose
+from hgmem.graph.entities import missing_entity_vectors, put_entity_vectors
 from hgmem.graph.memory import (
     Claim,
     claim_memory,
@@ -74,10 +75,12 @@ class Recording:
         """Write one step with what it did to memory, in one transaction."""
         vectors = self._vectors(draft)
         try:
-            write_step(self.services.database, claim=self.claim, step=step, draft=draft, vectors=vectors)
+            kept = write_step(self.services.database, claim=self.claim, step=step, draft=draft, vectors=vectors)
         except UnreachableError as error:
             error.memory = self.claim.memory  # the step may be there: a commit that nobody answered may be done
             raise
+        if kept:
+            self._embed(kept)
         self.status = "interrupted"
         self.steps.append(step)
         self.points |= {birth.point.uid: birth.point for birth in draft.births}
@@ -86,6 +89,13 @@ class Recording:
         self.services.listener.tell(
             Planned(step=step.number, judgement=step.judgement, subqueries=step.planned, notes=step.notes)
         )
+
+    def _embed(self, uids: Sequence[str]) -> None:
+        """Give a vector to entities that the memory keeps of a corpus that has them no more."""
+        database, corpus = self.services.database, self.claim.corpus
+        rows = missing_entity_vectors(database, corpus=corpus, uids=uids)
+        texts = [entity_text(row["name"], row["description"]) for row in rows]
+        put_entity_vectors(database, corpus=corpus, rows=rows, vectors=self.services.embed(texts, kind="document"))
 
     def answer(self, task: AnswerQuestion, *, step: int, notes: Sequence[str] = (), last: bool = True) -> Answer:
         """Return the model's answer, its citations checked, written with them; the claim is kept until the last."""

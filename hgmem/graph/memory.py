@@ -11,6 +11,7 @@ from hgmem.errors import ConflictError, UsageError
 from hgmem.graph.database import Row, claimed
 from hgmem.graph.retrieval import to_entity
 from hgmem.graph.values import Runner, to_json, vector
+from hgmem.identity import provisional_uid
 from hgmem.inputs import Scalar
 from hgmem.model import (
     Answer,
@@ -93,8 +94,13 @@ def release_memory(database: Runner, *, claim: Claim, status: str) -> None:
     _held(database.run("release_memory", **asdict(claim), status=status), claim)
 
 
-def write_step(database: Runner, *, claim: Claim, step: Step, draft: Draft, vectors: Mapping[str, Vectors]) -> None:
-    """Write one whole step; `vectors` holds those of its new points, entities and relations, by uid."""
+def write_step(
+    database: Runner, *, claim: Claim, step: Step, draft: Draft, vectors: Mapping[str, Vectors]
+) -> list[str]:
+    """Write one whole step; `vectors` holds those of its new points, entities and relations, by uid.
+
+    Returns the uids of entities that went while the step was made: the memory keeps them, yet without a vector.
+    """
     rows = database.run(
         "write_step",
         **asdict(claim),
@@ -102,10 +108,11 @@ def write_step(database: Runner, *, claim: Claim, step: Step, draft: Draft, vect
         subqueries=[_subquery(number, one) for number, one in enumerate(step.retrieved, start=1)],
         provisionals=[_provisional(entity, vectors) for entity in draft.provisionals.values()],
         relations=[_relation(relation, vectors) for relation in draft.relations.values()],
-        points=[_birth(birth, vectors) for birth in draft.births],
+        points=[_birth(birth, vectors, claim.memory) for birth in draft.births],
         died=list(draft.died),
     )
     _held(rows, claim)
+    return [str(uid) for uid in rows[0]["kept"]]
 
 
 def write_answer(database: Runner, *, claim: Claim, answer: Answer, status: str) -> None:
@@ -232,13 +239,22 @@ def _relation(relation: Relation, vectors: Mapping[str, Vectors]) -> Row:
     }
 
 
-def _birth(birth: Birth, vectors: Mapping[str, Vectors]) -> Row:
+def _birth(birth: Birth, vectors: Mapping[str, Vectors], memory: str) -> Row:
     point = birth.point
     return {
         "uid": point.uid,
         "description": point.description,
         "born": point.born,
-        "entities": [entity.uid for entity in point.entities],
+        "entities": [
+            {
+                "uid": entity.uid,
+                "kept": entity.uid if entity.provisional else provisional_uid(memory, entity.uid),
+                "name": entity.name,
+                "type": entity.type,
+                "description": entity.description,
+            }
+            for entity in point.entities
+        ],
         "chunks": list(point.chunks),
         "revises": list(birth.revises),
         "merges": list(birth.merges),

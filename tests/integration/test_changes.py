@@ -13,10 +13,11 @@ from neo4j.exceptions import ClientError
 from hgmem import ConflictError, Document, Given, GivenChunk, GivenEntity, HGMem, Settings, UsageError
 from hgmem.corpus.importing import import_graph
 from hgmem.corpus.writing import DOCUMENTS
+from hgmem.extractive import ExtractiveModel
 from hgmem.graph.corpus import mark_corpus
 from hgmem.graph.database import Transaction
 from hgmem.identity import uid
-from hgmem.testing import ScriptedModel
+from hgmem.testing import DeterministicEmbedder, ScriptedModel
 
 TEXT = "Captain Rhee commands the ferry Aurora of the Nordhavn Line."
 
@@ -164,3 +165,29 @@ def test_a_write_that_another_deleted_under_is_done_again(client: HGMem) -> None
 
     assert client._database.write(work) == client.server[1]
     assert len(calls) == 2
+
+
+def test_what_goes_while_a_question_is_at_work_leaves_its_memory_whole(open_client: Callable[..., HGMem]) -> None:
+    other = open_client()
+    other.add([Document(id="one", text=TEXT), Document(id="two", text="Nordhavn has a lamp. Moe keeps it.")])
+    extractive = ExtractiveModel(DeterministicEmbedder())
+
+    class Deleting(ExtractiveModel):
+        def reply(self, task: Any, /) -> Any:
+            reply = extractive.reply(task)
+            if task.name in going:
+                going.remove(task.name)
+                other.delete(document={"evolve": "one", "answer": "two"}[task.name])
+            return reply
+
+    going = {"evolve", "answer"}
+    client = open_client(model=Deleting(DeterministicEmbedder()))
+    answer = client.ask("Who commands the ferry Aurora of Nordhavn?", steps=1)
+    stored = client.memory(answer.memory)
+
+    assert not going
+    assert stored.points
+    assert all(point.entities for point in stored.points)
+    assert any(entity.provisional for point in stored.points for entity in point.entities)
+    assert all(citation.withdrawn for citation in stored.answers[0].citations)
+    assert client.check().findings == ()

@@ -16,11 +16,10 @@ from letters import LETTERS, QUESTION, SENTENCES, TEXT
 from hgmem import HGMem, Settings, UsageError
 from hgmem.answer import AnswerQuestion, AnswerReply
 from hgmem.errors import ConflictError, ModelError
-from hgmem.identity import uid
+from hgmem.identity import provisional_uid, uid
 from hgmem.inputs import Given, GivenEntity
 from hgmem.memory import Evolve, EvolveReply, Insertion, Joining, Merge, MergeReply, Revision
 from hgmem.model import Answer, Memory
-from hgmem.names import provisional_uid
 from hgmem.plan import Concern, Plan, PlanReply, Subqueries, SubqueriesReply
 from hgmem.testing import ScriptedModel
 

@@ -15,12 +15,11 @@ from hgmem import HGMem, Settings
 from hgmem.draft import Draft
 from hgmem.graph.memory import Claim, create_memory, release_memory, write_step
 from hgmem.graph.retrieval import Query, Scope, retrieve
-from hgmem.identity import uid
+from hgmem.identity import provisional_uid, uid
 from hgmem.inputs import Document, Given, GivenChunk, GivenEntity, GivenRelation
 from hgmem.memory import EvolveReply, Insertion
 from hgmem.meter import measuring
 from hgmem.model import Entity, Evidence, MemoryPoint, Retrieved, Step, Subquery
-from hgmem.names import provisional_uid
 from hgmem.retrieve import SMALL, RetrievalConfig, Scene, _limits, fuse, gather
 
 Raw = Callable[..., list[dict[str, Any]]]
