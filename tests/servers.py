@@ -15,7 +15,9 @@ from unittest.mock import patch
 from hgmem import Settings
 from hgmem.local import Server, down, find, up
 from hgmem.local.docker import container
-from hgmem.local.state import Home
+from hgmem.local.machine import Sizes
+from hgmem.local.process import configuration
+from hgmem.local.state import Home, Record
 from hgmem.settings import load
 from hgmem.testing import DeterministicEmbedder
 
@@ -56,10 +58,21 @@ class OwnServer:
         self.server = up(load(data=self.server.data), heap=HEAP, pagecache=PAGECACHE)
 
 
+# Corpora come and go by the hundred here: each time the server would plan the large statements anew, for a second.
+PLANNED_ONCE = "dbms.cypher.min_replan_interval=1d\n"
+
+
+def _planned_once(record: Record, sizes: Sizes) -> str:
+    return configuration(record, sizes) + PLANNED_ONCE
+
+
 @contextmanager
 def any_ports() -> Iterator[None]:
     """Let a server that starts for the first time take any ports: several runs at once would all want Neo4j's own."""
-    with patch.multiple("hgmem.local.starting", BOLT=0, HTTP=0):
+    with (
+        patch.multiple("hgmem.local.starting", BOLT=0, HTTP=0),
+        patch("hgmem.local.process.configuration", _planned_once),
+    ):
         yield
 
 
