@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from operator import itemgetter
 
-from hgmem.draft import Birth, Draft
+from hgmem.draft import Draft
 from hgmem.embed import Vectors
 from hgmem.errors import ConflictError, UsageError
 from hgmem.graph.database import Row, claimed
 from hgmem.graph.retrieval import to_entity
-from hgmem.graph.values import Runner, to_json, vector
-from hgmem.identity import provisional_uid
+from hgmem.graph.step_rows import birth_row, provisional_row, relation_row, step_row, subquery_row
+from hgmem.graph.values import Runner, to_json
 from hgmem.inputs import Scalar
 from hgmem.model import (
     Answer,
@@ -20,7 +20,6 @@ from hgmem.model import (
     Hit,
     MemoryPoint,
     Operation,
-    Relation,
     Retrieved,
     Step,
     Subquery,
@@ -104,11 +103,11 @@ def write_step(
     rows = database.run(
         "write_step",
         **asdict(claim),
-        step=_step(step),
-        subqueries=[_subquery(number, one) for number, one in enumerate(step.retrieved, start=1)],
-        provisionals=[_provisional(entity, vectors) for entity in draft.provisionals.values()],
-        relations=[_relation(relation, vectors) for relation in draft.relations.values()],
-        points=[_birth(birth, vectors, claim.memory) for birth in draft.births],
+        step=step_row(step),
+        subqueries=[subquery_row(number, one) for number, one in enumerate(step.retrieved, start=1)],
+        provisionals=[provisional_row(entity, vectors) for entity in draft.provisionals.values()],
+        relations=[relation_row(relation, vectors) for relation in draft.relations.values()],
+        points=[birth_row(birth, vectors, claim.memory) for birth in draft.births],
         died=list(draft.died),
     )
     _held(rows, claim)
@@ -187,79 +186,6 @@ def _not_ready(claim: Claim) -> UsageError:
 
 def _held(rows: list[Row], claim: Claim) -> None:
     claimed(rows, what=f"memory {claim.memory!r}")
-
-
-def _step(step: Step) -> Row:
-    return {
-        "number": step.number,
-        "question": step.question,
-        "strategy": step.strategy,
-        "judgement": step.judgement,
-        "operations": to_json(step.operations),
-        "planned": to_json(step.planned),
-        "filters": to_json(step.filters) if step.filters else None,
-        "notes": list(step.notes),
-        "seconds": step.seconds,
-        "usage": to_json(step.usage),
-    }
-
-
-def _subquery(number: int, one: Retrieved) -> Row:
-    return {
-        "number": number,
-        "text": one.subquery.text,
-        "concern": one.subquery.concern,
-        "strategy": one.subquery.strategy,
-        "targets": list(one.subquery.targets),
-        "relations": [hit.uid for hit in one.relations],
-        "entities": [{"uid": hit.uid, "rank": hit.rank, "score": hit.score} for hit in one.entities],
-        "chunks": [{"uid": hit.uid, "rank": hit.rank, "score": hit.score} for hit in one.chunks],
-    }
-
-
-def _provisional(entity: Entity, vectors: Mapping[str, Vectors]) -> Row:
-    return {
-        "uid": entity.uid,
-        "name": entity.name,
-        "type": entity.type,
-        "description": entity.description,
-        "vector": vector(vectors[entity.uid]),
-    }
-
-
-def _relation(relation: Relation, vectors: Mapping[str, Vectors]) -> Row:
-    return {
-        "uid": relation.uid,
-        "source": relation.source,
-        "target": relation.target,
-        "description": relation.description,
-        "keywords": list(relation.keywords),
-        "weight": relation.weight,
-        "vector": vector(vectors[relation.uid]),
-    }
-
-
-def _birth(birth: Birth, vectors: Mapping[str, Vectors], memory: str) -> Row:
-    point = birth.point
-    return {
-        "uid": point.uid,
-        "description": point.description,
-        "born": point.born,
-        "entities": [
-            {
-                "uid": entity.uid,
-                "kept": entity.uid if entity.provisional else provisional_uid(memory, entity.uid),
-                "name": entity.name,
-                "type": entity.type,
-                "description": entity.description,
-            }
-            for entity in point.entities
-        ],
-        "chunks": list(point.chunks),
-        "revises": list(birth.revises),
-        "merges": list(birth.merges),
-        "vector": vector(vectors[point.uid]),
-    }
 
 
 def _stored(row: Row) -> StoredPoint:
