@@ -23,6 +23,7 @@ from hgmem.corpus.holding import embedding
 from hgmem.given import Prepared, prepare
 from hgmem.graph.database import Transaction
 from hgmem.graph.documents import (
+    DocumentState,
     chunks_of_document,
     document_states,
     finish_chunks,
@@ -92,7 +93,7 @@ def _put_document(
     state = document_states(database, corpus=corpus, uids=[uid]).get(uid)
     stored = chunks_of_document(database, corpus=corpus, document=uid)
     fresh = [chunk for chunk in chunks if stored.get(chunk.uid) != "done"]
-    if state is not None and state.status == "done" and not fresh:
+    if state is not None and state.status == "done" and not fresh and _described(state) == _properties(document):
         return None
     put_document(database, corpus=corpus, uid=uid, properties=_properties(document), status=status)
     for batch in batches(chunks):  # those that are done too: their positions may be others now
@@ -100,6 +101,10 @@ def _put_document(
     unlink_chunks(database, corpus=corpus, document=uid)
     link_chunks(database, corpus=corpus, document=uid)
     return fresh
+
+
+def _described(state: DocumentState) -> dict[str, str]:
+    return {name: getattr(state, name) for name in ("title", "source", "metadata", "sha256", "chunking")}
 
 
 def _properties(document: Document) -> dict[str, str]:

@@ -35,7 +35,7 @@ class Checked:
 
     def run(self, name: str, /, **parameters: Any) -> list[Row]:
         """Return the rows of a statement."""
-        return self.database.write(_checked, self, name, parameters)
+        return self.database.write_as(name, _checked, self, name, parameters)
 
 
 def _checked(transaction: Transaction, writer: Checked, name: str, parameters: Row) -> list[Row]:

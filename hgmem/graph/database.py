@@ -77,13 +77,18 @@ class Database:
         """Return the rows of a statement, in a transaction of its own: retried where that is safe."""
         statement = _statement(name, parameters)
         if statement.mode == "write":
-            return self.write(_one, name, parameters)
+            return self.write_as(name, _one, name, parameters)
         with timed("neo4j", name), self._translated([name]):
             return self._auto(statement, parameters)
 
     def write(self, work: Callable[Concatenate[Transaction, P], T], *arguments: P.args, **named: P.kwargs) -> T:
         """Return what `work(transaction, …)` returns, its statements committed together; it may run more than once."""
-        name = str(arguments[0]) if work is _one else work.__name__.strip("_")
+        return self.write_as(work.__name__.strip("_"), work, *arguments, **named)
+
+    def write_as(
+        self, name: str, work: Callable[Concatenate[Transaction, P], T], *arguments: P.args, **named: P.kwargs
+    ) -> T:
+        """Return what `write` returns; `name` is what the server's log calls the transaction."""
         last = [name]  # the statement that an error is about
 
         @neo4j.unit_of_work(metadata={"statement": name}, timeout=self._timeout)

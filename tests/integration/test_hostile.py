@@ -2,6 +2,7 @@
 
 import logging
 import re
+import secrets
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -91,6 +92,7 @@ def test_any_text_in_any_field_is_stored_as_it_is_or_refused_whole(
     client: HGMem, settings: Settings, texts: list[str]
 ) -> None:
     id_, title, source, key, value, chunk, name, kind, description, keyword = texts
+    name, chunk = f"{secrets.token_hex(4)} {name}", f"{secrets.token_hex(4)} {chunk}"  # nothing of other examples
     given_ = Given(
         documents=(Document(id=f"d{id_}", text="", title=title, source=source, metadata={key: value}),),
         chunks=(GivenChunk(id="c", document=f"d{id_}", text=f"x{chunk}"),),

@@ -223,7 +223,7 @@ def test_code_describes_absent_names_and_pairs_by_calls_of_their_own_in_the_memo
     assert names(model) == ["evolve", "describe", "answer"]
     assert (tom.provisional, tom.type, tom.description) == (True, "person", "A trader.")
     client = open_client()
-    rows = client._database.run("neighbours", corpus=answer.corpus, memory=answer.memory, uids=[tom.uid],
+    rows = client._database.run("neighbours", corpus=answer.corpus, memory=answer.memory, documents=None, uids=[tom.uid],
                                 vector=client.embedder.embed(["x"], kind="query")[0].tolist(), k=5, hub=5)  # fmt: skip
     assert [row["entity"]["name"] for row in rows] == ["Bo"]
     assert client.status().relations == len(LETTERS.relations)
