@@ -10,6 +10,7 @@ from letters import LETTERS, QUESTION, wanting
 from hgmem import HGMem, UsageError
 from hgmem.combined import StepReply
 from hgmem.extract import ExtractedEntity, ExtractedRelation, Extraction
+from hgmem.graph.retrieval import Scope, neighbours
 from hgmem.memory import EvolveReply, Insertion, Joining, MergeReply, Revision
 from hgmem.model import Answer
 from hgmem.plan import Concern, Inquiry, PlanReply, SubqueriesReply
@@ -223,9 +224,10 @@ def test_code_describes_absent_names_and_pairs_by_calls_of_their_own_in_the_memo
     assert names(model) == ["evolve", "describe", "answer"]
     assert (tom.provisional, tom.type, tom.description) == (True, "person", "A trader.")
     client = open_client()
-    rows = client._database.run("neighbours", corpus=answer.corpus, memory=answer.memory, documents=None, uids=[tom.uid],
-                                vector=client.embedder.embed(["x"], kind="query")[0].tolist(), k=5, hub=5)  # fmt: skip
-    assert [row["entity"]["name"] for row in rows] == ["Bo"]
+    query = client.embedder.embed(["x"], kind="query")[0]
+    scope = Scope(corpus=answer.corpus, memory=answer.memory)
+    beside = neighbours(client._database, scope=scope, uids=[tom.uid], query=query, limits=(5, 5))
+    assert [entity.name for entity in beside] == ["Bo"]
     assert client.status().relations == len(LETTERS.relations)
 
 
