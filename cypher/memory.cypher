@@ -113,7 +113,8 @@ CALL (m) {
                     kept.description = one.description
       RETURN kept AS involved
     }
-    MERGE (p)-[:INVOLVES]->(involved)
+    WITH DISTINCT involved
+    CREATE (p)-[:INVOLVES]->(involved)
   }
   CALL (p, row) {
     UNWIND row.chunks AS uid

@@ -107,6 +107,9 @@ class Database:
                 except driver_errors.ClientError as error:
                     if attempt == _ATTEMPTS or error.code != _GONE:
                         raise
+                except driver_errors.TransientError as error:  # many writers: the driver gave up sooner than we do
+                    if attempt == _ATTEMPTS or "Deadlock" not in (error.code or ""):
+                        raise
         raise AssertionError("the last attempt returns or raises")
 
     def _auto(self, statement: Statement, parameters: Row) -> list[Row]:
