@@ -84,6 +84,16 @@ def words(text: str) -> list[str]:
     return found
 
 
+def sound(text: str) -> str:
+    """Return the text without what no database takes: NULs go, halves of surrogate pairs become �."""
+    text = text.replace("\0", "")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
 def collapse(text: str) -> str:
     """Return `text` with each run of whitespace as one space, none at the ends."""
     return " ".join(text.split())

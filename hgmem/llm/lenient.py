@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from hgmem.llm.synonyms import ALIGNED, CHOICES, NAMING, NUMBERING, SENTENCES, SYNONYMS, plain
+from hgmem.text import sound
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -61,16 +62,6 @@ def is_text(value: Any) -> bool:
         return bool(_text(value).strip())
     except MismatchError:
         return False
-
-
-def sound(text: str) -> str:
-    """Return the text without what no database takes: NULs go, halves of surrogate pairs become �."""
-    text = text.replace("\0", "")
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
 
 
 class _Reading:

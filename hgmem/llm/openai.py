@@ -7,8 +7,8 @@ from typing import Any, Literal, TypeAlias
 
 from hgmem.errors import ModelError
 from hgmem.llm.chat import Completion, Format, Request, Sampling, UnavailableError
-from hgmem.llm.lenient import sound
 from hgmem.llm.refusals import Place, full, refused_parameter, translated
+from hgmem.text import sound
 
 Limit: TypeAlias = Literal["max_tokens", "max_completion_tokens"]
 

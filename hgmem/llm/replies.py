@@ -7,11 +7,12 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from hgmem.llm.lenient import MismatchError, is_text, item_of, named, sound, validated
+from hgmem.llm.lenient import MismatchError, is_text, item_of, named, validated
 from hgmem.llm.mending import Mender
 from hgmem.llm.synonyms import plain
 from hgmem.llm.thinking import without_thinking
 from hgmem.reply import Reply, TextReply
+from hgmem.text import sound
 
 Said = TypeVar("Said", bound=Reply)
 

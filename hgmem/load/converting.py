@@ -14,8 +14,9 @@ from typing import Any
 from hgmem.inputs import Scalar
 from hgmem.load import markup, pdf, word
 from hgmem.load.apart import OUT_OF_MEMORY
-from hgmem.load.decoding import title_line, whole_characters
+from hgmem.load.decoding import title_line
 from hgmem.load.items import Converted, UnusableError, one_line, why
+from hgmem.text import sound
 
 MOST_CHARACTERS = 20_000_000
 _RECURSION = 20_000  # documents nest deeper than Python's own limit allows; Python's frames are not on C's stack
@@ -63,7 +64,7 @@ def reply(path: Path, kind: str) -> dict[str, Any]:
 
 def checked(found: Converted) -> Converted:
     """Return it with whole characters only; raises if there is no text, or too much."""
-    text = whole_characters(found.text)
+    text = sound(found.text)
     if not text.strip():
         raise UnusableError("empty")
     if len(text) > MOST_CHARACTERS:
@@ -71,14 +72,14 @@ def checked(found: Converted) -> Converted:
     return replace(
         found,
         text=text,
-        title=title_line(whole_characters(found.title)),
+        title=title_line(sound(found.title)),
         metadata={name: _said(value) for name, value in found.metadata.items() if value != ""},
         unread={page: one_line(reason) for page, reason in found.unread.items()},
     )
 
 
 def _said(value: Scalar) -> Scalar:
-    return title_line(whole_characters(value)) if isinstance(value, str) else value
+    return title_line(sound(value)) if isinstance(value, str) else value
 
 
 def _confine(memory: int) -> None:

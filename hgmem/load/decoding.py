@@ -33,16 +33,6 @@ def is_wide(data: bytes) -> bool:
     return data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
 
 
-def whole_characters(text: str) -> str:
-    """Return the text without null characters; halves of surrogate pairs are joined, or replaced where alone."""
-    text = text.replace("\0", "")
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
-
-
 def heading(text: str) -> str:
     """Return the first Markdown heading that is not in a code block, else `''`."""
     fenced = False
