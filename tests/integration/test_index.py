@@ -76,16 +76,16 @@ class Killed(BaseException):
 
 def killing(monkeypatch: pytest.MonkeyPatch, client: HGMem, *, after: int) -> list[str]:
     """Let the client write `after` transactions and no more; return the list that they are noted in."""
-    write = client._database.write
+    write = client._database.write_as
     written: list[str] = []
 
-    def limited(work: Callable[..., object], *arguments: object, **named: object) -> object:
+    def limited(name: str, work: Callable[..., object], *arguments: object, **named: object) -> object:
         if len(written) == after:
             raise Killed
-        written.append(str(arguments[0] if isinstance(arguments[0], str) else work.__name__))
-        return write(work, *arguments, **named)
+        written.append(name)
+        return write(name, work, *arguments, **named)
 
-    monkeypatch.setattr(client._database, "write", limited)
+    monkeypatch.setattr(client._database, "write_as", limited)
     return written
 
 
