@@ -12,7 +12,7 @@ from hgmem.errors import UsageError
 from hgmem.identity import key, text_hash, uid
 from hgmem.inputs import Document, Given, GivenChunk, GivenEntity, GivenRelation
 from hgmem.model import Chunk
-from hgmem.text import collapse
+from hgmem.text import collapse, has_half_pair
 from hgmem.tokens import count
 
 K = TypeVar("K")
@@ -63,10 +63,8 @@ def _check_characters(given: Given) -> None:
     """Raise if a text of the graph holds half a character: no database takes that."""
     for things in (given.documents, given.chunks, given.entities, given.relations):
         for thing in things:
-            try:
-                json.dumps(asdict(thing), ensure_ascii=False).encode()
-            except UnicodeEncodeError:
-                raise UsageError(f"{thing!r} holds half a surrogate pair, such as \\ud83d alone") from None
+            if has_half_pair(json.dumps(asdict(thing), ensure_ascii=False)):
+                raise UsageError(f"{thing!r} holds half a surrogate pair, such as \\ud83d alone")
 
 
 def _chunks(

@@ -6,7 +6,6 @@ All is checked before anything is returned; what does not fit is a `DocumentErro
 import json
 import math
 import os
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from xml.parsers import expat
 from hgmem.errors import DocumentError
 from hgmem.identity import key
 from hgmem.inputs import Document, Given, GivenChunk, GivenEntity, GivenRelation
+from hgmem.text import has_half_pair
 
 GRAPH = "graph_chunk_entity_relation.graphml"
 CHUNKS = "kv_store_text_chunks.json"
@@ -24,7 +24,6 @@ DOCUMENTS = "kv_store_full_docs.json"
 
 _SEPARATOR = "<SEP>"
 _MARK = "\ufeff"
-_BROKEN = re.compile(r"[\x00\ud800-\udfff]")
 _TITLE_LENGTH = 120
 _ELEMENTS = frozenset({"graphml", "node", "edge"})
 _NO_CHUNK = frozenset({"", "UNKNOWN", "manual_creation"})  # what LightRAG writes where there was no chunk
@@ -78,7 +77,8 @@ class _Store:
 
     def checked(self, id_: str, text: str) -> str:
         """Return the text, unless an escape left a null or half a character in it: no database takes the second."""
-        return self.fail(id_, "holds a null character or half a surrogate pair") if _BROKEN.search(text) else text
+        broken = "\0" in text or has_half_pair(text)
+        return self.fail(id_, "holds a null character or half a surrogate pair") if broken else text
 
     def fail(self, id_: str, what: str) -> NoReturn:
         raise DocumentError(f"{str(self.path)!r}, record {id_!r}: it {what}")

@@ -4,10 +4,9 @@ import re
 import zlib
 from collections.abc import Iterator
 
-from hgmem.text import Span
+from hgmem.text import Span, headings
 from hgmem.tokens import count
 
-_MARK = re.compile(r"^(?:[ \t]*(?P<fence>```|~~~)|#{1,6}[ \t]+\S)", re.MULTILINE)
 _BREAK = re.compile(r"\n[ \t\r]*\n\s*")
 _ONE_IN = 8  # paragraphs that may end a section before its time
 
@@ -19,18 +18,9 @@ def sections(text: str, *, tokens: int) -> Iterator[Span]:
     `tokens` tokens. After half as many it begins where the paragraph before it happens to have a hash that says so:
     so borders depend on the text around them, and those after an insertion are found again (docs/decisions/0010).
     """
-    starts = [0, *(start for start in _headings(text) if start)]
+    starts = [0, *(heading.start for heading in headings(text) if heading.start)]
     for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
         yield from _bounded(text, Span(start, end), tokens)
-
-
-def _headings(text: str) -> Iterator[int]:
-    fenced = False
-    for mark in _MARK.finditer(text):
-        if mark["fence"]:
-            fenced = not fenced
-        elif not fenced:
-            yield mark.start()
 
 
 def _bounded(text: str, section: Span, tokens: int) -> Iterator[Span]:

@@ -6,6 +6,7 @@ linear in the text, whatever the text.
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from typing import NamedTuple
 
 
@@ -29,6 +30,7 @@ _STOP = re.compile(
     r"|(?P<heading>(?<![^\n])#{1,6} [^\n]*)"
     r"|(?P<item>\n[ \t]*(?=[-*•] |#{1,6} |\d\d?[.)] ))"
 )
+_FENCE_OR_HEADING = re.compile(r"(?<![^\r\n])(?:[ \t]*(?P<fence>```|~~~)|#{1,6}[ \t]+\S[^\r\n]*)")
 _WORD = re.compile(r"[^\W_]+(?:['’\-][^\W_]+)*")
 _BEFORE_STOP = re.compile(r"(?:\w\.)*\w+$")
 _DOTTED = re.compile(r"(?:\w\.)+\w$")
@@ -87,11 +89,26 @@ def words(text: str) -> list[str]:
 def sound(text: str) -> str:
     """Return the text without what no database takes: NULs go, halves of surrogate pairs become �."""
     text = text.replace("\0", "")
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if has_half_pair(text) else text
+
+
+def has_half_pair(text: str) -> bool:
+    """Return whether the text holds half a surrogate pair, which no database takes."""
     try:
         text.encode()
     except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
+        return True
+    return False
+
+
+def headings(text: str) -> Iterator[Span]:
+    """Yield where the lines are that are Markdown headings and stand in no code block."""
+    fenced = False
+    for line in _FENCE_OR_HEADING.finditer(text):
+        if line["fence"]:
+            fenced = not fenced
+        elif not fenced:
+            yield Span(*line.span())
 
 
 def collapse(text: str) -> str:

@@ -18,6 +18,7 @@ from hgmem.contributions import Contribution, load_entities, load_relations
 from hgmem.embed import Vectors
 from hgmem.extract import Extraction
 from hgmem.model import Operation, Subquery
+from hgmem.text import has_half_pair
 
 SHOWN = 80  # characters of a value in an error
 FLOAT = np.dtype("<f4")
@@ -75,11 +76,7 @@ def _shown(value: object) -> str:
 
 
 def _text(value: object) -> bool:
-    """Whether it is text that can be written; half a surrogate pair can't."""
-    try:
-        return isinstance(value, str) and value.encode() is not None
-    except UnicodeEncodeError:
-        return False
+    return isinstance(value, str) and not has_half_pair(value)
 
 
 def _texts(value: object) -> bool:

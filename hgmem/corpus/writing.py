@@ -23,6 +23,7 @@ from hgmem.identity import text_hash, uid
 from hgmem.inputs import Document, Scalar, Skipped
 from hgmem.model import Chunk
 from hgmem.services import Services, check_dimensions
+from hgmem.text import has_half_pair
 
 DOCUMENTS = 64  # documents written together
 CHARACTERS = 4_000_000  # or fewer documents, of so much text together
@@ -65,11 +66,9 @@ def _identified(
 def _check_characters(document: Document) -> None:
     """Raise if what describes the document holds half a character; its text is looked at when it is cut."""
     described = [document.id, document.title, document.source, to_json(document.metadata)]
-    try:
-        "".join(described).encode()
-    except UnicodeEncodeError:
+    if has_half_pair("".join(described)):
         known = document.id or document.source
-        raise UsageError(f"document {known!r} is described with half a surrogate pair, such as \\ud83d alone") from None
+        raise UsageError(f"document {known!r} is described with half a surrogate pair, such as \\ud83d alone")
 
 
 def _document_uid(corpus: str, document: Document) -> str:

@@ -1,14 +1,12 @@
 """Bytes to text, and the title that a text gives itself."""
 
 import codecs
-import re
 
 from hgmem.load.items import UnusableError
+from hgmem.text import headings
 
 MARK = "\ufeff"
 NULLS = "binary: it holds null bytes"
-_HEADING = re.compile(r"#{1,6}[ \t]+(?P<title>.*)")
-_FENCES = ("```", "~~~")
 _TITLE_WITHIN = 20_000  # characters that are searched for a heading
 _TITLE_LENGTH = 120
 
@@ -35,15 +33,11 @@ def is_wide(data: bytes) -> bool:
 
 def heading(text: str) -> str:
     """Return the first Markdown heading that is not in a code block, else `''`."""
-    fenced = False
-    for line in text[:_TITLE_WITHIN].splitlines():
-        if line.lstrip().startswith(_FENCES):
-            fenced = not fenced
-        elif not fenced and (match := _HEADING.fullmatch(line)):
-            title = match["title"].strip()
-            bare = title.rstrip("#")  # Markdown's closing marks stand apart: those of `# C#` belong to it
-            if title := title if bare and not bare[-1].isspace() else bare.strip():
-                return title[:_TITLE_LENGTH]
+    for line in headings(text[:_TITLE_WITHIN]):
+        title = text[slice(*line)].lstrip("#").strip()
+        bare = title.rstrip("#")  # Markdown's closing marks stand apart: those of `# C#` belong to it
+        if title := title if bare and not bare[-1].isspace() else bare.strip():
+            return title[:_TITLE_LENGTH]
     return ""
 
 

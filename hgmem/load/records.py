@@ -10,6 +10,7 @@ from typing import TypeGuard
 from hgmem.inputs import Document, Scalar, Skipped
 from hgmem.load.decoding import MARK, heading, title_line
 from hgmem.load.items import Item, UnusableError, one_line
+from hgmem.text import has_half_pair
 
 _FIELDS_NAMED = 10
 
@@ -116,7 +117,5 @@ def _check_characters(document: Document) -> None:
     whole = "".join([document.id, document.text, document.title, *extra, *map(str, extra.values())])
     if "\0" in whole:
         raise UnusableError("it holds a null character, such as \\u0000")
-    try:
-        whole.encode()
-    except UnicodeEncodeError:
-        raise UnusableError("it holds half a surrogate pair, such as \\ud83d alone") from None
+    if has_half_pair(whole):
+        raise UnusableError("it holds half a surrogate pair, such as \\ud83d alone")

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from hgmem.text import collapse, sentences, words
+from hgmem.text import collapse, has_half_pair, headings, sentences, words
 
 
 def cut(text: str) -> list[str]:
@@ -94,3 +94,15 @@ def test_time_is_linear_in_a_text_of_one_repeated_token(text: str) -> None:
 def test_importing_it_loads_no_numpy() -> None:
     code = "import sys, hgmem.text; sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_headings_are_found_outside_of_code_with_any_line_ends(end: str) -> None:
+    lines = ["# One", "text # no", "```", "# code", "  ```", "## Two ##", "#none", "####### seven", "~~~", "# open"]
+    text = end.join(lines)
+    assert [text[slice(*span)] for span in headings(text)] == ["# One", "## Two ##"]
+
+
+def test_half_a_surrogate_pair_is_seen_and_a_whole_one_is_not() -> None:
+    assert has_half_pair("a\ud83d b")
+    assert not has_half_pair("a\U0001f600 b")
