@@ -158,8 +158,10 @@ BREAKS = {
 
 
 # These make things with vectors, which no index has before the commit: so they are committed, and mended again.
-TURNED = """MATCH (a:Entity {corpus: $corpus})-[r:RELATES {corpus: $corpus, memory: ''}]->(b:Entity) WHERE %s
-    WITH a, b, r, properties(r) AS held LIMIT 1 DELETE r CREATE (b)-[new:RELATES]->(a) SET new = held"""
+# What is turned was given: that of an extraction would be told by its contributions too, which name its ends in order.
+TURNED = """MATCH (a:Entity {corpus: $corpus})-[r:RELATES {corpus: $corpus, memory: ''}]->(b:Entity)
+    WHERE r.given IS NOT NULL AND %s WITH a, b, r, properties(r) AS held ORDER BY r.uid LIMIT 1
+    DELETE r CREATE (b)-[new:RELATES]->(a) SET new = held"""
 COMMITTED = {
     "relation-order": (TURNED % "a.key < b.key", TURNED % "a.key > b.key"),
     "orphan-relation": (
