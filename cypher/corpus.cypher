@@ -32,17 +32,23 @@ RETURN k.name AS corpus;
 
 // name: set_embedder(corpus, run, embedding_model, dimensions) write
 // The corpus, held by this run, is to be embedded with this model from here on.
-CYPHER 25 MATCH (k:Corpus {name: $corpus}) WHERE k.run = $run
+CYPHER 25 MATCH (k:Corpus {name: $corpus})
+SET k.name = k.name // takes the lock before the claim is read
+WITH k WHERE k.run = $run
 SET k.embedding_model = $embedding_model, k.dimensions = $dimensions
 RETURN k.name AS corpus;
 
 // name: renew_corpus(corpus, run) write
-CYPHER 25 MATCH (k:Corpus {name: $corpus}) WHERE k.run = $run
+CYPHER 25 MATCH (k:Corpus {name: $corpus})
+SET k.name = k.name // takes the lock before the claim is read
+WITH k WHERE k.run = $run
 SET k.heartbeat = datetime()
 RETURN k.name AS corpus;
 
 // name: release_corpus(corpus, run, status, imported) write
-CYPHER 25 MATCH (k:Corpus {name: $corpus}) WHERE k.run = $run
+CYPHER 25 MATCH (k:Corpus {name: $corpus})
+SET k.name = k.name // takes the lock before the claim is read
+WITH k WHERE k.run = $run
 SET k.run = NULL, k.heartbeat = NULL, k.status = $status, k.imported = $imported, k.archive = NULL
 RETURN k.name AS corpus;
 

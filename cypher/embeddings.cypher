@@ -21,18 +21,24 @@ SET m.run = NULL, m.heartbeat = NULL, m.status = CASE m.status WHEN 'running' TH
 
 // name: begin_reembedding(corpus, run, embedding_model, dimensions) write
 // From here on vectors are this embedder's; those that are there are not, until `mark_cleared`.
-CYPHER 25 MATCH (k:Corpus {name: $corpus}) WHERE k.run = $run
+CYPHER 25 MATCH (k:Corpus {name: $corpus})
+SET k.name = k.name // takes the lock before the claim is read
+WITH k WHERE k.run = $run
 SET k.embedding_model = $embedding_model, k.dimensions = $dimensions, k.cleared = false
 RETURN k.name AS corpus;
 
 // name: mark_cleared(corpus, run) write
-CYPHER 25 MATCH (k:Corpus {name: $corpus}) WHERE k.run = $run
+CYPHER 25 MATCH (k:Corpus {name: $corpus})
+SET k.name = k.name // takes the lock before the claim is read
+WITH k WHERE k.run = $run
 SET k.cleared = true
 RETURN k.name AS corpus;
 
 // name: release_reembedding(corpus, run, status) write
 // The claim is given back; whatever the status is but 'ready', the work goes on later.
-CYPHER 25 MATCH (k:Corpus {name: $corpus}) WHERE k.run = $run
+CYPHER 25 MATCH (k:Corpus {name: $corpus})
+SET k.name = k.name // takes the lock before the claim is read
+WITH k WHERE k.run = $run
 SET k.run = NULL, k.heartbeat = NULL, k.status = $status, k.cleared = CASE $status WHEN 'ready' THEN NULL ELSE k.cleared END
 RETURN k.name AS corpus;
 

@@ -35,20 +35,26 @@ FOREACH (_ IN CASE WHEN ready AND free THEN [1] ELSE [] END |
 RETURN before, ready, free, m.filters AS filters;
 
 // name: renew_memory(corpus, memory, run) write
-CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid) WHERE m.run = $run
+CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
+SET m.uid = m.uid // takes the lock before the claim is read
+WITH m WHERE m.run = $run
 SET m.heartbeat = datetime()
 RETURN m.uid AS memory;
 
 // name: release_memory(corpus, memory, run, status) write
 // The claim is given back; the memory can be continued.
-CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid) WHERE m.run = $run
+CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
+SET m.uid = m.uid // takes the lock before the claim is read
+WITH m WHERE m.run = $run
 SET m.run = NULL, m.heartbeat = NULL, m.status = $status
 RETURN m.uid AS memory;
 
 // name: write_step(corpus, memory, run, step, subqueries, provisionals, relations, points, died) write
 // One whole step, or nothing where the claim is lost: what was asked and found, which points were born of which,
 // which died, and what the memory has of its own. `kept` are those of its own that lack a vector.
-CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid) WHERE m.run = $run
+CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
+SET m.uid = m.uid // takes the lock before the claim is read
+WITH m WHERE m.run = $run
 SET m.heartbeat = datetime()
 CREATE (m)-[:HAS_STEP]->(s:Step {corpus: $corpus, memory: $memory})
 SET s += $step, s.created_at = datetime()
@@ -148,7 +154,9 @@ RETURN s.number AS number,
 
 // name: write_answer(corpus, memory, run, answer, citations, status) write
 // The answer with its citations. The claim is given back, unless the status is still 'running'.
-CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid) WHERE m.run = $run
+CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
+SET m.uid = m.uid // takes the lock before the claim is read
+WITH m WHERE m.run = $run
 SET m.run = CASE $status WHEN 'running' THEN $run END, m.status = $status,
     m.heartbeat = CASE $status WHEN 'running' THEN datetime() END
 CREATE (m)-[:HAS_ANSWER]->(a:Answer {uid: $answer.uid, corpus: $corpus, memory: $memory})

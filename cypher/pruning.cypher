@@ -51,14 +51,18 @@ CALL (n) { DETACH DELETE n } IN TRANSACTIONS OF $batch ROWS;
 // name: keep_answers(corpus, run, uids) write
 // Emptied memories are pruned: they and their answers stay, and nobody holds them.
 CYPHER 25 UNWIND $uids AS uid
-MATCH (m:Memory {uid: uid, corpus: $corpus}) USING INDEX m:Memory(uid) WHERE m.run = $run AND m.status = 'pruning'
+MATCH (m:Memory {uid: uid, corpus: $corpus}) USING INDEX m:Memory(uid)
+SET m.uid = m.uid // takes the lock before the claim is read
+WITH m WHERE m.run = $run AND m.status = 'pruning'
 SET m.status = 'pruned', m.run = NULL, m.heartbeat = NULL
 RETURN m.uid AS uid;
 
 // name: delete_emptied(corpus, run, uids) write
 // Emptied memories go, with their answers and citations.
 CYPHER 25 UNWIND $uids AS uid
-MATCH (m:Memory {uid: uid, corpus: $corpus}) USING INDEX m:Memory(uid) WHERE m.run = $run AND m.status = 'pruning'
+MATCH (m:Memory {uid: uid, corpus: $corpus}) USING INDEX m:Memory(uid)
+SET m.uid = m.uid // takes the lock before the claim is read
+WITH m WHERE m.run = $run AND m.status = 'pruning'
 WITH DISTINCT m, m.uid AS uid
 CALL (m) {
   MATCH (m)-[:HAS_ANSWER]->(a:Answer {corpus: $corpus})

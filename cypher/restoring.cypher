@@ -170,7 +170,9 @@ CREATE (q)-[:CITES]->(c);
 
 // name: finish_restoring(corpus, run, properties, archive) write
 // The corpus, held by this run, is whole: as it was where it comes from, and which archive that was.
-CYPHER 25 MATCH (k:Corpus {name: $corpus}) WHERE k.run = $run
+CYPHER 25 MATCH (k:Corpus {name: $corpus})
+SET k.name = k.name // takes the lock before the claim is read
+WITH k WHERE k.run = $run
 SET k.run = NULL, k.heartbeat = NULL, k.status = 'ready', k.archive = $archive,
     k.settings = $properties.settings, k.schema_version = $properties.schema_version,
     k.imported = $properties.imported, k.created_at = datetime($properties.created_at)

@@ -118,6 +118,15 @@ def test_a_twin_passes_exactly_the_parameters(name: str) -> None:
     assert [caller.parameters for caller in CALLERS[name]] == [frozenset(ALL[name].parameters)]
 
 
+@pytest.mark.parametrize("name", [name for name, one in ALL.items() if one.mode == "write" and "run" in one.parameters])
+def test_a_write_locks_what_is_claimed_before_it_looks_who_holds_it(name: str) -> None:
+    looked = re.search(r"(?:WHERE|WITH)[^\n]*\b(?P<variable>[km])\.run\b", ALL[name].text)
+    if looked:  # what makes a memory looks at no claim
+        held = looked["variable"]
+        locks = re.compile(rf"SET {held}\.(?P<property>name|uid) = {held}\.(?P=property)\b")
+        assert locks.search(ALL[name].text, 0, looked.start())
+
+
 @pytest.mark.parametrize("parameters", [{}, {"corpus": "c", "more": 1}, {"corpora": "c"}])
 def test_running_a_statement_with_other_parameters_is_a_type_error(parameters: dict[str, object]) -> None:
     with pytest.raises(TypeError, match=r"'find_corpus' takes \('corpus',\)"):

@@ -1,0 +1,115 @@
+"""A claim that is taken over while a write waits for its lock: the write sees who holds it now, and writes nothing."""
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+import neo4j
+import pytest
+
+from hgmem import HGMem, Settings
+from hgmem.draft import Draft
+from hgmem.errors import ConflictError
+from hgmem.graph.corpus import claim_corpus, create_corpus, release_corpus, renew_corpus, set_embedder
+from hgmem.graph.database import Database
+from hgmem.graph.embeddings import begin_reembedding, mark_cleared, release_reembedding
+from hgmem.graph.memory import Claim, create_memory, release_memory, renew_memory, write_answer, write_step
+from hgmem.model import Answer, Step
+from tests.integration.dumping import driver
+
+Write: TypeAlias = Callable[[Database, str], None]
+RUN, RIVAL = "ours", "theirs"
+STEP = Step(number=1, question="Who?", strategy="global")
+
+OF_CORPUS: dict[str, Write] = {
+    "renew": lambda database, name: renew_corpus(database, corpus=name, run=RUN),
+    "release": lambda database, name: release_corpus(database, corpus=name, run=RUN, status="ready", imported=None),
+    "embedder": lambda database, name: set_embedder(database, corpus=name, run=RUN, embedder=("ours", 9)),
+    "begin": lambda database, name: begin_reembedding(database, corpus=name, run=RUN, embedder=("ours", 9)),
+    "cleared": lambda database, name: mark_cleared(database, corpus=name, run=RUN),
+    "reembedded": lambda database, name: release_reembedding(database, corpus=name, run=RUN, status="ready"),
+}
+
+
+def _claim(corpus: str) -> Claim:
+    return Claim(corpus=corpus, memory=f"{corpus}m", run=RUN)
+
+
+def _answer(corpus: str) -> Answer:
+    return Answer(
+        uid=f"{corpus}a", question="Who?", text="Ada.", status="answered", corpus=corpus, system="hgmem",
+        memory=f"{corpus}m", model="scripted", step=1,
+    )  # fmt: skip
+
+
+def _write_step(database: Database, corpus: str) -> None:
+    claim = _claim(corpus)
+    draft = Draft(memory=claim.memory, number=STEP.number, points=())
+    write_step(database, claim=claim, step=STEP, draft=draft, vectors={})
+
+
+def _write_answer(database: Database, corpus: str) -> None:
+    write_answer(database, claim=_claim(corpus), answer=_answer(corpus), status="answered")
+
+
+OF_MEMORY: dict[str, Write] = {
+    "renew": lambda database, name: renew_memory(database, claim=_claim(name)),
+    "release": lambda database, name: release_memory(database, claim=_claim(name), status="ready"),
+    "step": _write_step,
+    "answer": _write_answer,
+}
+
+
+@pytest.fixture
+def held(client: HGMem, settings: Settings) -> Iterator[neo4j.Driver]:
+    """A driver beside the client, whose corpus and one memory in it are held by our run."""
+    name = client.corpus
+    create_corpus(client._database, corpus=name, status="ready", embedder=("deterministic", 64), settings={})
+    create_memory(client._database, claim=_claim(name), properties={"question": "Who?"})
+    assert claim_corpus(client._database, corpus=name, run=RUN, status="ready", timeout=60)
+    with driver(settings) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("write", OF_CORPUS)
+def test_a_corpus_that_was_taken_over_meanwhile_stays_the_rivals(write: str, held: neo4j.Driver, client: HGMem) -> None:
+    _overtaken(held, client, OF_CORPUS[write], "MATCH (n:Corpus {name: $corpus})")
+
+
+@pytest.mark.parametrize("write", OF_MEMORY)
+def test_a_memory_that_was_taken_over_meanwhile_stays_the_rivals(write: str, held: neo4j.Driver, client: HGMem) -> None:
+    _overtaken(held, client, OF_MEMORY[write], "MATCH (n:Memory {corpus: $corpus})")
+    assert client.memory(f"{client.corpus}m").steps == client.memory(f"{client.corpus}m").answers == ()
+
+
+def _overtaken(held: neo4j.Driver, client: HGMem, write: Write, match: str) -> None:
+    """Let a rival take the claim in a transaction that is open while we write, and then commit it."""
+    raised: list[BaseException] = []
+
+    def ours() -> None:
+        try:
+            write(client._database, client.corpus)
+        except BaseException as error:
+            raised.append(error)
+
+    with held.session() as session, session.begin_transaction() as rival:
+        taken = rival.run(
+            f"{match} SET n.run = $rival RETURN properties(n) AS after", corpus=client.corpus, rival=RIVAL
+        )
+        after = taken.single(strict=True)["after"]
+        thread = threading.Thread(target=ours)
+        thread.start()
+        _wait_until_blocked(held)
+        rival.commit()
+    thread.join(timeout=30)
+    assert [type(error) for error in raised] == [ConflictError]
+    now = held.execute_query(f"{match} RETURN properties(n) AS now", corpus=client.corpus).records[0]["now"]
+    assert now == after
+
+
+def _wait_until_blocked(held: neo4j.Driver) -> None:
+    for _ in range(600):
+        rows = held.execute_query("SHOW TRANSACTIONS YIELD status WHERE status STARTS WITH 'Blocked' RETURN status")
+        if rows.records:
+            return
+    raise AssertionError("our write never waited")
