@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 import neo4j
 import pytest
+from dumping import driver
 
 from hgmem import HGMem, Settings
 from hgmem.draft import Draft
@@ -15,7 +16,6 @@ from hgmem.graph.database import Database
 from hgmem.graph.embeddings import begin_reembedding, mark_cleared, release_reembedding
 from hgmem.graph.memory import Claim, create_memory, release_memory, renew_memory, write_answer, write_step
 from hgmem.model import Answer, Step
-from tests.integration.dumping import driver
 
 Write: TypeAlias = Callable[[Database, str], None]
 RUN, RIVAL = "ours", "theirs"
