@@ -134,8 +134,20 @@ RETURN relations,
                  RETURN e.uid AS entity
                  UNION UNWIND ends AS entity RETURN entity } AS entities;
 
+// name: lock_chunks(corpus, uids) write
+// The chunks are locked by this transaction, and then the entities that mention them: what another transaction was
+// about to rest on one of them is there to be seen now, or comes to nothing.
+CYPHER 25 UNWIND $uids AS uid
+MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
+SET c.status = c.status
+WITH collect(DISTINCT c) AS chunks
+UNWIND chunks AS c
+MATCH (c)<-[:FROM_CHUNK]-(e:Entity {corpus: $corpus})
+WITH DISTINCT e ORDER BY e.uid
+SET e.key = e.key;
+
 // name: delete_chunks(corpus, uids) write
-// The chunks are gone; citations of them keep their quotes and are marked withdrawn.
+// The chunks, locked before, are gone; citations of them keep their quotes and are marked withdrawn.
 CYPHER 25 UNWIND $uids AS uid
 MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
 CALL (c) {

@@ -158,7 +158,8 @@ CALL (q) {
                  LIMIT $over)
     RETURN c
   }
-  WITH q, c, 2 * vector.similarity.cosine(c.embedding, q.vector) - 1 AS score
+  WITH c, q WHERE c.embedding IS NOT NULL
+  WITH c, 2 * vector.similarity.cosine(c.embedding, q.vector) - 1 AS score
   ORDER BY score DESC, c.uid LIMIT $most_searched
   RETURN collect(c) AS close, collect({uid: c.uid, score: score}) AS near
 }
@@ -208,6 +209,7 @@ CYPHER 25 CALL () {
   SEARCH c IN (VECTOR INDEX chunk_embedding FOR $vector WHERE c.corpus = $corpus AND c.document IN documents LIMIT $over)
   RETURN c
 }
+WITH c WHERE c.embedding IS NOT NULL // one that is being deleted may still be found
 WITH c, 2 * vector.similarity.cosine(c.embedding, $vector) - 1 AS score
 ORDER BY score DESC, c.uid LIMIT $k
 MATCH (c)-[:FROM_DOCUMENT]->(d:Document {corpus: $corpus})

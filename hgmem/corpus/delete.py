@@ -19,6 +19,7 @@ from hgmem.graph.documents import (
     delete_document_node,
     document_states,
     entities_of_chunks,
+    lock_chunks,
     seal_document,
 )
 from hgmem.graph.entities import lock_entities, mark_stale, relation_contributions, stale
@@ -84,6 +85,7 @@ def finish_rest(services: Services) -> None:
 
 def _drop(transaction: Transaction, services: Services, chunks: Sequence[str]) -> tuple[list[str], list[str]]:
     check_embedder(transaction, services)
+    lock_chunks(transaction, corpus=services.corpus, uids=chunks)
     entities, relations = entities_of_chunks(transaction, corpus=services.corpus, chunks=chunks)
     lock_entities(transaction, corpus=services.corpus, uids=entities)
     mark_stale(transaction, corpus=services.corpus, entities=entities, relations=relations)

@@ -151,6 +151,11 @@ def entities_of_chunks(database: Runner, *, corpus: str, chunks: Sequence[str]) 
     return row["entities"], row["relations"]
 
 
+def lock_chunks(database: Runner, *, corpus: str, uids: Sequence[str]) -> None:
+    """Lock chunks, and the entities that mention them, until the transaction ends."""
+    database.run("lock_chunks", corpus=corpus, uids=sorted(uids))
+
+
 def delete_chunks(database: Runner, *, corpus: str, uids: Sequence[str]) -> None:
     """Delete chunks; citations of them keep their quotes and are marked withdrawn."""
     database.run("delete_chunks", corpus=corpus, uids=list(uids))

@@ -1,6 +1,6 @@
 """Typed twins of `cypher/retrieval.cypher`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -102,16 +102,16 @@ def retrieve(database: Runner, *, scope: Scope, queries: Sequence[Query], limits
     )[0]
     return Retrieval(
         found=tuple(_found(found) for found in row["found"]),
-        entities={entity["uid"]: to_entity(entity) for entity in row["entities"]},
-        relations={relation["uid"]: _relation(relation) for relation in row["relations"]},
-        chunks={chunk["uid"]: to_chunk(chunk) for chunk in row["chunks"]},
+        entities={entity["uid"]: to_entity(entity) for entity in _there(row["entities"], "name")},
+        relations={relation["uid"]: _relation(relation) for relation in _there(row["relations"], "source", "target")},
+        chunks={chunk["uid"]: to_chunk(chunk) for chunk in _there(row["chunks"], "document", "text")},
     )
 
 
 def near_chunks(database: Runner, *, scope: Scope, query: Any, k: int, over: int) -> list[tuple[Chunk, float]]:
     """Return the k chunks nearest to a vector, with their scores."""
     rows = database.run("near_chunks", corpus=scope.corpus, documents=scope.uids, vector=vector(query), k=k, over=over)
-    return [(to_chunk(row["chunk"]), row["score"]) for row in rows]
+    return [(to_chunk(row["chunk"]), row["score"]) for row in rows if _there([row["chunk"]], "document", "text")]
 
 
 def neighbours(
@@ -132,13 +132,14 @@ def neighbours(
         k=k,
         hub=hub,
     )
-    return tuple(to_entity(row["entity"]) for row in rows)
+    return tuple(to_entity(entity) for entity in _there([row["entity"] for row in rows], "name"))
 
 
 def find_chunks(database: Runner, *, corpus: str, uids: Sequence[str]) -> dict[str, Chunk]:
     """Return those of these chunks that exist, by uid."""
     rows = database.run("find_chunks", corpus=corpus, uids=list(uids))
-    return {row["chunk"]["uid"]: to_chunk(row["chunk"]) for row in rows}
+    found = _there([row["chunk"] for row in rows], "document", "text")
+    return {chunk["uid"]: to_chunk(chunk) for chunk in found}
 
 
 def chunks_of_entities(database: Runner, *, scope: Scope, uids: Sequence[str], query: Any, k: int) -> list[Chunk]:
@@ -151,7 +152,7 @@ def chunks_of_entities(database: Runner, *, scope: Scope, uids: Sequence[str], q
         vector=vector(query),
         k=k,
     )
-    return [to_chunk(row["chunk"]) for row in rows]
+    return [to_chunk(chunk) for chunk in _there([row["chunk"] for row in rows], "document", "text")]
 
 
 def chunks_around_points(
@@ -169,7 +170,7 @@ def chunks_around_points(
         read=list(read),
         k=k,
     )
-    return [str(row["chunk"]) for row in rows]
+    return [str(row["chunk"]) for row in rows if row["chunk"] is not None]
 
 
 def to_entity(row: Row) -> Entity:
@@ -185,11 +186,16 @@ def to_entity(row: Row) -> Entity:
 
 def to_chunk(row: Row) -> Chunk:
     """Return the chunk of a row, with the entities it mentions where the statement returned them."""
-    entities = tuple(to_entity(entity) for entity in row.get("entities") or ())
+    entities = tuple(to_entity(entity) for entity in _there(row.get("entities") or (), "name"))
     fields = {name: value for name, value in row.items() if name != "entities"}
     fields["title"] = fields["title"] or ""
     fields["source_id"] = fields["source_id"] or ""
     return Chunk(**fields, entities=entities)
+
+
+def _there(rows: Iterable[Row], *names: str) -> list[Row]:
+    """Return the rows of what is there: a thing that was deleted while the statement ran reads as null."""
+    return [row for row in rows if all(row[name] is not None for name in ("uid", *names))]
 
 
 def _query(query: Query, scope: Scope) -> Row:
@@ -206,7 +212,7 @@ def _query(query: Query, scope: Scope) -> Row:
 
 def _found(row: Row) -> Found:
     lists = ("entities", "relations", "chunks", "near", "matching")
-    scores = {name: {hit["uid"]: hit["score"] for hit in row[name]} for name in lists}
+    scores = {name: {hit["uid"]: hit["score"] for hit in _there(row[name], "score")} for name in lists}
     return Found(number=row["number"], seen=row["seen"], **scores)
 
 
