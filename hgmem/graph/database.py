@@ -23,6 +23,7 @@ T = TypeVar("T")
 FLOOR = (2026, 9)
 _SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
 _GONE = "Neo.ClientError.Statement.EntityNotFound"  # deleted by another between a match and its use: look again
+_DEADLOCK = "Neo.TransientError.Transaction.DeadlockDetected"
 _MADE = "Neo.ClientError.Schema.EquivalentSchemaRuleAlreadyExists"  # by another, after IF NOT EXISTS had looked
 _SLOW = ("TransactionTimedOut", "LockClientStopped")  # ended by the server, while working or while waiting for a lock
 HALF = "\\ud83d alone"  # no database takes half a character
@@ -104,12 +105,10 @@ class Database:
                 try:
                     with self._session(neo4j.WRITE_ACCESS) as session:
                         return session.execute_write(managed)
-                except driver_errors.ClientError as error:
-                    if attempt == _ATTEMPTS or error.code != _GONE:
+                except (driver_errors.Neo4jError, driver_errors.ResultFailedError) as error:
+                    if attempt == _ATTEMPTS or _code(error) not in (_GONE, _DEADLOCK):  # the driver gave up on these
                         raise
-                except driver_errors.TransientError as error:  # many writers: the driver gave up sooner than we do
-                    if attempt == _ATTEMPTS or "Deadlock" not in (error.code or ""):
-                        raise
+                    _pause(attempt)
         raise AssertionError("the last attempt returns or raises")
 
     def _auto(self, statement: Statement, parameters: Row) -> list[Row]:
@@ -125,7 +124,7 @@ class Database:
                 broken = isinstance(error, driver_errors.DatabaseError) and statement.mode == "read" and attempt == 1
                 if attempt == _ATTEMPTS or not (overtaken or broken or error.is_retryable()):
                     raise
-                time.sleep(0.1 * 2**attempt * random.uniform(0.5, 1.5))  # noqa: S311
+                _pause(attempt)
         raise AssertionError("the last attempt returns or raises")
 
     def _limit(self, statement: Statement) -> float | None:
@@ -145,7 +144,7 @@ class Database:
         try:
             yield
         except (driver_errors.Neo4jError, driver_errors.DriverError) as error:
-            raise translate(error, statement=statement[0], address=self.address) from error
+            raise translate(_told(error), statement=statement[0], address=self.address) from error
         except UnicodeEncodeError as error:
             raise UsageError(
                 f"statement {statement[0]!r}: a text holds half a surrogate pair, such as {HALF}"
@@ -246,6 +245,21 @@ def _statement(name: str, parameters: Row) -> Statement:
     if parameters.keys() != set(statement.parameters):
         raise TypeError(f"statement {name!r} takes {statement.parameters}, got {tuple(parameters)}")
     return statement
+
+
+def _code(error: Exception) -> str | None:
+    """Return the server's code of what went wrong."""
+    return told.code if isinstance(told := _told(error), driver_errors.Neo4jError) else None
+
+
+def _told(error: Exception) -> Exception:
+    """Return what the server said went wrong: rolling back, the driver may put an error of its own before it."""
+    cause = error.__cause__
+    return cause if isinstance(error, driver_errors.ResultFailedError) and isinstance(cause, Exception) else error
+
+
+def _pause(attempt: int) -> None:
+    time.sleep(0.1 * 2**attempt * random.uniform(0.5, 1.5))  # noqa: S311
 
 
 def _literal(statement: Statement) -> LiteralString:

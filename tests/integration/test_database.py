@@ -1,0 +1,74 @@
+"""Transactions beside others: what the server takes back is written once more."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from neo4j import exceptions as driver_errors
+
+from hgmem import GraphError, HGMem
+from hgmem.graph.corpus import create_corpus, mark_corpus
+from hgmem.graph.database import Transaction
+
+DEADLOCK = {"code": "Neo.TransientError.Transaction.DeadlockDetected", "message": "a deadlock"}
+SYNTAX = {"code": "Neo.ClientError.Statement.SyntaxError", "message": "not so"}
+
+
+def test_transactions_that_wait_for_each_other_both_end_well(client: HGMem, corpus: str) -> None:
+    database = client._database
+    names = [f"{corpus}{end}" for end in "ab"]
+    for name in names:
+        create_corpus(database, corpus=name, status="ready", embedder=("deterministic", 64), settings={})
+    met = threading.Barrier(2)
+    attempts: list[str] = []
+    failures: list[Exception] = []
+
+    def work(transaction: Transaction, first: str, second: str) -> None:
+        attempts.append(first)
+        mark_corpus(transaction, corpus=first, status="ready")
+        if len(attempts) <= 2:
+            met.wait(timeout=30)
+        mark_corpus(transaction, corpus=second, status="ready")
+
+    def run(first: str, second: str) -> None:
+        try:
+            database.write(work, first, second)
+        except Exception as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=run, args=ends) for ends in (names, names[::-1])]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    for name in names:
+        client.delete(corpus=name)
+    assert failures == []
+    assert len(attempts) > 2
+
+
+def failing(errors: list[dict[str, str]]) -> Callable[..., int]:
+    """Return work that fails with each of these, as the driver says it where its rollback fails too, and then ends."""
+    calls: list[int] = []
+
+    def work(transaction: Transaction) -> int:
+        calls.append(len(calls))
+        if len(calls) <= len(errors):
+            cause: Any = driver_errors.Neo4jError._hydrate_neo4j(**errors[len(calls) - 1])
+            raise driver_errors.ResultFailedError(None, "the result has failed") from cause
+        return len(calls)
+
+    return work
+
+
+def test_a_deadlock_behind_an_error_of_the_drivers_own_is_repeated_too(client: HGMem) -> None:
+    assert client._database.write(failing([DEADLOCK, DEADLOCK])) == 3
+
+
+def test_what_the_server_said_is_what_is_raised(client: HGMem) -> None:
+    with pytest.raises(GraphError, match=r"'work' failed: .*not so"):
+        client._database.write(failing([SYNTAX]))
+    with pytest.raises(GraphError, match=r"interrupted \(.*a deadlock.*try again") as raised:
+        client._database.write(failing([DEADLOCK] * 9))
+    assert raised.value.retryable
