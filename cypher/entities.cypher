@@ -10,6 +10,7 @@ SET e.key = e.key
 WITH e, row
 UNWIND row.chunks AS chunk
 MATCH (c:Chunk {uid: chunk, corpus: $corpus}) USING INDEX c:Chunk(uid)
+SET c.status = c.status // takes the lock: whoever deletes the chunk sees this entity, or was there before
 MERGE (e)-[:FROM_CHUNK]->(c);
 
 // name: give_entities(corpus, rows) write

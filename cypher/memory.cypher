@@ -168,7 +168,9 @@ CALL (a) {
   WITH q, row
   OPTIONAL MATCH (c:Chunk {uid: row.chunk, corpus: $corpus}) USING INDEX c:Chunk(uid)
   SET q.withdrawn = c IS NULL // it may have gone while the answer was made
-  FOREACH (_ IN CASE WHEN c IS NULL THEN [] ELSE [1] END | MERGE (q)-[:CITES]->(c))
+  FOREACH (_ IN CASE WHEN c IS NULL THEN [] ELSE [1] END |
+    SET c.status = c.status // takes the lock: whoever deletes the chunk sees this citation, or was there before
+    MERGE (q)-[:CITES]->(c))
 }
 RETURN a.uid AS answer;
 

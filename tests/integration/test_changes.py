@@ -1,14 +1,16 @@
 """What changes later: titles, chunks in between, corpora that go while somebody writes."""
 
 import dataclasses
+import functools
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from dumping import check, dump
+from dumping import check, driver, dump
 from neo4j.exceptions import ClientError
+from rivals import overtaken
 
 from hgmem import ConflictError, Document, Given, GivenChunk, GivenEntity, HGMem, Settings, UsageError
 from hgmem.corpus.importing import import_graph
@@ -59,6 +61,35 @@ def test_an_import_never_takes_the_place_of_memories(client: HGMem, tmp_path: ob
     with pytest.raises(UsageError, match="1 memories"):
         import_graph(client._services(None), Given(documents=(Document(id="d", text=TEXT),)))
     assert len(client.memories()) == 1
+
+
+CITING = """MATCH (q:Citation {corpus: $corpus}), (c:Chunk {uid: $chunk, corpus: $corpus})
+    SET c.status = c.status CREATE (q)-[:CITES]->(c) SET q.withdrawn = false"""
+FOLDING = """MATCH (c:Chunk {uid: $chunk, corpus: $corpus}) SET c.status = c.status
+    CREATE (e:Entity {uid: $entity, corpus: $corpus, memory: '', key: 'olsen', corpus_key: 'k', name: 'Olsen'})
+    SET e.type = '', e.description = '' CREATE (e)-[:FROM_CHUNK]->(c)"""
+
+
+def test_a_deletion_sees_the_citation_that_was_written_beside_it(client: HGMem, settings: Settings) -> None:
+    client.add(Document(id="one", text=TEXT))
+    [cited] = client.ask("Who commands the Aurora?").citations
+    client.delete(document="one")
+    client.add(Document(id="one", text=TEXT))
+    with driver(settings) as opened:
+        ours = functools.partial(client.delete, document="one")
+        assert overtaken(opened, ours, CITING, corpus=client.corpus, chunk=cited.chunk) == []
+    [answer] = client.memory(client.memories()[0].uid).answers
+    assert [one.withdrawn for one in answer.citations] == [True]
+    assert client.check().ok
+
+
+def test_a_deletion_sees_the_entity_that_was_folded_beside_it(client: HGMem, settings: Settings) -> None:
+    client.add(Document(id="one", text=TEXT))
+    [chunk] = dump(settings, client.corpus).of("Chunk")
+    parameters = {"corpus": client.corpus, "chunk": chunk, "entity": uid(client.corpus, "entity", "olsen")}
+    with driver(settings) as opened:
+        assert overtaken(opened, functools.partial(client.delete, document="one"), FOLDING, **parameters) == []
+    assert dump(settings, client.corpus).of("Entity") == {}
 
 
 def test_a_hundred_documents_go_at_once_and_each_entity_is_written_once(

@@ -1,12 +1,12 @@
 """A claim that is taken over while a write waits for its lock: the write sees who holds it now, and writes nothing."""
 
-import threading
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 import neo4j
 import pytest
 from dumping import driver
+from rivals import overtaken
 
 from hgmem import HGMem, Settings
 from hgmem.draft import Draft
@@ -83,33 +83,14 @@ def test_a_memory_that_was_taken_over_meanwhile_stays_the_rivals(write: str, hel
 
 
 def _overtaken(held: neo4j.Driver, client: HGMem, write: Write, match: str) -> None:
-    """Let a rival take the claim in a transaction that is open while we write, and then commit it."""
-    raised: list[BaseException] = []
-
-    def ours() -> None:
-        try:
-            write(client._database, client.corpus)
-        except BaseException as error:
-            raised.append(error)
-
-    with held.session() as session, session.begin_transaction() as rival:
-        taken = rival.run(
-            f"{match} SET n.run = $rival RETURN properties(n) AS after", corpus=client.corpus, rival=RIVAL
-        )
-        after = taken.single(strict=True)["after"]
-        thread = threading.Thread(target=ours)
-        thread.start()
-        _wait_until_blocked(held)
-        rival.commit()
-    thread.join(timeout=30)
+    """Let a rival take the claim while we write."""
+    raised = overtaken(
+        held,
+        lambda: write(client._database, client.corpus),
+        f"{match} SET n.run = $run, n.heartbeat = datetime('2026-01-01')",
+        corpus=client.corpus,
+        run=RIVAL,
+    )
     assert [type(error) for error in raised] == [ConflictError]
-    now = held.execute_query(f"{match} RETURN properties(n) AS now", corpus=client.corpus).records[0]["now"]
-    assert now == after
-
-
-def _wait_until_blocked(held: neo4j.Driver) -> None:
-    for _ in range(600):
-        rows = held.execute_query("SHOW TRANSACTIONS YIELD status WHERE status STARTS WITH 'Blocked' RETURN status")
-        if rows.records:
-            return
-    raise AssertionError("our write never waited")
+    [now] = held.execute_query(f"{match} RETURN n.run, toString(n.heartbeat)", corpus=client.corpus).records
+    assert now.values() == [RIVAL, "2026-01-01T00:00:00Z"]
