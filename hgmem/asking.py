@@ -51,6 +51,8 @@ def answered(services: Services, text: str, asking: Asking) -> Answer:
         raise UsageError("an answer at a step takes no new steps: leave steps= (--steps) out")
     if at_step is not None and memory is None:
         raise UsageError("an answer at a step needs the memory that the step is of: give memory= (--continue) as well")
+    if at_step is not None and asking.get("filters"):
+        raise UsageError("an answer at a step searches nothing anew: leave filters= (--where) out")
     if not isinstance(asking.get("settings") or {}, Mapping):
         raise UsageError('settings= maps names to values, such as {"retrieval.hops": 2}')
     changes = {**(asking.get("settings") or {}), **({"steps": steps} if steps is not None else {})}

@@ -56,7 +56,8 @@ def delete(
 ) -> None:
     """Delete a corpus, or documents of it.
 
-    A corpus goes with its memories, documents with what only they support: what others support stays.
+    A corpus goes with its memories, documents with what only they support: what others support stays. Memories keep
+    the points and quotes that they took from documents: `hgmem memory delete` lets them go.
     """
     if not yes and not sys.stdin.isatty():
         raise UsageError("nothing was deleted: there is nobody to ask here, pass --yes if you mean it")

@@ -31,6 +31,8 @@ def answered(answer: Answer) -> Iterator[RenderableType]:
     steps = f"{answer.step} step{'s' * (answer.step != 1)}"
     if answer.step < len(answer.steps):
         steps = f"as of step {answer.step} of {len(answer.steps)}"
+    if answer.steps and answer.steps[-1].filters:
+        yield indented(f"only {_filtered(answer.steps[-1])}, which goes on with the memory: --where 'title=*' lifts it")
     cost = f"{_cost(answer.usage)}, " if answer.usage.requests else ""
     yield indented(f"{steps}, {_model(answer.model)}, {cost}{answer.seconds:.1f} s, memory {answer.memory}")
     earlier = answer.step if answer.step < len(answer.steps) else None
@@ -118,8 +120,8 @@ def _steps(steps: Iterable[Step], names: _Names) -> Iterator[RenderableType]:
     for step in steps:
         plan = f", then judged {step.judgement}" if step.judgement else ""
         yield _bold(f"step {step.number}: looked {_where(step)}{plan} ({step.seconds:.2f} s)")
-        for name, texts in step.filters.items():
-            yield indented(words(("where ", "dim"), f"{name} is {' or '.join(texts)}"), 2)
+        if step.filters:
+            yield indented(_filtered(step), 2)
         for one in step.retrieved:
             yield from _asked(one, names)
         for operation in step.operations:
@@ -127,6 +129,10 @@ def _steps(steps: Iterable[Step], names: _Names) -> Iterator[RenderableType]:
         for note in step.notes:
             yield indented(f"note: {note}", 2)
         yield ""
+
+
+def _filtered(step: Step) -> str:
+    return "where " + " and ".join(f"{name} is {' or '.join(texts)}" for name, texts in step.filters.items())
 
 
 def _where(step: Step) -> str:

@@ -14,9 +14,9 @@ from hgmem.corpus.filling import fill
 from hgmem.corpus.fold import Report
 from hgmem.corpus.holding import IMPORTING, importing
 from hgmem.corpus.importing import refuse_contents
-from hgmem.errors import DocumentError
+from hgmem.errors import DocumentError, UsageError
 from hgmem.graph import restoring
-from hgmem.graph.corpus import SCHEMA_VERSION, find_corpus
+from hgmem.graph.corpus import SCHEMA_VERSION, CorpusRow, count_corpus, find_corpus
 from hgmem.graph.database import Row
 from hgmem.graph.values import Runner
 from hgmem.model import ArchiveReport
@@ -63,7 +63,7 @@ def import_archive(services: Services, path: Path, *, report: Report = lambda _,
             pass
         header, counts = checked.records.header, dict(checked.records.counts)
         into = replace(services, corpus=header.corpus)
-        written = _needed(into, checked.digest)
+        written = _needed(into, checked)
         if written:
             _write(into, raw, checked, report)
     return ArchiveReport(corpus=header.corpus, written=written, counts=counts)
@@ -73,16 +73,29 @@ def _read(services: Services, raw: IO[bytes]) -> Reader:
     return Reader(raw, bounds=bounds(services), schema_version=SCHEMA_VERSION)
 
 
-def _needed(services: Services, digest: str) -> bool:
-    """Return whether the archive is to be written; a corpus that holds something else is refused."""
+def _needed(services: Services, checked: Reader) -> bool:
+    """Return whether the archive is to be written; a corpus that holds something else, or less, is refused."""
     row = find_corpus(services.database, corpus=services.corpus)
     if row is None or row.status == IMPORTING:
         return True
     settled_corpus(services)
-    if row.archive == digest:
+    if row.archive == checked.digest:
+        _refuse_lost(services, row, checked)
         return False
     refuse_contents(services, row, remedy="an archive goes into the corpus of its own name alone, so delete it first")
     return True
+
+
+def _refuse_lost(services: Services, row: CorpusRow, checked: Reader) -> None:
+    """Refuse a corpus that has lost something since it was imported: nothing would bring that back."""
+    counts = count_corpus(services.database, corpus=row)
+    held = {"Document": counts.documents, "Chunk": counts.chunks, "Memory": counts.memories}
+    for kind, number in held.items():
+        if number < (wanted := checked.records.counts[kind]):
+            raise UsageError(
+                f"corpus {row.corpus!r} was imported from this archive, and has lost some of it since ({number} of "
+                f"{wanted} of its kind {kind!r} are left): delete the corpus first to have it as it was"
+            )
 
 
 def _write(services: Services, raw: IO[bytes], checked: Reader, report: Report) -> None:

@@ -152,6 +152,15 @@ def test_the_same_archive_again_writes_nothing(archived: Archived, place: HGMem,
     assert moved(settings, NAME, without=frozenset()) == before
 
 
+def test_the_same_archive_again_says_what_was_lost_since(archived: Archived, place: HGMem, settings: Settings) -> None:
+    place.import_archive(archived.path)
+    place.delete(document=str(place.documents()[0]["uid"]))
+    before = moved(settings, NAME, without=frozenset())
+    with pytest.raises(UsageError, match=r"has lost some of it since .* of its kind 'Document' are left"):
+        place.import_archive(archived.path)
+    assert moved(settings, NAME, without=frozenset()) == before
+
+
 def test_without_memories_only_the_corpus_moves(
     archived: Archived, place: HGMem, settings: Settings, tmp_path: Path
 ) -> None:

@@ -250,6 +250,7 @@ def test_what_a_merge_does_stays_as_it_is_for_the_life_of_a_memory(letters: Any)
         ({"memory": "POINT"}, "is a point or an answer of memory"),
         ({"memory": 3}, "memory= is the uid of a memory, such as answer.memory, not int"),
         ({"memory": "MINE", "at_step": 1, "steps": 2}, "takes no new steps"),
+        ({"memory": "MINE", "at_step": 1, "filters": {"title": "a"}}, "searches nothing anew"),
         ({"memory": "MINE", "system": "naive"}, "the system 'naive' remembers nothing that could go on"),
         ({"memory": "NAIVE"}, "was made by system 'naive', which can't go on"),
     ],
@@ -259,7 +260,7 @@ def test_what_cannot_go_on_is_refused_with_the_reason(how: dict[str, Any], what:
     mine = client.ask(QUESTION, steps=1)
     naive = client.ask(QUESTION, system="naive")
     known = {"MINE": mine.memory, "POINT": mine.points[0].uid, "NAIVE": naive.memory}
-    given = {name: known.get(value, value) for name, value in how.items()}
+    given = {name: known.get(value, value) if isinstance(value, str) else value for name, value in how.items()}
     with pytest.raises(UsageError) as error:
         client.ask(FOLLOW_UP, **given)
 
