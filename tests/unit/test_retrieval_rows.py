@@ -1,0 +1,49 @@
+"""What a statement returns of things that another transaction deletes meanwhile: their properties read as null."""
+
+from typing import Any
+
+from hgmem.graph.retrieval import Limits, Query, Scope, near_chunks, neighbours, retrieve
+
+GONE: dict[str, Any] = {"uid": None, "score": 0.5, "name": None, "description": None}
+CHUNK = {"uid": "c1", "document": "d", "position": 0, "text": "One.", "tokens": 2, "start": 0, "end": 4}
+CHUNK |= {"source_id": None, "title": None}
+ENTITY = {"uid": "e1", "name": "Ada", "type": "", "description": ""}
+SCOPE = Scope(corpus="c", memory="m")
+LIMITS = Limits(
+    over=1, worded=1, most_entities=1, most_relations=1, most_chunks=1, most_searched=1, hops=1, hub=1, exact=1,
+    anchors=True, shared=True, exclude=True,
+)  # fmt: skip
+
+
+class Rows:
+    """A runner whose statements all return these rows."""
+
+    def __init__(self, *rows: dict[str, Any]) -> None:
+        self.rows = list(rows)
+
+    def run(self, name: str, /, **parameters: Any) -> list[dict[str, Any]]:
+        return self.rows
+
+
+def test_a_step_passes_over_what_is_being_deleted() -> None:
+    hits = [GONE, {"uid": "c1", "score": 0.5}, {"uid": "c2", "score": None}]
+    lists = dict.fromkeys(("entities", "relations", "chunks", "near", "matching"), hits)
+    lost = dict.fromkeys(CHUNK)
+    row = {
+        "found": [{"number": 1, "seen": 3, **lists}],
+        "entities": [ENTITY, GONE],
+        "relations": [{"uid": "r1", "source": None, "target": "e1"}],
+        "chunks": [{**CHUNK, "entities": [ENTITY, GONE]}, {**lost, "entities": []}],
+    }
+    found = retrieve(Rows(row), scope=SCOPE, queries=[Query(number=1, vector=[1.0], search="index")], limits=LIMITS)
+    assert found.found[0].near == found.found[0].matching == found.found[0].entities == {"c1": 0.5}
+    assert (list(found.entities), list(found.relations), list(found.chunks)) == (["e1"], [], ["c1"])
+    assert [entity.uid for entity in found.chunks["c1"].entities] == ["e1"]
+
+
+def test_plain_searches_pass_over_it_too() -> None:
+    lost = dict.fromkeys(CHUNK)
+    rows = Rows({"chunk": CHUNK, "score": 0.5}, {"chunk": lost, "score": 0.4})
+    assert [chunk.uid for chunk, _ in near_chunks(rows, scope=SCOPE, query=[1.0], k=2, over=2)] == ["c1"]
+    beside = neighbours(Rows({"entity": GONE}, {"entity": ENTITY}), scope=SCOPE, uids=["e"], query=[1.0], limits=(2, 2))
+    assert [entity.uid for entity in beside] == ["e1"]
