@@ -18,20 +18,18 @@ from hgmem.corpus.planning import IndexPlan, plan_index, plan_retry
 from hgmem.embed import CheckedEmbedder, Embedder
 from hgmem.errors import UsageError
 from hgmem.events import Answered, Event, Listener
-from hgmem.graph.corpus import corpora, count_corpus
 from hgmem.graph.database import Database, adopt
-from hgmem.graph.documents import list_documents
 from hgmem.graph.memory import corpus_of
 from hgmem.graph.schema import ensure_schema
 from hgmem.identity import check_corpus_name
 from hgmem.inputs import Document, Given, Skipped
+from hgmem.inspecting import Inspecting
 from hgmem.lightrag import read as read_lightrag
 from hgmem.llm import LanguageModel, close
 from hgmem.load import load
-from hgmem.memories import load_lineage, load_memory, summaries
-from hgmem.model import Answer, CorpusStatus, Lineage, Memory, MemorySummary
+from hgmem.model import Answer
 from hgmem.pruning import delete_memory
-from hgmem.services import Services, known_corpus
+from hgmem.services import Services
 from hgmem.settings import Settings
 from hgmem.settings import load as load_settings
 from hgmem.streaming import Streams
@@ -41,7 +39,7 @@ from hgmem.upkeep import Upkeep
 _SHORT = {"uri": "neo4j_uri", "username": "neo4j_username", "password": "neo4j_password", "database": "neo4j_database"}
 
 
-class HGMem(Upkeep):
+class HGMem(Inspecting, Upkeep):
     """A client of one Neo4j. Safe between threads; close it, or use it as a context manager.
 
     `corpus` is the one that methods mean when they are not told another.
@@ -181,32 +179,6 @@ class HGMem(Upkeep):
             raise AssertionError("a question ends with an answer or with an error")
         return answer
 
-    def memories(self, *, corpus: str | None = None) -> list[MemorySummary]:
-        """Return the corpus's memories, newest first."""
-        services = self._services(corpus)
-        known_corpus(services)
-        return summaries(self._database, corpus=services.corpus, claim_timeout=self.settings.claim_timeout)
-
-    def memory(self, uid: str, *, step: int | None = None) -> Memory:
-        """Return a memory as it stood at the end of `step`, by default the last."""
-        return load_memory(self._database, uid, step=step, claim_timeout=self.settings.claim_timeout)
-
-    def lineage(self, point: str) -> Lineage:
-        """Return a memory point (uid) and, parts within parts, the points that became it."""
-        return load_lineage(self._database, point)
-
-    def status(self, *, corpus: str | None = None) -> CorpusStatus:
-        """Return how much of everything the corpus holds."""
-        return count_corpus(self._database, corpus=known_corpus(self._services(corpus)))
-
-    def documents(self, *, corpus: str | None = None) -> list[dict[str, str | int]]:
-        """Return the corpus's documents by title: uid, title, source, status, number of chunks."""
-        return list_documents(self._database, corpus=known_corpus(self._services(corpus)).corpus)
-
-    def corpora(self) -> list[dict[str, str]]:
-        """Return every corpus: name, status, embedding model, dimensions, time of creation."""
-        return corpora(self._database)
-
     def delete(
         self,
         *,
@@ -230,18 +202,7 @@ class HGMem(Upkeep):
     aplan_retry = twin(plan_retry)
     aadd_graph = twin(add_graph)
     aimport_lightrag = twin(import_lightrag)
-    amemories = twin(memories)
-    amemory = twin(memory)
-    alineage = twin(lineage)
-    astatus = twin(status)
-    adocuments = twin(documents)
-    acorpora = twin(corpora)
     adelete = twin(delete)
-
-    @property
-    def server(self) -> tuple[str, str, str]:
-        """The server's address, version and edition."""
-        return self._database.address.uri, self._database.version, self._database.edition
 
     def _services(self, corpus: str | None) -> Services:
         return Services(

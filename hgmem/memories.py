@@ -16,7 +16,8 @@ from hgmem.graph.memory import (
     memory_points,
     memory_steps,
 )
-from hgmem.model import PRUNED, PRUNING, Answer, Lineage, Memory, MemorySummary, OperationKind
+from hgmem.graph.retrieval import find_chunks
+from hgmem.model import PRUNED, PRUNING, Answer, Chunk, Lineage, Memory, MemorySummary, OperationKind
 
 
 def summaries(database: Database, *, corpus: str, claim_timeout: float) -> list[MemorySummary]:
@@ -66,6 +67,25 @@ def _shown(row: Mapping[str, Any], step: int | None, *, steps: list[int], answer
     if not 1 <= step <= last:
         raise UsageError(f"memory {row['uid']!r} has no step {step}: its steps are 1 to {last}")
     return step
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """A memory at its end, with every point that it ever had, in order of birth, and the chunks that these rest on."""
+
+    memory: Memory
+    points: tuple[StoredPoint, ...]
+    chunks: tuple[Chunk, ...]
+
+
+def load_history(database: Database, uid: str, *, claim_timeout: float) -> History:
+    """Return everything that happened in a memory; chunks that were deleted meanwhile are not there."""
+    memory = load_memory(database, uid, claim_timeout=claim_timeout)
+    points = tuple(memory_points(database, corpus=memory.corpus, memory=memory.uid))
+    cited = {citation.chunk for answer in memory.answers for citation in answer.citations}
+    rested = cited.union(*(stored.point.chunks for stored in points))
+    chunks = find_chunks(database, corpus=memory.corpus, uids=sorted(rested))
+    return History(memory=memory, points=points, chunks=tuple(chunks[uid] for uid in sorted(chunks)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

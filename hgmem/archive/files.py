@@ -1,11 +1,9 @@
 """Archives as files: gzip-compressed lines, written beside their place and moved there whole, read within bounds."""
 
 import gzip
-import os
-import secrets
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -13,6 +11,7 @@ from typing import IO, Any
 from hgmem.archive.lines import Chain, LineError, Record
 from hgmem.archive.records import Records
 from hgmem.errors import DocumentError, UsageError
+from hgmem.outputs import replacing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,26 +25,12 @@ class Bounds:
 @contextmanager
 def writing(path: Path, *, force: bool, bounds: Bounds) -> Iterator[Callable[[Record], None]]:
     """Yield what writes the next line; the file is there once the block has ended, or not at all."""
-    _refuse_existing(path, force)
-    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    with _told(path, "written"):
-        raw = part.open("xb")
-    try:
-        # No name and no time in it: the same corpus gives the same bytes.
-        packed = gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=raw, mtime=0)
+    # No name and no time in it: the same corpus gives the same bytes.
+    with (
+        replacing(path, force=force) as raw,
+        gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=raw, mtime=0) as packed,
+    ):
         yield _writer(path, packed, bounds)
-        with _told(path, "written"):
-            packed.close()
-            raw.flush()
-            os.fsync(raw.fileno())
-            raw.close()
-            _refuse_existing(path, force)
-            part.replace(path)
-    except BaseException:
-        raw.close()
-        with suppress(OSError):
-            part.unlink()
-        raise
 
 
 def _writer(path: Path, packed: gzip.GzipFile, bounds: Bounds) -> Callable[[Record], None]:
@@ -58,17 +43,9 @@ def _writer(path: Path, packed: gzip.GzipFile, bounds: Bounds) -> Callable[[Reco
         if len(line) > bounds.line or total > bounds.total:
             setting = "MAX_ARCHIVE_LINE_BYTES" if len(line) > bounds.line else "MAX_ARCHIVE_BYTES"
             raise UsageError(f"{str(path)!r} would be larger than what may be read again: raise HGMEM_{setting}")
-        with _told(path, "written"):
-            packed.write(line)
+        packed.write(line)
 
     return write
-
-
-def _refuse_existing(path: Path, force: bool) -> None:
-    if path.is_dir():
-        raise UsageError(f"{str(path)!r} is a folder: name a file in it")
-    if path.exists() and not force:
-        raise UsageError(f"{str(path)!r} exists: name another file, or pass --force (force=True) to replace it")
 
 
 @contextmanager
@@ -76,8 +53,10 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
     """Yield the open file, to be read more than once: nobody puts another one in its place meanwhile."""
     if not path.is_file():
         raise DocumentError(f"{str(path)!r} is no file: name one that `hgmem export` wrote")
-    with _told(path, "read"):
+    try:
         raw = path.open("rb")
+    except OSError as error:
+        raise DocumentError(f"{str(path)!r} can't be read: {error.strerror or error}") from error
     with raw:
         yield raw
 
@@ -138,11 +117,3 @@ class Reader:
         except (OSError, zlib.error) as error:  # a file that is no gzip is an OSError too
             self._number += 1
             raise LineError(f"it can't be unpacked ({error}): the file was damaged, or is no archive") from None
-
-
-@contextmanager
-def _told(path: Path, done: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise DocumentError(f"{str(path)!r} can't be {done}: {error.strerror or error}") from error

@@ -1,6 +1,7 @@
 """`memory`: what questions left in Neo4j."""
 
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,6 +12,7 @@ from hgmem.cli.front import DEFAULT_CORPUS, CorpusOption, JsonOption, connected
 from hgmem.cli.lists import memories
 from hgmem.cli.output import plain, print_json, show
 from hgmem.cli.render import ancestry, stored
+from hgmem.outputs import replacing
 
 app = typer.Typer()
 memory = typer.Typer(
@@ -49,6 +51,22 @@ def show_(
         print_json(shape.memory(found))
     else:
         show(*stored(found))
+
+
+@memory.command("export")
+def export_(
+    context: typer.Context,
+    uid: Annotated[str, typer.Argument(metavar="ID", help="The memory, as `ask` and `memory list` name it.")],
+    html: Annotated[Path, typer.Option("--html", metavar="FILE", help="The page, such as memory.html.")],
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
+) -> None:
+    """Write a memory into a page that replays it step by step, in any browser, without a network.
+
+    It holds the quotes and the chunks that the memory rests on: whoever has the page can read them.
+    """
+    with connected(context) as client, replacing(html, force=force) as file:
+        file.write(client.replay(uid).encode())
+    plain(f"{html}: open it in a browser")
 
 
 @memory.command()

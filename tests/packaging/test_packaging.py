@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import hgmem
+from hgmem.replay.library import library
 from hgmem.resources import resource
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -98,6 +99,11 @@ def test_the_command_is_an_entry_point(installed: Distribution) -> None:
 def test_the_files_beside_the_code_are_reachable(folder: str, pattern: str, least: int) -> None:
     found = [path for path in resource(folder).glob(pattern) if path.stat().st_size]
     assert len(found) >= least
+
+
+def test_the_library_of_the_replay_page_came_along_with_its_licence() -> None:
+    assert library().text.startswith("/**")
+    assert "Permission is hereby granted" in library().licence
 
 
 def test_the_command_explains_itself() -> None:

@@ -1,0 +1,39 @@
+"""Files that are written whole or not at all: beside their place first, then moved there."""
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+from hgmem.errors import DocumentError, UsageError
+
+
+@contextmanager
+def replacing(path: Path, *, force: bool) -> Iterator[IO[bytes]]:
+    """Yield a file that is at `path` once the block has ended; a file that is there already needs `force`.
+
+    Raises `DocumentError` where it can't be written.
+    """
+    _refuse_existing(path, force)
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        with part.open("xb") as raw:
+            yield raw
+            raw.flush()
+            os.fsync(raw.fileno())
+        _refuse_existing(path, force)
+        part.replace(path)
+    except OSError as error:
+        raise DocumentError(f"{str(path)!r} can't be written: {error.strerror or error}") from error
+    finally:
+        with suppress(OSError):
+            part.unlink()
+
+
+def _refuse_existing(path: Path, force: bool) -> None:
+    if path.is_dir():
+        raise UsageError(f"{str(path)!r} is a folder: name a file in it")
+    if path.exists() and not force:
+        raise UsageError(f"{str(path)!r} exists: name another file, or pass --force (force=True) to replace it")

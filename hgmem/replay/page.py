@@ -1,0 +1,62 @@
+"""One HTML file from a scene: style, program, library and data inside it, and a policy that lets nothing else run."""
+
+import base64
+import hashlib
+import json
+from html import escape
+
+from hgmem.replay.library import library
+from hgmem.replay.scene import Scene
+from hgmem.resources import PACKAGE
+
+ASSETS = PACKAGE / "replay" / "assets"
+
+
+def page(scene: Scene) -> str:
+    """Return the page of a memory. Text of documents is data in it: read as JSON, written as text, never as markup."""
+    source = library()
+    program = _asset("replay.js")
+    parts = {
+        "title": escape(_title(scene)),
+        "policy": _policy(source.text, program),
+        "style": _asset("replay.css"),
+        "licence": source.licence.replace("--", "- -"),
+        "library": source.text,
+        "program": program,
+        "data": _data(scene),
+    }
+    before, *pieces = _asset("replay.html").split("{{")
+    for piece in pieces:
+        name, rest = piece.split("}}", 1)
+        before += parts[name] + rest
+    return before
+
+
+def _asset(name: str) -> str:
+    return (ASSETS / name).read_text(encoding="utf-8")
+
+
+def _title(scene: Scene) -> str:
+    asked = [step["question"] for step in scene["steps"]] or [answer["question"] for answer in scene["answers"]]
+    return f"{asked[-1]} · hgmem" if asked else f"Memory {scene['memory']} · hgmem"
+
+
+def _data(scene: Scene) -> str:
+    """Return JSON in which nothing ends the element that it stands in, or opens a comment or another element."""
+    text = json.dumps(scene, ensure_ascii=False, separators=(",", ":"))
+    for mark in "<>&\u2028\u2029":
+        text = text.replace(mark, f"\\u{ord(mark):04x}")
+    return text
+
+
+def _policy(*scripts: str) -> str:
+    """Return a content security policy: these scripts alone, no request to anywhere."""
+    hashes = " ".join(f"'sha256-{_sha256(script)}'" for script in scripts)
+    return (
+        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _sha256(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -1,0 +1,30 @@
+"""A real browser: Chromium or Chrome, as the machine has it, driven by Playwright."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
+         "--disable-sync", "--no-first-run", "--disable-quic")  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """The browser that is installed."""
+    command = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if command is None:
+        pytest.skip(f"no browser: install one of {', '.join(BROWSERS)}")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=command, args=list(FLAGS))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where screenshots are left: pytest keeps the folders of the last three runs."""
+    return tmp_path_factory.mktemp("pictures", numbered=False)

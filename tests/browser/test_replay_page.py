@@ -1,0 +1,203 @@
+"""The replay page in a real browser, opened as a file, as a user opens it."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+from histories import history
+from playwright.sync_api import Browser, Page, expect
+
+from hgmem.memories import History
+from hgmem.replay import fetching
+from hgmem.replay.page import page as rendered
+from hgmem.replay.scene import scene
+
+Open: TypeAlias = Callable[..., Page]
+HOSTILE = """</script><script>window.hacked = 1</script><img src=x onerror="window.hacked = 2">
+<a href="javascript:window.hacked = 3">a</a> <svg onload="window.hacked = 4"> <!-- \u202e \u2028"""
+DESK, PHONE = (1280, 800), (390, 844)
+CONTRAST = Path(__file__).with_name("contrast.js")  # texts that stand out too little from what they stand on
+LOCAL = ("file:", "data:", "blob:")
+
+
+@pytest.fixture(scope="session")
+def library() -> None:
+    """The graph library, fetched where it is missing, as a build does."""
+    if missing := fetching.fetch():
+        pytest.skip(missing)
+
+
+@pytest.fixture
+def opened(library: None, chromium: Browser, tmp_path: Path) -> Iterator[Open]:
+    """Opens the page of a history; whatever goes wrong in it, or is asked of any network, fails the test."""
+    wrong: list[str] = []
+    pages: list[Page] = []
+
+    def opening(past: History, *, size: tuple[int, int] = DESK, **context: Any) -> Page:
+        path = tmp_path / f"memory{len(pages)}.html"
+        path.write_text(rendered(scene(past)), encoding="utf-8")
+        width, height = size
+        tab = chromium.new_context(viewport={"width": width, "height": height}, **context).new_page()
+        tab.on("pageerror", lambda error: wrong.append(str(error)))
+        tab.on("console", lambda said: wrong.append(said.text) if said.type in ("error", "warning") else None)
+        tab.on(
+            "request",
+            lambda asked: wrong.append(asked.url) if not asked.url.startswith(LOCAL) else None,
+        )
+        tab.goto(path.as_uri())
+        tab.wait_for_selector("html[data-ready]", timeout=60_000)
+        pages.append(tab)
+        return tab
+
+    yield opening
+    for tab in pages:
+        tab.context.close()
+    assert wrong == []
+
+
+def alive(past: History, step: int) -> int:
+    return sum(one.point.alive(step) for one in past.points)
+
+
+def press(tab: Page, key: str) -> None:
+    tab.keyboard.press(key)
+
+
+def test_steps_go_by_slider_buttons_and_keys(opened: Open) -> None:
+    past = history(points=12, steps=3)
+    tab = opened(past)
+    at = tab.locator("#at")
+
+    def shown(step: int) -> None:
+        points = alive(past, step)
+        expect(at).to_have_text(f"Step {step} of 3 · {points} point{'s' if points != 1 else ''}")
+        expect(tab.locator("#step h2")).to_have_text(f"Step {step}")
+
+    shown(3)
+    tab.locator("#back").click()
+    shown(2)
+    tab.locator("#slider").fill("1")
+    shown(1)
+    expect(tab.locator("#back")).to_be_disabled()
+    tab.locator("body").click(position={"x": 5, "y": 5})
+    for key, step in (("ArrowRight", 2), ("End", 3), ("ArrowRight", 3), ("Home", 1), ("ArrowLeft", 1)):
+        press(tab, key)
+        shown(step)
+    tab.locator("#slider").focus()
+    press(tab, "ArrowRight")
+    shown(2)
+
+
+def test_playing_shows_step_after_step_and_ends(opened: Open) -> None:
+    tab = opened(history(points=6, steps=2))
+    tab.locator("#play").click()
+    expect(tab.locator("#at")).to_contain_text("Step 1 of 2")
+    expect(tab.locator("#play")).to_have_attribute("aria-label", "Pause")
+    expect(tab.locator("#at")).to_contain_text("Step 2 of 2", timeout=10_000)
+    expect(tab.locator("#play")).to_have_attribute("aria-label", "Play", timeout=10_000)
+
+
+def test_a_point_tells_its_lineage_its_entities_and_its_quotes(opened: Open) -> None:
+    past = history(points=20, steps=3)
+    whole = next(one for one in past.points if one.merges and one.point.died is None)
+    tab = opened(past)
+    tab.locator("#slider").fill(str(whole.point.born))
+    tab.locator("#step .merge + a", has_text=whole.point.description[:40]).first.click()
+
+    chosen = tab.locator("#chosen")
+    expect(chosen).to_contain_text(whole.point.description)
+    expect(chosen.locator(".names li")).to_have_count(len(whole.point.entities))
+    expect(chosen.locator(".lineage ul > li")).to_have_count(len(whole.merges))
+    chosen.locator("details summary").first.click()
+    expect(chosen.locator("details p").first).to_contain_text("Passage")
+
+    chosen.locator(".names a").first.click()
+    expect(chosen.locator("h2")).to_have_text(whole.point.entities[0].name)
+    press(tab, "Escape")
+    expect(chosen).to_be_hidden()
+
+
+def test_points_are_reached_by_the_keyboard_alone(opened: Open) -> None:
+    past = history(points=8, steps=2)
+    tab = opened(past)
+    living = [one.point for one in past.points if one.point.alive(2)]
+    for point in (*living, living[0]):
+        press(tab, "p")
+        expect(tab.locator("#chosen p.text").first).to_have_text(point.description)
+    press(tab, "Shift+P")
+    expect(tab.locator("#chosen p.text").first).to_have_text(living[-1].description)
+
+
+def test_a_click_into_the_picture_chooses_what_is_there(opened: Open) -> None:
+    past = history(points=6, steps=2)
+    tab = opened(past)
+    uid = next(one.point for one in past.points if one.point.alive(2)).uid
+    x, y = tab.evaluate("uid => Object.values(hgmem.getElementById(`p:${uid}`).renderedPosition())", uid)
+    box = tab.locator("#graph").bounding_box()
+    assert box
+    tab.mouse.click(box["x"] + x, box["y"] + y)
+    expect(tab.locator("#chosen")).to_contain_text(uid)
+
+
+def test_what_happened_in_a_step_is_marked(opened: Open) -> None:
+    past = history(points=30, steps=3)
+    tab = opened(past)
+    for step in (1, 2, 3):
+        tab.locator("#slider").fill(str(step))
+        for kind in ("insert", "revise", "merge"):
+            done = [op for op in past.memory.steps[step - 1].operations if op.kind == kind]
+            assert tab.evaluate("kind => hgmem.nodes(`.new-${kind}`).length", kind) == len(done)
+        dead = sum(one.point.died == step for one in past.points)
+        assert tab.evaluate("hgmem.nodes('.leaving').length") == dead
+        assert tab.evaluate("hgmem.nodes('.point:visible').length") == alive(past, step) + dead
+
+
+def test_markers_lead_to_their_quotes(opened: Open) -> None:
+    tab = opened(history())
+    links = tab.locator("#answer a")
+    expect(links).to_have_text(["[1]"])  # [7] is no citation, and stays text
+    links.first.click()
+    expect(tab.locator("#answer blockquote.lit")).to_contain_text("Passage 1.")
+
+
+@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
+def test_text_of_documents_runs_nowhere(opened: Open, size: tuple[int, int]) -> None:
+    past = history(points=6, steps=2, text=HOSTILE)
+    tab = opened(past, size=size)
+    for _ in past.points:
+        press(tab, "p")
+    for summary in tab.locator("summary").all():
+        summary.click()
+    assert tab.evaluate("window.hacked === undefined")
+    assert tab.evaluate("document.querySelectorAll('img, svg, iframe, a[href^=javascript]').length") == 0
+    expect(tab.locator("#chosen")).to_contain_text("onerror=")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
+def test_it_is_readable(opened: Open, pictures: Path, size: tuple[int, int], scheme: str) -> None:
+    tab = opened(history(points=14, steps=3), size=size, color_scheme=scheme)
+    assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert tab.evaluate(CONTRAST.read_text(encoding="utf-8")) == []
+    tab.screenshot(path=pictures / f"replay-{size[0]}-{scheme}.png", full_page=size == PHONE)
+    press(tab, "p")
+    tab.screenshot(path=pictures / f"replay-{size[0]}-{scheme}-point.png")
+
+
+def test_two_hundred_points_are_drawn(opened: Open, pictures: Path) -> None:
+    past = history(points=200, steps=6)
+    tab = opened(past)
+    tab.screenshot(path=pictures / "replay-200.png")
+    drawn = tab.evaluate("hgmem.nodes('.point:visible').length")
+    assert drawn == alive(past, 6) + sum(one.point.died == 6 for one in past.points)
+
+
+def test_a_memory_without_steps_shows_its_answers(opened: Open) -> None:
+    past = history()
+    pruned = replace(past, points=(), memory=replace(past.memory, steps=(), points=(), step=3))
+    tab = opened(pruned)
+    expect(tab.locator("#answer")).to_contain_text("It was Name 1")
+    expect(tab.locator("#stage")).to_be_hidden()
+    expect(tab.locator("#slider")).to_be_hidden()

@@ -1,0 +1,118 @@
+import json
+import re
+from pathlib import Path
+
+import pytest
+from histories import history
+
+from hgmem.errors import UsageError
+from hgmem.replay import fetching, library
+from hgmem.replay.page import page
+from hgmem.replay.scene import PASSAGE, scene
+
+HOSTILE = "</script><script>alert(1)</script><!-- ]]> \u2028 {{library}} \" ' & <img src=x onerror=alert(2)>"
+
+
+@pytest.fixture
+def built(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A library of one line, in place of the one that a build fetches."""
+    files = {fetching.PROGRAM: b"var cytoscape = 1;", fetching.LICENCE: b"Do -- as you like."}
+    for name, data in files.items():
+        (tmp_path / name).write_bytes(data)
+    digests = {name: fetching._digest(data) for name, data in files.items()}
+    monkeypatch.setattr(library, "FOLDER", tmp_path)
+    monkeypatch.setattr(library, "FILES", digests)
+
+
+def test_a_scene_has_every_point_with_what_became_of_it() -> None:
+    past = history(points=30, steps=3)
+    drawn = scene(past)
+    assert [point["uid"] for point in drawn["points"]] == [one.point.uid for one in past.points]
+    kinds = {point["kind"] for point in drawn["points"]}
+    assert kinds == {"insert", "revise", "merge"}
+    by_uid = {point["uid"]: point for point in drawn["points"]}
+    for point in drawn["points"]:
+        assert all(by_uid[part]["died"] == point["born"] for part in point["parts"])
+        assert bool(point["parts"]) == (point["kind"] != "insert")
+        assert set(point["entities"]) <= set(drawn["entities"])
+        assert set(point["chunks"]) <= set(drawn["chunks"])
+    assert [step["number"] for step in drawn["steps"]] == [1, 2, 3]
+    assert drawn["answers"][0]["citations"][0]["quote"] == "Passage 1."
+
+
+def test_colours_go_to_the_commonest_types_first() -> None:
+    entities = scene(history(points=30))["entities"].values()
+    sizes = {one["type"]: sum(other["type"] == one["type"] for other in entities) for one in entities}
+    ranks = {one["type"]: one["colour"] for one in entities}
+    assert min(ranks.values()) == 1
+    assert all(sizes[a] >= sizes[b] for a in ranks for b in ranks if ranks[a] < ranks[b])
+
+
+def test_long_chunks_are_shortened() -> None:
+    drawn = scene(history(text="word " * PASSAGE))
+    assert all(len(chunk["text"]) <= PASSAGE + 2 for chunk in drawn["chunks"].values())
+
+
+@pytest.mark.usefixtures("built")
+def test_text_of_documents_stays_data() -> None:
+    drawn = scene(history(text=HOSTILE))
+    text = page(drawn)
+    assert text.count("<script") == text.count("</script>") == 3
+    assert text.count("<!--") == 1
+    assert "{{" not in text.replace("{{library}}", "")
+    data = re.search(r'<script type="application/json" id="scene">(.*?)</script>', text, re.DOTALL)
+    assert data
+    assert json.loads(data[1]) == drawn
+    assert "\u2028" not in data[1]
+    assert "Do - - as you like." in text
+
+
+@pytest.mark.usefixtures("built")
+def test_nothing_is_loaded_from_anywhere() -> None:
+    text = page(scene(history()))
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)
+    assert policy
+    assert "default-src 'none'" in policy[1]
+    assert policy[1].count("sha256-") == 2
+    assert not re.search(r"""(?:src|href)=["']?https?:""", text)
+
+
+def test_without_the_library_one_is_told_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(library, "FOLDER", tmp_path)
+    with pytest.raises(UsageError, match=r"python -m hgmem\.replay\.fetching"):
+        library.library()
+
+
+def test_another_file_in_its_place_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in fetching.FILES:
+        (tmp_path / name).write_bytes(b"alert(1)")
+    monkeypatch.setattr(library, "FOLDER", tmp_path)
+    with pytest.raises(UsageError, match="is not the cytoscape"):
+        library.library()
+
+
+def _command(folder: Path, name: str, script: str) -> None:
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+    (folder / name).chmod(0o755)
+
+
+def test_a_fetch_without_tools_says_what_it_looked_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    said = fetching.fetch(tmp_path / "library")
+    assert "npm: not found" in said
+    assert "mvn: not found" in said
+    assert not (tmp_path / "library").exists()
+
+
+def test_a_fetch_that_fails_or_brings_something_else_leaves_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    bin_ = tmp_path / "bin"
+    _command(bin_, "npm", "echo 'no such registry' >&2; exit 1")
+    _command(bin_, "mvn", "/bin/echo broken > cytoscape-3.33.1.jar")
+    monkeypatch.setenv("PATH", str(bin_))
+    said = fetching.fetch(tmp_path / "library")
+    assert "npm: no such registry" in said
+    assert "mvn: File is not a zip file" in said
+    assert not (tmp_path / "library").exists()
