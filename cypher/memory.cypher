@@ -145,7 +145,7 @@ CALL () {
 CALL () {
   UNWIND $died AS uid
   MATCH (p:MemoryPoint {uid: uid, corpus: $corpus}) USING INDEX p:MemoryPoint(uid)
-  SET p.died = $step.number
+  SET p.died = $step.number, p:DeadPoint
 }
 RETURN s.number AS number,
        COLLECT { UNWIND $points AS row UNWIND row.entities AS one

@@ -82,6 +82,7 @@ CYPHER 25 UNWIND $rows AS row
 MATCH (m:Memory {uid: row.memory, corpus: $corpus}) USING INDEX m:Memory(uid)
 CREATE (m)-[:HAS_POINT]->(p:MemoryPoint {uid: row.uid, corpus: $corpus, memory: row.memory, born: row.born,
                                          died: row.died, description: row.description})
+FOREACH (_ IN CASE WHEN row.died IS NULL THEN [] ELSE [1] END | SET p:DeadPoint)
 WITH p, row WHERE row.vector IS NOT NULL
 CALL db.create.setNodeVectorProperty(p, 'embedding', row.vector);
 

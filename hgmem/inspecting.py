@@ -1,7 +1,12 @@
 """What lies in Neo4j, as methods of the client: corpora, their documents, and the memories that questions left."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 
+from hgmem.browser.painting import paint
+from hgmem.browser.view import View, viewing
+from hgmem.errors import GraphError, UsageError
 from hgmem.graph.corpus import corpora, count_corpus
 from hgmem.graph.database import Database
 from hgmem.graph.documents import list_documents
@@ -15,7 +20,7 @@ from hgmem.twins import twin
 
 
 class Inspecting(ABC):
-    """Reading back; nothing here writes."""
+    """Reading back; nothing here writes but the labels of a picture."""
 
     settings: Settings
     _database: Database
@@ -46,6 +51,31 @@ class Inspecting(ABC):
         """
         history = load_history(self._database, uid, claim_timeout=self.settings.claim_timeout)
         return page(scene(history))
+
+    @contextmanager
+    def browse(
+        self, uid: str | None = None, *, corpus: str | None = None, browser: str | None = None, port: int = 0
+    ) -> Iterator[View]:
+        """Yield the link that opens a memory, by default the corpus's newest, in Neo4j Browser with guide and style.
+
+        Both are served on this machine, at `port` or a free one, until the block ends. `browser` is the address of a
+        Browser that is not the server's own. Entities get second labels after their types, for the style; a user who
+        may not write sees them in one colour.
+        """
+        memory = self.memory(uid or self._newest(corpus))
+        try:
+            paint(self._database, corpus=memory.corpus)
+        except GraphError as error:
+            if error.retryable:
+                raise
+        with viewing(self._database, memory, browser=browser, port=port) as view:
+            yield view
+
+    def _newest(self, corpus: str | None) -> str:
+        if stored := self.memories(corpus=corpus):
+            return stored[0].uid
+        name = self._services(corpus).corpus
+        raise UsageError(f"corpus {name!r} has no memory yet: ask it a question first (`hgmem ask`)")
 
     def lineage(self, point: str) -> Lineage:
         """Return a memory point (uid) and, parts within parts, the points that became it."""

@@ -25,6 +25,8 @@ def chromium() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where screenshots are left: pytest keeps the folders of the last three runs."""
-    return tmp_path_factory.mktemp("pictures", numbered=False)
+def pictures() -> Path:
+    """Where screenshots are left to be looked at."""
+    folder = Path(__file__).parents[2] / ".hgmem" / "pictures"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder

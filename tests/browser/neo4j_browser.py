@@ -1,0 +1,63 @@
+"""Neo4j Browser as a person drives it: connect, click through a guide, run what is in the editor."""
+
+from dataclasses import dataclass
+
+from playwright.sync_api import Locator, Page, expect
+
+SLOW = 60_000  # milliseconds: two busy cores
+
+
+@dataclass
+class Neo4jBrowser:
+    """A tab of Neo4j Browser; the newest frame is the first one."""
+
+    tab: Page
+
+    def connect(self, password: str) -> None:
+        field = self.tab.locator("input[type=password]").first
+        field.wait_for(timeout=SLOW)
+        field.fill(password)
+        self.tab.keyboard.press("Enter")
+        expect(self.tab.get_by_text("You are connected as user")).to_be_visible(timeout=SLOW)
+
+    @property
+    def frame(self) -> Locator:
+        return self.tab.get_by_test_id("frame").first
+
+    def run(self, command: str) -> None:
+        """Type a command over what is in the editor, and run it."""
+        self._type(command)
+        self._until(command)
+
+    def _type(self, command: str) -> None:
+        self.tab.get_by_test_id("activeEditor").click()
+        self.tab.keyboard.press("Control+A")
+        self.tab.keyboard.insert_text(command)
+        self.tab.get_by_test_id("editor-Run").click()
+
+    def clear(self) -> None:
+        """Close all frames."""
+        self._type(":clear")
+        expect(self.tab.get_by_test_id("frame")).to_have_count(0, timeout=SLOW)
+
+    def click(self, block: Locator) -> None:
+        """Click a query of a guide, and run it."""
+        command = block.inner_text()
+        block.click()
+        self.tab.get_by_test_id("editor-Run").click()
+        self._until(command)
+
+    def _until(self, command: str) -> None:
+        first = next(line for line in command.splitlines() if not line.startswith("//")).strip()[:40]
+        expect(self.frame.get_by_test_id("frameCommand")).to_contain_text(first, timeout=SLOW)
+
+    def nodes(self, least: int) -> int:
+        """Return how many nodes the newest frame draws, once there are so many."""
+        drawn = self.frame.locator("g.node")
+        expect(drawn.nth(least - 1)).to_be_attached(timeout=SLOW)
+        return drawn.count()
+
+    def shade(self, caption: str) -> str:
+        """Return the colour of the first node with a caption that begins so."""
+        circle = self.frame.locator("g.node", has_text=caption).first.locator("circle.b-outline, circle.outline").first
+        return str(circle.get_attribute("fill"))

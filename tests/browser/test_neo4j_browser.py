@@ -1,0 +1,154 @@
+"""`hgmem browser` in the real Neo4j Browser: it connects, the guide plays, every favourite draws what it should."""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import neo4j
+import pytest
+from neo4j_browser import SLOW, Neo4jBrowser
+from playwright.sync_api import Browser, expect
+
+from hgmem import HGMem, Memory, Settings
+from hgmem.browser.favourites import favourites
+from hgmem.browser.guide import newest_merge
+from hgmem.browser.view import View
+from hgmem.embedders import SentenceTransformerEmbedder
+from hgmem.local import Server
+
+QUESTION = (
+    "What links the Tamswell Company of Marian Dace to the museum director Edmund Sallowby and to the seven boxes of "
+    "the Ravensund Orrery?"
+)
+TITLES = {
+    "memory-at-a-step", "changes-between-steps", "lineage-of-points", "evidence-of-an-answer", "not-covered-yet",
+    "bridges", "corpus-overview", "schema",
+}  # fmt: skip
+CORPUS = "pictures"
+
+
+@pytest.fixture(scope="module")
+def client(settings: Settings, affair: Path) -> Iterator[HGMem]:
+    """A client of a corpus that holds the affair, one question of it answered."""
+    pytest.importorskip("sentence_transformers")
+    given = settings.model_dump(exclude_none=True, exclude={"embedding_model"})
+    with HGMem.open(CORPUS, embedder=SentenceTransformerEmbedder(), **given) as opened:
+        opened.add(affair)
+        opened.ask(QUESTION)
+        yield opened
+        opened.delete()
+
+
+@pytest.fixture(scope="module")
+def memory(client: HGMem) -> Memory:
+    return client.memory(client.memories()[0].uid)
+
+
+@pytest.fixture(scope="module")
+def view(client: HGMem, server: Server) -> Iterator[View]:
+    if not server.http:
+        pytest.skip("the server of this run is a container whose Browser has no port here")
+    with client.browse() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def opened(chromium: Browser, view: View, server: Server) -> Iterator[Neo4jBrowser]:
+    """Neo4j Browser, opened by the link and connected, the guide in front."""
+    tab = chromium.new_context(viewport={"width": 1400, "height": 1000}).new_page()
+    tab.goto(view.link)
+    browser = Neo4jBrowser(tab)
+    browser.connect(server.password.get_secret_value())
+    expect(tab.locator(".runnable").first).to_be_visible(timeout=SLOW)
+    yield browser
+    tab.context.close()
+
+
+@pytest.fixture
+def returned(settings: Settings) -> Callable[..., int]:
+    """How many nodes a query returns, paths and lists included."""
+
+    def counting(query: str) -> int:
+        password = settings.neo4j_password.get_secret_value() if settings.neo4j_password else ""
+        with neo4j.GraphDatabase.driver(settings.neo4j_uri or "", auth=(settings.neo4j_username, password)) as driver:
+            graph = driver.execute_query(query, result_transformer_=neo4j.Result.graph)
+        return len(graph.nodes)
+
+    return counting
+
+
+def values(memory: Memory) -> dict[str, Any]:
+    return {"memory": memory.uid, "since": memory.step - 1, "step": memory.step, "point": newest_merge(memory)}
+
+
+def test_the_guide_plays_and_each_of_its_clicks_runs(
+    opened: Neo4jBrowser, memory: Memory, pictures: Path, returned: Callable[..., int]
+) -> None:
+    tab = opened.tab
+    guide = tab.get_by_test_id("frame").filter(has_text=":play")
+    expect(guide.get_by_text(QUESTION[:40])).to_be_visible()
+    tab.screenshot(path=pictures / "browser-guide.png")
+    tab.locator(".runnable:visible", has_text=":style").click()
+    tab.get_by_test_id("editor-Run").click()
+    expect(opened.frame).to_contain_text("node.MemoryPoint", timeout=SLOW)
+    tab.locator(".runnable:visible", has_text=":params").click()
+    tab.get_by_test_id("editor-Run").click()
+    expect(opened.frame).to_contain_text("Successfully set your parameters", timeout=SLOW)
+
+    slides, clicked = 1, 0
+    while (ahead := guide.get_by_test_id("nextSlide")).count():
+        ahead.click()
+        slides += 1
+        blocks = guide.locator(".runnable:visible")
+        for at in range(blocks.count()):
+            query = blocks.nth(at).inner_text()
+            opened.click(blocks.nth(at))
+            assert opened.nodes(least := returned(query)) >= least >= 3, query
+            opened.frame.get_by_test_id("frame-Close").or_(opened.frame.get_by_title("Close")).first.click()
+            clicked += 1
+    assert 3 <= slides <= 6
+    assert clicked == len(TITLES) + len(memory.steps) * 2 - 1 - 2
+
+
+@pytest.mark.parametrize("name", sorted(TITLES))
+def test_a_favourite_draws_what_it_returns(
+    opened: Neo4jBrowser, memory: Memory, pictures: Path, returned: Callable[..., int], view: View, name: str
+) -> None:
+    favourite = favourites()[name]
+    opened.clear()
+    opened.run(f":style {view.style}")
+    for parameter in favourite.parameters:
+        value = values(memory)[parameter]
+        opened.run(f":param {parameter} => {value!r}")
+    opened.run(favourite.text)
+    least = returned(favourite.filled(**values(memory)))
+    assert least >= 3
+    assert opened.nodes(least) >= least
+    opened.tab.wait_for_timeout(2_500)  # until the picture has come to rest
+    opened.frame.screenshot(path=pictures / f"browser-{name}.png")
+
+
+def test_points_are_warm_dead_ones_pale_and_entities_cool_by_type(
+    opened: Neo4jBrowser, memory: Memory, view: View
+) -> None:
+    opened.clear()
+    opened.run(f":style {view.style}")
+    opened.run(favourites()["changes-between-steps"].filled(**values(memory) | {"since": 0}))
+    opened.nodes(3)
+    shades = opened.frame.locator("g.node circle").evaluate_all("all => all.map(one => one.getAttribute('fill'))")
+    assert {"#F2A541", "#FBE7CB", "#5B8FF0"} <= {str(shade).upper() for shade in shades}
+
+
+def test_the_style_has_a_rule_for_each_label_of_the_schema(view: View) -> None:
+    style = Path(str(favourites()["schema"].path.with_name("hgmem.grass"))).read_text(encoding="utf-8")
+    ruled = set(re.findall(r"^node\.(\w+)", style, re.MULTILINE))
+    assert ruled >= {"Corpus", "Document", "Chunk", "Entity", "Memory", "Step", "SubQuery", "MemoryPoint", "Answer"}
+
+
+def test_the_schema_looks_sensible(opened: Neo4jBrowser, pictures: Path) -> None:
+    opened.clear()
+    opened.run("CALL db.schema.visualization()")
+    opened.nodes(10)
+    opened.tab.wait_for_timeout(2_500)
+    opened.frame.screenshot(path=pictures / "browser-schema-visualization.png")
