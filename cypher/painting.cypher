@@ -13,7 +13,7 @@ RETURN count(e) AS painted;
 
 // name: paint_points(corpus) auto
 // The label of dead points, for those that died before there was one.
-CYPHER 25 MATCH (p:MemoryPoint {corpus: $corpus}) WHERE (p.died IS NULL) = (p:DeadPoint)
+CYPHER 25 MATCH (p:MemoryPoint {corpus: $corpus}) WHERE (p.died IS NULL) = ('DeadPoint' IN labels(p))
 CALL (p) {
   REMOVE p:DeadPoint
   FOREACH (_ IN CASE WHEN p.died IS NULL THEN [] ELSE [1] END | SET p:DeadPoint)

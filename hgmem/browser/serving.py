@@ -30,9 +30,7 @@ def serving(texts: Callable[[str], Mapping[str, Text]], *, origins: frozenset[st
     try:
         server = ThreadingHTTPServer((_BINDING, port), BaseHTTPRequestHandler)
     except OSError as error:
-        raise UsageError(
-            f"port {port} on this machine can't be used ({error.strerror}): choose another --port"
-        ) from error
+        raise UsageError(f"port {port} can't be used ({error.strerror}): choose another --port") from error
     address = f"http://{HOST}:{server.server_address[1]}"
     server.RequestHandlerClass = _handler(texts(address), origins=origins, port=int(server.server_address[1]))
     thread = Thread(target=server.serve_forever, name="hgmem-browser", daemon=True)

@@ -1,6 +1,5 @@
 """`browser`: a memory in Neo4j Browser, with guide and style."""
 
-import os
 import sys
 import threading
 import webbrowser
@@ -72,5 +71,8 @@ def _said(view: "View") -> list[str]:
 
 
 def _has_screen() -> bool:
-    """Whether a browser with windows could open; on Linux a text browser would take the terminal."""
-    return sys.platform != "linux" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
+    """Whether a browser with a window would open; a text browser would take the terminal."""
+    try:
+        return type(webbrowser.get()) is not webbrowser.GenericBrowser
+    except webbrowser.Error:
+        return False

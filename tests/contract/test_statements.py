@@ -28,6 +28,7 @@ ALL = statements()
 WITHOUT_CORPUS = {
     "corpora": "lists the tenants",
     "corpus_of": "finds the corpus of a uid by unique seek; every later statement then takes it",
+    "server_settings": "touches no data",
     "server_version": "touches no data",
 }
 # Statements that take the corpus and look beyond it, each with its reason.
@@ -44,7 +45,8 @@ RELATES = re.compile(r"\[(?P<variable>\w*):RELATES\s*(?P<map>\{[^{}]*\})?\]")
 NOISE = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|//[^\n]*")
 LISTS = (
     *("rows", "uids", "chunks", "documents", "queries", "subqueries", "points", "died", "provisionals", "citations"),
-    *("relations", "read", "memories", "adding", "spared"),
+    *("relations", "read", "memories", "adding", "spared", "names", "persons"),
+    *("organizations", "places", "events"),
 )
 SAMPLES: dict[str, Any] = {
     **{name: [] for name in LISTS},

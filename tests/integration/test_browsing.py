@@ -1,0 +1,123 @@
+"""`hgmem browser` as a process, and what it does to the corpus: second labels, and nothing else."""
+
+import http.client
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import neo4j
+import pytest
+from letters import LETTERS, QUESTION, wanting
+
+from hgmem import Answer, HGMem, Settings
+from hgmem.errors import UsageError
+from hgmem.inputs import Document, Given, GivenChunk, GivenEntity
+
+COMMAND = (sys.executable, "-m", "hgmem", "browser")
+TYPES = ("Person", "ORGANISATION", "geo", "event", "concept", "", "DeadPoint")
+
+
+@pytest.fixture
+def answer(client: HGMem) -> Answer:
+    client.add_graph(LETTERS)
+    return client.ask(QUESTION, steps=2)
+
+
+@pytest.fixture
+def labels(settings: Settings, corpus: str) -> Iterator[Any]:
+    """The labels of the corpus's entities by name, of its points by uid."""
+    password = settings.neo4j_password.get_secret_value() if settings.neo4j_password else ""
+    with neo4j.GraphDatabase.driver(settings.neo4j_uri or "", auth=(settings.neo4j_username, password)) as driver:
+
+        def read(label: str, key: str) -> dict[str, set[str]]:
+            rows = driver.execute_query(
+                f"MATCH (n:{label} {{corpus: $corpus}}) RETURN n.{key} AS key, labels(n) AS labels", corpus=corpus
+            ).records
+            return {row["key"]: set(row["labels"]) - {label} for row in rows}
+
+        yield read
+
+
+def test_the_command_prints_the_link_and_serves_until_it_is_interrupted(
+    environment: dict[str, str], answer: Answer
+) -> None:
+    command = (*COMMAND, "--corpus", answer.corpus, "--print")
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+        assert run.stdout
+        lines = [run.stdout.readline() for _ in range(5)]
+        said = dict(line.split(None, 1) for line in lines)
+        link = said["Browser"].strip()
+        guide = parse_qs(urlsplit(link).query)["arg"][0]
+        assert said["guide"].strip() == f":play {guide}"
+        assert environment["NEO4J_PASSWORD"] not in "".join(lines)
+
+        connection = http.client.HTTPConnection("localhost", urlsplit(guide).port or 0, timeout=10)
+        connection.request("GET", "/guide.html")
+        text = connection.getresponse().read().decode()
+        assert answer.memory in text
+        assert "Who sold the mill" in text
+        run.send_signal(signal.SIGINT)
+        _, errors = run.communicate(timeout=30)
+        assert run.returncode == 0, errors
+
+
+def test_entities_are_painted_after_their_types_and_again_when_these_change(
+    client: HGMem, labels: Any, corpus: str
+) -> None:
+    entities = tuple(
+        GivenEntity(name=f"Name {number}", type=kind, description="One.", chunks=("c",))
+        for number, kind in enumerate(TYPES)
+    )
+    document = Document(id="d", text="One.")
+    client.add_graph(
+        Given(documents=(document,), chunks=(GivenChunk(id="c", document="d", text="One."),), entities=entities)
+    )
+    client.ask("What is one?", steps=1)
+    for _ in range(2):  # the second time nothing changes
+        with client.browse():
+            pass
+        found = labels("Entity", "name")
+        assert [found[one.name] for one in entities] == [
+            {"PersonEntity"}, {"OrganizationEntity"}, {"PlaceEntity"}, {"EventEntity"}, set(), set(), set(),
+        ]  # fmt: skip
+    client.delete(document="d")
+    assert client.check().ok
+
+
+def test_dead_points_bear_a_label_of_their_own(open_client: Any, labels: Any) -> None:
+    client = open_client(model=wanting())
+    client.add_graph(LETTERS)
+    answer = client.ask(QUESTION, steps=3)
+    found = labels("MemoryPoint", "uid")
+    living = {point.uid for point in client.memory(answer.memory).points}
+    assert {uid for uid, marks in found.items() if marks == {"DeadPoint"}} == found.keys() - living
+    assert found.keys() > living
+
+
+def test_points_that_died_before_there_was_a_label_get_it(open_client: Any, labels: Any, settings: Settings) -> None:
+    client = open_client(model=wanting())
+    client.add_graph(LETTERS)
+    client.ask(QUESTION, steps=2)
+    before = labels("MemoryPoint", "uid")
+    password = settings.neo4j_password.get_secret_value() if settings.neo4j_password else ""
+    with neo4j.GraphDatabase.driver(settings.neo4j_uri or "", auth=(settings.neo4j_username, password)) as driver:
+        driver.execute_query("MATCH (p:DeadPoint {corpus: $corpus}) REMOVE p:DeadPoint", corpus=client.corpus)
+    with client.browse():
+        pass
+    assert labels("MemoryPoint", "uid") == before
+
+
+def test_a_corpus_without_a_memory_is_named(client: HGMem) -> None:
+    client.add_graph(LETTERS)
+    with pytest.raises(UsageError, match=f"{client.corpus!r} has no memory yet.*hgmem ask"), client.browse():
+        pass
+
+
+def test_an_address_that_is_none_is_named(client: HGMem, answer: Answer) -> None:
+    with pytest.raises(UsageError, match="is no address of a Neo4j Browser"), client.browse(browser="db:7474"):
+        pass
+    with client.browse(answer.memory, browser="http://db:7474/browser/") as view:
+        assert view.link.startswith("http://db:7474/browser/?dbms=")

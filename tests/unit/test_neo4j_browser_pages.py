@@ -1,0 +1,181 @@
+"""What `hgmem browser` makes without a Browser: link, favourites, guide, and the server that hands them over."""
+
+import http.client
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from histories import history
+
+from hgmem import Memory
+from hgmem.browser.address import browser_of, link, origins
+from hgmem.browser.favourites import Favourite, favourites
+from hgmem.browser.guide import guide, newest_merge
+from hgmem.browser.serving import Text, serving
+from hgmem.browser.view import save
+from hgmem.errors import DocumentError, GraphError, UsageError
+from hgmem.graph.database import Address
+
+HOSTILE = "</pre><script>alert(1)</script>' OR true //\n{{style}}"
+FAVOURITES = favourites()
+
+
+class Server:
+    """What the settings of a server say, in place of a database."""
+
+    def __init__(self, uri: str, **said: str) -> None:
+        self.address = Address(uri=uri)
+        self.said = said
+
+    def run(self, name: str, /, names: list[str]) -> list[dict[str, str]]:
+        assert name == "server_settings"
+        if not self.said:
+            raise GraphError("not allowed")
+        given = {f"server.{key.replace('__', '.')}": value for key, value in self.said.items()}
+        return [{"name": key, "value": value} for key, value in given.items() if key in names]
+
+
+@pytest.mark.parametrize(
+    ("uri", "said", "expected"),
+    [
+        ("bolt://127.0.0.1:7687", {"http__advertised_address": "127.0.0.1:7474"}, "http://127.0.0.1:7474/browser/"),
+        ("bolt://db.local:7687", {"http__advertised_address": "localhost:7474"}, "http://db.local:7474/browser/"),
+        ("bolt://db.local", {"http__advertised_address": "graph.example:80"}, "http://graph.example:80/browser/"),
+        ("bolt://[::1]:7687", {"http__advertised_address": "localhost:7474"}, "http://[::1]:7474/browser/"),
+    ],
+)
+def test_browser_is_where_the_server_says_seen_from_here(uri: str, said: dict[str, str], expected: str) -> None:
+    assert browser_of(Server(uri, http__enabled="true", **said)) == expected  # type: ignore[arg-type]
+
+
+def test_browser_goes_by_https_where_there_is_no_http() -> None:
+    server = Server(
+        "neo4j+s://db.local", http__enabled="false", https__enabled="true", https__advertised_address="localhost:7473"
+    )
+    assert browser_of(server) == "https://db.local:7473/browser/"  # type: ignore[arg-type]
+
+
+def test_aura_is_looked_at_in_the_hosted_browser() -> None:
+    assert browser_of(Server("neo4j+s://abc.databases.neo4j.io")) == "https://browser.neo4j.io"  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("said", [{}, {"http__enabled": "false", "https__enabled": "false"}])
+def test_a_server_that_does_not_say_where_is_named_with_the_remedy(said: dict[str, str]) -> None:
+    with pytest.raises(UsageError, match=r"bolt://db\.local.*--browser"):
+        browser_of(Server("bolt://db.local", **said))  # type: ignore[arg-type]
+
+
+def test_the_link_names_server_user_database_and_guide_and_no_password() -> None:
+    to = Address(uri="bolt://127.0.0.1:7687", username="ann@corp", password="secret", database="sales")
+    parts = urlsplit(link("http://127.0.0.1:7474/browser/", to=to, guide="http://localhost:1/guide.html"))
+    assert parse_qs(parts.query) == {
+        "dbms": ["bolt://ann%40corp@127.0.0.1:7687"],
+        "db": ["sales"],
+        "cmd": ["play"],
+        "arg": ["http://localhost:1/guide.html"],
+    }
+
+
+def test_a_browser_of_this_machine_goes_by_several_names() -> None:
+    assert origins("http://127.0.0.1:7474/browser/") >= {"http://localhost:7474", "http://127.0.0.1:7474"}
+    assert origins("https://browser.neo4j.io") == {"https://browser.neo4j.io"}
+
+
+@pytest.mark.parametrize("one", FAVOURITES.values(), ids=FAVOURITES)
+def test_a_favourite_begins_with_its_title_and_names_its_parameters(one: Favourite) -> None:
+    first, second, *_ = one.text.splitlines()
+    assert first.startswith("// ")
+    assert 4 < len(one.title) < 100
+    named = tuple(re.findall(r":param (\w+) =>", second))
+    assert sorted(named) == sorted(one.parameters)
+    assert one.parameters == () or "memory" in one.parameters
+    filled = one.filled(memory="m1", since=1, step=2, point="")
+    assert "$" not in filled
+
+
+def test_values_stay_within_their_quotes() -> None:
+    one = replace(FAVOURITES["bridges"], query="RETURN $memory")
+    assert one.filled(memory='a\'b\\c\n"d"') == "RETURN 'a\\'b\\\\c\\n\"d\"'"
+
+
+def test_the_guide_walks_through_each_step() -> None:
+    memory = history(points=12, steps=3).memory
+    text = guide(memory, style="http://localhost:1/hgmem.grass")
+    blocks = [unescape(block) for block in re.findall(r'runnable">(.*?)</pre>', text, re.DOTALL)]
+    assert 3 <= text.count("<slide") <= 6
+    assert ":style http://localhost:1/hgmem.grass" in blocks
+    for step in (1, 2, 3):
+        assert any(f"p.born <= {step} " in block for block in blocks)
+    assert any(newest_merge(memory) in block for block in blocks)
+    assert "{{" not in text
+
+
+@pytest.mark.parametrize("memory", [
+    replace(history().memory, answers=()),
+    replace(history().memory, steps=(), points=()),
+    replace(history().memory, steps=(), points=(), answers=()),
+], ids=["unanswered", "pruned", "empty"])  # fmt: skip
+def test_a_memory_that_lacks_something_has_a_guide_too(memory: Memory) -> None:
+    assert guide(memory, style="x").count("<slide") == 6
+
+
+def test_text_of_documents_is_no_markup_in_the_guide() -> None:
+    text = guide(history(text=HOSTILE).memory, style="x")
+    assert "<script" not in text
+    assert "&lt;script&gt;" in text
+
+
+@pytest.fixture
+def served() -> Iterator[tuple[str, int]]:
+    texts = {"guide.html": Text(content="<p>ü</p>", type="text/html")}
+    with serving(lambda _: texts, origins=frozenset({"http://localhost:7474"})) as address:
+        yield address, int(address.rpartition(":")[2])
+
+
+def asked(port: int, method: str, path: str, **headers: str) -> http.client.HTTPResponse:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection.request(method, path, headers={name.replace("_", "-"): value for name, value in headers.items()})
+    return connection.getresponse()
+
+
+def test_the_texts_are_for_browser_alone(served: tuple[str, int]) -> None:
+    address, port = served
+    got = asked(port, "GET", "/guide.html?x=1", Host=f"localhost:{port}", Origin="http://localhost:7474")
+    assert (got.status, got.read().decode()) == (200, "<p>ü</p>")
+    assert got.headers["Access-Control-Allow-Origin"] == "http://localhost:7474"
+    stranger = asked(port, "GET", "/guide.html", Host=f"localhost:{port}", Origin="http://evil.example")
+    assert stranger.headers["Access-Control-Allow-Origin"] is None
+    assert asked(port, "GET", "/guide.html", Host=f"evil.example:{port}").status == 404  # DNS rebinding
+    assert asked(port, "GET", "/../etc/passwd", Host=f"localhost:{port}").status == 404
+    before = asked(port, "OPTIONS", "/guide.html", Origin="http://localhost:7474")
+    assert (before.status, before.headers["Access-Control-Allow-Private-Network"]) == (204, "true")
+    assert address == f"http://localhost:{port}"
+
+
+def test_a_port_that_is_taken_is_named(served: tuple[str, int]) -> None:
+    with (
+        pytest.raises(UsageError, match=f"port {served[1]} can't be used"),
+        serving(lambda _: {}, origins=frozenset(), port=served[1]),
+    ):
+        pass
+
+
+def test_after_the_block_nothing_is_served() -> None:
+    with serving(lambda _: {}, origins=frozenset()) as address:
+        pass
+    with pytest.raises(ConnectionRefusedError):
+        asked(int(address.rpartition(":")[2]), "GET", "/")
+
+
+def test_style_and_favourites_are_saved_to_import_them_by_hand(tmp_path: Path) -> None:
+    saved = save(tmp_path / "browser")
+    assert saved[0].name == "hgmem.grass"
+    assert len(saved) == 1 + len(FAVOURITES)
+    assert all(path.read_text(encoding="utf-8").strip() for path in saved)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DocumentError, match="can't be written"):
+        save(tmp_path / "file")
