@@ -5,7 +5,7 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Concatenate, LiteralString, ParamSpec, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
@@ -73,6 +73,11 @@ class Database:
         self._closed = True
         if self._owned:
             self._driver.close()
+
+    def beside(self, name: str) -> "Database":
+        """Return another database of the same server, over the same connections; closing it closes nothing."""
+        address = replace(self.address, database=name)
+        return Database(self._driver, address=address, timeout=self._timeout, owned=False)
 
     def run(self, name: str, /, **parameters: Any) -> list[Row]:
         """Return the rows of a statement, in a transaction of its own: retried where that is safe."""

@@ -29,6 +29,12 @@ WITHOUT_CORPUS = {
     "corpora": "lists the tenants",
     "corpus_of": "finds the corpus of a uid by unique seek; every later statement then takes it",
     "server_version": "touches no data",
+    # What another program wrote has no corpora; these leave out what is hgmem's, of whichever corpus.
+    **dict.fromkeys(
+        ("foreign_nodes", "foreign_documents", "foreign_chunks", "foreign_entities", "foreign_relations"),
+        "reads a graph to adopt",
+    ),
+    "foreign_labels": "says what there is to adopt",
 }
 # Statements that take the corpus and look beyond it, each with its reason.
 BEYOND_THE_CORPUS = {"crossings": ["(other)"], "leaks": ["(other)"]}  # what leads elsewhere is what they look for
@@ -44,7 +50,7 @@ RELATES = re.compile(r"\[(?P<variable>\w*):RELATES\s*(?P<map>\{[^{}]*\})?\]")
 NOISE = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|//[^\n]*")
 LISTS = (
     *("rows", "uids", "chunks", "documents", "queries", "subqueries", "points", "died", "provisionals", "citations"),
-    *("relations", "read", "memories", "adding", "spared"),
+    *("relations", "read", "memories", "adding", "spared", "ids", "others"),
 )
 SAMPLES: dict[str, Any] = {
     **{name: [] for name in LISTS},
