@@ -51,6 +51,7 @@ ORDER BY id LIMIT $most;
 // name: foreign_labels(most) read
 // What there is to adopt, for an error: the labels with most nodes.
 CYPHER 25 CALL db.labels() YIELD label
+WHERE NOT label IN ['Corpus', 'Step', 'SubQuery']
 WITH label, COUNT { MATCH (n:$(label)) WHERE n.uid IS NULL OR n.corpus IS NULL } AS nodes
 WHERE nodes > 0
 RETURN label, nodes ORDER BY nodes DESC, label LIMIT $most;

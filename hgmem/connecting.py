@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from typing import Any, TypedDict
-from urllib.parse import urlsplit
 
 from hgmem.embed import CheckedEmbedder, Embedder
 from hgmem.embedders import OPENAI, LangChainEmbedder, OpenAIEmbedder, SentenceTransformerEmbedder
@@ -87,20 +86,24 @@ def reading(database: Database, settings: Settings, source: Source) -> Iterator[
     uri, driver, name = source.get("from_uri"), source.get("from_driver"), source.get("from_database") or None
     if not uri and (source.get("from_username") or source.get("from_password")):
         raise UsageError("--from-username and from_password= go with the server that --from-uri names")
-    if driver is not None:
-        yield adopt(driver, database=name, statement_timeout=settings.statement_timeout)
-    elif uri:
-        opened = _opened(uri, settings, source)
-        try:
-            yield opened
-        finally:
-            opened.close()
-    else:
-        yield database.beside(name) if name else database
+    if not (uri or driver or name):
+        yield database
+        return
+    with _named_as_asked():
+        if driver is not None:
+            opened = adopt(driver, database=name, statement_timeout=settings.statement_timeout)
+        elif uri:
+            opened = _connected(uri, settings, source)
+        else:
+            opened = database.beside(name or "")
+    try:
+        yield opened
+    finally:
+        opened.close()
 
 
-def _opened(uri: str, settings: Settings, source: Source) -> Database:
-    if "@" in uri and urlsplit(uri).username is not None:
+def _connected(uri: str, settings: Settings, source: Source) -> Database:
+    if "@" in uri:
         raise UsageError("--from-uri holds no user and no password: give --from-username, set HGMEM_FROM_PASSWORD")
     kept = settings.from_password.get_secret_value() if settings.from_password else ""
     address = Address(
@@ -109,8 +112,14 @@ def _opened(uri: str, settings: Settings, source: Source) -> Database:
         password=source.get("from_password") or kept,
         database=source.get("from_database") or None,
     )
+    return connect(address, connect_timeout=settings.connect_timeout, statement_timeout=settings.statement_timeout)
+
+
+@contextmanager
+def _named_as_asked() -> Iterator[None]:
+    """Let errors name what the source is set with, not what the client is."""
     try:
-        return connect(address, connect_timeout=settings.connect_timeout, statement_timeout=settings.statement_timeout)
+        yield
     except HGMemError as error:
         said = str(error)
         for ours, theirs in _THEIRS.items():

@@ -75,9 +75,11 @@ class Database:
             self._driver.close()
 
     def beside(self, name: str) -> "Database":
-        """Return another database of the same server, over the same connections; closing it closes nothing."""
+        """Return another database of the same server, which answered; closing it leaves the connections open."""
         address = replace(self.address, database=name)
-        return Database(self._driver, address=address, timeout=self._timeout, owned=False)
+        other = Database(self._driver, address=address, timeout=self._timeout, owned=False)
+        _probe(other, self._driver)
+        return other
 
     def run(self, name: str, /, **parameters: Any) -> list[Row]:
         """Return the rows of a statement, in a transaction of its own: retried where that is safe."""

@@ -93,7 +93,7 @@ def _in_order(chunks: Sequence[ForeignChunk]) -> list[ForeignChunk]:
     if len(set(numbers)) == len(numbers):
         return ranked
     known = {chunk.id: chunk for chunk in ranked}
-    led_to = {other for chunk in ranked for other in chunk.following}
+    led_to = {other for chunk in ranked for other in chunk.following if other != chunk.id}
     ordered: dict[str, ForeignChunk] = {}
     for start in sorted(ranked, key=lambda chunk: chunk.id in led_to):  # where a chain begins comes first; stable
         waiting = [start.id]
