@@ -88,7 +88,7 @@ async def write(driver: neo4j.Driver, told: dict[str, Any]) -> None:
         embedder=Hashes(),
         schema="FREE",
         from_file=False,
-        text_splitter=FixedSizeSplitter(chunk_size=240, chunk_overlap=40),
+        text_splitter=FixedSizeSplitter(chunk_size=600, chunk_overlap=60),
         on_error="RAISE",
         perform_entity_resolution=False,
         lexical_graph_config=config,

@@ -45,7 +45,7 @@ def relations_of(
     """Return relations between entities (by element id); they rest on the chunks that mention both ends."""
     mentioned = {id_: frozenset(entity.chunks) for id_, entity in entities.items()}
     found: list[GivenRelation] = []
-    for relation in theirs:
+    for relation in sorted(theirs, key=lambda each: each.id):  # however they were cut into pages
         source, target = entities.get(relation.source), entities.get(relation.target)
         if source is None or target is None:
             notes[_NO_END] += 1

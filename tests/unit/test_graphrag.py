@@ -193,7 +193,7 @@ def test_a_relation_says_its_direction_and_rests_on_the_chunks_of_both_ends() ->
             relation("1", "3", "knows", description="They met."),
         ],
     )
-    works, knows = given.relations
+    knows, works = given.relations  # in the order of their ids
     assert (works.source, works.target, works.keywords) == ("Bo", "Ada", ("works for",))
     assert works.description == "Bo works for Ada (role: clerk; since: 1922)"
     assert (works.chunks, works.weight) == (("b",), 1.0)
