@@ -86,6 +86,8 @@ def reading(database: Database, settings: Settings, source: Source) -> Iterator[
     uri, driver, name = source.get("from_uri"), source.get("from_driver"), source.get("from_database") or None
     if not uri and (source.get("from_username") or source.get("from_password")):
         raise UsageError("--from-username and from_password= go with the server that --from-uri names")
+    if uri and driver is not None:
+        raise UsageError("from_driver= and from_uri= are two places: give one of them")
     if not (uri or driver or name):
         yield database
         return

@@ -243,6 +243,33 @@ def test_labels_types_and_properties_may_have_other_names(
     assert (again.chunks, again.entities, again.relations) == (done.chunks, done.entities, done.relations)
 
 
+OTHERS = """
+CREATE (a:Document {id: 'p1', text: 'Ada wrote to Bo.', source: 'letters.pdf'})
+CREATE (b:Document {id: 'p2', text: 'Bo sailed on the Aurora.', source: 'letters.pdf'})
+CREATE (ada:Person:__Entity__ {id: 'Ada'}), (bo:Person:__Entity__ {id: 'Bo'}), (ship:Ship:__Entity__ {id: 'Aurora'})
+CREATE (a)-[:MENTIONS]->(ada)-[:WROTE_TO]->(bo)-[:SAILED_ON]->(ship), (a)-[:MENTIONS]->(bo)<-[:MENTIONS]-(b)
+CREATE (b)-[:MENTIONS]->(ship), (:File {path: 'letters.pdf'})-[:HOLDS]->(a)-[:NEXT_CHUNK]->(b)
+"""
+
+
+def test_a_graph_whose_links_lead_the_other_way_is_adopted_too(
+    client: HGMem, settings: Settings, theirs: Driver
+) -> None:
+    theirs.execute_query(OTHERS)
+    done = client.adopt(
+        document_label="File",
+        chunk_label="Document",
+        document_relationship="HOLDS",
+        entity_relationship="MENTIONS",
+        name_property="id",
+    )
+    found = dump(settings, client.corpus)
+    assert (done.documents, done.chunks, done.entities, done.relations) == (2, 2, 3, 2)
+    assert {each["source_id"] for each in found.of("Chunk").values()} == {"p1", "p2"}
+    assert len(found.joined("FROM_CHUNK")) == 4
+    assert {each["type"] for each in found.of("Entity").values()} == {"Person", "Ship"}
+
+
 def test_another_server_is_read_over_its_own_connection(
     client: HGMem, open_client: Callable[..., HGMem], server: Server, theirs: Driver, graph: Graph
 ) -> None:
@@ -266,6 +293,7 @@ def test_another_server_is_read_over_its_own_connection(
         ({"from_uri": "bolt://127.0.0.1:1"}, GraphError, "can't be reached: --from-uri names one that has to run"),
         ({"from_uri": "bolt://u:p@127.0.0.1:1"}, UsageError, "--from-uri holds no user and no password"),
         ({"from_uri": "nonsense"}, UsageError, "'nonsense' is no Neo4j address"),
+        ({"from_uri": "bolt://127.0.0.1:1", "from_driver": "any"}, UsageError, "are two places: give one of them"),
         ({"from_username": "neo4j"}, UsageError, "go with the server that --from-uri names"),
     ],
 )
@@ -472,6 +500,11 @@ def test_the_command_adopts_once_and_says_what_it_left_out(
     again = hgmem("adopt", "-c", client.corpus)
     assert again.exit_code == 0
     assert "adopted before, nothing was written" in again.stdout
+    elsewhere = ["--from-uri", environment["NEO4J_URI"], "--from-database", "neo4j"]
+    refused = hgmem("adopt", "-c", client.corpus, *elsewhere)
+    assert "check --from-username and HGMEM_FROM_PASSWORD" in refused.stderr
+    environment["HGMEM_FROM_PASSWORD"] = environment["NEO4J_PASSWORD"]
+    assert "adopted before, nothing was written" in hgmem("adopt", "-c", client.corpus, *elsewhere).stdout
     absent = hgmem("adopt", "-c", f"{client.corpus}-x", "--chunk-label", "Passage")
     assert absent.exit_code == 1
     assert "error: there is nothing to adopt:" in absent.stderr
