@@ -52,7 +52,8 @@ def adopt(services: Services, source: Database, shape: Shape, *, report: Report 
     if not given.chunks:
         raise UsageError(_nothing(source, found, shape))
     written = import_graph(services, given, report=report)
-    status = count_corpus(services.database, corpus=known_corpus(services))
+    row = known_corpus(services)
+    status = count_corpus(services.database, corpus=row)
     return AdoptReport(
         corpus=services.corpus,
         written=written,
@@ -60,7 +61,7 @@ def adopt(services: Services, source: Database, shape: Shape, *, report: Report 
         chunks=status.chunks,
         entities=status.entities,
         relations=status.relations,
-        notes=(*_absent(found, shape), *notes, *_crowded(services)),
+        notes=(*_absent(found, shape), *notes, *_crowded(services.database, row.dimensions)),
     )
 
 
@@ -117,10 +118,10 @@ def _absent(found: Found, shape: Shape) -> Iterator[str]:
         yield f"no chunk is linked to a document by {kind}; --document-relationship names another type"
 
 
-def _crowded(services: Services) -> Iterator[str]:
+def _crowded(database: Database, dimensions: int) -> Iterator[str]:
     """Yield the indexes of others that take in nodes of hgmem's: who searches them will find those too."""
-    for name, row in show_indexes(services.database).items():
-        if name not in VECTOR and name not in FULLTEXT and _takes_in(row, services.embedder.dimensions):
+    for name, row in show_indexes(database).items():
+        if name not in VECTOR and name not in FULLTEXT and _takes_in(row, dimensions):
             yield (
                 f"index {name!r} takes in hgmem's nodes (:{row['labels'][0]}) too, and an application that searches it "
                 "will find them: adopt into another database or server to keep them apart"

@@ -88,9 +88,8 @@ def _chains(chunks: Mapping[str, ForeignChunk]) -> Iterator[list[ForeignChunk]]:
 
 def _in_order(chunks: Sequence[ForeignChunk]) -> list[ForeignChunk]:
     """Return a document's chunks by their numbers; as NEXT_CHUNK leads, where those are missing or come twice."""
-    numbers = [_number(chunk.position) for chunk in chunks]
-    ranked = [chunk for _, chunk in sorted(zip(numbers, chunks, strict=True), key=lambda pair: (pair[0], pair[1].id))]
-    if len(set(numbers)) == len(numbers):
+    ranked = sorted(chunks, key=lambda chunk: (_number(chunk.position), len(chunk.id), chunk.id))  # ids count upwards
+    if len({_number(chunk.position) for chunk in chunks}) == len(chunks):
         return ranked
     known = {chunk.id: chunk for chunk in ranked}
     led_to = {other for chunk in ranked for other in chunk.following if other != chunk.id}

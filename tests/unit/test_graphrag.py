@@ -86,6 +86,7 @@ def test_documents_of_one_path_are_told_apart() -> None:
     [
         ((chunk("a", 2, home="d"), chunk("b", 0, home="d"), chunk("c", 1, home="d")), "b c a"),
         ((chunk("a", 10, home="d"), chunk("b", 9, home="d")), "b a"),
+        ((chunk("c:10", home="d"), chunk("c:9", home="d"), chunk("c:11", 5, home="d")), "c:11 c:9 c:10"),
         ((chunk("a", to="c", home="d"), chunk("b", home="d"), chunk("c", to="b", home="d")), "a c b"),
         ((chunk("a", 0, to="c", home="d"), chunk("b", 0, home="d"), chunk("c", 0, to="b", home="d")), "a c b"),
         ((chunk("a", "2", home="d"), chunk("b", True, home="d"), chunk("c", 1, home="d")), "c a b"),
