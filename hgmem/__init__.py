@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hgmem.checking.promises import Checkup, Finding
     from hgmem.client import HGMem
+    from hgmem.corpus.adopting import AdoptReport
     from hgmem.corpus.index import IndexReport
     from hgmem.corpus.planning import IndexPlan
     from hgmem.errors import ConflictError, DocumentError, GraphError, HGMemError, ModelError, UsageError
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "AdoptReport",
     "Answer",
     "ArchiveReport",
     "Checkup",
@@ -74,6 +76,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "AdoptReport": "corpus.adopting",
     "Checkup": "checking.promises",
     "Finding": "checking.promises",
     "HGMem": "client",

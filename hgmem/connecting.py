@@ -1,15 +1,16 @@
 """Which Neo4j, which model, which embedder: found by argument, environment and files, in that order."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, TypedDict
 
 from hgmem.embed import CheckedEmbedder, Embedder
 from hgmem.embedders import OPENAI, LangChainEmbedder, OpenAIEmbedder, SentenceTransformerEmbedder
-from hgmem.errors import AccessError, UsageError
+from hgmem.errors import AccessError, HGMemError, UsageError
 from hgmem.extractive import ExtractiveModel
-from hgmem.graph.database import Address, Database, connect
+from hgmem.graph.database import Address, Database, adopt, connect
 from hgmem.llm import LanguageModel
 from hgmem.llm.cache import CachedModel
 from hgmem.llm.chat import Sampling
@@ -24,6 +25,13 @@ from hgmem.prompt import FOLDER
 from hgmem.settings import Settings
 from hgmem.testing import DeterministicEmbedder
 
+# What errors of a connection name, and what they have to name where the connection is a source's.
+_THEIRS = {
+    "start one with `hgmem up`, or set NEO4J_URI to one that runs": "--from-uri names one that has to run",
+    "NEO4J_USERNAME": "--from-username",
+    "NEO4J_PASSWORD": "HGMEM_FROM_PASSWORD",
+    "NEO4J_DATABASE": "--from-database",
+}
 INDEXING = ("extract", "glean", "condense")  # the tasks of HGMEM_EXTRACTION_MODEL
 
 
@@ -57,6 +65,68 @@ def find_database(settings: Settings) -> Database:
             "or give --uri (uri=… in Python)"
         )
     return connect(address, connect_timeout=settings.connect_timeout, statement_timeout=settings.statement_timeout)
+
+
+class Source(TypedDict, total=False):
+    """Where a graph to adopt is, if not in the database of the client: on another server, or another of this one.
+
+    A `from_driver` stays the caller's. Without `from_password`, that of HGMEM_FROM_PASSWORD is used.
+    """
+
+    from_driver: Any
+    from_uri: str
+    from_username: str
+    from_password: str
+    from_database: str
+
+
+@contextmanager
+def reading(database: Database, settings: Settings, source: Source) -> Iterator[Database]:
+    """Yield the database to read from, which is `database` where the source names none."""
+    uri, driver, name = source.get("from_uri"), source.get("from_driver"), source.get("from_database") or None
+    if not uri and (source.get("from_username") or source.get("from_password")):
+        raise UsageError("--from-username and from_password= go with the server that --from-uri names")
+    if uri and driver is not None:
+        raise UsageError("from_driver= and from_uri= are two places: give one of them")
+    if not (uri or driver or name):
+        yield database
+        return
+    with _named_as_asked():
+        if driver is not None:
+            opened = adopt(driver, database=name, statement_timeout=settings.statement_timeout)
+        elif uri:
+            opened = _connected(uri, settings, source)
+        else:
+            opened = database.beside(name or "")
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+def _connected(uri: str, settings: Settings, source: Source) -> Database:
+    if "@" in uri:
+        raise UsageError("--from-uri holds no user and no password: give --from-username, set HGMEM_FROM_PASSWORD")
+    kept = settings.from_password.get_secret_value() if settings.from_password else ""
+    address = Address(
+        uri=uri,
+        username=source.get("from_username") or "neo4j",
+        password=source.get("from_password") or kept,
+        database=source.get("from_database") or None,
+    )
+    return connect(address, connect_timeout=settings.connect_timeout, statement_timeout=settings.statement_timeout)
+
+
+@contextmanager
+def _named_as_asked() -> Iterator[None]:
+    """Let errors name what the source is set with, not what the client is."""
+    try:
+        yield
+    except HGMemError as error:
+        said = str(error)
+        for ours, theirs in _THEIRS.items():
+            said = said.replace(ours, theirs)
+        raise type(error)(said, retryable=error.retryable) from error
 
 
 def find_embedder(settings: Settings) -> CheckedEmbedder:

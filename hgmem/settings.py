@@ -49,6 +49,7 @@ class Settings(BaseSettings):
     neo4j_username: str = Field("neo4j", validation_alias=_named("neo4j_username", "NEO4J_USERNAME", "NEO4J_USER"))
     neo4j_password: SecretStr | None = Field(None, validation_alias=_named("neo4j_password", "NEO4J_PASSWORD"))
     neo4j_database: str | None = Field(None, validation_alias=_named("neo4j_database", "NEO4J_DATABASE"))
+    from_password: SecretStr | None = Field(None, description="of the server that `hgmem adopt --from-uri` reads")
     java_home: Path | None = Field(None, validation_alias=_named("java_home", "JAVA_HOME"))
 
     data: Path = Field(default_factory=lambda: user_data_path("hgmem") / "neo4j")

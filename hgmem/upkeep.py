@@ -4,17 +4,20 @@ from abc import ABC, abstractmethod
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any, TypedDict, Unpack, cast
 
 from hgmem.checking import check as check_corpus
 from hgmem.checking.promises import Checkup
-from hgmem.connecting import adapted_embedder, find_embedder
+from hgmem.connecting import Source, adapted_embedder, find_embedder, reading
+from hgmem.corpus.adopting import AdoptReport
+from hgmem.corpus.adopting import adopt as adopt_graph
 from hgmem.corpus.exporting import Wanted, export
 from hgmem.corpus.fold import Report as Counted
 from hgmem.corpus.index import Progress, Report, Unit
 from hgmem.corpus.reembedding import reembed
 from hgmem.corpus.restoring import import_archive
 from hgmem.embed import CheckedEmbedder, Embedder
+from hgmem.graphrag.shape import configured
 from hgmem.model import ArchiveReport, Pruned
 from hgmem.pruning import prune as prune_memories
 from hgmem.services import Services
@@ -28,6 +31,25 @@ class Exported(TypedDict, total=False):
     memories: bool
     embeddings: bool
     force: bool
+
+
+class Adopting(Source, total=False):
+    """What may be said of a graph to adopt: where it is (`Source`), and its labels, types and property names.
+
+    The defaults are those of Neo4j's GraphRAG package; `config` is its `LexicalGraphConfig`, if others were used.
+    """
+
+    config: Any
+    document_label: str
+    chunk_label: str
+    entity_label: str
+    document_relationship: str
+    next_relationship: str
+    entity_relationship: str
+    text_property: str
+    index_property: str
+    id_property: str
+    name_property: str
 
 
 class Upkeep(ABC):
@@ -61,6 +83,20 @@ class Upkeep(ABC):
         """
         return import_archive(self._services(None), Path(file), report=_counted(report, "records"))
 
+    def adopt(
+        self, *, corpus: str | None = None, report: Report = lambda _: None, **graph: Unpack[Adopting]
+    ) -> AdoptReport:
+        """Return what was taken over of a graph that Neo4j's GraphRAG package wrote, into a corpus that is empty.
+
+        It is copied, nothing is extracted again and nothing of theirs is changed; the same graph again writes nothing.
+        """
+        services = self._services(corpus)
+        named: dict[str, Any] = dict(graph)
+        where = cast("Source", {name: named.pop(name) for name in Source.__annotations__ if name in named})
+        shape = configured(named.pop("config", None), **named)
+        with reading(services.database, self.settings, where) as source:
+            return adopt_graph(services, source, shape, report=_counted(report, "entities and relations"))
+
     def reembed(
         self,
         embedder: Embedder | str | Any = None,
@@ -92,6 +128,7 @@ class Upkeep(ABC):
 
     aexport = twin(export)
     aimport_archive = twin(import_archive)
+    aadopt = twin(adopt)
     areembed = twin(reembed)
     acheck = twin(check)
     aprune = twin(prune)

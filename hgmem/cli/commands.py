@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from hgmem.cli import archive, ask, browser, corpora, index, memory, server
+from hgmem.cli import adopt, archive, ask, browser, corpora, index, memory, server
 from hgmem.cli.front import Front, Globals, quiet
 from hgmem.cli.output import plain, use_utf8
 
@@ -24,7 +24,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     epilog=EPILOG,
 )
-for part in (server.app, index.app, ask.app, memory.app, browser.app, corpora.app, archive.app):
+for part in (server.app, index.app, ask.app, memory.app, browser.app, corpora.app, archive.app, adopt.app):
     app.add_typer(part)
 
 

@@ -28,6 +28,7 @@ DEFAULT_CORPUS = "default"
 KEPT = {
     "index": "finished chunks are kept, the same command goes on from there",
     "import": "nothing of the import stays",
+    "adopt": "nothing of the copy stays",
     "export": "no file was written",
     "reembed": "what was embedded is kept, the same command goes on from there",
     "ask": "no step had ended, so there is nothing to go on from",

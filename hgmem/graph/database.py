@@ -5,7 +5,7 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Concatenate, LiteralString, ParamSpec, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
@@ -73,6 +73,13 @@ class Database:
         self._closed = True
         if self._owned:
             self._driver.close()
+
+    def beside(self, name: str) -> "Database":
+        """Return another database of the same server, which answered; closing it leaves the connections open."""
+        address = replace(self.address, database=name)
+        other = Database(self._driver, address=address, timeout=self._timeout, owned=False)
+        _probe(other, self._driver)
+        return other
 
     def run(self, name: str, /, **parameters: Any) -> list[Row]:
         """Return the rows of a statement, in a transaction of its own: retried where that is safe."""

@@ -30,6 +30,12 @@ WITHOUT_CORPUS = {
     "corpus_of": "finds the corpus of a uid by unique seek; every later statement then takes it",
     "server_settings": "touches no data",
     "server_version": "touches no data",
+    # What another program wrote has no corpora; these leave out what is hgmem's, of whichever corpus.
+    **dict.fromkeys(
+        ("foreign_nodes", "foreign_documents", "foreign_chunks", "foreign_entities", "foreign_relations"),
+        "reads a graph to adopt",
+    ),
+    "foreign_labels": "says what there is to adopt",
 }
 # Statements that take the corpus and look beyond it, each with its reason.
 BEYOND_THE_CORPUS = {"crossings": ["(other)"], "leaks": ["(other)"]}  # what leads elsewhere is what they look for
@@ -46,7 +52,7 @@ NOISE = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|//[^\n]*")
 LISTS = (
     *("rows", "uids", "chunks", "documents", "queries", "subqueries", "points", "died", "provisionals", "citations"),
     *("relations", "read", "memories", "adding", "spared", "names", "persons"),
-    *("organizations", "places", "events"),
+    *("organizations", "places", "events", "ids", "others"),
 )
 SAMPLES: dict[str, Any] = {
     **{name: [] for name in LISTS},

@@ -1,0 +1,79 @@
+"""Typed twins of `cypher/adopting.cypher`."""
+
+from collections.abc import Sequence
+
+from hgmem.graph.values import Runner
+from hgmem.graphrag.shape import ForeignChunk, ForeignDocument, ForeignEntity, ForeignRelation, Shape
+
+
+def foreign_nodes(database: Runner, *, label: str, others: Sequence[str], after: str, most: int) -> list[str]:
+    """Return the next element ids, in order, of nodes with this label and none of the others."""
+    rows = database.run("foreign_nodes", label=label, others=list(others), after=after, most=most)
+    return [row["id"] for row in rows]
+
+
+def foreign_documents(database: Runner, *, ids: Sequence[str]) -> list[ForeignDocument]:
+    """Return the documents as they are stored, by element id."""
+    rows = database.run("foreign_documents", ids=list(ids))
+    return [ForeignDocument(id=row["id"], properties=dict(row["properties"])) for row in rows]
+
+
+def foreign_chunks(database: Runner, *, ids: Sequence[str], shape: Shape) -> list[ForeignChunk]:
+    """Return the chunks as they are stored, by element id, with the documents and chunks that they lead to."""
+    rows = database.run(
+        "foreign_chunks",
+        ids=list(ids),
+        text=shape.text_property,
+        position=shape.index_property,
+        own=shape.id_property,
+        in_document=shape.document_relationship,
+        document=shape.document_label,
+        next_chunk=shape.next_relationship,
+        chunk=shape.chunk_label,
+    )
+    return [
+        ForeignChunk(**row | {"documents": tuple(row["documents"]), "following": tuple(row["following"])})
+        for row in rows
+    ]
+
+
+def foreign_entities(database: Runner, *, ids: Sequence[str], shape: Shape) -> list[ForeignEntity]:
+    """Return the entities as they are stored, by element id, with the chunks that mention them."""
+    rows = database.run(
+        "foreign_entities", ids=list(ids), from_chunk=shape.entity_relationship, chunk=shape.chunk_label
+    )
+    return [
+        ForeignEntity(
+            id=row["id"],
+            labels=tuple(row["labels"]),
+            properties=dict(row["properties"]),
+            chunks=tuple(row["chunks"]),
+        )
+        for row in rows
+    ]
+
+
+def foreign_relations(
+    database: Runner, *, ids: Sequence[str], shape: Shape, after: str, most: int
+) -> list[ForeignRelation]:
+    """Return the next relationships, by element id, that lead from these entities to others or to themselves."""
+    rows = database.run(
+        "foreign_relations",
+        ids=list(ids),
+        entity=shape.entity_label,
+        others=list(shape.lexical_labels),
+        after=after,
+        most=most,
+    )
+    return [ForeignRelation(**row | {"properties": dict(row["properties"])}) for row in rows]
+
+
+def foreign_labels(database: Runner, *, most: int) -> dict[str, int]:
+    """Return the labels with most nodes that are not hgmem's, and how many those are."""
+    return {row["label"]: row["nodes"] for row in database.run("foreign_labels", most=most)}
+
+
+def foreign_members(database: Runner, *, corpus: str) -> int:
+    """Return how many documents, chunks and entities that are not hgmem's carry the corpus's name."""
+    nodes: int = database.run("foreign_members", corpus=corpus)[0]["nodes"]
+    return nodes
