@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         Retrieved,
         Step,
     )
+    from hgmem.passages import Passage
     from hgmem.settings import Settings
     from hgmem.usage import Usage
 
@@ -64,6 +65,7 @@ __all__ = [
     "MemorySummary",
     "ModelError",
     "Operation",
+    "Passage",
     "Pruned",
     "Retrieved",
     "Settings",
@@ -79,6 +81,7 @@ _HOMES = {
     "HGMem": "client",
     "IndexPlan": "corpus.planning",
     "IndexReport": "corpus.index",
+    "Passage": "passages",
     "Settings": "settings",
     "Usage": "usage",
 }

@@ -30,6 +30,7 @@ from hgmem.llm import LanguageModel, close
 from hgmem.load import load
 from hgmem.memories import load_lineage, load_memory, summaries
 from hgmem.model import Answer, CorpusStatus, Lineage, Memory, MemorySummary
+from hgmem.passages import Passages
 from hgmem.pruning import delete_memory
 from hgmem.services import Services, known_corpus
 from hgmem.settings import Settings
@@ -41,7 +42,7 @@ from hgmem.upkeep import Upkeep
 _SHORT = {"uri": "neo4j_uri", "username": "neo4j_username", "password": "neo4j_password", "database": "neo4j_database"}
 
 
-class HGMem(Upkeep):
+class HGMem(Upkeep, Passages):
     """A client of one Neo4j. Safe between threads; close it, or use it as a context manager.
 
     `corpus` is the one that methods mean when they are not told another.
