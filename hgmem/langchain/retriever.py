@@ -8,6 +8,7 @@ from langchain_core.retrievers import BaseRetriever
 from pydantic import Field
 
 from hgmem.asking import Asking
+from hgmem.errors import UsageError
 from hgmem.langchain.investigating import Investigating
 from hgmem.model import Answer
 from hgmem.passages import Passage
@@ -40,6 +41,8 @@ class HGMemRetriever(Investigating, BaseRetriever):
 
     def _asking(self, manager: Any, given: dict[str, Any]) -> tuple[int, Asking]:
         k = given.pop("k", self.k)
+        if not isinstance(k, int) or k < 1:  # before anything is asked
+            raise UsageError(f"k={k!r} is no number of documents: give 1 or more")
         asking = self.asking(manager, given)
         asking["answer"] = False
         if asking.get("system") == "naive":

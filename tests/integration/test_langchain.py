@@ -349,6 +349,15 @@ def test_one_look_takes_no_call_of_a_model_and_gives_as_many_as_are_wanted(lette
     assert client.model.tasks == []
 
 
+def test_what_can_not_be_retrieved_is_refused_before_anything_is_asked(letters: Any) -> None:
+    client = letters()
+    retriever = HGMemRetriever(client=client)
+    for given, said in (({"k": 0}, "k=0 is no number of documents"), ({"kk": 2}, "'kk' is nothing that a question")):
+        with pytest.raises(UsageError, match=said):
+            retriever.invoke(QUESTION, **given)
+    assert (client.model.tasks, client.memories()) == ([], [])
+
+
 def test_a_retriever_that_finds_nothing_gives_nothing(open_client: Open) -> None:
     client = open_client(model=ScriptedModel({}))
     with pytest.raises(UsageError, match="there is no corpus"):
