@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         Retrieved,
         Step,
     )
+    from hgmem.passages import Passage
     from hgmem.settings import Settings
     from hgmem.usage import Usage
 
@@ -66,6 +67,7 @@ __all__ = [
     "MemorySummary",
     "ModelError",
     "Operation",
+    "Passage",
     "Pruned",
     "Retrieved",
     "Settings",
@@ -82,6 +84,7 @@ _HOMES = {
     "HGMem": "client",
     "IndexPlan": "corpus.planning",
     "IndexReport": "corpus.index",
+    "Passage": "passages",
     "Settings": "settings",
     "Usage": "usage",
 }

@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from typing import TypedDict
 
 from hgmem.budget import spending
 from hgmem.errors import UsageError
+from hgmem.events import Event, Watcher
 from hgmem.filtering import normal
 from hgmem.inputs import Filters, Question
 from hgmem.model import Answer
@@ -21,7 +23,9 @@ class Asking(TypedDict, total=False):
     their metadata (`{"year": 2020, "author": ["Doyle", "Poe"]}`): every name has to fit, one of its values will do,
     and `*` in a text stands for anything. `memory` is the uid of a memory that goes on, `at_step` a step of it to
     answer at without a new one. `max_calls` and `max_tokens` are what may be spent on a language model behind a
-    server, or of LangChain's; calls of an object of one's own are not counted.
+    server, or of LangChain's; calls of an object of one's own are not counted. `answer=False` leaves the question
+    unanswered once its memory is whole: asked on with `memory`, it gets the answer. A `watcher` is there while the
+    question is worked on.
     """
 
     corpus: str | None
@@ -34,6 +38,8 @@ class Asking(TypedDict, total=False):
     at_step: int | None
     max_calls: int | None
     max_tokens: int | None
+    answer: bool
+    watcher: Watcher | None
 
 
 def answered(services: Services, text: str, asking: Asking) -> Answer:
@@ -53,12 +59,21 @@ def answered(services: Services, text: str, asking: Asking) -> Answer:
         raise UsageError("an answer at a step needs the memory that the step is of: give memory= (--continue) as well")
     if at_step is not None and asking.get("filters"):
         raise UsageError("an answer at a step searches nothing anew: leave filters= (--where) out")
+    if at_step is not None and not asking.get("answer", True):
+        raise UsageError("an answer at a step is all that at_step= asks for: leave answer=False out")
     if not isinstance(asking.get("settings") or {}, Mapping):
         raise UsageError('settings= maps names to values, such as {"retrieval.hops": 2}')
     changes = {**(asking.get("settings") or {}), **({"steps": steps} if steps is not None else {})}
     chosen = system(asking.get("system", "hgmem"), recipe=asking.get("recipe"), changes=changes)
+    asked = Question(
+        text=text, memory=memory, at_step=at_step, filters=_filters(asking), answer=bool(asking.get("answer", True))
+    )
+    watcher = asking.get("watcher")
     with limited(max_calls=asking.get("max_calls"), max_tokens=asking.get("max_tokens")):
-        return chosen.answer(services, Question(text=text, memory=memory, at_step=at_step, filters=_filters(asking)))
+        if watcher is None:
+            return chosen.answer(services, asked)
+        watched = _watched(services, watcher)
+        return watcher.question(lambda: chosen.answer(watched, asked))
 
 
 def checked(text: object, *, most: int) -> str:
@@ -78,6 +93,17 @@ def limited(**limits: int | None) -> AbstractContextManager[object]:
         if limit is not None and (not isinstance(limit, int) or limit < 1):
             raise UsageError(f"{name}={limit!r} allows nothing, or is no number: give 1 or more, or leave it out")
     return nullcontext() if set(limits.values()) == {None} else spending(**limits)
+
+
+def _watched(services: Services, watcher: Watcher) -> Services:
+    """Return services whose watcher hears of every event first."""
+    told = services.listener.tell
+
+    def tell(event: Event) -> None:
+        watcher.hear(event)
+        told(event)
+
+    return replace(services, watcher=watcher, listener=replace(services.listener, tell=tell))
 
 
 def _filters(asking: Asking) -> dict[str, tuple[str, ...]] | None:

@@ -28,6 +28,7 @@ from hgmem.lightrag import read as read_lightrag
 from hgmem.llm import LanguageModel, close
 from hgmem.load import load
 from hgmem.model import Answer
+from hgmem.passages import Passages
 from hgmem.pruning import delete_memory
 from hgmem.services import Services
 from hgmem.settings import Settings
@@ -39,7 +40,7 @@ from hgmem.upkeep import Upkeep
 _SHORT = {"uri": "neo4j_uri", "username": "neo4j_username", "password": "neo4j_password", "database": "neo4j_database"}
 
 
-class HGMem(Inspecting, Upkeep):
+class HGMem(Inspecting, Upkeep, Passages):
     """A client of one Neo4j. Safe between threads; close it, or use it as a context manager.
 
     `corpus` is the one that methods mean when they are not told another.

@@ -163,6 +163,11 @@ def find_model(settings: Settings, *, embedder: Embedder) -> LanguageModel:
     return RoutedModel(usual, dict.fromkeys(INDEXING, _by_name(settings, settings.extraction_model, embedder)))
 
 
+def find_chat(settings: Settings, name: str) -> LimitedChat:
+    """Return the chat of the model of this name, which keeps to the limits that are set; nothing is sent yet."""
+    return LimitedChat(_chat(settings, name), _limits(settings))
+
+
 def check_model(settings: Settings) -> str:
     """Return what the model is that is set, having heard from its server; `HGMemError` where it can't be used."""
     named = dict.fromkeys((settings.model, settings.extraction_model))
@@ -194,7 +199,7 @@ def _by_name(settings: Settings, name: str, embedder: Embedder) -> LanguageModel
 
 
 def _language_model(settings: Settings, name: str) -> LanguageModel:
-    chat = _chat(settings, name)
+    chat = find_chat(settings, name)
     store = Store(settings.cache / "replies.sqlite")
     usual = Sampling(
         temperature=settings.temperature, top_p=settings.top_p, max_tokens=settings.max_tokens, seed=settings.seed
@@ -202,7 +207,7 @@ def _language_model(settings: Settings, name: str) -> LanguageModel:
     for task in settings.cached_tasks:
         _check_task(task, "HGMEM_CACHED_TASKS")
     per_task = {task: _sampling(usual, task, values) for task, values in settings.sampling.items()}
-    model = ChatModel(LimitedChat(chat, _limits(settings)), sampling=usual, per_task=per_task, store=store)
+    model = ChatModel(chat, sampling=usual, per_task=per_task, store=store)
     return CachedModel(model, store, tasks=settings.cached_tasks)
 
 

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
-from hgmem.model import Answer, Judgement, Operation, Strategy, Subquery
+from hgmem.model import Answer, Judgement, Operation, Strategy, Subquery, Task
+
+Done = TypeVar("Done")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +70,10 @@ class AnswerToken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """The answer, its citations checked; the last event, but where every step is answered."""
+    """The answer, its citations checked; the last event, but where every step is answered.
+
+    Where none was wanted, its status is `unanswered`.
+    """
 
     answer: Answer
 
@@ -95,3 +100,21 @@ class Listener:
     def hears(self) -> bool:
         """Whether anybody listens."""
         return self.tell is not _silent
+
+
+class Watcher:
+    """Who is there while a question is worked on, in the thread that works on it; this one does nothing of its own.
+
+    Made for tracing: `question` and `call` are around the work and return what it returns.
+    """
+
+    def question(self, work: Callable[[], Done], /) -> Done:
+        """Do the work of a whole question."""
+        return work()
+
+    def call(self, task: Task[Any], work: Callable[[], Done], /) -> Done:
+        """Do the work of one call of a model: its reply, or its text where that comes piece by piece."""
+        return work()
+
+    def hear(self, event: Event, /) -> None:
+        """Hear of an event, before whoever reads the stream."""

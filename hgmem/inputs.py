@@ -14,13 +14,14 @@ class Question:
 
     Without a text, that memory's last question goes on. `at_step` asks for an answer from memory as it stood at the
     end of that step, without any new one. `filters` choose the documents that count (texts by name); without them, a
-    memory that goes on keeps its own.
+    memory that goes on keeps its own. `answer=False` wants the memory alone.
     """
 
     text: str = ""
     memory: str | None = None
     at_step: int | None = None
     filters: Mapping[str, tuple[str, ...]] | None = None
+    answer: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

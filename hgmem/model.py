@@ -225,7 +225,8 @@ class Citation:
 class Answer:
     """The answer of a question, with the memory it was drawn from.
 
-    `points` holds every point of the memory, dead ones too; `status` is `answered` or `no_evidence`.
+    `points` holds every point of the memory, dead ones too; `status` is `answered`, `no_evidence`, or
+    `unanswered` where none was wanted: then it has no uid and no text.
     """
 
     uid: str

@@ -34,7 +34,7 @@ from hgmem.meter import Meter, measuring
 from hgmem.model import Answer, MemoryPoint, Step
 from hgmem.services import Services
 
-RUNNING = "running"
+RUNNING, INTERRUPTED = "running", "interrupted"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -81,7 +81,7 @@ class Recording:
             raise
         if kept:
             self._embed(kept)
-        self.status = "interrupted"
+        self.status = INTERRUPTED
         self.steps.append(step)
         self.points |= {birth.point.uid: birth.point for birth in draft.births}
         for uid in draft.died:
@@ -108,9 +108,26 @@ class Recording:
         cited = Cited(text=text, citations=(), notes=())
         return self._finish(cited, status="no_evidence", step=step, notes=(), last=True)
 
+    def unanswered(self, *, step: int) -> Answer:
+        """Return what there is instead of an answer where none is wanted; the memory can be asked on for it."""
+        release_memory(self.services.database, claim=self.claim, status=INTERRUPTED)
+        answer = self._of(Cited(text="", citations=(), notes=()), status="unanswered", step=step)
+        self.services.listener.tell(Answered(answer=answer))
+        return answer
+
     def _finish(self, cited: Cited, *, status: str, step: int, notes: Sequence[str], last: bool) -> Answer:
-        answer = Answer(
+        answer = replace(
+            self._of(cited, status=status, step=step),
             uid=f"{self.claim.memory}-answer-{step}-{secrets.token_hex(3)}",
+            notes=(*notes, *cited.notes),
+        )
+        write_answer(self.services.database, claim=self.claim, answer=answer, status=status if last else RUNNING)
+        self.services.listener.tell(Answered(answer=answer))
+        return answer
+
+    def _of(self, cited: Cited, *, status: str, step: int) -> Answer:
+        return Answer(
+            uid="",
             question=self.question,
             text=cited.text,
             status=status,
@@ -122,13 +139,9 @@ class Recording:
             citations=cited.citations,
             points=tuple(self.points.values()),
             steps=tuple(self.steps),
-            notes=(*notes, *cited.notes),
             usage=self.meter.usage(),
             seconds=round(time.perf_counter() - self.began, 4),
         )
-        write_answer(self.services.database, claim=self.claim, answer=answer, status=status if last else RUNNING)
-        self.services.listener.tell(Answered(answer=answer))
-        return answer
 
     def _vectors(self, draft: Draft) -> Mapping[str, Vectors]:
         texts = {birth.point.uid: birth.point.description for birth in draft.births}
@@ -203,7 +216,7 @@ def _held(record: Recording) -> Iterator[None]:
         if record.steps and isinstance(error, HGMemError | KeyboardInterrupt) and not isinstance(error, UsageError):
             error.memory = claim.memory  # type: ignore[union-attr]
         if not isinstance(error, UnreachableError):  # no server: the claim runs out by itself
-            status = "interrupted" if record.status == RUNNING else record.status
+            status = INTERRUPTED if record.status == RUNNING else record.status
             with suppress(HGMemError):
                 release_memory(services.database, claim=claim, status=status)
         raise

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from hgmem.embed import CheckedEmbedder, Kind, Vectors
 from hgmem.errors import BadReplyError, ModelError, UsageError
-from hgmem.events import AnswerToken, Listener
+from hgmem.events import AnswerToken, Listener, Watcher
 from hgmem.graph.corpus import CorpusRow, create_corpus, find_corpus
 from hgmem.graph.database import Database
 from hgmem.llm import LanguageModel
@@ -32,6 +32,7 @@ class Services:
     settings: Settings
     corpus: str
     listener: Listener = field(default_factory=Listener)
+    watcher: Watcher = field(default_factory=Watcher)
 
     @property
     def language(self) -> str:
@@ -41,8 +42,7 @@ class Services:
     def reply(self, task: Task[Reply]) -> Reply:
         """Return the model's reply, its call counted; one of another type is a `ModelError`."""
         self.listener.check()
-        with timed("model", task.name):
-            reply = self.model.reply(task)
+        reply = self.watcher.call(task, lambda: self._replied(task))
         if not isinstance(reply, task.reply_type):
             raise ModelError(
                 f"model {self.model.name!r} answered task {task.name!r} with {type(reply).__name__}, "
@@ -62,9 +62,14 @@ class Services:
             return reply
         self.listener.check()
         try:
-            return read(task.reply_type, self._heard(stream(task), task.name))
+            heard = self.watcher.call(task, lambda: self._heard(stream(task), task.name))
+            return read(task.reply_type, heard)
         except (BadReplyError, UnreadableError) as error:
             return self.reply(task).noted([f"asked again: {error}"])
+
+    def _replied(self, task: Task[Reply]) -> Reply:
+        with timed("model", task.name):
+            return self.model.reply(task)
 
     def _heard(self, pieces: Iterator[str], name: str) -> str:
         heard: list[str] = []

@@ -57,6 +57,7 @@ class Streams:
             return True
 
         working = _Working(work, deliver, lambda item: _forced(queue, item))
+        working.start()
         self._open.add(working)
         try:
             while not isinstance(item := queue.get(), _End):
@@ -90,6 +91,7 @@ class Streams:
                 loop.call_soon_threadsafe(_forced, queue, item)
 
         working = _Working(work, deliver, force)
+        working.start()
         self._open.add(working)
         try:
             while not isinstance(item := await queue.get(), _End):
@@ -102,7 +104,7 @@ class Streams:
 
 
 class _Working:
-    """Work in a thread of its own, whose events `deliver` hands on; it returns false while nobody takes them.
+    """Work in a thread of its own, whose events `deliver` hands on; that returns false while nobody takes them.
 
     `force` hands the end on, in place of what nobody has taken.
     """
@@ -114,6 +116,9 @@ class _Working:
         self._deliver = deliver
         context = contextvars.copy_context()
         self._thread = threading.Thread(target=context.run, args=(self._run,), name="hgmem-stream", daemon=True)
+
+    def start(self) -> None:
+        """Begin; whatever `deliver` needs is there by now."""
         self._thread.start()
 
     def join(self) -> None:

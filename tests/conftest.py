@@ -4,6 +4,7 @@ import os
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
 import hypothesis
@@ -29,8 +30,11 @@ for name in [name for name in os.environ if name.startswith(FOREIGN)]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add what writes golden files anew."""
+    """Add what writes golden files anew, and the settings of pytest-asyncio where that is not installed."""
     parser.addoption("--rewrite-golden", action="store_true", help="write tests/golden/ from what is sent")
+    if find_spec("pytest_asyncio") is None:
+        for name in ("asyncio_mode", "asyncio_default_fixture_loop_scope"):
+            parser.addini(name, "of a plugin that is not here")
 
 
 @pytest.fixture(scope="session")

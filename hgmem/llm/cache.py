@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticSerializationError
 
 from hgmem.llm import LanguageModel, close
+from hgmem.llm.chat import Chat, chat_below
 from hgmem.llm.store import Store
 from hgmem.meter import took
 from hgmem.model import Task
@@ -44,6 +45,11 @@ class CachedModel:
     def name(self) -> str:
         """The model's name."""
         return self._model.name
+
+    @property
+    def chat(self) -> Chat | None:
+        """The chat below the model, if there is one."""
+        return chat_below(self._model)
 
     def key(self, task: Task[Any], /) -> str:
         """Return the model's key of a task."""

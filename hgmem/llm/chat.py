@@ -78,3 +78,9 @@ class Chat(Protocol):
 
     def stream(self, request: Request, /) -> Iterator[str | Completion]:
         """Yield the pieces of a completion as they come, then the completion; errors as in `complete`."""
+
+
+def chat_below(model: object) -> Chat | None:
+    """Return the chat that a language model sends its conversations by; None for one that has none."""
+    found: Chat | None = getattr(model, "chat", None)
+    return found if found is not None and hasattr(found, "complete") else None

@@ -58,6 +58,11 @@ class ChatModel:
         """The model's name."""
         return self._chat.name
 
+    @property
+    def chat(self) -> Chat:
+        """The chat below, with its limits."""
+        return self._chat
+
     def close(self) -> None:
         """Close the chat's connections."""
         close(self._chat)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from langchain_core.language_models.chat_models import BaseChatModel
     from langchain_core.messages import BaseMessage
 
+ENDPOINT = "langchain:"  # and the class of the model
 _LONGEST_SAID = 500  # characters of what an error says
 _CUT = {"length", "max_tokens"}
 # What errors are called that pass by themselves; every provider has its own classes.
@@ -32,12 +33,12 @@ class LangChainChat:
         kind = type(model).__name__
         given = (getattr(model, name, None) for name in ("model_name", "model", "model_id"))
         self.name = next((name for name in given if isinstance(name, str) and name), kind)
-        self.endpoint = f"langchain:{kind}"
+        self.endpoint = f"{ENDPOINT}{kind}"
 
     def complete(self, request: Request, /) -> Completion:
         """Return the completion of a request; errors as in `Chat.complete`."""
         with self._translating():
-            message = self._model.invoke(_messages(request.messages), config={"run_name": request.task})
+            message = self._model.invoke(messages_of(request.messages), config={"run_name": request.task})
         usage: Mapping[str, Any] = getattr(message, "usage_metadata", None) or {}
         return _completion([_text(message.content)], [usage] if usage else [], cut=_cut(message))
 
@@ -47,7 +48,7 @@ class LangChainChat:
         usages: list[Mapping[str, Any]] = []
         cut = False
         with self._translating():
-            for piece in self._model.stream(_messages(request.messages), config={"run_name": request.task}):
+            for piece in self._model.stream(messages_of(request.messages), config={"run_name": request.task}):
                 usage = getattr(piece, "usage_metadata", None)
                 usages += [usage] if usage else []
                 cut = cut or _cut(piece)
@@ -72,7 +73,8 @@ class LangChainChat:
             raise ModelError(f"{message}; check how the LangChain model is set up") from error
 
 
-def _messages(messages: Sequence[Message]) -> "list[BaseMessage]":
+def messages_of(messages: Sequence[Message]) -> "list[BaseMessage]":
+    """Return a conversation as LangChain has it."""
     from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 
     kinds: Mapping[str, type[AIMessage | HumanMessage | SystemMessage]] = {

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
 from hgmem.llm import LanguageModel, close
+from hgmem.llm.chat import Chat, chat_below
 from hgmem.model import Task
 
 Reply = TypeVar("Reply")
@@ -20,6 +21,11 @@ class RoutedModel:
     def name(self) -> str:
         """The usual model's name."""
         return self._usual.name
+
+    @property
+    def chat(self) -> Chat | None:
+        """The chat below the usual model, if there is one."""
+        return chat_below(self._usual)
 
     def serving(self, task: str) -> LanguageModel:
         """Return the model that tasks of this name are for."""

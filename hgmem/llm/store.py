@@ -33,6 +33,10 @@ class Store:
         """Keep a text, in place of the key's former one."""
         self._run("INSERT OR REPLACE INTO texts VALUES (?, ?)", [key, text])
 
+    def drop(self, prefix: str) -> None:
+        """Forget the texts of all keys that begin so."""
+        self._run("DELETE FROM texts WHERE substr(key, 1, length(?1)) = ?1", [prefix])
+
     def close(self) -> None:
         """Let go of the file; the next use opens it again."""
         with self._lock:

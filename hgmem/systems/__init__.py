@@ -8,7 +8,7 @@ from hgmem.inputs import Question
 from hgmem.model import Answer
 from hgmem.services import Services
 from hgmem.systems.hgmem import HGMemSystem
-from hgmem.systems.naive import NaiveSystem
+from hgmem.systems.naive import NaiveConfig, NaiveSystem
 from hgmem.systems.recipes import HGMemConfig, recipe
 
 
@@ -38,9 +38,14 @@ def _hgmem(chosen: Recipe, changes: Mapping[str, object]) -> System:
 
 
 def _naive(chosen: Recipe, changes: Mapping[str, object]) -> System:
-    if chosen is not None or changes.keys() - {"steps"}:  # it takes one step, whatever is asked for
-        raise UsageError("the system 'naive' has no recipes and no settings: leave them out, or choose hgmem")
-    return NaiveSystem()
+    if chosen is not None or changes.keys() - {"steps", "chunks"}:  # it takes one step, whatever is asked for
+        raise UsageError(
+            "the system 'naive' has no recipes and only the setting 'chunks': leave others out, or choose hgmem"
+        )
+    chunks = changes.get("chunks", NaiveConfig().chunks)
+    if not isinstance(chunks, int) or chunks < 1:
+        raise UsageError(f"the system 'naive' draws on {chunks!r} chunks, which is no number: give 1 or more")
+    return NaiveSystem(config=NaiveConfig(chunks=chunks))
 
 
 SYSTEMS: Mapping[str, Callable[[Recipe, Mapping[str, object]], System]] = {"hgmem": _hgmem, "naive": _naive}

@@ -40,7 +40,7 @@ class HGMemSystem:
             work = Investigation.of(services, record, config)
             if question.at_step is not None:
                 return work.answer_at(question.at_step)
-            return _investigated(work, record, config)
+            return _investigated(work, record, config, wanted=question.answer)
 
     def config(self, stored: Stored | None) -> HGMemConfig:
         """Return the settings of this question; what merges do to points stays as it is for a memory's whole life."""
@@ -54,7 +54,7 @@ class HGMemSystem:
         return config
 
 
-def _investigated(work: Investigation, record: Recording, config: HGMemConfig) -> Answer:
+def _investigated(work: Investigation, record: Recording, config: HGMemConfig, *, wanted: bool) -> Answer:
     """Return the answer at the end of the loop: a step at a time, until there is nothing more to ask."""
     subqueries: tuple[Subquery, ...] = work.first()
     last = record.number + config.steps - 1
@@ -62,9 +62,9 @@ def _investigated(work: Investigation, record: Recording, config: HGMemConfig) -
         subqueries = work.step(subqueries, last=record.number == last)
         if work.empty:
             return record.nothing(no_evidence(record.question), step=record.number - 1)
-        if config.answer_each_step and subqueries:
+        if config.answer_each_step and subqueries and wanted:
             work.answer(last=False)
-    return work.answer()
+    return work.answer() if wanted else record.unanswered(step=record.number - 1)
 
 
 def _stored(services: Services, question: Question) -> Stored:

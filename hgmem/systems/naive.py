@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from hgmem.answer import AnswerQuestion
 from hgmem.draft import Draft
 from hgmem.errors import UsageError
+from hgmem.events import StepStarted
 from hgmem.graph.retrieval import near_chunks
 from hgmem.inputs import Question
 from hgmem.language import no_evidence
@@ -37,10 +38,15 @@ class NaiveSystem:
         ready_corpus(services)
         with recording(services, system="naive", question=question, settings=asdict(self.config)) as record:
             began = time.perf_counter()
+            services.listener.tell(StepStarted(step=1, subqueries=(Subquery(text=question.text),)))
             with measuring() as meter:
                 vector = services.embed([question.text], kind="query")[0]
                 found = near_chunks(
-                    services.database, scope=record.scope, query=vector, k=self.config.chunks, over=self.config.over
+                    services.database,
+                    scope=record.scope,
+                    query=vector,
+                    k=self.config.chunks,
+                    over=max(self.config.over, self.config.chunks),
                 )
             hits = tuple(
                 Hit(uid=chunk.uid, rank=rank, score=score, source_id=chunk.source_id)
@@ -60,6 +66,8 @@ class NaiveSystem:
             record.step(step, Draft(memory=record.claim.memory, number=1, points=()))
             if not found:
                 return record.nothing(no_evidence(question.text), step=1)
+            if not question.answer:
+                return record.unanswered(step=1)
             task = AnswerQuestion(
                 question=question.text,
                 memory=Shown(),

@@ -33,8 +33,11 @@ class Reading:
 
     def passages(self, points: Sequence[MemoryPoint], *, query: Vectors, config: HGMemConfig) -> list[Chunk]:
         """Return the chunks that the answer is drawn from, in order of document and position."""
-        uids = self._chosen(points, query, config)[: config.answer_chunks]
-        return in_order(within(self._fetched(uids), tokens=config.answer_tokens))
+        return in_order(within(self.ranked(points, query=query, config=config), tokens=config.answer_tokens))
+
+    def ranked(self, points: Sequence[MemoryPoint], *, query: Vectors, config: HGMemConfig) -> list[Chunk]:
+        """Return the chunks that an answer may be drawn from, the best first."""
+        return self._fetched(self._chosen(points, query, config)[: config.answer_chunks])
 
     def _chosen(self, points: Sequence[MemoryPoint], query: Vectors, config: HGMemConfig) -> list[str]:
         """Return the uids, the best first."""

@@ -1,0 +1,30 @@
+"""hgmem in LangChain: a retriever, a runnable, a tool, and our models as theirs (docs/langchain.md).
+
+>>> from hgmem.langchain import HGMemRetriever
+>>> retriever = HGMemRetriever(client=hg, k=4)          # doctest: +SKIP
+"""
+
+try:
+    import langchain_core  # noqa: F401
+except ImportError as missing:
+    raise ImportError(
+        "hgmem.langchain needs langchain-core, which is not installed: pip install 'hgmem[langchain]'"
+    ) from missing
+
+from hgmem.langchain.caching import HGMemCache
+from hgmem.langchain.chat_model import HGMemChatModel
+from hgmem.langchain.embeddings import HGMemEmbeddings
+from hgmem.langchain.retriever import HGMemRetriever
+from hgmem.langchain.runnable import HGMemRunnable
+from hgmem.langchain.tool import HGMemTool
+from hgmem.langchain.tracing import Tracing
+
+__all__ = [
+    "HGMemCache",
+    "HGMemChatModel",
+    "HGMemEmbeddings",
+    "HGMemRetriever",
+    "HGMemRunnable",
+    "HGMemTool",
+    "Tracing",
+]

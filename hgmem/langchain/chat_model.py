@@ -1,0 +1,142 @@
+"""The model that hgmem is set to, as a chat model of LangChain's: the same server, key, limits and retries."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, fields, replace
+from typing import Any, Self
+
+from langchain_core.callbacks.manager import CallbackManagerForLLMRun
+from langchain_core.language_models.base import LangSmithParams
+from langchain_core.language_models.chat_models import BaseChatModel
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from pydantic import ConfigDict, Field, SecretStr, model_validator
+
+from hgmem.client import HGMem
+from hgmem.connecting import find_chat
+from hgmem.errors import UsageError
+from hgmem.extractive import ExtractiveModel
+from hgmem.langchain.conversation import conversation, response_of, until, usage_of
+from hgmem.llm.chat import Chat, Completion, Request, Sampling, chat_below
+from hgmem.settings import load
+
+TASK = "langchain"  # what requests are counted under
+_NAMES = {"model": "model", "base_url": "openai_base_url", "api_key": "openai_api_key", "timeout": "model_timeout"}
+_SAMPLING = tuple(field.name for field in fields(Sampling))
+
+
+class HGMemChatModel(BaseChatModel):
+    """A chat over OpenAI's interface. What is not given is what hgmem is set to: `HGMEM_MODEL`, `OPENAI_BASE_URL`, ….
+
+    It takes and gives text, whole or as a stream, with the tokens that the server counted; no tools, no pictures.
+    Requests keep to `HGMEM_WORKERS`, `HGMEM_REQUESTS_PER_MINUTE` and `HGMEM_TOKENS_PER_MINUTE`; `of(client)` shares
+    those limits, and the connections, with the client. Stop sequences end a reply here; they are not sent.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    model: str = ""
+    base_url: str | None = None
+    api_key: SecretStr | None = None
+    temperature: float | None = Field(None, ge=0, le=2)
+    top_p: float | None = Field(None, gt=0, le=1)
+    max_tokens: int | None = Field(None, gt=0)
+    seed: int | None = None
+    timeout: float | None = Field(None, gt=0)
+    max_retries: int | None = Field(None, ge=0)
+    stop: list[str] | None = None
+    chat: Any = Field(None, exclude=True, repr=False)
+
+    @classmethod
+    def of(cls, client: HGMem, **given: Any) -> Self:
+        """Return the model of a client, asked by the same chat; `UsageError` where that is no chat."""
+        chat = chat_below(client.model)
+        if chat is None:
+            raise UsageError(f"the client's model is {client.model.name!r}, which is no chat: set HGMEM_MODEL")
+        usual = {name: getattr(client.settings, name) for name in _SAMPLING}
+        return cls(**{**usual, **given, "chat": chat, "model": chat.name})
+
+    @model_validator(mode="after")
+    def _found(self) -> Self:
+        if self.chat is not None:
+            return self
+        given: dict[str, Any] = {ours: getattr(self, name) or None for name, ours in _NAMES.items()}
+        if self.max_retries is not None:
+            given["model_attempts"] = self.max_retries + 1
+        settings = load(**given)
+        if settings.model == ExtractiveModel.name:
+            raise UsageError("no language model is set: give model=, or set HGMEM_MODEL")
+        for name in (name for name in _SAMPLING if name not in self.model_fields_set):
+            setattr(self, name, getattr(settings, name))
+        self.model, self.base_url, self.api_key = settings.model, settings.openai_base_url, settings.openai_api_key
+        self.chat = find_chat(settings, settings.model)
+        return self
+
+    @property
+    def _llm_type(self) -> str:
+        return "hgmem"
+
+    @property
+    def _identifying_params(self) -> Mapping[str, Any]:
+        return {"model": self.model, "endpoint": self._chat.endpoint, **asdict(self._sampling({}))}
+
+    @property
+    def _chat(self) -> Chat:
+        chat: Chat = self.chat
+        return chat
+
+    def _get_ls_params(self, stop: list[str] | None = None, **given: Any) -> LangSmithParams:
+        params = super()._get_ls_params(stop=stop or self.stop, **given)
+        params["ls_provider"] = "hgmem"
+        return params
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **given: Any,
+    ) -> ChatResult:
+        completion = self._chat.complete(self._request(messages, given))
+        stops = self._stops(stop)
+        text = "".join(part for part in until([completion.text], stops) if isinstance(part, str))
+        whole = text == completion.text
+        told = response_of(completion if whole else replace(completion, cut=False), self.model)
+        message = AIMessage(content=text, usage_metadata=usage_of(completion), response_metadata=told)
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+    def _stream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **given: Any,
+    ) -> Iterator[ChatGenerationChunk]:
+        heard: Any = self._chat.stream(self._request(messages, given))
+        done = Completion(text="")  # of a reply that a stop ends, whose tokens nobody counts
+        with closing(heard):
+            for piece in until(heard, self._stops(stop)):
+                if isinstance(piece, Completion):
+                    done = piece
+                    continue
+                chunk = ChatGenerationChunk(message=AIMessageChunk(content=piece))
+                if run_manager:
+                    run_manager.on_llm_new_token(piece, chunk=chunk)
+                yield chunk
+        told = response_of(done, self.model)
+        last = AIMessageChunk(content="", usage_metadata=usage_of(done), response_metadata=told, chunk_position="last")
+        yield ChatGenerationChunk(message=last)
+
+    def _stops(self, stop: Sequence[str] | None) -> list[str]:
+        return [one for one in (stop or self.stop or ()) if one]
+
+    def _request(self, messages: Sequence[BaseMessage], given: Mapping[str, Any]) -> Request:
+        unknown = given.keys() - set(_SAMPLING)
+        if unknown:
+            raise UsageError(f"this chat model takes no {min(unknown)!r}, only {', '.join(_SAMPLING)} and stop")
+        return Request(task=TASK, messages=conversation(messages), sampling=self._sampling(given))
+
+    def _sampling(self, given: Mapping[str, Any]) -> Sampling:
+        values = {name: given.get(name, getattr(self, name)) for name in _SAMPLING}
+        values["max_tokens"] = values["max_tokens"] or Sampling().max_tokens
+        return Sampling(**values)

@@ -1,0 +1,74 @@
+"""The retriever: a question's memory is built, and the chunks that it rests on are the documents."""
+
+from typing import Any
+
+from langchain_core.callbacks.manager import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+from pydantic import Field
+
+from hgmem.asking import Asking
+from hgmem.errors import UsageError
+from hgmem.langchain.investigating import Investigating
+from hgmem.model import Answer
+from hgmem.passages import Passage
+
+
+class HGMemRetriever(Investigating, BaseRetriever):
+    """Returns the `k` chunks, best first, that an answer to the question would be drawn from; none is written.
+
+    A question gets a memory of its own in Neo4j, or goes on with `memory`. Every field but the client can also be
+    given for one call: `retriever.invoke(question, k=3, steps=1)`. Metadata of a document is what its file came with,
+    and `memory`, `corpus`, `chunk`, `document` (uids), `title`, `source`, `source_id`, `rank`, `score`, `step`,
+    `start`, `end` and `points`; see `hgmem.passages.Passage`.
+    """
+
+    k: int = Field(4, ge=1)
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **given: Any
+    ) -> list[Document]:
+        k, asking = self._asking(run_manager, given)
+        answer = self.client.ask(query, **asking)
+        return [_document(one, answer) for one in self.client.passages(answer.memory, most=k)]
+
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **given: Any
+    ) -> list[Document]:
+        k, asking = self._asking(run_manager, given)
+        answer = await self.client.aask(query, **asking)
+        return [_document(one, answer) for one in await self.client.apassages(answer.memory, most=k)]
+
+    def _asking(self, manager: Any, given: dict[str, Any]) -> tuple[int, Asking]:
+        k = given.pop("k", self.k)
+        if not isinstance(k, int) or k < 1:  # before anything is asked
+            raise UsageError(f"k={k!r} is no number of documents: give 1 or more")
+        asking = self.asking(manager, given)
+        asking["answer"] = False
+        if asking.get("system") == "naive":
+            asking["settings"] = {"chunks": k, **asking.get("settings", {})}
+        return k, asking
+
+
+def _document(passage: Passage, answer: Answer) -> Document:
+    chunk = passage.chunk
+    return Document(
+        id=chunk.uid,
+        page_content=chunk.text,
+        metadata={
+            **passage.metadata,
+            "memory": answer.memory,
+            "corpus": answer.corpus,
+            "chunk": chunk.uid,
+            "document": chunk.document,
+            "title": chunk.title,
+            "source": passage.source,
+            "source_id": chunk.source_id,
+            "start": chunk.start,
+            "end": chunk.end,
+            "rank": passage.rank,
+            "score": passage.score,
+            "step": passage.step,
+            "points": [{"uid": point.uid, "description": point.description} for point in passage.points],
+        },
+    )

@@ -1,0 +1,135 @@
+"""Tracing: a question's steps and model calls as runs of LangChain, below the run that asks.
+
+All of it happens in the thread that works on the question, whoever reads its events elsewhere.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from langchain_core.callbacks import CallbackManager
+from langchain_core.callbacks.manager import (
+    AsyncParentRunManager,
+    CallbackManagerForChainRun,
+    CallbackManagerForLLMRun,
+    ParentRunManager,
+)
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, LLMResult
+from langchain_core.runnables.config import patch_config, set_config_context
+from pydantic import BaseModel
+
+from hgmem.events import AnswerToken, Event, EvidenceFound, OperationApplied, Planned, StepStarted, Watcher
+from hgmem.llm import LanguageModel
+from hgmem.llm.chat import chat_below
+from hgmem.llm.langchain import ENDPOINT, messages_of
+from hgmem.meter import measuring
+from hgmem.model import Subquery, Task
+from hgmem.prompt import prompt
+from hgmem.usage import Usage
+
+Done = TypeVar("Done")
+
+
+class Tracing(Watcher):
+    """The runs of one question: a chain run for every step, a chat-model run for every call of a model.
+
+    Steps are tagged `hgmem:step:N`, calls `hgmem:task:NAME`; a call is a child of its step, or of `manager`'s run
+    where it is in none, as the answer is. LangChain's own chat models make their runs themselves, in the same place.
+    """
+
+    def __init__(self, manager: ParentRunManager | AsyncParentRunManager, model: LanguageModel) -> None:
+        synchronous: Any = manager.get_sync() if isinstance(manager, AsyncParentRunManager) else manager
+        self._root: ParentRunManager = synchronous
+        self._model = model
+        self._itself = str(getattr(chat_below(model), "endpoint", "")).startswith(ENDPOINT)
+        self._step: CallbackManagerForChainRun | None = None
+        self._done: dict[str, Any] = {}  # in the step so far
+        self._calling: CallbackManagerForLLMRun | None = None
+
+    def question(self, work: Callable[[], Done], /) -> Done:
+        """Do the work of a whole question; a step that it breaks off in ends with its error."""
+        try:
+            return work()
+        except BaseException as error:
+            if self._step is not None:
+                self._step.on_chain_error(error)
+                self._step = None
+            raise
+
+    def call(self, task: Task[Any], work: Callable[[], Done], /) -> Done:
+        """Do the work of one call, as a run of its own."""
+        child = (self._step or self._root).get_child(f"hgmem:task:{task.name}")
+        if self._itself or not child.handlers:
+            return _inside(child, work)
+        name = self._model.name
+        child.add_metadata({"ls_provider": "hgmem", "ls_model_name": name, "ls_model_type": "chat"}, inherit=False)
+        asked: list[BaseMessage] = list(messages_of(prompt(task.name).filled(task.fields())))
+        (run,) = child.on_chat_model_start({"name": name}, [asked], name=task.name)
+        self._calling = run
+        try:
+            with measuring() as meter:
+                done = _inside(child, work)
+        except BaseException as error:
+            run.on_llm_error(error, response=LLMResult(generations=[]))
+            raise
+        finally:
+            self._calling = None
+        run.on_llm_end(_result(done, meter.usage(), name))
+        return done
+
+    def hear(self, event: Event, /) -> None:
+        """Begin and end the runs of steps, and hand on what is written piece by piece."""
+        match event:
+            case StepStarted():
+                asked = {"step": event.step, "subqueries": _texts(event.subqueries)}
+                manager = self._root.get_child(f"hgmem:step:{event.step}")
+                self._step = manager.on_chain_start({"name": "hgmem step"}, asked, name=f"step {event.step}")
+                self._done = {"operations": []}
+            case EvidenceFound():
+                self._done["strategy"] = event.strategy
+                self._done |= {name: getattr(event, name) for name in ("entities", "relations", "chunks")}
+            case OperationApplied():
+                operation = event.operation
+                self._done["operations"].append(
+                    {"kind": operation.kind, "point": operation.point, "description": event.description}
+                )
+            case Planned() if self._step is not None:
+                leads = {"judgement": event.judgement, "subqueries": _texts(event.subqueries)}
+                self._step.on_chain_end({**self._done, **leads, "notes": list(event.notes)})
+                self._step = None
+            case AnswerToken() if self._calling is not None:
+                piece = ChatGenerationChunk(message=AIMessageChunk(content=event.text))
+                self._calling.on_llm_new_token(event.text, chunk=piece)
+
+
+def _inside(child: CallbackManager, work: Callable[[], Done]) -> Done:
+    """Return what the work returns; what it runs of LangChain's becomes a child."""
+    with set_config_context(patch_config(None, callbacks=child)) as context:
+        return context.run(work)
+
+
+def _texts(subqueries: Sequence[Subquery]) -> list[str]:
+    return [one.text for one in subqueries]
+
+
+def _result(done: object, usage: Usage, model: str) -> LLMResult:
+    text = done.model_dump_json() if isinstance(done, BaseModel) else str(done)
+    told: dict[str, Any] = {"model_name": model}
+    estimated = sum(counts.get("estimated", 0) for counts in usage.tokens.values())
+    if estimated:
+        told["estimated_tokens"] = estimated
+    message = AIMessage(content=text, usage_metadata=_counted(usage), response_metadata=told)
+    return LLMResult(generations=[[ChatGeneration(message=message)]])
+
+
+def _counted(usage: Usage) -> UsageMetadata | None:
+    """Return the tokens as LangChain has them; None for a model that has none, as the extractive one."""
+    if not usage.tokens:
+        return None
+    return UsageMetadata(
+        input_tokens=usage.prompt_tokens,
+        output_tokens=usage.completion_tokens,
+        total_tokens=usage.prompt_tokens + usage.completion_tokens,
+        input_token_details=InputTokenDetails(cache_read=usage.cached_tokens),
+    )

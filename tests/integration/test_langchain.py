@@ -1,0 +1,511 @@
+"""hgmem in LangChain: what comes out, and which runs a tracer sees."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+pytest.importorskip("langchain_core", reason="langchain-core is not installed")
+
+from langchain_core.language_models.chat_models import BaseChatModel
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.runnables import ConfigurableField, RunnableLambda, RunnablePassthrough
+from langchain_core.tools import ToolException
+from langchain_core.tracers.run_collector import RunCollectorCallbackHandler
+from letters import LETTERS, QUESTION, SENTENCES, wanting
+from playing import playing
+from pydantic import BaseModel, ValidationError
+from runs import Collector, Told, every, told, used
+from wire import WireServer
+
+from hgmem import Answer, HGMem
+from hgmem.errors import ModelError, UsageError
+from hgmem.events import Answered, Planned, QuestionAccepted
+from hgmem.langchain import HGMemRetriever, HGMemRunnable, HGMemTool
+from hgmem.memory import EvolveReply
+from hgmem.testing import ScriptedModel
+
+Open = Callable[..., HGMem]
+
+
+class Playing(BaseChatModel):
+    """A chat model of LangChain's that plays the letters, counts tokens, and writes its answers in pieces."""
+
+    script: Any
+
+    @property
+    def _llm_type(self) -> str:
+        return "playing"
+
+    def _generate(self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **_: Any) -> ChatResult:
+        return ChatResult(generations=[ChatGeneration(message=AIMessage(self._said(messages), usage_metadata=TOKENS))])
+
+    def _stream(self, messages: Any, stop: Any = None, run_manager: Any = None, **_: Any) -> Iterator[Any]:
+        for word in self._said(messages).split(" "):
+            yield ChatGenerationChunk(message=AIMessageChunk(word))
+        yield ChatGenerationChunk(message=AIMessageChunk("", usage_metadata=TOKENS))
+
+    def _said(self, messages: list[BaseMessage]) -> str:
+        from wire import Asked
+
+        kinds = {"system": "system", "human": "user", "ai": "assistant"}
+        said = [{"role": kinds[message.type], "content": message.content} for message in messages]
+        asked = Asked(number=1, path="", headers={}, body={"messages": said})
+        return self.script(asked).text or ""
+
+
+TOKENS: Any = {"input_tokens": 7, "output_tokens": 2, "total_tokens": 9}
+
+
+@pytest.fixture
+def letters(open_client: Open) -> Callable[..., HGMem]:
+    """Opens a client on the letters whose model wants every step, unless told otherwise."""
+
+    def opening(model: Any = None, **replies: Any) -> HGMem:
+        client = open_client(model=model or wanting(**replies))
+        client.add_graph(LETTERS)
+        return client
+
+    return opening
+
+
+def step(number: int, *tasks: str, kind: str = "llm") -> Told:
+    calls = tuple(Told(task, kind, (f"hgmem:task:{task}",)) for task in tasks)
+    return Told(f"step {number}", "chain", (f"hgmem:step:{number}",), calls)
+
+
+def answering() -> Told:
+    return Told("answer", "llm", ("hgmem:task:answer",))
+
+
+TWO_STEPS = (step(1, "evolve", "plan", "subqueries"), step(2, "evolve", "merge"))
+
+
+# The tree of runs ---------------------------------------------------------------------------------------------
+
+
+def test_steps_and_calls_of_any_model_are_runs_below_the_runnables(letters: Any) -> None:
+    tracer = Collector()
+    client = letters()
+    answer = HGMemRunnable(client=client, steps=2).invoke(QUESTION, {"callbacks": [tracer]})
+    (root,) = tracer.roots
+
+    assert told(root) == Told("HGMemRunnable", "chain", (), (*TWO_STEPS, answering()))
+    assert root.outputs == {"output": answer}
+    assert root.inputs == {"input": QUESTION}
+    assert all(run.end_time is not None and run.error is None for run in every(root))
+    first = next(run for run in every(root) if run.name == "step 1")
+    assert first.inputs == {"step": 1, "subqueries": [QUESTION]}
+    assert first.outputs is not None
+    assert first.outputs["judgement"] == "local"
+    assert first.outputs["subqueries"] == ["Local query 1", "Global query 1"]
+    assert [one["kind"] for one in first.outputs["operations"]] == ["insert", "insert"]
+    assert first.outputs["entities"] > 0
+    wrote = next(run for run in every(root) if run.name == "answer")
+    assert wrote.outputs is not None
+    assert "Anna sold it [1]." in wrote.outputs["generations"][0][0]["text"]
+    assert QUESTION in str(wrote.inputs)
+    assert (wrote.extra["metadata"]["ls_model_name"], used(wrote)) == ("scripted", None)
+
+
+def test_awaited_and_streamed_the_tree_is_the_same(letters: Any) -> None:
+    runnable = HGMemRunnable(client=letters(), steps=2)
+    whole = Told("HGMemRunnable", "chain", (), (*TWO_STEPS, answering()))
+
+    async def streamed(tracer: Collector) -> list[Any]:
+        return [event async for event in runnable.astream(QUESTION, {"callbacks": [tracer]})]
+
+    awaited, stream, astream = Collector(), Collector(), Collector()
+    answer = asyncio.run(runnable.ainvoke(QUESTION, {"callbacks": [awaited]}))
+    events = list(runnable.stream(QUESTION, {"callbacks": [stream]}))
+    others = asyncio.run(streamed(astream))
+
+    assert isinstance(answer, Answer)
+    assert [type(event) for event in events] == [type(event) for event in others]
+    assert (type(events[0]), type(events[-1])) == (QuestionAccepted, Answered)
+    assert [told(root) for tracer in (awaited, stream, astream) for root in tracer.roots] == [whole] * 3
+
+
+def test_calls_of_langchains_own_models_are_their_runs_with_what_the_caller_said(letters: Any) -> None:
+    model = Playing(script=playing(), tags=["mine"])
+    client = letters(model=model)
+    tracer = Collector()
+    config = {"callbacks": [tracer], "tags": ["all"], "metadata": {"tenant": "t1"}, "run_name": "the affair"}
+    HGMemRunnable(client=client, steps=2).invoke(QUESTION, config)
+    (root,) = tracer.roots
+
+    assert told(root) == Told("the affair", "chain", (), (*TWO_STEPS, answering()))
+    calls = [run for run in every(root) if run.run_type == "llm"]
+    assert [used(run)["total_tokens"] for run in calls] == [9] * 6
+    assert all({"mine", "all"} <= set(run.tags or ()) for run in calls)
+    assert {run.extra["metadata"]["tenant"] for run in every(root)} == {"t1"}
+    assert {run.extra["invocation_params"]["_type"] for run in calls} == {"playing"}
+
+
+def test_requests_to_a_server_are_runs_with_the_tokens_that_it_counted(letters: Any, open_client: Open) -> None:
+    letters()
+    with WireServer(playing()) as server:
+        usual = {"openai_base_url": server.base_url, "openai_api_key": "k"}
+        client = open_client(model="test-model", **usual)
+        tracer = Collector()
+        answer = HGMemRunnable(client=client, steps=2).invoke(QUESTION, {"callbacks": [tracer]})
+    (root,) = tracer.roots
+    calls = [run for run in every(root) if run.run_type == "llm"]
+
+    assert told(root).below == (*TWO_STEPS, answering())
+    assert sum(used(run)["input_tokens"] for run in calls) == answer.usage.prompt_tokens > 0
+    assert sum(used(run)["output_tokens"] for run in calls) == answer.usage.completion_tokens > 0
+    assert {run.extra["metadata"]["ls_model_name"] for run in calls} == {"test-model"}
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_two_questions_at_once_never_cross(own: bool, letters: Any) -> None:
+    client = letters(model=Playing(script=playing()) if own else None)
+    runnable = HGMemRunnable(client=client, steps=2)
+    questions = [f"{QUESTION} ({at})" for at in range(4)]
+
+    async def both(tracers: list[Collector]) -> list[Answer]:
+        asking = [
+            runnable.ainvoke(question, {"callbacks": [tracer], "tags": [question]})
+            for question, tracer in zip(questions, tracers, strict=True)
+        ]
+        return list(await asyncio.gather(*asking))
+
+    awaited, batched = [Collector() for _ in questions], [Collector() for _ in questions]
+    answers = asyncio.run(both(awaited))
+    configs: Any = [{"callbacks": [one], "tags": [text]} for one, text in zip(batched, questions, strict=True)]
+    again = runnable.batch(questions, configs)
+
+    for question, answer, tracer in zip(questions * 2, [*answers, *again], [*awaited, *batched], strict=True):
+        (root,) = tracer.roots
+        assert answer.question == question
+        assert root.outputs == {"output": answer}
+        runs = every(root)
+        assert len({run.trace_id for run in runs}) == 1
+        assert all(question in (run.tags or ()) for run in runs if run.run_type == "llm")
+        assert all(question in str(run.inputs) for run in runs if run.name in ("evolve", "plan", "answer"))
+        assert [run.name for run in runs].count("answer") == 1
+
+
+def test_a_question_that_fails_ends_every_run_with_its_error(letters: Any) -> None:
+    tracer = Collector()
+    client = letters(plan=lambda _: ModelError("the model is gone"))
+    with pytest.raises(ModelError, match="the model is gone"):
+        HGMemRunnable(client=client, steps=2).invoke(QUESTION, {"callbacks": [tracer]})
+    (root,) = tracer.roots
+
+    assert told(root).below == (step(1, "evolve", "plan"),)
+    broken = [run.name for run in every(root) if run.error and "the model is gone" in run.error]
+    assert broken == ["HGMemRunnable", "step 1", "plan"]
+    assert all(run.end_time is not None for run in every(root))
+
+
+def test_a_stream_that_is_closed_asks_no_more_and_its_runs_end(letters: Any) -> None:
+    tracer, client = Collector(), letters(evolve=lambda _: time.sleep(0.2) or EvolveReply())
+    stream = HGMemRunnable(client=client, steps=3).stream(QUESTION, {"callbacks": [tracer]})
+    assert isinstance(next(stream), QuestionAccepted)
+    stream.close()
+    asked = len(client.model.tasks)
+    time.sleep(0.5)
+
+    assert len(client.model.tasks) == asked <= 1
+    assert client.memories()[0].status == "interrupted"
+    assert all(run.end_time is not None for root in tracer.roots for run in every(root))
+
+
+def test_a_cancelled_question_ends_before_its_next_call(letters: Any) -> None:
+    client = letters(evolve=lambda _: time.sleep(0.5) or EvolveReply())
+
+    async def cancelled(asking: Any) -> None:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(asking, 0.2)
+
+    for asked in (HGMemRunnable(client=client), HGMemRetriever(client=client), HGMemTool(client=client)):
+        before = len(client.model.tasks)
+        asyncio.run(cancelled(asked.ainvoke(QUESTION)))  # type: ignore[attr-defined]
+        after = len(client.model.tasks)
+        time.sleep(0.8)
+        assert len(client.model.tasks) == after == before + 1
+    assert {one.status for one in client.memories()} == {"interrupted"}
+
+
+def test_the_events_of_langchain_have_the_answer_piece_by_piece(letters: Any, open_client: Open) -> None:
+    letters()
+
+    async def pieces(client: HGMem) -> list[str]:
+        runnable = HGMemRunnable(client=client, steps=1)
+        return [
+            event["data"]["chunk"].content
+            async for event in runnable.astream_events(QUESTION, version="v2")
+            if event["event"] == "on_chat_model_stream" and "hgmem:task:answer" in event["tags"]
+        ]
+
+    own = open_client(model=Playing(script=playing()))
+    assert [one for one in asyncio.run(pieces(own)) if one] == ["Anna", "sold", "it", "[1]."]
+    with WireServer(playing()) as server:
+        client = open_client(model="test-model", openai_base_url=server.base_url, openai_api_key="k")
+        said = asyncio.run(pieces(client))
+        assert len(said) > 1
+        assert "".join(said) == "Anna sold it [1]."
+
+
+# The runnable -------------------------------------------------------------------------------------------------
+
+
+def test_a_question_may_say_how_it_is_asked(letters: Any) -> None:
+    client = letters()
+    first = HGMemRunnable(client=client, steps=2).invoke({"question": QUESTION, "steps": 1})
+    assert [one.number for one in first.steps] == [1]
+    second = HGMemRunnable(client=client, memory=first.memory).invoke("And then?", steps=1)
+    assert (second.memory, [one.number for one in second.steps]) == (first.memory, [1, 2])
+    bound = HGMemRunnable(client=client).bind(steps=1, recipe="single").invoke(QUESTION)
+    assert len(bound.steps) == 1
+    assert client.model.tasks[-2].name == "step"
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"steps": 1}, "the input has no 'question', only 'steps'"),
+        (3, "a question is text, or a mapping with 'question', not int"),
+        ({"question": QUESTION, "depth": 3}, "'depth' is nothing that a question is asked with"),
+        ("  ", "the question is empty"),
+    ],
+)
+def test_what_is_no_question_is_refused(asked: Any, said: str, letters: Any) -> None:
+    runnable = HGMemRunnable(client=letters())
+    with pytest.raises(UsageError, match=said):
+        runnable.invoke(asked)
+    with pytest.raises(UsageError, match=said):
+        asyncio.run(runnable.ainvoke(asked))
+    with pytest.raises(UsageError, match=said):
+        list(runnable.stream(asked))
+
+
+def test_in_a_chain_the_answer_is_handed_on_streamed_or_not(letters: Any) -> None:
+    chain = {"question": RunnablePassthrough()} | HGMemRunnable(client=letters(), steps=1) | (lambda one: one.text)
+
+    async def streamed() -> list[str]:
+        return [part async for part in chain.astream(QUESTION)]
+
+    assert chain.invoke(QUESTION) == "Anna sold it [1]."
+    assert list(chain.stream(QUESTION)) == ["Anna sold it [1]."]
+    assert asyncio.run(chain.ainvoke(QUESTION)) == "Anna sold it [1]."
+    assert asyncio.run(streamed()) == ["Anna sold it [1]."]
+    assert HGMemRunnable(client=chain.middle[0].client).get_output_jsonschema()["title"]
+
+
+# The retriever ------------------------------------------------------------------------------------------------
+
+
+def test_documents_come_best_first_with_where_they_are_from_and_no_answer_is_written(letters: Any) -> None:
+    client = letters()
+    found = HGMemRetriever(client=client, k=3, steps=2).invoke(QUESTION)
+    passages = client.passages(found[0].metadata["memory"], most=3)
+    best = found[0]
+
+    assert [one.page_content for one in found] == [one.chunk.text for one in passages]
+    assert best.id == best.metadata["chunk"] == passages[0].chunk.uid
+    assert {
+        name: best.metadata[name] for name in ("corpus", "title", "source", "source_id", "rank", "score", "step")
+    } == {
+        "corpus": client.corpus,
+        "title": "Letters",
+        "source": "",
+        "source_id": passages[0].chunk.source_id,
+        "rank": 1,
+        "score": passages[0].score,
+        "step": 1,
+    }
+    start, end = best.metadata["start"], best.metadata["end"]
+    assert "\n".join(SENTENCES)[start:end] == best.page_content
+    points = {point.uid: point.description for point in client.memory(best.metadata["memory"]).points}
+    assert best.metadata["points"]
+    assert all(points[one["uid"]] == one["description"] for one in best.metadata["points"])
+    assert "answer" not in [task.name for task in client.model.tasks]
+
+
+def test_a_memory_goes_on_and_its_answer_can_be_asked_for_afterwards(letters: Any) -> None:
+    client = letters()
+    retriever = HGMemRetriever(client=client, steps=1)
+    first = retriever.invoke(QUESTION)[0].metadata["memory"]
+    second = retriever.invoke("And what did Cleo leave?", memory=first)
+
+    assert {one.metadata["memory"] for one in second} == {first}
+    assert {one.metadata["step"] for one in second} <= {1, 2}
+    assert client.ask(memory=first).question == "And what did Cleo leave?"
+
+
+def test_one_look_takes_no_call_of_a_model_and_gives_as_many_as_are_wanted(letters: Any) -> None:
+    client = letters()
+    plain = HGMemRetriever(client=client, system="naive", k=5)
+    assert len(plain.invoke(QUESTION)) == 5
+    assert len(plain.invoke(QUESTION, k=2)) == 2
+    assert client.model.tasks == []
+
+
+def test_what_can_not_be_retrieved_is_refused_before_anything_is_asked(letters: Any) -> None:
+    client = letters()
+    retriever = HGMemRetriever(client=client)
+    for given, said in (({"k": 0}, "k=0 is no number of documents"), ({"kk": 2}, "'kk' is nothing that a question")):
+        with pytest.raises(UsageError, match=said):
+            retriever.invoke(QUESTION, **given)
+    assert (client.model.tasks, client.memories()) == ([], [])
+
+
+def test_a_retriever_that_finds_nothing_gives_nothing(open_client: Open) -> None:
+    client = open_client(model=ScriptedModel({}))
+    with pytest.raises(UsageError, match="there is no corpus"):
+        HGMemRetriever(client=client).invoke(QUESTION)
+    client.add_graph(LETTERS)
+    with pytest.raises(UsageError, match="no document of corpus"):
+        HGMemRetriever(client=client).invoke(QUESTION, filters={"year": 3})
+    assert HGMemRetriever(client=client, filters={"title": "Nobody"}).invoke(QUESTION) == []
+
+
+def test_the_retrievers_run_has_the_steps_below_and_the_documents(letters: Any) -> None:
+    for own in (None, Playing(script=playing(), tags=["mine"])):
+        client, tracer = letters(model=own), Collector()
+        retriever = HGMemRetriever(client=client, steps=2, tags=["mem"], metadata={"kind": "graph"})
+        found = retriever.invoke(QUESTION, {"callbacks": [tracer], "tags": ["outer"]})
+        again = asyncio.run(retriever.ainvoke(QUESTION, {"callbacks": [tracer]}))
+
+        assert [told(root) for root in tracer.roots] == [Told("HGMemRetriever", "retriever", (), TWO_STEPS)] * 2
+        assert [root.outputs for root in tracer.roots] == [{"documents": found}, {"documents": again}]
+        assert {"mem", "outer"} <= set(tracer.roots[0].tags or ())
+        assert all("outer" in (run.tags or ()) for run in every(tracer.roots[0]))
+
+
+def test_batches_keep_to_the_concurrency_that_is_asked_for(letters: Any) -> None:
+    under_way, most, lock = 0, 0, threading.Lock()
+
+    def slowly(_: object) -> EvolveReply:
+        nonlocal under_way, most
+        with lock:
+            under_way += 1
+            most = max(most, under_way)
+        time.sleep(0.2)
+        with lock:
+            under_way -= 1
+        return EvolveReply()
+
+    retriever = HGMemRetriever(client=letters(evolve=slowly), steps=1, k=2)
+    questions = [f"{QUESTION} ({at})" for at in range(6)]
+    for limit, batch in (
+        (2, lambda: retriever.batch(questions, {"max_concurrency": 2})),
+        (3, lambda: asyncio.run(retriever.abatch(questions, {"max_concurrency": 3}))),
+    ):
+        most = 0
+        found = batch()
+        assert [len(one) for one in found] == [2] * 6
+        assert most == limit
+
+
+def test_a_retriever_awaited_leaves_the_event_loop_alone(letters: Any) -> None:
+    retriever = HGMemRetriever(client=letters(evolve=lambda _: time.sleep(0.5) or EvolveReply()), steps=1)
+
+    async def both() -> int:
+        beats = 0
+        task = asyncio.create_task(retriever.ainvoke(QUESTION))
+        while not task.done():
+            await asyncio.sleep(0.01)
+            beats += 1
+        assert task.result()
+        return beats
+
+    assert asyncio.run(both()) > 20
+
+
+def test_it_composes_with_prompts_and_models(letters: Any) -> None:
+    client = letters()
+    retriever = HGMemRetriever(client=client, steps=1, k=2)
+
+    def quoted(documents: list[Any]) -> str:
+        return "\n".join(one.page_content for one in documents)
+
+    prompt = ChatPromptTemplate.from_template("{context}\n\n{question}")
+    heard: list[str] = []
+    model = RunnableLambda(lambda value: heard.append(value.to_string()) or AIMessage("Anna."))
+    chain = {"context": retriever | quoted, "question": RunnablePassthrough()} | prompt | model
+    tracer = RunCollectorCallbackHandler()
+
+    assert chain.invoke(QUESTION, {"callbacks": [tracer]}).content == "Anna."
+    assert len([text for text in SENTENCES if text in heard[0]]) == 2
+    (root,) = tracer.traced_runs
+    assert [run.name for run in every(root) if run.run_type == "retriever"] == ["HGMemRetriever"]
+    assert [run.name for run in every(root) if run.name.startswith("step ")] == ["step 1"]
+
+
+def test_its_fields_can_be_configured_checked_and_written_down(letters: Any) -> None:
+    client = letters()
+    retriever = HGMemRetriever(client=client, steps=1, k=3, recipe="compact", filters={"title": ["Letters"]})
+    fields = retriever.configurable_fields(k=ConfigurableField(id="k"))
+
+    assert len(fields.invoke(QUESTION, {"configurable": {"k": 1}})) == 1
+    told = retriever.model_dump(exclude_none=True)
+    assert "client" not in told
+    assert HGMemRetriever(client=client, **told) == retriever
+    for wrong in ({"k": 0}, {"steps": "many"}):
+        with pytest.raises(ValidationError):
+            HGMemRetriever(client=client, **wrong)
+    with pytest.raises(ValidationError, match="instance of HGMem"):
+        HGMemRetriever(client="harbour")
+
+
+# The tool -----------------------------------------------------------------------------------------------------
+
+
+CALL: Any = {"name": "hgmem", "args": {"question": QUESTION}, "id": "c1", "type": "tool_call"}
+
+
+def test_the_tool_gives_the_text_and_the_answer_and_its_run_has_the_steps_below(letters: Any) -> None:
+    tool, tracer = HGMemTool(client=letters(), steps=2), Collector()
+    message = tool.invoke(CALL, {"callbacks": [tracer]})
+    awaited = asyncio.run(tool.ainvoke(CALL, {"callbacks": [tracer]}))
+
+    assert message.content == awaited.content == "Anna sold it [1]."
+    assert isinstance(message.artifact, Answer)
+    assert message.artifact.citations[0].quote == SENTENCES[0]
+    assert [told(root) for root in tracer.roots] == [Told("hgmem", "tool", (), (*TWO_STEPS, answering()))] * 2
+    on = tool.invoke({**CALL, "args": {"question": "And then?", "memory": message.artifact.memory}})
+    assert on.artifact.memory == message.artifact.memory
+    assert tool.invoke({"question": QUESTION}) == "Anna sold it [1]."
+
+
+def test_errors_are_those_of_tools_and_an_agent_may_read_them(letters: Any) -> None:
+    client = letters(answer=lambda _: ModelError("the model is gone"))
+    with pytest.raises(ToolException, match=r"the model is gone \(memory 'm[0-9a-f]+' can be gone on with\)"):
+        HGMemTool(client=client, steps=1).invoke(CALL)
+    with pytest.raises(ToolException, match="no memory, point or answer 'nothing'"):
+        asyncio.run(HGMemTool(client=client).ainvoke({**CALL, "args": {"question": "?", "memory": "nothing"}}))
+    message = HGMemTool(client=client, steps=1, handle_tool_error=True).invoke(CALL)
+    assert message.status == "error"
+    assert "the model is gone" in message.content
+    with pytest.raises(ValidationError, match="question"):
+        HGMemTool(client=client).invoke({})
+
+
+def test_what_a_model_is_told_of_the_tool(letters: Any) -> None:
+    schema: Any = HGMemTool.model_fields["args_schema"].default
+    assert issubclass(schema, BaseModel)
+    properties = schema.model_json_schema()
+    assert properties["required"] == ["question"]
+    assert set(properties["properties"]) == {"question", "memory"}
+
+
+@pytest.mark.filterwarnings("ignore:This API is in beta")
+def test_a_retriever_is_a_tool_for_nothing(letters: Any) -> None:
+    tool = HGMemRetriever(client=letters(), steps=1, k=1).as_tool(name="letters", description="Looks into letters.")
+    found = tool.invoke({"__arg1": QUESTION} if "__arg1" in tool.args else QUESTION)
+    assert [one.page_content in SENTENCES for one in found] == [True]
+
+
+def test_planned_events_come_while_the_question_goes_on(letters: Any) -> None:
+    events = HGMemRunnable(client=letters(), steps=2).stream({"question": QUESTION})
+    planned = [event.step for event in events if isinstance(event, Planned)]
+    assert planned == [1, 2]

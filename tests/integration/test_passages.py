@@ -1,0 +1,251 @@
+"""Questions that are left unanswered, and what their memory rests on; who watches while they are worked on."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from letters import LETTERS, QUESTION, SENTENCES, wanting
+
+from hgmem import Document, HGMem, Passage
+from hgmem.errors import ModelError, UsageError
+from hgmem.events import Answered, Event, Planned, StepStarted, Watcher
+from hgmem.memory import EvolveReply, Insertion
+from hgmem.testing import ScriptedModel
+
+Open = Callable[..., HGMem]
+
+
+def supporting(task: Any) -> EvolveReply:
+    """A point that rests on the sentence about Anna alone."""
+    (at,) = [at for at, chunk in enumerate(task.evidence.chunks) if "Anna" in chunk.text][:1] or [0]
+    return EvolveReply(
+        insert=(Insertion(entities=("Anna", "Mill"), description=f"Anna sold the mill ({task.name}).", chunks=(at,)),)
+    )
+
+
+@pytest.fixture
+def letters(open_client: Open) -> Callable[..., HGMem]:
+    """Opens a client on the letters whose model wants every step, unless told otherwise."""
+
+    def opening(**replies: Any) -> HGMem:
+        client = open_client(model=wanting(**replies))
+        client.add_graph(LETTERS)
+        return client
+
+    return opening
+
+
+def names(client: HGMem) -> list[str]:
+    model: Any = client.model
+    assert isinstance(model, ScriptedModel)
+    return [task.name for task in model.tasks]
+
+
+# Unanswered ---------------------------------------------------------------------------------------------------
+
+
+def test_a_question_that_is_left_unanswered_has_its_memory_and_no_answer_was_written(letters: Any) -> None:
+    client = letters()
+    answer = client.ask(QUESTION, steps=2, answer=False)
+    stored = client.memory(answer.memory)
+
+    assert (answer.status, answer.uid, answer.text, answer.citations) == ("unanswered", "", "", ())
+    assert "answer" not in names(client)
+    assert (stored.status, stored.step, stored.answers) == ("interrupted", 2, ())
+    assert {point.uid for point in stored.points} == {point.uid for point in answer.points if point.alive(2)}
+    assert client.check().findings == ()
+
+
+def test_asked_on_it_gets_its_answer_and_takes_no_step_for_it(letters: Any) -> None:
+    client = letters()
+    left = client.ask(QUESTION, steps=1, answer=False)
+    asked = len(names(client))
+    answer = client.ask(memory=left.memory)
+
+    assert answer.question == QUESTION
+    assert (answer.status, answer.step) == ("answered", 1)
+    assert names(client)[asked:] == ["answer"]
+    assert client.memory(left.memory).status == "answered"
+
+
+def test_events_and_the_twin_end_with_it_too(letters: Any) -> None:
+    client = letters()
+    *_, last = client.stream(QUESTION, steps=1, answer=False)
+    assert isinstance(last, Answered)
+    assert last.answer.status == "unanswered"
+    assert asyncio.run(client.aask(QUESTION, steps=1, answer=False)).status == "unanswered"
+    assert client.ask(QUESTION, steps=2, settings={"answer_each_step": True}, answer=False).status == "unanswered"
+    assert "answer" not in names(client)
+
+
+def test_an_answer_at_a_step_can_not_be_left_out(letters: Any) -> None:
+    client = letters()
+    memory = client.ask(QUESTION, steps=1).memory
+    with pytest.raises(UsageError, match="leave answer=False out"):
+        client.ask(memory=memory, at_step=1, answer=False)
+
+
+# Passages -----------------------------------------------------------------------------------------------------
+
+
+def test_passages_come_best_first_with_what_they_stand_for_in_memory(letters: Any) -> None:
+    client = letters(evolve=supporting)
+    memory = client.ask(QUESTION, steps=1, answer=False).memory
+    passages = client.passages(memory)
+    first = passages[0]
+
+    assert [one.rank for one in passages] == list(range(1, len(passages) + 1))
+    assert first.chunk.text == SENTENCES[0]
+    assert [point.description for point in first.points] == ["Anna sold the mill (evolve)."]
+    assert all(one.points == () for one in passages[1:])
+    scores = [one.score for one in passages[1:]]
+    assert scores == sorted(scores, reverse=True)
+    assert all(one.score is not None and -1 <= one.score <= 1 and one.step == 1 for one in passages)
+    hits = {hit.uid: hit.score for one in client.memory(memory).steps[0].retrieved for hit in one.chunks}
+    assert {one.chunk.uid: one.score for one in passages} == hits
+
+
+def test_as_many_as_are_wanted_come_and_the_recipe_says_which(letters: Any) -> None:
+    client = letters(evolve=supporting)
+    memory = client.ask(QUESTION, steps=1, answer=False).memory
+    assert [len(client.passages(memory, most=most)) for most in (1, 3)] == [1, 3]
+    assert client.passages(memory, most=3) == client.passages(memory)[:3]
+
+    supports = client.ask(QUESTION, steps=1, settings={"answer_from": "supports"}, answer=False).memory
+    assert [one.chunk.text for one in client.passages(supports)] == [SENTENCES[0]]
+    around = client.ask(QUESTION, steps=1, recipe="paper", answer=False).memory
+    assert {"Anna", "Mill"} <= {
+        entity.name for one in client.passages(around) for point in one.points for entity in point.entities
+    }
+
+
+def test_a_step_is_that_which_found_a_passage_and_earlier_steps_can_be_asked_for(letters: Any) -> None:
+    client = letters()
+    memory = client.ask(QUESTION, steps=3, answer=False).memory
+    passages = client.passages(memory)
+    stored = client.memory(memory)
+    first: dict[str, int] = {}
+    for step in stored.steps:
+        for one in step.retrieved:
+            for hit in one.chunks:
+                first.setdefault(hit.uid, step.number)
+
+    assert {one.chunk.uid: one.step for one in passages} == first
+    earlier = client.passages(memory, step=1)
+    assert {one.chunk.uid for one in earlier} == {uid for uid, step in first.items() if step == 1}
+    with pytest.raises(UsageError, match="has no step 9"):
+        client.passages(memory, step=9)
+
+
+def test_plain_retrieval_gives_as_many_chunks_as_it_is_told(letters: Any) -> None:
+    client = letters()
+    memory = client.ask(QUESTION, system="naive", settings={"chunks": 2}, answer=False).memory
+    assert [one.rank for one in client.passages(memory)] == [1, 2]
+    assert names(client) == []
+    for wrong in (0, "many"):
+        with pytest.raises(UsageError, match="chunks, which is no number"):
+            client.ask(QUESTION, system="naive", settings={"chunks": wrong})
+
+
+def test_documents_say_where_a_passage_is_from_and_filters_hold(client: HGMem) -> None:
+    for year in (1921, 1922):
+        text = f"In {year} the Tallow Stairs Warehouse belonged to Marian Dace."
+        client.add(
+            Document(id=f"d{year}", text=text, title=f"Year {year}", source=f"{year}.txt", metadata={"year": year})
+        )
+    memory = client.ask("Who owned the warehouse?", steps=1, filters={"year": 1922}, answer=False).memory
+    (passage,) = client.passages(memory)
+
+    assert isinstance(passage, Passage)
+    assert (passage.source, passage.metadata, passage.chunk.title) == ("1922.txt", {"year": 1922}, "Year 1922")
+    assert (passage.chunk.start, passage.chunk.end) == (0, len(passage.chunk.text))
+
+
+def test_no_evidence_leaves_no_passages_and_bad_input_is_named(client: HGMem, letters: Any) -> None:
+    client.add(Document(id="one", text="A lamp."))
+    other = letters()
+    memory = other.ask(QUESTION, steps=1).memory
+    for call, said in (
+        (lambda: client.passages("nothing"), "no memory, point or answer 'nothing'"),
+        (lambda: other.passages(memory, most=0), "most=0 is no number of passages"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            call()
+    assert asyncio.run(other.apassages(memory, most=2)) == other.passages(memory, most=2)
+
+
+# Watching -----------------------------------------------------------------------------------------------------
+
+
+class Noting(Watcher):
+    """Notes what it is told, and in which thread."""
+
+    def __init__(self) -> None:
+        self.noted: list[tuple[str, Any]] = []
+        self.threads: set[int] = set()
+
+    def _note(self, kind: str, what: object) -> None:
+        self.noted.append((kind, what))
+        self.threads.add(threading.get_ident())
+
+    def question(self, work: Callable[[], Any], /) -> Any:
+        self._note("begins", None)
+        try:
+            return work()
+        finally:
+            self._note("ends", None)
+
+    def call(self, task: Any, work: Callable[[], Any], /) -> Any:
+        self._note("asks", task.name)
+        done = work()
+        self._note("told", type(done).__name__)
+        return done
+
+    def hear(self, event: Event, /) -> None:
+        self._note("event", type(event).__name__)
+
+
+def test_a_watcher_hears_of_everything_in_order_in_the_thread_that_works(letters: Any) -> None:
+    client, watcher = letters(), Noting()
+    list(client.stream(QUESTION, steps=1, watcher=watcher))
+
+    assert watcher.noted == [
+        ("begins", None),
+        ("event", "QuestionAccepted"),
+        ("event", "StepStarted"),
+        ("event", "EvidenceFound"),
+        *(("asks", "evolve"), ("told", "EvolveReply")),
+        ("event", "OperationApplied"),
+        ("event", "OperationApplied"),
+        ("event", "Planned"),
+        *(("asks", "answer"), ("told", "AnswerReply")),
+        ("event", "AnswerToken"),
+        ("event", "Answered"),
+        ("ends", None),
+    ]
+    assert len(watcher.threads) == 1
+    assert threading.get_ident() not in watcher.threads
+
+
+def test_a_watcher_hears_of_the_end_of_a_question_that_fails_or_is_closed(letters: Any) -> None:
+    client, watcher = letters(evolve=lambda _: ModelError("gone")), Noting()
+    with pytest.raises(ModelError, match="gone"):
+        client.ask(QUESTION, watcher=watcher)
+    assert watcher.noted[-1] == ("ends", None)
+
+    client, watcher = letters(), Noting()
+    stream = client.stream(QUESTION, steps=3, watcher=watcher)
+    for event in stream:
+        if isinstance(event, Planned):
+            break
+    stream.close()
+    assert watcher.noted[-1] == ("ends", None)
+    assert ("asks", "answer") not in watcher.noted
+
+
+def test_plain_retrieval_tells_of_its_step(letters: Any) -> None:
+    events = list(letters().stream(QUESTION, system="naive"))
+    (started,) = [event for event in events if isinstance(event, StepStarted)]
+    assert [one.text for one in started.subqueries] == [QUESTION]

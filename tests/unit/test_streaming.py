@@ -1,0 +1,39 @@
+"""Streams by themselves: work that tells before its thread was looked at."""
+
+import asyncio
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from hgmem.events import AnswerToken, Event, Listener
+from hgmem.streaming import Streams
+
+
+def telling(listener: Listener) -> None:
+    for at in range(3):
+        listener.tell(AnswerToken(text=str(at)))
+
+
+@pytest.fixture
+def late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets every thread run on for a while before whoever started it goes on."""
+    start = threading.Thread.start
+
+    def started(thread: threading.Thread) -> None:
+        start(thread)
+        time.sleep(0.1)
+
+    monkeypatch.setattr(threading.Thread, "start", started)
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.usefixtures("late")
+def test_work_that_tells_at_once_is_heard_to_its_end() -> None:
+    async def heard() -> list[Event]:
+        return [event async for event in Streams().astreamed(telling)]
+
+    wanted: list[Any] = [AnswerToken(text=str(at)) for at in range(3)]
+    assert list(Streams().streamed(telling)) == wanted
+    assert asyncio.run(asyncio.wait_for(heard(), 10)) == wanted
