@@ -56,12 +56,11 @@ def arguments() -> argparse.Namespace:
 
 def commands(options: argparse.Namespace) -> list[list[str]]:
     """Return the commands, as one would type them."""
+    corpus = named(options)
     if options.lightrag:
-        corpus, fill = named(options.lightrag), ["import", "lightrag", str(options.lightrag)]
-    elif options.files:
-        corpus, fill = named(options.files), ["index", str(options.files)]
+        fill = ["import", "lightrag", str(options.lightrag)]
     else:
-        corpus, fill = "affair", ["index", os.path.relpath(HERE / "affair")]
+        fill = ["index", str(options.files or os.path.relpath(HERE / "affair"))]
     return [
         ["up"],
         [*fill, "--corpus", corpus],
@@ -69,8 +68,11 @@ def commands(options: argparse.Namespace) -> list[list[str]]:
     ]
 
 
-def named(path: Path) -> str:
+def named(options: argparse.Namespace) -> str:
     """Return a corpus name after the path, so that another path gets another corpus."""
+    path = options.lightrag or options.files
+    if path is None:
+        return "affair"
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", path.resolve().name).strip("._-")
     return f"my-{plain}"[:64]
 
@@ -90,13 +92,14 @@ def environment() -> dict[str, str]:
 def farewell(options: argparse.Namespace, *, seconds: float) -> str:
     """Return where to look, and what to do next."""
     server = find(load(data=DATA.resolve(), neo4j_uri=""))
+    hgmem = f"HGMEM_DATA={DATA} {os.path.relpath(Path(sys.executable).parent / 'hgmem')}"
     lines = [f"\nDone in {seconds:.0f} s."]
     if server is not None:
         lines += [
-            "Look at it in Neo4j Browser:",
-            f"  {server.browser}",
+            "Look at it in Neo4j Browser, in colours and with a guide:",
+            f"  {hgmem} browser --corpus {named(options)}",
             f"  user {server.username}, password {server.password.get_secret_value()}",
-            "  and paste the query above.",
+            f"or open {server.browser} and paste the query above.",
         ]
     lines += ["Next:"]
     if not options.files and not options.lightrag:
@@ -104,7 +107,6 @@ def farewell(options: argparse.Namespace, *, seconds: float) -> str:
             '  make demo FILES=path/to/documents QUESTION="…"     the same on your own files',
             '  make demo LIGHTRAG=path/to/workdir QUESTION="…"    the same on a graph that LightRAG wrote',
         ]
-    hgmem = f"HGMEM_DATA={DATA} {os.path.relpath(Path(sys.executable).parent / 'hgmem')}"
     return "\n".join([*lines, f"  {hgmem} down     stops the server; what it holds stays in {DATA}"])
 
 

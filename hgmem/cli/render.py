@@ -174,7 +174,7 @@ def _entities(point: MemoryPoint) -> str:
 
 
 def _browser(memory: str, *, points: bool, step: int | None) -> Iterator[RenderableType]:
-    yield indented("See it in Neo4j Browser (`hgmem up` says where): paste")
+    yield indented(f"See it in Neo4j Browser: `hgmem browser {memory}`, or paste")
     yield f"  {picture(memory, points=points, step=step)}"
 
 

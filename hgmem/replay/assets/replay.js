@@ -15,6 +15,8 @@
   const SAID = { insert: "inserted", revise: "revised", merge: "merged", drop: "dropped" };
   const BEAT = 2200; // milliseconds a step while it plays
   const CAPTION = 64; // characters of a point that its caption has
+  const MARGIN = innerWidth < 760 ? 24 : 64; // pixels around the whole picture
+  const ROOMY = 60; // points up to which captions get room of their own
   let now = last;
   let chosen = null;
   let timer = null;
@@ -134,12 +136,41 @@
       numIter: Math.max(150, Math.min(700, Math.round(120000 / counted.nodes().length))),
       boundingBox: { x1: 0, y1: 0, w: 1200, h: 800 },
     }).run();
+    for (let round = 0; scene.points.length <= ROOMY && round < 3; round += 1) {
+      cy.fit(counted, MARGIN); // captions keep their size on the screen, so they take more room the farther one is
+      spread(counted.nodes().toArray(), Math.max(1, Math.min(2, 1 / cy.zoom())));
+    }
     for (const node of later) {
       const point = points.get(node.id().slice(2));
       const first = cy.getElementById(`p:${origin(point).uid}`).position();
       const version = point.born - origin(point).born;
       node.position({ x: first.x + 16 * version, y: first.y + 26 * version });
     }
+  };
+
+  // Nodes and captions that lie on each other are pushed apart, each along the shorter way; pages are wider than high.
+  const spread = (nodes, scale) => {
+    const boxes = nodes.map((node) => ({ node, ...node.position(), ...extent(node, scale) }));
+    for (let round = 0, moved = true; moved && round < 60; round += 1) {
+      moved = false;
+      boxes.forEach((one, index) => boxes.slice(index + 1).forEach((other) => {
+        const x = Math.min(one.x + one.right, other.x + other.right) - Math.max(one.x - one.left, other.x - other.left);
+        const y = Math.min(one.y + one.down, other.y + other.down) - Math.max(one.y - one.up, other.y - other.up);
+        if (x <= 0 || y <= 0) return;
+        moved = true;
+        const [along, by] = x < 1.8 * y ? ["x", x / 2 + 1] : ["y", y / 2 + 1];
+        const sign = one[along] <= other[along] ? 1 : -1;
+        one[along] -= sign * by;
+        other[along] += sign * by;
+      }));
+    }
+    for (const { node, x, y } of boxes) node.position({ x, y });
+  };
+  const extent = (node, scale) => {
+    const { width, height } = lettering(node);
+    return node.hasClass("point")
+      ? { left: (scale * width) / 2, right: (scale * width) / 2, up: 26, down: 32 + scale * height }
+      : { left: 14, right: 20 + scale * width, up: 10 * scale, down: 10 * scale };
   };
 
   const paint = () => {
@@ -178,14 +209,19 @@
   const LETTER = { point: 12, entity: 11 }; // pixels of a font
   const weight = (node) => (node.hasClass("chosen") ? 1e6 : node.hasClass("dim") ? -1e6 : 0)
     + (node.is(".new-insert, .new-revise, .new-merge") ? 1e3 : 0) + (node.hasClass("point") ? 100 : 0) + node.degree(false);
-  const room = (node, zoom) => {
+  const lettering = (node) => {
     const kind = node.hasClass("point") ? "point" : "entity";
     const letters = node.data("label").length * LETTER[kind] * 0.56;
-    const width = Math.min(letters, WIDTH[kind]);
-    const height = Math.ceil(letters / (WIDTH[kind] * 0.9)) * LETTER[kind] * 1.15;
+    return {
+      width: Math.min(letters, WIDTH[kind] * 0.95), // lines rarely reach the edge
+      height: Math.ceil(letters / (WIDTH[kind] * 0.9)) * LETTER[kind] * 1.15,
+    };
+  };
+  const room = (node, zoom) => {
+    const { width, height } = lettering(node);
     const { x, y } = node.renderedPosition();
     const radius = (node.width() / 2) * zoom;
-    return kind === "point"
+    return node.hasClass("point")
       ? { x1: x - width / 2, x2: x + width / 2, y1: y - radius, y2: y + radius + 5 + height }
       : { x1: x - radius, x2: x + radius + 4 + width, y1: y - height / 2, y2: y + height / 2 };
   };
@@ -214,7 +250,9 @@
 
   const whole = () => {
     const seen = cy.elements(":visible");
-    if (seen.nonempty()) cy.fit(seen, innerWidth < 760 ? 24 : 64);
+    if (seen.empty()) return;
+    cy.fit(seen, MARGIN);
+    cy.panBy({ x: 0, y: -MARGIN / 3 }); // captions hang below their points
   };
   const zoom = (factor) => cy.zoom({ level: cy.zoom() * factor, renderedPosition: { x: cy.width() / 2, y: cy.height() / 2 } });
 
