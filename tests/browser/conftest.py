@@ -14,11 +14,12 @@ FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
-    """The browser that is installed."""
-    command = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if command is None:
-        pytest.skip(f"no browser: install one of {', '.join(BROWSERS)}")
+    """The browser that is installed, by the system or by Playwright."""
     with sync_playwright() as playwright:
+        own = playwright.chromium.executable_path
+        command = next(filter(None, map(shutil.which, (*BROWSERS, own))), None)
+        if command is None:
+            pytest.skip(f"no browser: install {', '.join(BROWSERS)}, or run `playwright install chromium`")
         browser = playwright.chromium.launch(executable_path=command, args=list(FLAGS))
         yield browser
         browser.close()
