@@ -29,8 +29,7 @@ def recipes() -> str:
     columns = [dict(_leaves(RECIPES[name])) for name in names]
     head = f"| setting | {' | '.join(f'`{name}`' for name in names)} |\n|---|{'---|' * len(names)}\n"
     rows = (
-        f"| `{name}` | {' | '.join(_value(column[name]) for column in columns)} |"
-        for name, _ in _leaves(HGMemConfig())
+        f"| `{name}` | {' | '.join(_value(column[name]) for column in columns)} |" for name, _ in _leaves(HGMemConfig())
     )
     return head + "\n".join(rows)
 
@@ -82,5 +81,3 @@ def _properties(types: Any) -> str:
 def _type(type_: str) -> str:
     bare = type_.removesuffix("?")
     return _CALLED.get(bare, bare)
-
-
