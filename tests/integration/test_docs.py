@@ -16,6 +16,7 @@ from wire import Said, WireServer
 
 from hgmem import Answer, HGMem, Settings
 from hgmem.local import Server
+from hgmem.replay import fetching
 
 QUESTION = "What links the Tamswell Company of Marian Dace to the museum director Edmund Sallowby?"
 OLLAMA = "http://127.0.0.1:11434/v1"
@@ -78,8 +79,9 @@ def test_the_examples_for_langchain_do_what_they_say(
 
 @pytest.fixture(scope="module")
 def model() -> Iterator[WireServer]:
-    """A server that plays every task, and embeds."""
-    with WireServer(playing()) as server:
+    """A server that plays every task, and embeds; it lists the models that the documents name."""
+    with pytest.MonkeyPatch.context() as patched, WireServer(playing()) as server:
+        patched.setattr("wire.MODELS", ("qwen2.5:32b", "gpt-4o"))
         yield server
 
 
@@ -105,9 +107,16 @@ def answer(client: HGMem, affair: Path) -> Answer:
     return client.ask(QUESTION)
 
 
+@pytest.fixture(scope="module")
+def replays() -> None:
+    """The graph library of replays, fetched where it is missing, as a build does."""
+    if missing := fetching.fetch():
+        pytest.skip(missing)
+
+
 @pytest.fixture
 def shell(
-    answer: Answer, client: HGMem, affair: Path, model: WireServer, server: Server, environment: dict[str, str],
+    replays: None, answer: Answer, client: HGMem, affair: Path, model: WireServer, server: Server, environment: dict[str, str],
     tmp_path: Path,
 ) -> Shell:  # fmt: skip
     """A folder with what the documents name: the affair, and a LightRAG working directory."""
@@ -121,6 +130,7 @@ def shell(
     (lightrag / "graph_chunk_entity_relation.graphml").write_text(GRAPH)
     point = next(one.point for step in answer.steps for one in step.operations if one.kind == "merge")
     says = {"m0123456789abcdef-2-8": point, "m0123456789abcdef": answer.memory, OLLAMA: model.base_url}
+    says["OPENAI_API_KEY=…"] = "OPENAI_API_KEY=any"
     if server.pid is None:  # a container that `hgmem up` knows nothing of
         says["hgmem up "] = "hgmem doctor "
         says["hgmem up\n"] = "hgmem doctor\n"
