@@ -65,7 +65,7 @@ test: $(STAMP) ## all tests, on a Neo4j of their own; `make test ARGS="tests/uni
 
 docs: $(STAMP) ## the documents as a site, in .hgmem/site
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
-	@echo "open .hgmem/site/index.html"
+	@echo "open .hgmem/site/index.html; searching it needs a server: python3 -m http.server --directory .hgmem/site"
 
 lint: $(STAMP) ## style and format
 	@$(BIN)/ruff check .

@@ -18,8 +18,8 @@ _CALLED = {"texts": "list of texts", "vector": "vector (float32)", "own": "uid",
 
 
 def settings() -> str:
-    """Return a row for every field of `Settings`: environment variable, key in `hgmem.toml`, default, meaning."""
-    head = "| variable | key | default | |\n|---|---|---|---|\n"
+    """Return a row for every field of `Settings`: environment variable, default, meaning."""
+    head = "| variable | default | |\n|---|---|---|\n"
     return head + "\n".join(_setting(name, info) for name, info in Settings.model_fields.items())
 
 
@@ -45,7 +45,7 @@ def _setting(name: str, info: FieldInfo) -> str:
     choices = [str(each) for each in alias.choices if str(each).isupper()] if isinstance(alias, AliasChoices) else []
     variables = " ".join(f"`{each}`" for each in choices or [f"HGMEM_{name.upper()}"])
     said = (info.description or "").replace("|", "\\|")
-    return f"| {variables} | `{name}` | {_default(info)} | {said} |"
+    return f"| {variables} | {_default(info)} | {said} |"
 
 
 def _default(info: FieldInfo) -> str:

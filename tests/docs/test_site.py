@@ -5,9 +5,12 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from html.parser import HTMLParser
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -147,6 +150,43 @@ def test_a_dead_link_and_a_foreign_script_are_noticed(site: Path) -> None:
     assert len(list(elsewhere(site, one))) == 3
 
 
+@pytest.fixture(scope="module")
+def served(site: Path) -> Iterator[str]:
+    class Quiet(SimpleHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            """Keep quiet."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+def test_a_browser_asks_no_other_host_finds_words_and_scrolls_no_page_sideways(served: str) -> None:
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    command = next(filter(None, map(shutil.which, names)), None)
+    if command is None:
+        pytest.skip(f"no browser: install one of {', '.join(names)}")
+    asked: list[str] = []
+    with playwright.sync_playwright() as running:
+        flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+        browser = running.chromium.launch(executable_path=command, args=flags)
+        page = browser.new_page(viewport={"width": 390, "height": 900})
+        page.on("request", lambda request: asked.append(request.url))
+        for name in ("index", "concepts", "algorithm", "browser", "reference/cli", "reference/settings"):
+            page.goto(f"{served}/{name}.html")
+            assert page.evaluate("document.documentElement.scrollWidth") <= 390, name
+        page.set_viewport_size({"width": 1280, "height": 900})
+        page.goto(f"{served}/index.html")
+        page.click(".md-search__input")
+        page.keyboard.type("lineage")
+        page.wait_for_selector(".md-search-result__item", timeout=20_000)
+        browser.close()
+    assert len(asked) > 10
+    assert [url for url in asked if not url.startswith((f"{served}/", "data:", "blob:"))] == []
+
+
 def commands(command: object, name: str) -> Iterator[str]:
     for part, inner in getattr(command, "commands", {}).items():
         deeper = list(commands(inner, f"{name} {part}"))
@@ -173,7 +213,7 @@ def test_the_references_have_every_setting_property_and_name(site: Path) -> None
     settings, graph, algorithm = (
         text(name) for name in ("reference/settings.html", "reference/graph.html", "algorithm.html")
     )
-    assert [name for name in Settings.model_fields if f"<code>{name}</code>" not in settings] == []
+    assert [name for name in Settings.model_fields if f"{name.upper()}</code>" not in settings] == []
     assert "<code>NEO4J_URI</code>" in settings
     assert "<code>HGMEM_CHUNK_TOKENS</code>" in settings
     assert [name for name in KINDS if f"<code>{name}</code>" not in graph] == []

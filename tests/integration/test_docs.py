@@ -116,9 +116,14 @@ def replays() -> None:
 
 @pytest.fixture
 def shell(
-    replays: None, answer: Answer, client: HGMem, affair: Path, model: WireServer, server: Server, environment: dict[str, str],
+    replays: None,
+    answer: Answer,
+    affair: Path,
+    model: WireServer,
+    server: Server,
+    environment: dict[str, str],
     tmp_path: Path,
-) -> Shell:  # fmt: skip
+) -> Shell:
     """A folder with what the documents name: the affair, and a LightRAG working directory."""
     shutil.copytree(affair, tmp_path / "examples" / "affair")
     lightrag = tmp_path / "path" / "to" / "workdir"
