@@ -52,9 +52,9 @@ class Block:
 
 def pages() -> list[str]:
     """Return the documents that people read; those of notebooks are written by notebooks, which run themselves."""
-    found = sorted((ROOT / "docs").rglob("*.md")) if (ROOT / "docs").is_dir() else []
-    named = [path.relative_to(ROOT).as_posix() for path in found]
-    return ["README.md", *(name for name in named if not name.startswith("docs/notebooks/"))]
+    found = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    named = [path.relative_to(ROOT).as_posix() for path in found if path.is_file()]
+    return [name for name in named if not name.startswith("docs/notebooks/")]
 
 
 def blocks(page: str) -> list[Block]:
