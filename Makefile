@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEMO := .hgmem/demo
-EXTRAS := local,embedded,langchain,documents,dev
+EXTRAS := local,embedded,langchain,documents,docs,dev
 CONSTRAINTS := constraints.txt
 
 # The first of these that is 3.11 or later makes the environment; `make PYTHON=/path/to/python` overrules.
@@ -51,7 +51,7 @@ endef
 export UV_SETTINGS
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types contracts wheel install uv-settings constraints clean
+.PHONY: help demo test docs lint types contracts wheel install uv-settings constraints clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
@@ -62,6 +62,10 @@ demo: $(STAMP) ## index a small corpus, investigate a question, and show the mem
 
 test: $(STAMP) ## all tests, on a Neo4j of their own; `make test ARGS="tests/unit -k chunk"` runs some
 	@$(BIN)/pytest $(ARGS)
+
+docs: $(STAMP) ## the documents as a site, in .hgmem/site
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "open .hgmem/site/index.html; searching it needs a server: python3 -m http.server --directory .hgmem/site"
 
 lint: $(STAMP) ## style and format
 	@$(BIN)/ruff check .

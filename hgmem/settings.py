@@ -45,22 +45,36 @@ class Settings(BaseSettings):
         populate_by_name=True,
     )
 
-    neo4j_uri: str | None = Field(None, validation_alias=_named("neo4j_uri", "NEO4J_URI"))
+    neo4j_uri: str | None = Field(
+        None,
+        validation_alias=_named("neo4j_uri", "NEO4J_URI"),
+        description="address, such as bolt://host:7687; where none is set, the server that `hgmem up` started",
+    )
     neo4j_username: str = Field("neo4j", validation_alias=_named("neo4j_username", "NEO4J_USERNAME", "NEO4J_USER"))
     neo4j_password: SecretStr | None = Field(None, validation_alias=_named("neo4j_password", "NEO4J_PASSWORD"))
-    neo4j_database: str | None = Field(None, validation_alias=_named("neo4j_database", "NEO4J_DATABASE"))
+    neo4j_database: str | None = Field(
+        None, validation_alias=_named("neo4j_database", "NEO4J_DATABASE"), description="the user's own where not set"
+    )
     from_password: SecretStr | None = Field(None, description="of the server that `hgmem adopt --from-uri` reads")
-    java_home: Path | None = Field(None, validation_alias=_named("java_home", "JAVA_HOME"))
+    java_home: Path | None = Field(
+        None, validation_alias=_named("java_home", "JAVA_HOME"), description="Java 21 or newer, for `hgmem up`"
+    )
 
-    data: Path = Field(default_factory=lambda: user_data_path("hgmem") / "neo4j")
-    cache: Path = Field(default_factory=lambda: user_cache_path("hgmem"))
+    data: Path = Field(
+        default_factory=lambda: user_data_path("hgmem") / "neo4j", description="where `hgmem up` keeps its data"
+    )
+    cache: Path = Field(default_factory=lambda: user_cache_path("hgmem"), description="of replies, and of Neo4j's jars")
 
     openai_api_key: SecretStr | None = Field(None, validation_alias=_named("openai_api_key", "OPENAI_API_KEY"))
-    openai_base_url: str | None = Field(None, validation_alias=_named("openai_base_url", "OPENAI_BASE_URL"))
+    openai_base_url: str | None = Field(
+        None,
+        validation_alias=_named("openai_base_url", "OPENAI_BASE_URL"),
+        description="of a server that speaks OpenAI's interface; OpenAI's own where not set",
+    )
     model: str = Field("extractive", description="a language model by name; `extractive` is none")
     extraction_model: str = Field("", description="another one, cheaper say, for what is asked while indexing")
     temperature: float | None = Field(0.8, ge=0, le=2, description="the paper's; `null` leaves it to the server")
-    top_p: float | None = Field(None, gt=0, le=1)
+    top_p: float | None = Field(None, gt=0, le=1, description="left to the server where not set, as is `seed`")
     seed: int | None = None
     max_tokens: int = Field(2_048, gt=0, description="limit of one reply of a language model")
     sampling: dict[str, dict[str, float | int | None]] = Field(
@@ -70,8 +84,8 @@ class Settings(BaseSettings):
     model_attempts: int = Field(
         6, ge=1, le=100, description="of a request that nobody answers, or that comes too often"
     )
-    requests_per_minute: int | None = Field(None, gt=0)
-    tokens_per_minute: int | None = Field(None, gt=0)
+    requests_per_minute: int | None = Field(None, gt=0, description="no limit where not set")
+    tokens_per_minute: int | None = Field(None, gt=0, description="no limit where not set")
     cached_tasks: frozenset[str] = Field(
         frozenset({"extract", "glean", "condense"}), description="tasks whose replies are kept on disk"
     )
@@ -92,12 +106,12 @@ class Settings(BaseSettings):
 
     answer_language: str = Field("", description="of answers and memory points; empty for that of the question")
     max_question_characters: int = Field(8_000, gt=0)
-    max_file_bytes: int = Field(200 * MEGABYTE, gt=0)
+    max_file_bytes: int = Field(200 * MEGABYTE, gt=0, description="of a file, before it is read")
     max_file_seconds: float = Field(60.0, gt=0, le=86_400, description="seconds that reading one file may take")
     max_archive_bytes: int = Field(50_000 * MEGABYTE, gt=0, description="of an archive, uncompressed")
     max_archive_line_bytes: int = Field(16 * MEGABYTE, gt=0, description="of one line of it")
-    chunk_tokens: int = Field(200, gt=0)
-    chunk_overlap: int = Field(50, ge=0)
+    chunk_tokens: int = Field(200, gt=0, description="of one chunk at most (the paper's)")
+    chunk_overlap: int = Field(50, ge=0, description="tokens that a chunk shares with the one before")
     chunk_restart: int = Field(
         2_000,
         ge=0,

@@ -1,25 +1,32 @@
-"""What the documents show is run as it stands: examples of the README and of docs/, every query of docs/cypher.md."""
+"""What README.md and docs/ show is run as it stands, against a real Neo4j: commands, sessions, Python and Cypher."""
 
+import json
 import re
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import neo4j
 import pytest
+from documented import ROOT, Block, Shell, blocks, pages, wrong
+from playing import playing
 from wire import Said, WireServer
 
-from hgmem import Answer, HGMem
+from hgmem import Answer, HGMem, Settings
 from hgmem.local import Server
+from hgmem.replay import fetching
 
-RUN = "<!-- example: run by tests -->"
-ROOT = Path(__file__).parents[2]
-QUESTION = "Who took the Ravensund Orrery, and where was it hidden?"
+QUESTION = "What links the Tamswell Company of Marian Dace to the museum director Edmund Sallowby?"
+OLLAMA = "http://127.0.0.1:11434/v1"
+GRAPH = """<graphml xmlns="http://graphml.graphdrawing.org/xmlns"><key id="d" for="node" attr.name="source_id"/>
+<graph edgedefault="undirected"><node id="ANNA"><data key="d">c</data></node><node id="MILL"/></graph></graphml>"""
 
-pytestmark = pytest.mark.skipif(not (ROOT / "README.md").is_file(), reason="the documents are not in the wheel")
-
-
-def blocks(file: str, language: str) -> list[str]:
-    text = (ROOT / file).read_text(encoding="utf-8")
-    return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
+pytestmark = [
+    pytest.mark.skipif(not (ROOT / "README.md").is_file(), reason="the documents are not in the wheel"),
+    pytest.mark.skipif(sys.platform == "win32", reason="the commands are written for a shell"),
+]
 
 
 def test_the_readme_example_answers_with_quotes_and_points(
@@ -27,7 +34,10 @@ def test_the_readme_example_answers_with_quotes_and_points(
 ) -> None:
     for name in ("NEO4J_URI", "NEO4J_USERNAME", "NEO4J_PASSWORD", "HGMEM_EMBEDDING_MODEL"):
         monkeypatch.setenv(name, environment[name])
-    exec(compile(blocks("README.md", "python")[0], "README.md", "exec"), {})
+    exec(
+        compile(next(block.text for block in blocks("README.md") if block.language == "python"), "README.md", "exec"),
+        {},
+    )
     printed = capsys.readouterr().out
     with HGMem.open("harbour") as client:
         client.delete()
@@ -44,8 +54,7 @@ def test_the_examples_for_langchain_do_what_they_say(
     for name in ("NEO4J_URI", "NEO4J_USERNAME", "NEO4J_PASSWORD", "HGMEM_EMBEDDING_MODEL"):
         monkeypatch.setenv(name, environment[name])
     monkeypatch.setenv("HGMEM_CACHE", str(tmp_path))
-    text = (ROOT / "docs" / "langchain.md").read_text(encoding="utf-8")
-    examples = re.findall(rf"{RUN}\n```python\n(.*?)```", text, re.DOTALL)
+    examples = [block.text for block in blocks("docs/langchain.md") if block.elsewhere]
     printed = []
     with WireServer(lambda asked: Said(f"I heard: {asked.user[-60:]}")) as model:
         names: dict[str, object] = {}
@@ -69,20 +78,125 @@ def test_the_examples_for_langchain_do_what_they_say(
 
 
 @pytest.fixture(scope="module")
-def answered(settings: object, affair: Path) -> "tuple[HGMem, Answer]":
-    client = HGMem.open("docs-queries", **settings.model_dump(exclude_none=True))  # type: ignore[attr-defined]
+def model() -> Iterator[WireServer]:
+    """A server that plays every task, and embeds; it lists the models that the documents name."""
+    with pytest.MonkeyPatch.context() as patched, WireServer(playing()) as server:
+        patched.setattr("wire.MODELS", ("qwen2.5:32b", "gpt-4o"))
+        yield server
+
+
+@pytest.fixture(scope="module")
+def client(settings: Settings) -> Iterator[HGMem]:
+    """A client on the corpus that the documents speak of; what they made is deleted at the end."""
+    before = {"affair"}
+    with HGMem.open("affair", **settings.model_dump(exclude_none=True)) as client:
+        before = {row["corpus"] for row in client.corpora()} - before
+        yield client
+        for row in client.corpora():
+            if row["corpus"] not in before:
+                client.delete(corpus=row["corpus"])
+
+
+@pytest.fixture
+def answer(client: HGMem, affair: Path) -> Answer:
+    """A question of three steps on the corpus as it was at first."""
+    embedder = {row["corpus"]: row["embedding_model"] for row in client.corpora()}.get("affair")
+    if embedder not in (None, client.embedder.name):
+        client.delete()
     client.add(affair)
-    answer = client.ask(QUESTION)
-    yield client, answer
-    client.delete()
-    client.close()
+    return client.ask(QUESTION)
 
 
-@pytest.mark.parametrize("number", range(len(blocks("docs/cypher.md", "cypher")) if (ROOT / "docs").is_dir() else 0))
-def test_a_documented_query_finds_something(number: int, answered: "tuple[HGMem, Answer]", server: Server) -> None:
-    client, answer = answered
-    query = blocks("docs/cypher.md", "cypher")[number]
-    with neo4j.GraphDatabase.driver(server.uri, auth=(server.username, server.password.get_secret_value())) as driver:
-        found, _, _ = driver.execute_query(query, memory=answer.memory, corpus=client.corpus, step=2)
+@pytest.fixture(scope="module")
+def replays() -> None:
+    """The graph library of replays, fetched where it is missing, as a build does."""
+    if missing := fetching.fetch():
+        pytest.skip(missing)
 
-    assert found, query
+
+@pytest.fixture
+def shell(
+    replays: None,
+    answer: Answer,
+    affair: Path,
+    model: WireServer,
+    server: Server,
+    environment: dict[str, str],
+    tmp_path: Path,
+) -> Shell:
+    """A folder with what the documents name: the affair, and a LightRAG working directory."""
+    shutil.copytree(affair, tmp_path / "examples" / "affair")
+    lightrag = tmp_path / "path" / "to" / "workdir"
+    lightrag.mkdir(parents=True)
+    text = "Anna left the mill."
+    stored = {"c": {"content": text, "full_doc_id": "d", "chunk_order_index": 0}}
+    (lightrag / "kv_store_full_docs.json").write_text(json.dumps({"d": {"content": text}}))
+    (lightrag / "kv_store_text_chunks.json").write_text(json.dumps(stored))
+    (lightrag / "graph_chunk_entity_relation.graphml").write_text(GRAPH)
+    point = next(one.point for step in answer.steps for one in step.operations if one.kind == "merge")
+    says = {"m0123456789abcdef-2-8": point, "m0123456789abcdef": answer.memory, OLLAMA: model.base_url}
+    says["OPENAI_API_KEY=…"] = "OPENAI_API_KEY=any"
+    if server.pid is None:  # a container that `hgmem up` knows nothing of
+        says["hgmem up "] = "hgmem doctor "
+        says["hgmem up\n"] = "hgmem doctor\n"
+    reached = {**environment, "OPENAI_BASE_URL": model.base_url, "OPENAI_API_KEY": "any"}
+    return Shell.of(tmp_path, reached, says)
+
+
+@pytest.fixture
+def driver(server: Server) -> Iterator[neo4j.Driver]:
+    password = server.password.get_secret_value()
+    with neo4j.GraphDatabase.driver(server.uri, auth=(server.username, password)) as driver:
+        yield driver
+
+
+@pytest.mark.parametrize("page", pages())
+def test_every_block_is_run_or_says_why_not(page: str) -> None:
+    assert [said for block in blocks(page) for said in wrong(block)] == []
+    fences = re.findall(r"^\s*```", (ROOT / page).read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(fences) == 2 * len(blocks(page)), "a fence is indented, or not closed"
+
+
+@pytest.mark.parametrize("page", [page for page in pages() if any(block.is_run for block in blocks(page))])
+def test_the_blocks_of_a_page_do_what_they_show(
+    page: str, shell: Shell, answer: Answer, driver: neo4j.Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("NEO4J_URI", "NEO4J_USERNAME", "NEO4J_PASSWORD", "HGMEM_EMBEDDING_MODEL", "HGMEM_CACHE"):
+        monkeypatch.setenv(name, shell.environment[name])
+    monkeypatch.chdir(shell.folder)
+    names: dict[str, object] = {}
+    for block in [block for block in blocks(page) if block.is_run]:
+        if block.language == "bash":
+            shell.run(block)
+        elif block.language == "console":
+            shell.check(block)
+        elif block.language == "python":
+            exec(compile(shell.put(block.text), str(block), "exec"), names)
+        else:
+            found = driver.execute_query(block.text, memory=answer.memory, corpus=answer.corpus, step=2).records
+            assert found, f"{block}: the query finds nothing"
+
+
+def test_a_block_that_nobody_runs_is_noticed() -> None:
+    fine = Block(page="docs/x.md", line=1, language="bash", text="true", above="")
+    assert list(wrong(fine)) == []
+    for bad in (
+        replace(fine, language="sh"),
+        replace(fine, language=""),
+        replace(fine, above="<!-- not run -->"),
+        replace(fine, above="<!-- not run: no -->"),
+        replace(fine, above="<!-- skip this -->"),
+        replace(fine, above="<!-- run by tests -->"),
+    ):
+        assert len(list(wrong(bad))) == 1, bad
+
+
+def test_a_session_is_compared_with_what_is_printed(tmp_path: Path) -> None:
+    shell = Shell.of(tmp_path, {}, {})
+    block = Block(page="docs/x.md", line=1, language="console", text="$ printf 'a  1\\nb 2\\n'\na …\nb 2\n", above="")
+    shell.check(block)
+    for other in ("b 2\na …\n", "a …\nc\n", "a 1 more\n"):
+        with pytest.raises(AssertionError, match="not printed"):
+            shell.check(replace(block, text=f"$ printf 'a  1\\nb 2\\n'\n{other}"))
+    with pytest.raises(AssertionError, match="exit code 1"):
+        shell.run(replace(block, text="false\ntrue\n"))
