@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEMO := .hgmem/demo
-EXTRAS := local,embedded,langchain,documents,docs,dev
+EXTRAS := local,embedded,langchain,documents,docs,notebooks,dev
 CONSTRAINTS := constraints.txt
 
 # The first of these that is 3.11 or later makes the environment; `make PYTHON=/path/to/python` overrules.
@@ -51,7 +51,7 @@ endef
 export UV_SETTINGS
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test docs lint types contracts wheel install uv-settings constraints clean
+.PHONY: help demo notebooks test docs lint types contracts wheel install uv-settings constraints clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
@@ -59,6 +59,10 @@ help: ## this list
 
 demo: $(STAMP) ## index a small corpus, investigate a question, and show the memory in Neo4j; no key, no cost
 	@$(BIN)/python examples/demo.py $(ASKED)
+
+notebooks: $(STAMP) ## run the notebooks on the demo's server, and write what they show to docs/notebooks
+	@HGMEM_DATA="$(CURDIR)/$(DEMO)" $(BIN)/hgmem up
+	@HGMEM_DATA="$(CURDIR)/$(DEMO)" $(BIN)/python notebooks/render.py
 
 test: $(STAMP) ## all tests, on a Neo4j of their own; `make test ARGS="tests/unit -k chunk"` runs some
 	@$(BIN)/pytest $(ARGS)

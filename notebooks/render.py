@@ -1,0 +1,176 @@
+"""Run the notebooks and write what they show to docs/notebooks; `--clean` strips what a run left in them.
+
+Runs need a Neo4j, found as hgmem finds it. Pictures of neo4j-viz are megabytes of JavaScript each: the copies hold
+what Chromium shows of them instead.
+"""
+
+import argparse
+import base64
+import html
+import io
+import json
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+from nbconvert import MarkdownExporter
+from nbformat import NotebookNode
+from PIL import Image
+from playwright.sync_api import Browser, sync_playwright
+
+from hgmem import HGMem
+
+HERE = Path(__file__).resolve().parent
+DOCS = HERE.parent / "docs" / "notebooks"
+CORPORA = ("notebook-affair", "notebook-rules", "notebook-langchain")
+METADATA = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
+FRAME = re.compile(r'<iframe [^>]*?height="(\d+)"[^>]*? srcdoc="([^"]*)"')
+IMAGE = re.compile(r"!\[(?:png|jpeg)\]\((.+?)\)")
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
+         "--disable-sync", "--no-first-run", "--disable-quic")  # fmt: skip
+WIDTH = 960  # of a picture, in pixels of a page
+SETTLING = 6_000  # milliseconds that a graph is given to lay itself out
+COLOURS = 128  # of a picture's palette
+SECONDS = 300  # that one cell may take
+
+
+def main() -> int:
+    """Return the exit code: 1 where a notebook could not be run."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("notebooks", nargs="*", type=Path, help="default: all of this folder")
+    parser.add_argument("--clean", action="store_true", help="strip outputs and metadata, and run nothing")
+    options = parser.parse_args()
+    paths = options.notebooks or sorted(HERE.glob("*.ipynb"))
+    if options.clean:
+        for path in paths:
+            path.write_text(clean(path), encoding="utf-8")
+        return 0
+    forget()
+    try:
+        with pictures() as picture:
+            for path in paths:
+                print(f"running {path.name}", flush=True)
+                write(path, picture)
+    except CellExecutionError as error:
+        print(error, file=sys.stderr)
+        return 1
+    finally:
+        forget()
+    return 0
+
+
+def clean(path: Path) -> str:
+    """Return a notebook's text as it is committed: no outputs, no counts, cells named by their place, keys sorted."""
+    notebook = nbformat.read(path, as_version=4)
+    cells = []
+    for number, cell in enumerate(notebook.cells, start=1):
+        kept = {"cell_type": cell.cell_type, "id": f"cell-{number:02d}", "metadata": {}}
+        kept["source"] = cell.source.splitlines(keepends=True)
+        cells.append(kept | ({"execution_count": None, "outputs": []} if cell.cell_type == "code" else {}))
+    whole = {"cells": cells, "metadata": METADATA, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(whole, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def executed(path: Path, folder: Path) -> NotebookNode:
+    """Return the notebook with its outputs, run in a folder; `CellExecutionError` where a cell fails."""
+    notebook = nbformat.read(path, as_version=4)
+    client = NotebookClient(
+        notebook, timeout=SECONDS, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
+    )
+    client.execute()
+    return notebook
+
+
+def forget() -> None:
+    """Delete the corpora of the notebooks, so that each begins as its text says."""
+    with HGMem.open("notebook-affair", embedder="deterministic") as hg:
+        there = {row["corpus"] for row in hg.corpora()}
+        for corpus in there.intersection(CORPORA):
+            hg.delete(corpus=corpus)
+
+
+def write(path: Path, picture: Callable[[str, int], bytes]) -> None:
+    """Run a notebook and write its copy, with its pictures beside it."""
+    with tempfile.TemporaryDirectory() as folder:
+        notebook = executed(path, Path(folder))
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs = [drawn(output, picture) for output in cell.outputs if output.get("name") != "stderr"]
+    exporter = MarkdownExporter()
+    text, resources = exporter.from_notebook_node(notebook)
+    DOCS.mkdir(parents=True, exist_ok=True)
+    for old in DOCS.glob(f"{path.stem}-*.png"):
+        old.unlink()
+    names = {}
+    for number, (name, data) in enumerate(resources["outputs"].items(), start=1):
+        names[name] = f"{path.stem}-{number}.png"
+        (DOCS / names[name]).write_bytes(smaller(data))
+    intro = f"<!-- Written by: make notebooks. What is shown is of one run of notebooks/{path.name}. -->\n\n"
+    lines = intro + captioned(text, names)
+    (DOCS / f"{path.stem}.md").write_text(lines, encoding="utf-8")
+
+
+def drawn(output: NotebookNode, picture: Callable[[str, int], bytes]) -> NotebookNode:
+    """Return an output whose page in a frame has become a picture; others as they are."""
+    frame = FRAME.search(output.get("data", {}).get("text/html", ""))
+    if not frame:
+        return output
+    data = base64.b64encode(picture(html.unescape(frame[2]), int(frame[1]))).decode()
+    return nbformat.v4.new_output("display_data", {"image/png": data})
+
+
+@contextmanager
+def pictures() -> Iterator[Callable[[str, int], bytes]]:
+    """Yield what takes a picture (PNG) of a page that is so many pixels high."""
+    command = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if command is None:
+        raise SystemExit(f"no browser to take pictures with: install one of {', '.join(BROWSERS)}")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=command, args=list(FLAGS))
+        yield lambda page, height: screenshot(browser, page, height)
+        browser.close()
+
+
+def screenshot(browser: Browser, page: str, height: int) -> bytes:
+    """Return what the browser shows of a page once it has settled."""
+    opened = browser.new_page(viewport={"width": WIDTH, "height": height})
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "page.html"
+        file.write_text(page, encoding="utf-8")
+        opened.goto(file.as_uri())
+        opened.wait_for_timeout(SETTLING)
+        data = opened.screenshot()
+    opened.close()
+    return data
+
+
+def smaller(data: bytes) -> bytes:
+    """Return a PNG with few colours, which takes a fraction of the bytes."""
+    image = Image.open(io.BytesIO(data)).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
+    out = io.BytesIO()
+    image.save(out, "PNG", optimize=True)
+    return out.getvalue()
+
+
+def captioned(text: str, names: dict[str, str]) -> str:
+    """Return Markdown whose pictures have their files' names, and the heading above them as text."""
+    heading, lines = "", []
+    for line in text.strip().splitlines():
+        heading = line.lstrip("# ") if line.startswith("#") and not line.startswith("#!") else heading
+        lines.append(IMAGE.sub(lambda found, said=heading: f"![{said}]({names[found[1]]})", line).rstrip())
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
