@@ -165,11 +165,13 @@ def smaller(data: bytes) -> bytes:
 
 def captioned(text: str, names: dict[str, str]) -> str:
     """Return Markdown whose pictures have their files' names, and the heading above them as text."""
-    heading, lines = "", []
+    heading, code, lines = "", False, [""]
     for line in text.strip().splitlines():
-        heading = line.lstrip("# ") if line.startswith("#") and not line.startswith("#!") else heading
-        lines.append(IMAGE.sub(lambda found, said=heading: f"![{said}]({names[found[1]]})", line).rstrip())
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)) + "\n"
+        code ^= line.startswith("```")
+        heading = line.lstrip("# ") if line.startswith("#") and not code else heading
+        if line.strip() or lines[-1] or code:  # blank lines in a row are kept in code alone
+            lines.append(IMAGE.sub(lambda found, said=heading: f"![{said}]({names[found[1]]})", line).rstrip())
+    return "\n".join(lines[1:]) + "\n"
 
 
 if __name__ == "__main__":

@@ -186,7 +186,9 @@ def test_cypher_finds_living_points_lineage_bridges_and_evidence(run: Any) -> No
 
 def test_own_models_answer_and_recipes_are_measured(run: Any) -> None:
     shown = run("04-your-own-model.ipynb")
-    rules, clerk, measured = (shown.printed.partition(part) for part in ("what it was asked:", " prompts, ", "recipe  "))
+    rules, clerk, measured = (
+        shown.printed.partition(part) for part in ("what it was asked:", " prompts, ", "recipe  ")
+    )
     assert re.search(r"Tamswell Company of Marian Dace\. \[\d\]", rules[0])
     assert re.search(r"born in step \d: .*Edmund Sallowby", rules[0])
     assert "3 × extract" in rules[2]
@@ -210,7 +212,7 @@ def test_the_rendered_copy_is_of_this_notebook(path: Path) -> None:
     pictures = re.findall(r"!\[.+?\]\((.+?)\)", copy)
     assert all((ROOT / "docs" / "notebooks" / name).read_bytes()[:8] == PNG for name in pictures)
     assert all((ROOT / "docs" / "notebooks" / name).stat().st_size < 150_000 for name in pictures)
-    assert "<iframe" not in copy.replace("<iframe width", "").replace("`<iframe", "")
+    assert not re.search(r'srcdoc="(?!\{escape\(page\)\}")', copy)
     assert len(copy) < 100_000
 
 
