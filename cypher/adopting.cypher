@@ -57,8 +57,9 @@ WHERE nodes > 0
 RETURN label, nodes ORDER BY nodes DESC, label LIMIT $most;
 
 // name: foreign_members(corpus) read
-// How many nodes carry the name of a corpus without being of hgmem's making: it would take them for its own.
-CYPHER 25
-RETURN COUNT { MATCH (d:Document {corpus: $corpus}) WHERE d.uid IS NULL }
-     + COUNT { MATCH (c:Chunk {corpus: $corpus}) WHERE c.uid IS NULL }
-     + COUNT { MATCH (e:Entity {corpus: $corpus}) WHERE e.uid IS NULL } AS nodes;
+// How many nodes carry the name of a corpus without being of hgmem's making: it would take them for its own. In a
+// corpus that there is not yet, nothing is.
+CYPHER 25 WITH NOT EXISTS { (:Corpus {name: $corpus}) } AS new
+RETURN COUNT { MATCH (d:Document {corpus: $corpus}) WHERE new OR d.uid IS NULL }
+     + COUNT { MATCH (c:Chunk {corpus: $corpus}) WHERE new OR c.uid IS NULL }
+     + COUNT { MATCH (e:Entity {corpus: $corpus}) WHERE new OR e.uid IS NULL } AS nodes;

@@ -73,6 +73,7 @@ def _shown(row: Mapping[str, Any], step: int | None, *, steps: list[int], answer
 class History:
     """A memory at its end, with every point that it ever had, in order of birth, and the chunks that these rest on."""
 
+    question: str
     memory: Memory
     points: tuple[StoredPoint, ...]
     chunks: tuple[Chunk, ...]
@@ -85,7 +86,9 @@ def load_history(database: Database, uid: str, *, claim_timeout: float) -> Histo
     cited = {citation.chunk for answer in memory.answers for citation in answer.citations}
     rested = cited.union(*(stored.point.chunks for stored in points))
     chunks = find_chunks(database, corpus=memory.corpus, uids=sorted(rested))
-    return History(memory=memory, points=points, chunks=tuple(chunks[uid] for uid in sorted(chunks)))
+    question = str(find_memory(database, corpus=memory.corpus, memory=memory.uid)["latest"])
+    ordered = tuple(chunks[uid] for uid in sorted(chunks))
+    return History(question=question, memory=memory, points=points, chunks=ordered)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

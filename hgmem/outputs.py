@@ -17,6 +17,7 @@ def replacing(path: Path, *, force: bool) -> Iterator[IO[bytes]]:
     Raises `DocumentError` where it can't be written.
     """
     _refuse_existing(path, force)
+    path = path.resolve()  # a link stays one: what it points to is written
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
         with part.open("xb") as raw:
@@ -35,5 +36,7 @@ def replacing(path: Path, *, force: bool) -> Iterator[IO[bytes]]:
 def _refuse_existing(path: Path, force: bool) -> None:
     if path.is_dir():
         raise UsageError(f"{str(path)!r} is a folder: name a file in it")
+    if path.exists() and not path.is_file():
+        raise UsageError(f"{str(path)!r} is no regular file: name one")
     if path.exists() and not force:
         raise UsageError(f"{str(path)!r} exists: name another file, or pass --force (force=True) to replace it")

@@ -2,10 +2,12 @@
 
 import os
 import secrets
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
@@ -19,8 +21,14 @@ from hgmem.local.jars import VERSION
 from hgmem.settings import load
 from hgmem.testing import DeterministicEmbedder
 
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
 ROOT = Path(__file__).parents[1]
 SHARED = ROOT.parent / "shared" / "data"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
+         "--disable-sync", "--no-first-run", "--disable-quic")  # fmt: skip
 FOREIGN = ("NEO4J_", "HGMEM_", "OPENAI_", "AZURE_", "ANTHROPIC_")
 
 hypothesis.settings.register_profile("thorough", max_examples=5_000, deadline=None)
@@ -134,6 +142,20 @@ def open_client(settings: Settings, corpus: str) -> Iterator[Callable[..., HGMem
 def client(open_client: Callable[..., HGMem]) -> HGMem:
     """A client with the extractive model and the deterministic embedder."""
     return open_client()
+
+
+@pytest.fixture(scope="module")
+def chromium() -> "Iterator[Browser]":
+    """The browser that is installed, by the system or by Playwright; no longer than a module, for its event loop."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with playwright.sync_playwright() as running:
+        own = running.chromium.executable_path
+        command = next(filter(None, map(shutil.which, (*BROWSERS, own))), None)
+        if command is None:
+            pytest.skip(f"no browser: install {', '.join(BROWSERS)}, or run `playwright install chromium`")
+        browser = running.chromium.launch(executable_path=command, args=list(FLAGS))
+        yield browser
+        browser.close()
 
 
 @pytest.fixture(scope="session")

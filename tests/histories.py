@@ -93,4 +93,4 @@ def history(*, points: int = 12, steps: int = 3, text: str = "", seed: int = 1) 
         created_at="2026-01-02T03:04:05Z", step=steps, steps=done, answers=(answer,),
         points=tuple(one.point for one in stored.values() if one.point.died is None),
     )  # fmt: skip
-    return History(memory=memory, points=tuple(stored.values()), chunks=chunks)
+    return History(question=done[-1].question, memory=memory, points=tuple(stored.values()), chunks=chunks)

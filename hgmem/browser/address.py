@@ -39,6 +39,18 @@ def _seen_from_here(advertised: str, host: str | None) -> str:
     return advertised
 
 
+def checked(browser: str) -> str:
+    """Return the address of a Browser that somebody gave, without what a link adds to it."""
+    try:
+        parts = urlsplit(browser)
+        usable = parts.scheme in _SCHEMES and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is no number
+        usable = False
+    if not usable:
+        raise UsageError(f"{browser!r} is no address of a Neo4j Browser: give one such as http://host:7474/browser/")
+    return f"{parts.scheme}://{parts.netloc}{parts.path}"
+
+
 def link(browser: str, *, to: Address, guide: str) -> str:
     """Return the address that opens Browser on the server and plays the guide; it asks for the user's password."""
     scheme, _, rest = to.uri.partition("://")
@@ -51,6 +63,6 @@ def link(browser: str, *, to: Address, guide: str) -> str:
 def origins(browser: str) -> frozenset[str]:
     """Return what a page of that Browser calls its origin; on this machine by either of its names."""
     parts = urlsplit(browser)
-    port = f":{parts.port}" if parts.port else ""
+    port = f":{parts.port}" if parts.port not in (None, 80, 443) else ""
     names = ("localhost", "127.0.0.1", "[::1]") if parts.hostname in LOOPBACK else (parts.hostname or "",)
     return frozenset(f"{parts.scheme}://{name}{port}" for name in names)

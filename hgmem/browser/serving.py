@@ -11,6 +11,7 @@ from hgmem.errors import UsageError
 
 HOST = "localhost"  # the name that Browser's whitelist has
 _BINDING = "127.0.0.1"
+_USUAL = 80  # the port that clients leave out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +45,7 @@ def serving(texts: Callable[[str], Mapping[str, Text]], *, origins: frozenset[st
 
 
 def _handler(texts: Mapping[str, Text], *, origins: frozenset[str], port: int) -> type[BaseHTTPRequestHandler]:
-    hosts = {f"{name}:{port}" for name in (HOST, _BINDING)}
+    hosts = {f"{name}:{port}" for name in (HOST, _BINDING)} | ({HOST, _BINDING} if port == _USUAL else set())
 
     class Handler(BaseHTTPRequestHandler):
         """Answers for exactly these texts, and for nobody who calls this machine by another name."""

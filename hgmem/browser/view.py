@@ -5,11 +5,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hgmem.browser.address import browser_of, link, origins
+from hgmem.browser.address import browser_of, checked, link, origins
 from hgmem.browser.favourites import favourites
 from hgmem.browser.guide import guide
 from hgmem.browser.serving import Text, serving
-from hgmem.errors import DocumentError, UsageError
+from hgmem.errors import DocumentError
 from hgmem.graph.database import Address, Database
 from hgmem.model import Memory
 from hgmem.resources import resource
@@ -31,9 +31,7 @@ class View:
 @contextmanager
 def viewing(database: Database, memory: Memory, *, browser: str | None, port: int) -> Iterator[View]:
     """Yield what opens the memory in Browser; guide and style can be read until the block ends."""
-    at = browser or browser_of(database)
-    if not at.startswith(("http://", "https://")):
-        raise UsageError(f"{at!r} is no address of a Neo4j Browser: give one such as http://host:7474/browser/")
+    at = browser_of(database) if browser is None else checked(browser)
     style = resource("cypher", "browser", STYLE).read_text(encoding="utf-8")
 
     def texts(address: str) -> dict[str, Text]:

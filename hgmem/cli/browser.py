@@ -1,7 +1,7 @@
 """`browser`: a memory in Neo4j Browser, with guide and style."""
 
 import sys
-import threading
+import time
 import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -53,7 +53,8 @@ def browser(
             webbrowser.open(view.link)
         note("guide and style are served until Ctrl-C")
         try:
-            threading.Event().wait()
+            while True:  # a wait without end can miss a signal that comes beside a request
+                time.sleep(0.2)
         except KeyboardInterrupt:
             note("no longer served")
 

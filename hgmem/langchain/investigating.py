@@ -19,7 +19,7 @@ class Investigating(BaseModel):
     `system="naive"` looks once, by vector, and takes no steps. The client is not serialised with the rest.
     """
 
-    model_config = ConfigDict(arbitrary_types_allowed=True)
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
     client: HGMem = Field(exclude=True, repr=False)
     corpus: str | None = None

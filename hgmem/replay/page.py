@@ -37,8 +37,7 @@ def _asset(name: str) -> str:
 
 
 def _title(scene: Scene) -> str:
-    asked = [step["question"] for step in scene["steps"]] or [answer["question"] for answer in scene["answers"]]
-    return f"{asked[-1]} · hgmem" if asked else f"Memory {scene['memory']} · hgmem"
+    return f"{scene['question']} · hgmem"
 
 
 def _data(scene: Scene) -> str:

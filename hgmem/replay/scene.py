@@ -23,6 +23,7 @@ def scene(history: History) -> Scene:
         "system": memory.system,
         "model": memory.model,
         "status": memory.status,
+        "question": history.question,
         "created": memory.created_at,
         "points": [
             {

@@ -201,3 +201,39 @@ def test_a_memory_without_steps_shows_its_answers(opened: Open) -> None:
     expect(tab.locator("#answer")).to_contain_text("It was Name 1")
     expect(tab.locator("#stage")).to_be_hidden()
     expect(tab.locator("#slider")).to_be_hidden()
+
+
+def test_keys_do_nothing_where_there_are_no_steps(opened: Open) -> None:
+    past = history()
+    tab = opened(replace(past, points=(), memory=replace(past.memory, status="pruned", steps=(), points=(), step=3)))
+    for key in (" ", "Home", "End", "ArrowLeft", "ArrowRight", "p", "f"):
+        press(tab, key)
+    expect(tab.locator("#about")).to_contain_text("pruned")
+    assert "NaN" not in tab.locator("body").inner_text()
+
+
+def test_a_memory_that_is_at_its_beginning_says_its_question_and_status(opened: Open) -> None:
+    past = history()
+    begun = replace(past.memory, status="running", steps=(), points=(), answers=(), step=0)
+    tab = opened(replace(past, points=(), memory=begun))
+    expect(tab.locator("h1")).to_have_text("Who did it?")
+    expect(tab.locator("#about")).to_contain_text("running")
+
+
+def test_the_newest_answer_comes_first(opened: Open) -> None:
+    past = history()
+    first = past.memory.answers[0]
+    later = replace(first, uid="later", question="And then?", text="He fled.", citations=())
+    tab = opened(replace(past, memory=replace(past.memory, answers=(first, later))))
+    expect(tab.locator("#answer .text").first).to_have_text("He fled.")
+
+
+def test_the_keyboard_stays_where_it_went(opened: Open) -> None:
+    tab = opened(history(points=8, steps=2))
+    press(tab, "p")
+    tab.locator("#chosen .names a").first.focus()
+    press(tab, "Enter")
+    expect(tab.locator("#chosen")).to_be_focused()
+    tab.locator("#back").focus()
+    press(tab, "Enter")
+    expect(tab.locator("#slider")).to_be_focused()

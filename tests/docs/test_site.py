@@ -15,6 +15,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from playwright.sync_api import Browser
 
 from hgmem.archive.kinds import KINDS
 from hgmem.settings import Settings
@@ -162,27 +163,19 @@ def served(site: Path) -> Iterator[str]:
         server.shutdown()
 
 
-def test_a_browser_asks_no_other_host_finds_words_and_scrolls_no_page_sideways(served: str) -> None:
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-    command = next(filter(None, map(shutil.which, names)), None)
-    if command is None:
-        pytest.skip(f"no browser: install one of {', '.join(names)}")
+def test_a_browser_asks_no_other_host_finds_words_and_scrolls_no_page_sideways(served: str, chromium: Browser) -> None:
     asked: list[str] = []
-    with playwright.sync_playwright() as running:
-        flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-        browser = running.chromium.launch(executable_path=command, args=flags)
-        page = browser.new_page(viewport={"width": 390, "height": 900})
-        page.on("request", lambda request: asked.append(request.url))
-        for name in ("index", "concepts", "algorithm", "browser", "reference/cli", "reference/settings"):
-            page.goto(f"{served}/{name}.html")
-            assert page.evaluate("document.documentElement.scrollWidth") <= 390, name
-        page.set_viewport_size({"width": 1280, "height": 900})
-        page.goto(f"{served}/index.html")
-        page.click(".md-search__input")
-        page.keyboard.type("lineage")
-        page.wait_for_selector(".md-search-result__item", timeout=20_000)
-        browser.close()
+    page = chromium.new_page(viewport={"width": 390, "height": 900})
+    page.on("request", lambda request: asked.append(request.url))
+    for name in ("index", "concepts", "algorithm", "browser", "reference/cli", "reference/settings"):
+        page.goto(f"{served}/{name}.html")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390, name
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.goto(f"{served}/index.html")
+    page.click(".md-search__input")
+    page.keyboard.type("lineage")
+    page.wait_for_selector(".md-search-result__item", timeout=20_000)
+    page.close()
     assert len(asked) > 10
     assert [url for url in asked if not url.startswith((f"{served}/", "data:", "blob:"))] == []
 

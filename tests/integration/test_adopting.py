@@ -381,6 +381,18 @@ def test_a_broken_graph_is_adopted_as_far_as_it_goes(client: HGMem, settings: Se
     assert client.adopt().written is False
 
 
+def test_nodes_that_pass_for_hgmems_altogether_are_refused_in_a_corpus_that_there_is_not_yet(
+    client: HGMem, theirs: Driver, graph: Graph
+) -> None:
+    made = "CREATE (:Document {corpus: $c, uid: 'theirs-d'}), (:Chunk {corpus: $c, uid: 'theirs-c'})"
+    theirs.execute_query(made, c=client.corpus)
+    try:
+        with pytest.raises(UsageError, match=r"2 nodes that are not hgmem's carry corpus: .* of another name"):
+            client.adopt()
+    finally:
+        theirs.execute_query("MATCH (n) WHERE n.uid IN ['theirs-d', 'theirs-c'] DETACH DELETE n")
+
+
 def test_nodes_that_would_pass_for_hgmems_are_refused(client: HGMem, theirs: Driver, graph: Graph) -> None:
     theirs.execute_query("MATCH (c:Chunk {index: 0}) SET c.corpus = $corpus", corpus=client.corpus)
     with pytest.raises(UsageError, match=r"6 nodes that are not hgmem's carry corpus: .* of another name"):

@@ -111,7 +111,7 @@ def test_the_corpus_of_these_tests_has_every_kind_and_every_field(archived: Arch
 
     assert {kind: KINDS[kind].fields.keys() - there[kind] for kind in KINDS} == {kind: set() for kind in KINDS}
     assert kinds(archived.wanted) == {*KINDS} | {
-        *("Corpus", "FROM_DOCUMENT", "HAS_STEP", "ASKED", "HAS_POINT", "HAS_ANSWER", "HAS_CITATION")
+        *("Corpus", "FROM_DOCUMENT", "HAS_STEP", "ASKED", "HAS_POINT", "HAS_ANSWER", "HAS_CITATION", "DeadPoint")
     }
 
 

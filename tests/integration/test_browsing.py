@@ -60,7 +60,10 @@ def test_the_command_prints_the_link_and_serves_until_it_is_interrupted(
         assert answer.memory in text
         assert "Who sold the mill" in text
         run.send_signal(signal.SIGINT)
-        _, errors = run.communicate(timeout=30)
+        try:
+            _, errors = run.communicate(timeout=30)
+        finally:
+            run.kill()
         assert run.returncode == 0, errors
 
 

@@ -509,3 +509,9 @@ def test_planned_events_come_while_the_question_goes_on(letters: Any) -> None:
     events = HGMemRunnable(client=letters(), steps=2).stream({"question": QUESTION})
     planned = [event.step for event in events if isinstance(event, Planned)]
     assert planned == [1, 2]
+
+
+@pytest.mark.parametrize("kind", [HGMemRetriever, HGMemRunnable, HGMemTool])
+def test_a_misspelt_field_is_refused(kind: Any, letters: Any) -> None:
+    with pytest.raises(ValueError, match="filter"):
+        kind(client=letters(), filter={"source": "nothing*"})

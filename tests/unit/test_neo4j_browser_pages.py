@@ -12,7 +12,7 @@ import pytest
 from histories import history
 
 from hgmem import Memory
-from hgmem.browser.address import browser_of, link, origins
+from hgmem.browser.address import browser_of, checked, link, origins
 from hgmem.browser.favourites import Favourite, favourites
 from hgmem.browser.guide import guide, newest_merge
 from hgmem.browser.serving import Text, serving
@@ -78,6 +78,16 @@ def test_the_link_names_server_user_database_and_guide_and_no_password() -> None
         "cmd": ["play"],
         "arg": ["http://localhost:1/guide.html"],
     }
+
+
+@pytest.mark.parametrize("given", ["db:7474", "http://", "http://h:port/browser/", "ftp://h/", "", "http://h:0/"])
+def test_an_address_that_is_none_is_named(given: str) -> None:
+    with pytest.raises(UsageError, match="is no address of a Neo4j Browser"):
+        checked(given)
+
+
+def test_an_address_is_taken_without_what_a_link_adds() -> None:
+    assert checked("https://h:7473/browser/?x=1#y") == "https://h:7473/browser/"
 
 
 def test_a_browser_of_this_machine_goes_by_several_names() -> None:

@@ -51,7 +51,7 @@
   const pointLink = (uid, most = 110) => {
     const point = points.get(uid);
     if (!point) return make("span", { className: "quiet" }, uid);
-    return link(`#${uid}`, () => choose("p", uid), shortened(point.description, most));
+    return link(`#${uid}`, () => choose("p", uid, true), shortened(point.description, most));
   };
 
   // The picture ---------------------------------------------------------------------------------------------------
@@ -286,7 +286,7 @@
     const named = (uid) => {
       const entity = scene.entities[uid];
       return make("li", { mark: colour(entity) },
-        link(`#${uid}`, () => choose("e", uid), entity.name));
+        link(`#${uid}`, () => choose("e", uid, true), entity.name));
     };
     const quotes = cited(point.chunks);
     return [
@@ -362,7 +362,7 @@
     const target = (marker) => `quote-${number}-${marker}`;
     return answer.text.split(/(\[\d+\])/).map((piece) => {
       const marker = Number((piece.match(/^\[(\d+)\]$/) || [])[1]);
-      if (!known.has(marker)) return piece;
+      if (!known.has(marker)) return make("bdi", {}, piece);
       return link(`#${target(marker)}`, () => light(target(marker)), piece);
     });
   };
@@ -398,26 +398,28 @@
     at("step").hidden = !step;
     at("step").replaceChildren(...(step ? tellStep(step) : []));
     at("answer").hidden = !scene.answers.length;
-    at("answer").replaceChildren(...scene.answers.flatMap(tellAnswer));
+    at("answer").replaceChildren(...scene.answers.map(tellAnswer).reverse().flat()); // the newest first
     const living = scene.points.filter((one) => alive(one, now)).length;
     at("at").textContent = `Step ${now} of ${last} · ${plural(living, "point")}`;
     at("slider").value = now;
     at("slider").setAttribute("aria-valuetext", at("at").textContent);
-    at("back").disabled = now <= numbers[0];
+    const held = document.activeElement;
+    at("back").disabled = !numbers.length || now <= numbers[0];
     at("on").disabled = now >= last;
-    const asked = step ? step.question : (scene.answers[0] || { question: "" }).question;
-    at("question").textContent = asked;
+    if (held && held.disabled) at("slider").focus(); // what can't be pressed any more would lose the keyboard
+    at("question").textContent = step ? step.question : scene.question;
   };
 
   // What one does -------------------------------------------------------------------------------------------------
 
   const show = () => { paint(); caption(); tell(); };
   const go = (step) => { now = Math.max(numbers[0] || 0, Math.min(last, step)); show(); };
-  const choose = (kind, uid) => {
+  const choose = (kind, uid, by = false) => { // `by`: a link that is gone once its target is shown
     chosen = kind ? { kind, uid } : null;
     if (kind === "p" && !alive(points.get(uid), now) && !leaving(points.get(uid), now)) now = points.get(uid).born;
     show();
     at("side").scrollTop = 0;
+    if (kind && by) at("chosen").focus({ preventScroll: true });
     if (kind && innerWidth < 760) at("chosen").scrollIntoView({ block: "start", behavior: calm.matches ? "auto" : "smooth" });
   };
   const stop = () => {
@@ -447,7 +449,8 @@
       ArrowLeft: () => go(now - 1), ArrowRight: () => go(now + 1), Home: () => go(numbers[0]), End: () => go(last),
       " ": play, p: () => neighbour(1), P: () => neighbour(-1), f: whole, Escape: () => choose(null),
     }[event.key];
-    if (!act || (own && [" ", "Home", "End"].includes(event.key)) || (own && own.tagName === "INPUT" && event.key.startsWith("Arrow"))) return;
+    if (!act || numbers.length < 2 && [" ", "ArrowLeft", "ArrowRight", "Home", "End"].includes(event.key)) return;
+    if ((own && [" ", "Home", "End"].includes(event.key)) || (own && own.tagName === "INPUT" && event.key.startsWith("Arrow"))) return;
     event.preventDefault();
     stopUnless(event.key === " ");
     act();
@@ -483,7 +486,8 @@
   };
 
   const begin = () => {
-    at("about").textContent = `${scene.corpus} · memory ${scene.memory} · ${plural(scene.steps.length, "step")} · ${plural(scene.points.length, "point")} ever · ${scene.system}, ${scene.model} · ${scene.created.slice(0, 10)}`;
+    const state = { answered: "", no_evidence: "", pruned: "pruned, its answers alone are kept" }[scene.status] ?? scene.status;
+    at("about").textContent = `${state ? `${state} · ` : ""}${scene.corpus} · memory ${scene.memory} · ${plural(scene.steps.length, "step")} · ${plural(scene.points.length, "point")} ever · ${scene.system}, ${scene.model} · ${scene.created.slice(0, 10)}`;
     document.querySelector("body > footer").hidden = !numbers.length;
     at("stage").hidden = !scene.points.length;
     Object.assign(at("slider"), { min: numbers[0] || 0, max: last, disabled: numbers.length < 2 });
