@@ -12,6 +12,10 @@ from hgmem.inputs import Scalar
 from hgmem.langchain.tracing import Tracing
 from hgmem.systems import Recipe
 
+STRICT = ConfigDict(
+    extra="forbid"
+)  # for each class by itself: LangChain's own, which comes later, ignores what is extra
+
 
 class Investigating(BaseModel):
     """Fields that say how questions are asked; each is one of `HGMem.ask`, and is left to it where it is not given.
@@ -19,7 +23,7 @@ class Investigating(BaseModel):
     `system="naive"` looks once, by vector, and takes no steps. The client is not serialised with the rest.
     """
 
-    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+    model_config = ConfigDict(arbitrary_types_allowed=True)
 
     client: HGMem = Field(exclude=True, repr=False)
     corpus: str | None = None

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from hgmem.asking import Asking
 from hgmem.errors import UsageError
-from hgmem.langchain.investigating import Investigating
+from hgmem.langchain.investigating import STRICT, Investigating
 from hgmem.model import Answer
 from hgmem.passages import Passage
 
@@ -22,6 +22,8 @@ class HGMemRetriever(Investigating, BaseRetriever):
     and `memory`, `corpus`, `chunk`, `document` (uids), `title`, `source`, `source_id`, `rank`, `score`, `step`,
     `start`, `end` and `points`; see `hgmem.passages.Passage`.
     """
+
+    model_config = STRICT
 
     k: int = Field(4, ge=1)
 

@@ -9,7 +9,7 @@ from langchain_core.runnables import RunnableConfig, RunnableSerializable
 
 from hgmem.errors import UsageError
 from hgmem.events import Event
-from hgmem.langchain.investigating import Investigating
+from hgmem.langchain.investigating import STRICT, Investigating
 from hgmem.model import Answer
 
 Asked: TypeAlias = str | Mapping[str, Any]
@@ -20,6 +20,8 @@ class HGMemRunnable(Investigating, RunnableSerializable[Asked, Answer]):
 
     `stream` and `astream` yield the events of `HGMem.stream`. Inside a chain the answer alone is handed on, at once.
     """
+
+    model_config = STRICT
 
     def invoke(self, input: Asked, config: RunnableConfig | None = None, **given: Any) -> Answer:  # noqa: A002
         """Return the answer."""

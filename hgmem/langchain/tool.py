@@ -9,7 +9,7 @@ from langchain_core.tools import ArgsSchema, BaseTool, ToolException
 from pydantic import BaseModel, Field
 
 from hgmem.errors import HGMemError
-from hgmem.langchain.investigating import Investigating
+from hgmem.langchain.investigating import STRICT, Investigating
 from hgmem.model import Answer
 
 DESCRIPTION = (
@@ -29,6 +29,8 @@ class HGMemInput(BaseModel):
 
 class HGMemTool(Investigating, BaseTool):
     """Answers questions for an agent; `handle_tool_error=True` lets it read errors instead of failing."""
+
+    model_config = STRICT
 
     name: str = "hgmem"
     description: str = DESCRIPTION
