@@ -41,9 +41,7 @@ def labels(settings: Settings, corpus: str) -> Iterator[Any]:
         yield read
 
 
-def test_the_command_prints_the_link_and_serves_until_it_is_interrupted(
-    environment: dict[str, str], answer: Answer
-) -> None:
+def test_the_command_prints_the_link_and_serves_until_it_is_ended(environment: dict[str, str], answer: Answer) -> None:
     command = (*COMMAND, "--corpus", answer.corpus, "--print")
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
         assert run.stdout
@@ -59,7 +57,7 @@ def test_the_command_prints_the_link_and_serves_until_it_is_interrupted(
         text = connection.getresponse().read().decode()
         assert answer.memory in text
         assert "Who sold the mill" in text
-        run.send_signal(signal.SIGINT)
+        run.send_signal(signal.SIGTERM)  # taken as Ctrl-C, which shells withhold from what they start in the background
         try:
             _, errors = run.communicate(timeout=30)
         finally:
