@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-import neo4j
 import pytest
+from dumping import driver
 from letters import LETTERS, QUESTION, wanting
 
 from hgmem import Answer, HGMem, Settings
@@ -29,11 +29,10 @@ def answer(client: HGMem) -> Answer:
 @pytest.fixture
 def labels(settings: Settings, corpus: str) -> Iterator[Any]:
     """The labels of the corpus's entities by name, of its points by uid."""
-    password = settings.neo4j_password.get_secret_value() if settings.neo4j_password else ""
-    with neo4j.GraphDatabase.driver(settings.neo4j_uri or "", auth=(settings.neo4j_username, password)) as driver:
+    with driver(settings) as opened:
 
         def read(label: str, key: str) -> dict[str, set[str]]:
-            rows = driver.execute_query(
+            rows = opened.execute_query(
                 f"MATCH (n:{label} {{corpus: $corpus}}) RETURN n.{key} AS key, labels(n) AS labels", corpus=corpus
             ).records
             return {row["key"]: set(row["labels"]) - {label} for row in rows}
@@ -103,9 +102,8 @@ def test_points_that_died_before_there_was_a_label_get_it(open_client: Any, labe
     client.add_graph(LETTERS)
     client.ask(QUESTION, steps=2)
     before = labels("MemoryPoint", "uid")
-    password = settings.neo4j_password.get_secret_value() if settings.neo4j_password else ""
-    with neo4j.GraphDatabase.driver(settings.neo4j_uri or "", auth=(settings.neo4j_username, password)) as driver:
-        driver.execute_query("MATCH (p:DeadPoint {corpus: $corpus}) REMOVE p:DeadPoint", corpus=client.corpus)
+    with driver(settings) as opened:
+        opened.execute_query("MATCH (p:DeadPoint {corpus: $corpus}) REMOVE p:DeadPoint", corpus=client.corpus)
     with client.browse():
         pass
     assert labels("MemoryPoint", "uid") == before

@@ -17,7 +17,7 @@ from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import ConfigurableField, RunnableLambda, RunnablePassthrough
 from langchain_core.tools import ToolException
 from langchain_core.tracers.run_collector import RunCollectorCallbackHandler
-from letters import LETTERS, QUESTION, SENTENCES, wanting
+from letters import LETTERS, QUESTION, SENTENCES
 from playing import playing
 from pydantic import BaseModel, ValidationError
 from runs import Collector, Told, every, told, used
@@ -60,18 +60,6 @@ class Playing(BaseChatModel):
 
 
 TOKENS: Any = {"input_tokens": 7, "output_tokens": 2, "total_tokens": 9}
-
-
-@pytest.fixture
-def letters(open_client: Open) -> Callable[..., HGMem]:
-    """Opens a client on the letters whose model wants every step, unless told otherwise."""
-
-    def opening(model: Any = None, **replies: Any) -> HGMem:
-        client = open_client(model=model or wanting(**replies))
-        client.add_graph(LETTERS)
-        return client
-
-    return opening
 
 
 def step(number: int, *tasks: str, kind: str = "llm") -> Told:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from letters import LETTERS, QUESTION, SENTENCES, wanting
+from letters import QUESTION, SENTENCES
 
 from hgmem import Document, HGMem, Passage
 from hgmem.errors import ModelError, UsageError
@@ -23,18 +23,6 @@ def supporting(task: Any) -> EvolveReply:
     return EvolveReply(
         insert=(Insertion(entities=("Anna", "Mill"), description=f"Anna sold the mill ({task.name}).", chunks=(at,)),)
     )
-
-
-@pytest.fixture
-def letters(open_client: Open) -> Callable[..., HGMem]:
-    """Opens a client on the letters whose model wants every step, unless told otherwise."""
-
-    def opening(**replies: Any) -> HGMem:
-        client = open_client(model=wanting(**replies))
-        client.add_graph(LETTERS)
-        return client
-
-    return opening
 
 
 def names(client: HGMem) -> list[str]:

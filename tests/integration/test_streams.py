@@ -36,18 +36,6 @@ class Writing(ScriptedModel):
         yield from self.reply(task).text.split(" ")
 
 
-@pytest.fixture
-def letters(open_client: Open) -> Callable[..., HGMem]:
-    """Opens a client on the letters whose model wants every step, unless told otherwise."""
-
-    def opening(**replies: Any) -> HGMem:
-        client = open_client(model=wanting(**replies))
-        client.add_graph(LETTERS)
-        return client
-
-    return opening
-
-
 def test_the_events_tell_the_whole_question_in_order(letters: Any) -> None:
     events = list(letters().stream(QUESTION, steps=2))
     kinds = [type(event).__name__ for event in events]

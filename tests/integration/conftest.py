@@ -1,0 +1,21 @@
+"""What several integration tests begin with."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from letters import LETTERS, wanting
+
+from hgmem import HGMem
+
+
+@pytest.fixture
+def letters(open_client: Callable[..., HGMem]) -> Callable[..., HGMem]:
+    """Opens a client on the letters whose model wants every step, unless told otherwise."""
+
+    def opening(model: Any = None, **replies: Any) -> HGMem:
+        client = open_client(model=model or wanting(**replies))
+        client.add_graph(LETTERS)
+        return client
+
+    return opening
