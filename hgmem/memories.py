@@ -17,7 +17,7 @@ from hgmem.graph.memory import (
     memory_steps,
 )
 from hgmem.graph.retrieval import find_chunks
-from hgmem.model import PRUNED, PRUNING, Answer, Chunk, Lineage, Memory, MemorySummary, OperationKind
+from hgmem.model import PRUNED, PRUNING, Answer, Chunk, Lineage, Memory, MemorySummary, OperationKind, Step
 
 
 def summaries(database: Database, *, corpus: str, claim_timeout: float) -> list[MemorySummary]:
@@ -31,12 +31,36 @@ def summaries(database: Database, *, corpus: str, claim_timeout: float) -> list[
 
 def load_memory(database: Database, uid: str, *, step: int | None = None, claim_timeout: float) -> Memory:
     """Return the memory as it stood at the end of `step`, by default the last."""
+    return _at(_read(database, uid), step, claim_timeout=claim_timeout)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Read:
+    """All that is stored of a memory."""
+
+    corpus: str
+    row: Mapping[str, Any]
+    steps: list[Step]
+    answers: list[Mapping[str, Any]]
+    points: tuple[StoredPoint, ...]
+
+
+def _read(database: Database, uid: str) -> _Read:
     corpus, memory = corpus_of(database, uid=uid)
-    row = find_memory(database, corpus=corpus, memory=memory)
-    steps = memory_steps(database, corpus=corpus, memory=memory)
-    answers = memory_answers(database, corpus=corpus, memory=memory)
+    return _Read(
+        corpus=corpus,
+        row=find_memory(database, corpus=corpus, memory=memory),
+        steps=list(memory_steps(database, corpus=corpus, memory=memory)),
+        answers=list(memory_answers(database, corpus=corpus, memory=memory)),
+        points=tuple(memory_points(database, corpus=corpus, memory=memory)),
+    )
+
+
+def _at(read: _Read, step: int | None, *, claim_timeout: float) -> Memory:
+    corpus, row, steps, answers = read.corpus, read.row, read.steps, read.answers
+    memory = str(row["uid"])
     shown = _shown(row, step, steps=[one.number for one in steps], answered=[one["step"] for one in answers])
-    stored = [one.point for one in memory_points(database, corpus=corpus, memory=memory)]
+    stored = [one.point for one in read.points]
     return Memory(
         uid=memory,
         corpus=corpus,
@@ -81,14 +105,13 @@ class History:
 
 def load_history(database: Database, uid: str, *, claim_timeout: float) -> History:
     """Return everything that happened in a memory; chunks that were deleted meanwhile are not there."""
-    memory = load_memory(database, uid, claim_timeout=claim_timeout)
-    points = tuple(memory_points(database, corpus=memory.corpus, memory=memory.uid))
+    read = _read(database, uid)
+    memory = _at(read, None, claim_timeout=claim_timeout)
     cited = {citation.chunk for answer in memory.answers for citation in answer.citations}
-    rested = cited.union(*(stored.point.chunks for stored in points))
+    rested = cited.union(*(stored.point.chunks for stored in read.points))
     chunks = find_chunks(database, corpus=memory.corpus, uids=sorted(rested))
-    question = str(find_memory(database, corpus=memory.corpus, memory=memory.uid)["latest"])
     ordered = tuple(chunks[uid] for uid in sorted(chunks))
-    return History(question=question, memory=memory, points=points, chunks=ordered)
+    return History(question=str(read.row["latest"]), memory=memory, points=read.points, chunks=ordered)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
