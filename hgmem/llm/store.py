@@ -6,6 +6,7 @@ says so once.
 
 import sqlite3
 import threading
+import time
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -47,13 +48,28 @@ class Store:
     def _run(self, statement: str, values: Sequence[str] = ()) -> _Rows:
         try:
             with self._lock:
-                return self._opened().execute(statement, values).fetchall()
+                return self._patiently(statement, values)
         except (sqlite3.Error, OSError, UnicodeError) as error:
             if not self._warned:
                 self._warned = True
                 warnings.warn(f"replies are not kept: {str(self.path)!r} can't be used ({error})", stacklevel=4)
             # Not remembered: a full disk or a process that holds the file too long may be over by the next call.
             return []
+
+    def _patiently(self, statement: str, values: Sequence[str]) -> _Rows:
+        """Run a statement, again while other processes hold the file; each statement is one transaction.
+
+        SQLite's own waiting leaves out the moments in which it sees a deadlock coming, as when two processes open a new
+        file at once and both turn it to the write-ahead log.
+        """
+        end = time.monotonic() + _BUSY
+        while True:
+            try:
+                return self._opened().execute(statement, values).fetchall()
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                    raise
+                time.sleep(0.01)
 
     def _opened(self) -> sqlite3.Connection:
         if self._connection is None:

@@ -275,15 +275,20 @@ def test_threads_share_a_store(store: Store):
     assert found == [[f"text {thread} {at}" for at in range(25)] for thread in range(8)]
 
 
-def test_processes_share_a_store_from_its_first_use_on(store: Store):
+@pytest.mark.parametrize("again", range(3))
+def test_processes_share_a_store_from_its_first_use_on(store: Store, again: int):
     script = (
         "import sys; from hgmem.llm.store import Store\n"
-        "sys.stdin.readline()\n"
         "store = Store(sys.argv[1])\n"
+        "print('ready', flush=True); sys.stdin.readline()\n"
         "for at in range(100): store.put(f'{sys.argv[2]} {at}', 'text')\n"
     )
     command = [sys.executable, "-c", script, str(store.path)]
-    running = [subprocess.Popen([*command, str(number)], stdin=subprocess.PIPE, text=True) for number in range(4)]
+    pipe = subprocess.PIPE
+    running = [subprocess.Popen([*command, str(number)], stdin=pipe, stdout=pipe, text=True) for number in range(4)]
+    # All at once: two that turn a new file to its log at the same moment are told that it is locked.
+    for process in running:
+        assert process.stdout and process.stdout.readline() == "ready\n"
     for process in running:
         assert process.stdin
         process.stdin.write("go\n")
