@@ -275,7 +275,7 @@ def test_threads_share_a_store(store: Store):
     assert found == [[f"text {thread} {at}" for at in range(25)] for thread in range(8)]
 
 
-@pytest.mark.parametrize("again", range(3))
+@pytest.mark.parametrize("again", range(5))
 def test_processes_share_a_store_from_its_first_use_on(store: Store, again: int):
     script = (
         "import sys; from hgmem.llm.store import Store\n"
@@ -288,7 +288,8 @@ def test_processes_share_a_store_from_its_first_use_on(store: Store, again: int)
     running = [subprocess.Popen([*command, str(number)], stdin=pipe, stdout=pipe, text=True) for number in range(4)]
     # All at once: two that turn a new file to its log at the same moment are told that it is locked.
     for process in running:
-        assert process.stdout and process.stdout.readline() == "ready\n"
+        assert process.stdout
+        assert process.stdout.readline() == "ready\n"
     for process in running:
         assert process.stdin
         process.stdin.write("go\n")
