@@ -53,7 +53,7 @@ class Transaction:
         statement = _statement(name, parameters)
         self.last = name
         with timed("neo4j", name):
-            return [record.data() for record in self._transaction.run(_literal(statement), parameters)]
+            return _rows(self._transaction.run(_literal(statement), parameters))
 
 
 class Database:
@@ -124,7 +124,7 @@ class Database:
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 with self._session(access) as session:
-                    return [record.data() for record in session.run(query, parameters)]
+                    return _rows(session.run(query, parameters))
             except (driver_errors.Neo4jError, driver_errors.DriverError) as error:
                 overtaken = isinstance(error, driver_errors.ClientError) and error.code in (_GONE, _MADE)
                 # The server's own failure: a read beside many writers met one, and went well when it was repeated.
@@ -245,6 +245,12 @@ def _probe(database: Database, driver: neo4j.Driver) -> None:
 
 def _one(transaction: Transaction, name: str, parameters: Row) -> list[Row]:
     return transaction.run(name, **parameters)
+
+
+def _rows(result: neo4j.Result) -> list[Row]:
+    """Return the records as they are: statements return maps, never nodes, so nothing in them is to be turned."""
+    keys = result.keys()
+    return [dict(zip(keys, record.values(), strict=True)) for record in result]
 
 
 def _statement(name: str, parameters: Row) -> Statement:
