@@ -5,12 +5,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hgmem.browser.address import browser_of, checked, link, origins
+from hgmem.browser.address import browser_of, checked, origins
 from hgmem.browser.favourites import favourites
 from hgmem.browser.guide import guide
 from hgmem.browser.serving import Text, serving
 from hgmem.errors import DocumentError
 from hgmem.graph.database import Address, Database
+from hgmem.links import link
 from hgmem.model import Memory
 from hgmem.resources import resource
 
@@ -45,9 +46,10 @@ def viewing(database: Database, memory: Memory, *, browser: str | None, port: in
 
 
 def _view(browser: str, to: Address, served: str) -> View:
+    played = f"{served}/{GUIDE}"
     return View(
-        link=link(browser, to=to, guide=f"{served}/{GUIDE}"),
-        guide=f"{served}/{GUIDE}",
+        link=link(browser, uri=to.uri, username=to.username, database=to.database, guide=played),
+        guide=played,
         style=f"{served}/{STYLE}",
         username=to.username,
         password=to.password,

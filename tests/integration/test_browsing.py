@@ -5,15 +5,17 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from dumping import driver
 from letters import LETTERS, QUESTION, wanting
+from servers import own_server
 
 from hgmem import Answer, HGMem, Settings
-from hgmem.errors import UsageError
+from hgmem.errors import ForbiddenError, GraphError, UsageError
 from hgmem.inputs import Document, Given, GivenChunk, GivenEntity
 
 COMMAND = (sys.executable, "-m", "hgmem", "browser")
@@ -107,6 +109,43 @@ def test_points_that_died_before_there_was_a_label_get_it(open_client: Any, labe
     with client.browse():
         pass
     assert labels("MemoryPoint", "uid") == before
+
+
+def people(*names: str) -> Given:
+    """A graph of people."""
+    chunk = GivenChunk(id="c", document="d", text="One.")
+    entities = tuple(GivenEntity(name=name, type="person", description="One.", chunks=("c",)) for name in names)
+    return Given(documents=(Document(id="d", text="One."),), chunks=(chunk,), entities=entities)
+
+
+def test_where_nothing_may_be_written_a_memory_is_shown_without_second_labels(tmp_path: Path) -> None:
+    with own_server(tmp_path) as own:
+        if own.server.pid is None:
+            pytest.skip("the server of this run is a container whose configuration is not ours")
+        with HGMem.open("people", **own.settings.model_dump(exclude_none=True)) as client:
+            client.add_graph(people("Ann"))
+            client.ask("Who is Ann?", steps=1)
+        own.stop()
+        own.restart(more="server.databases.default_to_read_only=true\n")
+        with HGMem.open("people", **own.settings.model_dump(exclude_none=True)) as client:
+            with client.browse() as view:
+                assert view.guide in view.link
+            with pytest.raises(ForbiddenError, match=r"does not let user 'neo4j' run statement .* grant the right"):
+                client.ask("Who is Ann?", steps=1)
+
+
+def test_any_other_failure_of_painting_is_raised(client: HGMem, settings: Settings) -> None:
+    client.add_graph(people("Ann", "Bo"))
+    client.ask("Who is Ann?", steps=1)
+    with driver(settings) as opened:
+        opened.execute_query("CREATE CONSTRAINT theirs FOR (e:PersonEntity) REQUIRE (e.corpus, e.type) IS UNIQUE")
+        try:
+            with pytest.raises(GraphError, match="'paint_entities' failed: .*already exists"), client.browse():
+                pass
+        finally:
+            opened.execute_query("DROP CONSTRAINT theirs")
+    with client.browse() as view:
+        assert view.link
 
 
 def test_a_corpus_without_a_memory_is_named(client: HGMem) -> None:

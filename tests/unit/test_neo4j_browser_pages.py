@@ -12,13 +12,14 @@ import pytest
 from histories import history
 
 from hgmem import Memory
-from hgmem.browser.address import browser_of, checked, link, origins
+from hgmem.browser.address import browser_of, checked, origins
 from hgmem.browser.favourites import Favourite, favourites
 from hgmem.browser.guide import guide, newest_merge
 from hgmem.browser.serving import Text, serving
 from hgmem.browser.view import save
 from hgmem.errors import DocumentError, GraphError, UsageError
 from hgmem.graph.database import Address
+from hgmem.links import link
 
 HOSTILE = "</pre><script>alert(1)</script>' OR true //\n{{style}}"
 FAVOURITES = favourites()
@@ -70,8 +71,8 @@ def test_a_server_that_does_not_say_where_is_named_with_the_remedy(said: dict[st
 
 
 def test_the_link_names_server_user_database_and_guide_and_no_password() -> None:
-    to = Address(uri="bolt://127.0.0.1:7687", username="ann@corp", password="secret", database="sales")
-    parts = urlsplit(link("http://127.0.0.1:7474/browser/", to=to, guide="http://localhost:1/guide.html"))
+    to = {"uri": "bolt://127.0.0.1:7687", "username": "ann@corp", "database": "sales"}
+    parts = urlsplit(link("http://127.0.0.1:7474/browser/", **to, guide="http://localhost:1/guide.html"))
     assert parse_qs(parts.query) == {
         "dbms": ["bolt://ann%40corp@127.0.0.1:7687"],
         "db": ["sales"],
