@@ -59,8 +59,8 @@ class Inspecting(ABC):
         """Yield the link that opens a memory, by default the corpus's newest, in Neo4j Browser with guide and style.
 
         Both are served on this machine, at `port` or a free one, until the block ends. `browser` is the address of a
-        Browser that is not the server's own. Entities get second labels after their types, for the style; where the user
-        may not write, they stay in one colour.
+        Browser that is not the server's own. Entities get second labels after their types, for the style; where that
+        may not be written, they stay in one colour.
         """
         memory = self.memory(uid or self._newest(corpus))
         with suppress(ForbiddenError):

@@ -51,7 +51,6 @@ def checked(browser: str) -> str:
     return f"{parts.scheme}://{parts.netloc}{parts.path}"
 
 
-
 def origins(browser: str) -> frozenset[str]:
     """Return what a page of that Browser calls its origin; on this machine by either of its names."""
     parts = urlsplit(browser)

@@ -140,7 +140,7 @@ def test_any_other_failure_of_painting_is_raised(client: HGMem, settings: Settin
     with driver(settings) as opened:
         opened.execute_query("CREATE CONSTRAINT theirs FOR (e:PersonEntity) REQUIRE (e.corpus, e.type) IS UNIQUE")
         try:
-            with pytest.raises(GraphError, match="'paint_entities' failed: .*already exists"), client.browse():
+            with pytest.raises(GraphError, match=r"'paint_entities' failed: .*already exists"), client.browse():
                 pass
         finally:
             opened.execute_query("DROP CONSTRAINT theirs")
