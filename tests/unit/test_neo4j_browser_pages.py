@@ -19,10 +19,14 @@ from hgmem.browser.serving import Text, serving
 from hgmem.browser.view import save
 from hgmem.errors import DocumentError, GraphError, UsageError
 from hgmem.graph.database import Address
+from hgmem.graph.painting import Pictured
 from hgmem.links import link
 
 HOSTILE = "</pre><script>alert(1)</script>' OR true //\n{{style}}"
 FAVOURITES = favourites()
+EVERYTHING = Pictured(
+    lives=((1, None),), births=(1, 2, 3), lineage=True, evidence=True, bridges=True, uncovered=True, overview=True
+)
 
 
 class Server:
@@ -115,7 +119,7 @@ def test_values_stay_within_their_quotes() -> None:
 
 def test_the_guide_walks_through_each_step() -> None:
     memory = history(points=12, steps=3).memory
-    text = guide(memory, style="http://localhost:1/hgmem.grass")
+    text = guide(memory, EVERYTHING, style="http://localhost:1/hgmem.grass")
     blocks = [unescape(block) for block in re.findall(r'runnable">(.*?)</pre>', text, re.DOTALL)]
     assert 3 <= text.count("<slide") <= 6
     assert ":style http://localhost:1/hgmem.grass" in blocks
@@ -125,17 +129,26 @@ def test_the_guide_walks_through_each_step() -> None:
     assert "{{" not in text
 
 
-@pytest.mark.parametrize("memory", [
-    replace(history().memory, answers=()),
-    replace(history().memory, steps=(), points=()),
-    replace(history().memory, steps=(), points=(), answers=()),
-], ids=["unanswered", "pruned", "empty"])  # fmt: skip
-def test_a_memory_that_lacks_something_has_a_guide_too(memory: Memory) -> None:
-    assert guide(memory, style="x").count("<slide") == 6
+@pytest.mark.parametrize(
+    ("memory", "said"),
+    [
+        (replace(history().memory, answers=()), "Each step of the investigation left its traces"),
+        (replace(history().memory, steps=(), points=(), status="pruned"), "This memory was pruned"),
+        (replace(history().memory, steps=(), points=(), answers=(), status="running"), "took no steps yet"),
+    ],
+    ids=["unanswered", "pruned", "empty"],
+)
+def test_a_memory_that_lacks_something_has_a_guide_too(memory: Memory, said: str) -> None:
+    text = guide(memory, EVERYTHING if memory.points else Pictured(), style="x")
+    slides = 3 + bool(memory.steps) + bool(memory.points) + bool(memory.answers)
+    assert text.count("<slide") == text.count("</slide>") == slides
+    assert f"{slides} slides walk through it" in text
+    assert said in text
+    assert ("--continue" in text) == (memory.status != "pruned")
 
 
 def test_text_of_documents_is_no_markup_in_the_guide() -> None:
-    text = guide(history(text=HOSTILE).memory, style="x")
+    text = guide(history(text=HOSTILE).memory, EVERYTHING, style="x")
     assert "<script" not in text
     assert "&lt;script&gt;" in text
 
