@@ -17,7 +17,19 @@ from hgmem.graph.memory import (
     memory_steps,
 )
 from hgmem.graph.retrieval import find_chunks
-from hgmem.model import PRUNED, PRUNING, Answer, Chunk, Lineage, Memory, MemorySummary, OperationKind, Step
+from hgmem.model import (
+    INTERRUPTED,
+    PRUNED,
+    PRUNING,
+    RUNNING,
+    Answer,
+    Chunk,
+    Lineage,
+    Memory,
+    MemorySummary,
+    OperationKind,
+    Step,
+)
 
 
 def summaries(database: Database, *, corpus: str, claim_timeout: float) -> list[MemorySummary]:
@@ -152,4 +164,4 @@ def _lineage(stored: dict[str, StoredPoint], uid: str) -> Lineage:
 
 def _status(status: str, silent: int | None, claim_timeout: float) -> str:
     """Return the memory's status; a claim that nobody renewed reads as interrupted."""
-    return "interrupted" if status == "running" and silent is not None and silent > claim_timeout else status
+    return INTERRUPTED if status == RUNNING and silent is not None and silent > claim_timeout else status
