@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from hgmem.arguments import STEP, check
 from hgmem.errors import UsageError
 from hgmem.graph.database import Database
 from hgmem.graph.memory import (
@@ -43,6 +44,7 @@ def summaries(database: Database, *, corpus: str, claim_timeout: float) -> list[
 
 def load_memory(database: Database, uid: str, *, step: int | None = None, claim_timeout: float) -> Memory:
     """Return the memory as it stood at the end of `step`, by default the last."""
+    check({"step": step}, {"step": STEP})
     return _at(_read(database, uid), step, claim_timeout=claim_timeout)
 
 

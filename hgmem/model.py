@@ -274,9 +274,7 @@ class ArchiveReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """A question's hypergraph as it stood at the end of step `step`; `points` are the living ones then.
-
-    What became of its last question is its `status` (docs/concepts.md, Answers and citations)."""
+    """A question's hypergraph at the end of step `step`, its living `points` then; `status` as in docs/concepts.md."""
 
     uid: str
     corpus: str

@@ -262,6 +262,12 @@ def test_a_question_may_say_how_it_is_asked(letters: Any) -> None:
         ({"steps": 1}, "the input has no 'question', only 'steps'"),
         (3, "a question is text, or a mapping with 'question', not int"),
         ({"question": QUESTION, "depth": 3}, "'depth' is nothing that a question is asked with"),
+        ({"question": QUESTION, 3: 4}, "3 is nothing that a question is asked with: there are corpus"),
+        ({"question": 3}, "a question is text, not int"),
+        ({"question": QUESTION, "corpus": 3}, "corpus=3 is no name of a corpus"),
+        ({"question": QUESTION, "steps": True}, "steps=True is too few steps, or no number"),
+        ({"question": QUESTION, "answer": "no"}, "answer='no' says neither yes nor no"),
+        ({"question": QUESTION, "watcher": None}, "HGMemRunnable takes no 'watcher'.*callbacks in the RunnableConfig"),
         ("  ", "the question is empty"),
     ],
 )
@@ -337,12 +343,32 @@ def test_one_look_takes_no_call_of_a_model_and_gives_as_many_as_are_wanted(lette
     assert client.model.tasks == []
 
 
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"k": 0}, "k=0 is no number of documents: give 1 or more"),
+    ({"k": True}, "k=True is no number of documents"),
+    ({"k": "3"}, "k='3' is no number of documents"),
+    ({"kk": 2}, r"'kk' is nothing that a question is asked with: there are k, corpus, ((?!watcher|answer|at_step).)*$"),
+    ({"corpus": 3}, "corpus=3 is no name of a corpus: give it as text"),
+    ({"steps": True}, "steps=True is too few steps, or no number"),
+    ({"settings": 3, "system": "naive"}, "settings=3 is not settings= as it has to be"),
+    ({"max_tokens": 1.5}, "max_tokens=1.5 allows nothing, or is no number"),
+    ({"memory": 3}, "memory=3 is no uid of a memory"),
+    ({"answer": True}, r"takes no 'answer'.*HGMem.ask\(memory=…\) writes it afterwards"),
+    ({"watcher": print}, "takes no 'watcher'.*give callbacks in the RunnableConfig"),
+    ({"at_step": 1}, r"takes no 'at_step'.*HGMem.passages\(memory, step=…\)"),
+]
+
+
 def test_what_can_not_be_retrieved_is_refused_before_anything_is_asked(letters: Any) -> None:
     client = letters()
     retriever = HGMemRetriever(client=client)
-    for given, said in (({"k": 0}, "k=0 is no number of documents"), ({"kk": 2}, "'kk' is nothing that a question")):
+    for given, said in REFUSED:
         with pytest.raises(UsageError, match=said):
             retriever.invoke(QUESTION, **given)
+        with pytest.raises(UsageError, match=said):
+            asyncio.run(retriever.ainvoke(QUESTION, **given))
+        with pytest.raises(ValidationError, match=said if "nothing that" not in said else "'?kk"):
+            HGMemRetriever(client=client, **given)
     assert (client.model.tasks, client.memories()) == ([], [])
 
 

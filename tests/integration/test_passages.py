@@ -212,7 +212,16 @@ def test_no_evidence_leaves_no_passages_and_bad_input_is_named(client: HGMem, le
     memory = other.ask(QUESTION, steps=1).memory
     for call, said in (
         (lambda: client.passages("nothing"), "no memory, point or answer 'nothing'"),
-        (lambda: other.passages(memory, most=0), "most=0 is no number of passages"),
+        (lambda: other.passages(memory, most=0), "most=0 is no number of passages: give 1 or more"),
+        (lambda: other.passages(memory, most=True), "most=True is no number of passages"),
+        (lambda: other.passages(memory, step="x"), "step='x' is no step: the first one is 1"),
+        (lambda: other.passages(memory, step=True), "step=True is no step"),
+        (lambda: other.passages(["m"]), r"uid=\['m'\] is no uid: give that of a memory"),
+        (lambda: other.memory(memory, step="x"), "step='x' is no step"),
+        (lambda: other.memory(object()), "is no uid: give that of a memory"),
+        (lambda: other.replay(3), "uid=3 is no uid"),
+        (lambda: other.ask(["And then?"], memory=memory), "a question is text, not list"),
+        (lambda: other.memories(corpus=3), "corpus name 3 is not allowed: it must match"),
     ):
         with pytest.raises(UsageError, match=said):
             call()
