@@ -33,6 +33,7 @@ from hgmem.pruning import delete_memory
 from hgmem.services import Services
 from hgmem.settings import Settings
 from hgmem.settings import load as load_settings
+from hgmem.sharing import Shared
 from hgmem.streaming import Streams
 from hgmem.twins import twin
 from hgmem.upkeep import Upkeep
@@ -40,11 +41,14 @@ from hgmem.upkeep import Upkeep
 _SHORT = {"uri": "neo4j_uri", "username": "neo4j_username", "password": "neo4j_password", "database": "neo4j_database"}
 
 
-class HGMem(Inspecting, Upkeep, Passages):
+class HGMem(Inspecting, Upkeep, Passages, Shared):
     """A client of one Neo4j. Safe between threads; close it, or use it as a context manager.
 
-    `corpus` is the one that methods mean when they are not told another.
+    `corpus` is the one that methods mean when they are not told another. Copies are the client itself; it can't be
+    pickled.
     """
+
+    instead = "open another client there (HGMem.open), and make there what asks with it, such as a retriever"
 
     def __init__(
         self, database: Database, *, corpus: str, settings: Settings, model: LanguageModel, embedder: CheckedEmbedder
