@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from hgmem.errors import UsageError
 
@@ -41,6 +42,11 @@ def flag(value: object) -> bool:
 def count(value: object) -> bool:
     """Whether it is a whole number from 1; True is none, though Python counts with it."""
     return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def number(value: object) -> TypeGuard[int | float]:
+    """Whether it is a number; True is none."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def named(value: object) -> bool:
