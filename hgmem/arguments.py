@@ -39,9 +39,14 @@ def flag(value: object) -> bool:
     return isinstance(value, bool)
 
 
+def whole(value: object) -> bool:
+    """Whether it is a whole number; True is none, though Python counts with it."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
 def count(value: object) -> bool:
-    """Whether it is a whole number from 1; True is none, though Python counts with it."""
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+    """Whether it is a whole number from 1."""
+    return isinstance(value, int) and whole(value) and value >= 1
 
 
 def number(value: object) -> TypeGuard[int | float]:

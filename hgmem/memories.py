@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hgmem.arguments import STEP, check
+from hgmem.arguments import Argument, check, whole
 from hgmem.errors import UsageError
 from hgmem.graph.database import Database
 from hgmem.graph.memory import (
@@ -32,6 +32,8 @@ from hgmem.model import (
     Step,
 )
 
+STEP = Argument(whole, "is no step: the first one is 1")
+
 
 def summaries(database: Database, *, corpus: str, claim_timeout: float) -> list[MemorySummary]:
     """Return one line for each of the corpus's memories, newest first."""
@@ -44,7 +46,7 @@ def summaries(database: Database, *, corpus: str, claim_timeout: float) -> list[
 
 def load_memory(database: Database, uid: str, *, step: int | None = None, claim_timeout: float) -> Memory:
     """Return the memory as it stood at the end of `step`, by default the last."""
-    check({"step": step}, {"step": STEP})
+    check({"step": step}, {"step": STEP})  # which of them there are is known later
     return _at(_read(database, uid), step, claim_timeout=claim_timeout)
 
 

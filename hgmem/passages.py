@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from hgmem.arguments import STEP, Argument, check, count
+from hgmem.arguments import Argument, check, count
 from hgmem.filtering import choose
 from hgmem.graph.documents import document_states
 from hgmem.graph.memory import corpus_of
@@ -61,7 +61,7 @@ class Passages(ABC):
 
 def passages(services: Services, uid: str, *, step: int | None, most: int | None) -> tuple[Passage, ...]:
     """Return the chunks that a memory of the corpus rests on at the end of a step, the best first."""
-    check({"step": step, "most": most}, {"step": STEP, "most": MOST})
+    check({"most": most}, {"most": MOST})
     ready_corpus(services)
     config = _config(services, uid, most)
     memory = load_memory(services.database, uid, step=step, claim_timeout=services.settings.claim_timeout)

@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from pydantic import ConfigDict, Field, SecretStr, model_validator
 
-from hgmem.arguments import Argument, check, count, number, text
+from hgmem.arguments import Argument, check, count, number, text, whole
 from hgmem.client import HGMem
 from hgmem.connecting import find_chat
 from hgmem.errors import UsageError
@@ -28,7 +28,7 @@ _GIVEN: Mapping[str, Argument] = {
     "temperature": Argument(lambda one: number(one) and 0 <= one <= 2, "is no temperature: give 0 to 2"),
     "top_p": Argument(lambda one: number(one) and 0 < one <= 1, "is no share: give more than 0, and 1 at most"),
     "max_tokens": Argument(count, "is no number of tokens: give 1 or more"),
-    "seed": Argument(lambda one: number(one) and isinstance(one, int), "is no whole number: give one, or leave it out"),
+    "seed": Argument(whole, "is no whole number: give one, or leave it out"),
     "stop": Argument(
         lambda one: isinstance(one, list | tuple) and all(map(text, one)), "is no list of texts: give one"
     ),
