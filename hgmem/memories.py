@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from hgmem.arguments import Argument, check, whole
 from hgmem.errors import UsageError
 from hgmem.graph.database import Database
 from hgmem.graph.memory import (
@@ -17,7 +18,21 @@ from hgmem.graph.memory import (
     memory_steps,
 )
 from hgmem.graph.retrieval import find_chunks
-from hgmem.model import PRUNED, PRUNING, Answer, Chunk, Lineage, Memory, MemorySummary, OperationKind, Step
+from hgmem.model import (
+    INTERRUPTED,
+    PRUNED,
+    PRUNING,
+    RUNNING,
+    Answer,
+    Chunk,
+    Lineage,
+    Memory,
+    MemorySummary,
+    OperationKind,
+    Step,
+)
+
+STEP = Argument(whole, "is no step: the first one is 1")
 
 
 def summaries(database: Database, *, corpus: str, claim_timeout: float) -> list[MemorySummary]:
@@ -31,6 +46,7 @@ def summaries(database: Database, *, corpus: str, claim_timeout: float) -> list[
 
 def load_memory(database: Database, uid: str, *, step: int | None = None, claim_timeout: float) -> Memory:
     """Return the memory as it stood at the end of `step`, by default the last."""
+    check({"step": step}, {"step": STEP})  # which of them there are is known later
     return _at(_read(database, uid), step, claim_timeout=claim_timeout)
 
 
@@ -152,4 +168,4 @@ def _lineage(stored: dict[str, StoredPoint], uid: str) -> Lineage:
 
 def _status(status: str, silent: int | None, claim_timeout: float) -> str:
     """Return the memory's status; a claim that nobody renewed reads as interrupted."""
-    return "interrupted" if status == "running" and silent is not None and silent > claim_timeout else status
+    return INTERRUPTED if status == RUNNING and silent is not None and silent > claim_timeout else status

@@ -14,6 +14,7 @@ from hgmem.usage import Usage
 Strategy: TypeAlias = Literal["global", "local"]
 Judgement: TypeAlias = Literal["sufficient", "local", "global"]
 OperationKind: TypeAlias = Literal["insert", "revise", "merge", "drop"]
+RUNNING, INTERRUPTED, UNANSWERED = "running", "interrupted", "unanswered"  # the last: no answer was wanted
 PRUNING, PRUNED = "pruning", "pruned"  # memories on their way out, and those of which the answers alone are kept
 
 Reply_co = TypeVar("Reply_co", covariant=True)
@@ -248,7 +249,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemorySummary:
-    """One line of the list of memories."""
+    """One line of the list of memories; `status` as in `Memory`."""
 
     uid: str
     corpus: str
@@ -273,7 +274,7 @@ class ArchiveReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """A question's hypergraph as it stood at the end of step `step`; `points` are the living ones then."""
+    """A question's hypergraph at the end of step `step`, its living `points` then; `status` as in docs/concepts.md."""
 
     uid: str
     corpus: str

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from hgmem.errors import UsageError
+from hgmem.arguments import Argument, check, count
 from hgmem.filtering import choose
 from hgmem.graph.documents import document_states
 from hgmem.graph.memory import corpus_of
@@ -17,6 +17,8 @@ from hgmem.services import Services, ready_corpus
 from hgmem.systems.reading import Reading
 from hgmem.systems.recipes import DEFAULT, HGMemConfig, loaded
 from hgmem.twins import twin
+
+MOST = Argument(count, "is no number of passages: give 1 or more, or leave it out")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,8 +61,7 @@ class Passages(ABC):
 
 def passages(services: Services, uid: str, *, step: int | None, most: int | None) -> tuple[Passage, ...]:
     """Return the chunks that a memory of the corpus rests on at the end of a step, the best first."""
-    if most is not None and (not isinstance(most, int) or most < 1):
-        raise UsageError(f"most={most!r} is no number of passages: give 1 or more, or leave it out")
+    check({"most": most}, {"most": MOST})
     ready_corpus(services)
     config = _config(services, uid, most)
     memory = load_memory(services.database, uid, step=step, claim_timeout=services.settings.claim_timeout)

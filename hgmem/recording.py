@@ -31,10 +31,8 @@ from hgmem.graph.retrieval import Scope
 from hgmem.graph.values import to_json
 from hgmem.inputs import Question
 from hgmem.meter import Meter, measuring
-from hgmem.model import Answer, MemoryPoint, Step
+from hgmem.model import INTERRUPTED, RUNNING, UNANSWERED, Answer, MemoryPoint, Step
 from hgmem.services import Services
-
-RUNNING, INTERRUPTED = "running", "interrupted"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -110,8 +108,8 @@ class Recording:
 
     def unanswered(self, *, step: int) -> Answer:
         """Return what there is instead of an answer where none is wanted; the memory can be asked on for it."""
-        release_memory(self.services.database, claim=self.claim, status=INTERRUPTED)
-        answer = self._of(Cited(text="", citations=(), notes=()), status="unanswered", step=step)
+        release_memory(self.services.database, claim=self.claim, status=UNANSWERED)
+        answer = self._of(Cited(text="", citations=(), notes=()), status=UNANSWERED, step=step)
         self.services.listener.tell(Answered(answer=answer))
         return answer
 

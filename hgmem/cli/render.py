@@ -9,7 +9,18 @@ from rich.tree import Tree
 
 from hgmem.cli.output import WIDEST, cut, indented, one_line, when, words
 from hgmem.cli.queries import picture
-from hgmem.model import PRUNED, Answer, Citation, Lineage, Memory, MemoryPoint, Operation, Retrieved, Step
+from hgmem.model import (
+    PRUNED,
+    UNANSWERED,
+    Answer,
+    Citation,
+    Lineage,
+    Memory,
+    MemoryPoint,
+    Operation,
+    Retrieved,
+    Step,
+)
 from hgmem.usage import Usage
 
 EXTRACTIVE = "extractive"
@@ -66,6 +77,9 @@ def stored(memory: Memory) -> Iterator[RenderableType]:
         yield indented(answer.question, 2)
         yield indented(answer.text, 2)
         yield from map(_citation, answer.citations)
+        yield ""
+    if memory.status == UNANSWERED and memory.system == "hgmem":  # plain retrieval can't go on
+        yield indented(f"No answer was wanted: `hgmem ask --continue {memory.uid}` writes it.")
         yield ""
     yield from _browser(memory.uid, points=bool(memory.points), step=memory.step)
 

@@ -35,7 +35,7 @@ from hgmem.graph.exporting import (
     read_order,
     read_relations,
 )
-from hgmem.model import ArchiveReport
+from hgmem.model import INTERRUPTED, RUNNING, ArchiveReport
 from hgmem.services import Services, settled_corpus
 
 ROWS = 250  # things read at once, with their vectors
@@ -198,8 +198,8 @@ class _Exporter:
 
     def _memory(self, memory: str, found: Row) -> None:
         status = found["memory"]["status"]  # a run that died left it so: nobody runs it where it is imported
-        interrupted = "interrupted" if status == "running" else status
-        self._put_all("Memory", [{**found["memory"], "status": interrupted}])
+        left = INTERRUPTED if status == RUNNING else status
+        self._put_all("Memory", [{**found["memory"], "status": left}])
         for name, kind in MEMORY_LISTS.items():
             self._put_all(kind, ({**row, "memory": memory} for row in found[name]))
 

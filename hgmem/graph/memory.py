@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from operator import itemgetter
 
+from hgmem.arguments import UID, check
 from hgmem.draft import Draft
 from hgmem.embed import Vectors
 from hgmem.errors import ConflictError, UsageError
@@ -47,6 +48,7 @@ class StoredPoint:
 
 def corpus_of(database: Runner, *, uid: str) -> tuple[str, str]:
     """Return the corpus and the memory of a memory, a point or an answer."""
+    check({"uid": uid}, {"uid": UID})
     rows = database.run("corpus_of", uid=uid)
     if not rows:
         raise UsageError(

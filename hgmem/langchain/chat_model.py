@@ -12,6 +12,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from pydantic import ConfigDict, Field, SecretStr, model_validator
 
+from hgmem.arguments import Argument, check, count, number, text, whole
 from hgmem.client import HGMem
 from hgmem.connecting import find_chat
 from hgmem.errors import UsageError
@@ -23,6 +24,15 @@ from hgmem.settings import load
 TASK = "langchain"  # what requests are counted under
 _NAMES = {"model": "model", "base_url": "openai_base_url", "api_key": "openai_api_key", "timeout": "model_timeout"}
 _SAMPLING = tuple(field.name for field in fields(Sampling))
+_GIVEN: Mapping[str, Argument] = {
+    "temperature": Argument(lambda one: number(one) and 0 <= one <= 2, "is no temperature: give 0 to 2"),
+    "top_p": Argument(lambda one: number(one) and 0 < one <= 1, "is no share: give more than 0, and 1 at most"),
+    "max_tokens": Argument(count, "is no number of tokens: give 1 or more"),
+    "seed": Argument(whole, "is no whole number: give one, or leave it out"),
+    "stop": Argument(
+        lambda one: isinstance(one, list | tuple) and all(map(text, one)), "is no list of texts: give one"
+    ),
+}
 
 
 class HGMemChatModel(BaseChatModel):
@@ -97,8 +107,8 @@ class HGMemChatModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **given: Any,
     ) -> ChatResult:
-        completion = self._chat.complete(self._request(messages, given))
         stops = self._stops(stop)
+        completion = self._chat.complete(self._request(messages, given))
         text = "".join(part for part in until([completion.text], stops) if isinstance(part, str))
         whole = text == completion.text
         told = response_of(completion if whole else replace(completion, cut=False), self.model)
@@ -112,10 +122,11 @@ class HGMemChatModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **given: Any,
     ) -> Iterator[ChatGenerationChunk]:
+        stops = self._stops(stop)
         heard: Any = self._chat.stream(self._request(messages, given))
         done = Completion(text="")  # of a reply that a stop ends, whose tokens nobody counts
         with closing(heard):
-            for piece in until(heard, self._stops(stop)):
+            for piece in until(heard, stops):
                 if isinstance(piece, Completion):
                     done = piece
                     continue
@@ -128,12 +139,14 @@ class HGMemChatModel(BaseChatModel):
         yield ChatGenerationChunk(message=last)
 
     def _stops(self, stop: Sequence[str] | None) -> list[str]:
+        check({"stop": stop}, _GIVEN)
         return [one for one in (stop or self.stop or ()) if one]
 
     def _request(self, messages: Sequence[BaseMessage], given: Mapping[str, Any]) -> Request:
         unknown = given.keys() - set(_SAMPLING)
         if unknown:
             raise UsageError(f"this chat model takes no {min(unknown)!r}, only {', '.join(_SAMPLING)} and stop")
+        check(given, _GIVEN)
         return Request(task=TASK, messages=conversation(messages), sampling=self._sampling(given))
 
     def _sampling(self, given: Mapping[str, Any]) -> Sampling:

@@ -1,14 +1,15 @@
 """The retriever: a question's memory is built, and the chunks that it rests on are the documents."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from langchain_core.callbacks.manager import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from pydantic import Field
 
+from hgmem.arguments import Argument, count
 from hgmem.asking import Asking
-from hgmem.errors import UsageError
 from hgmem.langchain.investigating import STRICT, Investigating
 from hgmem.model import Answer
 from hgmem.passages import Passage
@@ -24,6 +25,12 @@ class HGMemRetriever(Investigating, BaseRetriever):
     """
 
     model_config = STRICT
+    MORE: ClassVar[Mapping[str, Argument]] = {"k": Argument(count, "is no number of documents: give 1 or more")}
+    REFUSED: ClassVar[Mapping[str, str]] = {
+        **Investigating.REFUSED,
+        "answer": "it never asks for one; HGMem.ask(memory=…) writes it afterwards, HGMemRunnable at once",
+        "at_step": "HGMem.passages(memory, step=…) has the chunks of an earlier step",
+    }
 
     k: int = Field(4, ge=1)
 
@@ -42,10 +49,8 @@ class HGMemRetriever(Investigating, BaseRetriever):
         return [_document(one, answer) for one in await self.client.apassages(answer.memory, most=k)]
 
     def _asking(self, manager: Any, given: dict[str, Any]) -> tuple[int, Asking]:
-        k = given.pop("k", self.k)
-        if not isinstance(k, int) or k < 1:  # before anything is asked
-            raise UsageError(f"k={k!r} is no number of documents: give 1 or more")
-        asking = self.asking(manager, given)
+        asking: Any = self.asking(manager, given)
+        k: int = asking.pop("k", self.k)
         asking["answer"] = False
         if asking.get("system") == "naive":
             asking["settings"] = {"chunks": k, **asking.get("settings", {})}

@@ -6,10 +6,13 @@ from typing import Any, TypeAlias
 
 from langchain_core.callbacks.manager import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
 from langchain_core.runnables import RunnableConfig, RunnableSerializable
+from langchain_core.tools import BaseTool
+from pydantic import BaseModel
 
 from hgmem.errors import UsageError
 from hgmem.events import Event
 from hgmem.langchain.investigating import STRICT, Investigating
+from hgmem.langchain.tool import HGMemTool
 from hgmem.model import Answer
 
 Asked: TypeAlias = str | Mapping[str, Any]
@@ -80,6 +83,24 @@ class HGMemRunnable(Investigating, RunnableSerializable[Asked, Answer]):
     ) -> AsyncIterator[Answer]:
         """Yield what `transform` yields, without blocking the event loop."""
         yield await self.ainvoke(_whole([part async for part in input]), config, **given)
+
+    def as_tool(
+        self,
+        args_schema: type[BaseModel] | None = None,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        arg_types: dict[str, type] | None = None,
+    ) -> BaseTool:
+        """Return a tool that asks the same way: without a schema an `HGMemTool`, whose text is the answer's.
+
+        With `args_schema` or `arg_types`, LangChain's: it takes those arguments, and returns the `Answer`.
+        """
+        if args_schema is not None or arg_types is not None:
+            return super().as_tool(args_schema, name=name, description=description, arg_types=arg_types)
+        fields: dict[str, Any] = {one: getattr(self, one) for one in Investigating.model_fields}
+        named = {"name": name or self.name, "description": description}
+        return HGMemTool(**fields | {one: value for one, value in named.items() if value})
 
     def _ask(self, asked: Asked, run_manager: CallbackManagerForChainRun, **given: Any) -> Answer:
         question, more = _split(asked, given)

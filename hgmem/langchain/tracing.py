@@ -52,9 +52,8 @@ class Tracing(Watcher):
         try:
             return work()
         except BaseException as error:
-            if self._step is not None:
-                self._step.on_chain_error(error)
-                self._step = None
+            if step := self._ending():
+                step.on_chain_error(error)
             raise
 
     def call(self, task: Task[Any], work: Callable[[], Done], /) -> Done:
@@ -94,13 +93,17 @@ class Tracing(Watcher):
                 self._done["operations"].append(
                     {"kind": operation.kind, "point": operation.point, "description": event.description}
                 )
-            case Planned() if self._step is not None:
+            case Planned() if step := self._ending():
                 leads = {"judgement": event.judgement, "subqueries": _texts(event.subqueries)}
-                self._step.on_chain_end({**self._done, **leads, "notes": list(event.notes)})
-                self._step = None
+                step.on_chain_end({**self._done, **leads, "notes": list(event.notes)})
             case AnswerToken() if self._calling is not None:
                 piece = ChatGenerationChunk(message=AIMessageChunk(content=event.text))
                 self._calling.on_llm_new_token(event.text, chunk=piece)
+
+    def _ending(self) -> CallbackManagerForChainRun | None:
+        """Return the step that is under way, which has its end from here on, even if a callback of that raises."""
+        step, self._step = self._step, None
+        return step
 
 
 def _inside(child: CallbackManager, work: Callable[[], Done]) -> Done:

@@ -17,6 +17,7 @@ from hgmem.errors import UsageError
 from hgmem.llm import close
 from hgmem.llm.chat import Chat, Completion, Format, Request, UnavailableError
 from hgmem.meter import TokenKind, spent, took
+from hgmem.sharing import Shared
 from hgmem.tokens import count
 
 LONGEST = 120.0  # seconds that a server's wish to be asked later is waited for
@@ -42,7 +43,7 @@ class Limits:
                 raise UsageError(f"{field.name!r} is 1 or more, got {value!r}: leave it out for the default")
 
 
-class LimitedChat:
+class LimitedChat(Shared):
     """A chat that keeps to limits, asks again where nobody answered, and counts what was answered; between threads too.
 
     Waiting belongs to no request: its seconds are those of the wire alone. A request that was answered by an error, or

@@ -11,12 +11,14 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
+from hgmem.sharing import Shared
+
 _BUSY = 10.0  # seconds that another process may hold the file
 _CREATE = "CREATE TABLE IF NOT EXISTS texts (key TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID"
 _Rows = list[tuple[str, ...]]
 
 
-class Store:
+class Store(Shared):
     """Texts by key in the file at `path`, which is created, with its folder, at the first use."""
 
     def __init__(self, path: Path | str) -> None:

@@ -251,6 +251,13 @@ def test_a_memory_that_is_at_its_beginning_says_its_question_and_status(opened: 
     expect(tab.locator("#about")).to_contain_text("running")
 
 
+def test_a_memory_that_was_left_unanswered_says_that_no_answer_was_wanted(opened: Open) -> None:
+    past = history()
+    tab = opened(replace(past, memory=replace(past.memory, status="unanswered", answers=())))
+    expect(tab.locator("#about")).to_contain_text("no answer was wanted · ")
+    expect(tab.locator("#answer")).to_be_hidden()
+
+
 def test_the_newest_answer_comes_first(opened: Open) -> None:
     past = history()
     first = past.memory.answers[0]

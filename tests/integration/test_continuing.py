@@ -248,7 +248,7 @@ def test_what_a_merge_does_stays_as_it_is_for_the_life_of_a_memory(letters: Any)
         ({"memory": "MINE", "at_step": 0}, "0 is no step"),
         ({"memory": "MINE", "corpus": "another"}, "corpus 'another' has no memory"),
         ({"memory": "POINT"}, "is a point or an answer of memory"),
-        ({"memory": 3}, "memory= is the uid of a memory, such as answer.memory, not int"),
+        ({"memory": 3}, "memory=3 is no uid of a memory: give one, such as answer.memory"),
         ({"memory": "MINE", "at_step": 1, "steps": 2}, "takes no new steps"),
         ({"memory": "MINE", "at_step": 1, "filters": {"title": "a"}}, "searches nothing anew"),
         ({"memory": "MINE", "system": "naive"}, "the system 'naive' remembers nothing that could go on"),

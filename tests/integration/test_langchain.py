@@ -1,15 +1,19 @@
 """hgmem in LangChain: what comes out, and which runs a tracer sees."""
 
 import asyncio
+import copy
+import pickle
 import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 pytest.importorskip("langchain_core", reason="langchain-core is not installed")
 
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
@@ -193,6 +197,48 @@ def test_a_question_that_fails_ends_every_run_with_its_error(letters: Any) -> No
     assert all(run.end_time is not None for run in every(root))
 
 
+class Raising(BaseCallbackHandler):
+    """Notes how every run ends, and raises at the end of the first one of a name."""
+
+    raise_error = True
+
+    def __init__(self, at: str) -> None:
+        self.at = at
+        self.names: dict[UUID, str] = {}
+        self.ends: list[tuple[str, str]] = []
+
+    def _begun(self, *_: Any, run_id: UUID, name: str = "", **__: Any) -> None:
+        self.names[run_id] = name
+
+    def _ended(self, *_: Any, run_id: UUID, **__: Any) -> None:
+        self.ends.append((self.names[run_id], "end"))
+        if self.names[run_id] == self.at:
+            raise RuntimeError("the callback is broken")
+
+    def _broken(self, *_: Any, run_id: UUID, **__: Any) -> None:
+        self.ends.append((self.names[run_id], "error"))
+
+    on_chain_start = on_chat_model_start = _begun
+    on_chain_end = on_llm_end = _ended
+    on_chain_error = on_llm_error = _broken
+
+
+@pytest.mark.parametrize(
+    ("at", "below"),
+    [
+        ("step 1", [*((name, "end") for name in ("evolve", "plan", "subqueries", "step 1"))]),
+        ("plan", [("evolve", "end"), ("plan", "end"), ("step 1", "error")]),
+    ],
+)
+def test_a_callback_that_raises_at_the_end_of_a_run_does_not_hear_of_another_end(
+    at: str, below: list[tuple[str, str]], letters: Any
+) -> None:
+    handler = Raising(at)
+    with pytest.raises(RuntimeError, match="the callback is broken"):
+        HGMemRunnable(client=letters(), steps=2).invoke(QUESTION, {"callbacks": [handler]})
+    assert handler.ends == [*below, ("HGMemRunnable", "error")]
+
+
 def test_a_stream_that_is_closed_asks_no_more_and_its_runs_end(letters: Any) -> None:
     tracer, client = Collector(), letters(evolve=lambda _: time.sleep(0.2) or EvolveReply())
     stream = HGMemRunnable(client=client, steps=3).stream(QUESTION, {"callbacks": [tracer]})
@@ -262,6 +308,12 @@ def test_a_question_may_say_how_it_is_asked(letters: Any) -> None:
         ({"steps": 1}, "the input has no 'question', only 'steps'"),
         (3, "a question is text, or a mapping with 'question', not int"),
         ({"question": QUESTION, "depth": 3}, "'depth' is nothing that a question is asked with"),
+        ({"question": QUESTION, 3: 4}, "3 is nothing that a question is asked with: there are corpus"),
+        ({"question": 3}, "a question is text, not int"),
+        ({"question": QUESTION, "corpus": 3}, "corpus=3 is no name of a corpus"),
+        ({"question": QUESTION, "steps": True}, "steps=True is too few steps, or no number"),
+        ({"question": QUESTION, "answer": "no"}, "answer='no' says neither yes nor no"),
+        ({"question": QUESTION, "watcher": None}, "HGMemRunnable takes no 'watcher'.*callbacks in the RunnableConfig"),
         ("  ", "the question is empty"),
     ],
 )
@@ -337,12 +389,32 @@ def test_one_look_takes_no_call_of_a_model_and_gives_as_many_as_are_wanted(lette
     assert client.model.tasks == []
 
 
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"k": 0}, "k=0 is no number of documents: give 1 or more"),
+    ({"k": True}, "k=True is no number of documents"),
+    ({"k": "3"}, "k='3' is no number of documents"),
+    ({"kk": 2}, r"'kk' is nothing that a question is asked with: there are k, corpus, ((?!watcher|answer|at_step).)*$"),
+    ({"corpus": 3}, "corpus=3 is no name of a corpus: give it as text"),
+    ({"steps": True}, "steps=True is too few steps, or no number"),
+    ({"settings": 3, "system": "naive"}, "settings=3 is not settings= as it has to be"),
+    ({"max_tokens": 1.5}, "max_tokens=1.5 allows nothing, or is no number"),
+    ({"memory": 3}, "memory=3 is no uid of a memory"),
+    ({"answer": True}, r"takes no 'answer'.*HGMem.ask\(memory=…\) writes it afterwards"),
+    ({"watcher": print}, "takes no 'watcher'.*give callbacks in the RunnableConfig"),
+    ({"at_step": 1}, r"takes no 'at_step'.*HGMem.passages\(memory, step=…\)"),
+]
+
+
 def test_what_can_not_be_retrieved_is_refused_before_anything_is_asked(letters: Any) -> None:
     client = letters()
     retriever = HGMemRetriever(client=client)
-    for given, said in (({"k": 0}, "k=0 is no number of documents"), ({"kk": 2}, "'kk' is nothing that a question")):
+    for given, said in REFUSED:
         with pytest.raises(UsageError, match=said):
             retriever.invoke(QUESTION, **given)
+        with pytest.raises(UsageError, match=said):
+            asyncio.run(retriever.ainvoke(QUESTION, **given))
+        with pytest.raises(ValidationError, match=said if "nothing that" not in said else "'?kk"):
+            HGMemRetriever(client=client, **given)
     assert (client.model.tasks, client.memories()) == ([], [])
 
 
@@ -487,6 +559,28 @@ def test_what_a_model_is_told_of_the_tool(letters: Any) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:This API is in beta")
+def test_a_runnable_is_a_tool_without_saying_what_it_takes(letters: Any) -> None:
+    runnable = HGMemRunnable(client=letters(), steps=1, settings={"hints": 1})
+    tool = runnable.as_tool(name="letters", description="Looks into letters.")
+    message = tool.invoke({**CALL, "name": "letters"})
+
+    assert (tool.name, tool.description) == ("letters", "Looks into letters.")
+    assert (set(tool.args), tool.get_input_jsonschema()["required"]) == ({"question", "memory"}, ["question"])
+    assert message.content == "Anna sold it [1]."
+    assert (message.artifact.question, len(message.artifact.steps)) == (QUESTION, 1)
+    assert (tool.client, tool.settings) == (runnable.client, {"hints": 1})
+    assert tool.invoke({"question": "And then?", "memory": message.artifact.memory}) == "Anna sold it [1]."
+
+    plain: Any = runnable.as_tool()
+    assert plain.name == "hgmem"
+    assert asyncio.run(plain.ainvoke({"question": QUESTION})) == "Anna sold it [1]."
+    with pytest.raises(ToolException, match="the question is empty"):
+        plain.invoke({"question": ""})
+    typed = runnable.as_tool(arg_types={"question": str, "steps": int})
+    assert isinstance(typed.invoke({"question": QUESTION, "steps": 1}), Answer)
+
+
+@pytest.mark.filterwarnings("ignore:This API is in beta")
 def test_a_retriever_is_a_tool_for_nothing(letters: Any) -> None:
     tool = HGMemRetriever(client=letters(), steps=1, k=1).as_tool(name="letters", description="Looks into letters.")
     found = tool.invoke({"__arg1": QUESTION} if "__arg1" in tool.args else QUESTION)
@@ -497,6 +591,24 @@ def test_planned_events_come_while_the_question_goes_on(letters: Any) -> None:
     events = HGMemRunnable(client=letters(), steps=2).stream({"question": QUESTION})
     planned = [event.step for event in events if isinstance(event, Planned)]
     assert planned == [1, 2]
+
+
+@pytest.mark.parametrize("kind", [HGMemRetriever, HGMemRunnable, HGMemTool])
+def test_copies_share_the_client_and_it_is_not_pickled(kind: Any, letters: Any) -> None:
+    client = letters()
+    asked = kind(client=client, steps=1, settings={"hints": 1})
+    first = asked.invoke(QUESTION)
+    for copied in (copy.copy(asked), copy.deepcopy(asked), asked.model_copy(deep=True)):
+        assert copied.client is client
+        assert copied == asked
+        assert type(copied.invoke(QUESTION)) is type(first)
+    assert copy.deepcopy(asked).settings is not asked.settings
+    chain = copy.deepcopy(asked.with_config(tags=["one"]) | RunnableLambda(lambda found: [found]))
+    assert type(chain.invoke(QUESTION)[0]) is type(first)
+    assert copy.deepcopy(client) is copy.copy(client) is client
+    for held in (asked, chain.first, client):
+        with pytest.raises(UsageError, match=r"'HGMem' can't be pickled, .*open another client there \(HGMem.open\)"):
+            pickle.dumps(held)
 
 
 @pytest.mark.parametrize("kind", [HGMemRetriever, HGMemRunnable, HGMemTool])

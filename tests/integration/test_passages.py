@@ -3,12 +3,16 @@
 import asyncio
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from letters import QUESTION, SENTENCES
+from typer.testing import CliRunner
 
 from hgmem import Document, HGMem, Passage
+from hgmem.browser.guide import guide
+from hgmem.cli import app
 from hgmem.errors import ModelError, UsageError
 from hgmem.events import Answered, Event, Planned, StepStarted, Watcher
 from hgmem.memory import EvolveReply, Insertion
@@ -41,7 +45,7 @@ def test_a_question_that_is_left_unanswered_has_its_memory_and_no_answer_was_wri
 
     assert (answer.status, answer.uid, answer.text, answer.citations) == ("unanswered", "", "", ())
     assert "answer" not in names(client)
-    assert (stored.status, stored.step, stored.answers) == ("interrupted", 2, ())
+    assert (stored.status, stored.step, stored.answers) == ("unanswered", 2, ())
     assert {point.uid for point in stored.points} == {point.uid for point in answer.points if point.alive(2)}
     assert client.check().findings == ()
 
@@ -56,6 +60,57 @@ def test_asked_on_it_gets_its_answer_and_takes_no_step_for_it(letters: Any) -> N
     assert (answer.status, answer.step) == ("answered", 1)
     assert names(client)[asked:] == ["answer"]
     assert client.memory(left.memory).status == "answered"
+
+
+def test_left_unanswered_is_a_status_of_its_own_that_a_follow_up_ends_and_a_run_cut_short_does_not_get(
+    letters: Any,
+) -> None:
+    gone: list[ModelError] = []
+    client = letters(evolve=lambda _: gone[0] if gone else EvolveReply())
+    left = client.ask(QUESTION, steps=1, answer=False).memory
+    plain = client.ask(QUESTION, system="naive", answer=False).memory
+    assert {one.uid: one.status for one in client.memories()} == {left: "unanswered", plain: "unanswered"}
+
+    assert client.ask("And then?", memory=left, steps=1).status == "answered"
+    assert client.memory(left).status == "answered"
+    client.ask("And who else?", memory=left, steps=1, answer=False)
+    assert client.memory(left).status == "unanswered"
+
+    gone.append(ModelError("gone"))
+    with pytest.raises(ModelError, match="gone"):
+        client.ask("And why?", memory=left, steps=1, answer=False)
+    assert client.memory(left).status == "unanswered"  # nothing was written
+    with pytest.raises(ModelError, match="gone"):
+        client.ask("Where?", steps=1, answer=False)
+    assert client.memories()[0].status == "interrupted"
+
+
+def test_cut_off_before_it_is_left_a_memory_is_interrupted(letters: Any) -> None:
+    client = letters(merge=lambda _: ModelError("gone"))
+    with pytest.raises(ModelError, match="gone"):
+        client.ask(QUESTION, steps=2, answer=False)  # the second step merges
+    assert [(one.status, one.steps) for one in client.memories()] == [("interrupted", 1)]
+
+
+def test_the_command_line_and_the_guide_say_that_no_answer_was_wanted(
+    letters: Any, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    client = letters()
+    memory = client.ask(QUESTION, steps=1, answer=False).memory
+
+    def said(*command: str) -> str:
+        done = CliRunner().invoke(app, list(command), env=environment)
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    assert "unanswered" in said("memory", "list", "--corpus", client.corpus)
+    shown = said("memory", "show", memory)
+    assert "system hgmem, unanswered, since" in shown
+    assert f"`hgmem ask --continue {memory}`" in shown
+    assert "status unanswered" in guide(client.memory(memory), style="x")
+    client.ask(memory=memory)
+    assert "No answer was wanted" not in said("memory", "show", memory)
 
 
 def test_events_and_the_twin_end_with_it_too(letters: Any) -> None:
@@ -157,7 +212,16 @@ def test_no_evidence_leaves_no_passages_and_bad_input_is_named(client: HGMem, le
     memory = other.ask(QUESTION, steps=1).memory
     for call, said in (
         (lambda: client.passages("nothing"), "no memory, point or answer 'nothing'"),
-        (lambda: other.passages(memory, most=0), "most=0 is no number of passages"),
+        (lambda: other.passages(memory, most=0), "most=0 is no number of passages: give 1 or more"),
+        (lambda: other.passages(memory, most=True), "most=True is no number of passages"),
+        (lambda: other.passages(memory, step="x"), "step='x' is no step: the first one is 1"),
+        (lambda: other.passages(memory, step=True), "step=True is no step"),
+        (lambda: other.passages(["m"]), r"uid=\['m'\] is no uid: give that of a memory"),
+        (lambda: other.memory(memory, step="x"), "step='x' is no step"),
+        (lambda: other.memory(object()), "is no uid: give that of a memory"),
+        (lambda: other.replay(3), "uid=3 is no uid"),
+        (lambda: other.ask(["And then?"], memory=memory), "a question is text, not list"),
+        (lambda: other.memories(corpus=3), "corpus name 3 is not allowed: it must match"),
     ):
         with pytest.raises(UsageError, match=said):
             call()

@@ -83,6 +83,20 @@ def test_old_memories_go_with_all_that_is_theirs_and_nothing_else_does(
     assert dump(settings, client.corpus) == before
 
 
+def test_a_memory_that_was_left_unanswered_goes_like_any_other(client: HGMem, aged: Any, settings: Settings) -> None:
+    before = dump(settings, client.corpus)
+    left, kept = (client.ask(QUESTION, recipe="code", steps=2, answer=False) for _ in range(2))
+    assert {one.status for one in client.memories()} == {"unanswered"}
+    assert client.prune(older_than=MONTH).memories == ()
+    aged(left)
+    assert client.prune(older_than=MONTH).memories == (left.memory,)
+    aged(kept)
+    assert client.prune(older_than=MONTH, keep_answers=True).memories == (kept.memory,)
+    assert client.memory(kept.memory).status == "pruned"
+    assert client.prune(older_than=MONTH).memories == (kept.memory,)
+    assert dump(settings, client.corpus) == before
+
+
 def test_kept_answers_stay_with_their_citations_and_the_memory_can_be_looked_at_but_not_go_on(
     client: HGMem, aged: Any, settings: Settings
 ) -> None:

@@ -1,5 +1,7 @@
 """Our models as LangChain's: what is sent, what is refused, what is kept; and what is imported when."""
 
+import copy
+import pickle
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -16,10 +18,12 @@ pytest.importorskip("langchain_core", reason="langchain-core is not installed")
 from langchain_core.language_models.fake import FakeListLLM
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from langchain_core.messages import AIMessage, ChatMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.outputs import Generation
 from pydantic import ValidationError
 
 from hgmem import HGMem
 from hgmem.connecting import adapted_embedder, adapted_model, find_model
+from hgmem.embedders import OpenAIEmbedder
 from hgmem.errors import AccessError, UsageError
 from hgmem.extract import Extract
 from hgmem.langchain import HGMemCache, HGMemChatModel, HGMemEmbeddings
@@ -205,6 +209,42 @@ def test_what_it_is_set_to_shows_no_key(chat: Open) -> None:
     assert told._identifying_params["temperature"] == 0.5
     assert told._get_ls_params()["ls_provider"] == "hgmem"
     assert "chat" not in told.model_dump()
+
+
+def test_copies_share_what_is_open_and_it_is_not_pickled(chat: Open, tmp_path: Path) -> None:
+    model, cache = chat(), HGMemCache(cache=tmp_path)
+    copied = copy.deepcopy(model)
+    assert copied.invoke("a b").content == "a b"
+    assert (copied.chat is model.chat, copied is model) == (True, False)
+    cache.update("a", "b", [Generation(text="c")])
+    assert copy.deepcopy(cache).lookup("a", "b") == [Generation(text="c")]
+    embeddings = HGMemEmbeddings(OpenAIEmbedder("small", api_key="k"))
+    assert copy.deepcopy(embeddings).model == "openai:small"
+    for one, held in ((model, "LimitedChat"), (cache, "Store"), (embeddings, "OpenAIEmbedder")):
+        with pytest.raises(UsageError, match=f"'{held}' can't be pickled, .*make it anew there, or what holds it"):
+            pickle.dumps(one)
+    cache.close()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"temperature": "hot"}, "temperature='hot' is no temperature: give 0 to 2"),
+        ({"temperature": True}, "temperature=True is no temperature"),
+        ({"top_p": 0}, "top_p=0 is no share: give more than 0, and 1 at most"),
+        ({"max_tokens": 0}, "max_tokens=0 is no number of tokens: give 1 or more"),
+        ({"seed": "s"}, "seed='s' is no whole number"),
+        ({"stop": 3}, "stop=3 is no list of texts"),
+        ({"stop": "a"}, "stop='a' is no list of texts"),
+    ],
+)
+def test_what_a_reply_can_not_be_drawn_with_is_refused_before_anything_is_sent(
+    given: dict[str, Any], said: str, server: WireServer, chat: Open
+) -> None:
+    for asking in (lambda: chat().invoke("a", **given), lambda: list(chat().stream("a", **given))):
+        with pytest.raises(UsageError, match=said):
+            asking()
+    assert server.requests == []
 
 
 # The cache ----------------------------------------------------------------------------------------------------
