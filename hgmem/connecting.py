@@ -10,7 +10,8 @@ from hgmem.embed import CheckedEmbedder, Embedder
 from hgmem.embedders import OPENAI, LangChainEmbedder, OpenAIEmbedder, SentenceTransformerEmbedder
 from hgmem.errors import AccessError, HGMemError, UsageError
 from hgmem.extractive import ExtractiveModel
-from hgmem.graph.database import Address, Database, adopt, connect
+from hgmem.graph.database import Database, adopt, connect
+from hgmem.graph.translating import Address
 from hgmem.llm import LanguageModel
 from hgmem.llm.cache import CachedModel
 from hgmem.llm.chat import Sampling

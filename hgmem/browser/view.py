@@ -10,8 +10,9 @@ from hgmem.browser.favourites import favourites
 from hgmem.browser.guide import guide
 from hgmem.browser.serving import Text, serving
 from hgmem.errors import DocumentError
-from hgmem.graph.database import Address, Database
+from hgmem.graph.database import Database
 from hgmem.graph.painting import pictured
+from hgmem.graph.translating import Address
 from hgmem.links import link
 from hgmem.model import Memory
 from hgmem.resources import resource

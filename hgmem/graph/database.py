@@ -5,15 +5,16 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, Concatenate, LiteralString, ParamSpec, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
 import neo4j
 from neo4j import exceptions as driver_errors
 
-from hgmem.errors import ConflictError, ForbiddenError, GraphError, HGMemError, UnreachableError, UsageError
+from hgmem.errors import ConflictError, GraphError, UsageError
 from hgmem.graph.statements import Statement, statements
+from hgmem.graph.translating import Address, told, translate
 from hgmem.meter import timed
 
 Row: TypeAlias = dict[str, Any]
@@ -25,25 +26,9 @@ _SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
 _GONE = "Neo.ClientError.Statement.EntityNotFound"  # deleted by another between a match and its use: look again
 _DEADLOCK = "Neo.TransientError.Transaction.DeadlockDetected"
 _MADE = "Neo.ClientError.Schema.EquivalentSchemaRuleAlreadyExists"  # by another, after IF NOT EXISTS had looked
-_SLOW = ("TransactionTimedOut", "LockClientStopped")  # ended by the server, while working or while waiting for a lock
-_FORBIDDEN = (  # to this user; to everybody, on a database that is read-only
-    "Neo.ClientError.Security.Forbidden",
-    "Neo.ClientError.General.ForbiddenOnReadOnlyDatabase",
-    "Neo.ClientError.General.WriteOnReadOnlyAccessDatabase",
-)
 HALF = "\\ud83d alone"  # no database takes half a character
 _ATTEMPTS = 4
 _RETRY_SECONDS = 5.0  # a deadlock is over in less; a server that is gone is said so soon
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Address:
-    """Where the server is and who asks; the password stays out of `repr`."""
-
-    uri: str
-    username: str = "neo4j"
-    password: str = field(default="", repr=False)
-    database: str | None = None
 
 
 class Transaction:
@@ -156,7 +141,7 @@ class Database:
         try:
             yield
         except (driver_errors.Neo4jError, driver_errors.DriverError) as error:
-            raise translate(_told(error), statement=statement[0], address=self.address) from error
+            raise translate(told(error), statement=statement[0], address=self.address) from error
         except UnicodeEncodeError as error:
             raise UsageError(
                 f"statement {statement[0]!r}: a text holds half a surrogate pair, such as {HALF}"
@@ -210,36 +195,6 @@ def adopt(driver: neo4j.Driver, *, database: str | None, statement_timeout: floa
     return adopted
 
 
-def translate(error: Exception, *, statement: str, address: Address) -> HGMemError:
-    """Return the error of ours that says what to do about one of the driver's."""
-    if isinstance(error, driver_errors.AuthError):
-        return GraphError(
-            f"Neo4j at {address.uri!r} refuses user {address.username!r}: check NEO4J_USERNAME and NEO4J_PASSWORD"
-        )
-    if isinstance(error, driver_errors.ClientError) and "DatabaseNotFound" in (error.code or ""):
-        return UsageError(f"Neo4j at {address.uri!r} has no database {address.database!r}: check NEO4J_DATABASE")
-    if isinstance(
-        error, driver_errors.ServiceUnavailable | driver_errors.SessionExpired | driver_errors.ConfigurationError
-    ):
-        return UnreachableError(
-            f"Neo4j at {address.uri!r} can't be reached: start one with `hgmem up`, or set NEO4J_URI to one that runs",
-            retryable=True,
-        )
-    if isinstance(error, driver_errors.Neo4jError) and any(sign in (error.code or "") for sign in _SLOW):
-        return GraphError(
-            f"statement {statement!r} took longer than it may: try again, or raise HGMEM_STATEMENT_TIMEOUT (seconds)",
-            retryable=True,
-        )
-    if isinstance(error, driver_errors.Neo4jError) and error.code in _FORBIDDEN:
-        return ForbiddenError(
-            f"Neo4j at {address.uri!r} does not let user {address.username!r} run statement {statement!r} "
-            f"({_first_line(error)}): grant the right, or use another user or server"
-        )
-    if isinstance(error, driver_errors.Neo4jError | driver_errors.DriverError) and error.is_retryable():
-        return GraphError(f"statement {statement!r} was interrupted ({_first_line(error)}): try again", retryable=True)
-    return GraphError(f"statement {statement!r} failed: {_first_line(error)}")
-
-
 def _probe(database: Database, driver: neo4j.Driver) -> None:
     with database._translated(["server_version"]):
         driver.verify_connectivity()
@@ -272,13 +227,8 @@ def _statement(name: str, parameters: Row) -> Statement:
 
 def _code(error: Exception) -> str | None:
     """Return the server's code of what went wrong."""
-    return told.code if isinstance(told := _told(error), driver_errors.Neo4jError) else None
-
-
-def _told(error: Exception) -> Exception:
-    """Return what the server said went wrong: rolling back, the driver may put an error of its own before it."""
-    cause = error.__cause__
-    return cause if isinstance(error, driver_errors.ResultFailedError) and isinstance(cause, Exception) else error
+    said = told(error)
+    return said.code if isinstance(said, driver_errors.Neo4jError) else None
 
 
 def _pause(attempt: int) -> None:
@@ -287,11 +237,6 @@ def _pause(attempt: int) -> None:
 
 def _literal(statement: Statement) -> LiteralString:
     return statement.text  # from our files, never from data
-
-
-def _first_line(error: Exception) -> str:
-    text = getattr(error, "message", None) or str(error) or type(error).__name__
-    return str(text).splitlines()[0][:300]
 
 
 def claimed(rows: list[Row], *, what: str) -> Row:

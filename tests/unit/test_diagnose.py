@@ -8,8 +8,8 @@ from hgmem import diagnose as module
 from hgmem.diagnose import diagnose
 from hgmem.doctor import Check
 from hgmem.errors import GraphError, UsageError
-from hgmem.graph.database import Address
 from hgmem.graph.schema import CREATE, FULLTEXT, VECTOR
+from hgmem.graph.translating import Address
 from hgmem.settings import load
 
 URI = "bolt://127.0.0.1:9"

@@ -18,8 +18,8 @@ from hgmem.browser.guide import guide, newest_merge
 from hgmem.browser.serving import Text, serving
 from hgmem.browser.view import save
 from hgmem.errors import DocumentError, GraphError, UsageError
-from hgmem.graph.database import Address
 from hgmem.graph.painting import Pictured
+from hgmem.graph.translating import Address
 from hgmem.links import link
 
 HOSTILE = "</pre><script>alert(1)</script>' OR true //\n{{style}}"
