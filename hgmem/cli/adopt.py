@@ -14,7 +14,7 @@ from hgmem.cli.progress import progress
 if TYPE_CHECKING:
     from hgmem.corpus.adopting import AdoptReport
 
-app = typer.Typer()
+app = typer.Typer(rich_markup_mode=None)
 
 # What stands in the help; the defaults themselves are those of hgmem/graphrag/shape.py.
 _LABEL = {"metavar": "LABEL", "show_default": False}

@@ -16,7 +16,7 @@ from hgmem.cli.progress import progress
 if TYPE_CHECKING:
     from hgmem.model import ArchiveReport
 
-app = typer.Typer()
+app = typer.Typer(rich_markup_mode=None)
 
 
 @app.command()

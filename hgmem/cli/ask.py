@@ -8,8 +8,9 @@ import typer
 
 from hgmem.cli import as_json as shape
 from hgmem.cli.front import DEFAULT_CORPUS, JsonOption, connected, verbose
-from hgmem.cli.output import print_json, show
+from hgmem.cli.output import print_json
 from hgmem.cli.render import answered, remembered, spent
+from hgmem.cli.shown import show
 from hgmem.errors import UsageError
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ MaxTokens = Annotated[
 ]
 ShowMemory = Annotated[bool, typer.Option("--show-memory", help="Show each step and what is remembered.")]
 
-app = typer.Typer()
+app = typer.Typer(rich_markup_mode=None)
 
 
 @app.command()

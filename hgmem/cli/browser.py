@@ -14,7 +14,7 @@ from hgmem.cli.output import flush, note, plain
 if TYPE_CHECKING:
     from hgmem.browser.view import View
 
-app = typer.Typer()
+app = typer.Typer(rich_markup_mode=None)
 
 
 @app.command()

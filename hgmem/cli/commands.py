@@ -2,12 +2,11 @@
 
 import signal
 import sys
-from importlib.metadata import version
 from typing import Annotated
 
 import typer
 
-from hgmem.cli import adopt, archive, ask, browser, corpora, index, memory, server
+from hgmem import __version__
 from hgmem.cli.front import Front, Globals, quiet
 from hgmem.cli.output import plain, use_utf8
 
@@ -24,8 +23,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     epilog=EPILOG,
 )
-for part in (server.app, index.app, ask.app, memory.app, browser.app, corpora.app, archive.app, adopt.app):
-    app.add_typer(part)
 
 
 def main() -> None:
@@ -38,7 +35,7 @@ def main() -> None:
 
 def _version(wanted: bool) -> None:
     if wanted:
-        plain(f"hgmem {version('hgmem')}")
+        plain(f"hgmem {__version__}")
         raise typer.Exit
 
 

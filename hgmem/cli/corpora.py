@@ -9,7 +9,8 @@ import typer
 
 from hgmem.cli.front import DEFAULT_CORPUS, FAILED, CorpusOption, JsonOption, connected
 from hgmem.cli.lists import contents, tenants
-from hgmem.cli.output import note, plain, print_json, show
+from hgmem.cli.output import note, plain, print_json
+from hgmem.cli.shown import show
 from hgmem.errors import UsageError
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 NAMED = 5  # documents to delete that are named one by one
 
-app = typer.Typer()
+app = typer.Typer(rich_markup_mode=None)
 
 
 @app.command()

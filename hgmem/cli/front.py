@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from hgmem.cli.output import abandon, flush, note, one_line
+from hgmem.cli.parts import COMMANDS, Parts
 from hgmem.errors import HGMemError
 
 if TYPE_CHECKING:
@@ -53,6 +54,18 @@ class Globals:
 
 class Front(TyperGroup):
     """The outermost command: takes global options anywhere, and turns what is raised into a line and an exit code."""
+
+    def __init__(self, **described: Any) -> None:
+        super().__init__(**{**described, "commands": Parts()})
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of the commands."""
+        return list(self.commands)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the list of commands, without loading any."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, said) for name, (_, said) in COMMANDS.items()])
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Return what is left for the commands."""

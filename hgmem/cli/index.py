@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 NAMED = 100  # skipped things that are named one by one
 
-app = typer.Typer()
+app = typer.Typer(rich_markup_mode=None)
 importing = typer.Typer(name="import", no_args_is_help=True, rich_markup_mode=None, help="Import a ready-made graph.")
 app.add_typer(importing)
 

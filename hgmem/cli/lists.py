@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from rich.console import RenderableType
 from rich.table import Table
 
-from hgmem.cli.output import cut, indented, one_line, when, words
+from hgmem.cli.output import cut, one_line, when
+from hgmem.cli.shown import indented, words
 from hgmem.model import CorpusStatus, MemorySummary
 
 MOST = 50  # documents and failures that are listed

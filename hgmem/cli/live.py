@@ -8,8 +8,9 @@ from rich.live import Live
 from rich.spinner import Spinner
 from rich.text import Text
 
-from hgmem.cli.output import cut, words
+from hgmem.cli.output import cut
 from hgmem.cli.render import DONE, WHERE
+from hgmem.cli.shown import words
 from hgmem.events import (
     Answered,
     AnswerToken,

@@ -10,11 +10,12 @@ from hgmem.cli import as_json as shape
 from hgmem.cli import retention
 from hgmem.cli.front import DEFAULT_CORPUS, CorpusOption, JsonOption, connected
 from hgmem.cli.lists import memories
-from hgmem.cli.output import plain, print_json, show
+from hgmem.cli.output import plain, print_json
 from hgmem.cli.render import ancestry, stored
+from hgmem.cli.shown import show
 from hgmem.outputs import replacing
 
-app = typer.Typer()
+app = typer.Typer(rich_markup_mode=None)
 memory = typer.Typer(
     name="memory", no_args_is_help=True, rich_markup_mode=None, help="Look at stored memories, and away with them."
 )

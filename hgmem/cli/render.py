@@ -7,8 +7,9 @@ from rich.constrain import Constrain
 from rich.text import Text
 from rich.tree import Tree
 
-from hgmem.cli.output import WIDEST, cut, indented, one_line, when, words
+from hgmem.cli.output import cut, one_line, when
 from hgmem.cli.queries import picture
+from hgmem.cli.shown import WIDEST, indented, words
 from hgmem.model import (
     PRUNED,
     UNANSWERED,

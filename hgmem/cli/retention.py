@@ -14,7 +14,7 @@ from hgmem.errors import UsageError
 if TYPE_CHECKING:
     from hgmem.model import Pruned
 
-app = typer.Typer()
+app = typer.Typer(rich_markup_mode=None)
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")]
 
 

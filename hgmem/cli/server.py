@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hgmem.local import Server
     from hgmem.settings import Settings
 
-app = typer.Typer()
+app = typer.Typer(rich_markup_mode=None)
 
 DataOption = Annotated[
     Path | None, typer.Option("--data", metavar="DIR", help="Data directory. Default: HGMEM_DATA, else the user's own.")

@@ -1,11 +1,17 @@
 import logging
+import subprocess
+import sys
 import warnings
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 import typer
 
+from hgmem import cli
 from hgmem.cli import app
 from hgmem.cli.front import Globals, failure, hoisted, quiet
+from hgmem.cli.parts import COMMANDS
 from hgmem.errors import DocumentError, GraphError, UsageError
 
 
@@ -105,3 +111,27 @@ def test_no_command_takes_a_password() -> None:
         waiting += getattr(command, "commands", {}).values()
     assert {"--uri", "--corpus", "--json", "--steps"} <= options
     assert not {name for name in options if "password" in name}
+
+
+def test_every_command_is_listed_in_order_with_the_first_sentence_of_its_help() -> None:
+    from typer.main import get_group
+
+    for name, (module, said) in COMMANDS.items():
+        commands = get_group(import_module(f"hgmem.cli.{module}").app).commands
+        listed = [one for one, (its, _) in COMMANDS.items() if its == module]
+        assert list(commands) == listed, module
+        help_ = " ".join((commands[name].help or "").split())
+        assert help_.startswith(said.removesuffix(".")), name
+    apps = {path.stem for path in Path(str(cli.__path__[0])).glob("*.py") if "\napp = typer.Typer(" in path.read_text()}
+    assert apps - {"commands", "retention"} == {module for module, _ in COMMANDS.values()}
+
+
+def test_help_loads_no_command_and_nothing_heavy() -> None:
+    script = (
+        "import sys; from hgmem.cli import main\ntry: main()\nexcept SystemExit: print(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", script, "--help"], capture_output=True, text=True, check=True)
+    loaded = set(done.stderr.split())
+    assert "Commands:" in done.stdout
+    assert "hgmem.cli.front" in loaded
+    assert not loaded & {"hgmem.cli.ask", "hgmem.model", "rich.console", "neo4j", "pydantic", "numpy", "torch"}
