@@ -96,7 +96,7 @@ def _limits(scene: Scene, config: RetrievalConfig) -> Limits:
         most_entities=config.entities,
         most_relations=config.relations,
         most_chunks=config.chunks,
-        most_searched=0 if config.chunk_search == "off" else CANDIDATES,
+        most_searched=0 if config.chunk_search == "off" else max(CANDIDATES, config.searched_chunks),
         hops=config.hops,
         hub=config.hub,
         exact=config.exact,
