@@ -7,6 +7,7 @@ from itertools import islice
 import numpy as np
 
 from hgmem.extractive.aspects import Aspect, aspects
+from hgmem.extractive.names import leads
 from hgmem.extractive.phrases import stems
 from hgmem.extractive.vectors import VectorCache
 from hgmem.model import Judgement, MemoryPoint
@@ -111,7 +112,7 @@ class _View:
             brought = {frozenset(stems(entity.name)): entity.name for entity in points[at].entities}
             for key in sorted(brought, key=lambda key: held[key]):
                 fresh = key and not key & known and not any(key <= earlier for earlier in self._previous)
-                if fresh and held[key] <= _RARE and _capital(brought[key]):
+                if fresh and held[key] <= _RARE and leads(brought[key], points[at].description):
                     yield Concern(text=", ".join([brought[key], *self._open(at)]), points=(at,))
 
     def _closest(self) -> list[int]:
@@ -149,11 +150,6 @@ class _View:
         row = self._covered[self._wanted.index(aspect)]
         score = self._near + 0.1 * self._covered.mean(axis=0) + 0.1 * row
         return sorted(sorted(range(len(score)), key=lambda at: (-float(score[at]), at))[:_TARGETS])
-
-
-def _capital(name: str) -> bool:
-    """Whether a name is written as one; in scripts without capitals all are."""
-    return any(map(str.isupper, name)) or name.upper() == name.lower()
 
 
 def _said(point: MemoryPoint) -> frozenset[str]:
