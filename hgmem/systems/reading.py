@@ -58,12 +58,14 @@ class Reading:
     def _of_all(self, points: Sequence[MemoryPoint]) -> list[str]:
         """Return what was read by its ranks among the sub-queries' and, where it supports points, among those.
 
-        Ranks are fused, not scores: those of different sub-queries, and of words, can't be compared.
+        Ranks are fused, not scores: those of different sub-queries, and of words, can't be compared. What was asked
+        first, the question itself, counts twice: what is asked later comes from what was made of it.
         """
         read = fuse(self.rankings)
         place = {uid: at for at, uid in enumerate(read)}
         supports = {uid for point in points for uid in point.chunks}
-        return fuse([sorted(supports, key=lambda uid: (place.get(uid, len(read)), uid)), *self.rankings])
+        ordered = sorted(supports, key=lambda uid: (place.get(uid, len(read)), uid))
+        return fuse([ordered, *self.rankings[:1], *self.rankings])
 
     def _of_memory(self, points: Sequence[MemoryPoint], query: Vectors, config: HGMemConfig) -> list[str]:
         involved = sorted({entity.uid for point in points for entity in point.entities})
