@@ -21,6 +21,7 @@ from hgmem import Document, HGMem, Passage
 from hgmem.embedders import MINILM, SentenceTransformerEmbedder
 from hgmem.local import down, up
 from hgmem.settings import load
+from hgmem.text import word_set
 
 ROOT = Path(__file__).parents[1]
 DEPTHS = (5, 10, 20)
@@ -29,9 +30,9 @@ MOST = 60  # chunks that are asked for, so that 20 passages are among them where
 NEEDED, DEPTH = 1.0, 10  # of the better baseline's recall at this depth, which the whole of HGMem has to reach
 # What an index is made of, beside the passages and the embedder: these files, but for those that only answer.
 INDEXING = ("hgmem/*.py", "hgmem/corpus/*.py", "hgmem/graph/*.py", "hgmem/extractive/*.py", "cypher/*.cypher")
-ANSWERING = frozenset(
-    "answer asking combined draft events excerpt following memories memory passages plan recording rendering retrieve "
-    "streaming retrieval reading aspects answering evolve merge ranking subqueries ties".split()
+ANSWERING = word_set(
+    "answer answering asking aspects client combined diagnose draft events evolve excerpt following inspecting memories "
+    "memory merge passages plan ranking recording rendering retrieval retrieve streaming subqueries ties upkeep"
 )
 
 Rankings: TypeAlias = dict[str, list[list[str]]]  # by way of retrieving: titles, the best first, a question each
@@ -66,7 +67,7 @@ def main() -> None:
         rankings: Rankings = {"naive": naive(client, questions), "bm25": words(passages, questions)}
         asked, figures = hgmem(client, questions, {"recipe": options.recipe, "steps": options.steps})
     rankings |= asked
-    found = {"passages": len(passages), "recipe": options.recipe, **table(questions, rankings), "hgmem": figures}
+    found = {"passages": len(passages), "recipe": options.recipe, **table(questions, rankings), "asked": figures}
     if options.missed:
         found["missed"] = list(missed(questions, rankings))
     print(json.dumps(found, indent=2, ensure_ascii=False))
