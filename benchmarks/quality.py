@@ -31,8 +31,9 @@ NEEDED, DEPTH = 1.0, 10  # of the better baseline's recall at this depth, which 
 # What an index is made of, beside the passages and the embedder: these files, but for those that only answer.
 INDEXING = ("hgmem/*.py", "hgmem/corpus/*.py", "hgmem/graph/*.py", "hgmem/extractive/*.py", "cypher/*.cypher")
 ANSWERING = word_set(
-    "answer answering asking aspects client combined diagnose draft events evolve excerpt following inspecting memories "
-    "memory merge passages plan ranking recording rendering retrieval retrieve streaming subqueries ties upkeep"
+    "answer answering asking aspects client combined diagnose draft events evolve excerpt following inspecting "
+    "memories memory merge passages plan ranking recording rendering retrieval retrieve streaming subqueries ties "
+    "upkeep"
 )
 
 Rankings: TypeAlias = dict[str, list[list[str]]]  # by way of retrieving: titles, the best first, a question each
