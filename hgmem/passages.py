@@ -2,7 +2,7 @@
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hgmem.arguments import Argument, check, count
@@ -12,7 +12,8 @@ from hgmem.graph.memory import corpus_of
 from hgmem.graph.retrieval import Scope
 from hgmem.inputs import Scalar
 from hgmem.memories import load_memory, load_stored
-from hgmem.model import Chunk, Memory, MemoryPoint
+from hgmem.model import Chunk, Memory, MemoryPoint, Step, Subquery
+from hgmem.retrieve import Scene, fuse, gather
 from hgmem.services import Services, ready_corpus
 from hgmem.systems.reading import Reading
 from hgmem.systems.recipes import DEFAULT, HGMemConfig, loaded
@@ -50,7 +51,9 @@ class Passages(ABC):
     def passages(self, uid: str, *, step: int | None = None, most: int | None = None) -> tuple[Passage, ...]:
         """Return the chunks that memory `uid` rests on at the end of `step` (by default the last), the best first.
 
-        They are those that its recipe draws an answer from: `most` at most, or as many as the recipe says.
+        They are those that its recipe draws an answer from: `most` at most, or as many as the recipe says. Where a
+        recipe that answers from what was `read` has read fewer than `most`, what the same sub-queries find next
+        follows, without score and step.
         """
         services = self._services(None)
         corpus, memory = corpus_of(services.database, uid=uid)
@@ -67,7 +70,11 @@ def passages(services: Services, uid: str, *, step: int | None, most: int | None
     memory = load_memory(services.database, uid, step=step, claim_timeout=services.settings.claim_timeout)
     if not memory.steps:
         return ()
-    chunks, reading = _ranked(services, memory, config)
+    reading = _reading(services, memory)
+    query = services.embed([memory.steps[-1].question], kind="query")[0]
+    chunks = reading.ranked(memory.points, query=query, config=config)
+    if most is not None and len(chunks) < most and config.answer_from == "read":
+        chunks += _further(reading, memory, config, beside=chunks)
     documents = document_states(
         services.database, corpus=services.corpus, uids=sorted({chunk.document for chunk in chunks})
     )
@@ -91,19 +98,43 @@ def passages(services: Services, uid: str, *, step: int | None, most: int | None
 def _config(services: Services, uid: str, most: int | None) -> HGMemConfig:
     """Return the recipe that a memory was made with; plain retrieval has none, and reads all that it found."""
     stored = load_stored(services.database, uid, corpus=services.corpus)
-    plain = stored.system != "hgmem"
-    config = replace(DEFAULT, answer_chunks=stored.settings["chunks"]) if plain else loaded(stored.settings)
+    if stored.system == "hgmem":
+        config = loaded(stored.settings)
+    else:
+        dense = replace(DEFAULT.retrieval, chunk_search="vector")
+        config = replace(DEFAULT, answer_chunks=stored.settings["chunks"], retrieval=dense)
     return config if most is None else replace(config, answer_chunks=most)
 
 
-def _ranked(services: Services, memory: Memory, config: HGMemConfig) -> tuple[list[Chunk], Reading]:
-    last = memory.steps[-1]
-    choice = choose(services.database, last.filters, corpus=services.corpus)
+def _reading(services: Services, memory: Memory) -> Reading:
+    """Return what the steps of the last question read."""
+    choice = choose(services.database, memory.steps[-1].filters, corpus=services.corpus)
     scope = Scope(corpus=services.corpus, memory=memory.uid, documents=choice.documents)
     reading = Reading(services=services, scope=scope)
-    reading.remember([one for one in memory.steps if one.question == last.question])
-    query = services.embed([last.question], kind="query")[0]
-    return reading.ranked(memory.points, query=query, config=config), reading
+    reading.remember(_steps(memory))
+    return reading
+
+
+def _steps(memory: Memory) -> list[Step]:
+    return [one for one in memory.steps if one.question == memory.steps[-1].question]
+
+
+def _further(reading: Reading, memory: Memory, config: HGMemConfig, *, beside: Sequence[Chunk]) -> list[Chunk]:
+    """Return what the same sub-queries find beyond what was read, the best first, so that there are enough."""
+    services, wanted = reading.services, config.answer_chunks
+    asked = list(dict.fromkeys(one.subquery.text for step in _steps(memory) for one in step.retrieved))
+    deeper = replace(config.retrieval, entities=1, relations=0, chunks=0, searched_chunks=wanted, exclude=False)
+    evidence, _ = gather(
+        services.database,
+        [Subquery(text=text) for text in asked],
+        services.embed(asked, kind="query"),
+        scene=Scene(scope=reading.scope, covered=0, entities=0),
+        config=deeper,
+    )
+    texts = {chunk.uid: chunk for chunk in evidence.chunks}
+    held = {chunk.uid for chunk in beside}
+    order = fuse([hit.uid for hit in one.chunks] for one in evidence.retrieved)
+    return [texts[uid] for uid in order if uid not in held][: wanted - len(beside)]
 
 
 def _first(memory: Memory, chunk: str) -> int | None:

@@ -91,13 +91,14 @@ def _search(asked: Subquery, scene: Scene, config: RetrievalConfig) -> Search:
 
 
 def _limits(scene: Scene, config: RetrievalConfig) -> Limits:
+    searched = 0 if config.chunk_search == "off" else max(CANDIDATES, config.searched_chunks)
     return Limits(
-        over=max(5 * config.entities, 100) + scene.covered,
-        worded=PROPOSED if scene.scope.documents is None else PROPOSED_AMONG,
+        over=max(5 * config.entities, searched, 100) + scene.covered,
+        worded=max(PROPOSED if scene.scope.documents is None else PROPOSED_AMONG, 3 * searched),
         most_entities=config.entities,
         most_relations=config.relations,
         most_chunks=config.chunks,
-        most_searched=0 if config.chunk_search == "off" else CANDIDATES,
+        most_searched=searched,
         most_read=config.searched_chunks,
         fusion=FUSION,
         hops=config.hops,

@@ -54,7 +54,7 @@ def adopt(
     name_property: Annotated[str | None, typer.Option(help="An entity's name. Default: name.", **_PROPERTY)] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Take over the graph that Neo4j's GraphRAG package (neo4j-graphrag) wrote, without extracting anything again.
+    """Take over the graph that Neo4j's GraphRAG package wrote (neo4j-graphrag), without extracting again.
 
     It is copied into a corpus that is new or empty; theirs is only read. Options name what is called otherwise there.
     An adoption that fails leaves nothing. The same graph again writes nothing.

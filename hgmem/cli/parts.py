@@ -21,7 +21,7 @@ COMMANDS = {
     "delete": ("corpora", "Delete a corpus, or documents of it."),
     "export": ("archive", "Write a corpus, with its memories, into one file."),
     "reembed": ("archive", "Make all vectors of a corpus and its memories again."),
-    "adopt": ("adopt", "Take over the graph of Neo4j's GraphRAG package."),
+    "adopt": ("adopt", "Take over the graph that Neo4j's GraphRAG package wrote."),
 }
 
 

@@ -199,3 +199,15 @@ def _name(text: str, words: list[_Word], run: list[_Word]) -> Name:
 def _dates(text: str) -> Iterator[Name]:
     for match in _DATE.finditer(text):
         yield Name(match.group(), "event", match.start())
+
+
+def leads(name: str, text: str) -> bool:
+    """Whether an entity's name may lead on from a text that tells of it: it names a thing, and is no date.
+
+    One word that stands before a common noun there ("an American actress") only says of what kind that is.
+    """
+    written = any(map(str.isupper, name)) or name.upper() == name.lower()  # scripts without capitals have none
+    if not written or _DATE.fullmatch(name):
+        return False
+    nouns = (word for word in re.findall(rf"\b{re.escape(name)} ([^\W\d_]+)", text) if word.islower())
+    return " " in name or all(word in STOPWORDS or word in _VERBS for word in nouns)

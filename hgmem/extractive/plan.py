@@ -1,11 +1,13 @@
 """What memory doesn't cover of the question, and where to look for it."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
 import numpy as np
 
 from hgmem.extractive.aspects import Aspect, aspects
+from hgmem.extractive.names import leads
 from hgmem.extractive.phrases import stems
 from hgmem.extractive.vectors import VectorCache
 from hgmem.model import Judgement, MemoryPoint
@@ -13,6 +15,9 @@ from hgmem.plan import Concern, Plan, PlanReply
 
 _MEANT = 0.5
 _TARGETS = 2
+_BRIDGES = 2  # concerns of a plan that follow a name which memory brought
+_RARE = 3  # points that hold such a name at most: a name that is everywhere leads nowhere
+_OPEN = 2  # what is asked of such a name: so many aspects
 # How near the best point has to be, and how much of the question it has to hold, at first and later.
 _FIRST_REST = (0.65, 1.0)
 _LATER_REST = (0.55, 0.6)
@@ -29,10 +34,12 @@ def plan(task: Plan, vectors: VectorCache) -> PlanReply:
     if not missing and view.rests():
         return PlanReply(judgement="sufficient")
     judgement = view.direction(missing)
-    concerns = tuple(islice(view.concerns(missing or view.weakest(), judgement), task.concerns))
+    bridges = list(islice(view.bridges(), min(_BRIDGES, task.concerns)))
+    others = list(islice(view.concerns(missing or view.weakest(), judgement), task.concerns))
+    concerns = (*bridges, *others)[: task.concerns]
     if not concerns:
         return PlanReply(judgement="sufficient")
-    return PlanReply(judgement=judgement, concerns=concerns)
+    return PlanReply(judgement="local" if bridges else judgement, concerns=concerns)
 
 
 class _View:
@@ -90,6 +97,35 @@ class _View:
                 taken.add(key)
                 targets = self._targets(aspect) if judgement == "local" else ()
                 yield Concern(text=words, points=tuple(targets))
+
+    def bridges(self) -> Iterator[Concern]:
+        """Yield concerns about names that points of the question's matter brought and the question lacks.
+
+        What is asked of may be told elsewhere, of something that only memory names: of a film's director, say, where
+        the question describes the film. The points that hold most of the question go first, and in each the names
+        that fewest others hold; a name that shares a word with the question is a likeness, no bridge.
+        """
+        points = self._task.memory.points
+        held = Counter(frozenset(stems(entity.name)) for point in points for entity in point.entities)
+        known = frozenset[str]().union(*(each.stems for each in self._wanted))
+        for at in self._closest():
+            brought = {frozenset(stems(entity.name)): entity.name for entity in points[at].entities}
+            for key in sorted(brought, key=lambda key: held[key]):
+                fresh = key and not key & known and not any(key <= earlier for earlier in self._previous)
+                if fresh and held[key] <= _RARE and leads(brought[key], points[at].description):
+                    yield Concern(text=", ".join([brought[key], *self._open(at)]), points=(at,))
+
+    def _closest(self) -> list[int]:
+        """Return the points that hold some of the question, first those that are nearest to it and hold most."""
+        worth = self._near + self._covered.mean(axis=0)
+        touching = (at for at in range(len(self._near)) if self._covered[:, at].any())
+        return sorted(touching, key=lambda at: (-float(worth[at]), at))
+
+    def _open(self, at: int) -> list[str]:
+        """Return the aspects that a point leaves open; those that are no names, where it leaves none."""
+        rows = range(len(self._wanted))
+        left = [row for row in rows if not self._covered[row, at]] or [r for r in rows if not self._wanted[r].name]
+        return [self._wanted[row].text for row in left[:_OPEN]]
 
     def _anchored(self) -> bool:
         rows = [row for row, each in enumerate(self._wanted) if each.name]

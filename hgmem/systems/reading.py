@@ -14,11 +14,15 @@ from hgmem.systems.recipes import HGMemConfig
 
 @dataclass(slots=True, kw_only=True)
 class Reading:
-    """The chunks that a question's steps retrieved: their best scores by uid, and the texts of those at hand."""
+    """The chunks that a question's steps retrieved.
+
+    `scores` are the best by uid, `rankings` the uids of each sub-query, the best first, and `chunks` the texts at hand.
+    """
 
     services: Services
     scope: Scope
     scores: dict[str, float] = field(default_factory=dict)
+    rankings: list[list[str]] = field(default_factory=list)
     chunks: dict[str, Chunk] = field(default_factory=dict)
 
     def remember(self, steps: Iterable[Step]) -> None:
@@ -49,11 +53,19 @@ class Reading:
             case "around":
                 return self._around(points, config)
             case _:
-                supports = sorted({uid for point in points for uid in point.chunks}, key=self._rank)
-                return fuse([supports, sorted(self.scores, key=self._rank)])
+                return self._of_all(points)
 
-    def _rank(self, uid: str) -> tuple[float, str]:
-        return -self.scores.get(uid, -1.0), uid
+    def _of_all(self, points: Sequence[MemoryPoint]) -> list[str]:
+        """Return what was read by its ranks among the sub-queries' and, where it supports points, among those.
+
+        Ranks are fused, not scores: those of different sub-queries, and of words, can't be compared. What was asked
+        first, the question itself, counts twice: what is asked later comes from what was made of it.
+        """
+        read = fuse(self.rankings)
+        place = {uid: at for at, uid in enumerate(read)}
+        supports = {uid for point in points for uid in point.chunks}
+        ordered = sorted(supports, key=lambda uid: (place.get(uid, len(read)), uid))
+        return fuse([ordered, *self.rankings[:1], *self.rankings])
 
     def _of_memory(self, points: Sequence[MemoryPoint], query: Vectors, config: HGMemConfig) -> list[str]:
         involved = sorted({entity.uid for point in points for entity in point.entities})
@@ -82,6 +94,7 @@ class Reading:
 
     def _score(self, retrieved: Iterable[Retrieved]) -> None:
         for one in retrieved:
+            self.rankings.append([hit.uid for hit in one.chunks])
             for hit in one.chunks:
                 self.scores[hit.uid] = max(hit.score, self.scores.get(hit.uid, -1.0))
 

@@ -22,9 +22,9 @@ AnswerFrom: TypeAlias = Literal["read", "supports", "memory", "around"]
 class HGMemConfig:
     """How far a question goes, how it looks, and what memory does; the paper's t runs from 0 to `steps` − 1.
 
-    `answer_from` says which chunks the answer is drawn from: the `supports` of living points, those before the best
-    others that were `read`, all chunks of V_M nearest to the question (`memory`, the paper), or those read that lie
-    `around` each point (the official code).
+    `answer_from` says which chunks the answer is drawn from: the `supports` of living points, these and all others
+    that were `read` by their ranks (docs/decisions/0017), all chunks of V_M nearest to the question (`memory`, the
+    paper), or those read that lie `around` each point (the official code).
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")

@@ -143,8 +143,8 @@ def test_passages_come_best_first_with_what_they_stand_for_in_memory(letters: An
     assert first.chunk.text == SENTENCES[0]
     assert [point.description for point in first.points] == ["Anna sold the mill (evolve)."]
     assert all(one.points == () for one in passages[1:])
-    scores = [one.score for one in passages[1:]]
-    assert scores == sorted(scores, reverse=True)
+    found = [hit.uid for one in client.memory(memory).steps[0].retrieved for hit in one.chunks]
+    assert [one.chunk.uid for one in passages[1:]] == [uid for uid in found if uid != first.chunk.uid]
     assert all(one.score is not None and -1 <= one.score <= 1 and one.step == 1 for one in passages)
     hits = {hit.uid: hit.score for one in client.memory(memory).steps[0].retrieved for hit in one.chunks}
     assert {one.chunk.uid: one.score for one in passages} == hits
@@ -162,6 +162,33 @@ def test_as_many_as_are_wanted_come_and_the_recipe_says_which(letters: Any) -> N
     assert {"Anna", "Mill"} <= {
         entity.name for one in client.passages(around) for point in one.points for entity in point.entities
     }
+
+
+def test_where_too_few_were_read_the_same_sub_queries_find_what_comes_next(letters: Any) -> None:
+    client = letters(evolve=supporting)
+    shallow = {"retrieval.entities": 1, "retrieval.chunks": 1, "retrieval.searched_chunks": 1}
+    memory = client.ask(QUESTION, steps=1, settings=shallow, answer=False).memory
+    read = client.passages(memory)
+    assert len(read) < len(SENTENCES)
+
+    wanted = client.passages(memory, most=len(SENTENCES))
+    assert wanted[: len(read)] == read
+    assert {one.chunk.text for one in wanted} == set(SENTENCES)
+    assert [one.rank for one in wanted] == list(range(1, len(SENTENCES) + 1))
+    assert all((one.score, one.step, one.points) == (None, None, ()) for one in wanted[len(read) :])
+    assert client.passages(memory, most=len(read) + 1) == wanted[: len(read) + 1]
+    assert client.passages(memory) == read  # asking for more has written nothing
+
+
+def test_further_passages_keep_to_the_documents_that_were_asked_for(client: HGMem) -> None:
+    for at in range(4):
+        text = f"The Tallow Stairs Warehouse had {at + 2} owners before Marian Dace."
+        client.add(Document(id=f"d{at}", text=text, title=f"Deed {at}", metadata={"year": 1920 + at % 2}))
+    shallow = {"retrieval.entities": 1, "retrieval.chunks": 0, "retrieval.searched_chunks": 1}
+    asking: Any = {"steps": 1, "settings": shallow, "answer": False}
+    memory = client.ask("Who owned the warehouse?", filters={"year": 1921}, **asking).memory
+    assert len(client.passages(memory)) == 1
+    assert sorted(one.chunk.title for one in client.passages(memory, most=9)) == ["Deed 1", "Deed 3"]
 
 
 def test_a_step_is_that_which_found_a_passage_and_earlier_steps_can_be_asked_for(letters: Any) -> None:
@@ -186,6 +213,11 @@ def test_plain_retrieval_gives_as_many_chunks_as_it_is_told(letters: Any) -> Non
     client = letters()
     memory = client.ask(QUESTION, system="naive", settings={"chunks": 2}, answer=False).memory
     assert [one.rank for one in client.passages(memory)] == [1, 2]
+    assert [one.rank for one in client.passages(memory, most=4)] == [1, 2, 3, 4]
+    nearest = client.ask(QUESTION, system="naive", settings={"chunks": 4}, answer=False).memory
+    assert [one.chunk.uid for one in client.passages(memory, most=4)] == [
+        one.chunk.uid for one in client.passages(nearest)
+    ]
     assert names(client) == []
     for wrong in (0, "many"):
         with pytest.raises(UsageError, match="chunks, which is no number"):

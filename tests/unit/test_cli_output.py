@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from hgmem.cli import as_json, output, render
+from hgmem.cli import as_json, output, render, shown
 from hgmem.cli.lists import contents, memories, tenants
 from hgmem.cli.progress import Lines, progress
 from hgmem.cli.queries import picture
@@ -97,7 +97,7 @@ LINEAGE = Lineage(
 
 
 def shown(parts: Sequence[object], capsys: pytest.CaptureFixture[str]) -> str:
-    output.show(*parts)  # type: ignore[arg-type]
+    shown.show(*parts)  # type: ignore[arg-type]
     return capsys.readouterr().out
 
 

@@ -83,6 +83,48 @@ def test_hints_give_a_covered_question_something_new_to_ask() -> None:
     assert any("Tidewater Fund" in concern.text for concern in reply.concerns)
 
 
+FAIR = "What does the owner of the Larch Fair collect?"
+OWNED = point("The Larch Fair was bought by Petra Voss in 1921.", ["Larch Fair", "Petra Voss", "1921"])
+
+
+def asked_of(*points: MemoryPoint, previous: Sequence[str] = ()) -> PlanReply:
+    task = Plan(question=FAIR, memory=Shown(points=points), previous=tuple(previous))
+    return ExtractiveModel(DeterministicEmbedder(256)).reply(task)
+
+
+def test_a_name_that_memory_brought_is_followed_with_what_its_point_leaves_open() -> None:
+    reply = asked_of(point("Rain fell.", ["Rain"]), OWNED)
+    assert reply.judgement == "local"
+    assert reply.concerns[0].text.startswith("Petra Voss, ")
+    assert "collect" in reply.concerns[0].text
+    assert reply.concerns[0].points == (1,)
+
+
+def test_names_are_followed_once() -> None:
+    first = asked_of(OWNED).concerns[0].text
+    assert not any("Petra Voss" in concern.text for concern in asked_of(OWNED, previous=[first]).concerns)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("Larch Hall", "The Larch Fair is not Larch Hall."),  # shares a word with the question
+        ("12 May 1921", "The Larch Fair began on 12 May 1921."),
+        ("Danish", "The Larch Fair is a Danish market."),
+        ("brass bands", "The Larch Fair is known for brass bands."),
+    ],
+)
+def test_likenesses_dates_qualities_and_phrases_lead_nowhere(name: str, text: str) -> None:
+    reply = asked_of(point(text, ["Larch Fair", name]))
+    assert not any(concern.text.startswith(name) for concern in reply.concerns)
+
+
+def test_a_name_that_most_points_hold_leads_nowhere() -> None:
+    many = [point(f"The Larch Fair had {at} stalls in Ostrel.", ["Larch Fair", "Ostrel"]) for at in range(4)]
+    assert not any("Ostrel" in concern.text for concern in asked_of(*many).concerns)
+    assert asked_of(*many[:2]).concerns[0].text.startswith("Ostrel, ")
+
+
 def test_each_concern_gets_a_subquery_unlike_every_earlier_one() -> None:
     concerns = (Concern(text="Tom Vale", points=(0,)), Concern(text="tom vale"), Concern(text="Tom Vale", points=(7,)))
     task = Subqueries(question=QUESTION, memory=Shown(points=(WHOLE,)), concerns=concerns, previous=("TOM VALE",))

@@ -1,0 +1,59 @@
+"""In which order a question's reading goes into its answer."""
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from hgmem.graph.retrieval import Scope
+from hgmem.model import Chunk, Hit, MemoryPoint, Retrieved, Step, Subquery
+from hgmem.systems.reading import Reading
+from hgmem.systems.recipes import DEFAULT
+
+QUERY = np.ones(2, dtype=np.float32)
+
+
+def step(number: int, *asked: Sequence[tuple[str, float]]) -> Step:
+    """A step whose sub-queries found these chunks with these scores, in this order."""
+    return Step(
+        number=number,
+        question="Who?",
+        strategy="global",
+        retrieved=tuple(
+            Retrieved(
+                subquery=Subquery(text=f"{number}.{at}"),
+                chunks=tuple(Hit(uid=uid, rank=rank, score=score) for rank, (uid, score) in enumerate(found, start=1)),
+            )
+            for at, found in enumerate(asked)
+        ),
+    )
+
+
+def order(steps: Sequence[Step], points: Sequence[MemoryPoint] = ()) -> list[str]:
+    reading = Reading(services=cast(Any, None), scope=Scope(corpus="c"))  # all texts are at hand: nothing is fetched
+    reading.remember(steps)
+    reading.chunks = {
+        uid: Chunk(uid=uid, document="d", position=0, text=uid, tokens=1, start=0, end=1) for uid in reading.scores
+    }
+    return [chunk.uid for chunk in reading.ranked(points, query=QUERY, config=DEFAULT)]
+
+
+def test_what_one_sub_query_finds_stands_as_it_was_found_whatever_its_cosine() -> None:
+    assert order([step(1, [("by words", 0.1), ("near", 0.9)])]) == ["by words", "near"]
+
+
+def test_the_question_counts_twice_so_that_what_two_later_sub_queries_find_comes_beside_its_own() -> None:
+    steps = [step(1, [("a", 0.9), ("b", 0.8)]), step(2, [("c", 0.95), ("d", 0.9)])]
+    assert order(steps) == ["a", "b", "c", "d"]
+    steps.append(step(3, [("c", 0.95)], [("c", 0.9)]))
+    assert order(steps) == ["c", "a", "b", "d"]
+
+
+def test_what_several_sub_queries_find_comes_before_what_one_does() -> None:
+    assert order([step(1, [("a", 0.9), ("both", 0.3)]), step(2, [("b", 0.9), ("both", 0.3)])]) == ["both", "a", "b"]
+
+
+def test_what_supports_a_point_comes_before_its_equals() -> None:
+    point = MemoryPoint(uid="p", description="d", entities=(), chunks=("c",))
+    steps = [step(1, [("a", 0.9), ("b", 0.8), ("c", 0.7)])]
+    assert order(steps, [point])[0] == "c"
