@@ -41,24 +41,34 @@ def until(pieces: Iterable[str | Completion], stops: Sequence[str]) -> Iterator[
     What may be the beginning of a stop is held back until it is known not to be one.
     """
     held, most = "", max(map(len, stops), default=0) - 1
+    end: Completion | None = None
     for piece in pieces:
         if isinstance(piece, Completion):
-            if held:
-                yield held
-            yield piece
-            return
+            end = piece
+            break
         held += piece
-        ends = [at for at in (held.find(stop) for stop in stops) if at >= 0]
-        if ends:
-            if held[: min(ends)]:
-                yield held[: min(ends)]
-            return
+        at = _found(held, stops)
+        if at is not None and not _may_begin(held, stops, before=at):
+            break
         ready = len(held) - most if most > 0 else len(held)
         if ready > 0:
             yield held[:ready]
             held = held[ready:]
-    if held:
-        yield held
+    at = _found(held, stops)
+    if held[:at]:
+        yield held[:at]
+    if end is not None and at is None:
+        yield end
+
+
+def _found(text: str, stops: Sequence[str]) -> int | None:
+    """Return where the first stop begins that is there as a whole."""
+    return min((at for at in (text.find(stop) for stop in stops) if at >= 0), default=None)
+
+
+def _may_begin(text: str, stops: Sequence[str], *, before: int) -> bool:
+    """Return whether the text may end in the beginning of a stop, before that place."""
+    return any(stop.startswith(text[at:]) for at in range(before) for stop in stops)
 
 
 def _role(message: BaseMessage) -> Role:

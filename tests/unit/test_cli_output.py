@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from hgmem.cli import as_json, output, render, shown
+from hgmem.cli import as_json, output, render
 from hgmem.cli.lists import contents, memories, tenants
 from hgmem.cli.progress import Lines, progress
 from hgmem.cli.queries import picture
+from hgmem.cli.shown import show
 from hgmem.corpus.index import Progress
 from hgmem.model import (
     Answer,
@@ -97,7 +98,7 @@ LINEAGE = Lineage(
 
 
 def shown(parts: Sequence[object], capsys: pytest.CaptureFixture[str]) -> str:
-    shown.show(*parts)  # type: ignore[arg-type]
+    show(*parts)  # type: ignore[arg-type]
     return capsys.readouterr().out
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from wire import Failing, Said, WireServer
 
@@ -156,6 +156,7 @@ def test_stops_end_a_reply_whole_or_streamed(chat: Open) -> None:
         assert "".join(str(one.content) for one in chat(stop=stops).stream(text)) == left
 
 
+@example(pieces=["ab", "b"], stops=["b", "abb"])  # one is whole before another that began before it
 @given(
     st.lists(st.text(alphabet="ab", max_size=5), max_size=6),
     st.lists(st.text(alphabet="ab", min_size=1, max_size=4), max_size=3),
