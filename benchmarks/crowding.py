@@ -20,6 +20,7 @@ from hgmem.graph.retrieval import Limits, Query, Scope, near_chunks, retrieve
 from hgmem.inputs import Given
 from hgmem.lightrag import read
 from hgmem.local import down, up
+from hgmem.retrieve import FUSION, PROPOSED
 from hgmem.settings import load
 from hgmem.testing import DeterministicEmbedder
 
@@ -135,11 +136,13 @@ def limits(over: int) -> Limits:
     """Return what gives the K nearest entities and chunks, and little else."""
     return Limits(
         over=over,
-        worded=200,
+        worded=PROPOSED,
         most_entities=K,
         most_relations=0,
         most_chunks=0,
         most_searched=K,
+        most_read=0,
+        fusion=FUSION,
         hops=1,
         hub=1,
         exact=200,

@@ -1,10 +1,11 @@
-// What a step retrieves. Scores are cosine in [-1, 1], exact: indexes propose candidates, `vector.similarity.cosine`
-// ranks them. Lists are nearest first, ties by uid.
+// What a step retrieves. Scores are cosine in [-1, 1], exact: of full vectors, by the index that proposes a candidate
+// or by `vector.similarity.cosine`. Lists are nearest first, ties by uid.
 
-// name: retrieve(corpus, memory, documents, queries, over, worded, most_entities, most_relations, most_chunks, most_searched, hops, hub, exact, anchors, shared, exclude) read
+// name: retrieve(corpus, memory, documents, queries, over, worded, most_entities, most_relations, most_chunks, most_searched, most_read, fusion, hops, hub, exact, anchors, shared, exclude) read
 // One row for all sub-queries of a step. `found` holds, for each query in order, uids with scores: the nearest entities
 // of its candidates, the nearest relations at them, their nearest source chunks, and what a plain search over all
-// chunks finds by vector (`near`) and by words (`matching`). A query's `search` says what its candidates are:
+// chunks finds by vector (`near`) and by words (`matching`), with the `most_read` that both together rank first (`read`,
+// by reciprocal rank): they and the source chunks come back whole. A query's `search` says what its candidates are:
 // 'index' (V_G − V_M, proposed by the vector index; `seen` is how many it proposed), 'exact' (V_G − V_M, all of it),
 // 'documents' (what those documents mention, without V_M) or 'scope' (entities of the target points ∪ N_M ∪ N_G, a hub
 // giving its `hub` heaviest neighbours). Up to `exact` candidates are ranked as they are; more are proposed by the index
@@ -69,32 +70,33 @@ CALL (q, scope) {
     WITH q WHERE q.search = 'index'
     MATCH (e:Entity)
     SEARCH e IN (VECTOR INDEX entity_embedding FOR q.vector WHERE e.corpus = $corpus AND e.memory IN ['', $memory]
-                 LIMIT $over)
-    RETURN e
+                 LIMIT $over) SCORE AS s
+    RETURN e, 2 * s - 1 AS score
     UNION ALL
     WITH q WHERE q.search = 'exact'
-    MATCH (e:Entity {corpus: $corpus}) WHERE e.memory IN ['', $memory]
-    RETURN e
+    MATCH (e:Entity {corpus: $corpus}) WHERE e.memory IN ['', $memory] AND e.embedding IS NOT NULL
+    RETURN e, 2 * vector.similarity.cosine(e.embedding, q.vector) - 1 AS score
     UNION ALL
     WITH q, scope WHERE q.search IN ['scope', 'documents'] AND size(scope) <= $exact
     UNWIND scope AS uid
-    MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX e:Entity(uid)
-    RETURN e
+    MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX e:Entity(uid) WHERE e.embedding IS NOT NULL
+    RETURN e, 2 * vector.similarity.cosine(e.embedding, q.vector) - 1 AS score
     UNION ALL
     WITH q, scope WHERE q.search IN ['scope', 'documents'] AND size(scope) > $exact
     MATCH (e:Entity)
     SEARCH e IN (VECTOR INDEX entity_embedding FOR q.vector WHERE e.corpus = $corpus AND e.uid IN scope LIMIT $over)
-    RETURN e
+    SCORE AS s
+    RETURN e, 2 * s - 1 AS score
   }
-  RETURN collect(e) AS candidates
+  RETURN collect({entity: e, score: score}) AS candidates
 }
 CALL (q, candidates, covered) {
-  UNWIND candidates AS e
-  WITH q, e WHERE e.embedding IS NOT NULL AND (q.search = 'scope' OR NOT $exclude OR NOT e.uid IN covered)
+  UNWIND candidates AS candidate
+  WITH q, candidate.entity AS e, candidate.score AS score
+  WITH e, score WHERE e.uid IS NOT NULL AND (q.search = 'scope' OR NOT $exclude OR NOT e.uid IN covered)
     AND ($documents IS NULL OR e.memory <> '' OR EXISTS {
       MATCH (e)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus}) WHERE c.document IN $documents
     })
-  WITH e, 2 * vector.similarity.cosine(e.embedding, q.vector) - 1 AS score
   ORDER BY score DESC, e.uid LIMIT $most_entities
   RETURN collect(e) AS kept, collect({uid: e.uid, score: score}) AS entities
 }
@@ -149,17 +151,16 @@ CALL (q) {
   CALL (q) {
     WITH q WHERE $most_searched > 0 AND $documents IS NULL
     MATCH (c:Chunk)
-    SEARCH c IN (VECTOR INDEX chunk_embedding FOR q.vector WHERE c.corpus = $corpus LIMIT $over)
-    RETURN c
+    SEARCH c IN (VECTOR INDEX chunk_embedding FOR q.vector WHERE c.corpus = $corpus LIMIT $over) SCORE AS s
+    RETURN c, 2 * s - 1 AS score
     UNION ALL
     WITH q WHERE $most_searched > 0 AND $documents IS NOT NULL
     MATCH (c:Chunk)
     SEARCH c IN (VECTOR INDEX chunk_embedding FOR q.vector WHERE c.corpus = $corpus AND c.document IN $documents
-                 LIMIT $over)
-    RETURN c
+                 LIMIT $over) SCORE AS s
+    RETURN c, 2 * s - 1 AS score
   }
-  WITH c, q WHERE c.embedding IS NOT NULL
-  WITH c, 2 * vector.similarity.cosine(c.embedding, q.vector) - 1 AS score
+  WITH c, score WHERE c.uid IS NOT NULL // one that is being deleted may still be found
   ORDER BY score DESC, c.uid LIMIT $most_searched
   RETURN collect(c) AS close, collect({uid: c.uid, score: score}) AS near
 }
@@ -175,15 +176,24 @@ CALL (q) {
        [i IN range(0, size(q.words) - 1) | size([hit IN hits WHERE hit.times[i] > 0])] AS holding
   WITH q, hits, usual, [many IN holding | log(1 + (size(hits) - many + 0.5) / (many + 0.5))] AS weights
   UNWIND hits AS hit
-  WITH hit.chunk AS c, 2 * vector.similarity.cosine(hit.chunk.embedding, q.vector) - 1 AS score,
+  WITH q, hit.chunk AS c,
        reduce(sum = 0.0, i IN range(0, size(weights) - 1) |
               sum + weights[i] * hit.times[i] * 2.2 / (hit.times[i] + 1.2 * (0.25 + 0.75 * hit.size / usual))) AS weight
-  ORDER BY weight DESC, score DESC, c.uid LIMIT $most_searched
+  ORDER BY weight DESC, c.uid LIMIT $most_searched
+  WITH c, 2 * vector.similarity.cosine(c.embedding, q.vector) - 1 AS score
   RETURN collect(c) AS worded, collect({uid: c.uid, score: score}) AS matching
 }
+CALL (close, worded) {
+  UNWIND [hits IN [close, worded] | [i IN range(0, size(hits) - 1) | {chunk: hits[i], part: 1.0 / ($fusion + i + 1)}]]
+         AS ranking
+  UNWIND ranking AS ranked
+  WITH ranked.chunk AS c, sum(ranked.part) AS weight
+  ORDER BY weight DESC, c.uid LIMIT $most_read
+  RETURN collect(c) AS chosen
+}
 WITH collect({number: q.number, seen: size(candidates), entities: entities, relations: relations, chunks: chunks,
-              near: near, matching: matching}) AS found,
-     collect(kept) AS kept, collect(joining) AS joining, collect(stating) + collect(close) + collect(worded) AS read
+              near: near, matching: matching, read: [c IN chosen | c.uid]}) AS found,
+     collect(kept) AS kept, collect(joining) AS joining, collect(stating) + collect(chosen) AS read
 RETURN found,
   COLLECT { UNWIND kept AS some UNWIND some AS e WITH DISTINCT e
             RETURN e {.uid, .name, .type, .description, .memory} } AS entities,
@@ -201,16 +211,16 @@ RETURN found,
 CYPHER 25 CALL () {
   WITH $documents AS documents WHERE documents IS NULL
   MATCH (c:Chunk)
-  SEARCH c IN (VECTOR INDEX chunk_embedding FOR $vector WHERE c.corpus = $corpus LIMIT $over)
-  RETURN c
+  SEARCH c IN (VECTOR INDEX chunk_embedding FOR $vector WHERE c.corpus = $corpus LIMIT $over) SCORE AS s
+  RETURN c, 2 * s - 1 AS score
   UNION ALL
   WITH $documents AS documents WHERE documents IS NOT NULL
   MATCH (c:Chunk)
   SEARCH c IN (VECTOR INDEX chunk_embedding FOR $vector WHERE c.corpus = $corpus AND c.document IN documents LIMIT $over)
-  RETURN c
+  SCORE AS s
+  RETURN c, 2 * s - 1 AS score
 }
-WITH c WHERE c.embedding IS NOT NULL // one that is being deleted may still be found
-WITH c, 2 * vector.similarity.cosine(c.embedding, $vector) - 1 AS score
+WITH c, score WHERE c.uid IS NOT NULL // one that is being deleted may still be found
 ORDER BY score DESC, c.uid LIMIT $k
 MATCH (c)-[:FROM_DOCUMENT]->(d:Document {corpus: $corpus})
 RETURN score, c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, title: d.title} AS chunk

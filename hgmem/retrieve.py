@@ -18,7 +18,8 @@ ChunkSearch: TypeAlias = Literal["hybrid", "vector", "off"]
 Thing = TypeVar("Thing", Entity, Relation, Chunk)
 
 FUSION = 60  # reciprocal rank fusion's constant: how much the first ranks count over the later ones
-PROPOSED = 200  # chunks that the full-text index proposes
+PROPOSED = 60  # chunks that the full-text index proposes, to be ranked by what the corpus alone holds
+PROPOSED_AMONG = 400  # where others than those of the chosen documents may be among them
 CANDIDATES = 20  # chunks that each of two rankings brings to their fusion
 SMALL = 2_000  # entities up to which exact search is an alternative to the index
 
@@ -73,11 +74,11 @@ def gather(
     first = retrieve(database, scope=scene.scope, queries=queries, limits=limits)
     again, notes = _again(queries, first, scene=scene, limits=limits)
     if not again:
-        return _evidence(subqueries, first, config), ()
+        return _evidence(subqueries, first), ()
     wider = replace(limits, over=2 * limits.over)
     second = retrieve(database, scope=scene.scope, queries=again, limits=wider)
     asked_as = [_as_searched(asked, query) for asked, query in zip(subqueries, _latest(queries, again), strict=True)]
-    return _evidence(asked_as, _combined(first, second), config), notes
+    return _evidence(asked_as, _combined(first, second)), notes
 
 
 def _search(asked: Subquery, scene: Scene, config: RetrievalConfig) -> Search:
@@ -92,11 +93,13 @@ def _search(asked: Subquery, scene: Scene, config: RetrievalConfig) -> Search:
 def _limits(scene: Scene, config: RetrievalConfig) -> Limits:
     return Limits(
         over=max(5 * config.entities, 100) + scene.covered,
-        worded=PROPOSED if scene.scope.documents is None else 2 * PROPOSED,
+        worded=PROPOSED if scene.scope.documents is None else PROPOSED_AMONG,
         most_entities=config.entities,
         most_relations=config.relations,
         most_chunks=config.chunks,
         most_searched=0 if config.chunk_search == "off" else CANDIDATES,
+        most_read=config.searched_chunks,
+        fusion=FUSION,
         hops=config.hops,
         hub=config.hub,
         exact=config.exact,
@@ -149,13 +152,13 @@ def fuse(rankings: Iterable[Iterable[str]]) -> list[str]:
     return sorted(weights, key=lambda uid: (-weights[uid], uid))
 
 
-def _evidence(subqueries: Sequence[Subquery], retrieval: Retrieval, config: RetrievalConfig) -> Evidence:
+def _evidence(subqueries: Sequence[Subquery], retrieval: Retrieval) -> Evidence:
     retrieved = tuple(
         Retrieved(
             subquery=asked,
             entities=_hits(found.entities, retrieval.entities),
             relations=_hits(found.relations, retrieval.relations),
-            chunks=_hits(_chunks(found, config), retrieval.chunks),
+            chunks=_hits(_chunks(found), retrieval.chunks),
         )
         for asked, found in zip(subqueries, retrieval.found, strict=True)
     )
@@ -168,10 +171,9 @@ def _evidence(subqueries: Sequence[Subquery], retrieval: Retrieval, config: Retr
     )
 
 
-def _chunks(found: Found, config: RetrievalConfig) -> dict[str, float]:
+def _chunks(found: Found) -> dict[str, float]:
     """Return the chunks of a query with their scores: the entities' own, and the best of the search over all."""
-    searched = fuse([found.near, found.matching])[: config.searched_chunks]
-    chosen = {*found.chunks, *searched}
+    chosen = {*found.chunks, *found.read}
     scores = found.chunks | found.near | found.matching
     order = fuse([found.chunks, found.near, found.matching])
     return {uid: scores[uid] for uid in order if uid in chosen}

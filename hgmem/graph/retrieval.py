@@ -48,6 +48,8 @@ class Limits:
     most_relations: int
     most_chunks: int
     most_searched: int
+    most_read: int
+    fusion: int
     hops: int
     hub: int
     exact: int
@@ -58,7 +60,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What one query found: scores by uid, nearest first; `seen` is how many candidates there were."""
+    """What one query found: scores by uid, nearest first; `seen` is how many candidates there were.
+
+    `read` is the best of `near` and `matching` together: those of them whose chunks come along.
+    """
 
     number: int
     seen: int
@@ -67,6 +72,7 @@ class Found:
     chunks: Scores
     near: Scores
     matching: Scores
+    read: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +99,8 @@ def retrieve(database: Runner, *, scope: Scope, queries: Sequence[Query], limits
         most_relations=limits.most_relations,
         most_chunks=limits.most_chunks,
         most_searched=limits.most_searched,
+        most_read=limits.most_read,
+        fusion=limits.fusion,
         hops=limits.hops,
         hub=limits.hub,
         exact=limits.exact,
@@ -213,7 +221,8 @@ def _query(query: Query, scope: Scope) -> Row:
 def _found(row: Row) -> Found:
     lists = ("entities", "relations", "chunks", "near", "matching")
     scores = {name: {hit["uid"]: hit["score"] for hit in _there(row[name], "score")} for name in lists}
-    return Found(number=row["number"], seen=row["seen"], **scores)
+    read = tuple(uid for uid in row["read"] if uid is not None)
+    return Found(number=row["number"], seen=row["seen"], read=read, **scores)
 
 
 def _relation(row: Row) -> Relation:

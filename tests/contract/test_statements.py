@@ -58,9 +58,9 @@ SAMPLES: dict[str, Any] = {
     **{name: [] for name in LISTS},
     **{name: {} for name in ("step", "answer", "properties")},
     **dict.fromkeys(
-        ("k", "over", "worded", "most", "batch", "hub", "exact", "hops", "dimensions", "schema_version"), 2
+        ("k", "over", "worded", "most", "batch", "hub", "exact", "hops", "dimensions", "fusion", "schema_version"), 2
     ),
-    **dict.fromkeys(("most_entities", "most_relations", "most_chunks", "most_searched"), 5),
+    **dict.fromkeys(("most_entities", "most_relations", "most_chunks", "most_searched", "most_read"), 5),
     **dict.fromkeys(("anchors", "shared", "exclude", "embeddings"), True),
     "timeout": 60.0,
     "seconds": 10,

@@ -30,7 +30,7 @@ def scene(*, covered=0, entities=SMALL, documents=None, narrow=False):
 
 
 def found(number=0, *, entities=(), seen=0, **others):
-    lists = {"relations": {}, "chunks": {}, "near": {}, "matching": {}} | others
+    lists = {"relations": {}, "chunks": {}, "near": {}, "matching": {}, "read": ()} | others
     return Found(number=number, seen=seen, entities=dict.fromkeys(entities, 0.5), **lists)
 
 
@@ -169,17 +169,18 @@ def test_second_findings_replace_the_first_ones_of_their_sub_query_alone():
 # Chunks -------------------------------------------------------------------------------------------------------
 
 
-def test_chunks_are_the_entities_own_and_the_best_of_the_search_by_fused_rank():
+def test_chunks_are_the_entities_own_and_what_was_read_of_the_search_by_fused_rank():
     scores = {
         name: dict.fromkeys(uids, 0.5) for name, uids in {"chunks": "ab", "near": "cd", "matching": "dae"}.items()
     }
-    order = list(_chunks(found(**scores), replace(CONFIG, searched_chunks=2)))
+    order = list(_chunks(found(**scores, read=("d", "c"))))
 
     assert order[0] == "a"  # the first of the entities' own, the second of the words'
     assert set(order) == {"a", "b", "c", "d"}
 
 
 def test_a_chunk_keeps_the_score_that_it_was_found_with():
-    scores = _chunks(found(chunks={"a": 0.9}, near={"a": 0.9, "b": 0.1}, matching={"c": -0.2}), CONFIG)
+    several = {"near": {"a": 0.9, "b": 0.1}, "matching": {"c": -0.2}}
+    scores = _chunks(found(chunks={"a": 0.9}, **several, read=("a", "b", "c")))
 
     assert scores == {"a": 0.9, "b": 0.1, "c": -0.2}
