@@ -112,9 +112,7 @@ def _renamed(graph: dict[str, Any], copy: int) -> dict[str, Any]:
             {**one, "id": one["id"] + mark, "document": one["document"] + mark, "text": one["text"] + mark}
             for one in graph["chunks"]
         ],
-        "entities": [
-            {**one, "name": one["name"] + mark, "chunks": ids(one["chunks"])} for one in graph["entities"]
-        ],
+        "entities": [{**one, "name": one["name"] + mark, "chunks": ids(one["chunks"])} for one in graph["entities"]],
         "relations": [
             {**one, "source": one["source"] + mark, "target": one["target"] + mark, "chunks": ids(one["chunks"])}
             for one in graph["relations"]

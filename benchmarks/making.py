@@ -71,7 +71,12 @@ def _entities(prepared: Prepared, ids: dict[str, str]) -> list[dict[str, Any]]:
         fields = entity_fields(said, limit=LIMIT)
         chunks = dict.fromkeys(ids[uid] for one in said for uid in one.chunks)
         found.append(
-            {"name": fields.name, "type": fields.type, "description": _line(fields.description.text), "chunks": list(chunks)}
+            {
+                "name": fields.name,
+                "type": fields.type,
+                "description": _line(fields.description.text),
+                "chunks": list(chunks),
+            }
         )
     return found
 

@@ -61,8 +61,19 @@ class Serving:
             seconds.append(time.perf_counter() - began)
         return {"seconds": seconds, **memory()}
 
-    def ready(self, *, folder: str, corpus: str, size: int, steps: int, seed: int, points: int = 0, of: int = 4,
-              local: bool = False, copy: int = 0) -> int:
+    def ready(
+        self,
+        *,
+        folder: str,
+        corpus: str,
+        size: int,
+        steps: int,
+        seed: int,
+        points: int = 0,
+        of: int = 4,
+        local: bool = False,
+        copy: int = 0,
+    ) -> int:
         """Make ready that many steps of `size` sub-queries each, with memories of `points` points of `of` entities."""
         chance = random.Random(seed)  # noqa: S311
         known = [one["name"] for one in load(Path(folder), copy).entities] if points else []

@@ -1,6 +1,7 @@
 """hgmem itself: `import_graph` into a new corpus, `add_graph` into one that holds something, `gather` for a step."""
 
 from collections.abc import Callable, Sequence
+from secrets import token_hex
 from typing import Any, cast
 
 import numpy as np
@@ -66,7 +67,6 @@ class System:
             "bench", embedder=self._embedder, uri=place["uri"], username=place["username"], password=place["password"]
         )
         self._database = self._client._database
-        self._memories = 0
         self._sizes: dict[str, int] = {}
         return {"hgmem": __version__}
 
@@ -117,8 +117,7 @@ class System:
         """Return the memory's uid, empty where there is none, and its points by uid."""
         if not step.memory:
             return "", {}
-        self._memories += 1
-        memory = f"bench{self._memories}"
+        memory = f"bench{token_hex(8)}"
         points = {f"{memory}-{at}": names for at, names in enumerate(step.memory)}
         rows = [
             {"uid": point, "entities": [uid(step.corpus, "entity", key(name)) for name in names]}
@@ -133,9 +132,7 @@ def _given(graph: Graph) -> Given:
         documents=tuple(Document(id=id_, text="", title=id_) for id_ in {one["document"]: 0 for one in graph.chunks}),
         chunks=tuple(GivenChunk(id=one["id"], document=one["document"], text=one["text"]) for one in graph.chunks),
         entities=tuple(
-            GivenEntity(
-                name=one["name"], type=one["type"], description=one["description"], chunks=tuple(one["chunks"])
-            )
+            GivenEntity(name=one["name"], type=one["type"], description=one["description"], chunks=tuple(one["chunks"]))
             for one in graph.entities
         ),
         relations=tuple(
