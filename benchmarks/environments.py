@@ -1,6 +1,6 @@
 """The systems that are compared, each in a process of its own, the peers also in environments of their own.
 
-An environment holds exactly what `peers.toml` says of it and is made once; where packages come from is what pip is told.
+An environment holds exactly what `peers.toml` says, and is made once; packages come from where pip is told to look.
 """
 
 import json
@@ -13,12 +13,11 @@ import sys
 import tempfile
 import threading
 import tomllib
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
-
-from uv import find_uv_bin
 
 from hgmem.errors import UsageError
 
@@ -80,6 +79,8 @@ def settings() -> dict[str, str]:
 
 
 def _uv(*command: str) -> None:
+    from uv import find_uv_bin  # of what hgmem's own environment is made with
+
     done = subprocess.run(
         [find_uv_bin(), *command, "--quiet"], env=os.environ | settings(), capture_output=True, text=True, check=False
     )
@@ -148,10 +149,8 @@ class Child:
         """End the process; what it wrote goes."""
         self.kill()
         for stream in (self._process.stdin, self._process.stdout):
-            try:
+            with suppress(BrokenPipeError):  # of a command that it never read
                 stream.close()
-            except BrokenPipeError:  # a command that it never read
-                pass
         self._folder.cleanup()
 
     def __enter__(self) -> "Child":

@@ -6,67 +6,40 @@ statements, for each sub-query. Its hybrid search takes no filters, so words are
 search of chunks. It keeps no memory: which entities to leave out, the caller says.
 """
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
-from graphs import Found, Graph, Query, Step, UnsupportedError, batches
-from langchain_core.embeddings import Embeddings
+from graphs import Found, Graph, Step, UnsupportedError, batches
+from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_neo4j import Neo4jGraph, Neo4jVector
 
-ENTITY, CHUNK, TIE, SOURCE = "LangChainEntity", "LangChainChunk", "LANGCHAIN_RELATED", "LANGCHAIN_FROM"
-ENTITIES, CHUNKS, WORDS = "langchain_entities", "langchain_chunks", "langchain_words"
-MOST, PROPOSED = 5, 200
+from systems._neo4j import MOST, Names, found, words
+
+OWN = Names("langchain", id="chunk")  # a node's own id is unique by label, and so holds the corpus too
 BATCH = 1_000  # what the package itself commits at a time
 CREATE_TIES = f"""
 UNWIND $rows AS row
-MATCH (source:{ENTITY} {{id: row.source}}) MATCH (target:{ENTITY} {{id: row.target}})
-MERGE (source)-[r:{TIE}]->(target) SET r += row.properties
+MATCH (source:{OWN.entity} {{id: row.source}}) MATCH (target:{OWN.entity} {{id: row.target}})
+MERGE (source)-[r:{OWN.tie}]->(target) SET r += row.properties
 WITH r, row CALL db.create.setRelationshipVectorProperty(r, 'embedding', row.vector)
 """
 CREATE_SOURCES = f"""
 UNWIND $rows AS row
-MATCH (e:{ENTITY} {{id: row.entity}}) MATCH (c:{CHUNK} {{id: row.chunk}})
-MERGE (e)-[:{SOURCE}]->(c)
+MATCH (e:{OWN.entity} {{id: row.entity}}) MATCH (c:{OWN.chunk} {{id: row.chunk}})
+MERGE (e)-[:{OWN.source}]->(c)
 """
 GATHER = f"""
 WITH collect(node) AS found
-CALL (found) {{
-  UNWIND found AS e MATCH (e)-[r:{TIE}]-() WITH DISTINCT r
-  WITH r, vector.similarity.cosine(r.embedding, $query_vector) AS score ORDER BY score DESC LIMIT {MOST}
-  RETURN collect(r {{.description, .keywords, .weight, source: startNode(r).name, target: endNode(r).name}}) AS ties
-}}
-CALL (found) {{
-  UNWIND found AS e MATCH (e)-[:{SOURCE}]->(c:{CHUNK}) WITH DISTINCT c
-  WITH c, vector.similarity.cosine(c.embedding, $query_vector) AS score ORDER BY score DESC LIMIT {MOST}
-  RETURN collect(c {{.chunk, .text, score}}) AS sources
-}}
+{OWN.around}
 RETURN '' AS text, 1.0 AS score,
        {{entities: [e IN found | e {{.name, .type, .text}}], ties: ties, chunks: sources}} AS metadata
 """
 SEARCHED = f"""
-WITH collect(node {{.chunk, .text, score}}) AS near
-CALL () {{
-  CALL db.index.fulltext.queryNodes('{WORDS}', $words, {{limit: {PROPOSED}}}) YIELD node AS c, score AS weight
-  WHERE c.corpus = $corpus
-  WITH c, vector.similarity.cosine(c.embedding, $query_vector) AS score, weight ORDER BY weight DESC LIMIT {MOST}
-  RETURN collect(c {{.chunk, .text, score}}) AS matching
-}}
+WITH collect(node {{id: node.chunk, .text, score}}) AS near
+{OWN.matching}
 RETURN '' AS text, 1.0 AS score, {{chunks: near + matching}} AS metadata
 """
-
-
-class Nothing(Embeddings):
-    """Vectors are given, so nobody asks for any."""
-
-    def embed_query(self, text: str) -> list[float]:
-        """Refuse."""
-        raise NotImplementedError
-
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """Refuse."""
-        raise NotImplementedError
 
 
 class System:
@@ -80,20 +53,18 @@ class System:
 
     def write(self, graph: Graph, corpus: str) -> None:
         """Write nodes by the vector stores, then what lies between them."""
-        for kind, label in (("entities", ENTITY), ("chunks", CHUNK)):
+        for kind, label in (("entities", OWN.entity), ("chunks", OWN.chunk)):
             self._graph.query(f"CREATE INDEX {label}_corpus IF NOT EXISTS FOR (n:{label}) ON (n.corpus)")
-            rows = [row(one, corpus) for one in getattr(graph, kind)]
-            Neo4jVector.from_embeddings(
-                list(zip((one["text"] for one in rows), graph.vectors[kind].tolist(), strict=True)),
-                metadatas=[one["metadata"] for one in rows],
-                ids=[one["id"] for one in rows],
-                **self._store(kind, label, size=graph.vectors[kind].shape[1]),
-            )
-        Neo4jVector(**self._store("chunks", CHUNK, size=1), keyword_index_name=WORDS).create_new_keyword_index()
+            ids, texts, said = zip(*(_row(one, corpus) for one in getattr(graph, kind)), strict=True)
+            pairs = list(zip(texts, graph.vectors[kind].tolist(), strict=True))
+            store = self._store(kind, label, size=graph.vectors[kind].shape[1])
+            Neo4jVector.from_embeddings(pairs, metadatas=list(said), ids=list(ids), **store)
+        Neo4jVector(**store, keyword_index_name=OWN.words).create_new_keyword_index()
         vectors = graph.vectors["relations"].tolist()
-        self._link(CREATE_TIES, [tie(one, vector, corpus) for one, vector in zip(graph.relations, vectors, strict=True)])
-        pairs = [(one["name"], chunk) for one in graph.entities for chunk in one["chunks"]]
-        self._link(CREATE_SOURCES, [{"entity": key(name, corpus), "chunk": key(chunk, corpus)} for name, chunk in pairs])
+        self._link(CREATE_TIES, [_tie(*pair, corpus) for pair in zip(graph.relations, vectors, strict=True)])
+        sources = [(one["name"], chunk) for one in graph.entities for chunk in one["chunks"]]
+        rows = [{"entity": _key(name, corpus), "chunk": _key(chunk, corpus)} for name, chunk in sources]
+        self._link(CREATE_SOURCES, rows)
         self._graph.query("CALL db.awaitIndexes()")
 
     def step(self, step: Step) -> Callable[[], Found]:
@@ -101,66 +72,49 @@ class System:
         if step.local:
             raise UnsupportedError("a vector store starts from a search of an index, not from given entities")
         size = len(step.queries[0].vector)
-        entities = Neo4jVector(**self._store("entities", ENTITY, size=size), retrieval_query=GATHER)
-        chunks = Neo4jVector(**self._store("chunks", CHUNK, size=size), retrieval_query=SEARCHED)
+        entities = Neo4jVector(**self._store("entities", OWN.entity, size=size), retrieval_query=GATHER)
+        chunks = Neo4jVector(**self._store("chunks", OWN.chunk, size=size), retrieval_query=SEARCHED)
         own: dict[str, Any] = {"corpus": {"$eq": step.corpus}}
         known = sorted({name for point in step.memory for name in point})
-        others = own | {"name": {"$nin": known}} if known else own
-        asked = [arguments(query, step.corpus) for query in step.queries]
-
-        def retrieve() -> Found:
-            at = [entities.similarity_search_by_vector(**one, k=MOST, filter=others)[0].metadata for one in asked]
-            anywhere = [chunks.similarity_search_by_vector(**one, k=MOST, filter=own)[0].metadata for one in asked]
-            scores = {chunk["chunk"]: chunk["score"] for one in (*at, *anywhere) for chunk in one["chunks"]}
-            return Found(
-                entities=len({entity["name"] for one in at for entity in one["entities"]}),
-                relations=len({(one["source"], one["target"]) for found in at for one in found["ties"]}),
-                chunks=tuple(sorted(scores, key=lambda chunk: -scores[chunk])),
-            )
-
-        return retrieve
+        searches = ((entities, own | {"name": {"$nin": known}} if known else own), (chunks, own))
+        asked = [
+            {"embedding": query.vector.tolist(), "params": {"corpus": step.corpus, "words": words(query.text)}}
+            for query in step.queries
+        ]
+        return lambda: found(
+            store.similarity_search_by_vector(**one, k=MOST, filter=kept)[0].metadata
+            for one in asked
+            for store, kept in searches
+        )
 
     def close(self) -> None:
         """Close the connections."""
         self._graph.close()
 
     def _store(self, kind: str, label: str, *, size: int) -> dict[str, Any]:
-        name = {"entities": ENTITIES, "chunks": CHUNKS}[kind]
-        return {
-            "embedding": Nothing(),
-            "graph": self._graph,
-            "index_name": name,
-            "node_label": label,
-            "embedding_dimension": size,
-        }
+        nobody = DeterministicFakeEmbedding(size=size)  # wanted by the constructor; every vector is given
+        named = {"index_name": getattr(OWN, kind), "node_label": label}
+        return {"embedding": nobody, "graph": self._graph, "embedding_dimension": size, **named}
 
     def _link(self, statement: str, rows: Sequence[dict[str, Any]]) -> None:
         for some in batches(rows, BATCH):
             self._graph.query(statement, {"rows": some})
 
 
-def key(name: str, corpus: str) -> str:
-    """Return a node's id: ids are unique by label, so the corpus is in them."""
+def _key(name: str, corpus: str) -> str:
     return f"{corpus}\n{name}"
 
 
-def row(one: Mapping[str, Any], corpus: str) -> dict[str, Any]:
-    """Return an entity or a chunk as a vector store takes it."""
+def _row(one: Mapping[str, Any], corpus: str) -> tuple[str, str, dict[str, Any]]:
+    """Return an entity's or a chunk's id, text and metadata."""
     if "name" in one:
-        said = {"name": one["name"], "type": one["type"]}
-        return {"id": key(one["name"], corpus), "text": one["description"], "metadata": {"corpus": corpus, **said}}
-    said = {"chunk": one["id"]} | {name: one[name] for name in ("document", "position", "tokens")}
-    return {"id": key(one["id"], corpus), "text": one["text"], "metadata": {"corpus": corpus, **said}}
+        said = {"corpus": corpus, "name": one["name"], "type": one["type"]}
+        return _key(one["name"], corpus), one["description"], said
+    said = {"corpus": corpus, "chunk": one["id"], "document": one["document"], "position": one["position"]}
+    return _key(one["id"], corpus), one["text"], said
 
 
-def tie(one: Mapping[str, Any], vector: Sequence[float], corpus: str) -> dict[str, Any]:
-    """Return a relation as a row of the statement that writes it."""
+def _tie(one: Mapping[str, Any], vector: Sequence[float], corpus: str) -> dict[str, Any]:
     properties = {name: one[name] for name in ("description", "keywords", "weight", "chunks")}
-    ends = {"source": key(one["source"], corpus), "target": key(one["target"], corpus)}
+    ends = {"source": _key(one["source"], corpus), "target": _key(one["target"], corpus)}
     return {**ends, "properties": properties, "vector": vector}
-
-
-def arguments(query: Query, corpus: str) -> dict[str, Any]:
-    """Return what a search is given, but for what differs between entities and chunks."""
-    words = " ".join(re.findall(r"\w+", query.text.lower()))
-    return {"embedding": query.vector.tolist(), "params": {"corpus": corpus, "words": words}}

@@ -9,33 +9,21 @@ searched. It has no filter but the workspace, so nothing can be left out.
 import asyncio
 import hashlib
 import logging
-import re
 from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 from graphs import Found, Graph, Query, Step, UnsupportedError
+from lightrag import LightRAG, QueryParam
+from lightrag.utils import EmbeddingFunc, Tokenizer
+
+from systems._custom import Pieces, given, texts
 from systems._loop import Loop
 
-from lightrag import LightRAG, QueryParam
-from lightrag.utils import EmbeddingFunc, Tokenizer, normalize_entity_name, sanitize_text_for_encoding
-
-TOP, CHUNKS = 5, 10  # entities and relations of a sub-query; chunks, as many as a sub-query of the product's brings
+TOP, CHUNKS = 5, 10  # entities and relations of a sub-query; chunks that it keeps
 BATCH = 512  # texts that are embedded in one call, which looks them up
 NONE: dict[str, list[Any]] = {"entities": [], "relationships": [], "chunks": []}
-
-
-class Pieces:
-    """Tokens without a download, as tiktoken's table would be: words, spaces and signs."""
-
-    def encode(self, content: str) -> list[int]:
-        """Return one number a piece."""
-        return [hash(piece) for piece in re.findall(r"\s?\w+|\s|[^\w\s]", content)]
-
-    def decode(self, tokens: list[int]) -> str:
-        """Refuse: what is shortened is cut from the text itself."""
-        raise NotImplementedError
 
 
 class System:
@@ -55,11 +43,11 @@ class System:
 
     def write(self, graph: Graph, corpus: str) -> None:
         """Insert the graph as a custom one."""
-        texts, given = _texts(graph), _given(graph)
-        self._vectors |= texts
+        embedded = texts(graph)
+        self._vectors |= embedded
         rag = self._corpus(corpus, size=graph.vectors["chunks"].shape[1])
-        self._loop.run(rag.ainsert_custom_kg(given))
-        for text in texts:
+        self._loop.run(rag.ainsert_custom_kg(given(graph)))
+        for text in embedded:
             self._vectors.pop(text, None)
 
     def step(self, step: Step) -> Callable[[], Found]:
@@ -92,7 +80,7 @@ class System:
 
     def _named(self, query: Query) -> str:
         """Return the text of a sub-query, told from the same text with another vector, and keep its vector."""
-        text = f"{query.text} {hashlib.blake2b(query.vector.tobytes(), digest_size=6).hexdigest()}"
+        text = f"{query.text} {_digest(query.vector.tobytes())}"
         self._vectors[text] = query.vector
         return text
 
@@ -100,7 +88,7 @@ class System:
         if corpus not in self._opened:
             rag = LightRAG(
                 working_dir=self._place["folder"],
-                workspace=f"w{hashlib.blake2b(corpus.encode(), digest_size=8).hexdigest()}",
+                workspace=f"w{_digest(corpus.encode())}",
                 embedding_func=EmbeddingFunc(embedding_dim=size, func=_lookup(self._vectors)),
                 llm_model_func=_nobody,
                 tokenizer=Tokenizer("pieces", Pieces()),
@@ -115,57 +103,9 @@ class System:
 
 def _param(text: str) -> QueryParam:
     return QueryParam(
-        mode="mix",  # its default: entities, relations and chunks
-        only_need_context=True,
-        ll_keywords=[text],
-        hl_keywords=[text],
-        top_k=TOP,
-        chunk_top_k=CHUNKS,
-        enable_rerank=False,
-    )
-
-
-def _texts(graph: Graph) -> dict[str, Any]:
-    """Return the vectors by the texts that LightRAG embeds for them."""
-    chunks = [sanitize_text_for_encoding(one["text"]) for one in graph.chunks]
-    entities = [f"{normalize_entity_name(one['name'])}\n{one['description']}" for one in graph.entities]
-    ties = []
-    for one in graph.relations:
-        source, target = sorted(normalize_entity_name(one[end]) for end in ("source", "target"))
-        ties.append(f"{one['keywords']}\t{source}\n{target}\n{one['description']}")
-    kinds = {"chunks": chunks, "entities": entities, "relations": ties}
-    return {text: vector for kind, texts in kinds.items() for text, vector in zip(texts, graph.vectors[kind], strict=True)}
-
-
-def _given(graph: Graph) -> dict[str, Any]:
-    """Return the graph as a custom one; what is found names a chunk by its file's path, so that is its id."""
-    return {
-        "chunks": [
-            {"content": one["text"], "source_id": one["id"], "file_path": one["id"], "chunk_order_index": one["position"]}
-            for one in graph.chunks
-        ],
-        "entities": [
-            {
-                "entity_name": one["name"],
-                "entity_type": one["type"],
-                "description": one["description"],
-                "source_id": next(iter(one["chunks"]), ""),
-            }
-            for one in graph.entities
-        ],
-        "relationships": [
-            {
-                "src_id": one["source"],
-                "tgt_id": one["target"],
-                "description": one["description"],
-                "keywords": one["keywords"],
-                "weight": max(1.0, one["weight"]),
-                "source_id": next(iter(one["chunks"]), ""),
-            }
-            for one in graph.relations
-            if normalize_entity_name(one["source"]) != normalize_entity_name(one["target"])  # which it refuses
-        ],
-    }
+        mode="mix", only_need_context=True, enable_rerank=False,  # mix is its default: entities, relations and chunks
+        ll_keywords=[text], hl_keywords=[text], top_k=TOP, chunk_top_k=CHUNKS,
+    )  # fmt: skip
 
 
 def _lookup(vectors: Mapping[str, Any]) -> Callable[..., Any]:
@@ -173,6 +113,10 @@ def _lookup(vectors: Mapping[str, Any]) -> Callable[..., Any]:
         return np.asarray([vectors[text] for text in texts])
 
     return look_up
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=8).hexdigest()
 
 
 async def _nobody(*_: Any, **__: Any) -> str:
