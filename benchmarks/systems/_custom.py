@@ -6,6 +6,8 @@ from typing import Any
 from graphs import Graph
 from lightrag.utils import normalize_entity_name, sanitize_text_for_encoding
 
+from systems._keywords import joined
+
 
 class Pieces:
     """Tokens without a download, as tiktoken's table would be: words, spaces and signs."""
@@ -26,7 +28,7 @@ def texts(graph: Graph) -> dict[str, Any]:
     ties = []
     for one in graph.relations:
         source, target = sorted(normalize_entity_name(one[end]) for end in ("source", "target"))
-        ties.append(f"{one['keywords']}\t{source}\n{target}\n{one['description']}")
+        ties.append(f"{joined(one['keywords'])}\t{source}\n{target}\n{one['description']}")
     kinds = {"chunks": chunks, "entities": entities, "relations": ties}
     return {
         text: vector for kind, said in kinds.items() for text, vector in zip(said, graph.vectors[kind], strict=True)
@@ -59,7 +61,7 @@ def given(graph: Graph) -> dict[str, Any]:
                 "src_id": one["source"],
                 "tgt_id": one["target"],
                 "description": one["description"],
-                "keywords": one["keywords"],
+                "keywords": joined(one["keywords"]),
                 "weight": max(1.0, one["weight"]),
                 "source_id": next(iter(one["chunks"]), ""),
             }

@@ -27,6 +27,7 @@ from graphiti_core.search.search_utils import get_episodes_by_mentions
 from graphiti_core.utils.bulk_utils import add_nodes_and_edges_bulk
 from graphs import Found, Graph, Query, Step, UnsupportedError
 
+from systems._keywords import joined
 from systems._loop import Loop
 
 MOST = 5
@@ -74,7 +75,7 @@ class System:
             EntityEdge(
                 uuid=_uuid(corpus, one["source"], one["target"], one["description"]), group_id=corpus, created_at=THEN,
                 source_node_uuid=_uuid(corpus, one["source"]), target_node_uuid=_uuid(corpus, one["target"]),
-                name=one["keywords"], fact=one["description"], fact_embedding=vector,
+                name=joined(one["keywords"]), fact=one["description"], fact_embedding=vector,
                 episodes=[_uuid(corpus, chunk) for chunk in one["chunks"]], valid_at=THEN, reference_time=THEN,
             )
             for one, vector in zip(graph.relations, graph.vectors["relations"].tolist(), strict=True)

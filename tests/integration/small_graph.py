@@ -32,8 +32,8 @@ def write(folder: Path) -> None:
             for at in range(ENTITIES)
         ],
         relations=[
-            {"source": f"Entity {one}", "target": f"Entity {other}", "description": say(4), "keywords": say(2),
-             "weight": 1.0, "chunks": [f"c{one % CHUNKS}"]}
+            {"source": f"Entity {one}", "target": f"Entity {other}", "description": say(4),
+             "keywords": say(2).split() if one % 2 else say(2), "weight": 1.0, "chunks": [f"c{one % CHUNKS}"]}
             for one, other in pairs
         ],
         vectors=dict(zip(KINDS, (_unit(draw, ENTITIES), _unit(draw, RELATIONS), _unit(draw, CHUNKS)), strict=True)),
