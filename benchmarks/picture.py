@@ -9,9 +9,9 @@ import sys
 import time
 from pathlib import Path
 
-from playwright.sync_api import sync_playwright
-
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "browser"))
+from chromium import launched
 from neo4j_browser import Neo4jBrowser
 
 from hgmem.local import find
@@ -45,9 +45,7 @@ def main() -> None:
 
 def _drawn(link: str, password: str) -> float:
     """Return the seconds from the link, without the pauses of a person, until step 1's memory is drawn in our style."""
-    with sync_playwright() as playwright:
-        command = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
-        browser = playwright.chromium.launch(executable_path=command, args=["--no-sandbox", "--disable-gpu"])
+    with launched() as browser:
         began = time.perf_counter()
         tab = browser.new_context(viewport={"width": 1400, "height": 1000}).new_page()
         tab.goto(link)
@@ -59,9 +57,7 @@ def _drawn(link: str, password: str) -> float:
             guide.get_by_test_id("nextSlide").click()
         opened.click(guide.locator(".runnable:visible").first)
         opened.nodes(10)
-        seconds = time.perf_counter() - began
-        browser.close()
-    return seconds
+        return time.perf_counter() - began
 
 
 if __name__ == "__main__":

@@ -2,16 +2,16 @@
 
 import argparse
 import json
-import shutil
 import statistics
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from chromium import launched
 from histories import history
 
 from hgmem.replay.library import library
@@ -64,16 +64,13 @@ def main() -> None:
     parser.add_argument("--points", type=int, default=200)
     points = parser.parse_args().points
     text = page(scene(history(points=points, steps=STEPS)))
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+    with tempfile.TemporaryDirectory() as folder, launched() as browser:
         path = Path(folder) / "memory.html"
         path.write_text(text, encoding="utf-8")
-        command = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))), None)
-        browser = playwright.chromium.launch(executable_path=command, args=["--no-sandbox", "--disable-gpu"])
         tab = browser.new_context(viewport={"width": 1280, "height": 800}).new_page()
         tab.goto(path.as_uri())
         tab.wait_for_selector("html[data-ready]", timeout=60_000)
         figures = measured(tab) | {"bytes": path.stat().st_size, "of them library": len(library().text.encode())}
-        browser.close()
     print(json.dumps({"points": points} | figures, indent=2))
 
 

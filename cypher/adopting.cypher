@@ -8,6 +8,12 @@ CYPHER 25 MATCH (n:$($label))
 WHERE elementId(n) > $after AND (n.uid IS NULL OR n.corpus IS NULL) AND none(other IN $others WHERE other IN labels(n))
 RETURN elementId(n) AS id ORDER BY id LIMIT $most;
 
+// name: foreign_twice(label, other, others) read
+// How many nodes have two labels, and none of the labels `others`.
+CYPHER 25 MATCH (n:$($label))
+WHERE $other IN labels(n) AND (n.uid IS NULL OR n.corpus IS NULL) AND none(third IN $others WHERE third IN labels(n))
+RETURN count(n) AS nodes;
+
 // name: foreign_documents(ids) read
 // Properties but vectors.
 CYPHER 25 UNWIND $ids AS id

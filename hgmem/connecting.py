@@ -83,6 +83,8 @@ class Source(TypedDict, total=False):
 @contextmanager
 def reading(database: Database, settings: Settings, source: Source) -> Iterator[Database]:
     """Yield the database to read from, which is `database` where the source names none."""
+    if empty := [each for each in ("from_uri", "from_username", "from_database") if source.get(each) == ""]:
+        raise UsageError(f"--{empty[0].replace('_', '-')} is empty: give a value, or leave it out")
     uri, driver, name = source.get("from_uri"), source.get("from_driver"), source.get("from_database") or None
     if not uri and (source.get("from_username") or source.get("from_password")):
         raise UsageError("--from-username and from_password= go with the server that --from-uri names")

@@ -4,6 +4,7 @@ HGMemError
 ├── UsageError           the caller must change something: an unknown corpus, a bad setting, a wrong dimension
 │   └── ConflictError    somebody else holds what is asked for, or took it over: a memory, a corpus, a lock
 ├── GraphError           Neo4j: refuses, too old, a statement failed
+│   ├── ForbiddenError   Neo4j does not let this user do that, or nobody: the database is read-only
 │   └── UnreachableError Neo4j does not answer (retryable)
 ├── ModelError           the language model or the embedder: unavailable (retryable), not installed, refuses
 │   ├── BadReplyError    the language model answered, but not what was asked for, and not when asked again either
@@ -41,6 +42,10 @@ class ConflictError(UsageError):
 
 class GraphError(HGMemError):
     """Neo4j is unreachable, refuses, is too old, or a statement failed."""
+
+
+class ForbiddenError(GraphError):
+    """The user lacks a right, or the database takes no writes."""
 
 
 class UnreachableError(GraphError):

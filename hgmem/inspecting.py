@@ -2,11 +2,11 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from hgmem.browser.painting import paint
 from hgmem.browser.view import View, viewing
-from hgmem.errors import GraphError, UsageError
+from hgmem.errors import ForbiddenError, UsageError
 from hgmem.graph.corpus import corpora, count_corpus
 from hgmem.graph.database import Database
 from hgmem.graph.documents import list_documents
@@ -59,15 +59,12 @@ class Inspecting(ABC):
         """Yield the link that opens a memory, by default the corpus's newest, in Neo4j Browser with guide and style.
 
         Both are served on this machine, at `port` or a free one, until the block ends. `browser` is the address of a
-        Browser that is not the server's own. Entities get second labels after their types, for the style; a user who
-        may not write sees them in one colour.
+        Browser that is not the server's own. Entities get second labels after their types, for the style; where that
+        may not be written, they stay in one colour.
         """
         memory = self.memory(uid or self._newest(corpus))
-        try:
+        with suppress(ForbiddenError):
             paint(self._database, corpus=memory.corpus)
-        except GraphError as error:
-            if error.retryable:
-                raise
         with viewing(self._database, memory, browser=browser, port=port) as view:
             yield view
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from hgmem.fences import quoted
 from hgmem.model import Chunk, Entity, Evidence, MemoryPoint, Relation
@@ -11,6 +12,7 @@ from hgmem.tokens import count
 
 DESCRIPTION_TOKENS = 100  # of an entity or a relation (the official code's value)
 NONE = "(none)"
+_tokens = lru_cache(maxsize=4_096)(count)  # of words, most of which come again
 _NUMBERED = re.compile(r"\[(\d+(?:\s*[,;–-]\s*\d+)*)\]")  # in a text, it would look like a number of ours
 
 
@@ -97,7 +99,7 @@ def _short(description: str) -> str:
     kept: list[str] = []
     left = DESCRIPTION_TOKENS
     for word in description.split():
-        left -= count(word)
+        left -= _tokens(word)
         if left < 0:
             return quoted(" ".join(kept)) + " …"
         kept.append(word)

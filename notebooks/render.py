@@ -10,7 +10,6 @@ import html
 import io
 import json
 import re
-import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -23,7 +22,10 @@ from nbclient.exceptions import CellExecutionError
 from nbconvert import MarkdownExporter
 from nbformat import NotebookNode
 from PIL import Image
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+from chromium import launched
 
 from hgmem import HGMem
 
@@ -36,9 +38,6 @@ METADATA = {
 }
 FRAME = re.compile(r'<iframe [^>]*?height="(\d+)"[^>]*? srcdoc="([^"]*)"')
 IMAGE = re.compile(r"!\[(?:png|jpeg)\]\((.+?)\)")
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
-         "--disable-sync", "--no-first-run", "--disable-quic")  # fmt: skip
 WIDTH = 960  # of a picture, in pixels of a page
 SETTLING = 6_000  # milliseconds that a graph is given to lay itself out
 COLOURS = 128  # of a picture's palette
@@ -133,13 +132,8 @@ def drawn(output: NotebookNode, picture: Callable[[str, int], bytes]) -> Noteboo
 @contextmanager
 def pictures() -> Iterator[Callable[[str, int], bytes]]:
     """Yield what takes a picture (PNG) of a page that is so many pixels high."""
-    command = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if command is None:
-        raise SystemExit(f"no browser to take pictures with: install one of {', '.join(BROWSERS)}")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=command, args=list(FLAGS))
+    with launched() as browser:
         yield lambda page, height: screenshot(browser, page, height)
-        browser.close()
 
 
 def screenshot(browser: Browser, page: str, height: int) -> bytes:

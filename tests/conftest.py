@@ -2,7 +2,6 @@
 
 import os
 import secrets
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
+from chromium import NoBrowserError, launched
 from pydantic import SecretStr
 from servers import any_ports
 
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 SHARED = ROOT.parent / "shared" / "data"
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
-         "--disable-sync", "--no-first-run", "--disable-quic")  # fmt: skip
 FOREIGN = ("NEO4J_", "HGMEM_", "OPENAI_", "AZURE_", "ANTHROPIC_")
 
 hypothesis.settings.register_profile("thorough", max_examples=5_000, deadline=None)
@@ -147,15 +144,12 @@ def client(open_client: Callable[..., HGMem]) -> HGMem:
 @pytest.fixture(scope="module")
 def chromium() -> "Iterator[Browser]":
     """The browser that is installed, by the system or by Playwright; no longer than a module, for its event loop."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with playwright.sync_playwright() as running:
-        own = running.chromium.executable_path
-        command = next(filter(None, map(shutil.which, (*BROWSERS, own))), None)
-        if command is None:
-            pytest.skip(f"no browser: install {', '.join(BROWSERS)}, or run `playwright install chromium`")
-        browser = running.chromium.launch(executable_path=command, args=list(FLAGS))
-        yield browser
-        browser.close()
+    pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    try:
+        with launched() as browser:
+            yield browser
+    except NoBrowserError as missing:
+        pytest.skip(str(missing))
 
 
 @pytest.fixture(scope="session")

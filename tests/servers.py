@@ -53,9 +53,21 @@ class OwnServer:
         while find(self.settings):
             time.sleep(0.02)
 
-    def restart(self) -> None:
-        """Bring a killed server back, on its data and with its password; its ports are the same if they are free."""
-        self.server = up(load(data=self.server.data), heap=HEAP, pagecache=PAGECACHE)
+    def stop(self) -> None:
+        """End the server in order: one that was killed can't come back where it may not write."""
+        down(self.settings)
+
+    def restart(self, *, more: str = "") -> None:
+        """Bring a server back that ended, on its data and with its password; its ports are the same if they are free.
+
+        `more` are lines of its configuration, for a server without Docker.
+        """
+
+        def configured(record: Record, sizes: Sizes) -> str:
+            return configuration(record, sizes) + more
+
+        with patch("hgmem.local.process.configuration", configured):
+            self.server = up(load(data=self.server.data), heap=HEAP, pagecache=PAGECACHE)
 
 
 # Corpora come and go by the hundred here: each time the server would plan the large statements anew, for a second.

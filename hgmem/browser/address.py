@@ -1,9 +1,9 @@
-"""Where Neo4j Browser is, and the link that opens it: connected, with the guide playing."""
+"""Where Neo4j Browser is, as the server says or as somebody gave it."""
 
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import urlsplit
 
 from hgmem.errors import GraphError, UsageError
-from hgmem.graph.database import Address, Database
+from hgmem.graph.database import Database
 from hgmem.graph.server import server_settings
 
 HOSTED = "https://browser.neo4j.io"  # Neo4j's own, for servers that bring none along
@@ -49,15 +49,6 @@ def checked(browser: str) -> str:
     if not usable:
         raise UsageError(f"{browser!r} is no address of a Neo4j Browser: give one such as http://host:7474/browser/")
     return f"{parts.scheme}://{parts.netloc}{parts.path}"
-
-
-def link(browser: str, *, to: Address, guide: str) -> str:
-    """Return the address that opens Browser on the server and plays the guide; it asks for the user's password."""
-    scheme, _, rest = to.uri.partition("://")
-    given = {"dbms": f"{scheme}://{quote(to.username, safe='')}@{rest}"}
-    if to.database:
-        given["db"] = to.database
-    return f"{browser}?{urlencode({**given, 'cmd': 'play', 'arg': guide}, safe=':/@')}"
 
 
 def origins(browser: str) -> frozenset[str]:

@@ -5,12 +5,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hgmem.browser.address import browser_of, checked, link, origins
+from hgmem.browser.address import browser_of, checked, origins
 from hgmem.browser.favourites import favourites
 from hgmem.browser.guide import guide
 from hgmem.browser.serving import Text, serving
 from hgmem.errors import DocumentError
 from hgmem.graph.database import Address, Database
+from hgmem.graph.painting import pictured
+from hgmem.links import link
 from hgmem.model import Memory
 from hgmem.resources import resource
 
@@ -33,10 +35,11 @@ def viewing(database: Database, memory: Memory, *, browser: str | None, port: in
     """Yield what opens the memory in Browser; guide and style can be read until the block ends."""
     at = browser_of(database) if browser is None else checked(browser)
     style = resource("cypher", "browser", STYLE).read_text(encoding="utf-8")
+    drawn = pictured(database, corpus=memory.corpus, memory=memory.uid)
 
     def texts(address: str) -> dict[str, Text]:
         return {
-            GUIDE: Text(content=guide(memory, style=f"{address}/{STYLE}"), type="text/html"),
+            GUIDE: Text(content=guide(memory, drawn, style=f"{address}/{STYLE}"), type="text/html"),
             STYLE: Text(content=style, type="text/plain"),
         }
 
@@ -45,9 +48,10 @@ def viewing(database: Database, memory: Memory, *, browser: str | None, port: in
 
 
 def _view(browser: str, to: Address, served: str) -> View:
+    played = f"{served}/{GUIDE}"
     return View(
-        link=link(browser, to=to, guide=f"{served}/{GUIDE}"),
-        guide=f"{served}/{GUIDE}",
+        link=link(browser, uri=to.uri, username=to.username, database=to.database, guide=played),
+        guide=played,
         style=f"{served}/{STYLE}",
         username=to.username,
         password=to.password,

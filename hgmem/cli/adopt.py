@@ -61,7 +61,9 @@ def adopt(
     """
     named = locals()
     asked: dict[str, Any] = {
-        name: value for name, value in named.items() if name not in ("context", "corpus", "as_json") and value
+        name: value
+        for name, value in named.items()
+        if name not in ("context", "corpus", "as_json") and value is not None
     }
     began = time.monotonic()
     with connected(context, corpus) as client, progress() as report:

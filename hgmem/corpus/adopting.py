@@ -14,16 +14,18 @@ from hgmem.graph.adopting import (
     foreign_members,
     foreign_nodes,
     foreign_relations,
+    foreign_twice,
 )
 from hgmem.graph.corpus import count_corpus
 from hgmem.graph.database import Database, Row
 from hgmem.graph.schema import FULLTEXT, VECTOR, show_indexes
 from hgmem.graphrag import assembled
+from hgmem.graphrag.entities import name_properties
 from hgmem.graphrag.shape import ForeignRelation, Found, Shape
 from hgmem.services import Services, known_corpus
 
 IDS, PAGE, RELATIONS = 50_000, 500, 5_000  # rows that one statement returns at most
-LABELS = 10  # that an error names
+NAMES = 10  # of labels or properties that an error lists
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +53,9 @@ def adopt(services: Services, source: Database, shape: Shape, *, report: Report 
     given, notes = assembled(found, shape)
     if not given.chunks:
         raise UsageError(_nothing(source, found, shape))
+    if found.entities and not given.entities:
+        raise UsageError(_nameless(found, shape))
+    doubled = tuple(_doubled(source, shape))
     written = import_graph(services, given, report=report)
     row = known_corpus(services)
     status = count_corpus(services.database, corpus=row)
@@ -61,7 +66,7 @@ def adopt(services: Services, source: Database, shape: Shape, *, report: Report 
         chunks=status.chunks,
         entities=status.entities,
         relations=status.relations,
-        notes=(*_absent(found, shape), *notes, *_crowded(services.database, row.dimensions)),
+        notes=(*_absent(found, shape, doubled), *notes, *doubled, *_crowded(services.database, row.dimensions)),
     )
 
 
@@ -97,7 +102,7 @@ def _nothing(source: Database, found: Found, shape: Shape) -> str:
     if found.chunks:
         looked = f"none of the {len(found.chunks):,} nodes (:{shape.chunk_label}) has text in {shape.text_property!r}"
         return f"there is nothing to adopt: {looked}; --text-property names another property"
-    there = ", ".join(f"(:{label}) {nodes:,}" for label, nodes in foreign_labels(source, most=LABELS).items())
+    there = ", ".join(f"(:{label}) {nodes:,}" for label, nodes in foreign_labels(source, most=NAMES).items())
     where = source.address.database or "the default database"
     return (
         f"there is nothing to adopt: {where} of {source.address.uri!r} has no chunks, nodes (:{shape.chunk_label}) "
@@ -106,9 +111,27 @@ def _nothing(source: Database, found: Found, shape: Shape) -> str:
     )
 
 
-def _absent(found: Found, shape: Shape) -> Iterator[str]:
+def _nameless(found: Found, shape: Shape) -> str:
+    """Return why there are no entities, and which properties could hold their names."""
+    there = ", ".join(f"{name!r} {nodes:,}" for name, nodes in name_properties(found.entities).most_common(NAMES))
+    return (
+        f"none of the {len(found.entities):,} nodes (:{shape.entity_label}) has a name in {shape.name_property!r}; "
+        f"they have {there or 'no property that could be one'}; --name-property names another property"
+    )
+
+
+def _doubled(source: Database, shape: Shape) -> Iterator[str]:
+    """Yield, counted, which nodes are two things at once, and as which they were taken."""
+    document, chunk, entity = shape.document_label, shape.chunk_label, shape.entity_label
+    for taken, label, others in ((chunk, entity, ()), (document, entity, (chunk,)), (chunk, document, (entity,))):
+        if nodes := foreign_twice(source, label=label, other=taken, others=others):
+            said = "node is" if nodes == 1 else "nodes are"
+            yield f"{nodes:,} {said} both (:{label}) and (:{taken}): taken as (:{taken}) alone"
+
+
+def _absent(found: Found, shape: Shape, doubled: tuple[str, ...]) -> Iterator[str]:
     """Yield what a graph of the package's has and this one lacks: perhaps it is called otherwise."""
-    if not found.entities:
+    if not found.entities and not doubled:
         yield f"no entities: there are no nodes (:{shape.entity_label}); --entity-label names another label"
     elif not any(entity.chunks for entity in found.entities):
         kind = shape.entity_relationship

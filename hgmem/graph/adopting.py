@@ -12,6 +12,12 @@ def foreign_nodes(database: Runner, *, label: str, others: Sequence[str], after:
     return [row["id"] for row in rows]
 
 
+def foreign_twice(database: Runner, *, label: str, other: str, others: Sequence[str] = ()) -> int:
+    """Return how many nodes have both labels, and none of the others."""
+    nodes: int = database.run("foreign_twice", label=label, other=other, others=list(others))[0]["nodes"]
+    return nodes
+
+
 def foreign_documents(database: Runner, *, ids: Sequence[str]) -> list[ForeignDocument]:
     """Return the documents as they are stored, by element id."""
     rows = database.run("foreign_documents", ids=list(ids))

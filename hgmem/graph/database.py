@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import neo4j
 from neo4j import exceptions as driver_errors
 
-from hgmem.errors import ConflictError, GraphError, HGMemError, UnreachableError, UsageError
+from hgmem.errors import ConflictError, ForbiddenError, GraphError, HGMemError, UnreachableError, UsageError
 from hgmem.graph.statements import Statement, statements
 from hgmem.meter import timed
 
@@ -26,6 +26,11 @@ _GONE = "Neo.ClientError.Statement.EntityNotFound"  # deleted by another between
 _DEADLOCK = "Neo.TransientError.Transaction.DeadlockDetected"
 _MADE = "Neo.ClientError.Schema.EquivalentSchemaRuleAlreadyExists"  # by another, after IF NOT EXISTS had looked
 _SLOW = ("TransactionTimedOut", "LockClientStopped")  # ended by the server, while working or while waiting for a lock
+_FORBIDDEN = (  # to this user; to everybody, on a database that is read-only
+    "Neo.ClientError.Security.Forbidden",
+    "Neo.ClientError.General.ForbiddenOnReadOnlyDatabase",
+    "Neo.ClientError.General.WriteOnReadOnlyAccessDatabase",
+)
 HALF = "\\ud83d alone"  # no database takes half a character
 _ATTEMPTS = 4
 _RETRY_SECONDS = 5.0  # a deadlock is over in less; a server that is gone is said so soon
@@ -53,7 +58,7 @@ class Transaction:
         statement = _statement(name, parameters)
         self.last = name
         with timed("neo4j", name):
-            return [record.data() for record in self._transaction.run(_literal(statement), parameters)]
+            return _rows(self._transaction.run(_literal(statement), parameters))
 
 
 class Database:
@@ -124,7 +129,7 @@ class Database:
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 with self._session(access) as session:
-                    return [record.data() for record in session.run(query, parameters)]
+                    return _rows(session.run(query, parameters))
             except (driver_errors.Neo4jError, driver_errors.DriverError) as error:
                 overtaken = isinstance(error, driver_errors.ClientError) and error.code in (_GONE, _MADE)
                 # The server's own failure: a read beside many writers met one, and went well when it was repeated.
@@ -225,6 +230,11 @@ def translate(error: Exception, *, statement: str, address: Address) -> HGMemErr
             f"statement {statement!r} took longer than it may: try again, or raise HGMEM_STATEMENT_TIMEOUT (seconds)",
             retryable=True,
         )
+    if isinstance(error, driver_errors.Neo4jError) and error.code in _FORBIDDEN:
+        return ForbiddenError(
+            f"Neo4j at {address.uri!r} does not let user {address.username!r} run statement {statement!r} "
+            f"({_first_line(error)}): grant the right, or use another user or server"
+        )
     if isinstance(error, driver_errors.Neo4jError | driver_errors.DriverError) and error.is_retryable():
         return GraphError(f"statement {statement!r} was interrupted ({_first_line(error)}): try again", retryable=True)
     return GraphError(f"statement {statement!r} failed: {_first_line(error)}")
@@ -245,6 +255,12 @@ def _probe(database: Database, driver: neo4j.Driver) -> None:
 
 def _one(transaction: Transaction, name: str, parameters: Row) -> list[Row]:
     return transaction.run(name, **parameters)
+
+
+def _rows(result: neo4j.Result) -> list[Row]:
+    """Return the records as they are: statements return maps, never nodes, so nothing in them is to be turned."""
+    keys = result.keys()
+    return [dict(zip(keys, record.values(), strict=True)) for record in result]
 
 
 def _statement(name: str, parameters: Row) -> Statement:

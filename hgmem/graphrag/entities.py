@@ -1,5 +1,6 @@
 """Their entities and relations: names, types, descriptions, and the chunks that both rest on."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -10,7 +11,6 @@ from hgmem.inputs import GivenEntity, GivenRelation
 from hgmem.text import collapse, sound
 
 DESCRIPTION = "description"
-_NO_NAME = ("entity without a name was left out", "entities without a name were left out")
 _SAME = (
     "entity was united with another of the same name",
     "entities were united with others of the same name",
@@ -27,7 +27,7 @@ def entities_of(
     for entity in theirs:
         name = _name(entity.properties.get(shape.name_property))
         if not key(name):
-            notes[_NO_NAME] += 1
+            notes[_no_name(shape)] += 1
             continue
         found[entity.id] = GivenEntity(
             name=name,
@@ -63,6 +63,21 @@ def relations_of(
                 )
             )
     return tuple(found)
+
+
+def name_properties(theirs: Iterable[ForeignEntity]) -> Counter[str]:
+    """Return how many entities have a value that could be a name, by property."""
+    return Counter(
+        name
+        for entity in theirs
+        for name, value in entity.properties.items()
+        if not name.startswith("__") and key(_name(value))
+    )
+
+
+def _no_name(shape: Shape) -> tuple[str, str]:
+    said = f"without a name in {shape.name_property!r}"
+    return f"entity {said} was left out", f"entities {said} were left out"
 
 
 def _name(value: object) -> str:

@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 from pydantic import SecretStr
 
 from hgmem.errors import ConflictError, UsageError
+from hgmem.links import link
 from hgmem.local.machine import HOST
 
 Kind: TypeAlias = Literal["maven", "docker"]
@@ -37,7 +38,7 @@ class Server:
     @property
     def browser(self) -> str:
         """The address that opens Neo4j Browser with server and user filled in; it asks for the password."""
-        return f"{self.http}/browser/?dbms={self.uri.replace('://', f'://{self.username}@')}"
+        return link(f"{self.http}/browser/", uri=self.uri, username=self.username)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

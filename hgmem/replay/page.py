@@ -10,12 +10,14 @@ from hgmem.replay.scene import Scene
 from hgmem.resources import PACKAGE
 
 ASSETS = PACKAGE / "replay" / "assets"
+# The program's files, in the order in which each finds what it needs of those before it.
+PROGRAM = ("memory", "elements", "picture", "layout", "captions", "telling", "controls", "beginning")
 
 
 def page(scene: Scene) -> str:
     """Return the page of a memory. Text of documents is data in it: read as JSON, written as text, never as markup."""
     source = library()
-    program = _asset("replay.js")
+    program = _program()
     parts = {
         "title": escape(_title(scene)),
         "policy": _policy(source.text, program),
@@ -34,6 +36,12 @@ def page(scene: Scene) -> str:
 
 def _asset(name: str) -> str:
     return (ASSETS / name).read_text(encoding="utf-8")
+
+
+def _program() -> str:
+    """Return the files as one program, whose names nothing else in the page can see."""
+    files = "\n".join(_asset(f"{name}.js") for name in PROGRAM)
+    return f'"use strict";\n(() => {{\n{files}}})();\n'
 
 
 def _title(scene: Scene) -> str:

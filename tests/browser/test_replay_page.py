@@ -19,6 +19,7 @@ HOSTILE = """</script><script>window.hacked = 1</script><img src=x onerror="wind
 <a href="javascript:window.hacked = 3">a</a> <svg onload="window.hacked = 4"> <!-- \u202e \u2028"""
 DESK, PHONE = (1280, 800), (390, 844)
 CONTRAST = Path(__file__).with_name("contrast.js")  # texts that stand out too little from what they stand on
+SMALLEST = 24  # pixels that a finger hits (WCAG 2.2, 2.5.8)
 LOCAL = ("file:", "data:", "blob:")
 
 
@@ -184,6 +185,36 @@ def test_it_is_readable(opened: Open, pictures: Path, size: tuple[int, int], sch
     tab.screenshot(path=pictures / f"replay-{size[0]}-{scheme}.png", full_page=size == PHONE)
     press(tab, "p")
     tab.screenshot(path=pictures / f"replay-{size[0]}-{scheme}-point.png")
+
+
+def test_a_finger_hits_the_slider_and_the_buttons_of_a_phone(opened: Open) -> None:
+    tab = opened(history(points=14, steps=3), size=PHONE, has_touch=True)
+    slider, play, at = (tab.locator(name).bounding_box() for name in ("#slider", "#play", "#at"))
+    assert slider
+    assert play
+    assert at
+    assert slider["width"] >= 250
+    assert slider["y"] >= max(play["y"] + play["height"], at["y"] + at["height"])  # a row of its own
+    thumb = "name => parseFloat(getComputedStyle(document.getElementById('slider'), '::-webkit-slider-thumb')[name])"
+    assert [tab.evaluate(thumb, name) >= SMALLEST for name in ("width", "height")] == [True, True]
+    assert slider["height"] >= SMALLEST
+
+    press(tab, "p")
+    boxes = [one.bounding_box() for one in tab.locator("button:visible").all()]
+    assert len(boxes) == 7  # three of the view, three of the steps, one that lets go
+    assert [box for box in boxes if not box or min(box["width"], box["height"]) < SMALLEST] == []
+    for step, share in ((1, 0.03), (2, 0.5), (3, 0.97)):
+        tab.touchscreen.tap(slider["x"] + share * slider["width"], slider["y"] + slider["height"] / 2)
+        expect(tab.locator("#at")).to_contain_text(f"Step {step} of 3")
+
+
+def test_nothing_ends_below_the_bar_of_a_phone(opened: Open) -> None:
+    tab = opened(history(points=14, steps=3), size=PHONE)
+    tab.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
+    last, bar = tab.locator("#step").bounding_box(), tab.locator("body > footer").bounding_box()
+    assert last
+    assert bar
+    assert last["y"] + last["height"] <= bar["y"]
 
 
 def test_two_hundred_points_are_drawn(opened: Open, pictures: Path) -> None:

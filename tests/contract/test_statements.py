@@ -35,7 +35,7 @@ WITHOUT_CORPUS = {
         ("foreign_nodes", "foreign_documents", "foreign_chunks", "foreign_entities", "foreign_relations"),
         "reads a graph to adopt",
     ),
-    "foreign_labels": "says what there is to adopt",
+    **dict.fromkeys(("foreign_labels", "foreign_twice"), "says what there is to adopt"),
 }
 # Statements that take the corpus and look beyond it, each with its reason.
 BEYOND_THE_CORPUS = {"crossings": ["(other)"], "leaks": ["(other)"]}  # what leads elsewhere is what they look for

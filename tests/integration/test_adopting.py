@@ -371,7 +371,8 @@ def test_a_broken_graph_is_adopted_as_far_as_it_goes(client: HGMem, settings: Se
         "3 chunks without text were left out",
         "1 chunk of several documents was put into the first",
         "2 documents were made for chunks that have none",
-        "1 entity without a name was left out",
+        "1 entity without a name in 'name' was left out",
+        "1 node is both (:__Entity__) and (:Chunk): taken as (:Chunk) alone",
         "1 relation of what was left out was left out too",
         "1 relation of an entity with itself was left out",
     }
@@ -379,6 +380,38 @@ def test_a_broken_graph_is_adopted_as_far_as_it_goes(client: HGMem, settings: Se
     assert client.check().findings == ()
     check(found)
     assert client.adopt().written is False
+
+
+def test_a_property_that_names_no_entity_is_refused_with_those_that_could(
+    client: HGMem, theirs: Driver, graph: Graph
+) -> None:
+    entities = len(of(graph, "__Entity__"))
+    said = (
+        rf"none of the {entities} nodes \(:__Entity__\) has a name in 'nosuch'; they have .*'name' {entities}.*"
+        r"; --name-property names another property"
+    )
+    with pytest.raises(UsageError, match=said):
+        client.adopt(name_property="nosuch")
+    assert client.corpus not in {row["corpus"] for row in client.corpora()}
+    ships = sum("ships" in each for each in of(graph, "__Entity__"))
+    done = client.adopt(name_property="ships")
+    assert 0 < done.entities <= ships < entities
+    assert f"{entities - ships} entities without a name in 'ships' were left out" in done.notes
+
+
+def test_nodes_that_are_two_things_at_once_are_counted(client: HGMem, theirs: Driver) -> None:
+    theirs.execute_query(
+        "CREATE (:Document:__Entity__ {path: 'a', name: 'A'}), (:Document:__Entity__ {path: 'b', name: 'B'}), "
+        "(:Chunk {text: 'Ada.'}), (:Chunk:Document {text: 'Bo.'}), (:Chunk:__Entity__:Document {text: 'Cy.'})"
+    )
+    done = client.adopt()
+    assert (done.chunks, done.entities) == (3, 0)
+    assert [note for note in done.notes if "both" in note] == [
+        "1 node is both (:__Entity__) and (:Chunk): taken as (:Chunk) alone",
+        "2 nodes are both (:__Entity__) and (:Document): taken as (:Document) alone",
+        "1 node is both (:Document) and (:Chunk): taken as (:Chunk) alone",
+    ]
+    assert not any("there are no nodes" in note for note in done.notes)
 
 
 def test_nodes_that_pass_for_hgmems_altogether_are_refused_in_a_corpus_that_there_is_not_yet(
@@ -521,6 +554,24 @@ def test_the_command_adopts_once_and_says_what_it_left_out(
     assert absent.exit_code == 1
     assert "error: there is nothing to adopt:" in absent.stderr
     assert "--chunk-label names another label" in absent.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("--chunk-label", "chunk_label='' names nothing in a graph"),
+        ("--name-property", "name_property='' names nothing in a graph"),
+        ("--from-database", "--from-database is empty: give a value, or leave it out"),
+        ("--from-uri", "--from-uri is empty: give a value, or leave it out"),
+    ],
+)
+def test_an_option_that_is_empty_does_not_mean_the_default(
+    environment: dict[str, str], client: HGMem, graph: Graph, option: str, said: str
+) -> None:
+    done = CliRunner().invoke(app, ["adopt", "-c", client.corpus, option, ""], env=environment)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert f"error: {said}" in done.stderr
+    assert client.corpus not in {row["corpus"] for row in client.corpora()}
 
 
 DOCS = Path(__file__).parents[2] / "docs" / "graphrag.md"

@@ -1,20 +1,29 @@
 """`hgmem browser` as a process, and what it does to the corpus: second labels, and nothing else."""
 
 import http.client
+import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import urllib.request
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from html import unescape
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from dumping import driver
-from letters import LETTERS, QUESTION, wanting
+from letters import LETTERS, NAMES, QUESTION, SENTENCES, wanting
+from servers import own_server
 
 from hgmem import Answer, HGMem, Settings
-from hgmem.errors import UsageError
+from hgmem.browser.favourites import favourites
+from hgmem.browser.guide import newest_merge
+from hgmem.errors import ForbiddenError, GraphError, UsageError
 from hgmem.inputs import Document, Given, GivenChunk, GivenEntity
+from hgmem.memory import EvolveReply, Insertion
 
 COMMAND = (sys.executable, "-m", "hgmem", "browser")
 TYPES = ("Person", "ORGANISATION", "geo", "event", "concept", "", "DeadPoint")
@@ -107,6 +116,118 @@ def test_points_that_died_before_there_was_a_label_get_it(open_client: Any, labe
     with client.browse():
         pass
     assert labels("MemoryPoint", "uid") == before
+
+
+def pruned(client: HGMem) -> str:
+    memory = client.ask(QUESTION, steps=2).memory
+    assert client.prune(older_than=timedelta(microseconds=1), keep_answers=True).memories == (memory,)
+    return memory
+
+
+def withdrawn(client: HGMem) -> str:
+    memory = client.ask(QUESTION, steps=2).memory
+    client.delete(document="letters")
+    return memory
+
+
+BARE = Given(
+    documents=LETTERS.documents,
+    chunks=tuple(GivenChunk(id=f"c{at}", document="letters", text=text) for at, text in enumerate(SENTENCES)),
+)
+EVERYTHING = Insertion(entities=NAMES, description="All of them.")
+KINDS: dict[str, tuple[Given, Callable[[HGMem], str], dict[str, Any], int, str]] = {
+    "ordinary": (LETTERS, lambda client: client.ask(QUESTION, steps=2).memory, {}, 6, "left its traces"),
+    "naive": (LETTERS, lambda client: client.ask(QUESTION, system="naive").memory, {}, 5, "makes no points"),
+    "without entities": (BARE, lambda client: client.ask(QUESTION, system="naive").memory, {}, 5, "makes no points"),
+    "without points": (
+        LETTERS,
+        lambda client: client.ask(QUESTION, steps=2).memory,
+        {"evolve": lambda _: EvolveReply()},
+        5,
+        "None of its steps led to a memory point",
+    ),
+    "covered": (
+        LETTERS,
+        lambda client: client.ask(QUESTION, steps=1).memory,
+        {"evolve": lambda _: EvolveReply(insert=(EVERYTHING,))},
+        5,
+        "<h3>And then</h3>",
+    ),
+    "unanswered": (
+        LETTERS,
+        lambda client: client.ask(QUESTION, steps=1, answer=False).memory,
+        {},
+        4,
+        "left its traces",
+    ),
+    "withdrawn": (LETTERS, withdrawn, {}, 6, "no quote whose chunk is in the corpus"),
+    "pruned": (LETTERS, pruned, {}, 4, "its steps and points were removed, its answers are kept"),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_query_of_a_guide_shows_something_and_what_is_left_out_shows_nothing(
+    open_client: Callable[..., HGMem], settings: Settings, kind: str
+) -> None:
+    graph, asking, replies, slides, said = KINDS[kind]
+    client = open_client(model=wanting(**replies))
+    client.add_graph(graph)
+    memory = client.memory(asking(client))
+    with client.browse(memory.uid) as view, urllib.request.urlopen(view.guide, timeout=10) as page:
+        text = page.read().decode()
+    assert said in text
+    assert (text.count("<slide"), f"{slides} slides walk" in text) == (slides, True)
+    assert ("--continue" in text) == (kind not in ("naive", "without entities", "pruned"))
+
+    blocks = [unescape(block) for block in re.findall(r'runnable">(.*?)</pre>', text, re.DOTALL)]
+    queries = [block for block in blocks if not block.startswith(":")]
+    values = {"memory": memory.uid, "since": max(memory.step - 1, 0), "step": memory.step}
+    named = favourites()
+    if memory.step == 1:
+        del named["changes-between-steps"]  # all of it is new
+    usual = [one.filled(**values, point=newest_merge(memory)) for one in named.values()]
+    with driver(settings) as opened:
+        assert [query for query in queries if not opened.execute_query(query).records] == []
+        left_out = [query for query in usual if query not in queries]
+        assert [query for query in left_out if opened.execute_query(query).records] == []
+    assert (not left_out) == (kind == "ordinary")
+
+
+def people(*names: str) -> Given:
+    """A graph of people."""
+    chunk = GivenChunk(id="c", document="d", text="One.")
+    entities = tuple(GivenEntity(name=name, type="person", description="One.", chunks=("c",)) for name in names)
+    return Given(documents=(Document(id="d", text="One."),), chunks=(chunk,), entities=entities)
+
+
+def test_where_nothing_may_be_written_a_memory_is_shown_without_second_labels(tmp_path: Path) -> None:
+    with own_server(tmp_path) as own:
+        if own.server.pid is None:
+            pytest.skip("the server of this run is a container whose configuration is not ours")
+        with HGMem.open("people", **own.settings.model_dump(exclude_none=True)) as client:
+            client.add_graph(people("Ann"))
+            client.ask("Who is Ann?", steps=1)
+        own.stop()
+        own.restart(more="server.databases.default_to_read_only=true\n")
+        with HGMem.open("people", **own.settings.model_dump(exclude_none=True)) as client:
+            with client.browse() as view:
+                assert view.guide in view.link
+            with pytest.raises(ForbiddenError, match=r"does not let user 'neo4j' run statement .* grant the right"):
+                client.ask("Who is Ann?", steps=1)
+
+
+def test_any_other_failure_of_painting_is_raised(client: HGMem, settings: Settings) -> None:
+    client.add_graph(people("Ann", "Bo"))
+    client.ask("Who is Ann?", steps=1)
+    with driver(settings) as opened:
+        opened.execute_query("CREATE CONSTRAINT theirs FOR (e:PersonEntity) REQUIRE (e.corpus, e.type) IS UNIQUE")
+        try:
+            with pytest.raises(GraphError, match=r"'paint_entities' failed: .*already exists"), client.browse():
+                pass
+        finally:
+            opened.execute_query("DROP CONSTRAINT theirs")
+    with client.browse() as view:
+        assert view.link
 
 
 def test_a_corpus_without_a_memory_is_named(client: HGMem) -> None:

@@ -27,6 +27,7 @@ LOCKS = {
 }
 PIN = re.compile(r"[a-z0-9][a-z0-9.-]*==[0-9][0-9a-z.+!]*( ; [^;#]+)?")
 # In pieces, so that this file does not hold them.
+LAUNCH = "chromium" + ".launch("
 ADDRESSES = (
     "pypi" + ".org",
     "files.python" + "hosted.org",
@@ -157,3 +158,8 @@ def test_the_constraints_are_exact_versions_and_nothing_else() -> None:
     lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")]
     assert [line for line in lines if not PIN.fullmatch(line)] == []
     assert len(lines) == len(set(lines)) > 50
+
+
+def test_chromium_is_looked_for_and_started_in_one_place(committed: list[Path]) -> None:
+    texts = {path: path.read_text(encoding="utf-8") for path in committed if path.suffix == ".py"}
+    assert [path.name for path, text in texts.items() if LAUNCH in text] == ["chromium.py"]

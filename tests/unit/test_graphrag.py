@@ -171,7 +171,7 @@ def test_entities_without_a_name_are_left_out_with_their_relations() -> None:
     assert [one.name for one in given.entities] == ["1922", "Ada"]
     assert [(one.source, one.target) for one in given.relations] == [("Ada", "1922")]
     assert notes == (
-        "4 entities without a name were left out",
+        "4 entities without a name in 'name' were left out",
         "2 relations of what was left out were left out too",
     )
 

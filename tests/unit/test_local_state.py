@@ -1,6 +1,8 @@
 import json
 import stat
+from dataclasses import replace
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -44,7 +46,10 @@ def test_neither_record_nor_server_shows_the_password(home: Home) -> None:
 
 
 def test_the_browser_address_names_server_and_user(home: Home) -> None:
-    assert RECORD.server(home, pid=1).browser == ("http://127.0.0.1:7474/browser/?dbms=bolt://neo4j@127.0.0.1:7687")
+    server = RECORD.server(home, pid=1)
+    assert server.browser == "http://127.0.0.1:7474/browser/?dbms=bolt://neo4j@127.0.0.1:7687"
+    other = replace(server, username="ann@corp").browser
+    assert parse_qs(urlsplit(other).query) == {"dbms": ["bolt://ann%40corp@127.0.0.1:7687"]}
 
 
 def test_a_directory_of_other_files_is_refused_and_left_alone(tmp_path: Path) -> None:

@@ -12,16 +12,21 @@ import pytest
 from histories import history
 
 from hgmem import Memory
-from hgmem.browser.address import browser_of, checked, link, origins
+from hgmem.browser.address import browser_of, checked, origins
 from hgmem.browser.favourites import Favourite, favourites
 from hgmem.browser.guide import guide, newest_merge
 from hgmem.browser.serving import Text, serving
 from hgmem.browser.view import save
 from hgmem.errors import DocumentError, GraphError, UsageError
 from hgmem.graph.database import Address
+from hgmem.graph.painting import Pictured
+from hgmem.links import link
 
 HOSTILE = "</pre><script>alert(1)</script>' OR true //\n{{style}}"
 FAVOURITES = favourites()
+EVERYTHING = Pictured(
+    lives=((1, None),), births=(1, 2, 3), lineage=True, evidence=True, bridges=True, uncovered=True, overview=True
+)
 
 
 class Server:
@@ -70,8 +75,8 @@ def test_a_server_that_does_not_say_where_is_named_with_the_remedy(said: dict[st
 
 
 def test_the_link_names_server_user_database_and_guide_and_no_password() -> None:
-    to = Address(uri="bolt://127.0.0.1:7687", username="ann@corp", password="secret", database="sales")
-    parts = urlsplit(link("http://127.0.0.1:7474/browser/", to=to, guide="http://localhost:1/guide.html"))
+    to = {"uri": "bolt://127.0.0.1:7687", "username": "ann@corp", "database": "sales"}
+    parts = urlsplit(link("http://127.0.0.1:7474/browser/", **to, guide="http://localhost:1/guide.html"))
     assert parse_qs(parts.query) == {
         "dbms": ["bolt://ann%40corp@127.0.0.1:7687"],
         "db": ["sales"],
@@ -114,7 +119,7 @@ def test_values_stay_within_their_quotes() -> None:
 
 def test_the_guide_walks_through_each_step() -> None:
     memory = history(points=12, steps=3).memory
-    text = guide(memory, style="http://localhost:1/hgmem.grass")
+    text = guide(memory, EVERYTHING, style="http://localhost:1/hgmem.grass")
     blocks = [unescape(block) for block in re.findall(r'runnable">(.*?)</pre>', text, re.DOTALL)]
     assert 3 <= text.count("<slide") <= 6
     assert ":style http://localhost:1/hgmem.grass" in blocks
@@ -124,17 +129,26 @@ def test_the_guide_walks_through_each_step() -> None:
     assert "{{" not in text
 
 
-@pytest.mark.parametrize("memory", [
-    replace(history().memory, answers=()),
-    replace(history().memory, steps=(), points=()),
-    replace(history().memory, steps=(), points=(), answers=()),
-], ids=["unanswered", "pruned", "empty"])  # fmt: skip
-def test_a_memory_that_lacks_something_has_a_guide_too(memory: Memory) -> None:
-    assert guide(memory, style="x").count("<slide") == 6
+@pytest.mark.parametrize(
+    ("memory", "said"),
+    [
+        (replace(history().memory, answers=()), "Each step of the investigation left its traces"),
+        (replace(history().memory, steps=(), points=(), status="pruned"), "This memory was pruned"),
+        (replace(history().memory, steps=(), points=(), answers=(), status="running"), "took no steps yet"),
+    ],
+    ids=["unanswered", "pruned", "empty"],
+)
+def test_a_memory_that_lacks_something_has_a_guide_too(memory: Memory, said: str) -> None:
+    text = guide(memory, EVERYTHING if memory.points else Pictured(), style="x")
+    slides = 3 + bool(memory.steps) + bool(memory.points) + bool(memory.answers)
+    assert text.count("<slide") == text.count("</slide>") == slides
+    assert f"{slides} slides walk through it" in text
+    assert said in text
+    assert ("--continue" in text) == (memory.status != "pruned")
 
 
 def test_text_of_documents_is_no_markup_in_the_guide() -> None:
-    text = guide(history(text=HOSTILE).memory, style="x")
+    text = guide(history(text=HOSTILE).memory, EVERYTHING, style="x")
     assert "<script" not in text
     assert "&lt;script&gt;" in text
 

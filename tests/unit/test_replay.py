@@ -1,3 +1,5 @@
+import base64
+import hashlib
 import json
 import re
 from pathlib import Path
@@ -7,9 +9,10 @@ from histories import history
 
 from hgmem.errors import UsageError
 from hgmem.replay import fetching, library
-from hgmem.replay.page import page
+from hgmem.replay.page import ASSETS, PROGRAM, page
 from hgmem.replay.scene import PASSAGE, scene
 
+MOST_LINES = 300  # of a file
 HOSTILE = "</script><script>alert(1)</script><!-- ]]> \u2028 {{library}} \" ' & <img src=x onerror=alert(2)>"
 
 
@@ -75,6 +78,21 @@ def test_nothing_is_loaded_from_anywhere() -> None:
     assert "default-src 'none'" in policy[1]
     assert policy[1].count("sha256-") == 2
     assert not re.search(r"""(?:src|href)=["']?https?:""", text)
+
+
+def test_the_program_is_put_together_from_short_files() -> None:
+    files = {path.stem: path.read_text(encoding="utf-8") for path in ASSETS.glob("*.js")}
+    assert sorted(files) == sorted(PROGRAM)
+    assert {name for name, text in files.items() if len(text.splitlines()) > MOST_LINES or text[:3] != "// "} == set()
+
+
+@pytest.mark.usefixtures("built")
+def test_the_policy_lets_the_whole_program_run_and_nothing_else() -> None:
+    text = page(scene(history()))
+    scripts = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    hashes = [base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in scripts]
+    assert re.findall(r"'sha256-(.*?)'", text.partition(">")[2].partition("</head>")[0]) == hashes
+    assert all((ASSETS / f"{name}.js").read_text(encoding="utf-8") in scripts[1] for name in PROGRAM)
 
 
 def test_without_the_library_one_is_told_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

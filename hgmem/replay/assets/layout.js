@@ -1,0 +1,64 @@
+// Where things stand: found once, for everything that ever was, and what is seen of it.
+
+const MARGIN = innerWidth < 760 ? 24 : 64; // pixels around the whole picture
+const ROOMY = 60; // points up to which captions get room of their own
+
+// Places are found once, for everything that ever was: from step to step nothing moves. What was revised is said of
+// the same things, so its versions stand together.
+const place = () => {
+  const firsts = new Set(scene.points.map((point) => `p:${origin(point).uid}`));
+  const later = cy.nodes(".point").filter((node) => !firsts.has(node.id()));
+  const counted = cy.elements().difference(later).difference(later.connectedEdges());
+  counted.nodes().forEach((node, index) => { // a spiral: the same memory is the same picture each time
+    node.position({ x: 600 + 30 * Math.sqrt(index) * Math.cos(2.4 * index), y: 400 + 30 * Math.sqrt(index) * Math.sin(2.4 * index) });
+  });
+  counted.layout({
+    name: "cose", animate: false, randomize: false, fit: false, nodeDimensionsIncludeLabels: true, componentSpacing: 90,
+    nodeRepulsion: () => 90000, idealEdgeLength: () => 70, edgeElasticity: () => 80, gravity: 0.6,
+    numIter: Math.max(150, Math.min(700, Math.round(120000 / counted.nodes().length))),
+    boundingBox: { x1: 0, y1: 0, w: 1200, h: 800 },
+  }).run();
+  for (let round = 0; scene.points.length <= ROOMY && round < 3; round += 1) {
+    cy.fit(counted, MARGIN); // captions keep their size on the screen, so they take more room the farther one is
+    spread(counted.nodes().toArray(), Math.max(1, Math.min(2, 1 / cy.zoom())));
+  }
+  for (const node of later) {
+    const point = points.get(node.id().slice(2));
+    const first = cy.getElementById(`p:${origin(point).uid}`).position();
+    const version = point.born - origin(point).born;
+    node.position({ x: first.x + 16 * version, y: first.y + 26 * version });
+  }
+};
+
+// Nodes and captions that lie on each other are pushed apart, each along the shorter way; pages are wider than high.
+const spread = (nodes, scale) => {
+  const boxes = nodes.map((node) => ({ node, ...node.position(), ...extent(node, scale) }));
+  for (let round = 0, moved = true; moved && round < 60; round += 1) {
+    moved = false;
+    boxes.forEach((one, index) => boxes.slice(index + 1).forEach((other) => {
+      const x = Math.min(one.x + one.right, other.x + other.right) - Math.max(one.x - one.left, other.x - other.left);
+      const y = Math.min(one.y + one.down, other.y + other.down) - Math.max(one.y - one.up, other.y - other.up);
+      if (x <= 0 || y <= 0) return;
+      moved = true;
+      const [along, by] = x < 1.8 * y ? ["x", x / 2 + 1] : ["y", y / 2 + 1];
+      const sign = one[along] <= other[along] ? 1 : -1;
+      one[along] -= sign * by;
+      other[along] += sign * by;
+    }));
+  }
+  for (const { node, x, y } of boxes) node.position({ x, y });
+};
+const extent = (node, scale) => {
+  const { width, height } = lettering(node);
+  return node.hasClass("point")
+    ? { left: (scale * width) / 2, right: (scale * width) / 2, up: 26, down: 32 + scale * height }
+    : { left: 14, right: 20 + scale * width, up: 10 * scale, down: 10 * scale };
+};
+
+const whole = () => {
+  const seen = cy.elements(":visible");
+  if (seen.empty()) return;
+  cy.fit(seen, MARGIN);
+  cy.panBy({ x: 0, y: -MARGIN / 3 }); // captions hang below their points
+};
+const zoom = (factor) => cy.zoom({ level: cy.zoom() * factor, renderedPosition: { x: cy.width() / 2, y: cy.height() / 2 } });
