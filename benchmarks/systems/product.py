@@ -11,11 +11,11 @@ from hgmem import HGMem, __version__
 from hgmem.contributions import entity_text, relation_text
 from hgmem.corpus.importing import import_graph
 from hgmem.embed import Kind, Vectors
+from hgmem.graph.retrieval import Scope
 from hgmem.identity import key, uid
 from hgmem.inputs import Document, Given, GivenChunk, GivenEntity, GivenRelation
 from hgmem.model import Subquery
 from hgmem.retrieve import RetrievalConfig, Scene, gather
-from hgmem.graph.retrieval import Scope
 
 REMEMBER = """
 CREATE (m:Memory {uid: $memory, corpus: $corpus, memory: $memory, system: 'hgmem', model: 'made', question: 'What?',
