@@ -102,12 +102,17 @@ def fill(client: HGMem, lightrag: Path | None, stored: int) -> float:
         client.import_lightrag(lightrag)
     else:
         client.add(resource("examples", "affair"))
+    began = time.perf_counter()
+    store(client, stored)
+    return round(time.perf_counter() - began, 1)
+
+
+def store(client: HGMem, memories: int) -> None:
+    """Store so many memories beside those of the client's corpus, over entities that many relations join."""
     driver = client._database._driver
     popular = driver.execute_query(POPULAR, corpus=client.corpus, most=200).records[0].data()
-    began = time.perf_counter()
-    for memories in batches(stored):
-        driver.execute_query(CREATE, memories=memories, corpus=client.corpus, points=POINTS, of=ENTITIES, **popular)
-    return round(time.perf_counter() - began, 1)
+    for batch in batches(memories):
+        driver.execute_query(CREATE, memories=batch, corpus=client.corpus, points=POINTS, of=ENTITIES, **popular)
 
 
 def batches(stored: int) -> Iterator[list[str]]:

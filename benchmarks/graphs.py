@@ -1,0 +1,126 @@
+"""The graphs that all systems are given: texts and vectors on disk, and near-copies of them, alike for everybody.
+
+Runs in the environment of every peer: the standard library and numpy, nothing else.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+NOISE = 0.05  # length of what a copy's vectors are moved by
+KINDS = ("entities", "relations", "chunks")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Graph:
+    """One corpus's worth of graph. Rows of `vectors[kind]` (float32, unit length) go with the lists, in order.
+
+    A chunk: id, document, position, text, tokens. An entity: name, type, description, chunks (ids). A relation: source
+    and target (names), description, keywords, weight, chunks (ids).
+    """
+
+    chunks: list[dict[str, Any]]
+    entities: list[dict[str, Any]]
+    relations: list[dict[str, Any]]
+    vectors: dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Query:
+    """A sub-query, with its vector; `entities` (names) is what a local one investigates."""
+
+    text: str
+    vector: Any
+    entities: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """What one step asks of one corpus: by the entities given, if `local`, else anywhere but at what memory holds.
+
+    `memory` is the entities (names) of each point of the question's memory.
+    """
+
+    corpus: str
+    queries: tuple[Query, ...]
+    local: bool = False
+    memory: tuple[tuple[str, ...], ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """What a step brought: how much of each, and the ids of its chunks, best first."""
+
+    entities: int
+    relations: int
+    chunks: tuple[str, ...]
+
+
+class UnsupportedError(Exception):
+    """The system has no such thing; the message says what it lacks."""
+
+
+def load(folder: Path, copy: int = 0) -> Graph:
+    """Return the graph of a folder, or its n-th near-copy: other names, other ids, vectors moved a little."""
+    graph = json.loads((folder / "graph.json").read_text(encoding="utf-8"))
+    with np.load(folder / "vectors.npz") as stored:
+        vectors = {kind: stored[kind] for kind in KINDS}
+    if copy:
+        graph = _renamed(graph, copy)
+        vectors = {kind: _moved(vectors[kind], seed=(copy, place)) for place, kind in enumerate(KINDS)}
+    return Graph(**graph, vectors=vectors)
+
+
+def queries(folder: Path, copy: int = 0) -> list[Query]:
+    """Return the sub-queries that go with a graph; `copy` moves their vectors as it does the graph's."""
+    texts = json.loads((folder / "queries.json").read_text(encoding="utf-8"))
+    with np.load(folder / "vectors.npz") as stored:
+        vectors = stored["queries"]
+    if copy:
+        vectors = _moved(vectors, seed=(copy, len(KINDS)))
+    return [Query(text=text, vector=vector) for text, vector in zip(texts, vectors, strict=True)]
+
+
+def save(folder: Path, graph: Graph, asked: Sequence[Query]) -> None:
+    """Write what `load` and `queries` read."""
+    folder.mkdir(parents=True, exist_ok=True)
+    parts = {kind: getattr(graph, kind) for kind in KINDS}
+    (folder / "graph.json").write_text(json.dumps(parts), encoding="utf-8")
+    (folder / "queries.json").write_text(json.dumps([query.text for query in asked]), encoding="utf-8")
+    vectors = np.asarray([query.vector for query in asked], dtype=np.float32)
+    np.savez(folder / "vectors.npz", queries=vectors, **graph.vectors)
+
+
+def batches(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
+    """Yield the items, at most `size` at a time."""
+    for begin in range(0, len(items), size):
+        yield items[begin : begin + size]
+
+
+def _renamed(graph: dict[str, Any], copy: int) -> dict[str, Any]:
+    mark = f" {copy}"
+
+    def ids(chunks: Sequence[str]) -> list[str]:
+        return [chunk + mark for chunk in chunks]
+
+    return {
+        "chunks": [
+            {**one, "id": one["id"] + mark, "document": one["document"] + mark, "text": one["text"] + mark}
+            for one in graph["chunks"]
+        ],
+        "entities": [{**one, "name": one["name"] + mark, "chunks": ids(one["chunks"])} for one in graph["entities"]],
+        "relations": [
+            {**one, "source": one["source"] + mark, "target": one["target"] + mark, "chunks": ids(one["chunks"])}
+            for one in graph["relations"]
+        ],
+    }
+
+
+def _moved(vectors: Any, *, seed: tuple[int, int]) -> Any:
+    noise = np.random.default_rng(seed).standard_normal(vectors.shape, dtype=np.float32)
+    moved = vectors + NOISE * noise / np.linalg.norm(noise, axis=1, keepdims=True)
+    return (moved / np.linalg.norm(moved, axis=1, keepdims=True)).astype(np.float32)

@@ -1,0 +1,109 @@
+"""The shared graph of the benchmarks: a LightRAG directory with vectors made once by the real embedder."""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import graphs
+
+from hgmem.contributions import entity_fields, entity_text, relation_fields, relation_text
+from hgmem.embedders import SentenceTransformerEmbedder
+from hgmem.given import Prepared, prepare
+from hgmem.identity import key
+from hgmem.lightrag import read
+
+QUESTIONS = Path(__file__).with_name("questions.txt")
+LIMIT = 2_000  # characters of a description, the default of HGMEM_DESCRIPTION_CHARACTERS
+MOST = 50  # queries drawn from relations
+
+
+def made(lightrag: Path, folder: Path) -> Path:
+    """Return the folder of the graph's files, made if they are not there yet."""
+    digest = hashlib.sha256()
+    for path in sorted(lightrag.iterdir()):
+        digest.update(path.read_bytes())
+    target = folder / digest.hexdigest()[:16]
+    if not (target / "vectors.npz").exists():
+        graphs.save(target, *_graph(lightrag))
+    return target
+
+
+def _graph(lightrag: Path) -> tuple[graphs.Graph, list[graphs.Query]]:
+    prepared = prepare(read(lightrag), corpus="made")
+    chunks = _chunks(prepared)
+    ids = {chunk.uid: chunk.source_id for cut in prepared.chunks.values() for chunk in cut}
+    entities = _entities(prepared, ids)
+    names = {key(one["name"]): one["name"] for one in entities}
+    relations = _relations(prepared, ids, names)
+    questions = [line for line in QUESTIONS.read_text(encoding="utf-8").splitlines() if line.strip()]
+    asked = questions + [one["description"] for one in relations[:: max(1, len(relations) // MOST)]]
+    texts = {
+        "entities": [entity_text(one["name"], one["description"]) for one in entities],
+        "relations": [relation_text(_ends(one), one["description"], one["keywords"]) for one in relations],
+        "chunks": [one["text"] for one in chunks],
+    }
+    embedder = SentenceTransformerEmbedder()
+    vectors = {kind: embedder.embed(of, kind="document") for kind, of in texts.items()}
+    queries = [
+        graphs.Query(text=text, vector=vector)
+        for text, vector in zip(asked, embedder.embed(asked, kind="query"), strict=True)
+    ]
+    return graphs.Graph(chunks=chunks, entities=entities, relations=relations, vectors=vectors), queries
+
+
+def _chunks(prepared: Prepared) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": chunk.source_id,
+            "document": prepared.documents[chunk.document].id,
+            "position": chunk.position,
+            "text": chunk.text,
+            "tokens": chunk.tokens,
+        }
+        for cut in prepared.chunks.values()
+        for chunk in cut
+    ]
+
+
+def _entities(prepared: Prepared, ids: dict[str, str]) -> list[dict[str, Any]]:
+    found = []
+    for said in prepared.entities.values():
+        fields = entity_fields(said, limit=LIMIT)
+        chunks = dict.fromkeys(ids[uid] for one in said for uid in one.chunks)
+        found.append(
+            {
+                "name": fields.name,
+                "type": fields.type,
+                "description": _line(fields.description.text),
+                "chunks": list(chunks),
+            }
+        )
+    return found
+
+
+def _relations(prepared: Prepared, ids: dict[str, str], names: dict[str, str]) -> list[dict[str, Any]]:
+    found = []
+    for (source, target), said in prepared.relations.items():
+        fields = relation_fields(said, limit=LIMIT)
+        chunks = dict.fromkeys(ids[uid] for one in said for uid in one.chunks)
+        found.append(
+            {
+                "source": names[source],
+                "target": names[target],
+                "description": _line(fields.description.text),
+                "keywords": list(fields.keywords),
+                "weight": fields.weight,
+                "chunks": list(chunks),
+            }
+        )
+    return found
+
+
+def _line(text: str) -> str:
+    """Return the text as one line: lines are what contributions are told apart by."""
+    return " ".join(text.split("\n"))
+
+
+def _ends(relation: dict[str, Any]) -> tuple[str, str]:
+    source, target = sorted((key(relation["source"]), key(relation["target"])))
+    return source, target

@@ -1,0 +1,153 @@
+"""One system in a process and an environment of its own: takes commands as lines of JSON, times them, answers alike.
+
+`python serve.py NAME` imports `systems/NAME.py`, whose `System` is asked what the methods of `Benched` say. Runs in the
+environment of every peer: the standard library and numpy, nothing else.
+"""
+
+import importlib
+import json
+import os
+import random
+import resource
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, Protocol, TextIO
+
+from graphs import Found, Graph, Step, UnsupportedError, load, queries
+
+
+class Benched(Protocol):
+    """What a system does for the benchmarks; what it can't it says by `UnsupportedError`."""
+
+    def open(self, place: dict[str, str]) -> dict[str, str]:
+        """Connect to `place` (uri, username, password, folder for files); return versions by package."""
+
+    def write(self, graph: Graph, corpus: str) -> None:
+        """Write a graph into a corpus, beside what it holds; return when all of it can be found."""
+
+    def step(self, step: Step) -> Callable[[], Found]:
+        """Return what makes the step's retrieval; the making ready, such as storing a memory, is not timed.
+
+        It may be called any number of times, by several threads at once.
+        """
+
+    def close(self) -> None:
+        """Let go of everything."""
+
+
+class Serving:
+    """The commands."""
+
+    def __init__(self, system: Benched) -> None:
+        self._system = system
+        self._ready: list[Callable[[], Found]] = []
+
+    def open(self, **place: str) -> dict[str, str]:
+        """Connect; return versions."""
+        return self._system.open(place)
+
+    def write(self, *, folder: str, corpus: str, copies: list[int]) -> dict[str, Any]:
+        """Write the copies one after the other; return the seconds of each, without reading it from disk."""
+        seconds = []
+        for copy in copies:
+            graph = load(Path(folder), copy)
+            began = time.perf_counter()
+            self._system.write(graph, corpus)
+            seconds.append(time.perf_counter() - began)
+        return {"seconds": seconds, **memory()}
+
+    def ready(
+        self,
+        *,
+        folder: str,
+        corpus: str,
+        size: int,
+        steps: int,
+        seed: int,
+        points: int = 0,
+        of: int = 4,
+        local: bool = False,
+        copy: int = 0,
+    ) -> int:
+        """Make ready that many steps of `size` sub-queries each, with memories of `points` points of `of` entities."""
+        chance = random.Random(seed)  # noqa: S311
+        known = [one["name"] for one in load(Path(folder), copy).entities] if points else []
+        asked = queries(Path(folder), copy)
+        self._ready = []
+        for _ in range(steps):
+            held = tuple(tuple(chance.sample(known, of)) for _ in range(points))
+            chosen = chance.sample(asked, size)
+            if local:
+                chosen = [replace(query, entities=chance.choice(held)) for query in chosen]
+            step = Step(corpus=corpus, queries=tuple(chosen), local=local, memory=held)
+            self._ready.append(self._system.step(step))
+        return len(self._ready)
+
+    def retrieve(self, *, at: int) -> dict[str, Any]:
+        """Run a step that is ready; return its seconds and what it found."""
+        began = time.perf_counter()
+        found = self._ready[at]()
+        return {"seconds": time.perf_counter() - began, **asdict(found)}
+
+    def throughput(self, *, threads: int, seconds: float) -> float:
+        """Return the steps a second that so many threads get, taking the ready ones in turn."""
+        end = time.perf_counter() + seconds
+
+        def work(thread: int) -> int:
+            done = 0
+            while time.perf_counter() < end:
+                self._ready[(thread + done) % len(self._ready)]()
+                done += 1
+            return done
+
+        began = time.perf_counter()
+        with ThreadPoolExecutor(threads) as pool:
+            done = sum(pool.map(work, range(threads)))
+        return done / (time.perf_counter() - began)
+
+    def memory(self) -> dict[str, float]:
+        """Return the megabytes that this process holds, now and at most."""
+        return memory()
+
+    def close(self) -> None:
+        """Let go of everything."""
+        self._system.close()
+
+
+def memory() -> dict[str, float]:
+    """Return the megabytes that this process holds, now and at most."""
+    status = Path("/proc/self/statm")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    now = int(status.read_text().split()[1]) * resource.getpagesize() / 2**20 if status.exists() else peak
+    return {"megabytes": now, "megabytes_at_most": peak}
+
+
+def serve(serving: Any, lines: TextIO, replies: TextIO) -> None:
+    """Answer commands until there are no more."""
+    for line in lines:
+        command = json.loads(line)
+        try:
+            reply: dict[str, Any] = {"is": getattr(serving, command.pop("do"))(**command)}
+        except UnsupportedError as lacking:
+            reply = {"unsupported": str(lacking)}
+        except Exception as error:  # said to whoever asked, who decides
+            reply = {"error": f"{type(error).__name__}: {error}", "traceback": traceback.format_exc()}
+        replies.write(json.dumps(reply) + "\n")
+        replies.flush()
+
+
+def main() -> None:
+    """Serve the system that the command line names; whatever else prints goes to standard error."""
+    replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    system = importlib.import_module(f"systems.{sys.argv[1]}").System()
+    serve(Serving(system), sys.stdin, replies)
+
+
+if __name__ == "__main__":
+    main()

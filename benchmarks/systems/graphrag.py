@@ -1,0 +1,120 @@
+"""Neo4j's GraphRAG package: `Neo4jWriter` and `VectorCypherRetriever`, its filter within the vector index.
+
+What it does otherwise: one call of the retriever, so one statement, for each sub-query. Its hybrid retrievers take no
+filters and so can't be kept to a corpus; words are looked up in the query that it appends to the search. It keeps no
+memory: which entities to leave out, the caller says.
+"""
+
+import asyncio
+from collections.abc import Callable
+from importlib.metadata import version
+from typing import Any
+
+import neo4j
+from graphs import Found, Graph, Query, Step, UnsupportedError
+from neo4j_graphrag.components import kg_writer
+from neo4j_graphrag.components.types import LexicalGraphConfig, Neo4jGraph, Neo4jNode, Neo4jRelationship
+from neo4j_graphrag.indexes import create_fulltext_index, create_vector_index
+from neo4j_graphrag.retrievers import VectorCypherRetriever
+from neo4j_graphrag.types import RetrieverResultItem
+
+from systems._neo4j import MOST, Names, found, words
+
+OWN = Names("graphrag", id="id")
+APOC = "CALL apoc.merge.relationship(start, row.type, {}, row.properties, end, row.properties) YIELD rel"
+MERGE = "MERGE (start)-[rel:$(row.type)]->(end) ON CREATE SET rel += row.properties ON MATCH SET rel += row.properties"
+GATHER = f"""
+WITH node AS e, score WHERE NOT e.name IN $known
+WITH e ORDER BY score DESC LIMIT {MOST}
+WITH collect(e) AS found
+{OWN.around}
+CALL () {{
+  MATCH (c:{OWN.chunk}) SEARCH c IN (VECTOR INDEX {OWN.chunks} FOR $query_vector WHERE c.corpus = $corpus LIMIT {MOST})
+  SCORE AS score
+  RETURN collect(c {{.id, .text, score}}) AS near
+}}
+{OWN.matching}
+RETURN [e IN found | e {{.name, .type, .description}}] AS entities, ties, sources + near + matching AS chunks
+"""
+
+
+class System:
+    """See `serve.Benched`."""
+
+    def open(self, place: dict[str, str]) -> dict[str, str]:
+        """Connect, and let the writer do without APOC where the server lacks it."""
+        self._driver = neo4j.GraphDatabase.driver(place["uri"], auth=(place["username"], place["password"]))
+        self._retriever: VectorCypherRetriever | None = None
+        asked = "SHOW PROCEDURES YIELD name WHERE name = 'apoc.merge.relationship' RETURN name"
+        written = kg_writer.upsert_relationship_query(True)
+        if not self._driver.execute_query(asked).records:
+            if APOC not in written:
+                raise UnsupportedError("its writer needs APOC, in a statement that is not known here")
+            kg_writer.upsert_relationship_query = lambda **_: written.replace(APOC, MERGE)
+        return {name: version(name) for name in ("neo4j-graphrag", "neo4j")}
+
+    def write(self, graph: Graph, corpus: str) -> None:
+        """Write nodes, relationships and vectors by the package's writer, into its indexes."""
+        size = graph.vectors["entities"].shape[1]
+        for name, label in ((OWN.entities, OWN.entity), (OWN.chunks, OWN.chunk)):
+            own = {"filterable_properties": ["corpus"]}
+            create_vector_index(self._driver, name, label, "embedding", size, "cosine", **own)
+        create_fulltext_index(self._driver, OWN.words, OWN.chunk, ["text"])
+        writer = kg_writer.Neo4jWriter(self._driver)
+        done = asyncio.run(writer.run(_graph(graph, corpus), LexicalGraphConfig(chunk_node_label=OWN.chunk)))
+        if done.status != "SUCCESS":
+            raise RuntimeError(str(done.metadata))
+        self._driver.execute_query("CALL db.awaitIndexes()")
+
+    def step(self, step: Step) -> Callable[[], Found]:
+        """Return what calls the retriever once for each sub-query."""
+        if step.local:
+            raise UnsupportedError("a retriever starts from a search of an index, not from given entities")
+        retriever = self._retriever = self._retriever or _retriever(self._driver)
+        known = sorted({name for point in step.memory for name in point})
+        asked = [_arguments(query, step.corpus, known) for query in step.queries]
+        return lambda: found(retriever.search(**arguments).items[0].metadata for arguments in asked)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._driver.close()
+
+
+def _retriever(driver: neo4j.Driver) -> VectorCypherRetriever:
+    """Return the retriever, told what its index filters by.
+
+    It looks for that in the index's options, where this server does not list it, and then fails: what it falls back on
+    reads an attribute that this retriever never sets.
+    """
+    made = VectorCypherRetriever(
+        driver, OWN.entities, GATHER, None, lambda record: RetrieverResultItem(content="", metadata=record.data())
+    )
+    made._filterable_properties = made._filterable_properties or ["corpus"]
+    return made
+
+
+def _arguments(query: Query, corpus: str, known: list[str]) -> dict[str, Any]:
+    return {
+        "query_vector": query.vector.tolist(),
+        "top_k": MOST + len(known),
+        "filters": {"corpus": corpus},
+        "query_params": {"corpus": corpus, "known": known, "words": words(query.text)},
+    }
+
+
+def _graph(graph: Graph, corpus: str) -> Neo4jGraph:
+    nodes, between = [], []
+    for kind, label, key in (("chunks", OWN.chunk, "id"), ("entities", OWN.entity, "name")):
+        for one, vector in zip(getattr(graph, kind), graph.vectors[kind].tolist(), strict=True):
+            said = {"corpus": corpus} | {name: one[name] for name in one if name != "chunks"}
+            vectors = {"embedding": vector}
+            nodes.append(Neo4jNode(id=f"{key} {one[key]}", label=label, properties=said, embedding_properties=vectors))
+    for one, vector in zip(graph.relations, graph.vectors["relations"].tolist(), strict=True):
+        said = {name: one[name] for name in ("description", "keywords", "weight", "chunks")}
+        ends = {"start_node_id": f"name {one['source']}", "end_node_id": f"name {one['target']}"}
+        vectors = {"embedding": vector}
+        between.append(Neo4jRelationship(**ends, type=OWN.tie, properties=said, embedding_properties=vectors))
+    for one in graph.entities:
+        ends = ({"start_node_id": f"name {one['name']}", "end_node_id": f"id {chunk}"} for chunk in one["chunks"])
+        between += [Neo4jRelationship(**pair, type=OWN.source) for pair in ends]
+    return Neo4jGraph(nodes=nodes, relationships=between)

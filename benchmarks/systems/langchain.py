@@ -1,0 +1,120 @@
+"""LangChain on Neo4j: `Neo4jVector`, with its filter and a query of its own behind the search.
+
+What it does otherwise: `Neo4jGraph.add_graph_documents` needs APOC, so relationships are written by `Neo4jGraph.query`;
+its vector indexes know no filters, so a filtered search compares every vector of the corpus; two searches, so two
+statements, for each sub-query. Its hybrid search takes no filters, so words are looked up in the query behind the
+search of chunks. It keeps no memory: which entities to leave out, the caller says.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import version
+from typing import Any
+
+from graphs import Found, Graph, Step, UnsupportedError, batches
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_neo4j import Neo4jGraph, Neo4jVector
+
+from systems._neo4j import MOST, Names, found, words
+
+OWN = Names("langchain", id="chunk")  # a node's own id is unique by label, and so holds the corpus too
+BATCH = 1_000  # what the package itself commits at a time
+CREATE_TIES = f"""
+UNWIND $rows AS row
+MATCH (source:{OWN.entity} {{id: row.source}}) MATCH (target:{OWN.entity} {{id: row.target}})
+MERGE (source)-[r:{OWN.tie}]->(target) SET r += row.properties
+WITH r, row CALL db.create.setRelationshipVectorProperty(r, 'embedding', row.vector)
+"""
+CREATE_SOURCES = f"""
+UNWIND $rows AS row
+MATCH (e:{OWN.entity} {{id: row.entity}}) MATCH (c:{OWN.chunk} {{id: row.chunk}})
+MERGE (e)-[:{OWN.source}]->(c)
+"""
+GATHER = f"""
+WITH collect(node) AS found
+{OWN.around}
+RETURN '' AS text, 1.0 AS score,
+       {{entities: [e IN found | e {{.name, .type, .text}}], ties: ties, chunks: sources}} AS metadata
+"""
+SEARCHED = f"""
+WITH collect(node {{id: node.chunk, .text, score}}) AS near
+{OWN.matching}
+RETURN '' AS text, 1.0 AS score, {{chunks: near + matching}} AS metadata
+"""
+
+
+class System:
+    """See `serve.Benched`."""
+
+    def open(self, place: dict[str, str]) -> dict[str, str]:
+        """Connect."""
+        access = {"url": place["uri"], "username": place["username"], "password": place["password"]}
+        self._graph = Neo4jGraph(**access, refresh_schema=False)  # which would need APOC
+        return {name: version(name) for name in ("langchain-neo4j", "langchain-core", "neo4j-graphrag", "neo4j")}
+
+    def write(self, graph: Graph, corpus: str) -> None:
+        """Write nodes by the vector stores, then what lies between them."""
+        for kind, label in (("entities", OWN.entity), ("chunks", OWN.chunk)):
+            self._graph.query(f"CREATE INDEX {label}_corpus IF NOT EXISTS FOR (n:{label}) ON (n.corpus)")
+            ids, texts, said = zip(*(_row(one, corpus) for one in getattr(graph, kind)), strict=True)
+            pairs = list(zip(texts, graph.vectors[kind].tolist(), strict=True))
+            store = self._store(kind, label, size=graph.vectors[kind].shape[1])
+            Neo4jVector.from_embeddings(pairs, metadatas=list(said), ids=list(ids), **store)
+        Neo4jVector(**store, keyword_index_name=OWN.words).create_new_keyword_index()
+        vectors = graph.vectors["relations"].tolist()
+        self._link(CREATE_TIES, [_tie(*pair, corpus) for pair in zip(graph.relations, vectors, strict=True)])
+        sources = [(one["name"], chunk) for one in graph.entities for chunk in one["chunks"]]
+        rows = [{"entity": _key(name, corpus), "chunk": _key(chunk, corpus)} for name, chunk in sources]
+        self._link(CREATE_SOURCES, rows)
+        self._graph.query("CALL db.awaitIndexes()")
+
+    def step(self, step: Step) -> Callable[[], Found]:
+        """Return what searches entities and chunks for each sub-query."""
+        if step.local:
+            raise UnsupportedError("a vector store starts from a search of an index, not from given entities")
+        size = len(step.queries[0].vector)
+        entities = Neo4jVector(**self._store("entities", OWN.entity, size=size), retrieval_query=GATHER)
+        chunks = Neo4jVector(**self._store("chunks", OWN.chunk, size=size), retrieval_query=SEARCHED)
+        own: dict[str, Any] = {"corpus": {"$eq": step.corpus}}
+        known = sorted({name for point in step.memory for name in point})
+        searches = ((entities, own | {"name": {"$nin": known}} if known else own), (chunks, own))
+        asked = [
+            {"embedding": query.vector.tolist(), "params": {"corpus": step.corpus, "words": words(query.text)}}
+            for query in step.queries
+        ]
+        return lambda: found(
+            store.similarity_search_by_vector(**one, k=MOST, filter=kept)[0].metadata
+            for one in asked
+            for store, kept in searches
+        )
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._graph.close()
+
+    def _store(self, kind: str, label: str, *, size: int) -> dict[str, Any]:
+        nobody = DeterministicFakeEmbedding(size=size)  # wanted by the constructor; every vector is given
+        named = {"index_name": getattr(OWN, kind), "node_label": label}
+        return {"embedding": nobody, "graph": self._graph, "embedding_dimension": size, **named}
+
+    def _link(self, statement: str, rows: Sequence[dict[str, Any]]) -> None:
+        for some in batches(rows, BATCH):
+            self._graph.query(statement, {"rows": some})
+
+
+def _key(name: str, corpus: str) -> str:
+    return f"{corpus}\n{name}"
+
+
+def _row(one: Mapping[str, Any], corpus: str) -> tuple[str, str, dict[str, Any]]:
+    """Return an entity's or a chunk's id, text and metadata."""
+    if "name" in one:
+        said = {"corpus": corpus, "name": one["name"], "type": one["type"]}
+        return _key(one["name"], corpus), one["description"], said
+    said = {"corpus": corpus, "chunk": one["id"], "document": one["document"], "position": one["position"]}
+    return _key(one["id"], corpus), one["text"], said
+
+
+def _tie(one: Mapping[str, Any], vector: Sequence[float], corpus: str) -> dict[str, Any]:
+    properties = {name: one[name] for name in ("description", "keywords", "weight", "chunks")}
+    ends = {"source": _key(one["source"], corpus), "target": _key(one["target"], corpus)}
+    return {**ends, "properties": properties, "vector": vector}

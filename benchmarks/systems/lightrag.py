@@ -1,0 +1,123 @@
+"""LightRAG within the process, with the file storages that it has by default: one workspace a corpus.
+
+What it does otherwise: it is held in memory as a whole and compares every vector; an entity and a relation keep one of
+their chunks; each found entity brings all its relations and each found relation its entities; sub-queries go to it one
+by one, side by side, in the only thread it has. Keywords are given, so no language model is asked. Words are not
+searched. It has no filter but the workspace, so nothing can be left out.
+"""
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Callable, Mapping
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from graphs import Found, Graph, Query, Step, UnsupportedError
+from lightrag import LightRAG, QueryParam
+from lightrag.utils import EmbeddingFunc, Tokenizer
+
+from systems._custom import Pieces, given, texts
+from systems._loop import Loop
+
+TOP, CHUNKS = 5, 10  # entities and relations of a sub-query; chunks that it keeps
+BATCH = 512  # texts that are embedded in one call, which looks them up
+NONE: dict[str, list[Any]] = {"entities": [], "relationships": [], "chunks": []}
+
+
+class System:
+    """See `serve.Benched`."""
+
+    storages: Mapping[str, str] = {}  # the default ones
+    packages = ("lightrag-hku", "nano-vectordb", "networkx")
+
+    def open(self, place: dict[str, str]) -> dict[str, str]:
+        """Say where the files go; a corpus is opened when it is used first."""
+        logging.getLogger("lightrag").setLevel(logging.WARNING)
+        self._place = place
+        self._loop = Loop()
+        self._opened: dict[str, LightRAG] = {}
+        self._vectors: dict[str, Any] = {}  # of texts that are being written, and of sub-queries
+        return {name: version(name) for name in self.packages}
+
+    def write(self, graph: Graph, corpus: str) -> None:
+        """Insert the graph as a custom one."""
+        embedded = texts(graph)
+        self._vectors |= embedded
+        rag = self._corpus(corpus, size=graph.vectors["chunks"].shape[1])
+        self._loop.run(rag.ainsert_custom_kg(given(graph)))
+        for text in embedded:
+            self._vectors.pop(text, None)
+
+    def step(self, step: Step) -> Callable[[], Found]:
+        """Return what asks for the context of each sub-query, all of them at once."""
+        if step.local:
+            raise UnsupportedError("a query starts from a search of all entities, not from given ones")
+        if step.memory:
+            raise UnsupportedError("a query has no filter that would leave entities out")
+        rag = self._corpus(step.corpus, size=len(step.queries[0].vector))
+        asked = [self._named(query) for query in step.queries]
+
+        async def gather() -> list[dict[str, Any]]:
+            return await asyncio.gather(*(rag.aquery_data(text, _param(text)) for text in asked))
+
+        def retrieve() -> Found:
+            found = [NONE | one["data"] for one in self._loop.run(gather())]
+            return Found(
+                entities=len({entity["entity_name"] for one in found for entity in one["entities"]}),
+                relations=len({(tie["src_id"], tie["tgt_id"]) for one in found for tie in one["relationships"]}),
+                chunks=tuple(dict.fromkeys(chunk["file_path"] for one in found for chunk in one["chunks"])),
+            )
+
+        return retrieve
+
+    def close(self) -> None:
+        """Write what is not written, and end."""
+        for rag in self._opened.values():
+            self._loop.run(rag.finalize_storages())
+        self._loop.close()
+
+    def _named(self, query: Query) -> str:
+        """Return the text of a sub-query, told from the same text with another vector, and keep its vector."""
+        text = f"{query.text} {_digest(query.vector.tobytes())}"
+        self._vectors[text] = query.vector
+        return text
+
+    def _corpus(self, corpus: str, *, size: int) -> LightRAG:
+        if corpus not in self._opened:
+            rag = LightRAG(
+                working_dir=self._place["folder"],
+                workspace=f"w{_digest(corpus.encode())}",
+                embedding_func=EmbeddingFunc(embedding_dim=size, func=_lookup(self._vectors)),
+                llm_model_func=_nobody,
+                tokenizer=Tokenizer("pieces", Pieces()),
+                embedding_batch_num=BATCH,
+                vector_db_storage_cls_kwargs={"cosine_better_than_threshold": -1.0},  # the nearest, however far
+                **self.storages,
+            )
+            self._loop.run(rag.initialize_storages())
+            self._opened[corpus] = rag
+        return self._opened[corpus]
+
+
+def _param(text: str) -> QueryParam:
+    return QueryParam(
+        mode="mix", only_need_context=True, enable_rerank=False,  # mix is its default: entities, relations and chunks
+        ll_keywords=[text], hl_keywords=[text], top_k=TOP, chunk_top_k=CHUNKS,
+    )  # fmt: skip
+
+
+def _lookup(vectors: Mapping[str, Any]) -> Callable[..., Any]:
+    async def look_up(texts: list[str], **_: Any) -> Any:
+        return np.asarray([vectors[text] for text in texts])
+
+    return look_up
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=8).hexdigest()
+
+
+async def _nobody(*_: Any, **__: Any) -> str:
+    raise UnsupportedError("a language model was asked for")
