@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEMO := .hgmem/demo
-EXTRAS := local,embedded,langchain,documents,docs,notebooks,dev
+EXTRAS := local,embedded,langchain,documents,docs,notebooks,bench,dev
 CONSTRAINTS := constraints.txt
 
 # The first of these that is 3.11 or later makes the environment; `make PYTHON=/path/to/python` overrules.
@@ -51,7 +51,7 @@ endef
 export UV_SETTINGS
 
 .DEFAULT_GOAL := help
-.PHONY: help demo notebooks test docs lint types contracts wheel install uv-settings constraints clean
+.PHONY: help demo notebooks test bench bench-full docs lint types contracts wheel install uv-settings constraints clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
@@ -66,6 +66,12 @@ notebooks: $(STAMP) ## run the notebooks on the demo's server, and write what th
 
 test: $(STAMP) ## all tests, on a Neo4j of their own; `make test ARGS="tests/unit -k chunk"` runs some
 	@$(BIN)/pytest $(ARGS)
+
+bench: $(STAMP) ## hgmem beside its peers on this machine, in minutes; `make bench ARGS="--lightrag DIR"` takes your graph
+	@$(BIN)/python benchmarks/bench.py $(ARGS)
+
+bench-full: $(STAMP) ## every peer and size, in hours
+	@$(BIN)/python benchmarks/bench.py --full $(ARGS)
 
 docs: $(STAMP) ## the documents as a site, in .hgmem/site
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
