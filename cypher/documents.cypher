@@ -21,14 +21,37 @@ CYPHER 25 MATCH (d:Document {corpus: $corpus})
 RETURN d.uid AS uid, d.title AS title, d.source AS source, d.metadata AS metadata
 ORDER BY uid;
 
-// name: put_document(corpus, uid, properties, status) write
-// The document, pending until its last chunk is done; no row where the corpus has another status than `status`.
+// name: put_document(corpus, uid, properties) write
+// The document, pending until its last chunk is done; no row where the corpus is not ready.
 CYPHER 25 MATCH (k:Corpus {name: $corpus})
 SET k.name = k.name // takes the lock before the status is read
-WITH k WHERE k.status = $status
+WITH k WHERE k.status = 'ready'
 MERGE (d:Document {uid: $uid, corpus: $corpus})
 SET d += $properties, d.status = 'pending'
 RETURN d.uid AS uid;
+
+// name: create_documents(corpus, rows) write
+// Documents of a corpus that nobody reads yet, whole: their chunks come with all that they contribute.
+CYPHER 25 UNWIND $rows AS row
+CREATE (d:Document {uid: row.uid, corpus: $corpus, status: 'done', indexed_at: datetime()})
+SET d += row.properties;
+
+// name: create_chunks(corpus, rows) write
+// Chunks of such documents, whole, each with its vector.
+CYPHER 25 UNWIND $rows AS row
+MATCH (d:Document {uid: row.document, corpus: $corpus}) USING INDEX d:Document(uid)
+CREATE (c:Chunk {uid: row.uid, corpus: $corpus, corpus_key: row.corpus_key, status: 'done', attempts: 0,
+                 document: row.document, position: row.position, text: row.text, tokens: row.tokens, start: row.start,
+                 end: row.end, source_id: row.source_id})-[:FROM_DOCUMENT]->(d)
+WITH c, row
+CALL db.create.setNodeVectorProperty(c, 'embedding', row.vector);
+
+// name: chain_chunks(corpus, rows) write
+// NEXT_CHUNK from each chunk to the one that is named after it.
+CYPHER 25 UNWIND $rows AS row
+MATCH (here:Chunk {uid: row.uid, corpus: $corpus}), (after:Chunk {uid: row.after, corpus: $corpus})
+USING INDEX here:Chunk(uid) USING INDEX after:Chunk(uid)
+CREATE (here)-[:NEXT_CHUNK]->(after);
 
 // name: seal_document(corpus, uid, sha256) write
 // The document's chunks are those of the text with this hash; a document that is gone stays gone.

@@ -3,9 +3,9 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from math import inf
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from hgmem.contributions import EntityContribution, RelationContribution, ordered
 from hgmem.errors import UsageError
@@ -61,10 +61,16 @@ def prepare(given: Given, *, corpus: str) -> Prepared:
 
 def _check_characters(given: Given) -> None:
     """Raise if a text of the graph holds half a character: no database takes that."""
+    if not has_half_pair(json.dumps(given, ensure_ascii=False, default=_fields)):
+        return
     for things in (given.documents, given.chunks, given.entities, given.relations):
         for thing in things:
             if has_half_pair(json.dumps(asdict(thing), ensure_ascii=False)):
                 raise UsageError(f"{thing!r} holds half a surrogate pair, such as \\ud83d alone")
+
+
+def _fields(value: Any) -> Any:
+    return {each.name: getattr(value, each.name) for each in fields(value)} if is_dataclass(value) else dict(value)
 
 
 def _chunks(

@@ -50,8 +50,8 @@ WITH r, row CALL db.create.setRelationshipVectorProperty(r, 'embedding', row.vec
 NEAREST = """
   CALL (q) {
     MATCH (e:FloorEntity)
-    SEARCH e IN (VECTOR INDEX floor_entity_vector FOR q.vector WHERE e.corpus = $corpus LIMIT $over)
-    WITH e, vector.similarity.cosine(e.embedding, q.vector) AS score WHERE NOT e.uid IN $covered
+    SEARCH e IN (VECTOR INDEX floor_entity_vector FOR q.vector WHERE e.corpus = $corpus LIMIT $over) SCORE AS score
+    WITH e, score WHERE NOT e.uid IN $covered
     ORDER BY score DESC LIMIT 5 RETURN collect(e) AS kept
   }"""
 AROUND = """
@@ -86,7 +86,8 @@ CALL (q, kept) {
   ORDER BY score DESC LIMIT 5 RETURN collect(c) AS sources
 }
 CALL (q) {
-  MATCH (c:FloorChunk) SEARCH c IN (VECTOR INDEX floor_chunk_vector FOR q.vector WHERE c.corpus = $corpus LIMIT 20)
+  MATCH (c:FloorChunk) SEARCH c IN (VECTOR INDEX floor_chunk_vector FOR q.vector WHERE c.corpus = $corpus LIMIT 100)
+  SCORE AS score WITH c ORDER BY score DESC LIMIT 20
   RETURN collect(c) AS near
 }
 CALL (q) {
@@ -94,10 +95,16 @@ CALL (q) {
   MATCH (c:FloorChunk) SEARCH c IN (FULLTEXT INDEX floor_text FOR q.lucene LIMIT 20) SCORE AS score
   RETURN collect(c) AS worded
 }
-WITH q, kept, relations, sources, near, worded
+CALL (near, worded) {
+  UNWIND [hits IN [near, worded] | [i IN range(0, size(hits) - 1) | {c: hits[i], part: 1.0 / (61 + i)}]] AS ranking
+  UNWIND ranking AS ranked
+  WITH ranked.c AS c, sum(ranked.part) AS weight ORDER BY weight DESC, c.uid LIMIT 5
+  RETURN collect(c) AS best
+}
+WITH kept, relations, sources, best
 RETURN [e IN kept | e {.uid, .name, .type, .description}] AS entities, relations,
-       [c IN sources | c.uid] AS sources, [c IN near | c.uid] AS near, [c IN worded | c.uid] AS worded,
-       COLLECT { UNWIND sources + near + worded AS c WITH DISTINCT c MATCH (c)-[:FLOOR_FROM_DOCUMENT]->(d)
+       [c IN sources | c.uid] AS sources, [c IN best | c.uid] AS best,
+       COLLECT { UNWIND sources + best AS c WITH DISTINCT c MATCH (c)-[:FLOOR_FROM_DOCUMENT]->(d)
                  RETURN c {.uid, .id, .document, .position, .text, title: d.title,
                            entities: COLLECT { MATCH (e:FloorEntity)-[:FLOOR_FROM_CHUNK]->(c) RETURN e.name }}
        } AS chunks"""
@@ -183,7 +190,7 @@ def _query(query: Query, step: Step, uid: Callable[[str], str]) -> dict[str, Any
 
 
 def _found(rows: list[dict[str, Any]]) -> Found:
-    """Fuse each query's chunks: the entities' own, and the five best of the two searches."""
+    """Fuse each query's chunks: the entities' own, and the five best of the two searches by fused rank."""
     entities: dict[str, Any] = {}
     relations: dict[str, Any] = {}
     chunks: dict[str, Any] = {}
@@ -191,8 +198,7 @@ def _found(rows: list[dict[str, Any]]) -> Found:
         entities |= {one["uid"]: one for one in row["entities"]}
         relations |= {one["uid"]: one for one in row["relations"]}
         known = {one["uid"]: one for one in row["chunks"]}
-        chosen = {*row["sources"], *_fused(row["near"], row["worded"])[:5]}
-        chunks |= {uid: known[uid] for uid in _fused(row["sources"], row["near"], row["worded"]) if uid in chosen}
+        chunks |= {uid: known[uid] for uid in _fused(row["sources"], row["best"])}
     return Found(
         entities=len(entities), relations=len(relations), chunks=tuple(chunk["id"] for chunk in chunks.values())
     )

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hgmem.cli.front import DEFAULT_CORPUS, CorpusOption, JsonOption, connected
-from hgmem.cli.index import importing
 from hgmem.cli.output import note, plain, print_json
 from hgmem.cli.planned import counted
 from hgmem.cli.progress import progress
@@ -42,25 +41,7 @@ def export(
         )
     for line in done.notes:
         note(line)
-    _print(done, f"exported to {file}", time.monotonic() - began, as_json=as_json)
-
-
-@importing.command("archive")
-def import_archive(
-    context: typer.Context,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `hgmem export` wrote.")],
-    as_json: JsonOption = False,
-) -> None:
-    """Import an archive into the corpus of its name, which must be new or empty.
-
-    Everything is checked before the first write; an import that fails leaves nothing. The same archive again writes
-    nothing.
-    """
-    began = time.monotonic()
-    with connected(context) as client, progress() as report:
-        done = client.import_archive(file, report=report)
-    what = "imported" if done.written else "imported before, nothing was written"
-    _print(done, what, time.monotonic() - began, as_json=as_json)
+    print_report(done, f"exported to {file}", time.monotonic() - began, as_json=as_json)
 
 
 @app.command()
@@ -89,7 +70,8 @@ def reembed(
         plain(f"{corpus}: embedded with {model}, nothing was left to do")
 
 
-def _print(done: "ArchiveReport", what: str, seconds: float, *, as_json: bool) -> None:
+def print_report(done: "ArchiveReport", what: str, seconds: float, *, as_json: bool) -> None:
+    """Print what an archive holds, and what was done with it."""
     if as_json:
         print_json({**asdict(done), "seconds": round(seconds, 3)})
         return

@@ -4,7 +4,7 @@ import time
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 NAMED = 100  # skipped things that are named one by one
 
 app = typer.Typer(rich_markup_mode=None)
-importing = typer.Typer(name="import", no_args_is_help=True, rich_markup_mode=None, help="Import a ready-made graph.")
-app.add_typer(importing)
 
 
 @app.command()
@@ -90,35 +88,3 @@ def summary(done: "IndexReport", seconds: float) -> str:
         f"{len(done.skipped)} skipped",
     ]
     return f"{'; '.join(parts)} ({seconds:.1f} s)"
-
-
-@importing.command()
-def lightrag(
-    context: typer.Context,
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="LightRAG's working directory.")],
-    corpus: CorpusOption = DEFAULT_CORPUS,
-    as_json: JsonOption = False,
-) -> None:
-    """Import what LightRAG or HGMem's own code wrote, into a corpus that is empty.
-
-    Everything is checked before the first write; an import that fails leaves nothing. The same directory again
-    writes nothing.
-    """
-    began = time.monotonic()
-    with connected(context, corpus) as client:
-        with progress() as report:
-            written = client.import_lightrag(directory, report=report)
-        status = client.status()
-    seconds = round(time.monotonic() - began, 3)
-    if as_json:
-        counts: dict[str, Any] = asdict(status)
-        print_json({"written": written, **counts, "seconds": seconds})
-        return
-    what = [
-        counted(status.documents, "document"),
-        counted(status.chunks, "chunk"),
-        f"{status.entities:,} entities",
-        counted(status.relations, "relation"),
-    ]
-    done = f"imported in {seconds:.1f} s" if written else "imported before, nothing was written"
-    plain(f"{corpus}: {', '.join(what)}; {done}")

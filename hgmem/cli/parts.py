@@ -12,7 +12,7 @@ COMMANDS = {
     "down": ("server", "Stop the Neo4j that `hgmem up` started; its data stays."),
     "doctor": ("server", "Say what is here and what is missing, each with its remedy."),
     "index": ("index", "Read documents into a corpus: chunks, entities, relations."),
-    "import": ("index", "Import a ready-made graph."),
+    "import": ("importing", "Import a ready-made graph."),
     "ask": ("ask", "Answer a question, with quotes that it rests on."),
     "memory": ("memory", "Look at stored memories, and away with them."),
     "browser": ("browser", "Open Neo4j Browser on a memory."),

@@ -55,7 +55,7 @@ def add_graph(services: Services, given: Given) -> None:
     """Write a ready-made graph into the corpus; what is there already is not written twice."""
     prepared = prepare(given, corpus=services.corpus)
     check_dimensions(services, open_corpus(services))
-    put_documents(services, embedding(services), prepared)
+    _put_documents(services, embedding(services), prepared)
     for entities in batches(prepared.entities.items()):
         services.database.write(_add_entities, services, entities)
     for relations in batches(prepared.relations.items()):
@@ -67,12 +67,12 @@ def add_graph(services: Services, given: Given) -> None:
     )
 
 
-def put_documents(services: Services, database: Runner, prepared: Prepared, *, status: str = "ready") -> None:
-    """Write, through `database`, the documents with their chunks and vectors into a corpus of this status."""
+def _put_documents(services: Services, database: Runner, prepared: Prepared) -> None:
+    """Write, through `database`, the documents with their chunks and vectors."""
     fresh: list[Chunk] = []
     touched: list[str] = []
     for uid, document in prepared.documents.items():
-        found = _put_document(services, database, (uid, document), prepared.chunks.get(uid, ()), status=status)
+        found = _put_document(services, database, (uid, document), prepared.chunks.get(uid, ()))
         if found is not None:
             fresh += found
             touched.append(uid)
@@ -86,16 +86,16 @@ def put_documents(services: Services, database: Runner, prepared: Prepared, *, s
 
 
 def _put_document(
-    services: Services, database: Runner, known: tuple[str, Document], chunks: Sequence[Chunk], *, status: str
+    services: Services, database: Runner, known: tuple[str, Document], chunks: Sequence[Chunk]
 ) -> list[Chunk] | None:
     """Return the chunks that are not done yet, once they are written; None for a document that is."""
     corpus, (uid, document) = services.corpus, known
     state = document_states(database, corpus=corpus, uids=[uid]).get(uid)
     stored = chunks_of_document(database, corpus=corpus, document=uid)
     fresh = [chunk for chunk in chunks if stored.get(chunk.uid) != "done"]
-    if state is not None and state.status == "done" and not fresh and _described(state) == _properties(document):
+    if state is not None and state.status == "done" and not fresh and _described(state) == properties_of(document):
         return None
-    put_document(database, corpus=corpus, uid=uid, properties=_properties(document), status=status)
+    put_document(database, corpus=corpus, uid=uid, properties=properties_of(document))
     for batch in batches(chunks):  # those that are done too: their positions may be others now
         put_chunks(database, corpus=corpus, document=uid, chunks=batch)
     unlink_chunks(database, corpus=corpus, document=uid)
@@ -107,7 +107,8 @@ def _described(state: DocumentState) -> dict[str, str]:
     return {name: getattr(state, name) for name in ("title", "source", "metadata", "sha256", "chunking")}
 
 
-def _properties(document: Document) -> dict[str, str]:
+def properties_of(document: Document) -> dict[str, str]:
+    """Return what is stored of a document that is brought with its chunks."""
     return {
         "title": document.title,
         "source": document.source,

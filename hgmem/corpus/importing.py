@@ -1,7 +1,8 @@
 """Importing a ready-made graph into an empty corpus: all of it or nothing, and refused by readers until it is whole."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
+from itertools import pairwise
 
 from hgmem.contributions import (
     EntityContribution,
@@ -13,12 +14,13 @@ from hgmem.contributions import (
     relation_fields,
     relation_text,
 )
-from hgmem.corpus.adding import put_documents
+from hgmem.corpus.adding import properties_of
 from hgmem.corpus.fold import Report, batches, entity_row, relation_row
 from hgmem.corpus.holding import IMPORTING, Checked, importing
 from hgmem.errors import UsageError
 from hgmem.given import Prepared, prepare
 from hgmem.graph.corpus import CorpusRow, count_corpus, find_corpus, release_corpus
+from hgmem.graph.documents import chain_chunks, create_chunks, create_documents
 from hgmem.graph.entities import create_entities, create_relations
 from hgmem.graph.values import Runner, to_json
 from hgmem.identity import text_hash
@@ -33,7 +35,7 @@ def import_graph(services: Services, given: Given, *, report: Report = lambda _,
     """
     if not given.documents and not given.entities:
         raise UsageError("there is nothing to import: no documents, no entities")
-    fingerprint = text_hash(to_json(asdict(given)))
+    fingerprint = text_hash(to_json(given))
     prepared = prepare(given, corpus=services.corpus)
     row = find_corpus(services.database, corpus=services.corpus)
     if row is not None and row.status != IMPORTING:
@@ -64,13 +66,25 @@ def refuse_contents(services: Services, row: CorpusRow, *, remedy: str) -> None:
 def _write(services: Services, held: Checked, prepared: Prepared, *, report: Report) -> None:
     done, total = 0, len(prepared.entities) + len(prepared.relations)
     report(done, total)
-    put_documents(services, held, prepared, status=IMPORTING)
+    _create_documents(services, held, prepared)
     for entities in batches(prepared.entities.items()):
         _create_entities(services, held, entities)
         report(done := done + len(entities), total)
     for relations in batches(prepared.relations.items()):
         _create_relations(services, held, relations)
         report(done := done + len(relations), total)
+
+
+def _create_documents(services: Services, held: Checked, prepared: Prepared) -> None:
+    corpus = services.corpus
+    for documents in batches(prepared.documents.items()):
+        create_documents(held, corpus=corpus, documents={uid: properties_of(one) for uid, one in documents})
+    for chunks in batches(chunk for cut in prepared.chunks.values() for chunk in cut):
+        vectors = services.embed([chunk.text for chunk in chunks], kind="document")
+        create_chunks(held, corpus=corpus, chunks=chunks, vectors=vectors)
+    pairs = ((here.uid, after.uid) for cut in prepared.chunks.values() for here, after in pairwise(cut))
+    for linked in batches(pairs):
+        chain_chunks(held, corpus=corpus, pairs=linked)
 
 
 def _create_entities(

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from hgmem.embed import Vectors
 from hgmem.errors import ConflictError
+from hgmem.graph.database import Row
 from hgmem.graph.values import Runner, rows_with_vectors
 from hgmem.identity import corpus_key
 from hgmem.inputs import Scalar
@@ -52,11 +53,9 @@ def described_documents(database: Runner, *, corpus: str) -> list[dict[str, str]
     return database.run("described_documents", corpus=corpus)
 
 
-def put_document(
-    database: Runner, *, corpus: str, uid: str, properties: Mapping[str, Scalar], status: str = "ready"
-) -> None:
-    """Write a document as pending; `ConflictError` where the corpus is not, or no longer, of this status."""
-    if not database.run("put_document", corpus=corpus, uid=uid, properties=dict(properties), status=status):
+def put_document(database: Runner, *, corpus: str, uid: str, properties: Mapping[str, Scalar]) -> None:
+    """Write a document as pending; `ConflictError` where the corpus is not, or no longer, ready."""
+    if not database.run("put_document", corpus=corpus, uid=uid, properties=dict(properties)):
         raise ConflictError(f"corpus {corpus!r} was deleted meanwhile, or is being imported: add the documents again")
 
 
@@ -65,24 +64,28 @@ def seal_document(database: Runner, *, corpus: str, uid: str, sha256: str) -> No
     database.run("seal_document", corpus=corpus, uid=uid, sha256=sha256)
 
 
+def create_documents(database: Runner, *, corpus: str, documents: Mapping[str, Mapping[str, Scalar]]) -> None:
+    """Write documents (properties by uid) of a corpus that nobody reads yet, whole."""
+    rows = [{"uid": uid, "properties": dict(properties)} for uid, properties in documents.items()]
+    database.run("create_documents", corpus=corpus, rows=rows)
+
+
+def create_chunks(database: Runner, *, corpus: str, chunks: Sequence[Chunk], vectors: Vectors) -> None:
+    """Write chunks of such documents, whole, each with its vector."""
+    rows = [{**_chunk_row(chunk, corpus), "document": chunk.document} for chunk in chunks]
+    database.run("create_chunks", corpus=corpus, rows=rows_with_vectors(rows, vectors))
+
+
+def chain_chunks(database: Runner, *, corpus: str, pairs: Sequence[tuple[str, str]]) -> None:
+    """Link chunks to those after them (pairs of uids)."""
+    database.run("chain_chunks", corpus=corpus, rows=[{"uid": here, "after": after} for here, after in pairs])
+
+
 def put_chunks(
     database: Runner, *, corpus: str, document: str, chunks: Sequence[Chunk], status: str = "pending"
 ) -> None:
     """Write chunks of one document; one that exists keeps its extraction and its status."""
-    rows = [
-        {
-            "uid": chunk.uid,
-            "position": chunk.position,
-            "text": chunk.text,
-            "tokens": chunk.tokens,
-            "start": chunk.start,
-            "end": chunk.end,
-            "source_id": chunk.source_id,
-            "status": status,
-            "corpus_key": corpus_key(corpus),
-        }
-        for chunk in chunks
-    ]
+    rows = [{**_chunk_row(chunk, corpus), "status": status} for chunk in chunks]
     database.run("put_chunks", corpus=corpus, document=document, rows=rows)
 
 
@@ -164,3 +167,16 @@ def delete_chunks(database: Runner, *, corpus: str, uids: Sequence[str]) -> None
 def delete_document_node(database: Runner, *, corpus: str, uid: str) -> None:
     """Delete a document, once its chunks are gone."""
     database.run("delete_document_node", corpus=corpus, uid=uid)
+
+
+def _chunk_row(chunk: Chunk, corpus: str) -> Row:
+    return {
+        "uid": chunk.uid,
+        "position": chunk.position,
+        "text": chunk.text,
+        "tokens": chunk.tokens,
+        "start": chunk.start,
+        "end": chunk.end,
+        "source_id": chunk.source_id,
+        "corpus_key": corpus_key(corpus),
+    }

@@ -1,0 +1,68 @@
+"""`hgmem import`: graphs that are ready-made, by what wrote them."""
+
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hgmem.cli.archive import print_report
+from hgmem.cli.front import DEFAULT_CORPUS, CorpusOption, JsonOption, connected
+from hgmem.cli.output import plain, print_json
+from hgmem.cli.planned import counted
+from hgmem.cli.progress import progress
+
+app = typer.Typer(rich_markup_mode=None)
+importing = typer.Typer(name="import", no_args_is_help=True, rich_markup_mode=None, help="Import a ready-made graph.")
+app.add_typer(importing)
+
+
+@importing.command()
+def lightrag(
+    context: typer.Context,
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="LightRAG's working directory.")],
+    corpus: CorpusOption = DEFAULT_CORPUS,
+    as_json: JsonOption = False,
+) -> None:
+    """Import what LightRAG or HGMem's own code wrote, into a corpus that is empty.
+
+    Everything is checked before the first write; an import that fails leaves nothing. The same directory again
+    writes nothing.
+    """
+    began = time.monotonic()
+    with connected(context, corpus) as client:
+        with progress() as report:
+            written = client.import_lightrag(directory, report=report)
+        status = client.status()
+    seconds = round(time.monotonic() - began, 3)
+    if as_json:
+        counts: dict[str, Any] = asdict(status)
+        print_json({"written": written, **counts, "seconds": seconds})
+        return
+    what = [
+        counted(status.documents, "document"),
+        counted(status.chunks, "chunk"),
+        f"{status.entities:,} entities",
+        counted(status.relations, "relation"),
+    ]
+    done = f"imported in {seconds:.1f} s" if written else "imported before, nothing was written"
+    plain(f"{corpus}: {', '.join(what)}; {done}")
+
+
+@importing.command("archive")
+def import_archive(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `hgmem export` wrote.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Import an archive into the corpus of its name, which must be new or empty.
+
+    Everything is checked before the first write; an import that fails leaves nothing. The same archive again writes
+    nothing.
+    """
+    began = time.monotonic()
+    with connected(context) as client, progress() as report:
+        done = client.import_archive(file, report=report)
+    what = "imported" if done.written else "imported before, nothing was written"
+    print_report(done, what, time.monotonic() - began, as_json=as_json)
