@@ -15,6 +15,7 @@ from hgmem.browser.guide import guide
 from hgmem.cli import app
 from hgmem.errors import ModelError, UsageError
 from hgmem.events import Answered, Event, Planned, StepStarted, Watcher
+from hgmem.graph.painting import Pictured
 from hgmem.memory import EvolveReply, Insertion
 from hgmem.testing import ScriptedModel
 
@@ -108,7 +109,7 @@ def test_the_command_line_and_the_guide_say_that_no_answer_was_wanted(
     shown = said("memory", "show", memory)
     assert "system hgmem, unanswered, since" in shown
     assert f"`hgmem ask --continue {memory}`" in shown
-    assert "status unanswered" in guide(client.memory(memory), style="x")
+    assert "status unanswered" in guide(client.memory(memory), Pictured(), style="x")
     client.ask(memory=memory)
     assert "No answer was wanted" not in said("memory", "show", memory)
 
