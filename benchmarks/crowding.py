@@ -136,6 +136,7 @@ def limits(over: int) -> Limits:
     """Return what gives the K nearest entities and chunks, and little else."""
     return Limits(
         over=over,
+        over_chunks=over,
         worded=PROPOSED,
         most_entities=K,
         most_relations=0,

@@ -1,7 +1,7 @@
 // What a step retrieves. Scores are cosine in [-1, 1], exact: of full vectors, by the index that proposes a candidate
 // or by `vector.similarity.cosine`. Lists are nearest first, ties by uid.
 
-// name: retrieve(corpus, memory, documents, queries, over, worded, most_entities, most_relations, most_chunks, most_searched, most_read, fusion, hops, hub, exact, anchors, shared, exclude) read
+// name: retrieve(corpus, memory, documents, queries, over, over_chunks, worded, most_entities, most_relations, most_chunks, most_searched, most_read, fusion, hops, hub, exact, anchors, shared, exclude) read
 // One row for all sub-queries of a step. `found` holds, for each query in order, uids with scores: the nearest entities
 // of its candidates, the nearest relations at them, their nearest source chunks, and what a plain search over all
 // chunks finds by vector (`near`) and by words (`matching`), with the `most_read` that both together rank first (`read`,
@@ -74,6 +74,7 @@ CALL (q, scope) {
     RETURN e, 2 * s - 1 AS score
     UNION ALL
     WITH q WHERE q.search = 'exact'
+    WITH q LIMIT 1 // else the planner reads the whole corpus first, and then finds that nobody wants it
     MATCH (e:Entity {corpus: $corpus}) WHERE e.memory IN ['', $memory] AND e.embedding IS NOT NULL
     RETURN e, 2 * vector.similarity.cosine(e.embedding, q.vector) - 1 AS score
     UNION ALL
@@ -92,7 +93,7 @@ CALL (q, scope) {
 }
 CALL (q, candidates, covered) {
   UNWIND candidates AS candidate
-  WITH q, candidate.entity AS e, candidate.score AS score
+  WITH q, covered, candidate.entity AS e, candidate.score AS score
   WITH e, score WHERE e.uid IS NOT NULL AND (q.search = 'scope' OR NOT $exclude OR NOT e.uid IN covered)
     AND ($documents IS NULL OR e.memory <> '' OR EXISTS {
       MATCH (e)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus}) WHERE c.document IN $documents
@@ -151,13 +152,14 @@ CALL (q) {
   CALL (q) {
     WITH q WHERE $most_searched > 0 AND $documents IS NULL
     MATCH (c:Chunk)
-    SEARCH c IN (VECTOR INDEX chunk_embedding FOR q.vector WHERE c.corpus = $corpus LIMIT $over) SCORE AS s
+    SEARCH c IN (VECTOR INDEX chunk_embedding FOR q.vector WHERE c.corpus = $corpus LIMIT $over_chunks)
+    SCORE AS s
     RETURN c, 2 * s - 1 AS score
     UNION ALL
     WITH q WHERE $most_searched > 0 AND $documents IS NOT NULL
     MATCH (c:Chunk)
     SEARCH c IN (VECTOR INDEX chunk_embedding FOR q.vector WHERE c.corpus = $corpus AND c.document IN $documents
-                 LIMIT $over) SCORE AS s
+                 LIMIT $over_chunks) SCORE AS s
     RETURN c, 2 * s - 1 AS score
   }
   WITH c, score WHERE c.uid IS NOT NULL // one that is being deleted may still be found
@@ -176,12 +178,11 @@ CALL (q) {
        [i IN range(0, size(q.words) - 1) | size([hit IN hits WHERE hit.times[i] > 0])] AS holding
   WITH q, hits, usual, [many IN holding | log(1 + (size(hits) - many + 0.5) / (many + 0.5))] AS weights
   UNWIND hits AS hit
-  WITH q, hit.chunk AS c,
+  WITH hit.chunk AS c,
        reduce(sum = 0.0, i IN range(0, size(weights) - 1) |
               sum + weights[i] * hit.times[i] * 2.2 / (hit.times[i] + 1.2 * (0.25 + 0.75 * hit.size / usual))) AS weight
   ORDER BY weight DESC, c.uid LIMIT $most_searched
-  WITH c, 2 * vector.similarity.cosine(c.embedding, q.vector) - 1 AS score
-  RETURN collect(c) AS worded, collect({uid: c.uid, score: score}) AS matching
+  RETURN collect(c) AS worded
 }
 CALL (close, worded) {
   UNWIND [hits IN [close, worded] | [i IN range(0, size(hits) - 1) | {chunk: hits[i], part: 1.0 / ($fusion + i + 1)}]]
@@ -192,7 +193,9 @@ CALL (close, worded) {
   RETURN collect(c) AS chosen
 }
 WITH collect({number: q.number, seen: size(candidates), entities: entities, relations: relations, chunks: chunks,
-              near: near, matching: matching, read: [c IN chosen | c.uid]}) AS found,
+              near: near, matching: [c IN worded | c.uid],
+              read: [c IN chosen | {uid: c.uid, score: 2 * vector.similarity.cosine(c.embedding, q.vector) - 1}]})
+     AS found,
      collect(kept) AS kept, collect(joining) AS joining, collect(stating) + collect(chosen) AS read
 RETURN found,
   COLLECT { UNWIND kept AS some UNWIND some AS e WITH DISTINCT e

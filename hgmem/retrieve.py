@@ -18,7 +18,7 @@ ChunkSearch: TypeAlias = Literal["hybrid", "vector", "off"]
 Thing = TypeVar("Thing", Entity, Relation, Chunk)
 
 FUSION = 60  # reciprocal rank fusion's constant: how much the first ranks count over the later ones
-PROPOSED = 60  # chunks that the full-text index proposes, to be ranked by what the corpus alone holds
+PROPOSED = 40  # chunks that the full-text index proposes, to be ranked by what the corpus alone holds
 PROPOSED_AMONG = 400  # where others than those of the chosen documents may be among them
 CANDIDATES = 20  # chunks that each of two rankings brings to their fusion
 SMALL = 2_000  # entities up to which exact search is an alternative to the index
@@ -64,7 +64,7 @@ def gather(
         Query(
             number=number,
             vector=vector,
-            search=_search(asked, scene, config),
+            search=_search(asked, scene),
             words=asked.text if config.chunk_search == "hybrid" else "",
             targets=pool if config.pooled and asked.targets else asked.targets,
         )
@@ -81,20 +81,18 @@ def gather(
     return _evidence(asked_as, _combined(first, second)), notes
 
 
-def _search(asked: Subquery, scene: Scene, config: RetrievalConfig) -> Search:
+def _search(asked: Subquery, scene: Scene) -> Search:
     if asked.strategy == "local":
         return "scope"
-    if scene.narrow:
-        return "documents"
-    crowded = config.exclude and scene.entities < SMALL and scene.covered * 4 > scene.entities
-    return "exact" if crowded else "index"
+    return "documents" if scene.narrow else "index"
 
 
 def _limits(scene: Scene, config: RetrievalConfig) -> Limits:
     searched = 0 if config.chunk_search == "off" else max(CANDIDATES, config.searched_chunks)
     return Limits(
-        over=max(5 * config.entities, searched, 100) + scene.covered,
-        worded=max(PROPOSED if scene.scope.documents is None else PROPOSED_AMONG, 3 * searched),
+        over=max(5 * config.entities, 100) + scene.covered,
+        over_chunks=5 * searched,
+        worded=max(PROPOSED if scene.scope.documents is None else PROPOSED_AMONG, 2 * searched),
         most_entities=config.entities,
         most_relations=config.relations,
         most_chunks=config.chunks,
@@ -174,10 +172,9 @@ def _evidence(subqueries: Sequence[Subquery], retrieval: Retrieval) -> Evidence:
 
 def _chunks(found: Found) -> dict[str, float]:
     """Return the chunks of a query with their scores: the entities' own, and the best of the search over all."""
-    chosen = {*found.chunks, *found.read}
-    scores = found.chunks | found.near | found.matching
+    scores = {**found.chunks, **found.read}
     order = fuse([found.chunks, found.near, found.matching])
-    return {uid: scores[uid] for uid in order if uid in chosen}
+    return {uid: scores[uid] for uid in order if uid in scores}
 
 
 def _hits(scores: Mapping[str, float], things: Mapping[str, Thing]) -> tuple[Hit, ...]:

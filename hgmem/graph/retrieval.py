@@ -43,6 +43,7 @@ class Limits:
     """How much a query gives, and how far it looks; see the statement."""
 
     over: int
+    over_chunks: int
     worded: int
     most_entities: int
     most_relations: int
@@ -62,7 +63,8 @@ class Limits:
 class Found:
     """What one query found: scores by uid, nearest first; `seen` is how many candidates there were.
 
-    `read` is the best of `near` and `matching` together: those of them whose chunks come along.
+    `matching` is without scores, the best first. `read` is the best of `near` and `matching` together: those of them
+    whose chunks come along.
     """
 
     number: int
@@ -71,8 +73,8 @@ class Found:
     relations: Scores
     chunks: Scores
     near: Scores
-    matching: Scores
-    read: tuple[str, ...]
+    matching: tuple[str, ...]
+    read: Scores
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +96,7 @@ def retrieve(database: Runner, *, scope: Scope, queries: Sequence[Query], limits
         documents=scope.uids,
         queries=[_query(query, scope) for query in queries],
         over=limits.over,
+        over_chunks=limits.over_chunks,
         worded=limits.worded,
         most_entities=limits.most_entities,
         most_relations=limits.most_relations,
@@ -219,10 +222,10 @@ def _query(query: Query, scope: Scope) -> Row:
 
 
 def _found(row: Row) -> Found:
-    lists = ("entities", "relations", "chunks", "near", "matching")
+    lists = ("entities", "relations", "chunks", "near", "read")
     scores = {name: {hit["uid"]: hit["score"] for hit in _there(row[name], "score")} for name in lists}
-    read = tuple(uid for uid in row["read"] if uid is not None)
-    return Found(number=row["number"], seen=row["seen"], read=read, **scores)
+    matching = tuple(uid for uid in row["matching"] if uid is not None)
+    return Found(number=row["number"], seen=row["seen"], matching=matching, **scores)
 
 
 def _relation(row: Row) -> Relation:

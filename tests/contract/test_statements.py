@@ -58,7 +58,21 @@ SAMPLES: dict[str, Any] = {
     **{name: [] for name in LISTS},
     **{name: {} for name in ("step", "answer", "properties")},
     **dict.fromkeys(
-        ("k", "over", "worded", "most", "batch", "hub", "exact", "hops", "dimensions", "fusion", "schema_version"), 2
+        (
+            "k",
+            "over",
+            "over_chunks",
+            "worded",
+            "most",
+            "batch",
+            "hub",
+            "exact",
+            "hops",
+            "dimensions",
+            "fusion",
+            "schema_version",
+        ),
+        2,
     ),
     **dict.fromkeys(("most_entities", "most_relations", "most_chunks", "most_searched", "most_read"), 5),
     **dict.fromkeys(("anchors", "shared", "exclude", "embeddings"), True),

@@ -10,8 +10,8 @@ CHUNK |= {"source_id": None, "title": None}
 ENTITY = {"uid": "e1", "name": "Ada", "type": "", "description": ""}
 SCOPE = Scope(corpus="c", memory="m")
 LIMITS = Limits(
-    over=1, worded=1, most_entities=1, most_relations=1, most_chunks=1, most_searched=1, most_read=1, fusion=60,
-    hops=1, hub=1, exact=1, anchors=True, shared=True, exclude=True,
+    over=1, over_chunks=1, worded=1, most_entities=1, most_relations=1, most_chunks=1, most_searched=1, most_read=1,
+    fusion=60, hops=1, hub=1, exact=1, anchors=True, shared=True, exclude=True,
 )  # fmt: skip
 
 
@@ -27,17 +27,17 @@ class Rows:
 
 def test_a_step_passes_over_what_is_being_deleted() -> None:
     hits = [GONE, {"uid": "c1", "score": 0.5}, {"uid": "c2", "score": None}]
-    lists = dict.fromkeys(("entities", "relations", "chunks", "near", "matching"), hits)
+    lists = dict.fromkeys(("entities", "relations", "chunks", "near", "read"), hits)
     lost = dict.fromkeys(CHUNK)
     row = {
-        "found": [{"number": 1, "seen": 3, "read": ["c1", None], **lists}],
+        "found": [{"number": 1, "seen": 3, "matching": ["c1", None], **lists}],
         "entities": [ENTITY, GONE],
         "relations": [{"uid": "r1", "source": None, "target": "e1"}],
         "chunks": [{**CHUNK, "entities": [ENTITY, GONE]}, {**lost, "entities": []}],
     }
     found = retrieve(Rows(row), scope=SCOPE, queries=[Query(number=1, vector=[1.0], search="index")], limits=LIMITS)
-    assert found.found[0].near == found.found[0].matching == found.found[0].entities == {"c1": 0.5}
-    assert found.found[0].read == ("c1",)
+    assert found.found[0].near == found.found[0].read == found.found[0].entities == {"c1": 0.5}
+    assert found.found[0].matching == ("c1",)
     assert (list(found.entities), list(found.relations), list(found.chunks)) == (["e1"], [], ["c1"])
     assert [entity.uid for entity in found.chunks["c1"].entities] == ["e1"]
 

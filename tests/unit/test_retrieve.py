@@ -30,7 +30,7 @@ def scene(*, covered=0, entities=SMALL, documents=None, narrow=False):
 
 
 def found(number=0, *, entities=(), seen=0, **others):
-    lists = {"relations": {}, "chunks": {}, "near": {}, "matching": {}, "read": ()} | others
+    lists = {"relations": {}, "chunks": {}, "near": {}, "matching": (), "read": {}} | others
     return Found(number=number, seen=seen, entities=dict.fromkeys(entities, 0.5), **lists)
 
 
@@ -73,36 +73,19 @@ def test_fusion_keeps_everything_once_and_what_is_first_everywhere_first(ranking
 # Which search -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("covered", "entities", "expected"),
-    [
-        (0, 0, "index"),
-        (0, 10, "index"),
-        (2, 8, "index"),
-        (3, 8, "exact"),
-        (500, 1999, "exact"),
-        (499, 1999, "index"),
-        (1999, SMALL, "index"),
-    ],
-)
-def test_exploring_is_exact_only_in_a_small_corpus_of_which_memory_holds_more_than_a_quarter(
-    covered, entities, expected
-):
-    assert _search(GLOBAL, scene(covered=covered, entities=entities), CONFIG) == expected
-
-
-def test_exploring_is_never_exact_where_memory_is_not_left_out():
-    assert _search(GLOBAL, scene(covered=9, entities=10), replace(CONFIG, exclude=False)) == "index"
+@pytest.mark.parametrize(("covered", "entities"), [(0, 0), (9, 10), (1_999, SMALL)])
+def test_exploring_asks_the_index_however_much_memory_holds(covered, entities):
+    assert _search(GLOBAL, scene(covered=covered, entities=entities)) == "index"
 
 
 def test_a_local_sub_query_searches_its_scope_however_small_the_corpus():
-    assert _search(LOCAL, scene(covered=9, entities=10), CONFIG) == "scope"
+    assert _search(LOCAL, scene(covered=9, entities=10)) == "scope"
 
 
 def test_few_documents_are_searched_by_what_they_mention_and_many_by_the_index():
-    assert _search(GLOBAL, scene(documents=("d",), narrow=True, covered=9, entities=10), CONFIG) == "documents"
-    assert _search(GLOBAL, scene(documents=("d",)), CONFIG) == "index"
-    assert _search(LOCAL, scene(documents=("d",), narrow=True), CONFIG) == "scope"
+    assert _search(GLOBAL, scene(documents=("d",), narrow=True, covered=9, entities=10)) == "documents"
+    assert _search(GLOBAL, scene(documents=("d",))) == "index"
+    assert _search(LOCAL, scene(documents=("d",), narrow=True)) == "scope"
 
 
 def test_the_index_is_asked_for_all_of_memory_more_than_would_do():
@@ -170,17 +153,15 @@ def test_second_findings_replace_the_first_ones_of_their_sub_query_alone():
 
 
 def test_chunks_are_the_entities_own_and_what_was_read_of_the_search_by_fused_rank():
-    scores = {
-        name: dict.fromkeys(uids, 0.5) for name, uids in {"chunks": "ab", "near": "cd", "matching": "dae"}.items()
-    }
-    order = list(_chunks(found(**scores, read=("d", "c"))))
+    chunks, near = (dict.fromkeys(uids, 0.5) for uids in ("ab", "cd"))
+    order = list(_chunks(found(chunks=chunks, near=near, matching=tuple("dae"), read=dict.fromkeys("dc", 0.5))))
 
     assert order[0] == "a"  # the first of the entities' own, the second of the words'
     assert set(order) == {"a", "b", "c", "d"}
 
 
 def test_a_chunk_keeps_the_score_that_it_was_found_with():
-    several = {"near": {"a": 0.9, "b": 0.1}, "matching": {"c": -0.2}}
-    scores = _chunks(found(chunks={"a": 0.9}, **several, read=("a", "b", "c")))
+    lists = {"near": {"a": 0.9, "b": 0.1}, "matching": ("c",), "read": {"a": 0.9, "b": 0.1, "c": -0.2}}
+    scores = _chunks(found(chunks={"a": 0.9}, **lists))
 
     assert scores == {"a": 0.9, "b": 0.1, "c": -0.2}
