@@ -9,6 +9,8 @@ import matplotlib
 
 matplotlib.use("agg")
 from matplotlib import pyplot as plt  # after the choice of a backend that needs no screen
+from matplotlib.ticker import LogLocator
+from workloads import FULL
 
 NONE = "—"
 
@@ -68,9 +70,9 @@ def _versions(found: Mapping[str, Any]) -> str:
 
 
 def _compared(cases: Mapping[str, Any]) -> str:
-    systems = list(dict.fromkeys(name for case in cases.values() for name in case["times"]))
+    systems = _named(name for case in cases.values() for name in case["times"])
     rows = [(title, *(_cell(case, name) for name in systems)) for title, case in cases.items()]
-    return table(("case", *systems), rows)
+    return table(("case", *map(_title, systems)), rows)
 
 
 def _cell(case: Mapping[str, Any], name: str) -> str:
@@ -87,7 +89,7 @@ def _rows(rows: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def _rates(found: Mapping[str, Any]) -> str:
-    systems = list(dict.fromkeys(name for one in found.values() for name in one["steps_a_second"]))
+    systems = _named(name for one in found.values() for name in one["steps_a_second"])
 
     def cell(one: Mapping[str, Any], name: str) -> str:
         rate, ratio = one["steps_a_second"].get(name), one["against_floor"].get(name)
@@ -140,36 +142,57 @@ def _lacking(lacking: Mapping[str, Mapping[str, str]]) -> str:
 
 def _plots(found: Mapping[str, Any], folder: Path) -> None:
     if "W2" in found:
-        _bars(found["W2"], folder / "steps.png")
+        _dots(found["W2"], folder / "steps.png")
     if "W4" in found:
         _lines(found["W4"], folder / "throughput.png")
 
 
-def _bars(cases: Mapping[str, Any], path: Path) -> None:
-    systems = list(dict.fromkeys(name for case in cases.values() for name in case["times"]))
-    figure, axes = plt.subplots(figsize=(9, 0.6 * len(cases) + 2), layout="constrained")
-    height = 0.8 / len(systems)
-    for place, name in enumerate(systems):
-        points = [(at, case["times"][name]) for at, case in enumerate(cases.values()) if name in case["times"]]
-        places = [at + (place - (len(systems) - 1) / 2) * height for at, _ in points]
-        axes.barh(places, [one["median_ms"] for _, one in points], height=height, label=name)
+def _dots(cases: Mapping[str, Any], path: Path) -> None:
+    """Draw the milliseconds of each case, a dot a system: on a logarithmic axis bars would begin nowhere."""
+    figure, axes = plt.subplots(figsize=(9, 0.45 * len(cases) + 1.6), layout="constrained")
+    for name in _named(name for case in cases.values() for name in case["times"]):
+        points = [
+            (case["times"][name]["median_ms"], at) for at, case in enumerate(cases.values()) if name in case["times"]
+        ]
+        axes.plot(*zip(*points, strict=True), linestyle="", marker="o", markersize=9, **_look(name))
     axes.set_yticks(range(len(cases)), list(cases))
     axes.invert_yaxis()
     axes.set_xscale("log")
-    axes.set_xlabel("milliseconds a step, median (logarithmic)")
-    axes.legend()
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter("")
+    axes.grid(axis="both", color="0.9")
+    axes.set_axisbelow(True)
+    axes.set_xlabel("milliseconds a step, median")
+    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
     figure.savefig(path, dpi=120)
     plt.close(figure)
 
 
 def _lines(found: Mapping[str, Any], path: Path) -> None:
-    figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
+    figure, axes = plt.subplots(figsize=(8, 4), layout="constrained")
     threads = [title.split()[0] for title in found]
-    for name in next(iter(found.values()))["steps_a_second"]:
-        axes.plot(threads, [one["steps_a_second"].get(name) for one in found.values()], marker="o", label=name)
+    for name in _named(name for one in found.values() for name in one["steps_a_second"]):
+        axes.plot(threads, [one["steps_a_second"].get(name) for one in found.values()], marker="o", **_look(name))
     axes.set_ylim(bottom=0)
+    axes.grid(axis="y", color="0.9")
     axes.set_xlabel("threads")
     axes.set_ylabel("steps of three sub-queries a second")
-    axes.legend()
+    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
     figure.savefig(path, dpi=120)
     plt.close(figure)
+
+
+def _named(systems: Iterable[str]) -> list[str]:
+    """Return the systems, each once, in the order in which all plots and tables have them."""
+    there = set(systems)
+    return [name for name in FULL if name in there]
+
+
+def _title(name: str) -> str:
+    return "hgmem" if name == "product" else name
+
+
+def _look(name: str) -> dict[str, Any]:
+    """Return how a system is drawn, in every plot alike."""
+    return {"label": _title(name), "color": f"C{FULL.index(name)}"}

@@ -21,6 +21,7 @@ SHOWN = {
     "ARCHITECTURE.md": "architecture.md",
     "CONTRIBUTING.md": "contributing.md",
     "benchmarks/README.md": "benchmarks.md",
+    "benchmarks/PEERS.md": "peers.md",
 }
 GENERATED = {
     "commands": commands.reference,
