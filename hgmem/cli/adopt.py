@@ -8,7 +8,7 @@ import typer
 
 from hgmem.cli.front import DEFAULT_CORPUS, CorpusOption, JsonOption, connected
 from hgmem.cli.output import note, one_line, plain, print_json
-from hgmem.cli.planned import counted
+from hgmem.cli.planned import contained
 from hgmem.cli.progress import progress
 
 if TYPE_CHECKING:
@@ -77,11 +77,5 @@ def _print(done: "AdoptReport", seconds: float, *, as_json: bool) -> None:
     if as_json:
         print_json({**asdict(done), "seconds": round(seconds, 3)})
         return
-    parts = [
-        counted(done.documents, "document"),
-        counted(done.chunks, "chunk"),
-        f"{done.entities:,} entities",
-        counted(done.relations, "relation"),
-    ]
     what = f"adopted in {seconds:.1f} s" if done.written else "adopted before, nothing was written"
-    plain(f"{done.corpus}: {', '.join(parts)}; {what}")
+    plain(f"{done.corpus}: {contained(done)}; {what}")

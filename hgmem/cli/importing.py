@@ -10,7 +10,7 @@ import typer
 from hgmem.cli.archive import print_report
 from hgmem.cli.front import DEFAULT_CORPUS, CorpusOption, JsonOption, connected
 from hgmem.cli.output import plain, print_json
-from hgmem.cli.planned import counted
+from hgmem.cli.planned import contained
 from hgmem.cli.progress import progress
 
 app = typer.Typer(rich_markup_mode=None)
@@ -40,14 +40,8 @@ def lightrag(
         counts: dict[str, Any] = asdict(status)
         print_json({"written": written, **counts, "seconds": seconds})
         return
-    what = [
-        counted(status.documents, "document"),
-        counted(status.chunks, "chunk"),
-        f"{status.entities:,} entities",
-        counted(status.relations, "relation"),
-    ]
     done = f"imported in {seconds:.1f} s" if written else "imported before, nothing was written"
-    plain(f"{corpus}: {', '.join(what)}; {done}")
+    plain(f"{corpus}: {contained(status)}; {done}")
 
 
 @importing.command("archive")

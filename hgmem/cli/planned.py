@@ -15,7 +15,9 @@ from hgmem.errors import BudgetError, UsageError
 
 if TYPE_CHECKING:
     from hgmem.client import HGMem
+    from hgmem.corpus.adopting import AdoptReport
     from hgmem.corpus.planning import IndexPlan
+    from hgmem.model import CorpusStatus
 
 
 def print_plan(plan: "IndexPlan", *, as_json: bool) -> None:
@@ -72,6 +74,12 @@ def naming_the_rest(plans: Callable[[], "IndexPlan"]) -> Iterator[None]:
         raise BudgetError(
             f"{error}: what was paid for is kept, {counted(plans().chunks, 'chunk')} left, the same goes on"
         ) from error
+
+
+def contained(held: "CorpusStatus | AdoptReport") -> str:
+    """Return such as `1 document, 2 chunks, 3 entities, 4 relations`."""
+    parts = [counted(held.documents, "document"), counted(held.chunks, "chunk")]
+    return ", ".join([*parts, f"{held.entities:,} entities", counted(held.relations, "relation")])
 
 
 def counted(number: int, name: str) -> str:
