@@ -21,13 +21,14 @@ CYPHER 25 MATCH (d:Document {corpus: $corpus})
 RETURN d.uid AS uid, d.title AS title, d.source AS source, d.metadata AS metadata
 ORDER BY uid;
 
-// name: put_document(corpus, uid, properties) write
-// The document, pending until its last chunk is done; no row where the corpus is not ready.
+// name: put_documents(corpus, rows) write
+// The documents, pending until their last chunk is done; no row where the corpus is not ready.
 CYPHER 25 MATCH (k:Corpus {name: $corpus})
 SET k.name = k.name // takes the lock before the status is read
 WITH k WHERE k.status = 'ready'
-MERGE (d:Document {uid: $uid, corpus: $corpus})
-SET d += $properties, d.status = 'pending'
+UNWIND $rows AS row
+MERGE (d:Document {uid: row.uid, corpus: $corpus})
+SET d += row.properties, d.status = 'pending'
 RETURN d.uid AS uid;
 
 // name: create_documents(corpus, rows) write
@@ -58,42 +59,51 @@ CREATE (here)-[:NEXT_CHUNK]->(after);
 CYPHER 25 MATCH (d:Document {uid: $uid, corpus: $corpus}) USING INDEX d:Document(uid)
 SET d.sha256 = $sha256;
 
-// name: put_chunks(corpus, document, rows) write
-// Chunks of one document; one that exists keeps its extraction and its status.
-CYPHER 25 MATCH (d:Document {uid: $document, corpus: $corpus}) USING INDEX d:Document(uid)
-UNWIND $rows AS row
+// name: put_chunks(corpus, rows) write
+// Chunks of documents that are there. One that exists keeps its extraction and, unless a vector comes with the row, its
+// status: with its vector a chunk is done.
+CYPHER 25 UNWIND $rows AS row
+MATCH (d:Document {uid: row.document, corpus: $corpus}) USING INDEX d:Document(uid)
 MERGE (c:Chunk {uid: row.uid, corpus: $corpus})
-ON CREATE SET c.status = row.status, c.attempts = 0, c.document = $document, c.corpus_key = row.corpus_key,
+ON CREATE SET c.status = 'pending', c.attempts = 0, c.document = row.document, c.corpus_key = row.corpus_key,
               c.text = row.text, c.tokens = row.tokens
 SET c.position = row.position, c.start = row.start, c.end = row.end, c.source_id = row.source_id
-MERGE (c)-[:FROM_DOCUMENT]->(d);
+MERGE (c)-[:FROM_DOCUMENT]->(d)
+WITH c, row WHERE row.vector IS NOT NULL
+SET c.status = 'done'
+WITH c, row
+CALL db.create.setNodeVectorProperty(c, 'embedding', row.vector);
 
 // name: put_chunk_vectors(corpus, rows) write
+// The vectors of chunks that are there.
 CYPHER 25 UNWIND $rows AS row
 MATCH (c:Chunk {uid: row.uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
 CALL db.create.setNodeVectorProperty(c, 'embedding', row.vector);
 
-// name: unlink_chunks(corpus, document) write
-// No order among the document's chunks any more: link_chunks writes it anew.
-CYPHER 25 MATCH (d:Document {uid: $document, corpus: $corpus}) USING INDEX d:Document(uid)
-WITH d LIMIT 1 MATCH (d)<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus})
-MATCH (c)-[next:NEXT_CHUNK]->(:Chunk {corpus: $corpus})
-DELETE next;
-
-// name: link_chunks(corpus, document) write
-// NEXT_CHUNK from each of the document's chunks to the one after it.
-CYPHER 25 MATCH (d:Document {uid: $document, corpus: $corpus}) USING INDEX d:Document(uid)
-WITH d LIMIT 1 MATCH (d)<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus})
-WITH c ORDER BY c.position, c.uid
-WITH collect(c) AS ordered
-UNWIND range(0, size(ordered) - 2) AS i
-WITH ordered[i] AS here, ordered[i + 1] AS after
+// name: link_chunks(corpus, documents) write
+// NEXT_CHUNK from each chunk of these documents to the one after it, and to no other.
+CYPHER 25 UNWIND $documents AS uid
+MATCH (d:Document {uid: uid, corpus: $corpus}) USING INDEX d:Document(uid)
+SET d.status = d.status // takes the lock: two that link one document's chunks go one after the other
+WITH DISTINCT d MATCH (d)<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus})
+WITH d, c ORDER BY c.position, c.uid
+WITH d, collect(c) AS ordered
+UNWIND range(0, size(ordered) - 1) AS i
+WITH ordered[i] AS here, ordered[i + 1] AS after // null after the last one
+CALL (here, after) {
+  MATCH (here)-[next:NEXT_CHUNK]->(other:Chunk {corpus: $corpus})
+  WHERE after IS NULL OR other <> after
+  DELETE next
+}
+WITH here, after WHERE after IS NOT NULL
 MERGE (here)-[:NEXT_CHUNK]->(after);
 
-// name: chunks_of_document(corpus, document) read
-CYPHER 25 MATCH (d:Document {uid: $document, corpus: $corpus}) USING INDEX d:Document(uid)
-WITH d LIMIT 1 MATCH (d)<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus})
-RETURN c.uid AS uid, c.status AS status ORDER BY c.position;
+// name: chunks_of_documents(corpus, documents) read
+CYPHER 25 UNWIND $documents AS uid
+MATCH (d:Document {uid: uid, corpus: $corpus}) USING INDEX d:Document(uid)
+WITH DISTINCT d MATCH (d)<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus})
+WITH d, c ORDER BY c.position
+RETURN d.uid AS document, collect(c {.uid, .status}) AS chunks;
 
 // name: open_chunks(corpus, documents) read
 // The chunks of these documents that are not done: without an extraction yet, or not yet folded into the graph.

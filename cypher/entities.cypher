@@ -2,29 +2,37 @@
 // (hgmem/contributions.py); these statements lock, read the contributions, and write the outcome.
 
 // name: touch_entities(corpus, rows) write
-// The entities exist, are locked by this transaction, and are linked to the chunks that mention them.
+// The entities exist, are locked by this transaction, and are linked to the chunks that mention them; comes back what
+// their fields are made of, as of entity_contributions.
 CYPHER 25 UNWIND $rows AS row
 MERGE (e:Entity {uid: row.uid, corpus: $corpus})
 ON CREATE SET e.memory = '', e.key = row.key, e.corpus_key = row.corpus_key
 SET e.key = e.key
-WITH e, row
-UNWIND row.chunks AS chunk
-MATCH (c:Chunk {uid: chunk, corpus: $corpus}) USING INDEX c:Chunk(uid)
-SET c.status = c.status // takes the lock: whoever deletes the chunk sees this entity, or was there before
-MERGE (e)-[:FROM_CHUNK]->(c);
+CALL (e, row) {
+  UNWIND row.chunks AS chunk
+  MATCH (c:Chunk {uid: chunk, corpus: $corpus}) USING INDEX c:Chunk(uid)
+  SET c.status = c.status // takes the lock: whoever deletes the chunk sees this entity, or was there before
+  MERGE (e)-[:FROM_CHUNK]->(c)
+}
+WITH DISTINCT e
+WITH e, COLLECT { MATCH (e)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus}) RETURN c ORDER BY c.uid } AS sources
+RETURN e.uid AS uid, e.key AS key, e.given AS given, e.condensed AS condensed,
+       [c IN sources | c.uid] AS chunks, [c IN sources WHERE c.extraction IS NOT NULL | c.uid] AS extracted;
 
-// name: give_entities(corpus, rows) write
-// What is brought ready-made for these entities, as JSON; they are locked already.
-CYPHER 25 UNWIND $rows AS row
-MATCH (e:Entity {uid: row.uid, corpus: $corpus}) USING INDEX e:Entity(uid)
-SET e.given = row.given;
-
-// name: entity_contributions(corpus, uids) read
-// What is given for each entity, what its descriptions were condensed to, and which chunks mention it.
+// name: known_entities(corpus, uids) read
+// Those of the entities that are there.
 CYPHER 25 UNWIND $uids AS uid
 MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX e:Entity(uid)
+RETURN e.uid AS uid;
+
+// name: entity_contributions(corpus, uids) read
+// What is given for each entity, what its descriptions were condensed to, which chunks mention it, and which of them
+// have an extraction.
+CYPHER 25 UNWIND $uids AS uid
+MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX e:Entity(uid)
+WITH e, COLLECT { MATCH (e)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus}) RETURN c ORDER BY c.uid } AS sources
 RETURN e.uid AS uid, e.key AS key, e.given AS given, e.condensed AS condensed,
-       COLLECT { MATCH (e)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus}) RETURN c.uid ORDER BY c.uid } AS chunks;
+       [c IN sources | c.uid] AS chunks, [c IN sources WHERE c.extraction IS NOT NULL | c.uid] AS extracted;
 
 // name: chunk_extractions(corpus, uids) read
 CYPHER 25 UNWIND $uids AS uid
@@ -33,13 +41,16 @@ RETURN c.uid AS uid, c.extraction AS extraction;
 
 // name: write_entities(corpus, rows) write
 // The fields that the contributions give, and what is still given; a vector that no longer stands for its text is
-// dropped. `cut` is there where descriptions are left out that a model is to condense.
+// dropped, one that comes along stands for it. `cut` is there where descriptions are left out that a model is to
+// condense.
 CYPHER 25 UNWIND $rows AS row
 MATCH (e:Entity {uid: row.uid, corpus: $corpus}) USING INDEX e:Entity(uid)
 FOREACH (_ IN CASE WHEN e.name = row.name AND e.description = row.description THEN [] ELSE [1] END |
   SET e.embedding = NULL)
 SET e.name = row.name, e.type = row.type, e.description = row.description, e.given = row.given,
-    e.condensed = row.condensed, e.cut = row.cut, e.stale = NULL;
+    e.condensed = row.condensed, e.cut = row.cut, e.stale = NULL
+WITH e, row WHERE row.vector IS NOT NULL
+CALL db.create.setNodeVectorProperty(e, 'embedding', row.vector);
 
 // name: create_entities(corpus, rows) write
 // Entities of an empty corpus, whole: fields, given, chunks, vector.
@@ -71,36 +82,53 @@ CALL (e) {
 DETACH DELETE e;
 
 // name: touch_relations(corpus, rows) write
-// The relations exist, name the chunks that state them, and both ends are locked by this transaction.
+// The relations exist, name the chunks that state them, and both ends are locked by this transaction; comes back what
+// their fields are made of, as of relation_contributions.
 CYPHER 25 UNWIND $rows AS row
 MATCH (a:Entity {uid: row.source, corpus: $corpus}), (b:Entity {uid: row.target, corpus: $corpus})
 USING INDEX a:Entity(uid) USING INDEX b:Entity(uid)
 SET a.key = a.key, b.key = b.key
 MERGE (a)-[r:RELATES {uid: row.uid, corpus: $corpus}]->(b)
 ON CREATE SET r.memory = '', r.chunks = []
-SET r.chunks = r.chunks + [chunk IN row.chunks WHERE NOT chunk IN r.chunks];
+SET r.chunks = r.chunks + [chunk IN row.chunks WHERE NOT chunk IN r.chunks]
+WITH DISTINCT a, r, b
+WITH a, r, b, COLLECT { UNWIND r.chunks AS chunk
+                        MATCH (c:Chunk {uid: chunk, corpus: $corpus}) USING INDEX c:Chunk(uid)
+                        RETURN c ORDER BY c.uid } AS sources
+RETURN r.uid AS uid, r.given AS given, r.condensed AS condensed, coalesce(r.chunks, []) AS chunks,
+       a.key AS source, b.key AS target, [c IN sources | c.uid] AS living,
+       [c IN sources WHERE c.extraction IS NOT NULL | c.uid] AS extracted;
 
-// name: give_relations(corpus, rows) write
-CYPHER 25 UNWIND $rows AS row
-MATCH ()-[r:RELATES {uid: row.uid, corpus: $corpus}]->() USING INDEX r:RELATES(uid)
-SET r.given = row.given;
+// name: known_relations(corpus, uids) read
+// Those of the relations that are there.
+CYPHER 25 UNWIND $uids AS uid
+MATCH ()-[r:RELATES {uid: uid, corpus: $corpus}]->() USING INDEX r:RELATES(uid)
+RETURN r.uid AS uid;
 
 // name: relation_contributions(corpus, uids) read
-// What is given for each relation, what its descriptions were condensed to, its ends, and which chunks state it.
+// What is given for each relation, what its descriptions were condensed to, its ends, which chunks state it, which of
+// them are there, and which of these have an extraction.
 CYPHER 25 UNWIND $uids AS uid
 MATCH (a:Entity {corpus: $corpus})-[r:RELATES {uid: uid, corpus: $corpus}]->(b:Entity {corpus: $corpus})
 USING INDEX r:RELATES(uid)
-RETURN r.uid AS uid, r.given AS given, r.condensed AS condensed, r.chunks AS chunks, a.key AS source, b.key AS target;
+WITH a, r, b, COLLECT { UNWIND r.chunks AS chunk
+                        MATCH (c:Chunk {uid: chunk, corpus: $corpus}) USING INDEX c:Chunk(uid)
+                        RETURN c ORDER BY c.uid } AS sources
+RETURN r.uid AS uid, r.given AS given, r.condensed AS condensed, coalesce(r.chunks, []) AS chunks,
+       a.key AS source, b.key AS target, [c IN sources | c.uid] AS living,
+       [c IN sources WHERE c.extraction IS NOT NULL | c.uid] AS extracted;
 
 // name: write_relations(corpus, rows) write
 // The fields that the contributions give, and what is still given; a vector that no longer stands for its text is
-// dropped.
+// dropped, one that comes along stands for it.
 CYPHER 25 UNWIND $rows AS row
 MATCH ()-[r:RELATES {uid: row.uid, corpus: $corpus}]->() USING INDEX r:RELATES(uid)
 FOREACH (_ IN CASE WHEN r.description = row.description AND r.keywords = row.keywords THEN [] ELSE [1] END |
   SET r.embedding = NULL)
 SET r.description = row.description, r.keywords = row.keywords, r.weight = row.weight, r.chunks = row.chunks,
-    r.given = row.given, r.condensed = row.condensed, r.cut = row.cut, r.stale = NULL;
+    r.given = row.given, r.condensed = row.condensed, r.cut = row.cut, r.stale = NULL
+WITH r, row WHERE row.vector IS NOT NULL
+CALL db.create.setRelationshipVectorProperty(r, 'embedding', row.vector);
 
 // name: create_relations(corpus, rows) write
 // Relations of an empty corpus, whole.

@@ -7,15 +7,17 @@ its text is one more input, for as long as they are those that it stands for.
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias, TypeVar
 
 from hgmem.extract import ExtractedRelation, Extraction
 from hgmem.identity import key, text_hash
 from hgmem.text import collapse
 
 MOST_WEIGHT = 1e300  # a sum of finite weights stays finite
+_encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +41,7 @@ class RelationContribution:
 
 
 Contribution: TypeAlias = EntityContribution | RelationContribution
+C = TypeVar("C", EntityContribution, RelationContribution)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,31 +191,36 @@ def chunks_of(contributions: Iterable[Contribution]) -> tuple[str, ...]:
 
 def dump(contributions: Iterable[Contribution]) -> str:
     """Return given contributions as the JSON of `given`."""
-    return json.dumps([asdict(contribution) for contribution in contributions], ensure_ascii=False)
+    return _encode([{name: getattr(one, name) for name in one.__slots__} for one in contributions])
 
 
 def load_entities(given: str | None, *, living: set[str] | None = None) -> list[EntityContribution]:
     """Return the given contributions that count: those whose chunks are all gone do not."""
-    return [EntityContribution(**fields) for fields in _counting(given, living)]
+    found = [EntityContribution(**fields) for fields in _records(given)]
+    return found if living is None else counting(found, living=living)
 
 
 def load_relations(given: str | None, *, living: set[str] | None = None) -> list[RelationContribution]:
     """Return the given contributions that count: those whose chunks are all gone do not."""
-    return [RelationContribution(**fields) for fields in _counting(given, living)]
+    found = [RelationContribution(**fields) for fields in _records(given)]
+    return found if living is None else counting(found, living=living)
 
 
-def _counting(given: str | None, living: set[str] | None) -> list[dict[str, Any]]:
-    records = json.loads(given) if given else []
+def counting(contributions: Iterable[C], *, living: AbstractSet[str]) -> list[C]:
+    """Return the contributions that count, with their living chunks: those whose chunks are all gone do not."""
     kept = []
-    for record in records:
-        chunks = tuple(chunk for chunk in record["chunks"] if living is None or chunk in living)
-        if chunks or not record["chunks"]:
-            kept.append({**record, **_tuples(record), "chunks": chunks})
+    for one in contributions:
+        chunks = tuple(chunk for chunk in one.chunks if chunk in living)
+        if chunks or not one.chunks:
+            kept.append(one if chunks == one.chunks else replace(one, chunks=chunks))
     return kept
 
 
-def _tuples(record: Mapping[str, object]) -> dict[str, object]:
-    return {name: tuple(value) for name, value in record.items() if isinstance(value, list)}
+def _records(given: str | None) -> list[dict[str, Any]]:
+    return [
+        {name: tuple(value) if isinstance(value, list) else value for name, value in record.items()}
+        for record in (json.loads(given) if given else [])
+    ]
 
 
 def _most_frequent(values: Iterable[str]) -> str:

@@ -19,7 +19,8 @@ from hgmem.contributions import (
     relation_fields,
     relations_of,
 )
-from hgmem.corpus.fold import Said, batches, said_of_entities, said_of_relations
+from hgmem.corpus.fold import batches
+from hgmem.corpus.said import Said, said_of_entities, said_of_relations
 from hgmem.extract import Extraction
 from hgmem.graph.corpus import CorpusRow
 from hgmem.graph.database import Row

@@ -1,17 +1,19 @@
 """Adding a ready-made graph to a corpus, beside what is there: one more contribution to each entity and relation."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from hgmem.contributions import (
-    Contribution,
     EntityContribution,
     RelationContribution,
     chunks_of,
-    dump,
-    load_entities,
-    load_relations,
+    entity_fields,
+    entity_text,
+    relation_fields,
+    relation_text,
 )
 from hgmem.corpus.fold import (
+    Brought,
     batches,
     embed_missing,
     entity_row,
@@ -19,26 +21,23 @@ from hgmem.corpus.fold import (
     rebuild_relations,
     relation_row,
 )
-from hgmem.corpus.holding import embedding
+from hgmem.corpus.holding import check_embedder, embedding
 from hgmem.given import Prepared, prepare
 from hgmem.graph.database import Transaction
 from hgmem.graph.documents import (
     DocumentState,
-    chunks_of_document,
+    chunks_of_documents,
     document_states,
-    finish_chunks,
     finish_documents,
     link_chunks,
-    put_chunk_vectors,
     put_chunks,
-    put_document,
-    unlink_chunks,
+    put_documents,
 )
 from hgmem.graph.entities import (
-    entity_contributions,
-    give_entities,
-    give_relations,
-    relation_contributions,
+    EntityRow,
+    RelationRow,
+    known_entities,
+    known_relations,
     touch_entities,
     touch_relations,
 )
@@ -49,58 +48,64 @@ from hgmem.model import Chunk
 from hgmem.services import Services, check_dimensions, open_corpus
 
 GIVEN = "given"  # how a document was cut whose chunks came with it
+DOCUMENTS = 500  # written together
+CHUNKS = 5_000  # or fewer documents, of so many chunks together
 
 
 def add_graph(services: Services, given: Given) -> None:
     """Write a ready-made graph into the corpus; what is there already is not written twice."""
     prepared = prepare(given, corpus=services.corpus)
     check_dimensions(services, open_corpus(services))
-    _put_documents(services, embedding(services), prepared)
-    for entities in batches(prepared.entities.items()):
-        services.database.write(_add_entities, services, entities)
-    for relations in batches(prepared.relations.items()):
-        services.database.write(_add_relations, services, relations)
-    embed_missing(
-        services,
-        entities=[entity_row(services.corpus, key, ()).uid for key in prepared.entities],
-        relations=[relation_row(services.corpus, ends, ()).uid for ends in prepared.relations],
-    )
+    writer = embedding(services)
+    for documents in _grouped(prepared):
+        _put_documents(services, writer, documents, prepared.chunks)
+    entities = [uid for some in batches(prepared.entities.items()) for uid in _add_entities(services, some)]
+    relations = [uid for some in batches(prepared.relations.items()) for uid in _add_relations(services, some)]
+    embed_missing(services, entities=entities, relations=relations)
 
 
-def _put_documents(services: Services, database: Runner, prepared: Prepared) -> None:
-    """Write, through `database`, the documents with their chunks and vectors."""
-    fresh: list[Chunk] = []
-    touched: list[str] = []
+def _grouped(prepared: Prepared) -> Iterator[dict[str, Document]]:
+    """Yield the documents by uid, as many together as go with so many chunks."""
+    group: dict[str, Document] = {}
+    chunks = 0
     for uid, document in prepared.documents.items():
-        found = _put_document(services, database, (uid, document), prepared.chunks.get(uid, ()))
-        if found is not None:
-            fresh += found
-            touched.append(uid)
-    for batch in batches(fresh):
-        uids = [chunk.uid for chunk in batch]
-        vectors = services.embed([chunk.text for chunk in batch], kind="document")
-        put_chunk_vectors(database, corpus=services.corpus, uids=uids, vectors=vectors)
-        finish_chunks(database, corpus=services.corpus, uids=uids)
-    for uids in batches(touched):
-        finish_documents(database, corpus=services.corpus, uids=uids)
+        more = len(prepared.chunks.get(uid, ()))
+        if group and (len(group) == DOCUMENTS or chunks + more > CHUNKS):
+            yield group
+            group, chunks = {}, 0
+        group[uid] = document
+        chunks += more
+    if group:
+        yield group
 
 
-def _put_document(
-    services: Services, database: Runner, known: tuple[str, Document], chunks: Sequence[Chunk]
-) -> list[Chunk] | None:
-    """Return the chunks that are not done yet, once they are written; None for a document that is."""
-    corpus, (uid, document) = services.corpus, known
-    state = document_states(database, corpus=corpus, uids=[uid]).get(uid)
-    stored = chunks_of_document(database, corpus=corpus, document=uid)
-    fresh = [chunk for chunk in chunks if stored.get(chunk.uid) != "done"]
-    if state is not None and state.status == "done" and not fresh and _described(state) == properties_of(document):
-        return None
-    put_document(database, corpus=corpus, uid=uid, properties=properties_of(document))
-    for batch in batches(chunks):  # those that are done too: their positions may be others now
-        put_chunks(database, corpus=corpus, document=uid, chunks=batch)
-    unlink_chunks(database, corpus=corpus, document=uid)
-    link_chunks(database, corpus=corpus, document=uid)
-    return fresh
+def _put_documents(
+    services: Services, writer: Runner, documents: Mapping[str, Document], chunks: Mapping[str, Sequence[Chunk]]
+) -> None:
+    """Write documents that are not all there yet, as they are now, with their chunks and vectors."""
+    corpus, database = services.corpus, services.database
+    states = document_states(database, corpus=corpus, uids=list(documents))
+    stored = chunks_of_documents(database, corpus=corpus, documents=list(documents))
+    done = {uid for statuses in stored.values() for uid, status in statuses.items() if status == "done"}
+    open_ = {
+        uid: properties
+        for uid, properties in ((uid, properties_of(document)) for uid, document in documents.items())
+        if not _is_whole(states.get(uid), properties, done.issuperset(chunk.uid for chunk in chunks.get(uid, ())))
+    }
+    if not open_:
+        return
+    put_documents(writer, corpus=corpus, documents=open_)
+    for batch in batches(chunk for uid in open_ for chunk in chunks.get(uid, ())):
+        fresh = [chunk for chunk in batch if chunk.uid not in done]  # of the others the positions may be others now
+        vectors = services.embed([chunk.text for chunk in fresh], kind="document") if fresh else ()
+        named = {chunk.uid: vector for chunk, vector in zip(fresh, vectors, strict=True)}
+        put_chunks(writer, corpus=corpus, chunks=batch, vectors=named)
+    link_chunks(writer, corpus=corpus, documents=list(open_))
+    finish_documents(writer, corpus=corpus, uids=list(open_))
+
+
+def _is_whole(state: DocumentState | None, properties: Mapping[str, str], chunks_done: bool) -> bool:
+    return state is not None and state.status == "done" and chunks_done and _described(state) == properties
 
 
 def _described(state: DocumentState) -> dict[str, str]:
@@ -118,43 +123,53 @@ def properties_of(document: Document) -> dict[str, str]:
     }
 
 
-def _add_entities(
-    transaction: Transaction, services: Services, batch: Sequence[tuple[str, tuple[EntityContribution, ...]]]
-) -> None:
-    corpus = services.corpus
-    rows = {entity_row(corpus, key, chunks_of(said)): said for key, said in batch}
-    said = {row.uid: contributions for row, contributions in rows.items()}
-    touch_entities(transaction, corpus=corpus, rows=rows)
-    stored = {
-        inputs.uid: load_entities(inputs.given)
-        for inputs in entity_contributions(transaction, corpus=corpus, uids=list(said))
-    }
-    give_entities(transaction, corpus=corpus, given=_united(stored, said))
-    rebuild_entities(transaction, services, list(said))
+def _add_entities(services: Services, batch: Sequence[tuple[str, tuple[EntityContribution, ...]]]) -> list[str]:
+    """Write what is said of entities, new ones with their vectors; return the uids of those that may lack one."""
+    rows = [entity_row(services.corpus, key, chunks_of(said)) for key, said in batch]
+    given = {row.uid: said for row, (_, said) in zip(rows, batch, strict=True)}
+    known = known_entities(services.database, corpus=services.corpus, uids=list(given))
+    texts = {}
+    for uid, said in given.items():
+        if uid not in known:
+            fields = entity_fields(said, limit=services.settings.description_characters)
+            texts[uid] = entity_text(fields.name, fields.description.text)
+    brought = Brought(given=given, vectors=_embedded(services, texts))
+    return services.database.write(_write_entities, services, rows, brought)
 
 
 def _add_relations(
-    transaction: Transaction,
-    services: Services,
-    batch: Sequence[tuple[tuple[str, str], tuple[RelationContribution, ...]]],
-) -> None:
-    corpus = services.corpus
-    rows = {relation_row(corpus, ends, chunks_of(said)): said for ends, said in batch}
-    said = {row.uid: contributions for row, contributions in rows.items()}
-    touch_relations(transaction, corpus=corpus, rows=rows)
-    stored = {
-        inputs.uid: load_relations(inputs.given)
-        for inputs in relation_contributions(transaction, corpus=corpus, uids=list(said))
-    }
-    give_relations(transaction, corpus=corpus, given=_united(stored, said))
-    rebuild_relations(transaction, services, list(said))
+    services: Services, batch: Sequence[tuple[tuple[str, str], tuple[RelationContribution, ...]]]
+) -> list[str]:
+    """Write what is said of relations, as `_add_entities` does."""
+    rows = [relation_row(services.corpus, ends, chunks_of(said)) for ends, said in batch]
+    given = {row.uid: said for row, (_, said) in zip(rows, batch, strict=True)}
+    known = known_relations(services.database, corpus=services.corpus, uids=list(given))
+    texts = {}
+    for row, (ends, said) in zip(rows, batch, strict=True):
+        if row.uid not in known:
+            fields = relation_fields(said, limit=services.settings.description_characters)
+            texts[row.uid] = relation_text(ends, fields.description.text, fields.keywords)
+    brought = Brought(given=given, vectors=_embedded(services, texts))
+    return services.database.write(_write_relations, services, rows, brought)
 
 
-def _united(stored: Mapping[str, Sequence[Contribution]], said: Mapping[str, Sequence[Contribution]]) -> dict[str, str]:
-    """Return the JSON of what was given before and what is given now, each once, for those that gained something."""
-    united: dict[str, str] = {}
-    for uid in said:
-        contributions = list(dict.fromkeys([*stored[uid], *said[uid]]))
-        if len(contributions) > len(stored[uid]):
-            united[uid] = dump(contributions)
-    return united
+def _embedded(services: Services, texts: Mapping[str, str]) -> dict[str, tuple[str, Any]]:
+    """Return by uid each text with its vector."""
+    vectors = services.embed(list(texts.values()), kind="document") if texts else ()
+    return {uid: (texts[uid], vector) for uid, vector in zip(texts, vectors, strict=True)}
+
+
+def _write_entities(
+    transaction: Transaction, services: Services, rows: Sequence[EntityRow], brought: Brought[EntityContribution]
+) -> list[str]:
+    check_embedder(transaction, services)
+    inputs = touch_entities(transaction, corpus=services.corpus, rows=rows)
+    return rebuild_entities(transaction, services, inputs, brought=brought)
+
+
+def _write_relations(
+    transaction: Transaction, services: Services, rows: Sequence[RelationRow], brought: Brought[RelationContribution]
+) -> list[str]:
+    check_embedder(transaction, services)
+    inputs = touch_relations(transaction, corpus=services.corpus, rows=rows)
+    return rebuild_relations(transaction, services, inputs, brought=brought)

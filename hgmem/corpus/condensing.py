@@ -17,13 +17,12 @@ from hgmem.corpus.fold import (
     embed_rest,
     rebuild_entities,
     rebuild_relations,
-    said_of_entities,
-    said_of_relations,
 )
+from hgmem.corpus.said import said_of_entities, said_of_relations
 from hgmem.errors import AccessError, BadReplyError, BudgetError, ModelError
 from hgmem.extract import Condense
 from hgmem.graph.database import Transaction
-from hgmem.graph.entities import cut_descriptions, lock_entities
+from hgmem.graph.entities import cut_descriptions, entity_contributions, lock_entities, relation_contributions
 from hgmem.identity import uid
 from hgmem.services import Services
 
@@ -127,5 +126,7 @@ def _write(
     entities, relations = longs
     held = {each.uid for each in entities} | {end for each in relations for end in each.ends}
     lock_entities(transaction, corpus=services.corpus, uids=sorted(held))
-    rebuild_entities(transaction, services, [each.uid for each in entities], condensed=texts)
-    rebuild_relations(transaction, services, [each.uid for each in relations], condensed=texts)
+    named = entity_contributions(transaction, corpus=services.corpus, uids=[each.uid for each in entities])
+    rebuild_entities(transaction, services, named, condensed=texts)
+    joined = relation_contributions(transaction, corpus=services.corpus, uids=[each.uid for each in relations])
+    rebuild_relations(transaction, services, joined, condensed=texts)

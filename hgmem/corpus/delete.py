@@ -14,7 +14,7 @@ from hgmem.graph.corpus import delete_corpus_contents, delete_corpus_node, mark_
 from hgmem.graph.database import Transaction
 from hgmem.graph.documents import (
     DocumentState,
-    chunks_of_document,
+    chunks_of_documents,
     delete_chunks,
     delete_document_node,
     document_states,
@@ -22,7 +22,7 @@ from hgmem.graph.documents import (
     lock_chunks,
     seal_document,
 )
-from hgmem.graph.entities import lock_entities, mark_stale, relation_contributions, stale
+from hgmem.graph.entities import entity_contributions, lock_entities, mark_stale, relation_contributions, stale
 from hgmem.identity import uid
 from hgmem.services import Services, check_dimensions, known_corpus, readable_corpus
 
@@ -35,10 +35,10 @@ def delete_documents(services: Services, names: Sequence[str]) -> int:
     database, corpus = services.database, services.corpus
     states = [known_document(services, name) for name in dict.fromkeys(names)]
     check_dimensions(services, row)
-    chunks: list[str] = []
     for state in states:
         seal_document(database, corpus=corpus, uid=state.uid, sha256="")  # indexed anew, should this be cut short
-        chunks += chunks_of_document(database, corpus=corpus, document=state.uid)
+    found = chunks_of_documents(database, corpus=corpus, documents=[state.uid for state in states])
+    chunks = [chunk for stored in found.values() for chunk in stored]
     drop_chunks(services, chunks)
     if not all(state.sha256 for state in states):  # writing or deleting one was cut short before
         finish_rest(services)
@@ -107,10 +107,10 @@ def _refresh_relations(transaction: Transaction, services: Services, uids: Seque
     inputs = relation_contributions(transaction, corpus=services.corpus, uids=uids)
     keys = {key for one in inputs for key in (one.source, one.target)}
     lock_entities(transaction, corpus=services.corpus, uids=[uid(services.corpus, "entity", key) for key in keys])
-    rebuild_relations(transaction, services, uids)
+    rebuild_relations(transaction, services, relation_contributions(transaction, corpus=services.corpus, uids=uids))
 
 
 def _refresh_entities(transaction: Transaction, services: Services, uids: Sequence[str]) -> None:
     check_embedder(transaction, services)  # an entity that a memory keeps takes its vector along
     lock_entities(transaction, corpus=services.corpus, uids=uids)
-    rebuild_entities(transaction, services, uids)
+    rebuild_entities(transaction, services, entity_contributions(transaction, corpus=services.corpus, uids=uids))

@@ -5,10 +5,9 @@ Vectors are made outside of it and written only where the text is still the same
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
-from types import MappingProxyType
-from typing import Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from hgmem.contributions import (
     Contribution,
@@ -20,13 +19,12 @@ from hgmem.contributions import (
     entities_of,
     entity_fields,
     entity_text,
-    load_entities,
-    load_relations,
     relation_fields,
     relation_text,
     relations_of,
 )
 from hgmem.corpus.holding import embedding
+from hgmem.corpus.said import entities_said, relations_said
 from hgmem.extract import Extraction
 from hgmem.graph.database import Transaction
 from hgmem.graph.entities import (
@@ -34,14 +32,11 @@ from hgmem.graph.entities import (
     EntityRow,
     RelationInputs,
     RelationRow,
-    chunk_extractions,
-    entity_contributions,
     joined_entities,
     missing_entity_vectors,
     missing_relation_vectors,
     put_entity_vectors,
     put_relation_vectors,
-    relation_contributions,
     remove_entities,
     remove_relations,
     touch_entities,
@@ -50,17 +45,14 @@ from hgmem.graph.entities import (
     write_entities,
     write_relations,
 )
-from hgmem.graph.values import Runner
+from hgmem.graph.values import NOTHING
 from hgmem.identity import uid
 from hgmem.services import Services
 
 BATCH = 500
 Report: TypeAlias = Callable[[int, int], None]
-NOTHING: Mapping[str, str] = MappingProxyType({})
-C = TypeVar("C", bound=Contribution)
+C = TypeVar("C", EntityContribution, RelationContribution)
 F = TypeVar("F", EntityFields, RelationFields)
-I = TypeVar("I", EntityInputs, RelationInputs)  # noqa: E741
-K = TypeVar("K")
 T = TypeVar("T")
 
 
@@ -107,44 +99,20 @@ def rows_of(corpus: str, extractions: Mapping[str, Extraction]) -> tuple[list[En
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said(Generic[I, C]):
-    """Everything that is said of an entity or a relation: `chunks` are the living ones, `given` what still counts."""
+class Brought(Generic[C]):
+    """What comes ready-made, by uid: contributions, and vectors, each with the text that it stands for."""
 
-    inputs: I
-    chunks: tuple[str, ...]
-    given: list[C]
-    contributions: list[C]
+    given: Mapping[str, Sequence[C]] = field(default_factory=dict)
+    vectors: Mapping[str, tuple[str, Any]] = field(default_factory=dict)
 
-
-def said_of_entities(
-    database: Runner, services: Services, uids: Sequence[str]
-) -> list[Said[EntityInputs, EntityContribution]]:
-    """Return what is said of each of the entities, in the order that counts."""
-    inputs = entity_contributions(database, corpus=services.corpus, uids=uids)
-    parsed = _parsed(database, services, (chunk for entity in inputs for chunk in entity.chunks), entities_of)
-    found = []
-    for entity in inputs:
-        chunks = tuple(chunk for chunk in entity.chunks if chunk in parsed)
-        given = load_entities(entity.given, living=set(chunks))
-        contributions = given + [one for chunk in chunks for one in parsed[chunk].get(entity.key, [])]
-        found.append(Said(inputs=entity, chunks=chunks, given=given, contributions=contributions))
-    return found
+    def standing(self, texts: Mapping[str, str]) -> dict[str, Any]:
+        """Return the vectors of those things (texts by uid) whose text is the one that was embedded."""
+        known = self.vectors
+        return {uid: known[uid][1] for uid, text in texts.items() if uid in known and known[uid][0] == text}
 
 
-def said_of_relations(
-    database: Runner, services: Services, uids: Sequence[str]
-) -> list[Said[RelationInputs, RelationContribution]]:
-    """Return what is said of each of the relations, in the order that counts."""
-    inputs = relation_contributions(database, corpus=services.corpus, uids=uids)
-    parsed = _parsed(database, services, (chunk for relation in inputs for chunk in relation.chunks), relations_of)
-    found = []
-    for relation in inputs:
-        ends = (relation.source, relation.target)
-        chunks = tuple(sorted(chunk for chunk in relation.chunks if chunk in parsed))
-        given = load_relations(relation.given, living=set(chunks))
-        contributions = given + [one for chunk in chunks for one in parsed[chunk].get(ends, [])]
-        found.append(Said(inputs=relation, chunks=chunks, given=given, contributions=contributions))
-    return found
+NO_ENTITIES: Brought[EntityContribution] = Brought()
+NO_RELATIONS: Brought[RelationContribution] = Brought()
 
 
 def entity_row(corpus: str, key: str, chunks: Iterable[str]) -> EntityRow:
@@ -159,14 +127,20 @@ def relation_row(corpus: str, ends: tuple[str, str], chunks: Iterable[str]) -> R
 
 
 def rebuild_entities(
-    transaction: Transaction, services: Services, uids: Sequence[str], *, condensed: Mapping[str, str] = NOTHING
-) -> None:
+    transaction: Transaction,
+    services: Services,
+    inputs: Sequence[EntityInputs],
+    *,
+    condensed: Mapping[str, str] = NOTHING,
+    brought: Brought[EntityContribution] = NO_ENTITIES,
+) -> list[str]:
     """Write the fields of entities that this transaction holds; those without contributions go.
 
-    `condensed` (JSON by uid) is what a model made of descriptions, if they are still the same.
+    `condensed` (JSON by uid) is what a model made of descriptions, if they are still the same. Return the uids of those
+    that got no vector of `brought`.
     """
     rows, gone = [], []
-    for said in said_of_entities(transaction, services, uids):
+    for said in entities_said(transaction, services, inputs, brought=brought.given):
         entity = said.inputs
         if said.contributions:
             fields = entity_fields(
@@ -181,29 +155,41 @@ def rebuild_entities(
     if gone:  # an end of a relation that others support stays, but nothing is said of it any more
         rows += joined_entities(transaction, corpus=services.corpus, uids=gone)
         remove_entities(transaction, corpus=services.corpus, uids=sorted(set(gone) - {row.uid for row in rows}))
-    write_entities(transaction, corpus=services.corpus, rows=rows)
+    texts = {row.uid: entity_text(row.fields.name, row.fields.description.text) for row in rows if row.fields}
+    vectors = brought.standing(texts)
+    write_entities(transaction, corpus=services.corpus, rows=rows, vectors=vectors)
+    return [row.uid for row in rows if row.uid not in vectors]
 
 
 def rebuild_relations(
-    transaction: Transaction, services: Services, uids: Sequence[str], *, condensed: Mapping[str, str] = NOTHING
-) -> None:
-    """Write the fields of relations whose ends this transaction holds; those without contributions go."""
+    transaction: Transaction,
+    services: Services,
+    inputs: Sequence[RelationInputs],
+    *,
+    condensed: Mapping[str, str] = NOTHING,
+    brought: Brought[RelationContribution] = NO_RELATIONS,
+) -> list[str]:
+    """Write the fields of relations whose ends this transaction holds, as `rebuild_entities` does."""
     rows, gone = [], []
-    for said in said_of_relations(transaction, services, uids):
-        relation = said.inputs
+    texts: dict[str, str] = {}
+    for said in relations_said(transaction, services, inputs, brought=brought.given):
+        relation, ends = said.inputs, (said.inputs.source, said.inputs.target)
         if said.contributions:
             fields = relation_fields(
                 said.contributions,
                 limit=services.settings.description_characters,
                 condensed=condensed.get(relation.uid, relation.condensed),
             )
-            row = relation_row(services.corpus, (relation.source, relation.target), said.chunks)
+            row = relation_row(services.corpus, ends, said.chunks)
             rows.append(replace(row, given=_dumped(said.given), fields=_marked(services, fields)))
+            texts[row.uid] = relation_text(ends, fields.description.text, fields.keywords)
         else:
             gone.append(relation.uid)
-    write_relations(transaction, corpus=services.corpus, rows=rows)
+    vectors = brought.standing(texts)
+    write_relations(transaction, corpus=services.corpus, rows=rows, vectors=vectors)
     if gone:
         remove_relations(transaction, corpus=services.corpus, uids=gone)
+    return [row.uid for row in rows if row.uid not in vectors]
 
 
 def embed_missing(
@@ -248,13 +234,11 @@ def batches(items: Iterable[T], *, size: int = BATCH) -> Iterator[list[T]]:
 
 
 def _fold_entities(transaction: Transaction, services: Services, rows: Sequence[EntityRow]) -> None:
-    touch_entities(transaction, corpus=services.corpus, rows=rows)
-    rebuild_entities(transaction, services, [row.uid for row in rows])
+    rebuild_entities(transaction, services, touch_entities(transaction, corpus=services.corpus, rows=rows))
 
 
 def _fold_relations(transaction: Transaction, services: Services, rows: Sequence[RelationRow]) -> None:
-    touch_relations(transaction, corpus=services.corpus, rows=rows)
-    rebuild_relations(transaction, services, [row.uid for row in rows])
+    rebuild_relations(transaction, services, touch_relations(transaction, corpus=services.corpus, rows=rows))
 
 
 def _marked(services: Services, fields: F) -> F:
@@ -265,13 +249,3 @@ def _marked(services: Services, fields: F) -> F:
 
 def _dumped(given: Sequence[Contribution]) -> str | None:
     return dump(given) if given else None
-
-
-def _parsed(
-    database: Runner,
-    services: Services,
-    chunks: Iterable[str],
-    read: Callable[[Extraction], dict[K, list[T]]],
-) -> dict[str, dict[K, list[T]]]:
-    stored = chunk_extractions(database, corpus=services.corpus, uids=sorted(set(chunks)))
-    return {chunk: read(Extraction.model_validate_json(text)) if text else {} for chunk, text in stored.items()}

@@ -8,7 +8,7 @@ from hgmem.corpus.fold import batches
 from hgmem.corpus.writing import DOCUMENTS, bounded, cut, finished
 from hgmem.extract import Extract, Glean
 from hgmem.graph.corpus import find_corpus
-from hgmem.graph.documents import chunks_of_document, document_states, failed_documents, open_chunks
+from hgmem.graph.documents import chunks_of_documents, document_states, failed_documents, open_chunks
 from hgmem.inputs import Document, Skipped
 from hgmem.model import Chunk, Task
 from hgmem.prompt import prompt
@@ -79,7 +79,7 @@ def _costs(services: Services, chunks: int, tokens: int) -> IndexPlan:
 
 def _waiting(services: Services, uid: str, document: Document) -> list[Chunk]:
     """Return the document's chunks that are yet to be extracted."""
-    stored = chunks_of_document(services.database, corpus=services.corpus, document=uid)
+    stored = chunks_of_documents(services.database, corpus=services.corpus, documents=[uid]).get(uid, {})
     return [chunk for chunk in cut(services, uid, document) if stored.get(chunk.uid) not in EXTRACTED]
 
 

@@ -10,13 +10,12 @@ from hgmem.errors import UsageError
 from hgmem.graph.corpus import CorpusRow
 from hgmem.graph.documents import (
     DocumentState,
-    chunks_of_document,
+    chunks_of_documents,
     document_states,
     link_chunks,
     put_chunks,
-    put_document,
+    put_documents,
     seal_document,
-    unlink_chunks,
 )
 from hgmem.graph.values import to_json
 from hgmem.identity import text_hash, uid
@@ -88,7 +87,8 @@ def write_changed(services: Services, row: CorpusRow, documents: Mapping[str, Do
             continue
         check_dimensions(services, row)  # not before there is something to do: it loads the embedder
         if state is not None and _cut_alike(services, state, document):
-            put_document(services.database, corpus=services.corpus, uid=document_uid, properties=_properties(document))
+            described = {document_uid: _properties(document)}
+            put_documents(services.database, corpus=services.corpus, documents=described)
         else:
             _write(services, document_uid, document)
         unfinished.append(document_uid)
@@ -118,18 +118,17 @@ def _write(services: Services, document_uid: str, document: Document) -> None:
     database, corpus = services.database, services.corpus
     chunks = cut(services, document_uid, document)
     properties = {**_properties(document), "chunking": str(_cutting(services)), "sha256": ""}
-    put_document(database, corpus=corpus, uid=document_uid, properties=properties)
+    put_documents(database, corpus=corpus, documents={document_uid: properties})
     _drop_stale(services, document_uid, chunks)
     for rows in batches(chunks, size=ROWS):
-        put_chunks(database, corpus=corpus, document=document_uid, chunks=rows)
-    unlink_chunks(database, corpus=corpus, document=document_uid)
-    link_chunks(database, corpus=corpus, document=document_uid)
+        put_chunks(database, corpus=corpus, chunks=rows)
+    link_chunks(database, corpus=corpus, documents=[document_uid])
     seal_document(database, corpus=corpus, uid=document_uid, sha256=text_hash(document.text))
 
 
 def _drop_stale(services: Services, document_uid: str, chunks: Sequence[Chunk]) -> None:
-    stored = chunks_of_document(services.database, corpus=services.corpus, document=document_uid)
-    stale = stored.keys() - {chunk.uid for chunk in chunks}
+    stored = chunks_of_documents(services.database, corpus=services.corpus, documents=[document_uid])
+    stale = stored.get(document_uid, {}).keys() - {chunk.uid for chunk in chunks}
     if stale:
         drop_chunks(services, sorted(stale))
 

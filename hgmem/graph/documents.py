@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from hgmem.embed import Vectors
 from hgmem.errors import ConflictError
 from hgmem.graph.database import Row
-from hgmem.graph.values import Runner, rows_with_vectors
+from hgmem.graph.values import NOTHING, Runner, rows_with_vectors, with_some_vectors
 from hgmem.identity import corpus_key
 from hgmem.inputs import Scalar
 from hgmem.model import Chunk
@@ -53,9 +54,9 @@ def described_documents(database: Runner, *, corpus: str) -> list[dict[str, str]
     return database.run("described_documents", corpus=corpus)
 
 
-def put_document(database: Runner, *, corpus: str, uid: str, properties: Mapping[str, Scalar]) -> None:
-    """Write a document as pending; `ConflictError` where the corpus is not, or no longer, ready."""
-    if not database.run("put_document", corpus=corpus, uid=uid, properties=dict(properties)):
+def put_documents(database: Runner, *, corpus: str, documents: Mapping[str, Mapping[str, Scalar]]) -> None:
+    """Write documents (properties by uid) as pending; `ConflictError` where the corpus is not, or no longer, ready."""
+    if documents and not database.run("put_documents", corpus=corpus, rows=_documents(documents)):
         raise ConflictError(f"corpus {corpus!r} was deleted meanwhile, or is being imported: add the documents again")
 
 
@@ -66,13 +67,12 @@ def seal_document(database: Runner, *, corpus: str, uid: str, sha256: str) -> No
 
 def create_documents(database: Runner, *, corpus: str, documents: Mapping[str, Mapping[str, Scalar]]) -> None:
     """Write documents (properties by uid) of a corpus that nobody reads yet, whole."""
-    rows = [{"uid": uid, "properties": dict(properties)} for uid, properties in documents.items()]
-    database.run("create_documents", corpus=corpus, rows=rows)
+    database.run("create_documents", corpus=corpus, rows=_documents(documents))
 
 
 def create_chunks(database: Runner, *, corpus: str, chunks: Sequence[Chunk], vectors: Vectors) -> None:
     """Write chunks of such documents, whole, each with its vector."""
-    rows = [{**_chunk_row(chunk, corpus), "document": chunk.document} for chunk in chunks]
+    rows = [_chunk_row(chunk, corpus) for chunk in chunks]
     database.run("create_chunks", corpus=corpus, rows=rows_with_vectors(rows, vectors))
 
 
@@ -81,12 +81,13 @@ def chain_chunks(database: Runner, *, corpus: str, pairs: Sequence[tuple[str, st
     database.run("chain_chunks", corpus=corpus, rows=[{"uid": here, "after": after} for here, after in pairs])
 
 
-def put_chunks(
-    database: Runner, *, corpus: str, document: str, chunks: Sequence[Chunk], status: str = "pending"
-) -> None:
-    """Write chunks of one document; one that exists keeps its extraction and its status."""
-    rows = [{**_chunk_row(chunk, corpus), "status": status} for chunk in chunks]
-    database.run("put_chunks", corpus=corpus, document=document, rows=rows)
+def put_chunks(database: Runner, *, corpus: str, chunks: Sequence[Chunk], vectors: Mapping[str, Any] = NOTHING) -> None:
+    """Write chunks of documents that are there; one that exists keeps its extraction and its status.
+
+    One whose vector (by uid) is given is done with it.
+    """
+    rows = with_some_vectors([_chunk_row(chunk, corpus) for chunk in chunks], vectors)
+    database.run("put_chunks", corpus=corpus, rows=rows)
 
 
 def put_chunk_vectors(database: Runner, *, corpus: str, uids: Sequence[str], vectors: Vectors) -> None:
@@ -94,20 +95,15 @@ def put_chunk_vectors(database: Runner, *, corpus: str, uids: Sequence[str], vec
     database.run("put_chunk_vectors", corpus=corpus, rows=rows_with_vectors([{"uid": uid} for uid in uids], vectors))
 
 
-def unlink_chunks(database: Runner, *, corpus: str, document: str) -> None:
-    """Forget the order of the document's chunks."""
-    database.run("unlink_chunks", corpus=corpus, document=document)
+def link_chunks(database: Runner, *, corpus: str, documents: Sequence[str]) -> None:
+    """Link each chunk of these documents to the one after it."""
+    database.run("link_chunks", corpus=corpus, documents=sorted(documents))
 
 
-def link_chunks(database: Runner, *, corpus: str, document: str) -> None:
-    """Link each of the document's chunks to the one after it."""
-    database.run("link_chunks", corpus=corpus, document=document)
-
-
-def chunks_of_document(database: Runner, *, corpus: str, document: str) -> dict[str, str]:
-    """Return the statuses of the document's chunks by uid, in order."""
-    rows = database.run("chunks_of_document", corpus=corpus, document=document)
-    return {row["uid"]: row["status"] for row in rows}
+def chunks_of_documents(database: Runner, *, corpus: str, documents: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Return, by document, the statuses of its chunks by uid, in order; nothing for a document without chunks."""
+    rows = database.run("chunks_of_documents", corpus=corpus, documents=list(documents))
+    return {row["document"]: {chunk["uid"]: chunk["status"] for chunk in row["chunks"]} for row in rows}
 
 
 def open_chunks(database: Runner, *, corpus: str, documents: Sequence[str]) -> list[OpenChunk]:
@@ -169,9 +165,14 @@ def delete_document_node(database: Runner, *, corpus: str, uid: str) -> None:
     database.run("delete_document_node", corpus=corpus, uid=uid)
 
 
+def _documents(documents: Mapping[str, Mapping[str, Scalar]]) -> list[Row]:
+    return [{"uid": uid, "properties": dict(documents[uid])} for uid in sorted(documents)]
+
+
 def _chunk_row(chunk: Chunk, corpus: str) -> Row:
     return {
         "uid": chunk.uid,
+        "document": chunk.document,
         "position": chunk.position,
         "text": chunk.text,
         "tokens": chunk.tokens,

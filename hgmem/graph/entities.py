@@ -8,7 +8,7 @@ from typing import Any
 from hgmem.contributions import Description, EntityFields, RelationFields
 from hgmem.embed import Vectors
 from hgmem.graph.database import Row
-from hgmem.graph.values import Runner, rows_with_vectors
+from hgmem.graph.values import NOTHING, Runner, rows_with_vectors, with_some_vectors
 from hgmem.identity import corpus_key
 
 
@@ -37,18 +37,22 @@ class RelationRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntityInputs:
-    """What the fields of an entity are made of."""
+    """What the fields of an entity are made of; `chunks` are sorted, `extracted` are those that have an extraction."""
 
     uid: str
     key: str
     given: str | None
     condensed: str | None
     chunks: tuple[str, ...]
+    extracted: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelationInputs:
-    """What the fields of a relation are made of; `source` and `target` are keys."""
+    """What the fields of a relation are made of; `source` and `target` are keys.
+
+    It names `chunks`; `living` are those of them that are there, sorted, `extracted` those that have an extraction.
+    """
 
     uid: str
     source: str
@@ -56,11 +60,19 @@ class RelationInputs:
     given: str | None
     condensed: str | None
     chunks: tuple[str, ...]
+    living: tuple[str, ...]
+    extracted: tuple[str, ...]
 
 
-def touch_entities(database: Runner, *, corpus: str, rows: Iterable[EntityRow]) -> None:
-    """Make the entities exist, linked to their chunks and locked by this transaction."""
-    database.run("touch_entities", corpus=corpus, rows=_sorted(_identity(row, corpus) for row in rows))
+def touch_entities(database: Runner, *, corpus: str, rows: Iterable[EntityRow]) -> list[EntityInputs]:
+    """Make the entities exist, linked to their chunks and locked by this transaction; return what they are made of."""
+    plain = _sorted(_identity(row, corpus) for row in rows)
+    return _entity_inputs(database.run("touch_entities", corpus=corpus, rows=plain))
+
+
+def known_entities(database: Runner, *, corpus: str, uids: Sequence[str]) -> set[str]:
+    """Return those of the uids that are entities of the corpus."""
+    return {row["uid"] for row in database.run("known_entities", corpus=corpus, uids=list(uids))}
 
 
 def lock_entities(database: Runner, *, corpus: str, uids: Sequence[str]) -> None:
@@ -68,15 +80,9 @@ def lock_entities(database: Runner, *, corpus: str, uids: Sequence[str]) -> None
     database.run("lock_entities", corpus=corpus, uids=sorted(uids))
 
 
-def give_entities(database: Runner, *, corpus: str, given: Mapping[str, str]) -> None:
-    """Write what is given for entities (JSON by uid)."""
-    database.run("give_entities", corpus=corpus, rows=_given(given))
-
-
 def entity_contributions(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[EntityInputs]:
     """Return what the entities' fields are made of."""
-    rows = database.run("entity_contributions", corpus=corpus, uids=list(uids))
-    return [EntityInputs(**{**row, "chunks": tuple(row["chunks"])}) for row in rows]
+    return _entity_inputs(database.run("entity_contributions", corpus=corpus, uids=list(uids)))
 
 
 def chunk_extractions(database: Runner, *, corpus: str, uids: Sequence[str]) -> dict[str, str | None]:
@@ -85,10 +91,15 @@ def chunk_extractions(database: Runner, *, corpus: str, uids: Sequence[str]) -> 
     return {row["uid"]: row["extraction"] for row in rows}
 
 
-def write_entities(database: Runner, *, corpus: str, rows: Sequence[EntityRow]) -> None:
-    """Write fields and what is given; a vector that no longer stands for its text is dropped."""
+def write_entities(
+    database: Runner, *, corpus: str, rows: Sequence[EntityRow], vectors: Mapping[str, Any] = NOTHING
+) -> None:
+    """Write fields and what is given; a vector that no longer stands for its text is dropped.
+
+    `vectors` (by uid) are those that stand for the fields' texts, as far as they are made already.
+    """
     plain = [{"uid": row.uid, "given": row.given, **_entity_fields(row.fields)} for row in rows]
-    database.run("write_entities", corpus=corpus, rows=_sorted(plain))
+    database.run("write_entities", corpus=corpus, rows=_sorted(with_some_vectors(plain, vectors)))
 
 
 def create_entities(database: Runner, *, corpus: str, rows: Sequence[EntityRow], vectors: Vectors) -> None:
@@ -102,29 +113,30 @@ def remove_entities(database: Runner, *, corpus: str, uids: Sequence[str]) -> No
     database.run("remove_entities", corpus=corpus, uids=sorted(uids))
 
 
-def touch_relations(database: Runner, *, corpus: str, rows: Iterable[RelationRow]) -> None:
-    """Make the relations exist, with their chunks, both ends locked by this transaction."""
+def touch_relations(database: Runner, *, corpus: str, rows: Iterable[RelationRow]) -> list[RelationInputs]:
+    """Make the relations exist, with their chunks, both ends locked; return what they are made of."""
     plain = [{"uid": row.uid, "source": row.source, "target": row.target, "chunks": list(row.chunks)} for row in rows]
-    database.run("touch_relations", corpus=corpus, rows=_sorted(plain))
+    return _relation_inputs(database.run("touch_relations", corpus=corpus, rows=_sorted(plain)))
 
 
-def give_relations(database: Runner, *, corpus: str, given: Mapping[str, str]) -> None:
-    """Write what is given for relations (JSON by uid)."""
-    database.run("give_relations", corpus=corpus, rows=_given(given))
+def known_relations(database: Runner, *, corpus: str, uids: Sequence[str]) -> set[str]:
+    """Return those of the uids that are relations of the corpus."""
+    return {row["uid"] for row in database.run("known_relations", corpus=corpus, uids=list(uids))}
 
 
 def relation_contributions(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[RelationInputs]:
     """Return what the relations' fields are made of."""
-    rows = database.run("relation_contributions", corpus=corpus, uids=list(uids))
-    return [RelationInputs(**{**row, "chunks": tuple(row["chunks"] or ())}) for row in rows]
+    return _relation_inputs(database.run("relation_contributions", corpus=corpus, uids=list(uids)))
 
 
-def write_relations(database: Runner, *, corpus: str, rows: Sequence[RelationRow]) -> None:
-    """Write fields, chunks and what is given; a vector that no longer stands for its text is dropped."""
+def write_relations(
+    database: Runner, *, corpus: str, rows: Sequence[RelationRow], vectors: Mapping[str, Any] = NOTHING
+) -> None:
+    """Write fields, chunks and what is given; vectors as in `write_entities`."""
     plain = [
         {"uid": row.uid, "chunks": list(row.chunks), "given": row.given, **_relation_fields(row.fields)} for row in rows
     ]
-    database.run("write_relations", corpus=corpus, rows=_sorted(plain))
+    database.run("write_relations", corpus=corpus, rows=_sorted(with_some_vectors(plain, vectors)))
 
 
 def create_relations(database: Runner, *, corpus: str, rows: Sequence[RelationRow], vectors: Vectors) -> None:
@@ -209,6 +221,18 @@ def count_entities(database: Runner, *, corpus: str, most: int) -> int:
     return int(database.run("count_entities", corpus=corpus, most=most)[0]["entities"])
 
 
+def _entity_inputs(rows: Iterable[Row]) -> list[EntityInputs]:
+    return [EntityInputs(**{name: _plain(value) for name, value in row.items()}) for row in rows]
+
+
+def _relation_inputs(rows: Iterable[Row]) -> list[RelationInputs]:
+    return [RelationInputs(**{name: _plain(value) for name, value in row.items()}) for row in rows]
+
+
+def _plain(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
 def _identity(row: EntityRow, corpus: str) -> Row:
     return {"uid": row.uid, "key": row.key, "corpus_key": corpus_key(corpus), "chunks": list(row.chunks)}
 
@@ -225,10 +249,6 @@ def _relation_fields(fields: RelationFields | None) -> Row:
 
 def _description(description: Description) -> Row:
     return {"description": description.text, "condensed": description.condensed, "cut": description.cut or None}
-
-
-def _given(given: Mapping[str, str]) -> list[Row]:
-    return _sorted({"uid": uid, "given": contributions} for uid, contributions in given.items())
 
 
 def _sorted(rows: Iterable[dict[str, Any]]) -> list[Row]:

@@ -3,12 +3,15 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import numpy as np
 from neo4j.vector import Vector
 
 from hgmem.graph.database import Row
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Runner(Protocol):
@@ -26,6 +29,11 @@ def vector(values: Any) -> Vector:
 def rows_with_vectors(rows: Iterable[Row], vectors: Iterable[Any]) -> list[Row]:
     """Return the rows, each with its vector."""
     return [{**row, "vector": vector(values)} for row, values in zip(rows, vectors, strict=True)]
+
+
+def with_some_vectors(rows: Iterable[Row], vectors: Mapping[str, Any]) -> list[Row]:
+    """Return the rows, those whose uid is among the vectors with theirs."""
+    return [{**row, "vector": vector(vectors[row["uid"]])} if row["uid"] in vectors else row for row in rows]
 
 
 def to_json(value: object) -> str:
