@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass
+from functools import cache
 from math import inf
 from typing import Any, TypeVar
 
@@ -29,27 +30,31 @@ class Prepared:
     relations: Mapping[tuple[str, str], tuple[RelationContribution, ...]]
 
 
-def prepare(given: Given, *, corpus: str) -> Prepared:
-    """Return the graph by uid and key; `UsageError` names a doubled id or a reference to what is not there."""
-    _check_characters(given)
+def prepare(given: Given, *, corpus: str, written: str | None = None) -> Prepared:
+    """Return the graph by uid and key; `UsageError` names a doubled id or a reference to what is not there.
+
+    `written` is the graph as JSON, where that is at hand: its characters are looked at there.
+    """
+    _check_characters(given, json.dumps(given, ensure_ascii=False, default=_fields) if written is None else written)
     documents = _unique(((document.id, document) for document in given.documents), what="document")
     uids = {id_: uid(corpus, "document", id_) for id_ in documents}
     chunks = _chunks(given.chunks, documents=documents, corpus=corpus)
     chunk_uids = {chunk.source_id: chunk.uid for cut in chunks.values() for chunk in cut}
     entities: dict[str, list[EntityContribution]] = {}
+    keyed = cache(key)  # relations name the same entities many times
     for entity in given.entities:
-        _add(entities, key(entity.name), _entity(entity, chunk_uids))
+        _add(entities, keyed(entity.name), _entity(entity, chunk_uids))
     relations: dict[tuple[str, str], list[RelationContribution]] = {}
     for relation in given.relations:
         said = _relation(relation, chunk_uids)
-        ends = ordered(key(relation.source), key(relation.target))
+        ends = ordered(keyed(relation.source), keyed(relation.target))
         if ends is None:
             continue
         _add(relations, ends, said)
         for name in (relation.source, relation.target):
-            if key(name) not in entities:
+            if keyed(name) not in entities:
                 end = EntityContribution(name=collapse(name), description=said.description, chunks=said.chunks)
-                _add(entities, key(name), end)
+                _add(entities, keyed(name), end)
     entities.pop("", None)
     return Prepared(
         documents={uids[id_]: document for id_, document in documents.items()},
@@ -59,9 +64,9 @@ def prepare(given: Given, *, corpus: str) -> Prepared:
     )
 
 
-def _check_characters(given: Given) -> None:
+def _check_characters(given: Given, written: str) -> None:
     """Raise if a text of the graph holds half a character: no database takes that."""
-    if not has_half_pair(json.dumps(given, ensure_ascii=False, default=_fields)):
+    if not has_half_pair(written):
         return
     for things in (given.documents, given.chunks, given.entities, given.relations):
         for thing in things:

@@ -54,7 +54,7 @@ CHUNKS = 5_000  # or fewer documents, of so many chunks together
 
 def add_graph(services: Services, given: Given) -> None:
     """Write a ready-made graph into the corpus; what is there already is not written twice."""
-    prepared = prepare(given, corpus=services.corpus)
+    prepared = prepare(given, corpus=services.corpus, written=to_json(given))
     check_dimensions(services, open_corpus(services))
     writer = embedding(services)
     for documents in _grouped(prepared):

@@ -35,8 +35,9 @@ def import_graph(services: Services, given: Given, *, report: Report = lambda _,
     """
     if not given.documents and not given.entities:
         raise UsageError("there is nothing to import: no documents, no entities")
-    fingerprint = text_hash(to_json(given))
-    prepared = prepare(given, corpus=services.corpus)
+    written = to_json(given)
+    fingerprint = text_hash(written)
+    prepared = prepare(given, corpus=services.corpus, written=written)
     row = find_corpus(services.database, corpus=services.corpus)
     if row is not None and row.status != IMPORTING:
         readable_corpus(services)
