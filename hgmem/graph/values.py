@@ -1,7 +1,7 @@
 """Between numpy, JSON and what the driver takes."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
 from types import MappingProxyType
@@ -43,12 +43,12 @@ def to_json(value: object) -> str:
 
 
 @cache
-def _names(kind: type) -> tuple[str, ...]:
+def _names(kind: Hashable) -> tuple[str, ...]:
     """Return the names of a dataclass's fields, nothing for another type."""
-    return tuple(each.name for each in fields(kind)) if is_dataclass(kind) else ()
+    return tuple(each.name for each in fields(kind)) if isinstance(kind, type) and is_dataclass(kind) else ()
 
 
-def _plain(value: Any) -> object:
+def _plain(value: object) -> object:
     """Return one layer of what JSON has no name for."""
     if names := _names(type(value)):
         return {name: getattr(value, name) for name in names}
