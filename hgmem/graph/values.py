@@ -1,9 +1,8 @@
 """Between numpy, JSON and what the driver takes."""
 
 import json
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from functools import cache
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -42,16 +41,10 @@ def to_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain)
 
 
-@cache
-def _names(kind: Hashable) -> tuple[str, ...]:
-    """Return the names of a dataclass's fields, nothing for another type."""
-    return tuple(each.name for each in fields(kind)) if isinstance(kind, type) and is_dataclass(kind) else ()
-
-
 def _plain(value: object) -> object:
     """Return one layer of what JSON has no name for."""
-    if names := _names(type(value)):
-        return {name: getattr(value, name) for name in names}
+    if is_dataclass(value) and not isinstance(value, type):
+        return {each.name: getattr(value, each.name) for each in fields(value)}
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, Sequence):
