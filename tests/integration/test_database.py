@@ -10,9 +10,27 @@ from neo4j import exceptions as driver_errors
 from hgmem import GraphError, HGMem
 from hgmem.graph.corpus import create_corpus, mark_corpus
 from hgmem.graph.database import Transaction
+from hgmem.graph.documents import document_states, put_documents
 
 DEADLOCK = {"code": "Neo.TransientError.Transaction.DeadlockDetected", "message": "a deadlock"}
 SYNTAX = {"code": "Neo.ClientError.Statement.SyntaxError", "message": "not so"}
+
+
+class Loud(str):
+    """A text that may be sent, but not written out."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        raise AssertionError("the rows were written out")
+
+
+def test_rows_are_sent_without_being_written_out_for_a_log(client: HGMem, corpus: str) -> None:
+    database, uids = client._database, [Loud("one"), Loud("two")]
+    create_corpus(database, corpus=corpus, status="ready", embedder=("deterministic", 64), settings={})
+    assert document_states(database, corpus=corpus, uids=uids) == {}  # read by itself
+    put_documents(database, corpus=corpus, documents={uid: {"title": Loud("x"), "sha256": ""} for uid in uids})
+    assert database.write(lambda at: at.run("entity_contributions", corpus=corpus, uids=uids)) == []
 
 
 def test_transactions_that_wait_for_each_other_both_end_well(client: HGMem, corpus: str) -> None:

@@ -20,6 +20,7 @@ from hgmem.graph.corpus import claim_corpus, create_corpus, find_corpus
 from hgmem.identity import key, uid
 from hgmem.lightrag import CHUNKS, DOCUMENTS, GRAPH
 from hgmem.load import load
+from hgmem.meter import measuring
 from hgmem.settings import Settings
 from hgmem.testing import DeterministicEmbedder, ScriptedModel
 
@@ -144,6 +145,53 @@ def test_a_graph_unites_with_what_was_extracted(open_client: Open, settings: Set
     client.add_graph(GIFT)
     client.add(Document(id="d", text="one"))
     assert dump(settings, client.corpus) == one_way
+
+
+def many(documents: int) -> Given:
+    """Return a graph of so many documents, each with two chunks, all of them naming Ada."""
+    ids = [f"d{number}" for number in range(documents)]
+    return Given(
+        documents=tuple(Document(id=id_, text="") for id_ in ids),
+        chunks=tuple(
+            GivenChunk(id=f"{id_}-{part}", document=id_, text=f"Ada, {part}.") for id_ in ids for part in "ab"
+        ),
+        entities=(GivenEntity(name="Ada", chunks=tuple(f"{id_}-a" for id_ in ids)),),
+    )
+
+
+def test_many_documents_take_as_many_statements_as_one(client: HGMem, settings: Settings) -> None:
+    client.add_graph(Given(entities=(GivenEntity(name="Bo"),)))  # the corpus is there
+    calls = []
+    for documents in (1, 40):
+        with measuring() as meter:
+            client.add_graph(many(documents))
+        calls.append(meter.usage().calls["neo4j"])
+    found = dump(settings, client.corpus)
+
+    # By the second time Ada is there, so that her vector is looked for, after she is written.
+    assert {name: number for name, number in calls[1].items() if name != "missing_entity_vectors"} == calls[0]
+    assert (len(found.of("Document")), len(found.of("Chunk")), len(found.joined("NEXT_CHUNK"))) == (40, 80, 40)
+    assert {one["status"] for label in ("Document", "Chunk") for one in found.of(label).values()} == {"done"}
+    check(found)
+
+
+def test_a_vector_made_for_a_new_entity_is_dropped_where_another_described_it_first(
+    open_client: Open, settings: Settings
+) -> None:
+    class Overtaken(DeterministicEmbedder):
+        def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
+            if not overtaking:
+                overtaking.append(True)
+                other.add_graph(Given(entities=(GivenEntity(name="Ada", description="Wrote first."),)))
+            return super().embed(texts, kind=kind)
+
+    overtaking: list[bool] = []
+    other, client = open_client(), open_client(embedder=Overtaken())
+    client.add_graph(Given(entities=(GivenEntity(name="Ada", description="Wrote second."),)))
+    found = dump(settings, client.corpus)
+    assert overtaking
+    assert entity(found, client, "Ada")["description"] == "Wrote first.\nWrote second."
+    check(found)
 
 
 @pytest.mark.parametrize(
