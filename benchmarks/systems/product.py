@@ -102,7 +102,7 @@ class System:
         def retrieved() -> Found:
             evidence, _ = gather(self._database, subqueries, vectors, scene=scene, config=RetrievalConfig())
             return Found(
-                entities=len(evidence.entities),
+                entities=tuple(entity.name for entity in evidence.entities),
                 relations=len(evidence.relations),
                 chunks=tuple(chunk.source_id for chunk in evidence.chunks),
             )
