@@ -2,7 +2,7 @@
 
 import random
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -52,8 +52,7 @@ class Compared:
     children: dict[str, Child]
     folder: Path
     plan: Plan
-    say: Callable[[str], None]
-    lacking: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
+    lacking: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def writes(self) -> dict[str, Any]:
         """W1: a whole graph into a new corpus, every index online."""
@@ -87,8 +86,8 @@ class Compared:
                     elif turn >= WARM:
                         seconds[one.title][name].append(done["seconds"])
                     if done is not None and turn == WARM:
-                        found[one.title][name].append(_bought(done, nearest[one.name][at]))
-        return {title: {**compared(taken), "found": _means(found[title])} for title, taken in seconds.items()}
+                        found[one.title][name].append(bought(done, nearest[one.name][at]))
+        return {title: {**compared(taken), "found": means(found[title])} for title, taken in seconds.items()}
 
     def throughput(self, corpus: str = "w1-0") -> dict[str, Any]:
         """W4: steps of three sub-queries a second, by so many threads of one process."""
@@ -99,9 +98,7 @@ class Compared:
             rates = {}
             for name in _shuffled(able):
                 for seconds in (min(1, self.plan.seconds), self.plan.seconds):  # the first one warms up
-                    rate = self._asked(
-                        "W4", name, "throughput", as_=placed.name, threads=threads, seconds=seconds
-                    )
+                    rate = self._asked("W4", name, "throughput", as_=placed.name, threads=threads, seconds=seconds)
                 if rate is not None:
                     rates[name] = round(rate, 2)
             found[f"{threads} threads"] = {"steps_a_second": rates, "against_floor": ratios(rates, to="floor")}
@@ -120,9 +117,7 @@ class Compared:
         for name in [name for name in self.writing if until <= self._until(name)]:
             seconds: list[float] = []
             for corpus, copies in given.items():
-                done = self._asked(
-                    "W5", name, "write", **self._at, corpus=corpus, copies=list(copies), limit=7200
-                )
+                done = self._asked("W5", name, "write", **self._at, corpus=corpus, copies=list(copies), limit=7200)
                 if done is None:
                     break
                 seconds += done["seconds"]
@@ -166,10 +161,10 @@ class Compared:
         try:
             answer = self.children[name].ask(do, **arguments)
         except ChildError as error:
-            self.lacking[workload][name] = str(error).splitlines()[0][:300]
+            self.lacking.setdefault(workload, {})[name] = str(error).splitlines()[0][:300]
             return None
         if isinstance(answer, Unsupported):
-            self.lacking[workload][name] = answer.reason
+            self.lacking.setdefault(workload, {})[name] = answer.reason
             return None
         return answer
 
@@ -185,14 +180,15 @@ def _shuffled(names: Sequence[str]) -> list[str]:
     return random.sample(names, len(names))
 
 
-def _bought(done: dict[str, Any], nearest: Sequence[Wanted]) -> dict[str, float]:
+def bought(done: dict[str, Any], nearest: Sequence[Wanted]) -> dict[str, float]:
     """Return how much a step found, and the part of what is nearest that is in it."""
     found = Found(entities=tuple(done["entities"]), relations=done["relations"], chunks=tuple(done["chunks"]))
     counts = {"entities": len(found.entities), "relations": found.relations, "chunks": len(found.chunks)}
     return {**counts, **{f"recall_of_{kind}": part for kind, part in recall(found, nearest).items()}}
 
 
-def _means(found: dict[str, list[dict[str, float]]]) -> dict[str, dict[str, float]]:
+def means(found: dict[str, list[dict[str, float]]]) -> dict[str, dict[str, float]]:
+    """Return the means of what each system's steps found."""
     return {
         name: {kind: mean(one[kind] for one in each if kind in one) for kind in each[0]} for name, each in found.items()
     }

@@ -36,11 +36,11 @@ def wanted(steps: Sequence[Step], graphs: Iterable[Graph]) -> list[list[Wanted]]
             names = np.asarray([one[key] for one in getattr(graph, kind)], dtype=object)
             scores = vectors @ graph.vectors[kind].T
             for at, (step, query) in enumerate(asked):
-                allowed = scores[at] if kind == "chunks" else _allowed(scores[at], names, step, _scope(query, step, around))
+                allowed = (
+                    scores[at] if kind == "chunks" else _allowed(scores[at], names, step, _scope(query, step, around))
+                )
                 best[at, kind] += _top(allowed, names)
-    nearest = iter(
-        Wanted(**{kind: _fifth(best[at, kind]) for kind in KINDS}) for at in range(len(asked))
-    )
+    nearest = iter(Wanted(**{kind: _fifth(best[at, kind]) for kind in KINDS}) for at in range(len(asked)))
     return [[next(nearest) for _ in step.queries] for step in steps]
 
 

@@ -29,7 +29,8 @@ class Plan:
     writes: int  # measured, after one that warms up
     steps: int  # different ones of a case
     rounds: int  # that each step is run in, after some that warm up
-    seconds: float  # of each throughput, and of warming up whole questions
+    seconds: float  # of each throughput
+    warm: float  # seconds of whole questions before any is measured
     sizes: tuple[int, ...]  # graphs in one corpus, one after the other
     floor_until: int  # graphs
     peers_until: int
@@ -74,6 +75,7 @@ PLANS = {
         steps=2,
         rounds=1,
         seconds=0.2,
+        warm=0,
         sizes=(1, 2),
         floor_until=2,
         peers_until=1,
@@ -92,6 +94,7 @@ PLANS = {
         steps=10,
         rounds=4,
         seconds=4,
+        warm=15,
         sizes=(1, 10),
         floor_until=10,
         peers_until=1,
@@ -110,6 +113,7 @@ PLANS = {
         steps=20,
         rounds=6,
         seconds=10,
+        warm=30,
         sizes=(1, 10, 50),
         floor_until=50,
         peers_until=10,
