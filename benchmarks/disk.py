@@ -21,10 +21,13 @@ INDEXES = "SHOW INDEXES YIELD id, name, type, labelsOrTypes RETURN id, name, typ
 KINDS = {"Entity": "entities", "Chunk": "chunks", "RELATES": "relations"}  # what a vector index holds
 
 
-def stored(driver: neo4j.Driver, data: Path) -> dict[str, int]:
-    """Return the bytes of each store and index of a server's data folder, after a checkpoint; and of its log."""
-    driver.execute_query("CALL db.checkpoint()")
-    names = {str(row["id"]): _index(row) for row in driver.execute_query(INDEXES).records}
+def indexes(driver: neo4j.Driver) -> dict[str, str]:
+    """Return what each index is of, by the folder that it lies in."""
+    return {str(row["id"]): _index(row) for row in driver.execute_query(INDEXES).records}
+
+
+def stored(data: Path, names: Mapping[str, str]) -> dict[str, int]:
+    """Return the bytes of each store, index and log in the data folder of a server that was stopped."""
     found: dict[str, int] = defaultdict(int)
     for path in (data / DATABASE).rglob("*"):
         if path.is_file():

@@ -21,7 +21,7 @@ from typing import Any
 import graphs
 from asking import Instant, questions, settled
 from comparing import THREE, Placed, bought, means
-from disk import each, stored
+from disk import each, indexes, stored
 from kept import BENCH, home
 from making import made
 from measures import mean, on_disk, resident, told
@@ -31,8 +31,8 @@ from serve import Serving, memory
 from systems.product import System
 
 from hgmem import HGMem
-from hgmem.local import Server, down, up
-from hgmem.settings import load
+from hgmem.local import down, up
+from hgmem.settings import Settings, load
 
 LARGE, SMALL = "large", "small"
 EVERY = 25  # graphs, of which one line is told
@@ -60,9 +60,8 @@ def main() -> None:
     kept = home("large", content, again=options.again, held=options.held)
     settings = load(data=kept / "neo4j")
     say(f"kept in {kept}")
-    server = up(settings, heap=options.heap, pagecache=options.pagecache, report=say)
     try:
-        print(json.dumps(Growing(folder, kept, server, options).found(), indent=2))
+        print(json.dumps(Growing(folder, kept, settings, options).found(), indent=2))
     finally:
         down(settings)
 
@@ -78,37 +77,51 @@ class Growing:
 
     folder: Path
     kept: Path
-    server: Server
+    settings: Settings
     options: argparse.Namespace
 
     def found(self) -> dict[str, Any]:
         """Return everything that was measured, in this run and in those that it goes on from."""
-        self._system = System()
-        self._system.open(place(self.server, "large"))
-        self._serving = Serving(self._system)
         graph = graphs.load(self.folder)
         self._counts = {kind: len(getattr(graph, kind)) for kind in graphs.KINDS}
-        written = {row["graph"]: row for row in self._lines() if "graph" in row}
+        written = len({row["graph"] for row in self._lines() if "graph" in row})
+        self._connect(written)
         self._small(graph)
-        self._system.hold(LARGE, len(written) * self._counts["entities"])
         self._start = memory()["megabytes"]
         wanted = {*SIZES, self.options.graphs}
-        for copy in range(len(written), self.options.graphs):
+        for copy in range(written, self.options.graphs):
             self._write(copy)
             if copy + 1 in wanted and copy + 1 < self.options.graphs:
                 self._measured(copy + 1)
-        there = max(len(written), self.options.graphs)
+        there = max(written, self.options.graphs)
         self._measured(there)
         self._system.close()
         return self._told(there)
 
+    def _connect(self, written: int) -> None:
+        """Start the server, and connect to it; that many graphs are in it."""
+        sizes = {"heap": self.options.heap, "pagecache": self.options.pagecache}
+        self.server = up(self.settings, **sizes, report=say)
+        self._system = System()
+        self._system.open(place(self.server, LARGE))
+        self._serving = Serving(self._system)
+        self._system.hold(LARGE, written * self._counts["entities"])
+        self._system.hold(SMALL, self._counts["entities"])
+
+    def _disk(self, written: int) -> dict[str, int]:
+        """Return what is on disk of a stopped server, which has written everything to its stores; it starts again."""
+        names = indexes(self._system.driver)
+        self._system.close()
+        down(self.settings)
+        found = stored(self.kept / "neo4j", names)
+        self._connect(written)
+        return found
+
     def _small(self, graph: graphs.Graph) -> None:
         """Write one graph beside, into a corpus of its own, unless it is there."""
         if not any("small" in row for row in self._lines()):
-            self._system.hold(SMALL, 0)
             self._system.write(graph, SMALL)
             self._note({"small": True})
-        self._system.hold(SMALL, self._counts["entities"])
 
     def _write(self, copy: int) -> None:
         graph = graphs.load(self.folder, copy)
@@ -127,7 +140,7 @@ class Growing:
     def _measured(self, graphs_there: int) -> None:
         """Measure the disk, a step and a whole question, in both corpora, and note it."""
         copies = {LARGE: tuple(range(graphs_there)), SMALL: (0,)}
-        row: dict[str, Any] = {"size": graphs_there, "disk": stored(self._system.driver, self.kept / "neo4j")}
+        row: dict[str, Any] = {"size": graphs_there, "disk": self._disk(graphs_there)}
         counts = {kind: count * (graphs_there + 1) for kind, count in self._counts.items()}
         row["bytes"] = each(row["disk"], counts)
         say(f"{graphs_there} graphs: the disk is measured")

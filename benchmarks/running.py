@@ -41,7 +41,7 @@ def place(server: Server, name: str) -> dict[str, str]:
 
 
 def scripted(script: str, *arguments: str | Path) -> dict[str, Any]:
-    """Return the JSON that a script of this folder prints, `failed` where it missed a mark, `lacking` where it ended."""
+    """Return what a script of this folder prints as JSON; `failed`: it missed a mark; `lacking`: it printed nothing."""
     command = [sys.executable, str(HERE / f"{script}.py"), *map(str, arguments)]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8"
