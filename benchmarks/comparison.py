@@ -13,7 +13,7 @@ RECALLS = ("recall_of_entities", "recall_of_chunks")
 
 
 def against_peers(cases: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return, for each case of hgmem's, median and recall: its own, the fastest peer's, and of the fastest as good.
+    """Return, for each case that hgmem ran, its median and recall, the fastest peer's, and the fastest as good one's.
 
     A peer is None where none can.
     """

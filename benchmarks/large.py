@@ -118,10 +118,12 @@ class Growing:
         return found
 
     def _small(self, graph: graphs.Graph) -> None:
-        """Write one graph beside, into a corpus of its own, unless it is there."""
-        if not any("small" in row for row in self._lines()):
+        """Write one graph beside, into a corpus of its own, with memories; note the disk before there is anything else."""
+        if not any(row.get("size") == 0 for row in self._lines()):
             self._system.write(graph, SMALL)
-            self._note({"small": True})
+            with HGMem.open(SMALL, embedder=Instant(), **access(self.server)) as client:
+                settled(client)
+            self._note({"size": 0, "disk": self._disk(0)})
 
     def _write(self, copy: int) -> None:
         graph = graphs.load(self.folder, copy)
@@ -141,16 +143,15 @@ class Growing:
         """Measure the disk, a step and a whole question, in both corpora, and note it."""
         copies = {LARGE: tuple(range(graphs_there)), SMALL: (0,)}
         row: dict[str, Any] = {"size": graphs_there, "disk": self._disk(graphs_there)}
-        counts = {kind: count * (graphs_there + 1) for kind, count in self._counts.items()}
-        row["bytes"] = each(row["disk"], counts)
+        before = next(one["disk"] for one in self._lines() if one.get("size") == 0)
+        grown = {name: size - before.get(name, 0) for name, size in row["disk"].items()}
+        row["bytes"] = each(grown, {kind: count * graphs_there for kind, count in self._counts.items()})
         say(f"{graphs_there} graphs: the disk is measured")
         row["step"] = self._steps(copies)
         say(f"{graphs_there} graphs: a step takes {row['step'][LARGE]['median_ms']} ms")
         asked = [query.text for query in graphs.queries(self.folder)][:8]
         for corpus in copies:
             with HGMem.open(corpus, embedder=Instant(), **access(self.server)) as client:
-                if corpus == SMALL and not any("size" in before for before in self._lines()):
-                    settled(client)
                 found = questions(client, asked, rounds=2, warm=self.options.warm, recipes=("default",))
             row.setdefault("question", {})[corpus] = found["default"]
         say(f"{graphs_there} graphs: a question takes {row['question'][LARGE]['median_ms']} ms")
@@ -185,7 +186,7 @@ class Growing:
             {**some[-1], "graphs": some[-1]["graph"] + 1, "seconds_a_graph": mean(row["seconds"] for row in some)}
             for some in (rows[begin : begin + EVERY] for begin in range(0, len(rows), EVERY))
         ]
-        sizes = {row["size"]: row for row in self._lines() if "size" in row and row["size"] <= there}
+        sizes = {row["size"]: row for row in self._lines() if "size" in row and 0 < row["size"] <= there}
         return {
             "graph": self._counts,
             "graphs": there,
