@@ -78,6 +78,7 @@ class Run:
             "plan": options.plan,
             "graph": {"of": of, **counts},
             "server": {"heap": self._plan.heap, "pagecache": self._plan.pagecache},
+            "versions": {},
             "lacking": {},
         }
         self.say(f"the graph and its vectors are there: {of}, {counts}")
@@ -92,12 +93,13 @@ class Run:
     def everything(self) -> None:
         """Run every workload that is asked for."""
         wanted = set(self._options.only)
-        with self._systems() as (compared, server, _):
-            self._shared(compared, wanted)
-            if wanted & {"W3", "W8"}:
-                self._alone(server, wanted)
-            self.found["memory"] = {name: child.ask("memory") for name, child in compared.children.items()}
-            self.found["memory"]["server"] = resident(server.pid or 0)
+        if wanted & {"W1", "W2", "W3", "W4", "W8"}:
+            with self._systems() as (compared, server, _):
+                self._shared(compared, wanted)
+                if wanted & {"W3", "W8"}:
+                    self._alone(server, wanted)
+                self.found["memory"] = {name: child.ask("memory") for name, child in compared.children.items()}
+                self.found["memory"]["server"] = resident(server.pid or 0)
         if "W5" in wanted:
             self.found["W5"] = {"grown": self._grown(), "spread": self._spread()}
         self._scripts(wanted)
@@ -133,6 +135,7 @@ class Run:
         """W5 and W7: writing, a step and a whole question in one corpus that grows, on a server of its own."""
         rows, before = [], 0
         with self._systems() as (compared, server, data):
+            compared.grown("warm", (0,), until=1)
             for size in self._plan.sizes:
                 took = compared.grown("grown", range(before, size), until=size)
                 before = size
@@ -147,6 +150,7 @@ class Run:
         """W5: the same number of graphs in a corpus each, on a server of its own; steps in some of them."""
         many = self._plan.corpora
         with self._systems() as (compared, server, data):
+            compared.grown("warm", (0,), until=1)
             took = compared.spread(many)
             placed = [
                 Placed(title=THREE.name, case=THREE, corpus=f"spread-{copy}", copies=(copy,), steps=1, copy=copy)
@@ -179,7 +183,7 @@ class Run:
         """Run what measures in processes of its own; say what it lacks where its data are not there."""
         plan, options = self._plan, self._options
         text = options.text or next(iter(sorted((DATA / "a_christmas_carol").glob("*.txt"))), ROOT / "ARCHITECTURE.md")
-        quick = ("--embedder", "deterministic", "--seconds", "0.1") if options.plan == "tiny" else ()
+        quick = ("--embedder", "deterministic", "--seconds", "0.1") if options.plan in ("tiny", "peers") else ()
         scripts: dict[str, tuple[Any, ...]] = {
             "W6": ("indexing", "--text", text, "--characters", plan.characters, *quick)
         }
@@ -223,7 +227,7 @@ class Run:
         with ExitStack() as stack:
             server, data = stack.enter_context(running(**sizes))
             children = {name: stack.enter_context(Child(name, python=path)) for name, path in self._pythons.items()}
-            versions = self.found.setdefault("versions", {})
+            versions = self.found["versions"]
             for name, child in children.items():
                 alone = stack.enter_context(running(**sizes))[0] if name in OWN_SERVER else server
                 opened = child.ask("open", **place(alone, name))

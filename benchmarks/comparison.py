@@ -28,8 +28,8 @@ def _against(name: str, case: Mapping[str, Any]) -> dict[str, Any]:
         "case": name,
         "product_ms": case["times"]["product"]["median_ms"],
         "product_found": own,
-        "the fastest": _peer(peers, name, case),
-        "the fastest that finds as much": _peer(whole, name, case),
+        "fastest": _peer(peers, name, case),
+        "fastest_as_good": _peer(whole, name, case),
     }
 
 

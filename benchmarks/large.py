@@ -118,7 +118,7 @@ class Growing:
         return found
 
     def _small(self, graph: graphs.Graph) -> None:
-        """Write one graph beside, into a corpus of its own, with memories; note the disk before there is anything else."""
+        """Write one graph beside, into a corpus of its own, with memories; note the disk before there is more."""
         if not any(row.get("size") == 0 for row in self._lines()):
             self._system.write(graph, SMALL)
             with HGMem.open(SMALL, embedder=Instant(), **access(self.server)) as client:

@@ -69,6 +69,25 @@ LACKING = {
     "graphiti": "chunks by words alone, no vector index",
 }
 PLANS = {
+    "peers": Plan(  # every system once, on a small graph: whether they run
+        systems=FULL,
+        writes=1,
+        steps=2,
+        rounds=1,
+        seconds=0.2,
+        warm=0,
+        sizes=(1,),
+        floor_until=1,
+        peers_until=1,
+        corpora=1,
+        large=0,
+        asked=1,
+        points=(10, 20),
+        stored=(0, 10),
+        characters=2_000,
+        heap="512m",
+        pagecache="128m",
+    ),
     "tiny": Plan(  # of the tests
         systems=("floor", "product"),
         writes=1,
