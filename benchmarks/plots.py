@@ -141,6 +141,7 @@ def _logarithmic(axes: Axes, title: str) -> None:
     axes.yaxis.set_major_formatter("{x:g}")
     axes.yaxis.set_minor_formatter("")
     axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.xaxis.set_minor_formatter("")
     axes.grid(axis="both", color="0.9")
     axes.set_axisbelow(True)
     axes.set_xlabel("entities")
