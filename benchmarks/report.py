@@ -270,8 +270,12 @@ def _memory(one: Any) -> Mapping[str, Any]:
 
 
 def _lacking(lacking: Mapping[str, Mapping[str, str]]) -> str:
-    rows = [(case, _title(name), reason) for case, one in lacking.items() for name, reason in one.items()]
-    return table(("workload", "system", "why"), rows)
+    cases: dict[tuple[str, str], list[str]] = {}
+    for case, one in lacking.items():
+        for name, reason in one.items():
+            cases.setdefault((_title(name), reason), []).append(case)
+    rows = [(name, "; ".join(several), reason) for (name, reason), several in cases.items()]
+    return table(("system", "workloads", "why"), rows)
 
 
 def _named(systems: Iterable[str]) -> list[str]:

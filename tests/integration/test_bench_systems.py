@@ -91,6 +91,13 @@ def test_a_system_answers_from_its_own_process(fake: Child, graph: Path) -> None
     assert fake.ask("memory")["megabytes"] > 1
 
 
+def test_the_memory_of_a_system_is_its_own_and_not_that_of_whoever_started_it() -> None:
+    held = bytearray(os.urandom(1)) * (300 << 20)
+    with Child("floor", python=Path(sys.executable)) as child:
+        told = child.ask("memory")
+    assert len(held) / 2**20 > told["megabytes_at_most"] >= told["megabytes"] > 1
+
+
 def test_what_a_system_lacks_is_an_answer(fake: Child, graph: Path) -> None:
     fake.ask("open")
     local = {"folder": str(graph), "corpus": "mine", "size": 1, "steps": 1, "seed": 1, "points": 1, "local": True}
