@@ -17,7 +17,7 @@ from typing import Any
 import graphs
 from asking import Instant, beside, growing, questions, settled
 from comparing import SEED, THREE, Compared, Placed
-from environments import Child, Unsupported, python
+from environments import SAME, Child, Unsupported, python
 from kept import BENCH, ROOT
 from making import made
 from measures import machine, on_disk, resident
@@ -134,7 +134,7 @@ class Run:
     def _grown(self) -> list[dict[str, Any]]:
         """W5 and W7: writing, a step and a whole question in one corpus that grows, on a server of its own."""
         rows, before = [], 0
-        with self._systems() as (compared, server, data):
+        with self._systems(size=self._plan.sizes[0]) as (compared, server, data):
             compared.grown("warm", (0,), until=1)
             for size in self._plan.sizes:
                 took = compared.grown("grown", range(before, size), until=size)
@@ -149,7 +149,7 @@ class Run:
     def _spread(self) -> dict[str, Any]:
         """W5: the same number of graphs in a corpus each, on a server of its own; steps in some of them."""
         many = self._plan.corpora
-        with self._systems() as (compared, server, data):
+        with self._systems(size=many) as (compared, server, data):
             compared.grown("warm", (0,), until=1)
             took = compared.spread(many)
             placed = [
@@ -221,12 +221,16 @@ class Run:
         return own(BENCH / "graphs"), "this repository's own documents, by the extractive model"
 
     @contextmanager
-    def _systems(self) -> Iterator[tuple[Compared, Server, Path]]:
-        """Yield every system at work on one server; those whose labels are the product's have one of their own."""
+    def _systems(self, *, size: int = 0) -> Iterator[tuple[Compared, Server, Path]]:
+        """Yield the systems at work on one server, those that are given as many graphs.
+
+        Those whose labels are the product's have a server of their own.
+        """
+        names = [name for name in self._pythons if size <= self._plan.until(SAME.get(name, name))]
         sizes = {"heap": self._plan.heap, "pagecache": self._plan.pagecache}
         with ExitStack() as stack:
             server, data = stack.enter_context(running(**sizes))
-            children = {name: stack.enter_context(Child(name, python=path)) for name, path in self._pythons.items()}
+            children = {name: stack.enter_context(Child(name, python=self._pythons[name])) for name in names}
             versions = self.found["versions"]
             for name, child in children.items():
                 alone = stack.enter_context(running(**sizes))[0] if name in OWN_SERVER else server

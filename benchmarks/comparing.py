@@ -114,7 +114,7 @@ class Compared:
 
     def _written(self, given: dict[str, Sequence[int]], *, until: int) -> dict[str, dict[str, float]]:
         took: dict[str, dict[str, float]] = {}
-        for name in [name for name in self.writing if until <= self._until(name)]:
+        for name in [name for name in self.writing if until <= self.plan.until(name)]:
             seconds: list[float] = []
             for corpus, copies in given.items():
                 done = self._asked("W5", name, "write", **self._at, corpus=corpus, copies=list(copies), limit=7200)
@@ -138,11 +138,6 @@ class Compared:
         """Return the systems that have something to read where these wrote."""
         there = set(written)
         return [name for name in self.children if SAME.get(name, name) in there]
-
-    def _until(self, name: str) -> int:
-        if name == "product":
-            return max(*self.plan.sizes, self.plan.corpora)
-        return self.plan.floor_until if name == "floor" else self.plan.peers_until
 
     @property
     def _at(self) -> dict[str, str]:

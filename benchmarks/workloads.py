@@ -43,6 +43,12 @@ class Plan:
     heap: str  # of each server
     pagecache: str
 
+    def until(self, name: str) -> int:
+        """Return how many graphs a system is given in all, in the workloads that grow."""
+        if name == "product":
+            return max(*self.sizes, self.corpora)
+        return self.floor_until if name == "floor" else self.peers_until
+
 
 RETRIEVALS = (
     Retrieval(name="global, 1 sub-query", size=1),
@@ -112,17 +118,17 @@ PLANS = {
         writes=3,
         steps=10,
         rounds=4,
-        seconds=4,
-        warm=15,
+        seconds=3,
+        warm=12,
         sizes=(1, 10),
         floor_until=10,
-        peers_until=1,
+        peers_until=0,
         corpora=10,
         large=0,
         asked=8,
         points=(10, 100, 1_000),
         stored=(0, 1_000),
-        characters=60_000,
+        characters=30_000,
         heap="2g",
         pagecache="2g",
     ),
