@@ -51,7 +51,7 @@ endef
 export UV_SETTINGS
 
 .DEFAULT_GOAL := help
-.PHONY: help demo notebooks test bench bench-full docs lint types contracts wheel install uv-settings constraints clean
+.PHONY: help demo notebooks test bench bench-full bench-large docs lint types contracts wheel install uv-settings constraints clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
@@ -72,6 +72,9 @@ bench: $(STAMP) ## hgmem beside its peers on this machine, in minutes; `make ben
 
 bench-full: $(STAMP) ## every peer and size, in hours
 	@$(BIN)/python benchmarks/bench.py --full $(ARGS)
+
+bench-large: $(STAMP) ## one corpus of 500 graphs, which is kept; `ARGS="--lightrag DIR --graphs 50"` takes yours, or fewer
+	@$(BIN)/python benchmarks/large.py $(ARGS)
 
 docs: $(STAMP) ## the documents as a site, in .hgmem/site
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

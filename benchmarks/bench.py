@@ -7,142 +7,237 @@ import argparse
 import random
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
-from asking import Instant, beside, growing, questions
-from comparing import SEED, Compared
-from environments import Child, Unsupported, python
-from making import QUESTIONS, made
+import graphs
+from asking import Instant, beside, growing, questions, settled
+from comparing import SEED, THREE, Compared, Placed
+from environments import SAME, Child, Unsupported, python
+from kept import BENCH, ROOT
+from making import made
 from measures import machine, on_disk, resident
+from own import own
 from report import written
+from running import access, place, running, scripted
+from systems.product import given
 from workloads import OWN_SERVER, PLANS, Plan
 
 from hgmem import HGMem
+from hgmem.corpus.importing import import_graph
+from hgmem.errors import HGMemError
 from hgmem.lightrag import read
-from hgmem.local import Server, down, up
-from hgmem.settings import load
+from hgmem.local import Server
 
-HOME = Path(__file__).resolve().parents[1]
-LIGHTRAG = HOME.parent / "shared" / "data" / "gods_of_mars"
-BENCH = HOME / ".hgmem" / "bench"
-WORKLOADS = ("W1", "W2", "W3", "W4", "W5", "W8")
+DATA = ROOT.parent / "shared" / "data"
+WORKLOADS = ("W1", "W2", "W3", "W4", "W5", "W6", "W8", "W9", "crowding", "large")
 
 
 def main() -> None:
     """Run what is asked for, and write what was measured."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--full", action="store_true", help="every peer and every size; hours")
-    parser.add_argument("--lightrag", type=Path, default=LIGHTRAG, help="a LightRAG directory: the graph of the run")
+    parser.add_argument("--full", action="store_const", const="full", dest="plan", help="every peer and size; hours")
+    parser.add_argument("--plan", choices=PLANS, default="bench")
+    parser.add_argument("--lightrag", type=Path, help="a LightRAG directory: the graph of the run")
+    parser.add_argument("--graph", type=Path, help="a folder that was made of a graph before: used as it is")
+    parser.add_argument("--text", type=Path, help="of W6; the beginning of it in the quick run")
+    parser.add_argument("--questions", type=Path, default=DATA / "hotpotqa", help="of W9, as quality.py wants them")
     parser.add_argument("--only", nargs="*", choices=WORKLOADS, default=WORKLOADS)
     parser.add_argument("--systems", nargs="*", help="these alone, of those that the plan has")
-    parser.add_argument("--heap", default="2g", help="of each server")
-    parser.add_argument("--pagecache", default="2g", help="of each server")
+    parser.add_argument("--heap", help="of each server")
+    parser.add_argument("--pagecache", help="of each server")
     parser.add_argument("--out", type=Path, default=BENCH / "results")
     options = parser.parse_args()
-    try:
-        read(options.lightrag)
-    except Exception as error:
-        sys.exit(f"{error}\ngive a LightRAG working directory, such as that of a novel, by --lightrag")
-    plan = PLANS["full" if options.full else "bench"]
     random.seed(SEED)
-    found = run(options, plan)
-    print(written(found, options.out))
+    run = Run(options)
+    run.everything()
+    print(written(run.found, options.out))
 
 
-def run(options: argparse.Namespace, plan: Plan) -> dict[str, Any]:
-    """Return everything that was measured, with what it was measured on."""
-    began = time.perf_counter()
+class Run:
+    """One run: what it measures on, and what it found."""
 
-    def say(text: str) -> None:
-        print(f"{time.perf_counter() - began:6.0f} s  {text}", file=sys.stderr, flush=True)
-
-    found: dict[str, Any] = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "machine": machine()}
-    folder = made(options.lightrag, BENCH / "graphs")
-    say("the graph and its vectors are there")
-    names = [name for name in plan.systems if not options.systems or name in options.systems]
-    pythons = {name: python(name) for name in names}
-    say("the environments are there")
-    with ExitStack() as stack:
-        server, data = stack.enter_context(running(options))
-        found["server"] = {"heap": options.heap, "pagecache": options.pagecache}
-        children = {name: stack.enter_context(Child(name, python=pythons[name])) for name in names}
-        found["versions"] = {}
-        for name, child in children.items():
-            own = stack.enter_context(running(options))[0] if name in OWN_SERVER else server
-            versions = child.ask("open", **place(own, name))
-            found["versions"][name] = versions.reason if isinstance(versions, Unsupported) else versions
-        compared = Compared(children=children, folder=folder, plan=plan, say=say)
-        shared(options, compared, found, server, data)
-        with HGMem.open("asked", embedder=Instant(), **access(server)) as client:
-            alone(options, client, plan, found, say)
-        found["memory"] = {name: child.ask("memory") for name, child in children.items()}
-        found["memory"]["server"] = resident(server.pid or 0)
-        found["lacking"] = compared.lacking
-    found["seconds"] = round(time.perf_counter() - began)
-    return found
-
-
-def shared(options: argparse.Namespace, compared: Compared, found: dict[str, Any], server: Server, data: Path) -> None:
-    """Run the workloads in which systems take turns."""
-    found["W1"] = compared.writes()  # whatever is asked for needs the graph
-    compared.say("W1: a graph is written")
-    if "W2" in options.only:
-        found["W2"] = compared.retrievals()
-        compared.say("W2: steps are retrieved")
-    if "W4" in options.only:
-        found["W4"] = compared.throughput()
-        compared.say("W4: steps a second are counted")
-    if "W5" in options.only:
-
-        def sizes() -> dict[str, float]:
-            return {"server_megabytes": resident(server.pid or 0), "disk_megabytes": on_disk([data]) / 2**20}
-
-        found["W5"] = compared.growth(sizes)
-
-
-def alone(options: argparse.Namespace, client: HGMem, plan: Plan, found: dict[str, Any], say: Any) -> None:
-    """Run the workloads of the product alone."""
-    asked = [line for line in QUESTIONS.read_text(encoding="utf-8").splitlines() if line.strip()]
-    if {"W3", "W8"} & set(options.only):
-        client.import_lightrag(options.lightrag)
-    if "W3" in options.only:
-        found["W3"] = questions(client, asked[:8], rounds=2)
-        say("W3: whole questions are asked")
-    if "W8" in options.only:
-        found["W8"] = {
-            **growing(client, asked[:8], plan.points),
-            **beside(client, asked[:6], plan.stored, rounds=2),
+    def __init__(self, options: argparse.Namespace) -> None:
+        self._began = time.perf_counter()
+        self._options = options
+        self._plan: Plan = replace(PLANS[options.plan], **{
+            name: getattr(options, name) for name in ("heap", "pagecache") if getattr(options, name)
+        })  # fmt: skip
+        self._lightrag = self._given_lightrag()
+        self._folder, of = self._graph()
+        graph = graphs.load(self._folder)
+        counts = {kind: len(getattr(graph, kind)) for kind in graphs.KINDS}
+        self._asked = [query.text for query in graphs.queries(self._folder)][: self._plan.asked]
+        self.found: dict[str, Any] = {
+            "at": datetime.now(UTC).isoformat(timespec="seconds"),
+            "machine": machine(),
+            "plan": options.plan,
+            "graph": {"of": of, **counts},
+            "server": {"heap": self._plan.heap, "pagecache": self._plan.pagecache},
+            "versions": {},
+            "lacking": {},
         }
-        say("W8: memories are large and many")
+        self.say(f"the graph and its vectors are there: {of}, {counts}")
+        names = [name for name in self._plan.systems if not options.systems or name in options.systems]
+        self._pythons = {name: python(name) for name in names}
+        self.say("the environments are there")
 
+    def say(self, text: str) -> None:
+        """Say how far the run is."""
+        print(f"{time.perf_counter() - self._began:6.0f} s  {text}", file=sys.stderr, flush=True)
 
-@contextmanager
-def running(options: argparse.Namespace) -> Iterator[tuple[Server, Path]]:
-    """Run a server of its own, and yield it with the folder of its data; both go."""
-    with TemporaryDirectory(prefix="hgmem-bench.") as folder:
-        data = Path(folder) / "neo4j"
-        settings = load(data=data)
-        server = up(settings, heap=options.heap, pagecache=options.pagecache)
-        try:
-            yield server, data
-        finally:
-            down(settings)
+    def everything(self) -> None:
+        """Run every workload that is asked for."""
+        wanted = set(self._options.only)
+        if wanted & {"W1", "W2", "W3", "W4", "W8"}:
+            with self._systems() as (compared, server, _):
+                self._shared(compared, wanted)
+                if wanted & {"W3", "W8"}:
+                    self._alone(server, wanted)
+                self.found["memory"] = {name: child.ask("memory") for name, child in compared.children.items()}
+                self.found["memory"]["server"] = resident(server.pid or 0)
+        if "W5" in wanted:
+            self.found["W5"] = {"grown": self._grown(), "spread": self._spread()}
+        self._scripts(wanted)
+        self.found["seconds"] = round(time.perf_counter() - self._began)
 
+    def _shared(self, compared: Compared, wanted: set[str]) -> None:
+        if wanted & {"W1", "W2", "W4"}:
+            self.found["W1"] = compared.writes()  # the others need the graph
+            self.say("W1: a graph is written")
+        if "W2" in wanted:
+            self.found["W2"] = compared.retrievals()
+            self.say("W2: steps are retrieved")
+        if "W4" in wanted:
+            self.found["W4"] = compared.throughput()
+            self.say("W4: steps a second are counted")
 
-def access(server: Server) -> dict[str, Any]:
-    """Return how a client reaches the server."""
-    return {"uri": server.uri, "username": server.username, "password": server.password}
+    def _alone(self, server: Server, wanted: set[str]) -> None:
+        graph, plan = given(graphs.load(self._folder)), self._plan
+        with HGMem.open("settled", embedder=Instant(), **access(server)) as client:
+            import_graph(client._services(None), graph)
+            settled(client)
+        with HGMem.open("asked", embedder=Instant(), **access(server)) as client:
+            import_graph(client._services(None), graph)
+            if "W3" in wanted:
+                self.found["W3"] = questions(client, self._asked, rounds=2, warm=plan.warm)
+                self.say("W3: whole questions are asked")
+            if "W8" in wanted:
+                large = growing(client, self._asked, plan.points)
+                self.found["W8"] = large | beside(client, self._asked[:6], plan.stored, rounds=2)
+                self.say("W8: memories are large and many")
 
+    def _grown(self) -> list[dict[str, Any]]:
+        """W5 and W7: writing, a step and a whole question in one corpus that grows, on a server of its own."""
+        rows, before = [], 0
+        with self._systems(size=self._plan.sizes[0]) as (compared, server, data):
+            compared.grown("warm", (0,), until=1)
+            for size in self._plan.sizes:
+                took = compared.grown("grown", range(before, size), until=size)
+                before = size
+                placed = Placed(
+                    title=THREE.name, case=THREE, corpus="grown", copies=tuple(range(size)), steps=self._plan.steps
+                )
+                rows.append(self._row(size, (compared, server, data), took, [placed]))
+                self.say(f"W5: {size} graphs in one corpus")
+        return rows
 
-def place(server: Server, name: str) -> Mapping[str, str]:
-    """Return how a system reaches the server, and where it may write."""
-    password = server.password.get_secret_value()
-    return {"uri": server.uri, "username": server.username, "password": password, "folder": name}
+    def _spread(self) -> dict[str, Any]:
+        """W5: the same number of graphs in a corpus each, on a server of its own; steps in some of them."""
+        many = self._plan.corpora
+        with self._systems(size=many) as (compared, server, data):
+            compared.grown("warm", (0,), until=1)
+            took = compared.spread(many)
+            placed = [
+                Placed(title=THREE.name, case=THREE, corpus=f"spread-{copy}", copies=(copy,), steps=1, copy=copy)
+                for copy in sorted(random.sample(range(many), min(many, self._plan.steps)))
+            ]
+            row = self._row(many, (compared, server, data), took, placed)
+        self.say(f"W5: {many} graphs in a corpus each")
+        return row
+
+    def _row(
+        self, size: int, where: tuple[Compared, Server, Path], took: dict[str, Any], placed: list[Placed]
+    ) -> dict[str, Any]:
+        compared, server, data = where
+        step = compared.measured(placed, compared.reading(took))[THREE.name]
+        row = {
+            "graphs": size,
+            "write": took,
+            "step": step,
+            "server_megabytes": resident(server.pid or 0),
+            "disk_megabytes": on_disk([data]) / 2**20,
+        }
+        if "product" in took and "W3" in self._options.only:
+            with HGMem.open(placed[0].corpus, embedder=Instant(), **access(server)) as client:
+                row["question"] = questions(client, self._asked, rounds=2, warm=self._plan.warm, recipes=("default",))[
+                    "default"
+                ]
+        return row
+
+    def _scripts(self, wanted: set[str]) -> None:
+        """Run what measures in processes of its own; say what it lacks where its data are not there."""
+        plan, options = self._plan, self._options
+        text = options.text or next(iter(sorted((DATA / "a_christmas_carol").glob("*.txt"))), ROOT / "ARCHITECTURE.md")
+        quick = ("--embedder", "deterministic", "--seconds", "0.1") if options.plan in ("tiny", "peers") else ()
+        scripts: dict[str, tuple[Any, ...]] = {
+            "W6": ("indexing", "--text", text, "--characters", plan.characters, *quick)
+        }
+        if options.plan == "full":
+            lightrag = ("--lightrag", self._lightrag) if self._lightrag else None
+            scripts["crowding"] = ("crowding", *lightrag) if lightrag else ("a LightRAG directory (--lightrag)",)
+            there = (options.questions / "hotpotqa_train.json").exists()
+            scripts["W9"] = ("quality", "--data", options.questions) if there else ("HotpotQA's files (--questions)",)
+            scripts["large"] = ("large", "--graph", self._folder, "--graphs", plan.large)
+        for name, (script, *arguments) in scripts.items():
+            if name in wanted and arguments:
+                self.found[name] = scripted(script, *arguments)
+                self.say(f"{name}: {script}.py has run")
+            elif name in wanted:
+                self.found[name] = {"lacking": f"not run: it wants {script}"}
+
+    def _given_lightrag(self) -> Path | None:
+        """Return the LightRAG directory of the run: as given, else that beside the repository, else none."""
+        known = DATA / "gods_of_mars"
+        directory: Path | None = self._options.lightrag or (known if known.is_dir() else None)
+        if directory and not self._options.graph:
+            try:
+                read(directory)
+            except HGMemError as error:
+                sys.exit(f"{error}\ngive a LightRAG working directory, such as that of a novel, by --lightrag")
+        return directory
+
+    def _graph(self) -> tuple[Path, str]:
+        """Return the folder of the graph's files, and what it is of."""
+        if self._options.graph:
+            return self._options.graph, str(self._options.graph)
+        if self._lightrag:
+            return made(self._lightrag, BENCH / "graphs"), f"the LightRAG directory {self._lightrag.name}"
+        print("no LightRAG directory is given: the graph is made of this repository's own documents", file=sys.stderr)
+        return own(BENCH / "graphs"), "this repository's own documents, by the extractive model"
+
+    @contextmanager
+    def _systems(self, *, size: int = 0) -> Iterator[tuple[Compared, Server, Path]]:
+        """Yield the systems at work on one server, those that are given as many graphs.
+
+        Those whose labels are the product's have a server of their own.
+        """
+        names = [name for name in self._pythons if size <= self._plan.until(SAME.get(name, name))]
+        sizes = {"heap": self._plan.heap, "pagecache": self._plan.pagecache}
+        with ExitStack() as stack:
+            server, data = stack.enter_context(running(**sizes))
+            children = {name: stack.enter_context(Child(name, python=self._pythons[name])) for name in names}
+            versions = self.found["versions"]
+            for name, child in children.items():
+                alone = stack.enter_context(running(**sizes))[0] if name in OWN_SERVER else server
+                opened = child.ask("open", **place(alone, name))
+                versions[name] = opened.reason if isinstance(opened, Unsupported) else opened
+            lacking = self.found["lacking"]
+            yield Compared(children=children, folder=self._folder, plan=self._plan, lacking=lacking), server, data
 
 
 if __name__ == "__main__":

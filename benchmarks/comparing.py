@@ -2,17 +2,47 @@
 
 import random
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from environments import Child, ChildError, Unsupported
-from measures import ratios, told
+from environments import SAME, Child, ChildError, Unsupported
+from graphs import Found, load, steps
+from measures import mean, ratios, told
+from nearest import Wanted, recall, wanted
 from workloads import RETRIEVALS, THREADS, Plan, Retrieval
 
-WARM = 2  # rounds
+WARM = 2  # rounds of all cases by all systems
 SEED = 7
+THREE = RETRIEVALS[1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Placed:
+    """A case in a corpus that holds these copies, asked about `copy`; what has one title is told together."""
+
+    title: str
+    case: Retrieval
+    corpus: str
+    copies: tuple[int, ...] = (0,)
+    steps: int
+    copy: int = 0
+
+    @property
+    def name(self) -> str:
+        """What a system calls its steps."""
+        return f"{self.title} in {self.corpus}"
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """The arguments of `graphs.steps`."""
+        case = {"size": self.case.size, "points": self.case.points, "of": self.case.of, "local": self.case.local}
+        return {"corpus": self.corpus, "steps": self.steps, "seed": SEED, "copy": self.copy, **case}
+
+    def wanted(self, folder: Path) -> list[list[Wanted]]:
+        """Return what is nearest to each sub-query of each step."""
+        return wanted(steps(folder, **self.asked), (load(folder, copy) for copy in self.copies))
 
 
 @dataclass(kw_only=True)
@@ -22,99 +52,138 @@ class Compared:
     children: dict[str, Child]
     folder: Path
     plan: Plan
-    say: Callable[[str], None]
-    lacking: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
+    lacking: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def writes(self) -> dict[str, Any]:
         """W1: a whole graph into a new corpus, every index online."""
         seconds: dict[str, list[float]] = defaultdict(list)
         for turn in range(self.plan.writes + 1):
-            for name, child in self._shuffled():
-                done = self._asked("W1", name, child, "write", corpus=f"w1-{turn}", copies=[0])
+            for name in _shuffled(self.writing):
+                done = self._asked("W1", name, "write", **self._at, corpus=f"w1-{turn}", copies=[0])
                 if done is not None and turn:
                     seconds[name] += done["seconds"]
-        return self._compared(seconds)
+        return compared(seconds)
 
     def retrievals(self, corpus: str = "w1-0") -> dict[str, Any]:
-        """W2: a step of sub-queries, in each of its cases."""
-        return {case.name: self.retrieval(case, corpus) for case in RETRIEVALS}
+        """W2: a step of sub-queries, in each of its cases; everything is warm before anything is measured."""
+        return self.measured(
+            [Placed(title=case.name, case=case, corpus=corpus, steps=self.plan.steps) for case in RETRIEVALS]
+        )
 
-    def retrieval(self, case: Retrieval, corpus: str, names: Iterable[str] | None = None) -> dict[str, Any]:
-        """Return what a case takes each of the systems, and what they find."""
-        able = {name: child for name, child in self._shuffled(names) if self._ready(case, name, child, corpus)}
-        seconds: dict[str, list[float]] = defaultdict(list)
-        found: dict[str, dict[str, int]] = {}
+    def measured(self, placed: Sequence[Placed], names: Iterable[str] | None = None) -> dict[str, Any]:
+        """Return, by title, what the cases take each of the systems, and what they find of what is nearest."""
+        able = {one.name: self._ready(one, names) for one in placed}
+        nearest = {one.name: one.wanted(self.folder) for one in placed}
+        turns = [(one, at) for one in placed for at in range(one.steps)]
+        seconds: dict[str, dict[str, list[float]]] = {one.title: defaultdict(list) for one in placed}
+        found: dict[str, dict[str, list[dict[str, float]]]] = {one.title: defaultdict(list) for one in placed}
         for turn in range(self.plan.rounds + WARM):
-            for at in range(self.plan.steps):
-                for name, child in random.sample(list(able.items()), len(able)):
-                    done = child.ask("retrieve", at=at)
-                    found[name] = {kind: done[kind] for kind in ("entities", "relations")}
-                    found[name]["chunks"] = len(done["chunks"])
-                    if turn >= WARM:
-                        seconds[name].append(done["seconds"])
-        return {**self._compared(seconds), "found": found}
+            for one, at in random.sample(turns, len(turns)):
+                for name in _shuffled(able[one.name]):
+                    done = self._asked(one.title, name, "retrieve", as_=one.name, at=at)
+                    if done is None:
+                        able[one.name].remove(name)
+                    elif turn >= WARM:
+                        seconds[one.title][name].append(done["seconds"])
+                    if done is not None and turn == WARM:
+                        found[one.title][name].append(bought(done, nearest[one.name][at]))
+        return {title: {**compared(taken), "found": means(found[title])} for title, taken in seconds.items()}
 
     def throughput(self, corpus: str = "w1-0") -> dict[str, Any]:
         """W4: steps of three sub-queries a second, by so many threads of one process."""
-        able = [name for name, child in self._shuffled() if self._ready(RETRIEVALS[1], name, child, corpus)]
+        placed = Placed(title="throughput", case=THREE, corpus=corpus, steps=self.plan.steps)
+        able = self._ready(placed, None)
         found: dict[str, Any] = {}
         for threads in THREADS:
             rates = {}
-            for name, child in self._shuffled(able):
-                child.ask("throughput", threads=threads, seconds=1)
-                rates[name] = round(child.ask("throughput", threads=threads, seconds=self.plan.seconds), 2)
+            for name in _shuffled(able):
+                for seconds in (min(1, self.plan.seconds), self.plan.seconds):  # the first one warms up
+                    rate = self._asked("W4", name, "throughput", as_=placed.name, threads=threads, seconds=seconds)
+                if rate is not None:
+                    rates[name] = round(rate, 2)
             found[f"{threads} threads"] = {"steps_a_second": rates, "against_floor": ratios(rates, to="floor")}
         return found
 
-    def growth(self, sizes: Callable[[], dict[str, float]]) -> list[dict[str, Any]]:
-        """W5 and W7: writing and a step in a corpus that grows; `sizes` tells the server's megabytes and disk."""
-        rows, written = [], 0
-        for size in self.plan.sizes:
-            names = [name for name in self.children if size <= self._until(name)]
-            took = {}
-            for name in names:
-                copies = list(range(written, size))
-                done = self._asked("W5", name, self.children[name], "write", corpus="grown", copies=copies, limit=7200)
-                if done is not None:
-                    took[name] = {
-                        "seconds": round(sum(done["seconds"]), 2),
-                        "seconds_a_graph": round(sum(done["seconds"][-5:]) / len(done["seconds"][-5:]), 3),
-                        "megabytes_at_most": round(done["megabytes_at_most"]),
-                    }
-            written = size
-            step = self.retrieval(RETRIEVALS[1], "grown", took)
-            rows.append({"graphs": size, "write": took, "step": step, **sizes()})
-            self.say(f"W5: {size} graphs in one corpus")
-        return rows
+    def grown(self, corpus: str, copies: Sequence[int], *, until: int) -> dict[str, dict[str, float]]:
+        """Write copies into one corpus by each system that goes so far; return what it took."""
+        return self._written({corpus: copies}, until=until)
 
-    def _until(self, name: str) -> int:
-        if name == "product":
-            return max(self.plan.sizes)
-        return self.plan.floor_until if name == "floor" else self.plan.peers_until
+    def spread(self, corpora: int) -> dict[str, dict[str, float]]:
+        """Write a copy into each of so many corpora by each system that goes so far; return what it took."""
+        return self._written({f"spread-{copy}": [copy] for copy in range(corpora)}, until=corpora)
 
-    def _shuffled(self, names: Iterable[str] | None = None) -> list[tuple[str, Child]]:
-        chosen = [(name, self.children[name]) for name in (self.children if names is None else names)]
-        return random.sample(chosen, len(chosen))
+    def _written(self, given: dict[str, Sequence[int]], *, until: int) -> dict[str, dict[str, float]]:
+        took: dict[str, dict[str, float]] = {}
+        for name in [name for name in self.writing if until <= self.plan.until(name)]:
+            seconds: list[float] = []
+            for corpus, copies in given.items():
+                done = self._asked("W5", name, "write", **self._at, corpus=corpus, copies=list(copies), limit=7200)
+                if done is None:
+                    break
+                seconds += done["seconds"]
+            else:
+                took[name] = {
+                    "seconds": round(sum(seconds), 2),
+                    "seconds_a_graph": mean(seconds[-5:]),
+                    "megabytes_at_most": round(done["megabytes_at_most"]),
+                }
+        return took
 
-    def _ready(self, case: Retrieval, name: str, child: Child, corpus: str) -> bool:
-        wanted = {"size": case.size, "points": case.points, "of": case.of, "local": case.local}
-        done = self._asked(case.name, name, child, "ready", corpus=corpus, steps=self.plan.steps, seed=SEED, **wanted)
-        return done is not None
+    @property
+    def writing(self) -> list[str]:
+        """The systems that write; others read what one of these wrote."""
+        return [name for name in self.children if name not in SAME]
 
-    def _asked(self, workload: str, name: str, child: Child, do: str, **arguments: Any) -> Any:
+    def reading(self, written: Iterable[str]) -> list[str]:
+        """Return the systems that have something to read where these wrote."""
+        there = set(written)
+        return [name for name in self.children if SAME.get(name, name) in there]
+
+    @property
+    def _at(self) -> dict[str, str]:
+        return {"folder": str(self.folder)}
+
+    def _ready(self, placed: Placed, names: Iterable[str] | None) -> list[str]:
+        """Return the systems that can do it, which are ready then."""
+        return [
+            name
+            for name in (self.children if names is None else names)
+            if self._asked(placed.title, name, "ready", as_=placed.name, **self._at, **placed.asked)
+        ]
+
+    def _asked(self, workload: str, name: str, do: str, **arguments: Any) -> Any:
         """Return what a system answers; None, with the reason kept, where it can't."""
         try:
-            answer = child.ask(do, folder=str(self.folder), **arguments)
+            answer = self.children[name].ask(do, **arguments)
         except ChildError as error:
-            self.lacking[workload][name] = str(error).splitlines()[0][:300]
+            self.lacking.setdefault(workload, {})[name] = str(error).splitlines()[0][:300]
             return None
         if isinstance(answer, Unsupported):
-            self.lacking[workload][name] = answer.reason
+            self.lacking.setdefault(workload, {})[name] = answer.reason
             return None
         return answer
 
-    @staticmethod
-    def _compared(seconds: dict[str, list[float]]) -> dict[str, Any]:
-        times = {name: told(of) for name, of in sorted(seconds.items())}
-        medians = {name: one["median_ms"] for name, one in times.items()}
-        return {"times": times, "against_floor": ratios(medians, to="floor")}
+
+def compared(seconds: dict[str, list[float]]) -> dict[str, Any]:
+    """Return what is told of the runs of each system, and the medians against the floor's."""
+    times = {name: told(of) for name, of in sorted(seconds.items())}
+    medians = {name: one["median_ms"] for name, one in times.items()}
+    return {"times": times, "against_floor": ratios(medians, to="floor")}
+
+
+def _shuffled(names: Sequence[str]) -> list[str]:
+    return random.sample(names, len(names))
+
+
+def bought(done: dict[str, Any], nearest: Sequence[Wanted]) -> dict[str, float]:
+    """Return how much a step found, and the part of what is nearest that is in it."""
+    found = Found(entities=tuple(done["entities"]), relations=done["relations"], chunks=tuple(done["chunks"]))
+    counts = {"entities": len(found.entities), "relations": found.relations, "chunks": len(found.chunks)}
+    return {**counts, **{f"recall_of_{kind}": part for kind, part in recall(found, nearest).items()}}
+
+
+def means(found: dict[str, list[dict[str, float]]]) -> dict[str, dict[str, float]]:
+    """Return the means of what each system's steps found."""
+    return {
+        name: {kind: mean(one[kind] for one in each if kind in one) for kind in each[0]} for name, each in found.items()
+    }

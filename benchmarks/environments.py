@@ -23,6 +23,7 @@ from hgmem.errors import UsageError
 
 HERE = Path(__file__).resolve().parent
 HOME = HERE.parent / ".hgmem" / "bench" / "environments"
+SAME = {"graphrag_broad": "graphrag"}  # systems that run in another's environment, and read what that one wrote
 OURS = ("floor", "product")  # run by the Python that asks
 FOREIGN = ("NEO4J_", "HGMEM_", "OPENAI_", "AZURE_", "ANTHROPIC_", "LIGHTRAG_", "LANGCHAIN_", "LANGSMITH_")
 STAMP = "requirements.json"
@@ -50,10 +51,10 @@ def python(name: str, *, home: Path = HOME) -> Path:
     """Return the Python that runs a system; a peer's environment is made unless it is there as it should be."""
     if name in OURS:
         return Path(sys.executable)
-    known = peers()
-    if name not in known:
-        raise UsageError(f"no system {name!r}: choose from {', '.join((*OURS, *known))}")
-    return environment(home / name, known[name])
+    known, held = peers(), SAME.get(name, name)
+    if held not in known:
+        raise UsageError(f"no system {name!r}: choose from {', '.join((*OURS, *known, *SAME))}")
+    return environment(home / held, known[held])
 
 
 def environment(folder: Path, requirements: list[str]) -> Path:

@@ -4,8 +4,9 @@ Runs in the environment of every peer: the standard library and numpy, nothing e
 """
 
 import json
+import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -53,9 +54,9 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """What a step brought: how much of each, and the ids of its chunks, best first."""
+    """What a step brought: names of entities, how many relations, and the ids of its chunks, best first."""
 
-    entities: int
+    entities: tuple[str, ...]
     relations: int
     chunks: tuple[str, ...]
 
@@ -83,6 +84,35 @@ def queries(folder: Path, copy: int = 0) -> list[Query]:
     if copy:
         vectors = _moved(vectors, seed=(copy, len(KINDS)))
     return [Query(text=text, vector=vector) for text, vector in zip(texts, vectors, strict=True)]
+
+
+def steps(
+    folder: Path,
+    *,
+    corpus: str,
+    size: int,
+    steps: int,
+    seed: int,
+    points: int = 0,
+    of: int = 4,
+    local: bool = False,
+    copy: int = 0,
+) -> list[Step]:
+    """Return that many steps of `size` sub-queries each, beside memories of `points` points of `of` entities.
+
+    They are the same for whoever asks with the same arguments.
+    """
+    chance = random.Random(seed)  # noqa: S311
+    known = [one["name"] for one in load(folder, copy).entities] if points else []
+    asked = queries(folder, copy)
+    made = []
+    for _ in range(steps):
+        held = tuple(tuple(chance.sample(known, of)) for _ in range(points))
+        chosen = chance.sample(asked, size)
+        if local:
+            chosen = [replace(query, entities=chance.choice(held)) for query in chosen]
+        made.append(Step(corpus=corpus, queries=tuple(chosen), local=local, memory=held))
+    return made
 
 
 def save(folder: Path, graph: Graph, asked: Sequence[Query]) -> None:

@@ -1,20 +1,32 @@
-"""Measure how indexing spends its time while a language model is slow: calls a chunk, and how busy the writers are."""
+"""Measure how indexing spends its time: chunks a second, and in how much of it embedder or model are waited for.
+
+That is the share of the wall time in which at least one call of the embedder or of the model is under way; in the rest
+only Neo4j and Python work. Once with the extractive model, which is Python of ours, once with a scripted slow one.
+"""
 
 import argparse
 import json
 import tempfile
 import threading
 import time
+from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from waiting import Noted, NotedEmbedder, NotedModel, covered
+
 from hgmem import Document, HGMem
+from hgmem.embedders import SentenceTransformerEmbedder
 from hgmem.extract import ExtractedEntity, ExtractedRelation, Extraction
+from hgmem.extractive import ExtractiveModel
 from hgmem.local import down, up
 from hgmem.meter import measuring
 from hgmem.settings import load
+from hgmem.testing import DeterministicEmbedder
 from hgmem.text import words
+
+MUST = 0.85  # of the time
 
 
 class Slow:
@@ -50,50 +62,81 @@ class Slow:
 
 
 def main() -> None:
-    """Print the figures as JSON."""
+    """Print the figures as JSON; exit with 1 where embedder and model are waited for too little of the time."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--text", type=Path, required=True)
+    parser.add_argument(
+        "--characters", type=int, default=0, help="of the text, from its beginning; all where not given"
+    )
     parser.add_argument("--seconds", type=float, default=2.0, help="of one call")
     parser.add_argument("--workers", type=int, default=16)
+    parser.add_argument("--embedder", choices=("deterministic", "real"), default="real")
     options = parser.parse_args()
     text = options.text.read_text(encoding="utf-8")
+    text = text[: options.characters or len(text)]
     with tempfile.TemporaryDirectory() as folder:
         settings = load(data=Path(folder) / "neo4j")
         server = up(settings)
         try:
             access: dict[str, Any] = {"uri": server.uri, "username": server.username, "password": server.password}
-            with HGMem.open("warm", model=Slow(0.0), **access) as client:
-                client.add(Document(id="warm", text=text[:20_000]))
-            found = {
-                f"a call of {seconds:g} s": figures(access, text, Slow(seconds), options.workers)
-                for seconds in (0.0, options.seconds)
-            }
+            found = all_figures(access, text, options)
         finally:
             down(settings)
-    print(json.dumps(found, indent=2))
+    print(json.dumps({"characters": len(text), **found}, indent=2))
+    idle = [
+        f"{name}: {one['waited_for']:.0%}" for name, one in found.items() if one["must"] and one["waited_for"] < MUST
+    ]
+    if idle:
+        raise SystemExit(f"embedder and model are waited for in less than {MUST:.0%} of the time: {', '.join(idle)}")
 
 
-def figures(access: dict[str, Any], text: str, model: Slow, workers: int) -> dict[str, Any]:
-    """Return what indexing the text took with so many calls side by side."""
-    name = f"c{model.seconds:g}".replace(".", "-")
-    with HGMem.open(name, model=model, workers=workers, **access) as client, measuring() as meter:
+def all_figures(access: dict[str, Any], text: str, options: argparse.Namespace) -> dict[str, Any]:
+    """Return the figures of each model: the extractive one, one that answers at once, one that takes its time."""
+    embedder = SentenceTransformerEmbedder() if options.embedder == "real" else DeterministicEmbedder(384)
+    models = {
+        "extractive": ExtractiveModel(embedder),
+        "a call of 0 s": Slow(0.0),
+        f"a call of {options.seconds:g} s": Slow(options.seconds),
+    }
+    with HGMem.open("warm", model=Slow(0.0), embedder=embedder, **access) as client:
+        client.add(Document(id="warm", text=text[:20_000]))
+    found = {}
+    for at, (name, model) in enumerate(models.items()):
+        noted = {"embedder": NotedEmbedder(embedder), "model": NotedModel(model)}
+        with HGMem.open(f"c{at}", workers=options.workers, **noted, **access) as client:
+            found[name] = figures(client, text, noted) | (slow(model, options.workers) if name != "extractive" else {})
+        found[name]["must"] = name != "a call of 0 s"  # a model that takes no time is waited for by nobody
+    return found
+
+
+def figures(client: HGMem, text: str, noted: Mapping[str, Noted]) -> dict[str, Any]:
+    """Return what indexing the text took, and the share of it in which an embedder or model call is under way."""
+    with measuring() as meter:
         began = time.perf_counter()
         client.add(Document(id="text", text=text))
-        seconds = time.perf_counter() - began
-        chunks = client.status().chunks
+        ended = time.perf_counter()
+    chunks, seconds = client.status().chunks, ended - began
     spent = {kind: sum(names.values()) for kind, names in meter.usage().seconds.items()}
-    ideal = model.calls * model.seconds / workers
+    spans = {name: one.spans for name, one in noted.items()}
+    every = [span for each in spans.values() for span in each]
     return {
         "chunks": chunks,
-        "calls_a_chunk": model.calls / chunks,
-        "calls_at_once": model.most_at_once,
         "seconds": round(seconds, 2),
+        "chunks_a_second": round(chunks / seconds, 2),
+        "waited_for": round(covered(every, (began, ended)) / seconds, 4),
+        **{f"waited_for_{name}": round(covered(each, (began, ended)) / seconds, 4) for name, each in spans.items()},
+        "neo4j_a_chunk": round(spent.get("neo4j", 0.0) / chunks, 4),
+        "embedding_a_chunk": round(spent.get("embedding", 0.0) / chunks, 4),
+    }
+
+
+def slow(model: Slow, workers: int) -> dict[str, Any]:
+    """Return what the calls took, and what they would take side by side if nothing else took time."""
+    return {
+        "calls": model.calls,
+        "calls_at_once": model.most_at_once,
         "sum_of_the_calls": round(model.calls * model.seconds, 2),
-        "sum_of_the_calls_over_workers": round(ideal, 2),
-        "seconds_against_it": round(seconds / ideal, 2) if ideal else None,
-        "outside_the_model_a_chunk": round((spent["embedding"] + spent["neo4j"]) / chunks, 4),
-        "neo4j_a_chunk": round(spent["neo4j"] / chunks, 4),
-        "embedding_a_chunk": round(spent["embedding"] / chunks, 4),
+        "sum_of_the_calls_over_workers": round(model.calls * model.seconds / workers, 2),
     }
 
 

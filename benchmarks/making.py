@@ -7,6 +7,7 @@ from typing import Any
 import graphs
 
 from hgmem.contributions import entity_fields, entity_text, relation_fields, relation_text
+from hgmem.embed import Embedder
 from hgmem.embedders import SentenceTransformerEmbedder
 from hgmem.given import Prepared, prepare
 from hgmem.identity import key
@@ -18,7 +19,7 @@ MOST = 50  # queries drawn from relations
 
 
 def made(lightrag: Path, folder: Path) -> Path:
-    """Return the folder of the graph's files, made if they are not there yet."""
+    """Return the folder of a LightRAG directory's graph, made if it is not there yet."""
     digest = hashlib.sha256()
     for path in sorted(lightrag.iterdir()):
         digest.update(path.read_bytes())
@@ -35,8 +36,6 @@ def _graph(lightrag: Path) -> tuple[graphs.Graph, list[graphs.Query]]:
     entities = _entities(prepared, ids)
     names = {key(one["name"]): one["name"] for one in entities}
     relations = _relations(prepared, ids, names)
-    questions = [line for line in QUESTIONS.read_text(encoding="utf-8").splitlines() if line.strip()]
-    asked = questions + [one["description"] for one in relations[:: max(1, len(relations) // MOST)]]
     texts = {
         "entities": [entity_text(one["name"], one["description"]) for one in entities],
         "relations": [relation_text(_ends(one), one["description"], one["keywords"]) for one in relations],
@@ -44,11 +43,20 @@ def _graph(lightrag: Path) -> tuple[graphs.Graph, list[graphs.Query]]:
     }
     embedder = SentenceTransformerEmbedder()
     vectors = {kind: embedder.embed(of, kind="document") for kind, of in texts.items()}
-    queries = [
-        graphs.Query(text=text, vector=vector)
-        for text, vector in zip(asked, embedder.embed(asked, kind="query"), strict=True)
-    ]
-    return graphs.Graph(chunks=chunks, entities=entities, relations=relations, vectors=vectors), queries
+    graph = graphs.Graph(chunks=chunks, entities=entities, relations=relations, vectors=vectors)
+    return graph, sub_queries(questions(), relations, embedder)
+
+
+def questions() -> list[str]:
+    """Return the questions on the novel."""
+    return [said for said in QUESTIONS.read_text(encoding="utf-8").splitlines() if said.strip()]
+
+
+def sub_queries(asked: list[str], relations: list[dict[str, Any]], embedder: Embedder) -> list[graphs.Query]:
+    """Return what is asked, and what relations say, as sub-queries with their vectors."""
+    texts = asked + [one["description"] for one in relations[:: max(1, len(relations) // MOST)]]
+    vectors = embedder.embed(texts, kind="query")
+    return [graphs.Query(text=text, vector=vector) for text, vector in zip(texts, vectors, strict=True)]
 
 
 def _chunks(prepared: Prepared) -> list[dict[str, Any]]:
@@ -74,7 +82,7 @@ def _entities(prepared: Prepared, ids: dict[str, str]) -> list[dict[str, Any]]:
             {
                 "name": fields.name,
                 "type": fields.type,
-                "description": _line(fields.description.text),
+                "description": line(fields.description.text),
                 "chunks": list(chunks),
             }
         )
@@ -90,7 +98,7 @@ def _relations(prepared: Prepared, ids: dict[str, str], names: dict[str, str]) -
             {
                 "source": names[source],
                 "target": names[target],
-                "description": _line(fields.description.text),
+                "description": line(fields.description.text),
                 "keywords": list(fields.keywords),
                 "weight": fields.weight,
                 "chunks": list(chunks),
@@ -99,7 +107,7 @@ def _relations(prepared: Prepared, ids: dict[str, str], names: dict[str, str]) -
     return found
 
 
-def _line(text: str) -> str:
+def line(text: str) -> str:
     """Return the text as one line: lines are what contributions are told apart by."""
     return " ".join(text.split("\n"))
 

@@ -19,6 +19,11 @@ def told(seconds: Sequence[float]) -> dict[str, float]:
     }
 
 
+def mean(values: Iterable[float]) -> float:
+    """Return the mean, to three places."""
+    return round(statistics.fmean(values), 3)
+
+
 def ratios(medians: dict[str, float], *, to: str) -> dict[str, float]:
     """Return how many times what `to` takes each takes; nothing where that one is missing."""
     return {name: round(value / medians[to], 3) for name, value in medians.items()} if medians.get(to) else {}

@@ -5,9 +5,7 @@ extractive one. The indexed server is kept under `.hgmem/bench` and made anew wh
 """
 
 import argparse
-import hashlib
 import json
-import shutil
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,25 +14,17 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import bm25s
+from kept import home
 
 from hgmem import Document, HGMem, Passage
 from hgmem.embedders import MINILM, SentenceTransformerEmbedder
 from hgmem.local import down, up
 from hgmem.settings import load
-from hgmem.text import word_set
 
-ROOT = Path(__file__).parents[1]
 DEPTHS = (5, 10, 20)
 CORPUS = "passages"
 MOST = 60  # chunks that are asked for, so that 20 passages are among them where some come in several chunks
 NEEDED, DEPTH = 1.0, 10  # of the better baseline's recall at this depth, which the whole of HGMem has to reach
-# What an index is made of, beside the passages and the embedder: these files, but for those that only answer.
-INDEXING = ("hgmem/*.py", "hgmem/corpus/*.py", "hgmem/graph/*.py", "hgmem/extractive/*.py", "cypher/*.cypher")
-ANSWERING = word_set(
-    "answer answering asking aspects client combined diagnose draft events evolve excerpt following inspecting "
-    "memories memory merge passages plan ranking recording rendering retrieval retrieve streaming subqueries ties "
-    "upkeep"
-)
 
 Rankings: TypeAlias = dict[str, list[list[str]]]  # by way of retrieving: titles, the best first, a question each
 
@@ -99,12 +89,7 @@ def read_questions(path: Path) -> list[Asked]:
 @contextmanager
 def indexed(passages: Mapping[str, str]) -> Iterator[HGMem]:
     """Yield a client on a server of its own, whose corpus holds the passages; killed in between, it goes on."""
-    held = ROOT / ".hgmem" / "bench"
-    home = held / f"quality-{key_of(passages)}"
-    for older in held.glob("quality-*"):
-        if older.name.split("-")[1] == home.name.split("-")[1] and older != home:
-            shutil.rmtree(older)
-    settings = load(data=home)
+    settings = load(data=home("quality", [MINILM, dict(passages)]))
     server = up(settings)
     access: dict[str, Any] = {"uri": server.uri, "username": server.username, "password": server.password}
     try:
@@ -113,15 +98,6 @@ def indexed(passages: Mapping[str, str]) -> Iterator[HGMem]:
             yield client
     finally:
         down(settings)
-
-
-def key_of(passages: Mapping[str, str]) -> str:
-    """Return what an index is told by: a hash of the passages and the embedder, and one of the code that indexes."""
-    content = hashlib.sha256(json.dumps([MINILM, passages], sort_keys=True).encode()).hexdigest()
-    code = hashlib.sha256()
-    for path in sorted(path for pattern in INDEXING for path in ROOT.glob(pattern) if path.stem not in ANSWERING):
-        code.update(path.read_bytes())
-    return f"{content[:8]}-{code.hexdigest()[:8]}"
 
 
 def naive(client: HGMem, questions: Sequence[Asked]) -> list[list[str]]:

@@ -1,16 +1,13 @@
 """What a run measured, as JSON, as Markdown and as plots."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("agg")
-from matplotlib import pyplot as plt  # after the choice of a backend that needs no screen
-from matplotlib.ticker import LogLocator
-from workloads import FULL
+from comparison import against_peers
+from plots import plots
+from workloads import FULL, TITLES
 
 NONE = "—"
 
@@ -22,43 +19,58 @@ def written(found: Mapping[str, Any], folder: Path) -> str:
     (target / "figures.json").write_text(json.dumps(found, indent=2), encoding="utf-8")
     text = markdown(found)
     (target / "figures.md").write_text(text, encoding="utf-8")
-    _plots(found, target)
+    plots(found, target)
     return f"{text}\n{target}"
 
 
 def markdown(found: Mapping[str, Any]) -> str:
     """Return the tables of a run: medians with 95th percentiles in milliseconds, and ratios to the floor."""
-    machine = found["machine"]
-    parts = [
-        f"# {found['at']}",
-        f"{machine['processor']}, {machine['cpus']} cores, {machine['memory']}, {machine['system']}, Python "
-        f"{machine['python']}, load {machine['load']:.1f} at the start; server: heap {found['server']['heap']}, page "
-        f"cache {found['server']['pagecache']}; {found['seconds']} s in all.",
-        "Milliseconds: median (95th percentile). × is against the floor.",
-    ]
-    parts += [_versions(found)]
-    if "W1" in found:
-        parts += ["## W1: write a graph", _compared({"1,279 entities": found["W1"]})]
-    if "W2" in found:
-        parts += ["## W2: retrieve a step", _compared(found["W2"])]
-    if "W3" in found:
-        parts += ["## W3: a whole question of three steps, model and embedder instant", _rows(found["W3"])]
-    if "W4" in found:
-        parts += ["## W4: steps of three sub-queries a second", _rates(found["W4"])]
-    if "W5" in found:
-        parts += ["## W5, W7: a corpus that grows", _growth(found["W5"])]
-    if "W8" in found:
-        parts += ["## W8: memories that are large, and many", *(_grown(name, one) for name, one in found["W8"].items())]
-    parts += ["## Memory", _rows({name: _memory(one) for name, one in found["memory"].items()})]
-    if found["lacking"]:
-        parts += ["## What systems can't", _lacking(found["lacking"])]
+    parts = [*_about(found), _versions(found)]
+    for name, (title, told) in _parts(found).items():
+        if found.get(name):
+            parts += [f"## {title}", *told(found[name])]
     return "\n\n".join(parts) + "\n"
+
+
+def _parts(found: Mapping[str, Any]) -> dict[str, tuple[str, Callable[[Any], Sequence[str]]]]:
+    """Return title and tables of each workload."""
+    return {
+        "W1": ("W1: write a graph", lambda one: [_compared({_size(found, 1): one})]),
+        "W2": ("W2: retrieve a step", lambda one: [_compared(one), *_bought(one), _against(one)]),
+        "W3": ("W3: a whole question of three steps, model and embedder instant", lambda one: [_rows(one)]),
+        "W4": ("W4: steps of three sub-queries a second", lambda one: [_rates(one)]),
+        "W5": ("W5, W7: a corpus that grows, and as many graphs in a corpus each", lambda _: _growth(found)),
+        "W6": ("W6: indexing a text", lambda one: _script(one, _waiting)),
+        "W8": ("W8: memories that are large, and many", lambda one: [_grown(*each) for each in one.items()]),
+        "crowding": ("Recall beside nine near-copies", lambda one: _script(one, _crowding)),
+        "W9": ("W9: passages that questions rest on", lambda one: _script(one, _quality)),
+        "large": ("A large corpus", lambda one: _script(one, _large)),
+        "memory": ("Memory", lambda one: [_rows({_title(name): _memory(each) for name, each in one.items()})]),
+        "lacking": ("What systems can't", lambda one: [_lacking(one)]),
+    }
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Return a Markdown table."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
+
+
+def _about(found: Mapping[str, Any]) -> list[str]:
+    machine, graph = found["machine"], found["graph"]
+    return [
+        f"# {found['at']}",
+        f"{machine['processor']}, {machine['cpus']} cores, {machine['memory']}, {machine['system']}, Python "
+        f"{machine['python']}, load {machine['load']:.1f} at the start; server: heap {found['server']['heap']}, page "
+        f"cache {found['server']['pagecache']}; {found['seconds']} s in all.",
+        f"A graph is {graph['entities']:,} entities, {graph['relations']:,} relations and {graph['chunks']:,} chunks, "
+        f"of {graph['of']}.",
+        "Milliseconds: median (95th percentile). × is against the floor.",
+    ]
+
+
+def _size(found: Mapping[str, Any], graphs: int) -> str:
+    return f"{graphs * found['graph']['entities']:,} entities"
 
 
 def _versions(found: Mapping[str, Any]) -> str:
@@ -83,6 +95,51 @@ def _cell(case: Mapping[str, Any], name: str) -> str:
     return f"{one['median_ms']:.1f} ({one['p95_ms']:.1f}){times}"
 
 
+def _bought(cases: Mapping[str, Any]) -> list[str]:
+    """Return what these times bought: recall of the nearest, and how much was found."""
+    systems = _named(name for case in cases.values() for name in case["found"])
+
+    def cell(case: Mapping[str, Any], name: str) -> str:
+        one = case["found"].get(name)
+        if one is None:
+            return NONE
+        counts = "/".join(f"{one[kind]:.0f}" for kind in ("entities", "relations", "chunks"))
+        return f"{recalls(one)} ({counts})"
+
+    rows = [(title, *(cell(case, name) for name in systems)) for title, case in cases.items()]
+    return [
+        "Recall of the five nearest entities and chunks of each sub-query by exact cosine (entities, relations and "
+        "chunks found). Entities: outside of what is to be left out; a local sub-query's among those around its "
+        "points. hgmem and the floor fuse nearest chunks with those of the words, and keep five of both.",
+        table(("case", *map(_title, systems)), rows),
+    ]
+
+
+def recalls(one: Mapping[str, float]) -> str:
+    """Return both recalls of a system in a case."""
+    return ", ".join(f"{one[name]:.2f}" if name in one else NONE for name in ("recall_of_entities", "recall_of_chunks"))
+
+
+def _against(cases: Mapping[str, Any]) -> str:
+    """Return the table of the fastest peers on Neo4j, each with what it finds and what it does not do."""
+    rows: list[Sequence[object]] = []
+    for one in against_peers(cases):
+        own = (one["case"], f"{one['product_ms']:.1f}", recalls(one["product_found"]))
+        fastest, as_good = one["fastest"], one["fastest_as_good"]
+        rows += [(*own, *_peer(fastest, "the fastest" if fastest != as_good else "the fastest, and as good"))]
+        if fastest and fastest != as_good:
+            rows += [(*own, *_peer(as_good, "the fastest as good"))]
+    head = ("case", "hgmem", "recall", "peer on Neo4j", "", "ms", "recall", "over hgmem", "what it does not do there")
+    return table(head, rows)
+
+
+def _peer(peer: Mapping[str, Any] | None, which: str) -> Sequence[object]:
+    if not peer:
+        return ("none as good" if "good" in which and which != "the fastest, and as good" else "none can", *[NONE] * 5)
+    found = (f"{peer['ms']:.1f}", recalls(peer["found"]), f"{peer['ratio']:.2f} ×", peer["lacks"])
+    return (_title(peer["name"]), which, *found)
+
+
 def _rows(rows: Mapping[str, Mapping[str, Any]]) -> str:
     columns = list(dict.fromkeys(column for row in rows.values() for column in row))
     return table(("", *columns), [(name, *(row.get(column, NONE) for column in columns)) for name, row in rows.items()])
@@ -95,32 +152,109 @@ def _rates(found: Mapping[str, Any]) -> str:
         rate, ratio = one["steps_a_second"].get(name), one["against_floor"].get(name)
         return NONE if rate is None else f"{rate:.1f}" + (f" {ratio:.2f} ×" if ratio and name != "floor" else "")
 
-    return table(
-        ("threads", *systems), [(title, *(cell(one, name) for name in systems)) for title, one in found.items()]
-    )
+    rows = [(title, *(cell(one, name) for name in systems)) for title, one in found.items()]
+    return table(("threads", *map(_title, systems)), rows)
 
 
-def _growth(rows: Sequence[Mapping[str, Any]]) -> str:
-    lines = []
-    for row in rows:
-        for name, wrote in row["write"].items():
-            lines.append(
-                (
-                    f"{row['graphs'] * 1_279:,}",
-                    name,
-                    wrote["seconds"],
-                    wrote["seconds_a_graph"],
-                    _cell(row["step"], name),
-                    wrote["megabytes_at_most"],
-                    round(row["server_megabytes"]),
-                    round(row["disk_megabytes"]),
-                )
-            )
+def _growth(found: Mapping[str, Any]) -> list[str]:
+    ways = [("one", row) for row in found["W5"]["grown"]] + [
+        (f"{found['W5']['spread']['graphs']}", found["W5"]["spread"])
+    ]
+    lines = [
+        (
+            f"{row['graphs'] * found['graph']['entities']:,}",
+            corpora,
+            _title(name),
+            wrote["seconds"],
+            wrote["seconds_a_graph"],
+            _cell(row["step"], name),
+            recalls(row["step"]["found"].get(name, {})),
+            row["question"]["median_ms"] if name == "product" and "question" in row else NONE,
+            wrote["megabytes_at_most"],
+            round(row["server_megabytes"]),
+            round(row["disk_megabytes"]),
+        )
+        for corpora, row in ways
+        for name, wrote in row["write"].items()
+    ]
     head = (
-        "entities", "system", "seconds to write what is new", "seconds a graph, the last five", "step of 3",
-        "client MB at most", "server MB", "disk MB",
+        "entities", "corpora", "system", "seconds to write what is new", "seconds a graph, the last five", "step of 3",
+        "recall", "question", "client MB at most", "server MB", "disk MB, of all systems",
     )  # fmt: skip
-    return table(head, lines)
+    return [table(head, lines)]
+
+
+def _script(found: Mapping[str, Any], told: Any) -> list[str]:
+    """Return what a script of its own found; or why it found nothing."""
+    if "lacking" in found:
+        return [f"Not measured: {found['lacking']}"]
+    return [*([f"**Missed:** {found['failed']}"] if "failed" in found else []), *told(found)]
+
+
+def _waiting(found: Mapping[str, Any]) -> list[str]:
+    said = f"{found['characters']:,} characters. Waited for: the share of the time in which a call is under way."
+    return [said, _rows({name: one for name, one in found.items() if isinstance(one, dict)})]
+
+
+def _crowding(found: Mapping[str, Any]) -> list[str]:
+    rows = [
+        (name, over, *one.values())
+        for name, each in found.items()
+        if isinstance(each, dict)
+        for over, one in each.items()
+    ]
+    return [table(("", "over-fetch", "entities", "searched chunks", "chunks"), rows)]
+
+
+def _quality(found: Mapping[str, Any]) -> list[str]:
+    parts = {part: one for part, one in found.items() if isinstance(one, dict) and "naive" in one}
+    rows = [(part, name, *recall) for part, one in parts.items() for name, recall in one.items() if name != "questions"]
+    return [table(("questions", "", "@5", "@10", "@20"), rows)]
+
+
+def _large(found: Mapping[str, Any]) -> list[str]:
+    entities = found["graph"]["entities"]
+    steps = [
+        (
+            f"{one['size'] * entities:,}",
+            *(
+                f"{one[what][corpus]['median_ms']:.1f}"
+                for what in ("step", "question")
+                for corpus in ("large", "small")
+            ),
+            recalls(one["step"]["large"]["found"]),
+        )
+        for one in found["sizes"]
+    ]
+    head = (
+        "entities",
+        "step of 3",
+        f"step at {entities:,} beside it",
+        "question",
+        f"question at {entities:,}",
+        "recall",
+    )
+    along = [(f"{one['graphs'] * entities:,}", *(one[name] for name in ALONG.values())) for one in found["along"]]
+    disk = {f"{one['size'] * entities:,} entities": one["bytes"] for one in found["sizes"]}
+    return [
+        table(head, steps),
+        table(("entities", *ALONG), along),
+        "Bytes on disk, after a checkpoint:",
+        _turned(disk),
+    ]
+
+
+ALONG = {
+    "seconds a graph": "seconds_a_graph",
+    "client MB above its start": "client_megabytes",
+    "server MB": "server_megabytes",
+    "disk MB": "disk_megabytes",
+}
+
+
+def _turned(columns: Mapping[str, Mapping[str, Any]]) -> str:
+    names = list(dict.fromkeys(name for one in columns.values() for name in one))
+    return table(("", *columns), [(name, *(one.get(name, NONE) for one in columns.values())) for name in names])
 
 
 def _grown(title: str, found: Mapping[str, Any]) -> str:
@@ -136,51 +270,12 @@ def _memory(one: Any) -> Mapping[str, Any]:
 
 
 def _lacking(lacking: Mapping[str, Mapping[str, str]]) -> str:
-    rows = [(case, name, reason) for case, one in lacking.items() for name, reason in one.items()]
-    return table(("workload", "system", "why"), rows)
-
-
-def _plots(found: Mapping[str, Any], folder: Path) -> None:
-    if "W2" in found:
-        _dots(found["W2"], folder / "steps.png")
-    if "W4" in found:
-        _lines(found["W4"], folder / "throughput.png")
-
-
-def _dots(cases: Mapping[str, Any], path: Path) -> None:
-    """Draw the milliseconds of each case, a dot a system: on a logarithmic axis bars would begin nowhere."""
-    figure, axes = plt.subplots(figsize=(9, 0.45 * len(cases) + 1.6), layout="constrained")
-    for name in _named(name for case in cases.values() for name in case["times"]):
-        points = [
-            (case["times"][name]["median_ms"], at) for at, case in enumerate(cases.values()) if name in case["times"]
-        ]
-        axes.plot(*zip(*points, strict=True), linestyle="", marker="o", markersize=9, **_look(name))
-    axes.set_yticks(range(len(cases)), list(cases))
-    axes.invert_yaxis()
-    axes.set_xscale("log")
-    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes.xaxis.set_major_formatter("{x:g}")
-    axes.xaxis.set_minor_formatter("")
-    axes.grid(axis="both", color="0.9")
-    axes.set_axisbelow(True)
-    axes.set_xlabel("milliseconds a step, median")
-    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
-
-
-def _lines(found: Mapping[str, Any], path: Path) -> None:
-    figure, axes = plt.subplots(figsize=(8, 4), layout="constrained")
-    threads = [title.split()[0] for title in found]
-    for name in _named(name for one in found.values() for name in one["steps_a_second"]):
-        axes.plot(threads, [one["steps_a_second"].get(name) for one in found.values()], marker="o", **_look(name))
-    axes.set_ylim(bottom=0)
-    axes.grid(axis="y", color="0.9")
-    axes.set_xlabel("threads")
-    axes.set_ylabel("steps of three sub-queries a second")
-    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
+    cases: dict[tuple[str, str], list[str]] = {}
+    for case, one in lacking.items():
+        for name, reason in one.items():
+            cases.setdefault((_title(name), reason), []).append(case)
+    rows = [(name, "; ".join(several), reason) for (name, reason), several in cases.items()]
+    return table(("system", "workloads", "why"), rows)
 
 
 def _named(systems: Iterable[str]) -> list[str]:
@@ -190,9 +285,4 @@ def _named(systems: Iterable[str]) -> list[str]:
 
 
 def _title(name: str) -> str:
-    return "hgmem" if name == "product" else name
-
-
-def _look(name: str) -> dict[str, Any]:
-    """Return how a system is drawn, in every plot alike."""
-    return {"label": _title(name), "color": f"C{FULL.index(name)}"}
+    return TITLES.get(name, name)

@@ -7,18 +7,17 @@ environment of every peer: the standard library and numpy, nothing else.
 import importlib
 import json
 import os
-import random
 import resource
 import sys
 import time
 import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol, TextIO
 
-from graphs import Found, Graph, Step, UnsupportedError, load, queries
+from graphs import Found, Graph, Step, UnsupportedError, load, steps
 
 
 class Benched(Protocol):
@@ -45,7 +44,7 @@ class Serving:
 
     def __init__(self, system: Benched) -> None:
         self._system = system
-        self._ready: list[Callable[[], Found]] = []
+        self._ready: dict[str, list[Callable[[], Found]]] = {}
 
     def open(self, **place: str) -> dict[str, str]:
         """Connect; return versions."""
@@ -61,47 +60,26 @@ class Serving:
             seconds.append(time.perf_counter() - began)
         return {"seconds": seconds, **memory()}
 
-    def ready(
-        self,
-        *,
-        folder: str,
-        corpus: str,
-        size: int,
-        steps: int,
-        seed: int,
-        points: int = 0,
-        of: int = 4,
-        local: bool = False,
-        copy: int = 0,
-    ) -> int:
-        """Make ready that many steps of `size` sub-queries each, with memories of `points` points of `of` entities."""
-        chance = random.Random(seed)  # noqa: S311
-        known = [one["name"] for one in load(Path(folder), copy).entities] if points else []
-        asked = queries(Path(folder), copy)
-        self._ready = []
-        for _ in range(steps):
-            held = tuple(tuple(chance.sample(known, of)) for _ in range(points))
-            chosen = chance.sample(asked, size)
-            if local:
-                chosen = [replace(query, entities=chance.choice(held)) for query in chosen]
-            step = Step(corpus=corpus, queries=tuple(chosen), local=local, memory=held)
-            self._ready.append(self._system.step(step))
-        return len(self._ready)
+    def ready(self, *, folder: str, as_: str = "", **asked: Any) -> int:
+        """Make ready, under a name, the steps that `graphs.steps` makes of what is asked."""
+        self._ready[as_] = [self._system.step(step) for step in steps(Path(folder), **asked)]
+        return len(self._ready[as_])
 
-    def retrieve(self, *, at: int) -> dict[str, Any]:
+    def retrieve(self, *, at: int, as_: str = "") -> dict[str, Any]:
         """Run a step that is ready; return its seconds and what it found."""
         began = time.perf_counter()
-        found = self._ready[at]()
+        found = self._ready[as_][at]()
         return {"seconds": time.perf_counter() - began, **asdict(found)}
 
-    def throughput(self, *, threads: int, seconds: float) -> float:
+    def throughput(self, *, threads: int, seconds: float, as_: str = "") -> float:
         """Return the steps a second that so many threads get, taking the ready ones in turn."""
+        ready = self._ready[as_]
         end = time.perf_counter() + seconds
 
         def work(thread: int) -> int:
             done = 0
             while time.perf_counter() < end:
-                self._ready[(thread + done) % len(self._ready)]()
+                ready[(thread + done) % len(ready)]()
                 done += 1
             return done
 
@@ -120,10 +98,16 @@ class Serving:
 
 
 def memory() -> dict[str, float]:
-    """Return the megabytes that this process holds, now and at most."""
-    status = Path("/proc/self/statm")
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    now = int(status.read_text().split()[1]) * resource.getpagesize() / 2**20 if status.exists() else peak
+    """Return the megabytes that this process holds, now and at most.
+
+    Linux tells both of a program; what `getrusage` calls the most begins with what the starting process held.
+    """
+    status = Path("/proc/self/status")
+    if not status.exists():
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        return {"megabytes": peak, "megabytes_at_most": peak}
+    told = dict(line.split(":", 1) for line in status.read_text().splitlines())
+    now, peak = (int(told[name].split()[0]) / 1024 for name in ("VmRSS", "VmHWM"))
     return {"megabytes": now, "megabytes_at_most": peak}
 
 

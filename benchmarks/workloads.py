@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass
 
-NEO4J_PEERS = ("graphrag", "langchain")
+NEO4J_PEERS = ("graphrag", "graphrag_broad", "langchain")
 QUICK = ("floor", "product", *NEO4J_PEERS, "lightrag")
 FULL = (*QUICK, "lightrag_neo4j", "graphiti")
+IN_NEO4J = (*NEO4J_PEERS, "lightrag_neo4j", "graphiti")  # peers whose graph lies there
 OWN_SERVER = ("graphiti",)  # its labels are the product's
+TITLES = {"product": "hgmem", "graphrag_broad": "graphrag, asked as broadly"}  # others are called what they are
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,19 +23,31 @@ class Retrieval:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """How much of everything a run does. A graph is 1,279 entities, 1,791 relations and 754 chunks."""
+    """How much of everything a run does, in graphs: one is everything that the run was given."""
 
     systems: tuple[str, ...]
     writes: int  # measured, after one that warms up
     steps: int  # different ones of a case
-    rounds: int  # that each step is run in, after two that warm up
+    rounds: int  # that each step is run in, after some that warm up
     seconds: float  # of each throughput
+    warm: float  # seconds of whole questions before any is measured
     sizes: tuple[int, ...]  # graphs in one corpus, one after the other
     floor_until: int  # graphs
     peers_until: int
-    corpora: int  # that a graph each is spread over
+    corpora: int  # that as many graphs are spread over
+    large: int  # graphs in a corpus of the product's alone, which is kept; 0 for none
+    asked: int  # whole questions
     points: tuple[int, ...]  # of a memory that grows
     stored: tuple[int, ...]  # memories beside a question
+    characters: int  # of the text that is indexed, 0 for all of it
+    heap: str  # of each server
+    pagecache: str
+
+    def until(self, name: str) -> int:
+        """Return how many graphs a system is given in all, in the workloads that grow."""
+        if name == "product":
+            return max(*self.sizes, self.corpora)
+        return self.floor_until if name == "floor" else self.peers_until
 
 
 RETRIEVALS = (
@@ -47,19 +61,76 @@ RETRIEVALS = (
     Retrieval(name="local, 3, memory of 50 points", size=3, points=50, local=True),
 )
 THREADS = (1, 4, 16)
+# What peers leave to their caller, or can't, by what a case wants beside nearest entities, relations and chunks.
+LEFT_TO_THE_CALLER = {
+    "graphrag": "keeps no memory: the caller names what to leave out",
+    "graphrag_broad": "keeps no memory: the caller names what to leave out",
+    "langchain": "keeps no memory: the caller names what to leave out",
+}
+LACKING = {
+    "graphrag": "words only behind the vector search, of all corpora's first 200 hits; a statement a sub-query",
+    "graphrag_broad": "words only behind the vector search, of all corpora's first 200 hits; a statement a sub-query",
+    "langchain": "no index for a filtered search, words only behind it; two statements a sub-query",
+    "lightrag_neo4j": "vectors and chunks outside Neo4j, no words",
+    "graphiti": "chunks by words alone, no vector index",
+}
 PLANS = {
+    "peers": Plan(  # every system once, on a small graph: whether they run
+        systems=FULL,
+        writes=1,
+        steps=2,
+        rounds=1,
+        seconds=0.2,
+        warm=0,
+        sizes=(1,),
+        floor_until=1,
+        peers_until=1,
+        corpora=1,
+        large=0,
+        asked=1,
+        points=(10, 20),
+        stored=(0, 10),
+        characters=2_000,
+        heap="512m",
+        pagecache="128m",
+    ),
+    "tiny": Plan(  # of the tests
+        systems=("floor", "product"),
+        writes=1,
+        steps=2,
+        rounds=1,
+        seconds=0.2,
+        warm=0,
+        sizes=(1, 2),
+        floor_until=2,
+        peers_until=1,
+        corpora=2,
+        large=0,
+        asked=1,
+        points=(10, 20),
+        stored=(0, 10),
+        characters=2_000,
+        heap="512m",
+        pagecache="128m",
+    ),
     "bench": Plan(
         systems=QUICK,
         writes=3,
         steps=10,
         rounds=4,
-        seconds=4,
+        seconds=3,
+        warm=12,
         sizes=(1, 10),
         floor_until=10,
-        peers_until=1,
-        corpora=0,
+        peers_until=0,
+        corpora=10,
+        large=0,
+        asked=8,
         points=(10, 100, 1_000),
         stored=(0, 1_000),
+        characters=30_000,
+        heap="2g",
+        pagecache="2g",
     ),
     "full": Plan(
         systems=FULL,
@@ -67,11 +138,17 @@ PLANS = {
         steps=20,
         rounds=6,
         seconds=10,
-        sizes=(1, 10, 50, 500),
+        warm=30,
+        sizes=(1, 10, 50),
         floor_until=50,
         peers_until=10,
         corpora=50,
+        large=500,
+        asked=8,
         points=(10, 100, 1_000),
         stored=(0, 1_000, 10_000),
+        characters=0,
+        heap="4g",
+        pagecache="4g",
     ),
 }

@@ -63,4 +63,4 @@ def found(rows: Iterable[Mapping[str, Any]]) -> Found:
         for chunk in row["chunks"]:
             scores[chunk["id"]] = max(chunk["score"], scores.get(chunk["id"], 0.0))
     chunks = sorted(scores, key=lambda chunk: -scores[chunk])
-    return Found(entities=len(entities), relations=len(ties), chunks=tuple(chunks))
+    return Found(entities=tuple(sorted(entities)), relations=len(ties), chunks=tuple(chunks))

@@ -200,7 +200,9 @@ def _found(rows: list[dict[str, Any]]) -> Found:
         known = {one["uid"]: one for one in row["chunks"]}
         chunks |= {uid: known[uid] for uid in _fused(row["sources"], row["best"])}
     return Found(
-        entities=len(entities), relations=len(relations), chunks=tuple(chunk["id"] for chunk in chunks.values())
+        entities=tuple(one["name"] for one in entities.values()),
+        relations=len(relations),
+        chunks=tuple(chunk["id"] for chunk in chunks.values()),
     )
 
 

@@ -99,7 +99,7 @@ class System:
             found = self._loop.run(gather())
             episodes = [episode.name for one, sources in found for episode in (*one.episodes, *sources)]
             return Found(
-                entities=len({node.uuid for one, _ in found for node in one.nodes}),
+                entities=tuple(sorted({node.name for one, _ in found for node in one.nodes})),
                 relations=len({edge.uuid for one, _ in found for edge in one.edges}),
                 chunks=tuple(dict.fromkeys(episodes)),
             )

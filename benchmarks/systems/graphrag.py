@@ -6,6 +6,7 @@ memory: which entities to leave out, the caller says.
 """
 
 import asyncio
+import math
 from collections.abc import Callable
 from importlib.metadata import version
 from typing import Any
@@ -23,27 +24,32 @@ from systems._neo4j import MOST, Names, found, words
 OWN = Names("graphrag", id="id")
 APOC = "CALL apoc.merge.relationship(start, row.type, {}, row.properties, end, row.properties) YIELD rel"
 MERGE = "MERGE (start)-[rel:$(row.type)]->(end) ON CREATE SET rel += row.properties ON MATCH SET rel += row.properties"
-GATHER = f"""
+GATHER = """
 WITH node AS e, score WHERE NOT e.name IN $known
-WITH e ORDER BY score DESC LIMIT {MOST}
+WITH e ORDER BY score DESC LIMIT %(most)s
 WITH collect(e) AS found
-{OWN.around}
-CALL () {{
-  MATCH (c:{OWN.chunk}) SEARCH c IN (VECTOR INDEX {OWN.chunks} FOR $query_vector WHERE c.corpus = $corpus LIMIT {MOST})
+%(around)s
+CALL () {
+  MATCH (c:%(chunk)s) SEARCH c IN (VECTOR INDEX %(chunks)s FOR $query_vector WHERE c.corpus = $corpus LIMIT %(pool)s)
   SCORE AS score
-  RETURN collect(c {{.id, .text, score}}) AS near
-}}
-{OWN.matching}
-RETURN [e IN found | e {{.name, .type, .description}}] AS entities, ties, sources + near + matching AS chunks
+  WITH c, score ORDER BY score DESC LIMIT %(most)s
+  RETURN collect(c {.id, .text, score}) AS near
+}
+%(matching)s
+RETURN [e IN found | e {.name, .type, .description}] AS entities, ties, sources + near + matching AS chunks
 """
 
 
 class System:
-    """See `serve.Benched`."""
+    """See `serve.Benched`. `pool` is how many entities and chunks the indexes are asked for, of which five are kept."""
+
+    pool = MOST
 
     def open(self, place: dict[str, str]) -> dict[str, str]:
         """Connect, and let the writer do without APOC where the server lacks it."""
-        self._driver = neo4j.GraphDatabase.driver(place["uri"], auth=(place["username"], place["password"]))
+        self._driver = neo4j.GraphDatabase.driver(
+            place["uri"], auth=(place["username"], place["password"]), notifications_min_severity="OFF"
+        )
         self._retriever: VectorCypherRetriever | None = None
         asked = "SHOW PROCEDURES YIELD name WHERE name = 'apoc.merge.relationship' RETURN name"
         written = kg_writer.upsert_relationship_query(True)
@@ -70,24 +76,30 @@ class System:
         """Return what calls the retriever once for each sub-query."""
         if step.local:
             raise UnsupportedError("a retriever starts from a search of an index, not from given entities")
-        retriever = self._retriever = self._retriever or _retriever(self._driver)
+        retriever = self._retriever = self._retriever or _retriever(self._driver, self.pool)
         known = sorted({name for point in step.memory for name in point})
-        asked = [_arguments(query, step.corpus, known) for query in step.queries]
+        asked = [_arguments(query, step.corpus, known) | self._ratio(len(known)) for query in step.queries]
         return lambda: found(retriever.search(**arguments).items[0].metadata for arguments in asked)
 
     def close(self) -> None:
         """Close the connections."""
         self._driver.close()
 
+    def _ratio(self, known: int) -> dict[str, int]:
+        """Return what makes the package ask its index for as many as the pool, and as many more as are left out."""
+        return {"effective_search_ratio": math.ceil((self.pool + known) / (MOST + known))}
 
-def _retriever(driver: neo4j.Driver) -> VectorCypherRetriever:
+
+def _retriever(driver: neo4j.Driver, pool: int) -> VectorCypherRetriever:
     """Return the retriever, told what its index filters by.
 
     It looks for that in the index's options, where this server does not list it, and then fails: what it falls back on
     reads an attribute that this retriever never sets.
     """
+    parts = {"around": OWN.around, "matching": OWN.matching, "chunk": OWN.chunk, "chunks": OWN.chunks}
+    gather = GATHER % (parts | {"most": MOST, "pool": pool})
     made = VectorCypherRetriever(
-        driver, OWN.entities, GATHER, None, lambda record: RetrieverResultItem(content="", metadata=record.data())
+        driver, OWN.entities, gather, None, lambda record: RetrieverResultItem(content="", metadata=record.data())
     )
     made._filterable_properties = made._filterable_properties or ["corpus"]
     return made

@@ -65,7 +65,7 @@ class System:
         def retrieve() -> Found:
             found = [NONE | one["data"] for one in self._loop.run(gather())]
             return Found(
-                entities=len({entity["entity_name"] for one in found for entity in one["entities"]}),
+                entities=tuple(sorted({entity["entity_name"] for one in found for entity in one["entities"]})),
                 relations=len({(tie["src_id"], tie["tgt_id"]) for one in found for tie in one["relationships"]}),
                 chunks=tuple(dict.fromkeys(chunk["file_path"] for one in found for chunk in one["chunks"])),
             )

@@ -47,7 +47,7 @@ class Precomputed:
         texts = {
             "entities": [entity_text(one["name"], one["description"]) for one in graph.entities],
             "relations": [
-                relation_text(sorted((key(one["source"]), key(one["target"]))), one["description"], one["keywords"])
+                relation_text(sorted((key(one["source"]), key(one["target"]))), one["description"], _keywords(one))
                 for one in graph.relations
             ],
             "chunks": [one["text"] for one in graph.chunks],
@@ -75,10 +75,19 @@ class System:
         self._embedder.learn(graph)
         services = self._client._services(corpus)
         if corpus in self._sizes:
-            self._client.add_graph(_given(graph), corpus=corpus)
+            self._client.add_graph(given(graph), corpus=corpus)
         else:
-            import_graph(services, _given(graph))
+            import_graph(services, given(graph))
         self._sizes[corpus] = self._sizes.get(corpus, 0) + len(graph.entities)
+
+    def hold(self, corpus: str, entities: int) -> None:
+        """Know of a corpus that was begun before, and is added to."""
+        self._sizes[corpus] = entities
+
+    @property
+    def driver(self) -> Any:
+        """The connections."""
+        return self._database._driver
 
     def step(self, step: Step) -> Callable[[], Found]:
         """Store the memory; return the retrieval of a step of the loop."""
@@ -102,7 +111,7 @@ class System:
         def retrieved() -> Found:
             evidence, _ = gather(self._database, subqueries, vectors, scene=scene, config=RetrievalConfig())
             return Found(
-                entities=len(evidence.entities),
+                entities=tuple(entity.name for entity in evidence.entities),
                 relations=len(evidence.relations),
                 chunks=tuple(chunk.source_id for chunk in evidence.chunks),
             )
@@ -127,7 +136,8 @@ class System:
         return memory, points
 
 
-def _given(graph: Graph) -> Given:
+def given(graph: Graph) -> Given:
+    """Return a graph as a user brings one."""
     return Given(
         documents=tuple(Document(id=id_, text="", title=id_) for id_ in {one["document"]: 0 for one in graph.chunks}),
         chunks=tuple(GivenChunk(id=one["id"], document=one["document"], text=one["text"]) for one in graph.chunks),
@@ -140,10 +150,15 @@ def _given(graph: Graph) -> Given:
                 source=one["source"],
                 target=one["target"],
                 description=one["description"],
-                keywords=tuple(one["keywords"]),
+                keywords=_keywords(one),
                 weight=one["weight"],
                 chunks=tuple(one["chunks"]),
             )
             for one in graph.relations
         ),
     )
+
+
+def _keywords(relation: dict[str, Any]) -> tuple[str, ...]:
+    said = relation["keywords"]
+    return (said,) if isinstance(said, str) else tuple(said)

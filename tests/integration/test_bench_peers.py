@@ -10,8 +10,9 @@ from servers import own_server
 from small_graph import ENTITIES, write
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
-from environments import HERE, Child, Unsupported, peers, python
-from graphs import load, queries
+from environments import HERE, SAME, Child, Unsupported, peers, python
+from graphs import Found, load, queries, steps
+from nearest import recall, wanted
 
 pytestmark = pytest.mark.long
 
@@ -67,7 +68,7 @@ def test_a_peer_finds_what_is_nearest_and_nothing_of_another_corpus(
         assert nearest[0] in found["chunks"]
         assert set(found["chunks"]) <= set(own)
         assert len(found["chunks"]) == len(set(found["chunks"])) >= 5
-        assert found["entities"] >= 5
+        assert len(found["entities"]) == len(set(found["entities"])) >= 5
         assert found["relations"] >= 3
         if peer.name == "langchain":  # which compares every vector
             assert set(nearest[:5]) <= set(found["chunks"])
@@ -79,7 +80,7 @@ def test_a_peer_answers_all_sub_queries_of_a_step_for_several_threads(peer: Chil
     peer.ask("ready", folder=str(graph), corpus="theirs", size=4, steps=2, seed=4, copy=1)
     several = peer.ask("retrieve", at=0)
     assert set(one["chunks"][:1]) <= set(several["chunks"])
-    assert several["entities"] > one["entities"]
+    assert len(several["entities"]) > len(one["entities"])
     assert len(several["chunks"]) > len(one["chunks"])
     assert peer.ask("throughput", threads=3, seconds=1.0) > 0
 
@@ -89,11 +90,29 @@ def test_a_peer_leaves_out_what_memory_holds_or_says_that_it_can_not(peer: Child
     ready = peer.ask("ready", folder=str(graph), corpus="theirs", size=1, steps=1, seed=4, copy=1, **held)
     if peer.name in ("graphrag", "langchain"):
         assert ready == 1
-        assert peer.ask("retrieve", at=0)["entities"] == 3
+        assert len(peer.ask("retrieve", at=0)["entities"]) == 3
     else:
         assert isinstance(ready, Unsupported)
     local = peer.ask("ready", folder=str(graph), corpus="theirs", size=1, steps=1, seed=4, copy=1, points=2, local=True)
     assert isinstance(local, Unsupported)
+
+
+def test_a_peer_that_reads_what_another_wrote_finds_as_much_and_its_own_corpus_alone(
+    peer: Child, place: dict[str, str], graph: Path
+) -> None:
+    for name in [name for name, held in SAME.items() if held == peer.name]:
+        step = {"folder": str(graph), "corpus": "theirs", "size": 3, "steps": 4, "seed": 4, "copy": 1}
+        exact = wanted(steps(graph, **{name: step[name] for name in step if name != "folder"}), [load(graph, 1)])
+        with Child(name, python=python(name)) as broad:
+            broad.ask("open", **place)
+            broad.ask("ready", **step)
+            for at, nearest in enumerate(exact):
+                done = broad.ask("retrieve", at=at)
+                assert all(chunk.endswith(" 1") for chunk in done["chunks"])
+                bought = Found(
+                    entities=tuple(done["entities"]), relations=done["relations"], chunks=tuple(done["chunks"])
+                )
+                assert recall(bought, nearest) == {"entities": 1.0, "chunks": 1.0}
 
 
 def test_a_peer_runs_what_is_written_down_of_it(peer: Child, place: dict[str, str]) -> None:

@@ -14,7 +14,8 @@ from small_graph import write
 from hgmem.errors import UsageError
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
-from environments import HERE, Child, ChildError, Unsupported, environment, peers, python, settings
+from environments import HERE, SAME, Child, ChildError, Unsupported, environment, peers, python, settings
+from graphs import steps
 
 FAKE = """
 import os, sys, time
@@ -39,7 +40,8 @@ class System:
         if step.local:
             raise UnsupportedError("it looks anywhere alone")
         return lambda: Found(
-            entities=len(step.memory), relations=len(step.queries), chunks=(self.graph.chunks[0]["id"],)
+            entities=tuple(names[0] for names in step.memory), relations=len(step.queries),
+            chunks=(self.graph.chunks[0]["id"],),
         )
 
     def close(self):
@@ -81,12 +83,19 @@ def test_a_system_answers_from_its_own_process(fake: Child, graph: Path) -> None
     assert len(written["seconds"]) == 2
     assert written["megabytes_at_most"] > 1
     assert ready == 3
-    assert {name: found[name] for name in ("entities", "relations", "chunks")} == {
-        "entities": 4, "relations": 2, "chunks": ["c0 3"],
-    }  # fmt: skip
+    (_, _, step) = steps(graph, corpus="mine", size=2, steps=3, seed=1, points=4)
+    assert found["entities"] == [names[0] for names in step.memory]
+    assert (len(found["entities"]), found["relations"], found["chunks"]) == (4, 2, ["c0 3"])
     assert found["seconds"] > 0
     assert fake.ask("throughput", threads=2, seconds=0.1) > 1
     assert fake.ask("memory")["megabytes"] > 1
+
+
+def test_the_memory_of_a_system_is_its_own_and_not_that_of_whoever_started_it() -> None:
+    held = bytearray(os.urandom(1)) * (300 << 20)
+    with Child("floor", python=Path(sys.executable)) as child:
+        told = child.ask("memory")
+    assert len(held) / 2**20 > told["megabytes_at_most"] >= told["megabytes"] > 1
 
 
 def test_what_a_system_lacks_is_an_answer(fake: Child, graph: Path) -> None:
@@ -201,6 +210,22 @@ def test_our_systems_run_by_the_python_that_asks_and_unknown_ones_are_refused(tm
     with pytest.raises(UsageError, match="no system 'graphrags': choose from floor, product, graphrag"):
         python("graphrags", home=tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_steps_that_are_ready_under_different_names_are_kept_apart(fake: Child, graph: Path) -> None:
+    fake.ask("open")
+    fake.ask("write", folder=str(graph), corpus="mine", copies=[0])
+    for name, size in (("one", 1), ("three", 3)):
+        fake.ask("ready", folder=str(graph), as_=name, corpus="mine", size=size, steps=2, seed=1)
+    assert [fake.ask("retrieve", as_=name, at=1)["relations"] for name in ("one", "three")] == [1, 3]
+
+
+def test_a_system_that_reads_what_another_wrote_runs_in_that_ones_environment(tmp_path: Path) -> None:
+    pytest.importorskip("uv")
+    for name, held in SAME.items():
+        assert (HERE / "systems" / f"{name}.py").is_file()
+        assert f"`{name}`" in (HERE / "PEERS.md").read_text(encoding="utf-8")
+        assert held in peers()
 
 
 @pytest.mark.parametrize("name", peers())

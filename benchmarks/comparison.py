@@ -1,0 +1,51 @@
+"""hgmem against the fastest peer on Neo4j, case by case: with what both find, and with what the peer does not do there.
+
+Every peer here keeps to its corpus within its search, or compares every vector of it; none filters afterwards.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from workloads import IN_NEO4J, LACKING, LEFT_TO_THE_CALLER, RETRIEVALS
+
+SAME = 0.01  # of recall
+RECALLS = ("recall_of_entities", "recall_of_chunks")
+
+
+def against_peers(cases: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return, for each case that hgmem ran, its median and recall, the fastest peer's, and the fastest as good one's.
+
+    A peer is None where none can.
+    """
+    return [_against(name, case) for name, case in cases.items() if "product" in case["times"]]
+
+
+def _against(name: str, case: Mapping[str, Any]) -> dict[str, Any]:
+    own = case["found"]["product"]
+    peers = sorted((case["times"][peer]["median_ms"], peer) for peer in IN_NEO4J if peer in case["times"])
+    whole = [(ms, peer) for ms, peer in peers if _as_much(case["found"][peer], own)]
+    return {
+        "case": name,
+        "product_ms": case["times"]["product"]["median_ms"],
+        "product_found": own,
+        "fastest": _peer(peers, name, case),
+        "fastest_as_good": _peer(whole, name, case),
+    }
+
+
+def _peer(peers: list[tuple[float, str]], name: str, case: Mapping[str, Any]) -> dict[str, Any] | None:
+    if not peers:
+        return None
+    ms, peer = peers[0]
+    ratio = round(ms / case["times"]["product"]["median_ms"], 3)
+    return {"name": peer, "ms": ms, "ratio": ratio, "found": case["found"][peer], "lacks": _lacks(name, peer)}
+
+
+def _as_much(found: Mapping[str, float], own: Mapping[str, float]) -> bool:
+    return all(found.get(kind, 0.0) >= own[kind] - SAME for kind in RECALLS if kind in own)
+
+
+def _lacks(name: str, peer: str) -> str:
+    beside = any(case.points for case in RETRIEVALS if case.name == name)
+    parts = [LACKING.get(peer, ""), LEFT_TO_THE_CALLER.get(peer, "") if beside else ""]
+    return "; ".join(part for part in parts if part)

@@ -1,0 +1,46 @@
+"""What benchmarks make once and keep under `.hgmem/bench`: used again while nothing that it depends on has changed."""
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+from hgmem.local import down
+from hgmem.settings import load
+from hgmem.text import word_set
+
+ROOT = Path(__file__).resolve().parents[1]
+BENCH = ROOT / ".hgmem" / "bench"
+# What an index is made of, beside its content: these files, but for those that only answer.
+INDEXING = ("hgmem/*.py", "hgmem/corpus/*.py", "hgmem/graph/*.py", "hgmem/extractive/*.py", "cypher/*.cypher")
+ANSWERING = word_set(
+    "answer answering asking aspects client combined diagnose draft events evolve excerpt following inspecting "
+    "memories memory merge passages plan ranking recording rendering retrieval retrieve streaming subqueries ties "
+    "upkeep"
+)
+
+
+def home(kind: str, content: Any, *, again: bool = False, held: Path = BENCH) -> Path:
+    """Return the folder of what is kept of a kind, for this content and the code that writes; older code's goes.
+
+    `again`: the newest one of the same content is kept and used, whatever code wrote it.
+    """
+    told = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:8]
+    wanted = held / f"{kind}-{told}-{code()}"
+    older = sorted(held.glob(f"{kind}-{told}-*"), key=lambda path: path.stat().st_mtime)
+    if again and older:
+        return older[-1]
+    for path in older:
+        if path != wanted:
+            down(load(data=path))  # a run that was killed left it running
+            shutil.rmtree(path)
+    return wanted
+
+
+def code() -> str:
+    """Return what the code that writes is told by."""
+    said = hashlib.sha256()
+    for path in sorted(path for pattern in INDEXING for path in ROOT.glob(pattern) if path.stem not in ANSWERING):
+        said.update(path.read_bytes())
+    return said.hexdigest()[:8]

@@ -1,0 +1,215 @@
+"""One corpus that grows by near-copies of a graph, by `add_graph`, to 500 of them: the product alone, kept on disk.
+
+It is made once and used again while nothing that writes has changed; killed in between, it goes on where it was. Along
+the way and at the end a step, a whole question and the disk are measured, beside one graph in the same server.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import random
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import graphs
+from asking import Instant, questions, settled
+from comparing import THREE, Placed, bought, means
+from disk import each, indexes, stored
+from kept import BENCH, home
+from making import made
+from measures import mean, on_disk, resident, told
+from own import own
+from running import access, place
+from serve import Serving, memory
+from systems.product import System
+
+from hgmem import HGMem
+from hgmem.local import down, up
+from hgmem.settings import Settings, load
+
+LARGE, SMALL = "large", "small"
+EVERY = 25  # graphs, of which one line is told
+SIZES = (1, 10, 50)  # that are measured on the way
+WARM = 2  # rounds
+
+
+def main() -> None:
+    """Print one JSON object; how far it is goes to standard error."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--lightrag", type=Path, help="a LightRAG directory; this repository's documents without")
+    parser.add_argument("--graph", type=Path, help="a folder that was made of a graph before: used as it is")
+    parser.add_argument("--graphs", type=int, default=500)
+    parser.add_argument("--steps", type=int, default=20, help="different ones that are measured")
+    parser.add_argument("--rounds", type=int, default=6, help="that each is run in")
+    parser.add_argument("--warm", type=float, default=30, help="seconds of whole questions before any is measured")
+    parser.add_argument("--heap", default="4g")
+    parser.add_argument("--pagecache", default="4g")
+    parser.add_argument("--again", action="store_true", help="use what was made, though code that writes has changed")
+    parser.add_argument("--held", type=Path, default=BENCH, help="where it is kept")
+    options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # or the server would stay
+    folder = options.graph or (made(options.lightrag, BENCH / "graphs") if options.lightrag else own(BENCH / "graphs"))
+    content = hashlib.sha256((folder / "graph.json").read_bytes()).hexdigest()
+    kept = home("large", content, again=options.again, held=options.held)
+    settings = load(data=kept / "neo4j")
+    say(f"kept in {kept}")
+    try:
+        print(json.dumps(Growing(folder, kept, settings, options).found(), indent=2))
+    finally:
+        down(settings)
+
+
+def say(text: str) -> None:
+    """Say how far it is."""
+    print(text, file=sys.stderr, flush=True)
+
+
+@dataclass
+class Growing:
+    """The corpus in its server, and the lines of what was measured of it: one a graph, and one a size."""
+
+    folder: Path
+    kept: Path
+    settings: Settings
+    options: argparse.Namespace
+
+    def found(self) -> dict[str, Any]:
+        """Return everything that was measured, in this run and in those that it goes on from."""
+        graph = graphs.load(self.folder)
+        self._counts = {kind: len(getattr(graph, kind)) for kind in graphs.KINDS}
+        written = len({row["graph"] for row in self._lines() if "graph" in row})
+        self._connect(written)
+        self._small(graph)
+        self._start = memory()["megabytes"]
+        wanted = {*SIZES, self.options.graphs}
+        for copy in range(written, self.options.graphs):
+            self._write(copy)
+            if copy + 1 in wanted and copy + 1 < self.options.graphs:
+                self._measured(copy + 1)
+        there = max(written, self.options.graphs)
+        self._measured(there)
+        self._system.close()
+        return self._told(there)
+
+    def _connect(self, written: int) -> None:
+        """Start the server, and connect to it; that many graphs are in it."""
+        sizes = {"heap": self.options.heap, "pagecache": self.options.pagecache}
+        self.server = up(self.settings, **sizes, report=say)
+        self._system = System()
+        self._system.open(place(self.server, LARGE))
+        self._serving = Serving(self._system)
+        self._system.hold(LARGE, written * self._counts["entities"])
+        self._system.hold(SMALL, self._counts["entities"])
+
+    def _disk(self, written: int) -> dict[str, int]:
+        """Return what is on disk of a stopped server, which has written everything to its stores; it starts again."""
+        names = indexes(self._system.driver)
+        self._system.close()
+        down(self.settings)
+        found = stored(self.kept / "neo4j", names)
+        self._connect(written)
+        return found
+
+    def _small(self, graph: graphs.Graph) -> None:
+        """Write one graph beside, into a corpus of its own, with memories; note the disk before there is more."""
+        if not any(row.get("size") == 0 for row in self._lines()):
+            self._system.write(graph, SMALL)
+            with HGMem.open(SMALL, embedder=Instant(), **access(self.server)) as client:
+                settled(client)
+            self._note({"size": 0, "disk": self._disk(0)})
+
+    def _write(self, copy: int) -> None:
+        graph = graphs.load(self.folder, copy)
+        began = time.perf_counter()
+        self._system.write(graph, LARGE)
+        row = {
+            "graph": copy,
+            "seconds": round(time.perf_counter() - began, 3),
+            "client_megabytes": round(memory()["megabytes"] - self._start, 1),
+            "server_megabytes": resident(self.server.pid or 0),
+            "disk_megabytes": round(on_disk([self.kept]) / 2**20, 1),
+        }
+        self._note(row)
+        say(f"{copy + 1} graphs, {(copy + 1) * self._counts['entities']:,} entities: {row['seconds']} s for this one")
+
+    def _measured(self, graphs_there: int) -> None:
+        """Measure the disk, a step and a whole question, in both corpora, and note it."""
+        copies = {LARGE: tuple(range(graphs_there)), SMALL: (0,)}
+        row: dict[str, Any] = {"size": graphs_there, "disk": self._disk(graphs_there)}
+        before = next(one["disk"] for one in self._lines() if one.get("size") == 0)
+        grown = {name: size - before.get(name, 0) for name, size in row["disk"].items()}
+        row["bytes"] = each(grown, {kind: count * graphs_there for kind, count in self._counts.items()})
+        say(f"{graphs_there} graphs: the disk is measured")
+        row["step"] = self._steps(copies)
+        say(f"{graphs_there} graphs: a step takes {row['step'][LARGE]['median_ms']} ms")
+        asked = [query.text for query in graphs.queries(self.folder)][:8]
+        for corpus in copies:
+            with HGMem.open(corpus, embedder=Instant(), **access(self.server)) as client:
+                found = questions(client, asked, rounds=2, warm=self.options.warm, recipes=("default",))
+            row.setdefault("question", {})[corpus] = found["default"]
+        say(f"{graphs_there} graphs: a question takes {row['question'][LARGE]['median_ms']} ms")
+        self._note(row)
+
+    def _steps(self, copies: dict[str, Sequence[int]]) -> dict[str, Any]:
+        """Return the times of steps in both corpora, which take turns, and what they find of what is nearest."""
+        placed = {
+            corpus: Placed(title=THREE.name, case=THREE, corpus=corpus, copies=tuple(of), steps=self.options.steps)
+            for corpus, of in copies.items()
+        }
+        for corpus, one in placed.items():
+            self._serving.ready(folder=str(self.folder), as_=corpus, **one.asked)
+        seconds: dict[str, list[float]] = {corpus: [] for corpus in copies}
+        turns = [(corpus, at) for corpus in copies for at in range(self.options.steps)]
+        last = {}
+        for turn in range(WARM + self.options.rounds):
+            for corpus, at in random.sample(turns, len(turns)):
+                last[corpus, at] = done = self._serving.retrieve(as_=corpus, at=at)
+                if turn >= WARM:
+                    seconds[corpus].append(done["seconds"])
+        nearest = {corpus: one.wanted(self.folder) for corpus, one in placed.items()}
+        found = {
+            corpus: [bought(last[corpus, at], nearest[corpus][at]) for at in range(self.options.steps)]
+            for corpus in copies
+        }
+        return {corpus: told(of) | {"found": means(found)[corpus]} for corpus, of in seconds.items()}
+
+    def _told(self, there: int) -> dict[str, Any]:
+        rows = [row for row in self._lines() if "graph" in row]
+        along = [
+            {**some[-1], "graphs": some[-1]["graph"] + 1, "seconds_a_graph": mean(row["seconds"] for row in some)}
+            for some in (rows[begin : begin + EVERY] for begin in range(0, len(rows), EVERY))
+        ]
+        sizes = {row["size"]: row for row in self._lines() if "size" in row and 0 < row["size"] <= there}
+        return {
+            "graph": self._counts,
+            "graphs": there,
+            "server": {"heap": self.options.heap, "pagecache": self.options.pagecache},
+            "client_megabytes_at_most": max(row["client_megabytes"] for row in rows),
+            "along": [
+                {name: value for name, value in row.items() if name not in ("graph", "seconds")} for row in along
+            ],
+            "sizes": [sizes[size] for size in sorted(sizes)],
+        }
+
+    def _lines(self) -> Iterator[dict[str, Any]]:
+        path = self.kept / "progress.jsonl"
+        for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+            with suppress(ValueError):  # one that was being written when it was killed
+                yield json.loads(line)
+
+    def _note(self, row: dict[str, Any]) -> None:
+        with (self.kept / "progress.jsonl").open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,162 @@
+"""The plots of a run: steps with what they found, throughput, and growth."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("agg")
+from matplotlib import pyplot as plt  # after the choice of a backend that needs no screen
+from matplotlib.axes import Axes
+from matplotlib.ticker import LogLocator
+from workloads import FULL, TITLES
+
+COLUMNS = 2  # of cases
+
+
+def plots(found: Mapping[str, Any], folder: Path) -> None:
+    """Write a PNG for each workload that has a plot."""
+    if "W2" in found:
+        _steps(found["W2"], folder / "steps.png")
+    if "W4" in found:
+        _throughput(found["W4"], folder / "throughput.png")
+    if "W5" in found or "sizes" in found.get("large", {}):
+        _growth(found, folder / "growth.png")
+
+
+def _steps(cases: Mapping[str, Any], path: Path) -> None:
+    """Draw a panel of bars for each case, milliseconds from nothing on, with the recall of entities and chunks."""
+    systems = _named(name for case in cases.values() for name in case["times"])
+    rows = -(-len(cases) // COLUMNS)
+    figure, panels = plt.subplots(
+        rows, COLUMNS, figsize=(12, rows * (0.3 * len(systems) + 0.9)), layout="constrained", squeeze=False
+    )
+    for axes, (title, case) in zip(panels.flat, cases.items(), strict=False):
+        _bars(axes, case, systems)
+        axes.set_title(title, loc="left", fontsize=10)
+    for axes in panels.flat[len(cases) :]:
+        axes.set_visible(False)
+    figure.supxlabel(
+        "milliseconds a step, median; beside the bars: recall of the nearest entities and chunks", fontsize=10
+    )
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
+
+
+def _bars(axes: Axes, case: Mapping[str, Any], systems: list[str]) -> None:
+    most = max((one["median_ms"] for one in case["times"].values()), default=1)
+    for at, name in enumerate(systems):
+        if name not in case["times"]:
+            axes.annotate(
+                "cannot", (0, at), xytext=(4, 0), textcoords="offset points", va="center", color="0.5", fontsize=8
+            )
+            continue
+        one, found = case["times"][name]["median_ms"], case["found"][name]
+        axes.barh(at, one, color=_look(name)["color"], height=0.7)
+        recalls = [found.get(f"recall_of_{kind}") for kind in ("entities", "chunks")]
+        said = " / ".join("—" if part is None else f"{part:.2f}" for part in recalls)
+        label = f"{one:.1f} ms   {said}"
+        axes.annotate(label, (one, at), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8)
+    axes.set_yticks(range(len(systems)), [_title(name) for name in systems], fontsize=8)
+    axes.set_xlim(0, 1.45 * most)  # room for what is said beside the longest bar
+    axes.tick_params(axis="x", labelsize=8)
+    axes.invert_yaxis()
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _throughput(found: Mapping[str, Any], path: Path) -> None:
+    figure, axes = plt.subplots(figsize=(8, 4), layout="constrained")
+    threads = [title.split()[0] for title in found]
+    for name in _named(name for one in found.values() for name in one["steps_a_second"]):
+        rates = [one["steps_a_second"].get(name, float("nan")) for one in found.values()]
+        axes.plot(threads, rates, marker="o", **_look(name))
+    axes.set_ylim(bottom=0)
+    axes.grid(axis="y", color="0.9")
+    axes.set_xlabel("threads")
+    axes.set_ylabel("steps of three sub-queries a second")
+    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
+
+
+def _growth(found: Mapping[str, Any], path: Path) -> None:
+    """Draw the time of a step, of a question and of writing one graph more, against entities; both axes logarithmic."""
+    figure, panels = plt.subplots(1, 3, figsize=(15, 4.2), layout="constrained")
+    entities = found["graph"]["entities"]
+    rows = found.get("W5", {}).get("grown", [])
+    spread = [found["W5"]["spread"]] if "W5" in found else []
+    for name in _named(name for row in (*rows, *spread) for name in row["write"]):
+        for points, look in (
+            (rows, {"marker": "o"}),
+            (spread, {"marker": "D", "linestyle": "", "label": "", "mfc": "none"}),
+        ):
+            look = {**_look(name), **look}
+            _line(
+                panels[0],
+                entities,
+                ((row, row["step"]["times"].get(name, {}).get("median_ms")) for row in points),
+                look,
+            )
+            _line(
+                panels[2], entities, ((row, row["write"].get(name, {}).get("seconds_a_graph")) for row in points), look
+            )
+            if name == "product":
+                _line(panels[1], entities, ((row, row.get("question", {}).get("median_ms")) for row in points), look)
+    _large(panels, found.get("large", {}), entities)
+    titles = (
+        "milliseconds a step of 3, median",
+        "milliseconds a question of three steps",
+        "seconds to write one graph",
+    )
+    for axes, title in zip(panels, titles, strict=True):
+        _logarithmic(axes, title)
+    panels[2].legend(loc="center left", bbox_to_anchor=(1, 0.5), title="◇ a graph a corpus")
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
+
+
+def _large(panels: Any, found: Mapping[str, Any], entities: int) -> None:
+    """Draw the corpus that the product has alone."""
+    look = {**_look("product"), "linestyle": "--", "marker": "s", "label": "hgmem, alone on its server"}
+    sizes = [({"graphs": one["size"]}, one) for one in found.get("sizes", [])]
+    for axes, what in ((panels[0], "step"), (panels[1], "question")):
+        _line(axes, entities, ((row, one[what]["large"]["median_ms"]) for row, one in sizes), look)
+    along = found.get("along", [])
+    _line(panels[2], entities, ((one, one["seconds_a_graph"]) for one in along), {**look, "markersize": 3})
+
+
+def _line(
+    axes: Axes, entities: int, points: Iterable[tuple[Mapping[str, Any], float | None]], look: Mapping[str, Any]
+) -> None:
+    known = [(row["graphs"] * entities, value) for row, value in points if value]
+    if known:
+        axes.plot(*zip(*known, strict=True), **look)
+
+
+def _logarithmic(axes: Axes, title: str) -> None:
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter("")
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.xaxis.set_minor_formatter("")
+    axes.grid(axis="both", color="0.9")
+    axes.set_axisbelow(True)
+    axes.set_xlabel("entities")
+    axes.set_title(title, loc="left", fontsize=10)
+
+
+def _named(systems: Iterable[str]) -> list[str]:
+    there = set(systems)
+    return [name for name in FULL if name in there]
+
+
+def _title(name: str) -> str:
+    return TITLES.get(name, name)
+
+
+def _look(name: str) -> dict[str, Any]:
+    """Return how a system is drawn, in every plot alike."""
+    return {"label": _title(name), "color": f"C{FULL.index(name)}"}

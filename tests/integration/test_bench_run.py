@@ -1,0 +1,118 @@
+"""A run of the benchmarks on a graph of a few entities: what it measures and leaves behind, not how fast it is."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from small_graph import CHUNKS, ENTITIES, RELATIONS, write
+
+from hgmem.local import down
+from hgmem.settings import load
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a graph."""
+    folder = tmp_path_factory.mktemp("graph")
+    write(folder)
+    return folder
+
+
+def bench(graph: Path, out: Path, *workloads: str) -> tuple[dict[str, Any], str, Path]:
+    """Return the figures, the Markdown and the folder of a run that may take some minutes on a busy machine."""
+    command = [sys.executable, BENCHMARKS / "bench.py", "--plan", "tiny", "--graph", graph, "--out", out, "--only"]
+    subprocess.run([*command, *workloads], check=True, capture_output=True, timeout=900)
+    (folder,) = out.iterdir()
+    return json.loads((folder / "figures.json").read_text()), (folder / "figures.md").read_text(), folder
+
+
+def test_a_run_says_what_times_bought_and_leaves_tables_and_plots(graph: Path, tmp_path: Path) -> None:
+    found, text, folder = bench(graph, tmp_path / "results", "W1", "W2", "W4")
+    assert found["graph"]["entities"] == ENTITIES
+    assert set(found["W1"]["times"]) == {"floor", "product"}
+    assert len(found["W2"]) == 8
+    for name, case in found["W2"].items():
+        for system in ("floor", "product"):
+            bought = case["found"][system]
+            assert case["times"][system]["median_ms"] > 0
+            if "500" not in name:  # where memory holds everything there is
+                assert bought["recall_of_entities"] == 1.0
+            assert 0.5 <= bought["recall_of_chunks"] <= 1.0
+    assert found["W4"]["16 threads"]["steps_a_second"]["product"] > 0
+    assert f"A graph is {ENTITIES} entities, {RELATIONS} relations and {CHUNKS} chunks" in text
+    assert "none can" in text  # no peer is in this plan
+    assert {path.name for path in folder.iterdir()} >= {"steps.png", "throughput.png"}
+
+
+@pytest.mark.long
+def test_growth_is_measured_in_one_corpus_and_in_as_many(graph: Path, tmp_path: Path) -> None:
+    found, text, folder = bench(graph, tmp_path / "results", "W3", "W5", "W6")
+    assert [row["graphs"] for row in found["W5"]["grown"]] == [1, 2]
+    for row in (*found["W5"]["grown"], found["W5"]["spread"]):
+        assert set(row["write"]) == set(row["step"]["times"]) == {"floor", "product"}
+        assert row["step"]["found"]["product"]["recall_of_entities"] == 1.0
+        assert row["question"]["median_ms"] > 0
+    assert 0 < found["W6"]["extractive"]["waited_for"] <= 1
+    assert found["W6"]["a call of 0.1 s"]["waited_for_model"] > found["W6"]["a call of 0 s"]["waited_for_model"]
+    assert (folder / "growth.png").exists()
+    assert "a graph a corpus" not in text
+    assert f"| {2 * ENTITIES} | 2 | hgmem |" in text
+
+
+@pytest.mark.long
+def test_a_large_corpus_goes_on_where_it_was_killed_and_is_used_again(graph: Path, tmp_path: Path) -> None:
+    held = tmp_path / "held"
+    command = [
+        sys.executable,
+        BENCHMARKS / "large.py",
+        "--graph",
+        graph,
+        "--held",
+        held,
+        "--steps",
+        "2",
+        "--rounds",
+        "1",
+    ]
+    command += ["--warm", "0", "--heap", "512m", "--pagecache", "128m", "--graphs"]
+    try:
+        with subprocess.Popen([*command, "4"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as killed:
+            end = time.monotonic() + 600
+            while written(held) < 2 and time.monotonic() < end:
+                time.sleep(0.05)
+            os.kill(killed.pid, signal.SIGKILL)
+        before = written(held)
+        assert 2 <= before < 4
+
+        found = json.loads(subprocess.run([*command, "4"], check=True, capture_output=True, timeout=900).stdout)
+        assert written(held) == 4
+        assert found["graphs"] == 4
+        assert [row["graphs"] for row in found["along"]] == [4]
+        assert [row["size"] for row in found["sizes"]] == [1, 4]
+        assert found["sizes"][-1]["step"]["large"]["found"]["recall_of_entities"] == 1.0
+        assert found["sizes"][-1]["bytes"]["vector index: entities, one of them"] > 4 * 384
+
+        lines = progress(held)
+        again = json.loads(subprocess.run([*command, "4"], check=True, capture_output=True, timeout=900).stdout)
+        assert progress(held)[: len(lines)] == lines
+        assert [row["size"] for row in again["sizes"]] == [1, 4]
+        assert written(held) == 4
+    finally:
+        for folder in held.glob("large-*"):
+            down(load(data=folder / "neo4j"))
+
+
+def progress(held: Path) -> list[str]:
+    return [line for path in held.glob("large-*/progress.jsonl") for line in path.read_text().splitlines()]
+
+
+def written(held: Path) -> int:
+    return sum('"graph"' in line for line in progress(held))
