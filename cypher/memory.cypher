@@ -59,7 +59,7 @@ SET m.heartbeat = datetime()
 CREATE (m)-[:HAS_STEP]->(s:Step {corpus: $corpus, memory: $memory})
 SET s += $step, s.created_at = datetime()
 CALL (m, s) {
-  MATCH (m)-[:HAS_STEP]->(before:Step {corpus: $corpus}) WHERE before.number = s.number - 1
+  MATCH (m)-[:HAS_STEP]->(before) WHERE before.corpus = $corpus AND before.number = s.number - 1
   CREATE (before)-[:NEXT_STEP]->(s)
 }
 CALL (s) {
@@ -191,32 +191,43 @@ RETURN m.uid AS uid, m.corpus AS corpus, m.system AS system, m.model AS model, m
        duration.inSeconds(m.heartbeat, datetime()).seconds AS silent;
 
 // name: memory_points(corpus, memory) read
-// Every point of the memory, dead ones too, in order of birth: uids end in the operation's number, 10 is after 9.
+// One row: every point of the memory, dead ones too, in order of birth (uids end in the operation's number, 10 is after
+// 9), and each entity that they involve once. A point names its entities by uid, in no order.
 CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
-WITH m LIMIT 1 MATCH (m)-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus})
-RETURN p {.uid, .description, .born, .died,
-          entities: COLLECT { MATCH (p)-[:INVOLVES]->(e:Entity {corpus: $corpus})
-                              RETURN e {.uid, .name, .type, .description, .memory} ORDER BY e.name, e.uid },
-          chunks: COLLECT { MATCH (p)-[:SUPPORTED_BY]->(c:Chunk {corpus: $corpus})
+WITH m LIMIT 1 MATCH (m)-[:HAS_POINT]->(p) WHERE p.corpus = $corpus
+WITH p ORDER BY p.born, size(p.uid), p.uid
+WITH collect(p) AS points
+RETURN [p IN points | p {.uid, .description, .born, .died,
+          entities: COLLECT { MATCH (p)-[:INVOLVES]->(e) RETURN e.uid },
+          chunks: COLLECT { MATCH (p)-[:SUPPORTED_BY]->(c) WHERE c.corpus = $corpus
                             RETURN c.uid ORDER BY c.document, c.position },
-          revises: COLLECT { MATCH (old:MemoryPoint {corpus: $corpus})-[:REVISED_AS]->(p) RETURN old.uid },
-          merges: COLLECT { MATCH (old:MemoryPoint {corpus: $corpus})-[:MERGED_INTO]->(p)
-                            RETURN old.uid ORDER BY old.born, size(old.uid), old.uid }} AS point
-ORDER BY point.born, size(point.uid), point.uid;
+          revises: COLLECT { MATCH (p)<-[:REVISED_AS]-(old) WHERE old.corpus = $corpus RETURN old.uid },
+          merges: COLLECT { MATCH (p)<-[:MERGED_INTO]-(old) WHERE old.corpus = $corpus
+                            RETURN old.uid ORDER BY old.born, size(old.uid), old.uid }}] AS points,
+       COLLECT { UNWIND points AS p
+                 MATCH (p)-[:INVOLVES]->(e)
+                 WITH DISTINCT e WHERE e.corpus = $corpus
+                 RETURN e {.uid, .name, .type, .description, .memory} } AS entities;
+
+// name: point_scores(corpus, memory, vector) read
+// How near each living point of the memory is to a vector, those that have one themselves.
+CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
+WITH m LIMIT 1 MATCH (m)-[:HAS_POINT]->(p) WHERE p.corpus = $corpus AND p.died IS NULL AND p.embedding IS NOT NULL
+RETURN collect([p.uid, 2 * vector.similarity.cosine(p.embedding, $vector) - 1]) AS scores;
 
 // name: memory_steps(corpus, memory) read
 // The memory's steps in order, each with its sub-queries and what they retrieved.
 CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
-WITH m LIMIT 1 MATCH (m)-[:HAS_STEP]->(s:Step {corpus: $corpus})
+WITH m LIMIT 1 MATCH (m)-[:HAS_STEP]->(s) WHERE s.corpus = $corpus
 RETURN s {.number, .question, .strategy, .judgement, .filters, .operations, .planned, .notes, .seconds, .usage,
           subqueries: COLLECT {
-            MATCH (s)-[:ASKED]->(q:SubQuery {corpus: $corpus})
+            MATCH (s)-[:ASKED]->(q) WHERE q.corpus = $corpus
             RETURN q {.number, .text, .concern, .strategy, .relations,
-                      targets: COLLECT { MATCH (q)-[:TARGETS]->(p:MemoryPoint {corpus: $corpus}) RETURN p.uid ORDER BY p.uid },
-                      entities: COLLECT { MATCH (q)-[hit:RETRIEVED]->(e:Entity {corpus: $corpus})
+                      targets: COLLECT { MATCH (q)-[:TARGETS]->(p) WHERE p.corpus = $corpus RETURN p.uid ORDER BY p.uid },
+                      entities: COLLECT { MATCH (q)-[hit:RETRIEVED]->(e:Entity) WHERE e.corpus = $corpus
                                           RETURN {uid: e.uid, rank: hit.rank, score: hit.score, name: e.name}
                                           ORDER BY hit.rank },
-                      chunks: COLLECT { MATCH (q)-[hit:RETRIEVED]->(c:Chunk {corpus: $corpus})
+                      chunks: COLLECT { MATCH (q)-[hit:RETRIEVED]->(c:Chunk) WHERE c.corpus = $corpus
                                         RETURN {uid: c.uid, rank: hit.rank, score: hit.score, source_id: c.source_id}
                                         ORDER BY hit.rank }}
             ORDER BY q.number }} AS step
@@ -224,9 +235,9 @@ ORDER BY step.number;
 
 // name: memory_answers(corpus, memory) read
 CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
-WITH m LIMIT 1 MATCH (m)-[:HAS_ANSWER]->(a:Answer {corpus: $corpus})
+WITH m LIMIT 1 MATCH (m)-[:HAS_ANSWER]->(a) WHERE a.corpus = $corpus
 RETURN a {.uid, .question, .text, .status, .step, .model, .notes, .seconds, .usage,
-          citations: COLLECT { MATCH (a)-[:HAS_CITATION]->(q:Citation {corpus: $corpus})
+          citations: COLLECT { MATCH (a)-[:HAS_CITATION]->(q) WHERE q.corpus = $corpus
                                RETURN q {.marker, .chunk, .document, .title, .quote, .start, .end, .source_id, .withdrawn}
                                ORDER BY q.marker }} AS answer
 ORDER BY a.created_at, answer.uid;

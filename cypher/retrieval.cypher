@@ -15,9 +15,7 @@ CYPHER 25
 CALL () {
   MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
   WITH m LIMIT 1 WHERE any(q IN $queries WHERE CASE q.search WHEN 'scope' THEN $shared ELSE $exclude END)
-  MATCH (m)-[:HAS_POINT]->(p:MemoryPoint)
-  WITH p WHERE p.corpus = $corpus AND p.died IS NULL
-  MATCH (p)-[:INVOLVES]->(v)
+  MATCH (m)-[:HAS_POINT]->(p)-[:INVOLVES]->(v) WHERE p.corpus = $corpus AND p.died IS NULL
   WITH p, collect(v) AS tied
   RETURN collect(tied) AS ties
 }
@@ -42,7 +40,7 @@ CALL (q, ties) {
     UNWIND held AS v
     CALL (v) {
       MATCH (v)-[r:RELATES]-(u)
-      WITH r, u WHERE r.corpus = $corpus AND r.memory IN ['', $memory] AND u.memory IN ['', $memory]
+      WITH r, u, r.corpus = $corpus AS ours WHERE ours AND r.memory IN ['', $memory] AND u.memory IN ['', $memory]
       RETURN u ORDER BY r.weight DESC, u.uid LIMIT $hub
     }
     RETURN collect(DISTINCT u) AS first
@@ -51,7 +49,7 @@ CALL (q, ties) {
     UNWIND CASE $hops WHEN 2 THEN first ELSE [] END AS v
     CALL (v) {
       MATCH (v)-[r:RELATES]-(u)
-      WITH r, u WHERE r.corpus = $corpus AND r.memory IN ['', $memory] AND u.memory IN ['', $memory]
+      WITH r, u, r.corpus = $corpus AS ours WHERE ours AND r.memory IN ['', $memory] AND u.memory IN ['', $memory]
       RETURN u ORDER BY r.weight DESC, u.uid LIMIT $hub
     }
     RETURN collect(DISTINCT u) AS second
@@ -64,11 +62,9 @@ CALL (q, ties) {
   RETURN COLLECT {
     UNWIND $documents AS uid
     MATCH (d:Document {uid: uid, corpus: $corpus}) USING INDEX d:Document(uid)
-    WITH DISTINCT d MATCH (d)<-[:FROM_DOCUMENT]-(c:Chunk)
-    WITH c WHERE c.corpus = $corpus
-    MATCH (c)<-[:FROM_CHUNK]-(e:Entity)
-    WITH DISTINCT e WHERE e.corpus = $corpus
-    RETURN e
+    WITH DISTINCT d MATCH (d)<-[:FROM_DOCUMENT]-(c) WHERE c.corpus = $corpus
+    WITH DISTINCT c MATCH (c)<-[:FROM_CHUNK]-(e) WHERE e.corpus = $corpus
+    RETURN DISTINCT e
   } AS scope
   UNION
   WITH q WHERE NOT q.search IN ['scope', 'documents']
@@ -106,7 +102,7 @@ CALL (q, candidates, covered) {
   WITH q, covered, candidate.entity AS e, candidate.score AS score
   WITH e, score WHERE e.uid IS NOT NULL AND (q.search = 'scope' OR NOT $exclude OR NOT e IN covered)
     AND ($documents IS NULL OR e.memory <> '' OR EXISTS {
-      MATCH (e)-[:FROM_CHUNK]->(c:Chunk) WHERE c.corpus = $corpus AND c.document IN $documents
+      MATCH (e)-[:FROM_CHUNK]->(c) WHERE c.corpus = $corpus AND c.document IN $documents
     })
   ORDER BY score DESC, e.uid LIMIT $most_entities
   RETURN collect(e) AS kept, collect({uid: e.uid, score: score}) AS entities
@@ -114,7 +110,7 @@ CALL (q, candidates, covered) {
 CALL (kept) {
   UNWIND kept AS e
   MATCH (e)-[r:RELATES]-(u)
-  WITH r, u WHERE r.corpus = $corpus AND r.memory IN ['', $memory] AND u.memory IN ['', $memory]
+  WITH r, u, r.corpus = $corpus AS ours WHERE ours AND r.memory IN ['', $memory] AND u.memory IN ['', $memory]
     AND ($documents IS NULL OR r.memory <> '' OR EXISTS {
       UNWIND r.chunks AS uid
       MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX c:Chunk(uid) WHERE c.document IN $documents
@@ -217,7 +213,7 @@ RETURN found,
   COLLECT { UNWIND read AS some UNWIND some AS c WITH DISTINCT c
             MATCH (d:Document {uid: c.document, corpus: $corpus}) USING INDEX d:Document(uid)
             RETURN c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, title: d.title,
-                      entities: COLLECT { MATCH (c)<-[:FROM_CHUNK]-(e) WITH e WHERE e.corpus = $corpus
+                      entities: COLLECT { MATCH (c)<-[:FROM_CHUNK]-(e) WHERE e.corpus = $corpus
                                           RETURN e {.uid, .name, .type} ORDER BY e.uid }} } AS chunks;
 
 // name: near_chunks(corpus, documents, vector, k, over) read
@@ -236,7 +232,7 @@ CYPHER 25 CALL () {
 }
 WITH c, score WHERE c.uid IS NOT NULL // one that is being deleted may still be found
 ORDER BY score DESC, c.uid LIMIT $k
-MATCH (c)-[:FROM_DOCUMENT]->(d:Document {corpus: $corpus})
+MATCH (d:Document {uid: c.document, corpus: $corpus}) USING INDEX d:Document(uid)
 RETURN score, c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, title: d.title} AS chunk
 ORDER BY score DESC, chunk.uid;
 
@@ -246,12 +242,12 @@ ORDER BY score DESC, chunk.uid;
 CYPHER 25 UNWIND $uids AS uid
 MATCH (v:Entity {uid: uid, corpus: $corpus}) USING INDEX v:Entity(uid)
 CALL (v) {
-  MATCH (v)-[r:RELATES {corpus: $corpus}]-(u:Entity {corpus: $corpus})
-  WHERE r.memory IN ['', $memory] AND u.memory IN ['', $memory]
+  MATCH (v)-[r:RELATES]-(u)
+  WITH r, u, r.corpus = $corpus AS ours WHERE ours AND r.memory IN ['', $memory] AND u.memory IN ['', $memory]
   RETURN u ORDER BY r.weight DESC, u.uid LIMIT $hub
 }
-WITH DISTINCT u WHERE NOT u.uid IN $uids AND u.embedding IS NOT NULL AND ($documents IS NULL OR EXISTS {
-  MATCH (u)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus}) WHERE c.document IN $documents
+WITH DISTINCT u WHERE u.corpus = $corpus AND NOT u.uid IN $uids AND u.embedding IS NOT NULL AND ($documents IS NULL OR EXISTS {
+  MATCH (u)-[:FROM_CHUNK]->(c) WHERE c.corpus = $corpus AND c.document IN $documents
 })
 WITH u, 2 * vector.similarity.cosine(u.embedding, $vector) - 1 AS score
 ORDER BY score DESC, u.uid LIMIT $k
@@ -261,7 +257,7 @@ RETURN u {.uid, .name, .type, .description, .memory} AS entity;
 // These chunks, those of them that exist.
 CYPHER 25 UNWIND $uids AS uid
 MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
-WITH DISTINCT c MATCH (c)-[:FROM_DOCUMENT]->(d:Document {corpus: $corpus})
+WITH DISTINCT c MATCH (d:Document {uid: c.document, corpus: $corpus}) USING INDEX d:Document(uid)
 RETURN c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, title: d.title} AS chunk
 ORDER BY chunk.uid;
 
@@ -269,38 +265,49 @@ ORDER BY chunk.uid;
 // The k chunks nearest to a vector among those that mention one of the entities.
 CYPHER 25 UNWIND $uids AS uid
 MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX e:Entity(uid)
-WITH DISTINCT e MATCH (e)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus})
-WITH DISTINCT c WHERE c.embedding IS NOT NULL AND ($documents IS NULL OR c.document IN $documents)
+WITH DISTINCT e MATCH (e)-[:FROM_CHUNK]->(c)
+WITH DISTINCT c WHERE c.corpus = $corpus AND c.embedding IS NOT NULL AND ($documents IS NULL OR c.document IN $documents)
 WITH c, 2 * vector.similarity.cosine(c.embedding, $vector) - 1 AS score
 ORDER BY score DESC, c.uid LIMIT $k
-MATCH (c)-[:FROM_DOCUMENT]->(d:Document {corpus: $corpus})
+MATCH (d:Document {uid: c.document, corpus: $corpus}) USING INDEX d:Document(uid)
 RETURN c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, title: d.title} AS chunk
 ORDER BY score DESC, chunk.uid;
 
 // name: chunks_around_points(corpus, memory, points, read, k) read
 // For each point the k chunks nearest to it among those read that mention its entities (inner), and as many among the
 // rest that mention entities one relation away which memory does not involve (outer); the nearest first.
-CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
-WITH COLLECT {
-  MATCH (m)-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus})-[:INVOLVES]->(v:Entity {corpus: $corpus})
-  WHERE p.uid IN $points RETURN DISTINCT v.uid
+CYPHER 25 WITH COLLECT {
+  UNWIND $points AS uid
+  MATCH (p:MemoryPoint {uid: uid, corpus: $corpus}) USING INDEX p:MemoryPoint(uid)
+  WITH DISTINCT p WHERE p.memory = $memory
+  MATCH (p)-[:INVOLVES]->(v) WHERE v.corpus = $corpus
+  RETURN DISTINCT v
 } AS covered
 UNWIND $points AS uid
 MATCH (p:MemoryPoint {uid: uid, corpus: $corpus}) USING INDEX p:MemoryPoint(uid)
-WITH p, covered, COLLECT {
-  MATCH (p)-[:INVOLVES]->(v:Entity {corpus: $corpus})-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus})
-  WHERE c.uid IN $read RETURN DISTINCT c.uid
-} AS inner
-WITH p, inner, COLLECT {
-  MATCH (p)-[:INVOLVES]->(v:Entity {corpus: $corpus})-[r:RELATES {corpus: $corpus}]-(u:Entity {corpus: $corpus})
-  WHERE r.memory IN ['', $memory] AND u.memory IN ['', $memory] AND NOT u.uid IN covered
-  WITH DISTINCT u MATCH (u)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus})
-  WHERE c.uid IN $read AND NOT c.uid IN inner RETURN DISTINCT c.uid
-} AS outer
-UNWIND [inner, outer] AS uids
-CALL (p, uids) {
-  UNWIND uids AS uid
-  MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX c:Chunk(uid) WHERE c.embedding IS NOT NULL
+WITH p, covered WHERE p.memory = $memory
+CALL (p, covered) {
+  MATCH (p)-[:INVOLVES]->(v) WHERE v.corpus = $corpus
+  CALL (v) {
+    MATCH (v)-[:FROM_CHUNK]->(c) WHERE c.corpus = $corpus AND c.uid IN $read
+    RETURN collect(c) AS own
+  }
+  CALL (v, covered) {
+    MATCH (v)-[r:RELATES]-(u)
+    WITH r, u, r.corpus = $corpus AS ours, covered WHERE ours AND r.memory IN ['', $memory] AND u.memory IN ['', $memory]
+      AND NOT u IN covered
+    RETURN collect(DISTINCT u) AS around
+  }
+  WITH collect(own) AS own, collect(around) AS around
+  RETURN COLLECT { UNWIND own AS some UNWIND some AS c RETURN DISTINCT c } AS inner,
+         COLLECT { UNWIND around AS some UNWIND some AS u WITH DISTINCT u
+                   MATCH (u)-[:FROM_CHUNK]->(c) WHERE c.corpus = $corpus AND c.uid IN $read
+                   RETURN DISTINCT c } AS beside
+}
+UNWIND [inner, [c IN beside WHERE NOT c IN inner]] AS some
+CALL (p, some) {
+  UNWIND some AS c
+  WITH p, c WHERE c.embedding IS NOT NULL
   WITH c, 2 * vector.similarity.cosine(c.embedding, p.embedding) - 1 AS score
   RETURN c, score ORDER BY score DESC, c.uid LIMIT $k
 }
