@@ -13,7 +13,7 @@
 // `worded` chunks, ranked by the words that they hold themselves: its own scores depend on what other corpora hold.
 CYPHER 25
 CALL () {
-  MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
+  MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
   WITH m LIMIT 1 WHERE any(q IN $queries WHERE CASE q.search WHEN 'scope' THEN $shared ELSE $exclude END)
   MATCH (m)-[:HAS_POINT]->(p)-[:INVOLVES]->(v) WHERE p.corpus = $corpus AND p.died IS NULL
   WITH p, collect(v) AS tied
@@ -25,7 +25,7 @@ CALL (q, ties) {
   WITH q, ties WHERE q.search = 'scope'
   CALL (q) {
     UNWIND q.targets AS uid
-    MATCH (p:MemoryPoint {uid: uid, corpus: $corpus}) USING INDEX p:MemoryPoint(uid)
+    MATCH (p:MemoryPoint {uid: uid, corpus: $corpus}) USING INDEX SEEK p:MemoryPoint(uid)
     WITH DISTINCT p WHERE p.memory = $memory AND p.died IS NULL
     MATCH (p)-[:INVOLVES]->(v)
     RETURN collect(DISTINCT v) AS held
@@ -61,7 +61,7 @@ CALL (q, ties) {
   WITH q WHERE q.search = 'documents'
   RETURN COLLECT {
     UNWIND $documents AS uid
-    MATCH (d:Document {uid: uid, corpus: $corpus}) USING INDEX d:Document(uid)
+    MATCH (d:Document {uid: uid, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
     WITH DISTINCT d MATCH (d)<-[:FROM_DOCUMENT]-(c) WHERE c.corpus = $corpus
     WITH DISTINCT c MATCH (c)<-[:FROM_CHUNK]-(e) WHERE e.corpus = $corpus
     RETURN DISTINCT e
@@ -110,10 +110,11 @@ CALL (q, candidates, covered) {
 CALL (kept) {
   UNWIND kept AS e
   MATCH (e)-[r:RELATES]-(u)
-  WITH r, u, r.corpus = $corpus AS ours WHERE ours AND r.memory IN ['', $memory] AND u.memory IN ['', $memory]
+  WITH r, u, r.corpus = $corpus AND u.corpus = $corpus AS ours
+  WHERE ours AND r.memory IN ['', $memory] AND u.memory IN ['', $memory]
     AND ($documents IS NULL OR r.memory <> '' OR EXISTS {
       UNWIND r.chunks AS uid
-      MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX c:Chunk(uid) WHERE c.document IN $documents
+      MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX SEEK c:Chunk(uid) WHERE c.document IN $documents
     })
   RETURN collect(DISTINCT r) AS incident
 }
@@ -211,7 +212,7 @@ RETURN found,
             RETURN r {.uid, .description, .keywords, .weight, .chunks, source: startNode(r).uid,
                       source_name: startNode(r).name, target: endNode(r).uid, target_name: endNode(r).name} } AS relations,
   COLLECT { UNWIND read AS some UNWIND some AS c WITH DISTINCT c
-            MATCH (d:Document {uid: c.document, corpus: $corpus}) USING INDEX d:Document(uid)
+            MATCH (d:Document {uid: c.document, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
             RETURN c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, title: d.title,
                       entities: COLLECT { MATCH (c)<-[:FROM_CHUNK]-(e) WHERE e.corpus = $corpus
                                           RETURN e {.uid, .name, .type} ORDER BY e.uid }} } AS chunks;
@@ -232,7 +233,7 @@ CYPHER 25 CALL () {
 }
 WITH c, score WHERE c.uid IS NOT NULL // one that is being deleted may still be found
 ORDER BY score DESC, c.uid LIMIT $k
-MATCH (d:Document {uid: c.document, corpus: $corpus}) USING INDEX d:Document(uid)
+MATCH (d:Document {uid: c.document, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
 RETURN score, c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, title: d.title} AS chunk
 ORDER BY score DESC, chunk.uid;
 
@@ -240,7 +241,7 @@ ORDER BY score DESC, chunk.uid;
 // The k entities nearest to a vector among those one relation away from memory's and not in it: what a plan may be
 // told of. An entity gives its `hub` heaviest relations.
 CYPHER 25 UNWIND $uids AS uid
-MATCH (v:Entity {uid: uid, corpus: $corpus}) USING INDEX v:Entity(uid)
+MATCH (v:Entity {uid: uid, corpus: $corpus}) USING INDEX SEEK v:Entity(uid)
 CALL (v) {
   MATCH (v)-[r:RELATES]-(u)
   WITH r, u, r.corpus = $corpus AS ours WHERE ours AND r.memory IN ['', $memory] AND u.memory IN ['', $memory]
@@ -256,20 +257,20 @@ RETURN u {.uid, .name, .type, .description, .memory} AS entity;
 // name: find_chunks(corpus, uids) read
 // These chunks, those of them that exist.
 CYPHER 25 UNWIND $uids AS uid
-MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
-WITH DISTINCT c MATCH (d:Document {uid: c.document, corpus: $corpus}) USING INDEX d:Document(uid)
+MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX SEEK c:Chunk(uid)
+WITH DISTINCT c MATCH (d:Document {uid: c.document, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
 RETURN c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, title: d.title} AS chunk
 ORDER BY chunk.uid;
 
 // name: chunks_of_entities(corpus, documents, uids, vector, k) read
 // The k chunks nearest to a vector among those that mention one of the entities.
 CYPHER 25 UNWIND $uids AS uid
-MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX e:Entity(uid)
+MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX SEEK e:Entity(uid)
 WITH DISTINCT e MATCH (e)-[:FROM_CHUNK]->(c)
 WITH DISTINCT c WHERE c.corpus = $corpus AND c.embedding IS NOT NULL AND ($documents IS NULL OR c.document IN $documents)
 WITH c, 2 * vector.similarity.cosine(c.embedding, $vector) - 1 AS score
 ORDER BY score DESC, c.uid LIMIT $k
-MATCH (d:Document {uid: c.document, corpus: $corpus}) USING INDEX d:Document(uid)
+MATCH (d:Document {uid: c.document, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
 RETURN c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, title: d.title} AS chunk
 ORDER BY score DESC, chunk.uid;
 
@@ -278,13 +279,13 @@ ORDER BY score DESC, chunk.uid;
 // rest that mention entities one relation away which memory does not involve (outer); the nearest first.
 CYPHER 25 WITH COLLECT {
   UNWIND $points AS uid
-  MATCH (p:MemoryPoint {uid: uid, corpus: $corpus}) USING INDEX p:MemoryPoint(uid)
+  MATCH (p:MemoryPoint {uid: uid, corpus: $corpus}) USING INDEX SEEK p:MemoryPoint(uid)
   WITH DISTINCT p WHERE p.memory = $memory
   MATCH (p)-[:INVOLVES]->(v) WHERE v.corpus = $corpus
   RETURN DISTINCT v
 } AS covered
 UNWIND $points AS uid
-MATCH (p:MemoryPoint {uid: uid, corpus: $corpus}) USING INDEX p:MemoryPoint(uid)
+MATCH (p:MemoryPoint {uid: uid, corpus: $corpus}) USING INDEX SEEK p:MemoryPoint(uid)
 WITH p, covered WHERE p.memory = $memory
 CALL (p, covered) {
   MATCH (p)-[:INVOLVES]->(v) WHERE v.corpus = $corpus
