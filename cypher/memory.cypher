@@ -24,7 +24,7 @@ RETURN m.uid AS memory;
 CYPHER 25 MATCH (k:Corpus {name: $corpus})
 SET k.name = k.name // takes the locks before status and claim are read
 WITH k.status = 'ready' AS ready
-MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
+MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
 SET m.uid = m.uid
 WITH m, ready, m.status AS before,
      (m.run IS NULL OR m.heartbeat < datetime() - duration({milliseconds: $timeout * 1000}))
@@ -35,7 +35,7 @@ FOREACH (_ IN CASE WHEN ready AND free THEN [1] ELSE [] END |
 RETURN before, ready, free, m.filters AS filters;
 
 // name: renew_memory(corpus, memory, run) write
-CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
+CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
 SET m.uid = m.uid // takes the lock before the claim is read
 WITH m WHERE m.run = $run
 SET m.heartbeat = datetime()
@@ -43,7 +43,7 @@ RETURN m.uid AS memory;
 
 // name: release_memory(corpus, memory, run, status) write
 // The claim is given back; the memory can be continued.
-CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
+CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
 SET m.uid = m.uid // takes the lock before the claim is read
 WITH m WHERE m.run = $run
 SET m.run = NULL, m.heartbeat = NULL, m.status = $status
@@ -52,14 +52,14 @@ RETURN m.uid AS memory;
 // name: write_step(corpus, memory, run, step, subqueries, provisionals, relations, points, died) write
 // One whole step, or nothing where the claim is lost: what was asked and found, which points were born of which,
 // which died, and what the memory has of its own. `kept` are those of its own that lack a vector.
-CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
+CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
 SET m.uid = m.uid // takes the lock before the claim is read
 WITH m WHERE m.run = $run
 SET m.heartbeat = datetime()
 CREATE (m)-[:HAS_STEP]->(s:Step {corpus: $corpus, memory: $memory})
 SET s += $step, s.created_at = datetime()
 CALL (m, s) {
-  MATCH (m)-[:HAS_STEP]->(before:Step {corpus: $corpus}) WHERE before.number = s.number - 1
+  MATCH (m)-[:HAS_STEP]->(before) WHERE before.corpus = $corpus AND before.number = s.number - 1
   CREATE (before)-[:NEXT_STEP]->(s)
 }
 CALL (s) {
@@ -68,17 +68,17 @@ CALL (s) {
                                     concern: row.concern, strategy: row.strategy, relations: row.relations})
   CALL (q, row) {
     UNWIND row.entities AS hit
-    MATCH (e:Entity {uid: hit.uid, corpus: $corpus}) USING INDEX e:Entity(uid)
+    MATCH (e:Entity {uid: hit.uid, corpus: $corpus}) USING INDEX SEEK e:Entity(uid)
     CREATE (q)-[:RETRIEVED {rank: hit.rank, score: hit.score}]->(e)
   }
   CALL (q, row) {
     UNWIND row.chunks AS hit
-    MATCH (c:Chunk {uid: hit.uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
+    MATCH (c:Chunk {uid: hit.uid, corpus: $corpus}) USING INDEX SEEK c:Chunk(uid)
     CREATE (q)-[:RETRIEVED {rank: hit.rank, score: hit.score}]->(c)
   }
   CALL (q, row) {
     UNWIND row.targets AS target
-    MATCH (p:MemoryPoint {uid: target, corpus: $corpus}) USING INDEX p:MemoryPoint(uid)
+    MATCH (p:MemoryPoint {uid: target, corpus: $corpus}) USING INDEX SEEK p:MemoryPoint(uid)
     CREATE (q)-[:TARGETS]->(p)
   }
 }
@@ -93,7 +93,7 @@ CALL () {
 CALL () {
   UNWIND $relations AS row
   MATCH (a:Entity {uid: row.source, corpus: $corpus}), (b:Entity {uid: row.target, corpus: $corpus})
-  USING INDEX a:Entity(uid) USING INDEX b:Entity(uid)
+  USING INDEX SEEK a:Entity(uid) USING INDEX SEEK b:Entity(uid)
   MERGE (a)-[r:RELATES {uid: row.uid, corpus: $corpus}]->(b)
   ON CREATE SET r.memory = $memory, r.description = row.description, r.keywords = row.keywords,
                 r.weight = row.weight, r.chunks = []
@@ -108,7 +108,7 @@ CALL (m) {
   CALL db.create.setNodeVectorProperty(p, 'embedding', row.vector)
   CALL (p, row) {
     UNWIND row.entities AS one
-    OPTIONAL MATCH (e:Entity {uid: one.uid, corpus: $corpus}) USING INDEX e:Entity(uid)
+    OPTIONAL MATCH (e:Entity {uid: one.uid, corpus: $corpus}) USING INDEX SEEK e:Entity(uid)
     CALL (e, one) {
       WITH e WHERE e IS NOT NULL
       RETURN e AS involved
@@ -124,7 +124,7 @@ CALL (m) {
   }
   CALL (p, row) {
     UNWIND row.chunks AS uid
-    MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
+    MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX SEEK c:Chunk(uid)
     CREATE (p)-[:SUPPORTED_BY]->(c)
   }
 }
@@ -132,29 +132,29 @@ CALL () {
   UNWIND $points AS row
   UNWIND row.revises AS part
   MATCH (old:MemoryPoint {uid: part, corpus: $corpus}), (new:MemoryPoint {uid: row.uid, corpus: $corpus})
-  USING INDEX old:MemoryPoint(uid) USING INDEX new:MemoryPoint(uid)
+  USING INDEX SEEK old:MemoryPoint(uid) USING INDEX SEEK new:MemoryPoint(uid)
   CREATE (old)-[:REVISED_AS]->(new)
 }
 CALL () {
   UNWIND $points AS row
   UNWIND row.merges AS part
   MATCH (old:MemoryPoint {uid: part, corpus: $corpus}), (new:MemoryPoint {uid: row.uid, corpus: $corpus})
-  USING INDEX old:MemoryPoint(uid) USING INDEX new:MemoryPoint(uid)
+  USING INDEX SEEK old:MemoryPoint(uid) USING INDEX SEEK new:MemoryPoint(uid)
   CREATE (old)-[:MERGED_INTO]->(new)
 }
 CALL () {
   UNWIND $died AS uid
-  MATCH (p:MemoryPoint {uid: uid, corpus: $corpus}) USING INDEX p:MemoryPoint(uid)
+  MATCH (p:MemoryPoint {uid: uid, corpus: $corpus}) USING INDEX SEEK p:MemoryPoint(uid)
   SET p.died = $step.number, p:DeadPoint
 }
 RETURN s.number AS number,
        COLLECT { UNWIND $points AS row UNWIND row.entities AS one
-                 MATCH (e:Entity {uid: one.kept, corpus: $corpus}) USING INDEX e:Entity(uid) WHERE e.embedding IS NULL
+                 MATCH (e:Entity {uid: one.kept, corpus: $corpus}) USING INDEX SEEK e:Entity(uid) WHERE e.embedding IS NULL
                  RETURN DISTINCT e.uid } AS kept;
 
 // name: write_answer(corpus, memory, run, answer, citations, status) write
 // The answer with its citations. The claim is given back, unless the status is still 'running'.
-CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
+CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
 SET m.uid = m.uid // takes the lock before the claim is read
 WITH m WHERE m.run = $run
 SET m.run = CASE $status WHEN 'running' THEN $run END, m.status = $status,
@@ -166,7 +166,7 @@ CALL (a) {
   CREATE (a)-[:HAS_CITATION]->(q:Citation {uid: row.uid, corpus: $corpus, memory: $memory})
   SET q += row.properties
   WITH q, row
-  OPTIONAL MATCH (c:Chunk {uid: row.chunk, corpus: $corpus}) USING INDEX c:Chunk(uid)
+  OPTIONAL MATCH (c:Chunk {uid: row.chunk, corpus: $corpus}) USING INDEX SEEK c:Chunk(uid)
   SET q.withdrawn = c IS NULL // it may have gone while the answer was made
   FOREACH (_ IN CASE WHEN c IS NULL THEN [] ELSE [1] END |
     SET c.status = c.status // takes the lock: whoever deletes the chunk sees this citation, or was there before
@@ -184,49 +184,62 @@ RETURN m.uid AS uid, m.corpus AS corpus, m.system AS system, m.model AS model, m
 ORDER BY m.created_at DESC, uid;
 
 // name: find_memory(corpus, memory) read
-CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
+CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
 RETURN m.uid AS uid, m.corpus AS corpus, m.system AS system, m.model AS model, m.question AS question,
        m.status AS status, m.settings AS settings,
        coalesce(m.latest, m.question) AS latest, toString(m.created_at) AS created_at,
        duration.inSeconds(m.heartbeat, datetime()).seconds AS silent;
 
 // name: memory_points(corpus, memory) read
-// Every point of the memory, dead ones too, in order of birth: uids end in the operation's number, 10 is after 9.
-CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
-WITH m LIMIT 1 MATCH (m)-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus})
-RETURN p {.uid, .description, .born, .died,
-          entities: COLLECT { MATCH (p)-[:INVOLVES]->(e:Entity {corpus: $corpus})
-                              RETURN e {.uid, .name, .type, .description, .memory} ORDER BY e.name, e.uid },
-          chunks: COLLECT { MATCH (p)-[:SUPPORTED_BY]->(c:Chunk {corpus: $corpus})
+// One row: every point of the memory, dead ones too, in order of birth (uids end in the operation's number, 10 is after
+// 9), and each entity that they involve once. A point names its entities by uid, in no order.
+CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
+WITH m LIMIT 1 MATCH (m)-[:HAS_POINT]->(p) WHERE p.corpus = $corpus
+WITH p ORDER BY p.born, size(p.uid), p.uid
+WITH collect(p) AS points
+RETURN [p IN points | p {.uid, .description, .born, .died,
+          entities: COLLECT { MATCH (p)-[:INVOLVES]->(e) RETURN e.uid },
+          chunks: COLLECT { MATCH (p)-[:SUPPORTED_BY]->(c) WHERE c.corpus = $corpus
                             RETURN c.uid ORDER BY c.document, c.position },
-          revises: COLLECT { MATCH (old:MemoryPoint {corpus: $corpus})-[:REVISED_AS]->(p) RETURN old.uid },
-          merges: COLLECT { MATCH (old:MemoryPoint {corpus: $corpus})-[:MERGED_INTO]->(p)
-                            RETURN old.uid ORDER BY old.born, size(old.uid), old.uid }} AS point
-ORDER BY point.born, size(point.uid), point.uid;
+          revises: COLLECT { MATCH (p)<-[:REVISED_AS]-(old) WHERE old.corpus = $corpus RETURN old.uid },
+          merges: COLLECT { MATCH (p)<-[:MERGED_INTO]-(old) WHERE old.corpus = $corpus
+                            RETURN old.uid ORDER BY old.born, size(old.uid), old.uid }}] AS points,
+       COLLECT { UNWIND points AS p
+                 MATCH (p)-[:INVOLVES]->(e)
+                 WITH DISTINCT e WHERE e.corpus = $corpus
+                 RETURN e {.uid, .name, .type, .description, .memory} } AS entities;
+
+// name: point_scores(corpus, memory, vector) read
+// How near each living point of the memory is to a vector, those that have one themselves.
+CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
+WITH m LIMIT 1 MATCH (m)-[:HAS_POINT]->(p) WHERE p.corpus = $corpus AND p.died IS NULL AND p.embedding IS NOT NULL
+RETURN collect([p.uid, 2 * vector.similarity.cosine(p.embedding, $vector) - 1]) AS scores;
 
 // name: memory_steps(corpus, memory) read
 // The memory's steps in order, each with its sub-queries and what they retrieved.
-CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
-WITH m LIMIT 1 MATCH (m)-[:HAS_STEP]->(s:Step {corpus: $corpus})
+CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
+WITH m LIMIT 1 MATCH (m)-[:HAS_STEP]->(s) WHERE s.corpus = $corpus
 RETURN s {.number, .question, .strategy, .judgement, .filters, .operations, .planned, .notes, .seconds, .usage,
           subqueries: COLLECT {
-            MATCH (s)-[:ASKED]->(q:SubQuery {corpus: $corpus})
+            MATCH (s)-[:ASKED]->(q) WHERE q.corpus = $corpus
             RETURN q {.number, .text, .concern, .strategy, .relations,
-                      targets: COLLECT { MATCH (q)-[:TARGETS]->(p:MemoryPoint {corpus: $corpus}) RETURN p.uid ORDER BY p.uid },
-                      entities: COLLECT { MATCH (q)-[hit:RETRIEVED]->(e:Entity {corpus: $corpus})
+                      targets: COLLECT { MATCH (q)-[:TARGETS]->(p) WHERE p.corpus = $corpus RETURN p.uid ORDER BY p.uid },
+                      entities: COLLECT { MATCH (q)-[hit:RETRIEVED]->(e)
+                                          WITH hit, e, e.corpus = $corpus AS ours WHERE ours AND e:Entity
                                           RETURN {uid: e.uid, rank: hit.rank, score: hit.score, name: e.name}
                                           ORDER BY hit.rank },
-                      chunks: COLLECT { MATCH (q)-[hit:RETRIEVED]->(c:Chunk {corpus: $corpus})
+                      chunks: COLLECT { MATCH (q)-[hit:RETRIEVED]->(c)
+                                        WITH hit, c, c.corpus = $corpus AS ours WHERE ours AND c:Chunk
                                         RETURN {uid: c.uid, rank: hit.rank, score: hit.score, source_id: c.source_id}
                                         ORDER BY hit.rank }}
             ORDER BY q.number }} AS step
 ORDER BY step.number;
 
 // name: memory_answers(corpus, memory) read
-CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
-WITH m LIMIT 1 MATCH (m)-[:HAS_ANSWER]->(a:Answer {corpus: $corpus})
+CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
+WITH m LIMIT 1 MATCH (m)-[:HAS_ANSWER]->(a) WHERE a.corpus = $corpus
 RETURN a {.uid, .question, .text, .status, .step, .model, .notes, .seconds, .usage,
-          citations: COLLECT { MATCH (a)-[:HAS_CITATION]->(q:Citation {corpus: $corpus})
+          citations: COLLECT { MATCH (a)-[:HAS_CITATION]->(q) WHERE q.corpus = $corpus
                                RETURN q {.marker, .chunk, .document, .title, .quote, .start, .end, .source_id, .withdrawn}
                                ORDER BY q.marker }} AS answer
 ORDER BY a.created_at, answer.uid;
@@ -234,5 +247,5 @@ ORDER BY a.created_at, answer.uid;
 // name: find_entities(corpus, uids) read
 // Which of these uids are entities, and what they are.
 CYPHER 25 UNWIND $uids AS uid
-MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX e:Entity(uid)
+MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX SEEK e:Entity(uid)
 RETURN e {.uid, .name, .type, .description, .memory} AS entity;

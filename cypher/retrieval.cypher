@@ -13,31 +13,34 @@
 // `worded` chunks, ranked by the words that they hold themselves: its own scores depend on what other corpora hold.
 CYPHER 25
 CALL () {
-  OPTIONAL MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
-  WITH m LIMIT 1 OPTIONAL MATCH (m)-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus})
-  WHERE p.died IS NULL
-  OPTIONAL MATCH (p)-[:INVOLVES]->(v:Entity {corpus: $corpus})
-  WITH p, collect(v.uid) AS uids
-  RETURN collect({uid: p.uid, entities: uids}) AS points
+  MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
+  WITH m LIMIT 1 WHERE any(q IN $queries WHERE CASE q.search WHEN 'scope' THEN $shared ELSE $exclude END)
+  MATCH (m)-[:HAS_POINT]->(p)-[:INVOLVES]->(v) WHERE p.corpus = $corpus AND p.died IS NULL
+  WITH p, collect(v) AS tied
+  RETURN collect(tied) AS ties
 }
-WITH points, COLLECT { UNWIND points AS point UNWIND point.entities AS uid RETURN DISTINCT uid } AS covered
+WITH ties, COLLECT { UNWIND ties AS tied UNWIND tied AS v RETURN DISTINCT v } AS covered
 UNWIND $queries AS q
-CALL (q, points) {
-  WITH q, points WHERE q.search = 'scope'
-  WITH q, points, COLLECT {
-    UNWIND points AS point WITH point WHERE point.uid IN q.targets
-    UNWIND point.entities AS uid RETURN DISTINCT uid
-  } AS held
-  WITH held, COLLECT {
-    UNWIND points AS point WITH point WHERE $shared AND any(uid IN point.entities WHERE uid IN held)
-    UNWIND point.entities AS uid RETURN DISTINCT uid
-  } AS sharing
+CALL (q, ties) {
+  WITH q, ties WHERE q.search = 'scope'
+  CALL (q) {
+    UNWIND q.targets AS uid
+    MATCH (p:MemoryPoint {uid: uid, corpus: $corpus}) USING INDEX SEEK p:MemoryPoint(uid)
+    WITH DISTINCT p WHERE p.memory = $memory AND p.died IS NULL
+    MATCH (p)-[:INVOLVES]->(v)
+    RETURN collect(DISTINCT v) AS held
+  }
+  CALL (held, ties) {
+    UNWIND CASE WHEN $shared THEN ties ELSE [] END AS tied
+    WITH tied WHERE any(v IN tied WHERE v IN held)
+    UNWIND tied AS v
+    RETURN collect(DISTINCT v) AS sharing
+  }
   CALL (held) {
-    UNWIND held AS uid
-    MATCH (v:Entity {uid: uid, corpus: $corpus}) USING INDEX v:Entity(uid)
+    UNWIND held AS v
     CALL (v) {
-      MATCH (v)-[r:RELATES {corpus: $corpus}]-(u:Entity {corpus: $corpus})
-      WHERE r.memory IN ['', $memory] AND u.memory IN ['', $memory]
+      MATCH (v)-[r:RELATES]-(u)
+      WITH r, u, r.corpus = $corpus AS ours WHERE ours AND r.memory IN ['', $memory] AND u.memory IN ['', $memory]
       RETURN u ORDER BY r.weight DESC, u.uid LIMIT $hub
     }
     RETURN collect(DISTINCT u) AS first
@@ -45,21 +48,23 @@ CALL (q, points) {
   CALL (first) {
     UNWIND CASE $hops WHEN 2 THEN first ELSE [] END AS v
     CALL (v) {
-      MATCH (v)-[r:RELATES {corpus: $corpus}]-(u:Entity {corpus: $corpus})
-      WHERE r.memory IN ['', $memory] AND u.memory IN ['', $memory]
+      MATCH (v)-[r:RELATES]-(u)
+      WITH r, u, r.corpus = $corpus AS ours WHERE ours AND r.memory IN ['', $memory] AND u.memory IN ['', $memory]
       RETURN u ORDER BY r.weight DESC, u.uid LIMIT $hub
     }
-    RETURN collect(DISTINCT u.uid) AS second
+    RETURN collect(DISTINCT u) AS second
   }
-  WITH held, held + sharing + [u IN first | u.uid] + second AS all
-  RETURN COLLECT { UNWIND all AS uid WITH uid WHERE $anchors OR NOT uid IN held RETURN DISTINCT uid } AS scope
+  UNWIND held + sharing + first + second AS e
+  WITH DISTINCT e, held WHERE e.corpus = $corpus AND ($anchors OR NOT e IN held)
+  RETURN collect(e) AS scope
   UNION
   WITH q WHERE q.search = 'documents'
   RETURN COLLECT {
     UNWIND $documents AS uid
-    MATCH (d:Document {uid: uid, corpus: $corpus}) USING INDEX d:Document(uid)
-    WITH DISTINCT d MATCH (d)<-[:FROM_DOCUMENT]-(:Chunk {corpus: $corpus})<-[:FROM_CHUNK]-(e:Entity {corpus: $corpus})
-    RETURN DISTINCT e.uid
+    MATCH (d:Document {uid: uid, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
+    WITH DISTINCT d MATCH (d)<-[:FROM_DOCUMENT]-(c) WHERE c.corpus = $corpus
+    WITH DISTINCT c MATCH (c)<-[:FROM_CHUNK]-(e) WHERE e.corpus = $corpus
+    RETURN DISTINCT e
   } AS scope
   UNION
   WITH q WHERE NOT q.search IN ['scope', 'documents']
@@ -78,14 +83,15 @@ CALL (q, scope) {
     MATCH (e:Entity {corpus: $corpus}) WHERE e.memory IN ['', $memory] AND e.embedding IS NOT NULL
     RETURN e, 2 * vector.similarity.cosine(e.embedding, q.vector) - 1 AS score
     UNION ALL
-    WITH q, scope WHERE q.search IN ['scope', 'documents'] AND size(scope) <= $exact
-    UNWIND scope AS uid
-    MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX e:Entity(uid) WHERE e.embedding IS NOT NULL
+    WITH q, scope WHERE size(scope) <= $exact
+    UNWIND scope AS e
+    WITH q, e WHERE e.embedding IS NOT NULL
     RETURN e, 2 * vector.similarity.cosine(e.embedding, q.vector) - 1 AS score
     UNION ALL
-    WITH q, scope WHERE q.search IN ['scope', 'documents'] AND size(scope) > $exact
+    WITH q, scope WHERE size(scope) > $exact
+    WITH q, [e IN scope | e.uid] AS uids
     MATCH (e:Entity)
-    SEARCH e IN (VECTOR INDEX entity_embedding FOR q.vector WHERE e.corpus = $corpus AND e.uid IN scope LIMIT $over)
+    SEARCH e IN (VECTOR INDEX entity_embedding FOR q.vector WHERE e.corpus = $corpus AND e.uid IN uids LIMIT $over)
     SCORE AS s
     RETURN e, 2 * s - 1 AS score
   }
@@ -94,20 +100,21 @@ CALL (q, scope) {
 CALL (q, candidates, covered) {
   UNWIND candidates AS candidate
   WITH q, covered, candidate.entity AS e, candidate.score AS score
-  WITH e, score WHERE e.uid IS NOT NULL AND (q.search = 'scope' OR NOT $exclude OR NOT e.uid IN covered)
+  WITH e, score WHERE e.uid IS NOT NULL AND (q.search = 'scope' OR NOT $exclude OR NOT e IN covered)
     AND ($documents IS NULL OR e.memory <> '' OR EXISTS {
-      MATCH (e)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus}) WHERE c.document IN $documents
+      MATCH (e)-[:FROM_CHUNK]->(c) WHERE c.corpus = $corpus AND c.document IN $documents
     })
   ORDER BY score DESC, e.uid LIMIT $most_entities
   RETURN collect(e) AS kept, collect({uid: e.uid, score: score}) AS entities
 }
 CALL (kept) {
   UNWIND kept AS e
-  MATCH (e)-[r:RELATES {corpus: $corpus}]-(u:Entity {corpus: $corpus})
-  WHERE r.memory IN ['', $memory] AND u.memory IN ['', $memory]
+  MATCH (e)-[r:RELATES]-(u)
+  WITH r, u, r.corpus = $corpus AND u.corpus = $corpus AS ours
+  WHERE ours AND r.memory IN ['', $memory] AND u.memory IN ['', $memory]
     AND ($documents IS NULL OR r.memory <> '' OR EXISTS {
       UNWIND r.chunks AS uid
-      MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX c:Chunk(uid) WHERE c.document IN $documents
+      MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX SEEK c:Chunk(uid) WHERE c.document IN $documents
     })
   RETURN collect(DISTINCT r) AS incident
 }
@@ -129,8 +136,9 @@ CALL (q, incident) {
 }
 CALL (kept) {
   UNWIND kept AS e
-  MATCH (e)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus}) WHERE $documents IS NULL OR c.document IN $documents
-  RETURN collect(DISTINCT c) AS sources
+  MATCH (e)-[:FROM_CHUNK]->(c)
+  WITH DISTINCT c WHERE c.corpus = $corpus AND ($documents IS NULL OR c.document IN $documents)
+  RETURN collect(c) AS sources
 }
 CALL (q, sources) {
   CALL (q, sources) {
@@ -204,9 +212,9 @@ RETURN found,
             RETURN r {.uid, .description, .keywords, .weight, .chunks, source: startNode(r).uid,
                       source_name: startNode(r).name, target: endNode(r).uid, target_name: endNode(r).name} } AS relations,
   COLLECT { UNWIND read AS some UNWIND some AS c WITH DISTINCT c
-            MATCH (c)-[:FROM_DOCUMENT]->(d:Document {corpus: $corpus})
+            MATCH (d:Document {uid: c.document, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
             RETURN c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, title: d.title,
-                      entities: COLLECT { MATCH (e:Entity {corpus: $corpus})-[:FROM_CHUNK]->(c)
+                      entities: COLLECT { MATCH (c)<-[:FROM_CHUNK]-(e) WHERE e.corpus = $corpus
                                           RETURN e {.uid, .name, .type} ORDER BY e.uid }} } AS chunks;
 
 // name: near_chunks(corpus, documents, vector, k, over) read
@@ -225,7 +233,7 @@ CYPHER 25 CALL () {
 }
 WITH c, score WHERE c.uid IS NOT NULL // one that is being deleted may still be found
 ORDER BY score DESC, c.uid LIMIT $k
-MATCH (c)-[:FROM_DOCUMENT]->(d:Document {corpus: $corpus})
+MATCH (d:Document {uid: c.document, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
 RETURN score, c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, title: d.title} AS chunk
 ORDER BY score DESC, chunk.uid;
 
@@ -233,14 +241,14 @@ ORDER BY score DESC, chunk.uid;
 // The k entities nearest to a vector among those one relation away from memory's and not in it: what a plan may be
 // told of. An entity gives its `hub` heaviest relations.
 CYPHER 25 UNWIND $uids AS uid
-MATCH (v:Entity {uid: uid, corpus: $corpus}) USING INDEX v:Entity(uid)
+MATCH (v:Entity {uid: uid, corpus: $corpus}) USING INDEX SEEK v:Entity(uid)
 CALL (v) {
-  MATCH (v)-[r:RELATES {corpus: $corpus}]-(u:Entity {corpus: $corpus})
-  WHERE r.memory IN ['', $memory] AND u.memory IN ['', $memory]
+  MATCH (v)-[r:RELATES]-(u)
+  WITH r, u, r.corpus = $corpus AS ours WHERE ours AND r.memory IN ['', $memory] AND u.memory IN ['', $memory]
   RETURN u ORDER BY r.weight DESC, u.uid LIMIT $hub
 }
-WITH DISTINCT u WHERE NOT u.uid IN $uids AND u.embedding IS NOT NULL AND ($documents IS NULL OR EXISTS {
-  MATCH (u)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus}) WHERE c.document IN $documents
+WITH DISTINCT u WHERE u.corpus = $corpus AND NOT u.uid IN $uids AND u.embedding IS NOT NULL AND ($documents IS NULL OR EXISTS {
+  MATCH (u)-[:FROM_CHUNK]->(c) WHERE c.corpus = $corpus AND c.document IN $documents
 })
 WITH u, 2 * vector.similarity.cosine(u.embedding, $vector) - 1 AS score
 ORDER BY score DESC, u.uid LIMIT $k
@@ -249,47 +257,58 @@ RETURN u {.uid, .name, .type, .description, .memory} AS entity;
 // name: find_chunks(corpus, uids) read
 // These chunks, those of them that exist.
 CYPHER 25 UNWIND $uids AS uid
-MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
-WITH DISTINCT c MATCH (c)-[:FROM_DOCUMENT]->(d:Document {corpus: $corpus})
+MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX SEEK c:Chunk(uid)
+WITH DISTINCT c MATCH (d:Document {uid: c.document, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
 RETURN c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, title: d.title} AS chunk
 ORDER BY chunk.uid;
 
 // name: chunks_of_entities(corpus, documents, uids, vector, k) read
 // The k chunks nearest to a vector among those that mention one of the entities.
 CYPHER 25 UNWIND $uids AS uid
-MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX e:Entity(uid)
-WITH DISTINCT e MATCH (e)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus})
-WITH DISTINCT c WHERE c.embedding IS NOT NULL AND ($documents IS NULL OR c.document IN $documents)
+MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX SEEK e:Entity(uid)
+WITH DISTINCT e MATCH (e)-[:FROM_CHUNK]->(c)
+WITH DISTINCT c WHERE c.corpus = $corpus AND c.embedding IS NOT NULL AND ($documents IS NULL OR c.document IN $documents)
 WITH c, 2 * vector.similarity.cosine(c.embedding, $vector) - 1 AS score
 ORDER BY score DESC, c.uid LIMIT $k
-MATCH (c)-[:FROM_DOCUMENT]->(d:Document {corpus: $corpus})
+MATCH (d:Document {uid: c.document, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
 RETURN c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, title: d.title} AS chunk
 ORDER BY score DESC, chunk.uid;
 
 // name: chunks_around_points(corpus, memory, points, read, k) read
 // For each point the k chunks nearest to it among those read that mention its entities (inner), and as many among the
 // rest that mention entities one relation away which memory does not involve (outer); the nearest first.
-CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
-WITH COLLECT {
-  MATCH (m)-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus})-[:INVOLVES]->(v:Entity {corpus: $corpus})
-  WHERE p.uid IN $points RETURN DISTINCT v.uid
+CYPHER 25 WITH COLLECT {
+  UNWIND $points AS uid
+  MATCH (p:MemoryPoint {uid: uid, corpus: $corpus}) USING INDEX SEEK p:MemoryPoint(uid)
+  WITH DISTINCT p WHERE p.memory = $memory
+  MATCH (p)-[:INVOLVES]->(v) WHERE v.corpus = $corpus
+  RETURN DISTINCT v
 } AS covered
 UNWIND $points AS uid
-MATCH (p:MemoryPoint {uid: uid, corpus: $corpus}) USING INDEX p:MemoryPoint(uid)
-WITH p, covered, COLLECT {
-  MATCH (p)-[:INVOLVES]->(v:Entity {corpus: $corpus})-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus})
-  WHERE c.uid IN $read RETURN DISTINCT c.uid
-} AS inner
-WITH p, inner, COLLECT {
-  MATCH (p)-[:INVOLVES]->(v:Entity {corpus: $corpus})-[r:RELATES {corpus: $corpus}]-(u:Entity {corpus: $corpus})
-  WHERE r.memory IN ['', $memory] AND u.memory IN ['', $memory] AND NOT u.uid IN covered
-  WITH DISTINCT u MATCH (u)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus})
-  WHERE c.uid IN $read AND NOT c.uid IN inner RETURN DISTINCT c.uid
-} AS outer
-UNWIND [inner, outer] AS uids
-CALL (p, uids) {
-  UNWIND uids AS uid
-  MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX c:Chunk(uid) WHERE c.embedding IS NOT NULL
+MATCH (p:MemoryPoint {uid: uid, corpus: $corpus}) USING INDEX SEEK p:MemoryPoint(uid)
+WITH p, covered WHERE p.memory = $memory
+CALL (p, covered) {
+  MATCH (p)-[:INVOLVES]->(v) WHERE v.corpus = $corpus
+  CALL (v) {
+    MATCH (v)-[:FROM_CHUNK]->(c) WHERE c.corpus = $corpus AND c.uid IN $read
+    RETURN collect(c) AS own
+  }
+  CALL (v, covered) {
+    MATCH (v)-[r:RELATES]-(u)
+    WITH r, u, r.corpus = $corpus AS ours, covered WHERE ours AND r.memory IN ['', $memory] AND u.memory IN ['', $memory]
+      AND NOT u IN covered
+    RETURN collect(DISTINCT u) AS around
+  }
+  WITH collect(own) AS own, collect(around) AS around
+  RETURN COLLECT { UNWIND own AS some UNWIND some AS c RETURN DISTINCT c } AS inner,
+         COLLECT { UNWIND around AS some UNWIND some AS u WITH DISTINCT u
+                   MATCH (u)-[:FROM_CHUNK]->(c) WHERE c.corpus = $corpus AND c.uid IN $read
+                   RETURN DISTINCT c } AS beside
+}
+UNWIND [inner, [c IN beside WHERE NOT c IN inner]] AS some
+CALL (p, some) {
+  UNWIND some AS c
+  WITH p, c WHERE c.embedding IS NOT NULL
   WITH c, 2 * vector.similarity.cosine(c.embedding, p.embedding) - 1 AS score
   RETURN c, score ORDER BY score DESC, c.uid LIMIT $k
 }

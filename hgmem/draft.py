@@ -270,5 +270,7 @@ def _uids(entities: Iterable[Entity]) -> set[str]:
 
 
 def _with(point: MemoryPoint, entity: Entity) -> MemoryPoint:
+    if all(one.uid != entity.uid for one in point.entities):
+        return point
     entities = tuple(entity if one.uid == entity.uid else one for one in point.entities)
     return replace(point, entities=entities)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import TypeAlias
 
 from hgmem.model import Chunk, Evidence, MemoryPoint
@@ -9,6 +10,8 @@ from hgmem.rendering import Shown
 from hgmem.tokens import count
 
 Nearness: TypeAlias = Callable[[Sequence[MemoryPoint]], Sequence[float]]
+
+_tokens = lru_cache(maxsize=16_384)(count)  # of texts and names of points: a step shows the same ones several times
 
 
 def shown(points: Sequence[MemoryPoint], *, tokens: int, near: Nearness, targets: Collection[str] = ()) -> Shown:
@@ -35,7 +38,7 @@ def shown(points: Sequence[MemoryPoint], *, tokens: int, near: Nearness, targets
 
 def size(point: MemoryPoint) -> int:
     """Return about how many tokens a point takes in a prompt."""
-    return count(point.description) + sum(count(entity.name) + 1 for entity in point.entities) + 4
+    return _tokens(point.description) + sum([_tokens(entity.name) + 1 for entity in point.entities]) + 4
 
 
 def trimmed(evidence: Evidence, *, tokens: int) -> Evidence:

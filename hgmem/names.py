@@ -13,8 +13,11 @@ def resolve(
 ) -> dict[str, Entity]:
     """Return the entity of each name by its key; at most one read, and none where all are known."""
     found: dict[str, Entity] = {}
+    spelled: set[str] = set()  # points of a large memory tie the same entities again and again
     for entity in known:
-        found.setdefault(key(entity.name), entity)
+        if entity.name not in spelled:
+            spelled.add(entity.name)
+            found.setdefault(key(entity.name), entity)
     missing = {key(name): name for name in names if key(name) not in found}
     if not missing:
         return found

@@ -22,6 +22,7 @@ PROPOSED = 40  # chunks that the full-text index proposes, to be ranked by what 
 PROPOSED_AMONG = 400  # where others than those of the chosen documents may be among them
 CANDIDATES = 20  # chunks that each of two rankings brings to their fusion
 SMALL = 2_000  # entities up to which exact search is an alternative to the index
+BEYOND = 500  # of memory's entities that the index is first asked for in addition: they seldom are all the nearest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +76,7 @@ def gather(
     again, notes = _again(queries, first, scene=scene, limits=limits)
     if not again:
         return _evidence(subqueries, first), ()
-    wider = replace(limits, over=2 * limits.over)
+    wider = replace(limits, over=2 * _over(scene, config, most=scene.covered))
     second = retrieve(database, scope=scene.scope, queries=again, limits=wider)
     asked_as = [_as_searched(asked, query) for asked, query in zip(subqueries, _latest(queries, again), strict=True)]
     return _evidence(asked_as, _combined(first, second)), notes
@@ -90,7 +91,7 @@ def _search(asked: Subquery, scene: Scene) -> Search:
 def _limits(scene: Scene, config: RetrievalConfig) -> Limits:
     searched = 0 if config.chunk_search == "off" else max(CANDIDATES, config.searched_chunks)
     return Limits(
-        over=max(5 * config.entities, 100) + scene.covered,
+        over=_over(scene, config, most=BEYOND),
         over_chunks=5 * searched,
         worded=max(PROPOSED if scene.scope.documents is None else PROPOSED_AMONG, 2 * searched),
         most_entities=config.entities,
@@ -106,6 +107,11 @@ def _limits(scene: Scene, config: RetrievalConfig) -> Limits:
         shared=config.shared,
         exclude=config.exclude,
     )
+
+
+def _over(scene: Scene, config: RetrievalConfig, *, most: int) -> int:
+    """Return how many candidates the index is asked for: what is left out has to be made up for."""
+    return max(5 * config.entities, 100) + (min(scene.covered, most) if config.exclude else 0)
 
 
 def _again(

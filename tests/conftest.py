@@ -45,15 +45,30 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A real server: a container where a Docker engine answers, else started as `hgmem up` starts one."""
-    settings = load(data=tmp_path_factory.mktemp("neo4j") / "home")
+    with _serving(tmp_path_factory.mktemp("neo4j") / "home") as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def another_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A real server of the module's own, for what depends on all that a server holds."""
+    with _serving(tmp_path_factory.mktemp("another") / "home") as started:
+        yield started
+
+
+@contextmanager
+def _serving(data: Path) -> Iterator[Server]:
+    settings = load(data=data)
     if engine():
         with _container(settings.data) as started:
             yield started
         return
     with any_ports():
         started = up(settings, heap="1g", pagecache="256m")
-    yield started
-    down(settings)
+    try:
+        yield started
+    finally:
+        down(settings)
 
 
 @contextmanager

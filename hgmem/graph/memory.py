@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from operator import itemgetter
+from typing import Any
 
 from hgmem.arguments import UID, check
 from hgmem.draft import Draft
@@ -12,7 +13,7 @@ from hgmem.errors import ConflictError, UsageError
 from hgmem.graph.database import Row, claimed
 from hgmem.graph.retrieval import to_entity
 from hgmem.graph.step_rows import birth_row, provisional_row, relation_row, step_row, subquery_row
-from hgmem.graph.values import Runner, to_json
+from hgmem.graph.values import Runner, to_json, vector
 from hgmem.inputs import Scalar
 from hgmem.model import (
     Answer,
@@ -155,7 +156,14 @@ def find_memory(database: Runner, *, corpus: str, memory: str) -> Row:
 def memory_points(database: Runner, *, corpus: str, memory: str) -> list[StoredPoint]:
     """Return every point of the memory, dead ones too, in order of birth."""
     rows = database.run("memory_points", corpus=corpus, memory=memory)
-    return [_stored(row["point"]) for row in rows]
+    entities = {entity["uid"]: to_entity(entity) for row in rows for entity in row["entities"]}
+    return [_stored(point, entities) for row in rows for point in row["points"]]
+
+
+def point_scores(database: Runner, *, corpus: str, memory: str, query: Any) -> dict[str, float]:
+    """Return how near each living point of the memory is to a vector, by uid; those that have a vector themselves."""
+    rows = database.run("point_scores", corpus=corpus, memory=memory, vector=vector(query))
+    return {str(uid): float(score) for row in rows for uid, score in row["scores"]}
 
 
 def memory_steps(database: Runner, *, corpus: str, memory: str) -> list[Step]:
@@ -190,11 +198,12 @@ def _held(rows: list[Row], claim: Claim) -> None:
     claimed(rows, what=f"memory {claim.memory!r}")
 
 
-def _stored(row: Row) -> StoredPoint:
+def _stored(row: Row, entities: Mapping[str, Entity]) -> StoredPoint:
+    involved = [entities[uid] for uid in row["entities"] if uid in entities]
     point = MemoryPoint(
         uid=row["uid"],
         description=row["description"],
-        entities=tuple(to_entity(entity) for entity in row["entities"]),
+        entities=tuple(sorted(involved, key=lambda entity: (entity.name, entity.uid))),
         chunks=tuple(row["chunks"]),
         born=row["born"],
         died=row["died"],

@@ -14,6 +14,7 @@ from hgmem.events import EvidenceFound, StepStarted
 from hgmem.excerpt import shown, trimmed, unknown
 from hgmem.following import Next
 from hgmem.graph.entities import count_entities
+from hgmem.graph.memory import point_scores
 from hgmem.graph.retrieval import neighbours
 from hgmem.language import no_evidence
 from hgmem.meter import measuring
@@ -38,7 +39,7 @@ class Investigation:
     query: Vectors  # of the question
     points: tuple[MemoryPoint, ...] = ()
     asked: list[str] = field(default_factory=list)
-    vectors: dict[str, Vectors] = field(default_factory=dict)
+    nearness: dict[str, float] = field(default_factory=dict)  # of points to the question, by uid
     notes: tuple[str, ...] = ()  # of a plan that was made before the next step
     empty: bool = False
 
@@ -184,12 +185,17 @@ class Investigation:
         return trimmed(fresh, tokens=self.config.evidence_tokens)
 
     def _near(self, points: Sequence[MemoryPoint]) -> list[float]:
-        """Return how near each point is to the question."""
-        missing = [point for point in points if point.uid not in self.vectors]
+        """Return how near each point is to the question: those that are stored have a vector already."""
+        if not self.nearness and self.points:
+            scope = self.record.scope
+            self.nearness = point_scores(
+                self.services.database, corpus=scope.corpus, memory=scope.memory, query=self.query
+            )
+        missing = [point for point in points if point.uid not in self.nearness]
         if missing:
             made = self.services.embed([point.description for point in missing], kind="document")
-            self.vectors |= {point.uid: vector for point, vector in zip(missing, made, strict=True)}
-        return [float(self.vectors[point.uid] @ self.query) for point in points]
+            self.nearness |= {point.uid: float(one @ self.query) for point, one in zip(missing, made, strict=True)}
+        return [self.nearness[point.uid] for point in points]
 
     def _hints(self, draft: Draft) -> tuple[Entity, ...]:
         held = {

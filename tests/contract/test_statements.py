@@ -209,11 +209,12 @@ def beside_the_corpus(text: str) -> list[str]:
     """Return the node and RELATES patterns of a statement that could be another corpus's.
 
     A labelled node is bound by `{corpus: $corpus}` (a :Corpus by `{name: $corpus}`) or by one `x.corpus = $corpus` for
-    each pattern without; a node without a label must be bound elsewhere, or be an end of a RELATES that is.
+    each pattern without; a node without a label must be bound elsewhere, be compared so, or be an end of a RELATES
+    that is.
     """
     text = NOISE.sub("''", text)
     compared = Counter(re.findall(r"\b(\w+)\.corpus = \$corpus\b", text))
-    labelled = {found["variable"] for found in NODE.finditer(text) if found["labels"]}
+    labelled = {found["variable"] for found in NODE.finditer(text) if found["labels"]} | set(compared)
     named = set(re.findall(r"\bAS (\w+)", text)) | set(re.findall(r"\((\w+) IN \w+ \|", text))
     named |= set(re.findall(r"RELATES[^\]]*\]-[>]?\((\w+):", text))
     loose = []
@@ -258,6 +259,7 @@ def test_a_statement_reaches_nothing_of_another_corpus(name: str) -> None:
         ("MATCH (e:Entity {corpus: $corpus})-[:FROM_CHUNK]->(c:Chunk) RETURN c", ["(c:Chunk)"]),
         ("MATCH (e:Entity {corpus: $corpus})-[:FROM_CHUNK]->(c) RETURN c", ["(c)"]),
         ("MATCH (e:Entity {corpus: $corpus})<-[:INVOLVES]-() RETURN e", ["()"]),
+        ("MATCH (e:Entity {corpus: $corpus})-[:FROM_CHUNK]->(c) WHERE e.corpus = $corpus RETURN c", ["(c)"]),
         ("MATCH ()-[r:RELATES {uid: $uid}]->() RETURN r", ["[r:RELATES {uid: $uid}]"]),
         ("MATCH (c:Chunk) SEARCH c IN (VECTOR INDEX i FOR $v LIMIT 5) RETURN c", ["(c:Chunk)"]),
         ("MATCH (a:Entity), (a:Entity) WHERE a.corpus = $corpus RETURN a", ["(a:Entity)"]),
@@ -277,6 +279,7 @@ def test_the_scanner_sees_what_is_bound_to_no_corpus(text: str, loose: list[str]
         "MATCH ()-[r:RELATES]->() SEARCH r IN (VECTOR INDEX i FOR $v WHERE r.corpus = $corpus LIMIT 5) RETURN r",
         "MATCH ()-[r:RELATES {corpus: $corpus}]->() RETURN r",
         "UNWIND $kept AS e MATCH (e)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus}) RETURN count(c)",
+        "UNWIND $kept AS e MATCH (e)-[:FROM_CHUNK]->(c) WHERE c.corpus = $corpus RETURN count(c)",
     ],
 )
 def test_the_scanner_passes_what_is_bound_to_the_corpus(text: str) -> None:

@@ -1,0 +1,169 @@
+"""Plans of what a question runs: from what is bound along its relations, whatever the database holds then.
+
+A plan that looks a corpus up by its index reads all of it. The planner likes that where it knows of few things, and
+keeps the plan until it knows of many more.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import neo4j
+import pytest
+from test_retrieval import graph
+
+from hgmem import HGMem
+from hgmem.graph.statements import statements
+from hgmem.inputs import Given
+from hgmem.local import Server
+from hgmem.meter import measuring
+from hgmem.testing import DeterministicEmbedder
+
+RECIPES = ("default", "paper", "code", "compact")
+STATEMENTS = (
+    *(
+        "find_corpus",
+        "corpus_of",
+        "find_memory",
+        "count_entities",
+        "create_memory",
+        "claim_memory",
+        "renew_memory",
+        "release_memory",
+    ),
+    *("memory_points", "memory_steps", "memory_answers", "point_scores"),
+    *("retrieve", "near_chunks", "neighbours", "find_entities", "find_chunks"),
+    *("chunks_of_entities", "chunks_around_points", "write_step", "write_answer"),
+)
+# What may be looked up by the corpus alone, each with its reason.
+ALLOWED = {
+    "count_entities": ["NodeIndexSeek RANGE INDEX e:Entity(corpus)"],  # of a small corpus: it stops at a limit
+    "retrieve": ["NodeIndexSeek RANGE INDEX e:Entity(corpus)"],  # exact search, of a small corpus
+}
+VALUES = {
+    **dict.fromkeys(("over", "over_chunks", "worded", "most", "k", "hub", "exact", "hops", "fusion"), 2),
+    **dict.fromkeys(("most_entities", "most_relations", "most_chunks", "most_searched", "most_read"), 5),
+    **dict.fromkeys(("anchors", "shared", "exclude"), True),
+    "timeout": 60.0,
+}
+MAPS = ("step", "answer", "properties")
+LISTS = ("subqueries", "provisionals", "relations", "points", "died", "citations", "queries", "uids", "read")
+
+
+def without(given: Given, *, relations: bool = False, mentions: bool = False) -> Given:
+    """A graph without its relations, or without what its chunks mention."""
+    return replace(
+        given,
+        relations=() if relations else tuple(replace(one, chunks=()) for one in given.relations),
+        entities=tuple(replace(one, chunks=() if mentions else one.chunks) for one in given.entities),
+    )
+
+
+SMALL = graph(2, entities=20)
+STATES: Mapping[str, Given | None] = {
+    "nothing": None,
+    "entities alone": Given(entities=without(graph(1, entities=200), relations=True, mentions=True).entities),
+    "no relations": without(graph(1, entities=200), relations=True),
+    "no mentions": without(graph(1, entities=200), mentions=True),
+    "a small corpus": SMALL,
+    "a larger one": graph(1, entities=900),
+}
+
+
+@pytest.fixture(scope="module")
+def open_there(another_server: Server) -> Callable[[str], HGMem]:
+    """Opens clients of a server that nobody else fills."""
+
+    def opening(corpus: str) -> HGMem:
+        password = another_server.password.get_secret_value()
+        access = {"uri": another_server.uri, "username": another_server.username, "password": password}
+        return HGMem.open(corpus, embedder=DeterministicEmbedder(64), **access)
+
+    return opening
+
+
+@pytest.fixture(scope="module", params=STATES)
+def state(request: pytest.FixtureRequest, open_there: Callable[[str], HGMem]) -> Iterator[neo4j.Session]:
+    """A session on a server that holds this and nothing else."""
+    given = STATES[request.param]
+    with open_there(request.param.replace(" ", "-")) as client, client._database._driver.session() as session:
+        session.run("MATCH (n) DETACH DELETE n").consume()
+        if given is not None:
+            client.add_graph(given)
+        yield session
+
+
+def lookups(session: neo4j.Session, text: str, parameters: tuple[str, ...]) -> list[str]:
+    """Return how a plan made now finds what it begins with, other than by what is unique, and its hash joins."""
+    values: dict[str, Any] = {**dict.fromkeys(parameters, "x"), **VALUES, **{name: [] for name in LISTS}}
+    values |= {**{name: {} for name in MAPS}, "documents": None, "vector": [0.5, 0.5]}
+    fresh = text.replace("CYPHER 25", "CYPHER 25 replan=force", 1)
+    plan = session.run(f"EXPLAIN {fresh}", {name: values[name] for name in parameters}).consume().plan
+    assert plan
+    return sorted({found for node in nodes(plan) if (found := lookup(node))})
+
+
+def lookup(node: dict[str, Any]) -> str:
+    """Return the operator with what it looks up, where it reads more than what is bound or unique; else nothing."""
+    name, details = node["operatorType"].partition("@")[0], node["args"].get("Details", "")
+    if "HashJoin" in name or "Scan" in name or ("Seek" in name and "Unique" not in name):
+        return f"{name} {re.sub(r' WHERE .*|anon_[0-9]+', '', details)}"
+    return ""
+
+
+def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield plan
+    for child in plan.get("children", []):
+        yield from nodes(child)
+
+
+@pytest.mark.parametrize("sampled", [False, True], ids=["at once", "sampled"])
+def test_a_question_expands_from_what_is_bound(state: neo4j.Session, sampled: bool) -> None:
+    if sampled:  # else the planner goes by what the indexes held when they were looked at last
+        state.run("CALL db.prepareForReplanning()").consume()
+    found = {name: lookups(state, statements()[name].text, statements()[name].parameters) for name in STATEMENTS}
+
+    assert {name: plan for name, plan in found.items() if plan} == ALLOWED
+
+
+def test_these_are_the_statements_that_a_question_runs(open_there: Callable[[str], HGMem], affair: Path) -> None:
+    question = "Who owns the Tallow Stairs Warehouse?"
+    with open_there("asked") as client:
+        client.add(affair)
+        with measuring() as meter:
+            for recipe in RECIPES:
+                answer = client.ask(question, recipe=recipe, steps=2, settings={"memory_tokens": 1})
+                client.ask("Who sold it?", memory=answer.memory, steps=1)
+            client.ask(question, system="naive")
+        ran = set(meter.usage().calls["neo4j"]) - {"commit"}
+        client.delete()
+
+    assert ran <= set(STATEMENTS)
+    assert {"retrieve", "point_scores", "memory_points", "chunks_around_points", "chunks_of_entities"} <= ran
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (
+            "UNWIND $uids AS uid MATCH (v:Entity {uid: uid, corpus: $corpus}) USING INDEX v:Entity(uid) CALL (v) { "
+            "MATCH (v)-[r:RELATES {corpus: $corpus}]-(u:Entity {corpus: $corpus}) WHERE r.memory = '' "
+            "RETURN u ORDER BY r.weight DESC LIMIT 5 } RETURN DISTINCT u",
+            "UndirectedRelationshipIndexSeek RANGE INDEX ()-[r:RELATES(corpus)]-(u)",
+        ),
+        ("MATCH (c:Chunk {corpus: $corpus}) RETURN c", "NodeIndexSeek RANGE INDEX c:Chunk(corpus)"),
+        ("MATCH (c:Chunk) WHERE $corpus <> '' RETURN c", "NodeByLabelScan c:Chunk"),
+        (
+            "MATCH (a:Entity {corpus: $corpus}), (b:Entity {corpus: $corpus}) WHERE a.name = b.name RETURN a",
+            "ValueHashJoin a.name = b.name",
+        ),
+    ],
+)
+def test_what_reads_a_whole_corpus_is_seen(open_there: Callable[[str], HGMem], text: str, found: str) -> None:
+    with open_there("seen") as client, client._database._driver.session() as session:
+        session.run("MATCH (n) DETACH DELETE n").consume()
+        client.add_graph(without(graph(1, entities=60), relations=True))
+        parameters = tuple(sorted(set(re.findall(r"\$(\w+)", text))))
+        assert found in lookups(session, f"CYPHER 25 {text}", parameters)
