@@ -54,9 +54,12 @@ CALL (q, ties) {
     }
     RETURN collect(DISTINCT u) AS second
   }
-  UNWIND held + sharing + first + second AS e
-  WITH DISTINCT e, held WHERE e.corpus = $corpus AND ($anchors OR NOT e IN held)
-  RETURN collect(e) AS scope
+  WITH held, held + sharing + first + second AS all
+  RETURN COLLECT {
+    UNWIND all AS e
+    WITH DISTINCT e WHERE e.corpus = $corpus AND ($anchors OR NOT e IN held)
+    RETURN e
+  } AS scope
   UNION
   WITH q WHERE q.search = 'documents'
   RETURN COLLECT {
