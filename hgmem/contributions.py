@@ -194,16 +194,14 @@ def dump(contributions: Iterable[Contribution]) -> str:
     return _encode([{name: getattr(one, name) for name in one.__slots__} for one in contributions])
 
 
-def load_entities(given: str | None, *, living: set[str] | None = None) -> list[EntityContribution]:
-    """Return the given contributions that count: those whose chunks are all gone do not."""
-    found = [EntityContribution(**fields) for fields in _records(given)]
-    return found if living is None else counting(found, living=living)
+def load_entities(given: str | None) -> list[EntityContribution]:
+    """Return the given contributions."""
+    return [EntityContribution(**fields) for fields in _records(given)]
 
 
-def load_relations(given: str | None, *, living: set[str] | None = None) -> list[RelationContribution]:
-    """Return the given contributions that count: those whose chunks are all gone do not."""
-    found = [RelationContribution(**fields) for fields in _records(given)]
-    return found if living is None else counting(found, living=living)
+def load_relations(given: str | None) -> list[RelationContribution]:
+    """Return the given contributions."""
+    return [RelationContribution(**fields) for fields in _records(given)]
 
 
 def counting(contributions: Iterable[C], *, living: AbstractSet[str]) -> list[C]:

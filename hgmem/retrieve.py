@@ -22,6 +22,7 @@ PROPOSED = 40  # chunks that the full-text index proposes, to be ranked by what 
 PROPOSED_AMONG = 400  # where others than those of the chosen documents may be among them
 CANDIDATES = 20  # chunks that each of two rankings brings to their fusion
 SMALL = 2_000  # entities up to which exact search is an alternative to the index
+PROPOSING: tuple[Search, ...] = ("index", "documents")  # searches whose candidates the index may have proposed
 BEYOND = 500  # of memory's entities that the index is first asked for in addition: they seldom are all the nearest
 
 
@@ -123,7 +124,11 @@ def _again(
         if query.search == "scope" and not found.entities:
             again.append(replace(query, search="documents" if scene.narrow else "index", targets=()))
             notes.append(f"sub-query {query.number + 1}: nothing around its points, so it was asked globally")
-        elif query.search == "index" and len(found.entities) < limits.most_entities and found.seen >= limits.over:
+        elif (
+            query.search in ("index", "documents")
+            and len(found.entities) < limits.most_entities
+            and found.seen == limits.over
+        ):
             wider: Search = "documents" if scene.scope.documents is not None else "index"
             again.append(replace(query, search="exact" if scene.entities < SMALL else wider))
     return again, tuple(notes)

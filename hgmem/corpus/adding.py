@@ -22,6 +22,7 @@ from hgmem.corpus.fold import (
     relation_row,
 )
 from hgmem.corpus.holding import check_embedder, embedding
+from hgmem.errors import ConflictError
 from hgmem.given import Prepared, prepare
 from hgmem.graph.database import Transaction
 from hgmem.graph.documents import (
@@ -101,7 +102,12 @@ def _put_documents(
         named = {chunk.uid: vector for chunk, vector in zip(fresh, vectors, strict=True)}
         put_chunks(writer, corpus=corpus, chunks=batch, vectors=named)
     link_chunks(writer, corpus=corpus, documents=list(open_))
-    finish_documents(writer, corpus=corpus, uids=list(open_))
+    finished = finish_documents(writer, corpus=corpus, uids=list(open_))
+    if len(finished) < len(open_):
+        raise ConflictError(
+            f"{len(open_) - len(finished)} documents of corpus {corpus!r} were deleted meanwhile, or hold chunks that "
+            "are not indexed yet: index them, and add the graph again"
+        )
 
 
 def _is_whole(state: DocumentState | None, properties: Mapping[str, str], chunks_done: bool) -> bool:
@@ -162,7 +168,8 @@ def _embedded(services: Services, texts: Mapping[str, str]) -> dict[str, tuple[s
 def _write_entities(
     transaction: Transaction, services: Services, rows: Sequence[EntityRow], brought: Brought[EntityContribution]
 ) -> list[str]:
-    check_embedder(transaction, services)
+    if brought.vectors:
+        check_embedder(transaction, services)
     inputs = touch_entities(transaction, corpus=services.corpus, rows=rows)
     return rebuild_entities(transaction, services, inputs, brought=brought)
 
@@ -170,6 +177,12 @@ def _write_entities(
 def _write_relations(
     transaction: Transaction, services: Services, rows: Sequence[RelationRow], brought: Brought[RelationContribution]
 ) -> list[str]:
-    check_embedder(transaction, services)
+    if brought.vectors:
+        check_embedder(transaction, services)
     inputs = touch_relations(transaction, corpus=services.corpus, rows=rows)
+    if len(inputs) < len(rows):
+        raise ConflictError(
+            f"entities that {len(rows) - len(inputs)} relations join were deleted from corpus {services.corpus!r} "
+            "meanwhile: add the graph again"
+        )
     return rebuild_relations(transaction, services, inputs, brought=brought)

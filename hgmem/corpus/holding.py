@@ -49,9 +49,9 @@ def embedding(services: Services) -> Checked:
 
 
 def check_embedder(transaction: Runner, services: Services) -> None:
-    """Lock the corpus for the transaction; `ConflictError` where another embedder has it now."""
+    """Lock the corpus for the transaction; `ConflictError` where it is going, or another embedder has it now."""
     row = lock_corpus(transaction, corpus=services.corpus)
-    if row is None or row.embedding_model != services.embedder.name:
+    if row is None or row.status != "ready" or row.embedding_model != services.embedder.name:
         raise ConflictError(
             f"corpus {services.corpus!r} was re-embedded or deleted meanwhile: start again, with its embedder"
         )

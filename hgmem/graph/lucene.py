@@ -4,11 +4,18 @@ import re
 from collections.abc import Sequence
 
 from hgmem.identity import corpus_key
-from hgmem.text import words
+from hgmem.text import word_set, words
 
 MOST_TERMS = 64
 MOST_DOCUMENTS = 500  # that a query names; Lucene takes 1,024 clauses
 LONGEST_TERM = 100
+# English words that most passages hold: they say nothing about which, and are most of what a search has to read.
+FUNCTION_WORDS = word_set(
+    "a about after all also am an and any are as at be because been before being but by can could did do does for from "
+    "had has have he her hers him his how i if in into is it its just me more most my no nor not of on one only or "
+    "other our out over she should so some such than that the their them then there these they this those through to "
+    "too under until up us very was we were what when where which while who whom whose why will with would you your"
+)
 _TERM = re.compile(r"[^\W_]+")
 
 
@@ -16,6 +23,11 @@ def terms(text: str) -> list[str]:
     """Return the words of a text that a query may hold, each once."""
     parts = (part for word in words(text) for part in _TERM.findall(word))
     return list(dict.fromkeys(part for part in parts if len(part) <= LONGEST_TERM))[:MOST_TERMS]
+
+
+def telling(wanted: Sequence[str]) -> list[str]:
+    """Return the terms that tell passages apart; all of them, where there are no others."""
+    return [term for term in wanted if term not in FUNCTION_WORDS] or list(wanted)
 
 
 def lucene(wanted: Sequence[str], *, corpus: str, documents: Sequence[str] | None = None) -> str:

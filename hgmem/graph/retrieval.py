@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from hgmem.graph.database import Row
-from hgmem.graph.lucene import lucene, terms
+from hgmem.graph.lucene import lucene, telling, terms
 from hgmem.graph.values import Runner, vector
 from hgmem.model import Chunk, Entity, Relation
 
@@ -210,7 +210,7 @@ def _there(rows: Iterable[Row], *names: str) -> list[Row]:
 
 
 def _query(query: Query, scope: Scope) -> Row:
-    wanted = terms(query.words)
+    wanted = telling(terms(query.words))
     return {
         "number": query.number,
         "vector": vector(query.vector),

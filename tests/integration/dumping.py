@@ -8,6 +8,7 @@ from typing import Any
 from neo4j import Driver, GraphDatabase
 
 from hgmem.contributions import (
+    counting,
     entities_of,
     entity_fields,
     entity_text,
@@ -91,7 +92,7 @@ def check(found: Dump) -> None:
     for entity, chunk, _ in found.joined("FROM_CHUNK"):
         mentions[entity].add(chunk)
     for uid, entity in entities.items():
-        given = load_entities(entity.get("given"), living=mentions[uid])
+        given = counting(load_entities(entity.get("given")), living=mentions[uid])
         contributions = given + [
             one for chunk in sorted(mentions[uid]) for one in entities_of(said[chunk]).get(entity["key"], [])
         ]
@@ -128,7 +129,7 @@ def _check_relations(found: Dump, said: dict[str, Extraction]) -> None:
         ends = (entities[source]["key"], entities[target]["key"])
         assert ends[0] < ends[1]
         assert relation["chunks"] == sorted(set(relation["chunks"]) & said.keys())
-        given = load_relations(relation.get("given"), living=set(relation["chunks"]))
+        given = counting(load_relations(relation.get("given")), living=set(relation["chunks"]))
         contributions = given + [one for chunk in relation["chunks"] for one in relations_of(said[chunk]).get(ends, [])]
         assert contributions, relation
         fields = relation_fields(contributions, limit=LIMIT, condensed=relation.get("condensed"))

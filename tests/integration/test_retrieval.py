@@ -250,6 +250,23 @@ def test_equal_scores_are_ordered_by_uid(tale: World) -> None:
     assert [hit.uid for hit in found.entities] == sorted(map(tale.uid, TWINS))[:5]
 
 
+@pytest.mark.parametrize(("covered", "beyond"), [(130, 5), (367, 20)])
+def test_a_memory_that_holds_all_the_nearest_is_reached_past_by_a_second_search(
+    tale: World, monkeypatch: pytest.MonkeyPatch, covered: int, beyond: int
+) -> None:
+    monkeypatch.setattr("hgmem.retrieve.BEYOND", beyond)
+    text = questions(covered, 1)[0]
+    held = [one for one, _ in nearest(tale.entities, tale.vector(text))][:covered]
+    memory, _ = remember(tale, *(held[at : at + 50] for at in range(0, covered, 50)))
+    free = {one: vector for one, vector in tale.entities.items() if one not in held}
+
+    with measuring() as meter:
+        evidence, _ = tale.gather([Subquery(text=text)], memory=memory, config=VECTOR, covered=covered, entities=SMALL)
+
+    assert_best(evidence.retrieved[0].entities, free, tale.vector(text), 5)
+    assert meter.usage().calls["neo4j"] == {"retrieve": 2}
+
+
 @pytest.mark.parametrize("entities", [367, SMALL], ids=["then exactly", "then wider"])
 def test_where_the_index_falls_short_it_is_asked_once_more(tale: World, entities: int) -> None:
     text = questions(99, 1)[0]

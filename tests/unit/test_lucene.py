@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hgmem.graph.lucene import LONGEST_TERM, MOST_DOCUMENTS, MOST_TERMS, lucene, terms
+from hgmem.graph.lucene import LONGEST_TERM, MOST_DOCUMENTS, MOST_TERMS, lucene, telling, terms
 from hgmem.identity import corpus_key
 
 HOSTILE = [*'+-!(){}[]^"~*?:\\/', "&&", "||", "AND", "OR", "NOT", "TO"]
@@ -30,6 +30,11 @@ def test_the_words_of_a_text_are_each_asked_for_once_in_one_corpus():
         lucene(terms("Anna's mill OR anna"), corpus="c")
         == f"+corpus_key:{corpus_key('c')}^0 +(text:anna text:mill text:or)"
     )
+
+
+def test_words_that_most_passages_hold_are_asked_for_where_there_are_no_others_alone():
+    assert telling(terms("Who sold the mill to Anna?")) == ["sold", "mill", "anna"]
+    assert telling(terms("To be or not to be")) == ["to", "be", "or", "not"]
 
 
 def test_other_corpora_have_other_keys():

@@ -122,6 +122,13 @@ def test_too_few_of_as_many_as_were_asked_for_is_asked_once_more(entities, expec
     assert notes == ()
 
 
+def test_too_few_of_chosen_documents_are_asked_for_once_more():
+    queries, _ = again((query(search="documents"), found(entities="abc", seen=100)))
+
+    assert len(queries) == 1
+    assert again((query(search="documents"), found(entities="abc", seen=90))) == ([], ())
+
+
 def test_what_was_exact_is_not_asked_again():
     assert again((query(search="exact"), found(entities="abc", seen=1000))) == ([], ())
 
