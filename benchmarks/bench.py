@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import graphs
-from asking import Instant, beside, growing, questions, settled
+from asking import NOVEL, Instant, beside, growing, questions, settled
 from comparing import SEED, THREE, Compared, Placed
 from environments import SAME, Child, Unsupported, python
 from kept import BENCH, ROOT
@@ -124,7 +124,8 @@ class Run:
         with HGMem.open("asked", embedder=Instant(), **access(server)) as client:
             import_graph(client._services(None), graph)
             if "W3" in wanted:
-                self.found["W3"] = questions(client, self._asked, rounds=2, warm=plan.warm)
+                novel = NOVEL.items() <= self.found["graph"].items()
+                self.found["W3"] = questions(client, self._asked, rounds=2, warm=plan.warm, novel=novel)
                 self.say("W3: whole questions are asked")
             if "W8" in wanted:
                 large = growing(client, self._asked, plan.points)

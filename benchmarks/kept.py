@@ -33,7 +33,8 @@ def home(kind: str, content: Any, *, again: bool = False, held: Path = BENCH) ->
         return older[-1]
     for path in older:
         if path != wanted:
-            down(load(data=path))  # a run that was killed left it running
+            for data in (path, path / "neo4j"):  # where kinds have their servers: a run that was killed left it running
+                down(load(data=data))
             shutil.rmtree(path)
     return wanted
 

@@ -36,6 +36,7 @@ from hgmem.settings import Settings, load
 
 LARGE, SMALL = "large", "small"
 EVERY = 25  # graphs, of which one line is told
+EARLY = 100  # graphs, among which are the cheapest ones that later ones are held against
 SIZES = (1, 10, 50)  # that are measured on the way
 WARM = 2  # rounds
 
@@ -84,15 +85,17 @@ class Growing:
         """Return everything that was measured, in this run and in those that it goes on from."""
         graph = graphs.load(self.folder)
         self._counts = {kind: len(getattr(graph, kind)) for kind in graphs.KINDS}
-        written = len({row["graph"] for row in self._lines() if "graph" in row})
+        before = list(self._lines())
+        written = len({row["graph"] for row in before if "graph" in row})
+        self._begun = {row["begun"] for row in before if "begun" in row}
         self._connect(written)
         self._small(graph)
         self._start = memory()["megabytes"]
-        wanted = {*SIZES, self.options.graphs}
+        missing = {*SIZES} - {row["size"] for row in before if "size" in row}
         for copy in range(written, self.options.graphs):
+            if copy in missing:
+                self._measured(copy)
             self._write(copy)
-            if copy + 1 in wanted and copy + 1 < self.options.graphs:
-                self._measured(copy + 1)
         there = max(written, self.options.graphs)
         self._measured(there)
         self._system.close()
@@ -127,6 +130,7 @@ class Growing:
 
     def _write(self, copy: int) -> None:
         graph = graphs.load(self.folder, copy)
+        self._note({"begun": copy})
         began = time.perf_counter()
         self._system.write(graph, LARGE)
         row = {
@@ -136,6 +140,8 @@ class Growing:
             "server_megabytes": resident(self.server.pid or 0),
             "disk_megabytes": round(on_disk([self.kept]) / 2**20, 1),
         }
+        if copy in self._begun:  # a run that was killed had written some of it, or all
+            row["again"] = True
         self._note(row)
         say(f"{copy + 1} graphs, {(copy + 1) * self._counts['entities']:,} entities: {row['seconds']} s for this one")
 
@@ -183,7 +189,7 @@ class Growing:
     def _told(self, there: int) -> dict[str, Any]:
         rows = [row for row in self._lines() if "graph" in row]
         along = [
-            {**some[-1], "graphs": some[-1]["graph"] + 1, "seconds_a_graph": mean(row["seconds"] for row in some)}
+            {**some[-1], "graphs": some[-1]["graph"] + 1, "seconds_a_graph": _seconds(some)}
             for some in (rows[begin : begin + EVERY] for begin in range(0, len(rows), EVERY))
         ]
         sizes = {row["size"]: row for row in self._lines() if "size" in row and 0 < row["size"] <= there}
@@ -193,8 +199,10 @@ class Growing:
             "server": {"heap": self.options.heap, "pagecache": self.options.pagecache},
             "client_megabytes_at_most": max(row["client_megabytes"] for row in rows),
             "along": [
-                {name: value for name, value in row.items() if name not in ("graph", "seconds")} for row in along
+                {name: value for name, value in row.items() if name not in ("graph", "seconds", "again")}
+                for row in along
             ],
+            "growth_of_writing": growth(rows),
             "sizes": [sizes[size] for size in sorted(sizes)],
         }
 
@@ -209,6 +217,24 @@ class Growing:
             file.write(json.dumps(row) + "\n")
             file.flush()
             os.fsync(file.fileno())
+
+
+def growth(rows: Sequence[dict[str, Any]]) -> dict[str, float] | None:
+    """Return the seconds a graph of the last 25 against the lowest 25 of the first 100; None where there are fewer.
+
+    The lowest, as the first graphs of a server are written while it warms up, and would hide growth.
+    """
+    fresh = [row["seconds"] for row in rows if "again" not in row]
+    if len(fresh) < EARLY + EVERY:
+        return None
+    lowest, last = mean(sorted(fresh[:EARLY])[:EVERY]), mean(fresh[-EVERY:])
+    return {"lowest_of_the_first": lowest, "last": last, "ratio": round(last / lowest, 3)}
+
+
+def _seconds(rows: Sequence[dict[str, Any]]) -> float | None:
+    """Return the mean of the graphs that were written once; None where there is none."""
+    fresh = [row["seconds"] for row in rows if "again" not in row]
+    return mean(fresh) if fresh else None
 
 
 if __name__ == "__main__":

@@ -239,8 +239,18 @@ def _large(found: Mapping[str, Any]) -> list[str]:
     return [
         table(head, steps),
         table(("entities", *ALONG), along),
+        *_slower(found.get("growth_of_writing")),
         "Bytes on disk, after a checkpoint:",
         _turned(disk),
+    ]
+
+
+def _slower(growth: Mapping[str, float] | None) -> list[str]:
+    if not growth:
+        return []
+    return [
+        f"Seconds a graph: {growth['last']} for the last 25, {growth['lowest_of_the_first']} for the cheapest 25 of "
+        f"the first 100: {growth['ratio']:.2f} ×."
     ]
 
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import Any
 
 from hgmem.local import Server, down, up
@@ -43,14 +43,14 @@ def place(server: Server, name: str) -> dict[str, str]:
 def scripted(script: str, *arguments: str | Path) -> dict[str, Any]:
     """Return what a script of this folder prints as JSON; `failed`: it missed a mark; `lacking`: it printed nothing."""
     command = [sys.executable, str(HERE / f"{script}.py"), *map(str, arguments)]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8"
-    ) as process:
-        said: list[str] = []
-        for heard in process.stderr or ():
-            said.append(heard)
-            print(f"          {script}: {heard}", end="", file=sys.stderr, flush=True)
-        printed = process.stdout.read() if process.stdout else ""
+    with TemporaryFile("w+", encoding="utf-8") as out:  # a pipe that nobody reads yet would fill
+        with subprocess.Popen(command, stdout=out, stderr=subprocess.PIPE, text=True, encoding="utf-8") as process:
+            said: list[str] = []
+            for heard in process.stderr or ():
+                said.append(heard)
+                print(f"          {script}: {heard}", end="", file=sys.stderr, flush=True)
+        out.seek(0)
+        printed = out.read()
     last = "".join(said).strip()[-LAST:]
     try:
         found: dict[str, Any] = json.loads(printed)

@@ -60,7 +60,9 @@ def test_growth_is_measured_in_one_corpus_and_in_as_many(graph: Path, tmp_path: 
         assert set(row["write"]) == set(row["step"]["times"]) == {"floor", "product"}
         assert row["step"]["found"]["product"]["recall_of_entities"] == 1.0
         assert row["question"]["median_ms"] > 0
-    assert 0 < found["W6"]["extractive"]["waited_for"] <= 1
+    assert 0 < found["W6"]["extractive"]["waited_for_embedder"] <= 1
+    assert "waited_for" not in found["W6"]["extractive"]
+    assert found["W6"]["a call of 0.1 s"]["must"]
     assert found["W6"]["a call of 0.1 s"]["waited_for_model"] > found["W6"]["a call of 0 s"]["waited_for_model"]
     assert (folder / "growth.png").exists()
     assert "a graph a corpus" not in text

@@ -1,18 +1,27 @@
 """What the benchmarks reckon: recall, the share of time that is waited for, comparison with peers, sizes on disk."""
 
+import json
 import sys
+from argparse import Namespace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
+import kept
+import running
+from asking import descriptions
 from comparison import against_peers
 from disk import each
 from graphs import Found, Graph, Query, Step
 from kept import home
+from large import Growing, growth
 from nearest import recall, wanted
 from waiting import NotedModel, covered
+
+from hgmem.settings import Settings
 
 
 def graph(names: str, *, ties: str = "") -> Graph:
@@ -127,3 +136,56 @@ def test_what_is_kept_goes_when_the_code_changed_unless_it_is_wanted_again(tmp_p
     assert home("large", ["a graph"], held=tmp_path) == now
     assert not older.exists()
     assert other.exists()
+
+
+def test_servers_of_what_goes_are_stopped_wherever_they_lie(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stopped = []
+    monkeypatch.setattr(kept, "down", lambda settings: stopped.append(settings.data))
+    now = home("large", ["a graph"], held=tmp_path)
+    older = tmp_path / f"{now.name.rpartition('-')[0]}-00000000"
+    older.mkdir()
+    home("large", ["a graph"], held=tmp_path)
+    assert stopped == [older, older / "neo4j"]
+
+
+def test_a_script_that_prints_much_before_it_says_anything_is_heard(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = (
+        "import json, signal, sys",
+        "signal.alarm(20)  # or both would wait for ever",
+        "print(json.dumps({'much': 'x' * 1_000_000}), flush=True)",
+        "sys.exit('a mark is missed')",
+    )
+    (tmp_path / "much.py").write_text("\n".join(lines))
+    monkeypatch.setattr(running, "HERE", tmp_path)
+    assert running.scripted("much") == {"much": "x" * 1_000_000, "failed": "a mark is missed"}
+
+
+def test_points_are_of_a_real_length_and_no_memory_has_those_of_another() -> None:
+    asked = ["Who was it that came to the city?", "Why?"]
+    told = [text for memory in ("m1", "m2") for text in descriptions(memory, 50, asked)]
+    assert len(set(told)) == 100
+    assert all(150 <= len(text) <= 200 for text in told)
+
+
+def rows(*seconds: float) -> list[dict[str, Any]]:
+    return [{"graph": at, "seconds": each} for at, each in enumerate(seconds)]
+
+
+def test_growth_of_writing_is_told_without_the_cold_start() -> None:
+    written = rows(*[9.0] * 25, *[2.0] * 25, *[3.0] * 150, *[4.0] * 25)
+    assert growth(written) == {"lowest_of_the_first": 2.0, "last": 4.0, "ratio": 2.0}
+    assert growth(written[:124]) is None
+    assert growth([*written, {"graph": 225, "seconds": 0.1, "again": True}]) == growth(written)
+
+
+def test_a_graph_that_was_written_again_is_in_no_mean(tmp_path: Path) -> None:
+    lines: list[dict[str, Any]] = [{"graph": 0, "seconds": 2.0}, {"begun": 1}, {"begun": 1}]  # the first of older code
+    lines += [{"graph": 1, "seconds": 0.1, "again": True}, {"begun": 2}, {"graph": 2, "seconds": 4.0}]
+    noted = [json.dumps({**row, "client_megabytes": 1.0}) for row in lines]
+    (tmp_path / "progress.jsonl").write_text("\n".join(noted))
+    grown = Growing(tmp_path, tmp_path, Settings(), Namespace(heap="1g", pagecache="1g"))
+    grown._counts = {"entities": 1}
+    (along,) = grown._told(3)["along"]
+    assert along == {"graphs": 3, "seconds_a_graph": 3.0, "client_megabytes": 1.0}
