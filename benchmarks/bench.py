@@ -40,8 +40,8 @@ WORKLOADS = ("W1", "W2", "W3", "W4", "W5", "W6", "W8", "W9", "crowding", "large"
 def main() -> None:
     """Run what is asked for, and write what was measured."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--full", action="store_const", const="full", dest="plan", help="every peer and size; hours")
     parser.add_argument("--plan", choices=PLANS, default="bench")
+    parser.add_argument("--full", action="store_const", const="full", dest="plan", help="every peer and size; hours")
     parser.add_argument("--lightrag", type=Path, help="a LightRAG directory: the graph of the run")
     parser.add_argument("--graph", type=Path, help="a folder that was made of a graph before: used as it is")
     parser.add_argument("--text", type=Path, help="of W6; the beginning of it in the quick run")
