@@ -136,7 +136,7 @@ class Run:
         """W5 and W7: writing, a step and a whole question in one corpus that grows, on a server of its own."""
         rows, before = [], 0
         with self._systems(size=self._plan.sizes[0]) as (compared, server, data):
-            compared.grown("warm", (0,), until=1)
+            compared.warmed()
             for size in self._plan.sizes:
                 took = compared.grown("grown", range(before, size), until=size)
                 before = size
@@ -151,7 +151,7 @@ class Run:
         """W5: the same number of graphs in a corpus each, on a server of its own; steps in some of them."""
         many = self._plan.corpora
         with self._systems(size=many) as (compared, server, data):
-            compared.grown("warm", (0,), until=1)
+            compared.warmed()
             took = compared.spread(many)
             placed = [
                 Placed(title=THREE.name, case=THREE, corpus=f"spread-{copy}", copies=(copy,), steps=1, copy=copy)

@@ -14,6 +14,7 @@ from nearest import Wanted, recall, wanted
 from workloads import RETRIEVALS, THREADS, Plan, Retrieval
 
 WARM = 2  # rounds of all cases by all systems
+WARM_WRITES = 2  # graphs that each system writes before any is measured
 SEED = 7
 THREE = RETRIEVALS[1]
 
@@ -57,10 +58,10 @@ class Compared:
     def writes(self) -> dict[str, Any]:
         """W1: a whole graph into a new corpus, every index online."""
         seconds: dict[str, list[float]] = defaultdict(list)
-        for turn in range(self.plan.writes + 1):
+        for turn in range(WARM_WRITES + self.plan.writes):
             for name in _shuffled(self.writing):
                 done = self._asked("W1", name, "write", **self._at, corpus=f"w1-{turn}", copies=[0])
-                if done is not None and turn:
+                if done is not None and turn >= WARM_WRITES:
                     seconds[name] += done["seconds"]
         return compared(seconds)
 
@@ -103,6 +104,11 @@ class Compared:
                     rates[name] = round(rate, 2)
             found[f"{threads} threads"] = {"steps_a_second": rates, "against_floor": ratios(rates, to="floor")}
         return found
+
+    def warmed(self) -> None:
+        """Let each system write some graphs that no figure holds."""
+        for turn in range(WARM_WRITES):
+            self._written({f"warm-{turn}": (0,)}, until=1)
 
     def grown(self, corpus: str, copies: Sequence[int], *, until: int) -> dict[str, dict[str, float]]:
         """Write copies into one corpus by each system that goes so far; return what it took."""

@@ -116,7 +116,7 @@ PLANS = {
     ),
     "bench": Plan(
         systems=QUICK,
-        writes=3,
+        writes=5,
         steps=10,
         rounds=4,
         seconds=3,
