@@ -9,7 +9,7 @@ import matplotlib
 matplotlib.use("agg")
 from matplotlib import pyplot as plt  # after the choice of a backend that needs no screen
 from matplotlib.axes import Axes
-from matplotlib.ticker import LogLocator
+from matplotlib.ticker import EngFormatter, LogLocator
 from workloads import FULL, TITLES
 
 COLUMNS = 2  # of cases
@@ -110,6 +110,7 @@ def _growth(found: Mapping[str, Any], path: Path) -> None:
         "seconds to write one graph",
     )
     for axes, title in zip(panels, titles, strict=True):
+        axes.set_visible(axes.has_data())
         _logarithmic(axes, title)
     panels[2].legend(loc="center left", bbox_to_anchor=(1, 0.5), title="◇ a graph a corpus")
     figure.savefig(path, dpi=120)
@@ -140,7 +141,8 @@ def _logarithmic(axes: Axes, title: str) -> None:
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter("{x:g}")
     axes.yaxis.set_minor_formatter("")
-    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
+    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     axes.xaxis.set_minor_formatter("")
     axes.grid(axis="both", color="0.9")
     axes.set_axisbelow(True)
