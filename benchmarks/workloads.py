@@ -1,6 +1,6 @@
 """The workloads, as data. What each is for and what it does not say is in `README.md`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 NEO4J_PEERS = ("graphrag", "graphrag_broad", "langchain")
 QUICK = ("floor", "product", *NEO4J_PEERS, "lightrag")
@@ -75,45 +75,28 @@ LACKING = {
     "lightrag_neo4j": "vectors and chunks outside Neo4j, no words",
     "graphiti": "chunks by words alone, no vector index",
 }
+TINY = Plan(  # of the tests
+    systems=("floor", "product"),
+    writes=1,
+    steps=2,
+    rounds=1,
+    seconds=0.2,
+    warm=0,
+    sizes=(1, 2),
+    floor_until=2,
+    peers_until=1,
+    corpora=2,
+    large=0,
+    asked=1,
+    points=(10, 20),
+    stored=(0, 10),
+    characters=2_000,
+    heap="512m",
+    pagecache="128m",
+)
 PLANS = {
-    "peers": Plan(  # every system once, on a small graph: whether they run
-        systems=FULL,
-        writes=1,
-        steps=2,
-        rounds=1,
-        seconds=0.2,
-        warm=0,
-        sizes=(1,),
-        floor_until=1,
-        peers_until=1,
-        corpora=1,
-        large=0,
-        asked=1,
-        points=(10, 20),
-        stored=(0, 10),
-        characters=2_000,
-        heap="512m",
-        pagecache="128m",
-    ),
-    "tiny": Plan(  # of the tests
-        systems=("floor", "product"),
-        writes=1,
-        steps=2,
-        rounds=1,
-        seconds=0.2,
-        warm=0,
-        sizes=(1, 2),
-        floor_until=2,
-        peers_until=1,
-        corpora=2,
-        large=0,
-        asked=1,
-        points=(10, 20),
-        stored=(0, 10),
-        characters=2_000,
-        heap="512m",
-        pagecache="128m",
-    ),
+    "tiny": TINY,
+    "peers": replace(TINY, systems=FULL, sizes=(1,), floor_until=1, corpora=1),  # every system once: whether they run
     "bench": Plan(
         systems=QUICK,
         writes=5,
