@@ -149,12 +149,15 @@ def test_these_are_the_statements_that_a_question_runs(open_there: Callable[[str
     [
         (
             "UNWIND $uids AS uid MATCH (v:Entity {uid: uid, corpus: $corpus}) USING INDEX v:Entity(uid) CALL (v) { "
-            "MATCH (v)-[r:RELATES {corpus: $corpus}]-(u:Entity {corpus: $corpus}) WHERE r.memory = '' "
-            "RETURN u ORDER BY r.weight DESC LIMIT 5 } RETURN DISTINCT u",
+            "MATCH (v)-[r:RELATES {corpus: $corpus}]-(u:Entity {corpus: $corpus}) USING INDEX r:RELATES(corpus) "
+            "WHERE r.memory = '' RETURN u ORDER BY r.weight DESC LIMIT 5 } RETURN DISTINCT u",
             "UndirectedRelationshipIndexSeek RANGE INDEX ()-[r:RELATES(corpus)]-(u)",
         ),
-        ("MATCH (c:Chunk {corpus: $corpus}) RETURN c", "NodeIndexSeek RANGE INDEX c:Chunk(corpus)"),
-        ("MATCH (c:Chunk) WHERE $corpus <> '' RETURN c", "NodeByLabelScan c:Chunk"),
+        (
+            "MATCH (c:Chunk {corpus: $corpus}) USING INDEX c:Chunk(corpus) RETURN c",
+            "NodeIndexSeek RANGE INDEX c:Chunk(corpus)",
+        ),
+        ("MATCH (c:Chunk) USING SCAN c:Chunk WHERE $corpus <> '' RETURN c", "NodeByLabelScan c:Chunk"),
         (
             "MATCH (a:Entity {corpus: $corpus}), (b:Entity {corpus: $corpus}) WHERE a.name = b.name RETURN a",
             "ValueHashJoin a.name = b.name",
