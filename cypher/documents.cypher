@@ -61,7 +61,7 @@ SET d.sha256 = $sha256;
 
 // name: put_chunks(corpus, rows) write
 // Chunks of documents that are there. One that exists keeps its extraction and, unless a vector comes with the row, its
-// status: with its vector a chunk is done.
+// status: with its vector a chunk is done, but for one whose extraction has still to be folded into the graph.
 CYPHER 25 UNWIND $rows AS row
 MATCH (d:Document {uid: row.document, corpus: $corpus}) USING INDEX d:Document(uid)
 MERGE (c:Chunk {uid: row.uid, corpus: $corpus})
@@ -70,7 +70,7 @@ ON CREATE SET c.status = 'pending', c.attempts = 0, c.document = row.document, c
 SET c.position = row.position, c.start = row.start, c.end = row.end, c.source_id = row.source_id
 MERGE (c)-[:FROM_DOCUMENT]->(d)
 WITH c, row WHERE row.vector IS NOT NULL
-SET c.status = 'done'
+SET c.status = CASE c.status WHEN 'extracted' THEN 'extracted' ELSE 'done' END
 WITH c, row
 CALL db.create.setNodeVectorProperty(c, 'embedding', row.vector);
 

@@ -192,20 +192,24 @@ RETURN m.uid AS uid, m.corpus AS corpus, m.system AS system, m.model AS model, m
 
 // name: memory_points(corpus, memory) read
 // One row: every point of the memory, dead ones too, in order of birth (uids end in the operation's number, 10 is after
-// 9), and each entity that they involve once. A point names its entities by uid, in no order.
+// 9), and each entity that they involve once. What a point is tied to lies beside, each a pair of its uid and theirs;
+// entities in no order.
 CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
 WITH m LIMIT 1 MATCH (m)-[:HAS_POINT]->(p) WHERE p.corpus = $corpus
 WITH p ORDER BY p.born, size(p.uid), p.uid
 WITH collect(p) AS points
-RETURN [p IN points | p {.uid, .description, .born, .died,
-          entities: COLLECT { MATCH (p)-[:INVOLVES]->(e) RETURN e.uid },
-          chunks: COLLECT { MATCH (p)-[:SUPPORTED_BY]->(c) WHERE c.corpus = $corpus
-                            RETURN c.uid ORDER BY c.document, c.position },
-          revises: COLLECT { MATCH (p)<-[:REVISED_AS]-(old) WHERE old.corpus = $corpus RETURN old.uid },
-          merges: COLLECT { MATCH (p)<-[:MERGED_INTO]-(old) WHERE old.corpus = $corpus
-                            RETURN old.uid ORDER BY old.born, size(old.uid), old.uid }}] AS points,
-       COLLECT { UNWIND points AS p
-                 MATCH (p)-[:INVOLVES]->(e)
+RETURN [p IN points | p {.uid, .description, .born, .died}] AS points,
+       COLLECT { UNWIND points AS p MATCH (p)-[:INVOLVES]->(e)
+                 WITH p, collect(e.uid) AS uids RETURN [p.uid, uids] } AS involves,
+       COLLECT { UNWIND points AS p MATCH (p)-[:SUPPORTED_BY]->(c) WHERE c.corpus = $corpus
+                 WITH p, c ORDER BY c.document, c.position
+                 WITH p, collect(c.uid) AS uids RETURN [p.uid, uids] } AS chunks,
+       COLLECT { UNWIND points AS p MATCH (p)<-[:REVISED_AS]-(old) WHERE old.corpus = $corpus
+                 WITH p, collect(old.uid) AS uids RETURN [p.uid, uids] } AS revises,
+       COLLECT { UNWIND points AS p MATCH (p)<-[:MERGED_INTO]-(old) WHERE old.corpus = $corpus
+                 WITH p, old ORDER BY old.born, size(old.uid), old.uid
+                 WITH p, collect(old.uid) AS uids RETURN [p.uid, uids] } AS merges,
+       COLLECT { UNWIND points AS p MATCH (p)-[:INVOLVES]->(e)
                  WITH DISTINCT e WHERE e.corpus = $corpus
                  RETURN e {.uid, .name, .type, .description, .memory} } AS entities;
 

@@ -20,8 +20,7 @@ def shown(points: Sequence[MemoryPoint], *, tokens: int, near: Nearness, targets
     Targets (uids) go first, then the newest, then those nearest to the question; `near` is asked only where not
     all fit.
     """
-    sizes = [size(point) for point in points]
-    if sum(sizes) <= tokens:
+    if fits(points, tokens=tokens):
         return Shown(points=tuple(points))
     nearness = near(points)
     wanted = sorted(
@@ -30,15 +29,31 @@ def shown(points: Sequence[MemoryPoint], *, tokens: int, near: Nearness, targets
     chosen: set[int] = set()
     left = tokens
     for at in wanted:
-        if sizes[at] <= left or not chosen:
+        if not chosen or (_least(points[at]) <= left and size(points[at]) <= left):
             chosen.add(at)
-            left -= sizes[at]
+            left -= size(points[at])
     return Shown(points=tuple(points[at] for at in sorted(chosen)), more=len(points) - len(chosen))
+
+
+def fits(points: Sequence[MemoryPoint], *, tokens: int) -> bool:
+    """Whether all the points go into so many tokens."""
+    left = tokens
+    for point in points:
+        left -= size(point)
+        if left < 0:
+            return False
+    return True
 
 
 def size(point: MemoryPoint) -> int:
     """Return about how many tokens a point takes in a prompt."""
     return _tokens(point.description) + sum([_tokens(entity.name) + 1 for entity in point.entities]) + 4
+
+
+def _least(point: MemoryPoint) -> int:
+    """Return what `size` is not less than, without counting tokens: a word of ASCII is one at least."""
+    words = len(point.description.split()) if point.description.isascii() else 0
+    return words + len(point.entities) + 4
 
 
 def trimmed(evidence: Evidence, *, tokens: int) -> Evidence:

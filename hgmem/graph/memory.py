@@ -155,9 +155,15 @@ def find_memory(database: Runner, *, corpus: str, memory: str) -> Row:
 
 def memory_points(database: Runner, *, corpus: str, memory: str) -> list[StoredPoint]:
     """Return every point of the memory, dead ones too, in order of birth."""
-    rows = database.run("memory_points", corpus=corpus, memory=memory)
-    entities = {entity["uid"]: to_entity(entity) for row in rows for entity in row["entities"]}
-    return [_stored(point, entities) for row in rows for point in row["points"]]
+    found: list[StoredPoint] = []
+    for row in database.run("memory_points", corpus=corpus, memory=memory):
+        entities = {entity["uid"]: to_entity(entity) for entity in row["entities"]}
+        ties = {kind: dict(row[kind]) for kind in ("involves", "chunks", "revises", "merges")}
+        found += [
+            _stored(point, {kind: of.get(point["uid"], ()) for kind, of in ties.items()}, entities)
+            for point in row["points"]
+        ]
+    return found
 
 
 def point_scores(database: Runner, *, corpus: str, memory: str, query: Any) -> dict[str, float]:
@@ -198,17 +204,17 @@ def _held(rows: list[Row], claim: Claim) -> None:
     claimed(rows, what=f"memory {claim.memory!r}")
 
 
-def _stored(row: Row, entities: Mapping[str, Entity]) -> StoredPoint:
-    involved = [entities[uid] for uid in row["entities"] if uid in entities]
+def _stored(row: Row, ties: Mapping[str, Sequence[str]], entities: Mapping[str, Entity]) -> StoredPoint:
+    involved = [entities[uid] for uid in ties["involves"] if uid in entities]
     point = MemoryPoint(
         uid=row["uid"],
         description=row["description"],
         entities=tuple(sorted(involved, key=lambda entity: (entity.name, entity.uid))),
-        chunks=tuple(row["chunks"]),
+        chunks=tuple(ties["chunks"]),
         born=row["born"],
         died=row["died"],
     )
-    return StoredPoint(point=point, revises=tuple(row["revises"]), merges=tuple(row["merges"]))
+    return StoredPoint(point=point, revises=tuple(ties["revises"]), merges=tuple(ties["merges"]))
 
 
 def _to_step(row: Row) -> Step:

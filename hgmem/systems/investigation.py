@@ -11,7 +11,7 @@ from hgmem.draft import Draft, Rules
 from hgmem.embed import Vectors
 from hgmem.errors import UsageError
 from hgmem.events import EvidenceFound, StepStarted
-from hgmem.excerpt import shown, size, trimmed, unknown
+from hgmem.excerpt import fits, shown, trimmed, unknown
 from hgmem.following import Next
 from hgmem.graph.entities import count_entities
 from hgmem.graph.memory import point_scores
@@ -59,7 +59,7 @@ class Investigation:
             points=tuple(point for point in record.points.values() if point.died is None),
             asked=[one.subquery.text for step in same for one in step.retrieved],
         )
-        if sum(map(size, made.points)) > config.memory_tokens:  # every prompt will choose by nearness
+        if not fits(made.points, tokens=config.memory_tokens):  # every prompt will choose by nearness
             made._near(made.points)
         return made
 

@@ -149,6 +149,41 @@ def test_a_graph_unites_with_what_was_extracted(open_client: Open, settings: Set
     assert dump(settings, client.corpus) == one_way
 
 
+def test_a_graph_over_a_chunk_that_is_still_to_be_folded_waits_for_its_indexing(
+    open_client: Open, settings: Settings
+) -> None:
+    extraction = Extraction(entities=(ExtractedEntity(name="Cy", description="Waits."),))
+
+    class Failing(DeterministicEmbedder):
+        def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
+            if texts != ["one"]:
+                raise ModelError("the embedder is gone")
+            return super().embed(texts, kind=kind)
+
+    def open_(**given: Any) -> HGMem:
+        return open_client(model=ScriptedModel({"extract": lambda _: extraction}), **given)
+
+    document = Document(id="d", text="one")
+    given = Given(
+        documents=(document,),
+        chunks=(GivenChunk(id="c1", document="d", text="one"),),
+        entities=(GivenEntity(name="Ada", description="Met Bo.", chunks=("c1",)),),
+    )
+    client = open_()
+    with pytest.raises(ModelError, match="the embedder is gone"):
+        open_(embedder=Failing()).add(document)
+    with pytest.raises(ConflictError, match="index them, and add the graph again"):
+        client.add_graph(given)
+    (chunk,) = dump(settings, client.corpus).of("Chunk").values()
+    assert chunk["status"] == "extracted"
+
+    client.add(document)
+    client.add_graph(given)
+    found = dump(settings, client.corpus)
+    check(found)
+    assert names(found) == ["Ada", "Cy"]
+
+
 def many(documents: int) -> Given:
     """Return a graph of so many documents, each with two chunks, all of them naming Ada."""
     ids = [f"d{number}" for number in range(documents)]
