@@ -5,6 +5,7 @@ Prints a table, and leaves JSON, Markdown and plots in `.hgmem/bench/results/`.
 
 import argparse
 import random
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -15,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import graphs
-from asking import NOVEL, Instant, beside, growing, questions, settled
+from asking import Instant, beside, growing, questions, settled
 from comparing import SEED, THREE, Compared, Placed
 from environments import SAME, Child, Unsupported, python
 from kept import BENCH, ROOT
-from making import made
+from making import NOVEL, made
 from measures import machine, on_disk, resident
 from own import own
 from report import written
@@ -52,10 +53,13 @@ def main() -> None:
     parser.add_argument("--pagecache", help="of each server")
     parser.add_argument("--out", type=Path, default=BENCH / "results")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # or its servers would stay
     random.seed(SEED)
     run = Run(options)
-    run.everything()
-    print(written(run.found, options.out))
+    try:
+        run.everything()
+    finally:  # what was measured before an error is not lost
+        print(written(run.found, options.out))
 
 
 class Run:
@@ -88,7 +92,8 @@ class Run:
 
     def say(self, text: str) -> None:
         """Say how far the run is."""
-        print(f"{time.perf_counter() - self._began:6.0f} s  {text}", file=sys.stderr, flush=True)
+        self.found["seconds"] = round(time.perf_counter() - self._began)
+        print(f"{self.found['seconds']:6} s  {text}", file=sys.stderr, flush=True)
 
     def everything(self) -> None:
         """Run every workload that is asked for."""
@@ -101,9 +106,9 @@ class Run:
                 self.found["memory"] = {name: child.ask("memory") for name, child in compared.children.items()}
                 self.found["memory"]["server"] = resident(server.pid or 0)
         if "W5" in wanted:
-            self.found["W5"] = {"grown": self._grown(), "spread": self._spread()}
+            self.found["W5"] = {"grown": self._grown()}
+            self.found["W5"]["spread"] = self._spread()
         self._scripts(wanted)
-        self.found["seconds"] = round(time.perf_counter() - self._began)
 
     def _shared(self, compared: Compared, wanted: set[str]) -> None:
         if wanted & {"W1", "W2", "W4"}:
@@ -128,15 +133,22 @@ class Run:
                 self.found["W3"] = questions(client, self._asked, rounds=2, warm=plan.warm, novel=novel)
                 self.say("W3: whole questions are asked")
             if "W8" in wanted:
-                large = growing(client, self._asked, plan.points)
-                self.found["W8"] = large | beside(client, self._asked[:6], plan.stored, rounds=2)
-                self.say("W8: memories are large and many")
+                self.found["W8"] = growing(client, self._asked, plan.points)
+        if "W8" in wanted:
+            with ExitStack() as stack:
+                clients = {}
+                for many in plan.stored:
+                    client = stack.enter_context(HGMem.open(f"beside-{many}", embedder=Instant(), **access(server)))
+                    import_graph(client._services(None), graph)
+                    clients[many] = client
+                self.found["W8"] |= beside(clients, self._asked[:6], rounds=4)
+            self.say("W8: memories are large and many")
 
     def _grown(self) -> list[dict[str, Any]]:
         """W5 and W7: writing, a step and a whole question in one corpus that grows, on a server of its own."""
         rows, before = [], 0
         with self._systems(size=self._plan.sizes[0]) as (compared, server, data):
-            compared.warmed()
+            self._warmed(compared, server)
             for size in self._plan.sizes:
                 took = compared.grown("grown", range(before, size), until=size)
                 before = size
@@ -151,7 +163,7 @@ class Run:
         """W5: the same number of graphs in a corpus each, on a server of its own; steps in some of them."""
         many = self._plan.corpora
         with self._systems(size=many) as (compared, server, data):
-            compared.warmed()
+            self._warmed(compared, server)
             took = compared.spread(many)
             placed = [
                 Placed(title=THREE.name, case=THREE, corpus=f"spread-{copy}", copies=(copy,), steps=1, copy=copy)
@@ -160,6 +172,13 @@ class Run:
             row = self._row(many, (compared, server, data), took, placed)
         self.say(f"W5: {many} graphs in a corpus each")
         return row
+
+    def _warmed(self, compared: Compared, server: Server) -> None:
+        """Write what no figure holds; so many memories that those of the questions change no plan are part of it."""
+        corpus = compared.warmed()
+        if "product" in compared.children and "W3" in self._options.only:
+            with HGMem.open(corpus, embedder=Instant(), **access(server)) as client:
+                settled(client)
 
     def _row(
         self, size: int, where: tuple[Compared, Server, Path], took: dict[str, Any], placed: list[Placed]
@@ -215,7 +234,10 @@ class Run:
     def _graph(self) -> tuple[Path, str]:
         """Return the folder of the graph's files, and what it is of."""
         if self._options.graph:
-            return self._options.graph, str(self._options.graph)
+            folder = self._options.graph.resolve()  # systems run elsewhere
+            if not (folder / "queries.json").exists():
+                sys.exit(f"{folder} is no graph that a run made: give a folder of {BENCH / 'graphs'}, or no --graph")
+            return folder, str(self._options.graph)
         if self._lightrag:
             return made(self._lightrag, BENCH / "graphs"), f"the LightRAG directory {self._lightrag.name}"
         print("no LightRAG directory is given: the graph is made of this repository's own documents", file=sys.stderr)

@@ -1,7 +1,8 @@
 """The workloads that systems share, W1, W2, W4, W5 and W7: each in its own process, taking turns in random order."""
 
 import random
-from collections import defaultdict
+import statistics
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +15,8 @@ from nearest import Wanted, recall, wanted
 from workloads import RETRIEVALS, THREADS, Plan, Retrieval
 
 WARM = 2  # rounds of all cases by all systems
-WARM_WRITES = 2  # graphs that each system writes before any is measured
+WARM_WRITES = 4  # graphs that each system writes before any is measured
+WINDOWS = 3  # of which a throughput is the median
 SEED = 7
 THREE = RETRIEVALS[1]
 
@@ -56,17 +58,17 @@ class Compared:
     lacking: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def writes(self) -> dict[str, Any]:
-        """W1: a whole graph into a new corpus, every index online."""
+        """W1: a whole graph into a new corpus, every index online: a near-copy of what the others hold."""
         seconds: dict[str, list[float]] = defaultdict(list)
         for turn in range(WARM_WRITES + self.plan.writes):
             for name in _shuffled(self.writing):
-                done = self._asked("W1", name, "write", **self._at, corpus=f"w1-{turn}", copies=[0])
+                done = self._asked("W1", name, "write", **self._at, corpus=f"w1-{turn}", copies=[turn])
                 if done is not None and turn >= WARM_WRITES:
                     seconds[name] += done["seconds"]
         return compared(seconds)
 
     def retrievals(self, corpus: str = "w1-0") -> dict[str, Any]:
-        """W2: a step of sub-queries, in each of its cases; everything is warm before anything is measured."""
+        """W2: a step of sub-queries, in each of its cases, beside the near-copies that W1 wrote; everything is warm."""
         return self.measured(
             [Placed(title=case.name, case=case, corpus=corpus, steps=self.plan.steps) for case in RETRIEVALS]
         )
@@ -82,13 +84,21 @@ class Compared:
             for one, at in random.sample(turns, len(turns)):
                 for name in _shuffled(able[one.name]):
                     done = self._asked(one.title, name, "retrieve", as_=one.name, at=at)
-                    if done is None:
+                    if done is None:  # a system that fails midway has no figure
                         able[one.name].remove(name)
+                        seconds[one.title].pop(name, None)
+                        found[one.title].pop(name, None)
                     elif turn >= WARM:
                         seconds[one.title][name].append(done["seconds"])
                     if done is not None and turn == WARM:
                         found[one.title][name].append(bought(done, nearest[one.name][at]))
-        return {title: {**compared(taken), "found": means(found[title])} for title, taken in seconds.items()}
+        asked: Counter[str] = Counter()
+        for one in placed:
+            asked[one.title] += one.steps * one.case.size
+        return {
+            title: {"sub-queries": asked[title], **compared(taken), "found": means(found[title])}
+            for title, taken in seconds.items()
+        }
 
     def throughput(self, corpus: str = "w1-0") -> dict[str, Any]:
         """W4: steps of three sub-queries a second, by so many threads of one process."""
@@ -96,19 +106,22 @@ class Compared:
         able = self._ready(placed, None)
         found: dict[str, Any] = {}
         for threads in THREADS:
-            rates = {}
-            for name in _shuffled(able):
-                for seconds in (min(1, self.plan.seconds), self.plan.seconds):  # the first one warms up
-                    rate = self._asked("W4", name, "throughput", as_=placed.name, threads=threads, seconds=seconds)
-                if rate is not None:
-                    rates[name] = round(rate, 2)
+            taken: dict[str, list[float]] = defaultdict(list)
+            for turn in range(WINDOWS + 1):  # the first one warms up
+                for name in _shuffled(able):
+                    asked = {"as_": placed.name, "threads": threads, "seconds": self.plan.seconds / WINDOWS}
+                    rate = self._asked("W4", name, "throughput", **asked)
+                    if turn and rate is not None:
+                        taken[name].append(rate)
+            rates = {name: round(statistics.median(each), 2) for name, each in taken.items()}
             found[f"{threads} threads"] = {"steps_a_second": rates, "against_floor": ratios(rates, to="floor")}
         return found
 
-    def warmed(self) -> None:
-        """Let each system write some graphs that no figure holds."""
+    def warmed(self) -> str:
+        """Let each system write some graphs that no figure holds; return the corpus of one."""
         for turn in range(WARM_WRITES):
             self._written({f"warm-{turn}": (0,)}, until=1)
+        return "warm-0"
 
     def grown(self, corpus: str, copies: Sequence[int], *, until: int) -> dict[str, dict[str, float]]:
         """Write copies into one corpus by each system that goes so far; return what it took."""
@@ -162,7 +175,7 @@ class Compared:
         try:
             answer = self.children[name].ask(do, **arguments)
         except ChildError as error:
-            self.lacking.setdefault(workload, {})[name] = str(error).splitlines()[0][:300]
+            self.lacking.setdefault(workload, {})[name] = f"failed: {error}".splitlines()[0][:300]
             return None
         if isinstance(answer, Unsupported):
             self.lacking.setdefault(workload, {})[name] = answer.reason

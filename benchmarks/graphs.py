@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+FORMAT = b"2"  # of the files: it goes into their folders' names
 NOISE = 0.05  # length of what a copy's vectors are moved by
 KINDS = ("entities", "relations", "chunks")
 
@@ -32,10 +33,14 @@ class Graph:
 
 @dataclass(frozen=True, kw_only=True)
 class Query:
-    """A sub-query, with its vector; `entities` (names) is what a local one investigates."""
+    """A sub-query, with its vector, and with its words that tell texts apart, which a full-text index is asked for.
+
+    `entities` (names) is what a local one investigates.
+    """
 
     text: str
     vector: Any
+    words: tuple[str, ...] = ()
     entities: tuple[str, ...] = ()
 
 
@@ -78,12 +83,15 @@ def load(folder: Path, copy: int = 0) -> Graph:
 
 def queries(folder: Path, copy: int = 0) -> list[Query]:
     """Return the sub-queries that go with a graph; `copy` moves their vectors as it does the graph's."""
-    texts = json.loads((folder / "queries.json").read_text(encoding="utf-8"))
+    asked = json.loads((folder / "queries.json").read_text(encoding="utf-8"))
     with np.load(folder / "vectors.npz") as stored:
         vectors = stored["queries"]
     if copy:
         vectors = _moved(vectors, seed=(copy, len(KINDS)))
-    return [Query(text=text, vector=vector) for text, vector in zip(texts, vectors, strict=True)]
+    return [
+        Query(text=one["text"], words=tuple(one["words"]), vector=vector)
+        for one, vector in zip(asked, vectors, strict=True)
+    ]
 
 
 def steps(
@@ -120,9 +128,22 @@ def save(folder: Path, graph: Graph, asked: Sequence[Query]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     parts = {kind: getattr(graph, kind) for kind in KINDS}
     (folder / "graph.json").write_text(json.dumps(parts), encoding="utf-8")
-    (folder / "queries.json").write_text(json.dumps([query.text for query in asked]), encoding="utf-8")
+    texts = [{"text": query.text, "words": query.words} for query in asked]
+    (folder / "queries.json").write_text(json.dumps(texts), encoding="utf-8")
     vectors = np.asarray([query.vector for query in asked], dtype=np.float32)
     np.savez(folder / "vectors.npz", queries=vectors, **graph.vectors)
+
+
+def corpus_key(corpus: str) -> str:
+    """Return a corpus's name as one word of a full-text index."""
+    return corpus.encode().hex()
+
+
+def lucene(query: Query, corpus: str) -> str:
+    """Return what a full-text index of `corpus_key` and `text` is asked for: any of the words, in one corpus."""
+    if not query.words:
+        return ""
+    return f"+corpus_key:{corpus_key(corpus)}^0 +({' '.join(f'text:{word}' for word in query.words)})"
 
 
 def batches(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:

@@ -10,17 +10,19 @@ from hgmem.contributions import entity_fields, entity_text, relation_fields, rel
 from hgmem.embed import Embedder
 from hgmem.embedders import SentenceTransformerEmbedder
 from hgmem.given import Prepared, prepare
+from hgmem.graph.lucene import telling, terms
 from hgmem.identity import key
 from hgmem.lightrag import read
 
 QUESTIONS = Path(__file__).with_name("questions.txt")
+NOVEL = {"entities": 1_279, "relations": 1_791, "chunks": 754}  # the graph that the questions are on
 LIMIT = 2_000  # characters of a description, the default of HGMEM_DESCRIPTION_CHARACTERS
 MOST = 50  # queries drawn from relations
 
 
 def made(lightrag: Path, folder: Path) -> Path:
     """Return the folder of a LightRAG directory's graph, made if it is not there yet."""
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(graphs.FORMAT)
     for path in sorted(lightrag.iterdir()):
         digest.update(path.read_bytes())
     target = folder / digest.hexdigest()[:16]
@@ -44,7 +46,8 @@ def _graph(lightrag: Path) -> tuple[graphs.Graph, list[graphs.Query]]:
     embedder = SentenceTransformerEmbedder()
     vectors = {kind: embedder.embed(of, kind="document") for kind, of in texts.items()}
     graph = graphs.Graph(chunks=chunks, entities=entities, relations=relations, vectors=vectors)
-    return graph, sub_queries(questions(), relations, embedder)
+    counts = {kind: len(getattr(graph, kind)) for kind in graphs.KINDS}
+    return graph, sub_queries(questions() if counts == NOVEL else [], relations, embedder)
 
 
 def questions() -> list[str]:
@@ -53,10 +56,13 @@ def questions() -> list[str]:
 
 
 def sub_queries(asked: list[str], relations: list[dict[str, Any]], embedder: Embedder) -> list[graphs.Query]:
-    """Return what is asked, and what relations say, as sub-queries with their vectors."""
+    """Return what is asked, and what relations say, as sub-queries with their words and vectors."""
     texts = asked + [one["description"] for one in relations[:: max(1, len(relations) // MOST)]]
     vectors = embedder.embed(texts, kind="query")
-    return [graphs.Query(text=text, vector=vector) for text, vector in zip(texts, vectors, strict=True)]
+    return [
+        graphs.Query(text=text, words=tuple(telling(terms(text))), vector=vector)
+        for text, vector in zip(texts, vectors, strict=True)
+    ]
 
 
 def _chunks(prepared: Prepared) -> list[dict[str, Any]]:

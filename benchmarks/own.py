@@ -44,7 +44,8 @@ ORDER BY source, target
 def own(folder: Path) -> Path:
     """Return the folder of the graph's files, made if they are not there yet."""
     texts = documents()
-    digest = hashlib.sha256("\n".join(f"{title}\n{text}" for title, text in texts.items()).encode())
+    said = "\n".join(f"{title}\n{text}" for title, text in texts.items())
+    digest = hashlib.sha256(graphs.FORMAT + said.encode())
     target = folder / f"own-{digest.hexdigest()[:16]}"
     if not (target / "vectors.npz").exists():
         embedder = SentenceTransformerEmbedder()

@@ -49,7 +49,7 @@ def _bars(axes: Axes, case: Mapping[str, Any], systems: list[str]) -> None:
     for at, name in enumerate(systems):
         if name not in case["times"]:
             axes.annotate(
-                "cannot", (0, at), xytext=(4, 0), textcoords="offset points", va="center", color="0.5", fontsize=8
+                "no figure", (0, at), xytext=(4, 0), textcoords="offset points", va="center", color="0.5", fontsize=8
             )
             continue
         one, found = case["times"][name]["median_ms"], case["found"][name]
@@ -85,7 +85,7 @@ def _growth(found: Mapping[str, Any], path: Path) -> None:
     figure, panels = plt.subplots(1, 3, figsize=(15, 4.2), layout="constrained")
     entities = found["graph"]["entities"]
     rows = found.get("W5", {}).get("grown", [])
-    spread = [found["W5"]["spread"]] if "W5" in found else []
+    spread = [found["W5"]["spread"]] if "spread" in found.get("W5", {}) else []
     for name in _named(name for row in (*rows, *spread) for name in row["write"]):
         for points, look in (
             (rows, {"marker": "o"}),
@@ -138,7 +138,8 @@ def _line(
 def _logarithmic(axes: Axes, title: str) -> None:
     axes.set_xscale("log")
     axes.set_yscale("log")
-    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    low, high = axes.get_ylim()
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high > 10 * low else (1, 1.25, 1.5, 2, 3, 4, 6, 8)))
     axes.yaxis.set_major_formatter("{x:g}")
     axes.yaxis.set_minor_formatter("")
     axes.xaxis.set_major_locator(LogLocator(subs=(1, 3)))

@@ -36,7 +36,7 @@ def _parts(found: Mapping[str, Any]) -> dict[str, tuple[str, Callable[[Any], Seq
     """Return title and tables of each workload."""
     return {
         "W1": ("W1: write a graph", lambda one: [_compared({_size(found, 1): one})]),
-        "W2": ("W2: retrieve a step", lambda one: [_compared(one), *_bought(one), _against(one)]),
+        "W2": ("W2: retrieve a step", lambda one: [_compared(one), *_bought(one), *_against(one)]),
         "W3": ("W3: a whole question of three steps, model and embedder instant", lambda one: [_rows(one)]),
         "W4": ("W4: steps of three sub-queries a second", lambda one: [_rates(one)]),
         "W5": ("W5, W7: a corpus that grows, and as many graphs in a corpus each", lambda _: _growth(found)),
@@ -110,7 +110,7 @@ def _bought(cases: Mapping[str, Any]) -> list[str]:
     return [
         "Recall of the five nearest entities and chunks of each sub-query by exact cosine (entities, relations and "
         "chunks found). Entities: outside of what is to be left out; a local sub-query's among those around its "
-        "points. hgmem and the floor fuse nearest chunks with those of the words, and keep five of both.",
+        "points. Of chunks all that a step found counts, by vectors and by words.",
         table(("case", *map(_title, systems)), rows),
     ]
 
@@ -120,8 +120,8 @@ def recalls(one: Mapping[str, float]) -> str:
     return ", ".join(f"{one[name]:.2f}" if name in one else NONE for name in ("recall_of_entities", "recall_of_chunks"))
 
 
-def _against(cases: Mapping[str, Any]) -> str:
-    """Return the table of the fastest peers on Neo4j, each with what it finds and what it does not do."""
+def _against(cases: Mapping[str, Any]) -> Sequence[str]:
+    """Return the table of the fastest peers on Neo4j, each with what it finds and what it does not do, if any ran."""
     rows: list[Sequence[object]] = []
     for one in against_peers(cases):
         own = (one["case"], f"{one['product_ms']:.1f}", recalls(one["product_found"]))
@@ -130,7 +130,7 @@ def _against(cases: Mapping[str, Any]) -> str:
         if fastest and fastest != as_good:
             rows += [(*own, *_peer(as_good, "the fastest as good"))]
     head = ("case", "hgmem", "recall", "peer on Neo4j", "", "ms", "recall", "over hgmem", "what it does not do there")
-    return table(head, rows)
+    return [table(head, rows)] if rows else ()
 
 
 def _peer(peer: Mapping[str, Any] | None, which: str) -> Sequence[object]:
@@ -157,9 +157,8 @@ def _rates(found: Mapping[str, Any]) -> str:
 
 
 def _growth(found: Mapping[str, Any]) -> list[str]:
-    ways = [("one", row) for row in found["W5"]["grown"]] + [
-        (f"{found['W5']['spread']['graphs']}", found["W5"]["spread"])
-    ]
+    spread = [found["W5"]["spread"]] if "spread" in found["W5"] else []
+    ways = [("one", row) for row in found["W5"]["grown"]] + [(f"{row['graphs']}", row) for row in spread]
     lines = [
         (
             f"{row['graphs'] * found['graph']['entities']:,}",

@@ -26,10 +26,10 @@ class Plan:
     """How much of everything a run does, in graphs: one is everything that the run was given."""
 
     systems: tuple[str, ...]
-    writes: int  # measured, after one that warms up
+    writes: int  # measured, after some that warm up
     steps: int  # different ones of a case
     rounds: int  # that each step is run in, after some that warm up
-    seconds: float  # of each throughput
+    seconds: float  # of each throughput, in windows that the systems take in turns
     warm: float  # seconds of whole questions before any is measured
     sizes: tuple[int, ...]  # graphs in one corpus, one after the other
     floor_until: int  # graphs
@@ -68,10 +68,10 @@ LEFT_TO_THE_CALLER = {
     "langchain": "keeps no memory: the caller names what to leave out",
 }
 LACKING = {
-    "graphrag": "words only behind the vector search, of all corpora's first 200 hits; a statement a sub-query",
-    "graphrag_broad": "words only behind the vector search, of all corpora's first 200 hits; a statement a sub-query; "
-    "with 500 entities left out it asks for up to 1,010 candidates, where hgmem asks for at most 600",
-    "langchain": "no index for a filtered search, words only behind it; two statements a sub-query",
+    "graphrag": "a statement a sub-query",
+    "graphrag_broad": "a statement a sub-query; with 500 entities left out it asks for up to 1,010 candidates, where "
+    "hgmem asks for at most 600",
+    "langchain": "no index for a filtered search; two statements a sub-query",
     "lightrag_neo4j": "vectors and chunks outside Neo4j, no words",
     "graphiti": "chunks by words alone, no vector index",
 }

@@ -1,14 +1,14 @@
 """What the packages that append Cypher to a search of Neo4j append alike, and what comes back of it."""
 
 import logging
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from graphs import Found
 
 MOST = 5  # of each kind that a sub-query finds
-PROPOSED = 200  # chunks that the full-text index proposes, those of other corpora among them
+CANDIDATES = 20  # chunks that each of two rankings brings to their fusion
+INDEXED = ("corpus_key", "text")  # properties of a chunk that its full-text index holds
 
 logging.getLogger("neo4j.notifications").setLevel(logging.ERROR)  # what a server remarks on statements costs time
 
@@ -24,7 +24,7 @@ class Names:
 
     @property
     def around(self) -> str:
-        """Cypher from `found` entities to the `ties` and the `sources` at them that are nearest to $query_vector."""
+        """Cypher from `found` entities to the `ties` and the `sources` (nodes) at them nearest to $query_vector."""
         return f"""
 CALL (found) {{
   UNWIND found AS e MATCH (e)-[r:{self.tie}]-() WITH DISTINCT r
@@ -34,24 +34,32 @@ CALL (found) {{
 CALL (found) {{
   UNWIND found AS e MATCH (e)-[:{self.source}]->(c:{self.chunk}) WITH DISTINCT c
   WITH c, vector.similarity.cosine(c.embedding, $query_vector) AS score ORDER BY score DESC LIMIT {MOST}
-  RETURN collect(c {{id: c.{self.id}, .text, score}}) AS sources
+  RETURN collect(c) AS sources
 }}"""
 
     @property
-    def matching(self) -> str:
-        """Cypher to the chunks of $corpus that hold $words, as `matching`."""
+    def fused(self) -> str:
+        """Cypher from the nodes `near` $query_vector to the `best` of them and of those that $lucene finds."""
         return f"""
 CALL () {{
-  CALL db.index.fulltext.queryNodes('{self.words}', $words, {{limit: {PROPOSED}}}) YIELD node AS c, score AS weight
-  WHERE c.corpus = $corpus
-  WITH c, vector.similarity.cosine(c.embedding, $query_vector) AS score, weight ORDER BY weight DESC LIMIT {MOST}
-  RETURN collect(c {{id: c.{self.id}, .text, score}}) AS matching
+  WITH $lucene AS words WHERE words <> ''
+  CALL db.index.fulltext.queryNodes('{self.words}', words, {{limit: {CANDIDATES}}}) YIELD node AS c, score
+  WITH c, score ORDER BY score DESC
+  RETURN collect(c) AS worded
+}}
+CALL (near, worded) {{
+  UNWIND [hits IN [near, worded] | [i IN range(0, size(hits) - 1) | {{c: hits[i], part: 1.0 / (61 + i)}}]] AS ranking
+  UNWIND ranking AS ranked
+  WITH ranked.c AS c, sum(ranked.part) AS weight ORDER BY weight DESC, c.{self.id} LIMIT {MOST}
+  RETURN collect(c) AS best
 }}"""
 
-
-def words(text: str) -> str:
-    """Return what the full-text index is asked for: any of the words."""
-    return " ".join(re.findall(r"\w+", text.lower()))
+    def told(self, nodes: str) -> str:
+        """Return Cypher that is a list of what is told of these chunks, each once."""
+        return f"""COLLECT {{
+  UNWIND {nodes} AS c WITH DISTINCT c
+  RETURN c {{id: c.{self.id}, .text, score: vector.similarity.cosine(c.embedding, $query_vector)}}
+}}"""
 
 
 def found(rows: Iterable[Mapping[str, Any]]) -> Found:

@@ -1,17 +1,17 @@
 """The floor: the plain driver with the best statements we can write by hand for the same evidence, and no product.
 
-One graph a label, no memory in the database, no contributions, no claims, no filters by document: what a program of
-one purpose would do. `Vector` parameters, auto-commit reads, batches of 1,000 rows, one statement a step.
+Corpora are kept apart by a property, within each index. No memory in the database, no contributions, no claims, no
+filters by document: what a program of one purpose would do. `Vector` parameters, auto-commit reads, batches of 1,000
+rows, one statement a step.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import neo4j
 import numpy as np
-from graphs import Found, Graph, Query, Step, batches
+from graphs import Found, Graph, Query, Step, batches, corpus_key, lucene
 from neo4j.vector import Vector
 
 BATCH = 1_000
@@ -150,7 +150,7 @@ class System:
                 vectors = [Vector.from_numpy(vector) for vector in np.ascontiguousarray(graph.vectors[kind])]
                 both = [{**row, "vector": vector} for row, vector in zip(rows, vectors, strict=True)]
                 for batch in batches(both, BATCH):
-                    session.run(statement, rows=batch, corpus=corpus, key=_key(corpus)).consume()
+                    session.run(statement, rows=batch, corpus=corpus, key=corpus_key(corpus)).consume()
 
     def step(self, step: Step) -> Callable[[], Found]:
         """Return the retrieval; what memory holds is known to the program, and goes along as a parameter."""
@@ -178,12 +178,10 @@ class System:
 
 
 def _query(query: Query, step: Step, uid: Callable[[str], str]) -> dict[str, Any]:
-    words = list(dict.fromkeys(re.findall(r"\w+", query.text.lower())))[:64]
-    lucene = f"+corpus_key:{_key(step.corpus)}^0 +({' '.join(f'text:{word}' for word in words)})" if words else ""
     sharing = {name for names in step.memory if set(names) & set(query.entities) for name in names}
     return {
         "vector": Vector.from_numpy(np.ascontiguousarray(query.vector)),
-        "lucene": lucene,
+        "lucene": lucene(query, step.corpus),
         "targets": [uid(name) for name in query.entities],
         "scope": sorted(map(uid, sharing)),
     }
@@ -212,7 +210,3 @@ def _fused(*rankings: Iterable[str]) -> list[str]:
         for rank, uid in enumerate(ranking, start=1):
             weights[uid] += 1 / (FUSION + rank)
     return sorted(weights, key=lambda uid: (-weights[uid], uid))
-
-
-def _key(corpus: str) -> str:
-    return corpus.encode().hex()

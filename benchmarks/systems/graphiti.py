@@ -25,7 +25,7 @@ from graphiti_core.search.search_config_recipes import COMBINED_HYBRID_SEARCH_RR
 from graphiti_core.search.search_filters import SearchFilters
 from graphiti_core.search.search_utils import get_episodes_by_mentions
 from graphiti_core.utils.bulk_utils import add_nodes_and_edges_bulk
-from graphs import Found, Graph, Query, Step, UnsupportedError
+from graphs import Found, Graph, Step, UnsupportedError
 
 from systems._keywords import joined
 from systems._loop import Loop
@@ -92,8 +92,11 @@ class System:
         if step.memory:
             raise UnsupportedError("its filters can't leave entities out")
 
+        config = _config()
+        asked = [(query.text, query.vector.tolist()) for query in step.queries]
+
         async def gather() -> list[tuple[Any, Any]]:
-            return await asyncio.gather(*(self._search(query, step.corpus) for query in step.queries))
+            return await asyncio.gather(*(self._search(text, vector, config, step.corpus) for text, vector in asked))
 
         def retrieve() -> Found:
             found = self._loop.run(gather())
@@ -111,9 +114,8 @@ class System:
         self._loop.run(self._driver.close())
         self._loop.close()
 
-    async def _search(self, query: Query, corpus: str) -> tuple[Any, Any]:
-        vector = query.vector.tolist()
-        found = await search(self._clients, query.text, [corpus], _config(), SearchFilters(), query_vector=vector)
+    async def _search(self, text: str, vector: list[float], config: Any, corpus: str) -> tuple[Any, Any]:
+        found = await search(self._clients, text, [corpus], config, SearchFilters(), query_vector=vector)
         sources = await get_episodes_by_mentions(self._driver, found.nodes, found.edges, limit=MOST)
         return found, sources
 

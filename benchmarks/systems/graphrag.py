@@ -12,14 +12,14 @@ from importlib.metadata import version
 from typing import Any
 
 import neo4j
-from graphs import Found, Graph, Query, Step, UnsupportedError
+from graphs import Found, Graph, Query, Step, UnsupportedError, corpus_key, lucene
 from neo4j_graphrag.components import kg_writer
 from neo4j_graphrag.components.types import LexicalGraphConfig, Neo4jGraph, Neo4jNode, Neo4jRelationship
 from neo4j_graphrag.indexes import create_fulltext_index, create_vector_index
 from neo4j_graphrag.retrievers import VectorCypherRetriever
 from neo4j_graphrag.types import RetrieverResultItem
 
-from systems._neo4j import MOST, Names, found, words
+from systems._neo4j import CANDIDATES, INDEXED, MOST, Names, found
 
 OWN = Names("graphrag", id="id")
 APOC = "CALL apoc.merge.relationship(start, row.type, {}, row.properties, end, row.properties) YIELD rel"
@@ -32,16 +32,16 @@ WITH collect(e) AS found
 CALL () {
   MATCH (c:%(chunk)s) SEARCH c IN (VECTOR INDEX %(chunks)s FOR $query_vector WHERE c.corpus = $corpus LIMIT %(pool)s)
   SCORE AS score
-  WITH c, score ORDER BY score DESC LIMIT %(most)s
-  RETURN collect(c {.id, .text, score}) AS near
+  WITH c, score ORDER BY score DESC LIMIT %(candidates)s
+  RETURN collect(c) AS near
 }
-%(matching)s
-RETURN [e IN found | e {.name, .type, .description}] AS entities, ties, sources + near + matching AS chunks
+%(fused)s
+RETURN [e IN found | e {.name, .type, .description}] AS entities, ties, %(told)s AS chunks
 """
 
 
 class System:
-    """See `serve.Benched`. `pool` is how many entities and chunks the indexes are asked for, of which five are kept."""
+    """See `serve.Benched`. `pool` is how many entities the index is asked for, of which five are kept."""
 
     pool = MOST
 
@@ -51,6 +51,7 @@ class System:
             place["uri"], auth=(place["username"], place["password"]), notifications_min_severity="OFF"
         )
         self._retriever: VectorCypherRetriever | None = None
+        self._indexed = False
         asked = "SHOW PROCEDURES YIELD name WHERE name = 'apoc.merge.relationship' RETURN name"
         written = kg_writer.upsert_relationship_query(True)
         if not self._driver.execute_query(asked).records:
@@ -61,11 +62,8 @@ class System:
 
     def write(self, graph: Graph, corpus: str) -> None:
         """Write nodes, relationships and vectors by the package's writer, into its indexes."""
-        size = graph.vectors["entities"].shape[1]
-        for name, label in ((OWN.entities, OWN.entity), (OWN.chunks, OWN.chunk)):
-            own = {"filterable_properties": ["corpus"]}
-            create_vector_index(self._driver, name, label, "embedding", size, "cosine", **own)
-        create_fulltext_index(self._driver, OWN.words, OWN.chunk, ["text"])
+        if not self._indexed:
+            self._index(graph.vectors["entities"].shape[1])
         writer = kg_writer.Neo4jWriter(self._driver)
         done = asyncio.run(writer.run(_graph(graph, corpus), LexicalGraphConfig(chunk_node_label=OWN.chunk)))
         if done.status != "SUCCESS":
@@ -85,6 +83,13 @@ class System:
         """Close the connections."""
         self._driver.close()
 
+    def _index(self, dimensions: int) -> None:
+        for name, label in ((OWN.entities, OWN.entity), (OWN.chunks, OWN.chunk)):
+            own = {"filterable_properties": ["corpus"]}
+            create_vector_index(self._driver, name, label, "embedding", dimensions, "cosine", **own)
+        create_fulltext_index(self._driver, OWN.words, OWN.chunk, list(INDEXED))
+        self._indexed = True
+
     def _ratio(self, known: int) -> dict[str, int]:
         """Return what makes the package ask its index for as many as the pool, and as many more as are left out."""
         return {"effective_search_ratio": math.ceil((self.pool + known) / (MOST + known))}
@@ -96,8 +101,10 @@ def _retriever(driver: neo4j.Driver, pool: int) -> VectorCypherRetriever:
     It looks for that in the index's options, where this server does not list it, and then fails: what it falls back on
     reads an attribute that this retriever never sets.
     """
-    parts = {"around": OWN.around, "matching": OWN.matching, "chunk": OWN.chunk, "chunks": OWN.chunks}
-    gather = GATHER % (parts | {"most": MOST, "pool": pool})
+    parts = {"around": OWN.around, "fused": OWN.fused, "told": OWN.told("sources + best")}
+    indexes = {"chunk": OWN.chunk, "chunks": OWN.chunks}
+    limits = {"most": MOST, "candidates": CANDIDATES, "pool": max(pool, CANDIDATES)}
+    gather = GATHER % (parts | indexes | limits)
     made = VectorCypherRetriever(
         driver, OWN.entities, gather, None, lambda record: RetrieverResultItem(content="", metadata=record.data())
     )
@@ -110,7 +117,7 @@ def _arguments(query: Query, corpus: str, known: list[str]) -> dict[str, Any]:
         "query_vector": query.vector.tolist(),
         "top_k": MOST + len(known),
         "filters": {"corpus": corpus},
-        "query_params": {"corpus": corpus, "known": known, "words": words(query.text)},
+        "query_params": {"corpus": corpus, "known": known, "lucene": lucene(query, corpus)},
     }
 
 
@@ -118,7 +125,8 @@ def _graph(graph: Graph, corpus: str) -> Neo4jGraph:
     nodes, between = [], []
     for kind, label, key in (("chunks", OWN.chunk, "id"), ("entities", OWN.entity, "name")):
         for one, vector in zip(getattr(graph, kind), graph.vectors[kind].tolist(), strict=True):
-            said = {"corpus": corpus} | {name: one[name] for name in one if name != "chunks"}
+            said = {name: one[name] for name in one if name != "chunks"}
+            said |= {"corpus": corpus, "corpus_key": corpus_key(corpus)}
             vectors = {"embedding": vector}
             nodes.append(Neo4jNode(id=f"{key} {one[key]}", label=label, properties=said, embedding_properties=vectors))
     for one, vector in zip(graph.relations, graph.vectors["relations"].tolist(), strict=True):

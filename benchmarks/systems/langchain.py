@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
-from graphs import Found, Graph, Step, UnsupportedError, batches
+from graphs import Found, Graph, Step, UnsupportedError, batches, corpus_key, lucene
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_neo4j import Neo4jGraph, Neo4jVector
 
-from systems._neo4j import MOST, Names, found, words
+from systems._neo4j import CANDIDATES, INDEXED, MOST, Names, found
 
 OWN = Names("langchain", id="chunk")  # a node's own id is unique by label, and so holds the corpus too
 BATCH = 1_000  # what the package itself commits at a time
@@ -33,12 +33,13 @@ GATHER = f"""
 WITH collect(node) AS found
 {OWN.around}
 RETURN '' AS text, 1.0 AS score,
-       {{entities: [e IN found | e {{.name, .type, .text}}], ties: ties, chunks: sources}} AS metadata
+       {{entities: [e IN found | e {{.name, .type, .text}}], ties: ties,
+                                      chunks: {OWN.told("sources")}}} AS metadata
 """
 SEARCHED = f"""
-WITH collect(node {{id: node.chunk, .text, score}}) AS near
-{OWN.matching}
-RETURN '' AS text, 1.0 AS score, {{chunks: near + matching}} AS metadata
+WITH collect(node) AS near
+{OWN.fused}
+RETURN '' AS text, 1.0 AS score, {{chunks: {OWN.told("best")}}} AS metadata
 """
 
 
@@ -48,7 +49,8 @@ class System:
     def open(self, place: dict[str, str]) -> dict[str, str]:
         """Connect."""
         access = {"url": place["uri"], "username": place["username"], "password": place["password"]}
-        self._graph = Neo4jGraph(**access, refresh_schema=False)  # which would need APOC
+        quiet = {"notifications_min_severity": "OFF"}
+        self._graph = Neo4jGraph(**access, driver_config=quiet, refresh_schema=False)  # which would need APOC
         return {name: version(name) for name in ("langchain-neo4j", "langchain-core", "neo4j-graphrag", "neo4j")}
 
     def write(self, graph: Graph, corpus: str) -> None:
@@ -59,7 +61,7 @@ class System:
             pairs = list(zip(texts, graph.vectors[kind].tolist(), strict=True))
             store = self._store(kind, label, size=graph.vectors[kind].shape[1])
             Neo4jVector.from_embeddings(pairs, metadatas=list(said), ids=list(ids), **store)
-        Neo4jVector(**store, keyword_index_name=OWN.words).create_new_keyword_index()
+        Neo4jVector(**store, keyword_index_name=OWN.words).create_new_keyword_index(list(INDEXED))
         vectors = graph.vectors["relations"].tolist()
         self._link(CREATE_TIES, [_tie(*pair, corpus) for pair in zip(graph.relations, vectors, strict=True)])
         sources = [(one["name"], chunk) for one in graph.entities for chunk in one["chunks"]]
@@ -76,15 +78,16 @@ class System:
         chunks = Neo4jVector(**self._store("chunks", OWN.chunk, size=size), retrieval_query=SEARCHED)
         own: dict[str, Any] = {"corpus": {"$eq": step.corpus}}
         known = sorted({name for point in step.memory for name in point})
-        searches = ((entities, own | {"name": {"$nin": known}} if known else own), (chunks, own))
+        around = own | {"name": {"$nin": known}} if known else own
+        searches = ((entities, around, MOST), (chunks, own, CANDIDATES))
         asked = [
-            {"embedding": query.vector.tolist(), "params": {"corpus": step.corpus, "words": words(query.text)}}
+            {"embedding": query.vector.tolist(), "params": {"lucene": lucene(query, step.corpus)}}
             for query in step.queries
         ]
         return lambda: found(
-            store.similarity_search_by_vector(**one, k=MOST, filter=kept)[0].metadata
+            store.similarity_search_by_vector(**one, k=most, filter=kept)[0].metadata
             for one in asked
-            for store, kept in searches
+            for store, kept, most in searches
         )
 
     def close(self) -> None:
@@ -110,8 +113,8 @@ def _row(one: Mapping[str, Any], corpus: str) -> tuple[str, str, dict[str, Any]]
     if "name" in one:
         said = {"corpus": corpus, "name": one["name"], "type": one["type"]}
         return _key(one["name"], corpus), one["description"], said
-    said = {"corpus": corpus, "chunk": one["id"], "document": one["document"], "position": one["position"]}
-    return _key(one["id"], corpus), one["text"], said
+    said = {"corpus": corpus, "corpus_key": corpus_key(corpus), "chunk": one["id"]}
+    return _key(one["id"], corpus), one["text"], said | {"document": one["document"], "position": one["position"]}
 
 
 def _tie(one: Mapping[str, Any], vector: Sequence[float], corpus: str) -> dict[str, Any]:

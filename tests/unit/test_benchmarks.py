@@ -93,6 +93,7 @@ def test_a_call_that_fails_is_noted_too() -> None:
 
 def case(**systems: tuple[float, float, float]) -> dict[str, object]:
     return {
+        "sub-queries": 30,
         "times": {name: {"median_ms": ms} for name, (ms, _, _) in systems.items()},
         "found": {
             name: {"recall_of_entities": entities, "recall_of_chunks": chunks}
@@ -104,7 +105,7 @@ def case(**systems: tuple[float, float, float]) -> dict[str, object]:
 def test_the_fastest_peer_on_neo4j_is_told_apart_from_the_fastest_that_finds_as_much() -> None:
     systems = {
         "floor": (1.0, 1.0, 1.0), "product": (10.0, 1.0, 0.8), "lightrag": (2.0, 1.0, 1.0),
-        "graphrag": (15.0, 0.7, 1.0), "graphrag_broad": (25.0, 0.995, 1.0), "langchain": (90.0, 1.0, 1.0),
+        "graphrag": (15.0, 0.98, 1.0), "graphrag_broad": (25.0, 0.99, 1.0), "langchain": (90.0, 1.0, 1.0),
     }  # fmt: skip
     (one,) = against_peers({"global, 3, without 50 entities": case(**systems)})
     assert (one["fastest"]["name"], one["fastest"]["ratio"]) == ("graphrag", 1.5)
