@@ -101,7 +101,17 @@ CALL (q, scope) {
   RETURN collect({entity: e, score: score}) AS candidates
 }
 CALL (q, candidates, covered) {
-  UNWIND candidates AS candidate
+  CALL (q, candidates, covered) { // how near the last one is: nothing is read of those behind
+    UNWIND candidates AS candidate
+    WITH q, covered, candidate.entity AS e, candidate.score AS score ORDER BY score DESC
+    WITH score WHERE e.uid IS NOT NULL AND (q.search = 'scope' OR NOT $exclude OR NOT e IN covered)
+      AND ($documents IS NULL OR e.memory <> '' OR EXISTS {
+        MATCH (e)-[:FROM_CHUNK]->(c) WHERE c.corpus = $corpus AND c.document IN $documents
+      })
+    WITH score LIMIT $most_entities
+    RETURN min(score) AS least
+  }
+  UNWIND [candidate IN candidates WHERE candidate.score >= least] AS candidate
   WITH q, covered, candidate.entity AS e, candidate.score AS score
   WITH e, score WHERE e.uid IS NOT NULL AND (q.search = 'scope' OR NOT $exclude OR NOT e IN covered)
     AND ($documents IS NULL OR e.memory <> '' OR EXISTS {
@@ -127,7 +137,8 @@ CALL (q, incident) {
     UNWIND incident AS r
     RETURN r
     UNION ALL
-    WITH q, [r IN incident | r.uid] AS uids WHERE size(uids) > $exact
+    WITH q, incident WHERE size(incident) > $exact
+    WITH q, [r IN incident | r.uid] AS uids
     MATCH ()-[r:RELATES]->()
     SEARCH r IN (VECTOR INDEX relation_embedding FOR q.vector WHERE r.corpus = $corpus AND r.uid IN uids LIMIT $over)
     RETURN r
@@ -149,7 +160,8 @@ CALL (q, sources) {
     UNWIND sources AS c
     RETURN c
     UNION ALL
-    WITH q, [c IN sources | c.uid] AS uids WHERE size(uids) > $exact
+    WITH q, sources WHERE size(sources) > $exact
+    WITH q, [c IN sources | c.uid] AS uids
     MATCH (c:Chunk)
     SEARCH c IN (VECTOR INDEX chunk_embedding FOR q.vector WHERE c.corpus = $corpus AND c.uid IN uids LIMIT $over)
     RETURN c
@@ -181,8 +193,7 @@ CALL (q) {
   WITH q WHERE $most_searched > 0 AND q.lucene <> ''
   MATCH (c:Chunk)
   SEARCH c IN (FULLTEXT INDEX chunk_text FOR q.lucene LIMIT $worded)
-  WHERE c.corpus = $corpus AND c.embedding IS NOT NULL // a chunk that is being indexed may lack its vector
-    AND ($documents IS NULL OR c.document IN $documents)
+  WHERE c.corpus = $corpus AND ($documents IS NULL OR c.document IN $documents)
   WITH q, c, toLower(c.text) AS text
   WITH q, collect({chunk: c, size: size(text), times: [word IN q.words | size(split(text, word)) - 1]}) AS hits
   WITH q, hits, reduce(sum = 0.0, hit IN hits | sum + hit.size) / size(hits) AS usual, // BM25 of what is proposed alone
@@ -195,26 +206,26 @@ CALL (q) {
   ORDER BY weight DESC, c.uid LIMIT $most_searched
   RETURN collect(c) AS worded
 }
-CALL (close, worded) {
+CALL (q, close, worded) {
   UNWIND [hits IN [close, worded] | [i IN range(0, size(hits) - 1) | {chunk: hits[i], part: 1.0 / ($fusion + i + 1)}]]
          AS ranking
   UNWIND ranking AS ranked
-  WITH ranked.chunk AS c, sum(ranked.part) AS weight
-  ORDER BY weight DESC, c.uid LIMIT $most_read
-  RETURN collect(c) AS chosen
+  WITH q, ranked.chunk AS c, sum(ranked.part) AS weight ORDER BY weight DESC, c.uid
+  WITH c, 2 * vector.similarity.cosine(c.embedding, q.vector) - 1 AS score
+  WHERE score IS NOT NULL // a chunk that is being indexed may lack its vector
+  WITH c, score LIMIT $most_read
+  RETURN collect(c) AS chosen, collect({uid: c.uid, score: score}) AS read
 }
 WITH collect({number: q.number, seen: size(candidates), entities: entities, relations: relations, chunks: chunks,
-              near: near, matching: [c IN worded | c.uid],
-              read: [c IN chosen | {uid: c.uid, score: 2 * vector.similarity.cosine(c.embedding, q.vector) - 1}]})
-     AS found,
-     collect(kept) AS kept, collect(joining) AS joining, collect(stating) + collect(chosen) AS read
+              near: near, matching: [c IN worded | c.uid], read: read}) AS found,
+     collect(kept) AS kept, collect(joining) AS joining, collect(stating) + collect(chosen) AS told
 RETURN found,
   COLLECT { UNWIND kept AS some UNWIND some AS e WITH DISTINCT e
             RETURN e {.uid, .name, .type, .description, .memory} } AS entities,
   COLLECT { UNWIND joining AS some UNWIND some AS r WITH DISTINCT r
             RETURN r {.uid, .description, .keywords, .weight, .chunks, source: startNode(r).uid,
                       source_name: startNode(r).name, target: endNode(r).uid, target_name: endNode(r).name} } AS relations,
-  COLLECT { UNWIND read AS some UNWIND some AS c WITH DISTINCT c
+  COLLECT { UNWIND told AS some UNWIND some AS c WITH DISTINCT c
             MATCH (d:Document {uid: c.document, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
             RETURN c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, title: d.title,
                       entities: COLLECT { MATCH (c)<-[:FROM_CHUNK]-(e) WHERE e.corpus = $corpus

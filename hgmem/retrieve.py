@@ -18,6 +18,7 @@ ChunkSearch: TypeAlias = Literal["hybrid", "vector", "off"]
 Thing = TypeVar("Thing", Entity, Relation, Chunk)
 
 FUSION = 60  # reciprocal rank fusion's constant: how much the first ranks count over the later ones
+PROPOSED_NEAREST = 150  # hits that a vector index is asked for at least: fewer miss some of the 20 nearest among copies
 PROPOSED = 40  # chunks that the full-text index proposes, to be ranked by what the corpus alone holds
 PROPOSED_AMONG = 400  # where others than those of the chosen documents may be among them
 CANDIDATES = 20  # chunks that each of two rankings brings to their fusion
@@ -93,7 +94,7 @@ def _limits(scene: Scene, config: RetrievalConfig) -> Limits:
     searched = 0 if config.chunk_search == "off" else max(CANDIDATES, config.searched_chunks)
     return Limits(
         over=_over(scene, config, most=BEYOND),
-        over_chunks=5 * searched,
+        over_chunks=max(5 * searched, PROPOSED_NEAREST),
         worded=max(PROPOSED if scene.scope.documents is None else PROPOSED_AMONG, 2 * searched),
         most_entities=config.entities,
         most_relations=config.relations,
@@ -112,7 +113,7 @@ def _limits(scene: Scene, config: RetrievalConfig) -> Limits:
 
 def _over(scene: Scene, config: RetrievalConfig, *, most: int) -> int:
     """Return how many candidates the index is asked for: what is left out has to be made up for."""
-    return max(5 * config.entities, 100) + (min(scene.covered, most) if config.exclude else 0)
+    return max(5 * config.entities, PROPOSED_NEAREST) + (min(scene.covered, most) if config.exclude else 0)
 
 
 def _again(

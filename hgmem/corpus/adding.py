@@ -13,6 +13,7 @@ from hgmem.contributions import (
     relation_text,
 )
 from hgmem.corpus.fold import (
+    SEGMENT,
     Brought,
     batches,
     embed_missing,
@@ -96,7 +97,7 @@ def _put_documents(
     if not open_:
         return
     put_documents(writer, corpus=corpus, documents=open_)
-    for batch in batches(chunk for uid in open_ for chunk in chunks.get(uid, ())):
+    for batch in batches((chunk for uid in open_ for chunk in chunks.get(uid, ())), size=SEGMENT):
         fresh = [chunk for chunk in batch if chunk.uid not in done]  # of the others the positions may be others now
         vectors = services.embed([chunk.text for chunk in fresh], kind="document") if fresh else ()
         named = {chunk.uid: vector for chunk, vector in zip(fresh, vectors, strict=True)}

@@ -50,6 +50,7 @@ from hgmem.identity import uid
 from hgmem.services import Services
 
 BATCH = 500
+SEGMENT = 1_000  # rows with vectors a transaction: each makes a segment of their index, and a search goes through all
 Report: TypeAlias = Callable[[int, int], None]
 C = TypeVar("C", EntityContribution, RelationContribution)
 F = TypeVar("F", EntityFields, RelationFields)

@@ -15,7 +15,7 @@ from hgmem.contributions import (
     relation_text,
 )
 from hgmem.corpus.adding import properties_of
-from hgmem.corpus.fold import Report, batches, entity_row, relation_row
+from hgmem.corpus.fold import SEGMENT, Report, batches, entity_row, relation_row
 from hgmem.corpus.holding import IMPORTING, Checked, importing
 from hgmem.errors import UsageError
 from hgmem.given import Prepared, prepare
@@ -68,7 +68,7 @@ def _write(services: Services, held: Checked, prepared: Prepared, *, report: Rep
     done, total = 0, len(prepared.entities) + len(prepared.relations)
     report(done, total)
     _create_documents(services, held, prepared)
-    for entities in batches(prepared.entities.items()):
+    for entities in batches(prepared.entities.items(), size=SEGMENT):
         _create_entities(services, held, entities)
         report(done := done + len(entities), total)
     for relations in batches(prepared.relations.items()):
@@ -80,7 +80,7 @@ def _create_documents(services: Services, held: Checked, prepared: Prepared) -> 
     corpus = services.corpus
     for documents in batches(prepared.documents.items()):
         create_documents(held, corpus=corpus, documents={uid: properties_of(one) for uid, one in documents})
-    for chunks in batches(chunk for cut in prepared.chunks.values() for chunk in cut):
+    for chunks in batches((chunk for cut in prepared.chunks.values() for chunk in cut), size=SEGMENT):
         vectors = services.embed([chunk.text for chunk in chunks], kind="document")
         create_chunks(held, corpus=corpus, chunks=chunks, vectors=vectors)
     pairs = ((here.uid, after.uid) for cut in prepared.chunks.values() for here, after in pairwise(cut))

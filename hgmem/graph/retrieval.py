@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, Literal, TypeAlias
 
 from hgmem.graph.database import Row
@@ -111,11 +112,12 @@ def retrieve(database: Runner, *, scope: Scope, queries: Sequence[Query], limits
         shared=limits.shared,
         exclude=limits.exclude,
     )[0]
+    known: dict[str, Entity] = {}
     return Retrieval(
         found=tuple(_found(found) for found in row["found"]),
         entities={entity["uid"]: to_entity(entity) for entity in _there(row["entities"], "name")},
         relations={relation["uid"]: _relation(relation) for relation in _there(row["relations"], "source", "target")},
-        chunks={chunk["uid"]: to_chunk(chunk) for chunk in _there(row["chunks"], "document", "text")},
+        chunks={chunk["uid"]: to_chunk(chunk, known) for chunk in _there(row["chunks"], "document", "text")},
     )
 
 
@@ -195,18 +197,21 @@ def to_entity(row: Row) -> Entity:
     )
 
 
-def to_chunk(row: Row) -> Chunk:
-    """Return the chunk of a row, with the entities it mentions where the statement returned them."""
-    entities = tuple(to_entity(entity) for entity in _there(row.get("entities") or (), "name"))
-    fields = {name: value for name, value in row.items() if name != "entities"}
-    fields["title"] = fields["title"] or ""
-    fields["source_id"] = fields["source_id"] or ""
-    return Chunk(**fields, entities=entities)
+def to_chunk(row: Row, known: dict[str, Entity] | None = None) -> Chunk:
+    """Return the chunk of a row, with the entities it mentions where the statement returned them.
+
+    `known` is those that chunks before it mentioned, by uid: each is made once.
+    """
+    known = {} if known is None else known
+    found = _there(row.get("entities") or (), "name")
+    entities = tuple([known.get(one["uid"]) or known.setdefault(one["uid"], to_entity(one)) for one in found])
+    return Chunk(**{**row, "title": row["title"] or "", "source_id": row["source_id"] or "", "entities": entities})
 
 
 def _there(rows: Iterable[Row], *names: str) -> list[Row]:
     """Return the rows of what is there: a thing that was deleted while the statement ran reads as null."""
-    return [row for row in rows if all(row[name] is not None for name in ("uid", *names))]
+    values = itemgetter("uid", *names)
+    return [row for row in rows if None not in values(row)]
 
 
 def _query(query: Query, scope: Scope) -> Row:

@@ -22,7 +22,7 @@ class NaiveConfig:
     """How many chunks the answer is drawn from, and how many candidates the index proposes for them."""
 
     chunks: int = 10
-    over: int = 100
+    over: int = 150
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hgmem.graph.retrieval import Found, Query, Retrieval, Scope
 from hgmem.model import Subquery
 from hgmem.retrieve import (
+    PROPOSED_NEAREST,
     SMALL,
     RetrievalConfig,
     Scene,
@@ -89,7 +90,7 @@ def test_few_documents_are_searched_by_what_they_mention_and_many_by_the_index()
 
 
 def test_the_index_is_asked_for_all_of_memory_more_than_would_do():
-    assert _limits(scene(covered=70), CONFIG).over == 170
+    assert _limits(scene(covered=70), CONFIG).over == PROPOSED_NEAREST + 70
     assert _limits(scene(covered=70), replace(CONFIG, entities=40)).over == 270
 
 
@@ -107,26 +108,26 @@ def again(*pairs, entities=SMALL, covered=0):
 
 
 def test_enough_entities_are_enough():
-    assert again((query(), found(entities="abcde", seen=100))) == ([], ())
+    assert again((query(), found(entities="abcde", seen=PROPOSED_NEAREST))) == ([], ())
 
 
 def test_too_few_of_all_that_the_index_has_is_the_result():
-    assert again((query(), found(entities="abc", seen=99))) == ([], ())
+    assert again((query(), found(entities="abc", seen=PROPOSED_NEAREST - 1))) == ([], ())
 
 
 @pytest.mark.parametrize(("entities", "expected"), [(SMALL - 1, "exact"), (SMALL, "index")])
 def test_too_few_of_as_many_as_were_asked_for_is_asked_once_more(entities, expected):
-    queries, notes = again((query(), found(entities="abc", seen=100)), entities=entities)
+    queries, notes = again((query(), found(entities="abc", seen=PROPOSED_NEAREST)), entities=entities)
 
     assert [one.search for one in queries] == [expected]
     assert notes == ()
 
 
 def test_too_few_of_chosen_documents_are_asked_for_once_more():
-    queries, _ = again((query(search="documents"), found(entities="abc", seen=100)))
+    queries, _ = again((query(search="documents"), found(entities="abc", seen=PROPOSED_NEAREST)))
 
     assert len(queries) == 1
-    assert again((query(search="documents"), found(entities="abc", seen=90))) == ([], ())
+    assert again((query(search="documents"), found(entities="abc", seen=PROPOSED_NEAREST - 1))) == ([], ())
 
 
 def test_what_was_exact_is_not_asked_again():
@@ -135,7 +136,7 @@ def test_what_was_exact_is_not_asked_again():
 
 def test_an_empty_scope_is_asked_globally_and_noted():
     queries, notes = again(
-        (query(0), found(0, entities="abcde", seen=100)),
+        (query(0), found(0, entities="abcde", seen=PROPOSED_NEAREST)),
         (query(1, search="scope"), found(1)),
         (query(2, search="scope"), found(2, entities="a")),
     )
