@@ -70,7 +70,7 @@ LEFT_TO_THE_CALLER = {
 LACKING = {
     "graphrag": "a statement a sub-query",
     "graphrag_broad": "a statement a sub-query; with 500 entities left out it asks for up to 1,010 candidates, where "
-    "hgmem asks for at most 600",
+    "hgmem asks for at most 650",
     "langchain": "no index for a filtered search; two statements a sub-query",
     "lightrag_neo4j": "vectors and chunks outside Neo4j, no words",
     "graphiti": "chunks by words alone, no vector index",

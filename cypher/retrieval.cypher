@@ -101,7 +101,7 @@ CALL (q, scope) {
   RETURN collect({entity: e, score: score}) AS candidates
 }
 CALL (q, candidates, covered) {
-  CALL (q, candidates, covered) { // how near the last one is: nothing is read of those behind
+  CALL (q, candidates, covered) { // how near the last one is, so that nothing is read of those behind
     UNWIND candidates AS candidate
     WITH q, covered, candidate.entity AS e, candidate.score AS score ORDER BY score DESC
     WITH score WHERE e.uid IS NOT NULL AND (q.search = 'scope' OR NOT $exclude OR NOT e IN covered)
@@ -193,7 +193,8 @@ CALL (q) {
   WITH q WHERE $most_searched > 0 AND q.lucene <> ''
   MATCH (c:Chunk)
   SEARCH c IN (FULLTEXT INDEX chunk_text FOR q.lucene LIMIT $worded)
-  WHERE c.corpus = $corpus AND ($documents IS NULL OR c.document IN $documents)
+  WHERE c.corpus = $corpus AND c.embedding IS NOT NULL // a chunk that is being indexed may lack its vector
+    AND ($documents IS NULL OR c.document IN $documents)
   WITH q, c, toLower(c.text) AS text
   WITH q, collect({chunk: c, size: size(text), times: [word IN q.words | size(split(text, word)) - 1]}) AS hits
   WITH q, hits, reduce(sum = 0.0, hit IN hits | sum + hit.size) / size(hits) AS usual, // BM25 of what is proposed alone
@@ -210,10 +211,8 @@ CALL (q, close, worded) {
   UNWIND [hits IN [close, worded] | [i IN range(0, size(hits) - 1) | {chunk: hits[i], part: 1.0 / ($fusion + i + 1)}]]
          AS ranking
   UNWIND ranking AS ranked
-  WITH q, ranked.chunk AS c, sum(ranked.part) AS weight ORDER BY weight DESC, c.uid
+  WITH q, ranked.chunk AS c, sum(ranked.part) AS weight ORDER BY weight DESC, c.uid LIMIT $most_read
   WITH c, 2 * vector.similarity.cosine(c.embedding, q.vector) - 1 AS score
-  WHERE score IS NOT NULL // a chunk that is being indexed may lack its vector
-  WITH c, score LIMIT $most_read
   RETURN collect(c) AS chosen, collect({uid: c.uid, score: score}) AS read
 }
 WITH collect({number: q.number, seen: size(candidates), entities: entities, relations: relations, chunks: chunks,

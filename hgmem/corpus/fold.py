@@ -50,7 +50,7 @@ from hgmem.identity import uid
 from hgmem.services import Services
 
 BATCH = 500
-SEGMENT = 1_000  # rows with vectors a transaction: each makes a segment of their index, and a search goes through all
+SEGMENT = 1_000  # chunks, or an import's entities, a transaction: it makes a segment of their index, a search reads all
 Report: TypeAlias = Callable[[int, int], None]
 C = TypeVar("C", EntityContribution, RelationContribution)
 F = TypeVar("F", EntityFields, RelationFields)

@@ -250,7 +250,7 @@ def test_equal_scores_are_ordered_by_uid(tale: World) -> None:
     assert [hit.uid for hit in found.entities] == sorted(map(tale.uid, TWINS))[:5]
 
 
-@pytest.mark.parametrize(("covered", "beyond"), [(180, 5), (367, 20)])
+@pytest.mark.parametrize(("covered", "beyond"), [(260, 5), (367, 20)])
 def test_a_memory_that_holds_all_the_nearest_is_reached_past_by_a_second_search(
     tale: World, monkeypatch: pytest.MonkeyPatch, covered: int, beyond: int
 ) -> None:
@@ -270,7 +270,7 @@ def test_a_memory_that_holds_all_the_nearest_is_reached_past_by_a_second_search(
 @pytest.mark.parametrize("entities", [367, SMALL], ids=["then exactly", "then wider"])
 def test_where_the_index_falls_short_it_is_asked_once_more(tale: World, entities: int) -> None:
     text = questions(99, 1)[0]
-    held = [one for one, _ in nearest(tale.entities, tale.vector(text))][:180]
+    held = [one for one, _ in nearest(tale.entities, tale.vector(text))][:260]
     memory, _ = remember(tale, held)
     free = {one: vector for one, vector in tale.entities.items() if one not in held}
 
@@ -472,6 +472,20 @@ def test_hybrid_search_fuses_the_ranks_by_vector_and_by_words(tale: World) -> No
         assert {hit.uid for hit in found.chunks} == {*lists.chunks, *best}
         scores = dict(nearest(tale.chunks, tale.vector(text)))
         assert all(hit.score == pytest.approx(scores[hit.uid], abs=1e-5) for hit in found.chunks)
+
+
+def test_chunks_that_lack_their_vector_take_no_place_among_those_with_the_words(
+    build: Callable[..., World], raw: Raw
+) -> None:
+    texts = [f"quay {'quay ' * 5 if at < 19 else 'bolf rork '}{at}" for at in range(38)]  # the first rank first
+    chunks = tuple(GivenChunk(id=f"c{at}", document="d", text=text) for at, text in enumerate(texts))
+    found = build(Given(documents=(Document(text="", id="d"),), chunks=chunks))
+    raw(
+        "MATCH (c:Chunk {corpus: $c}) WHERE c.position < 19 REMOVE c.embedding SET c.status = 'pending'", c=found.corpus
+    )
+    said = raw("MATCH (c:Chunk {corpus: $c}) WHERE c.position >= 19 RETURN c.uid AS uid", c=found.corpus)
+
+    assert set(searched(found, "quay").matching) == {row["uid"] for row in said}
 
 
 def test_a_rare_word_is_found_by_hybrid_search_where_vectors_miss_it(build: Callable[..., World]) -> None:
