@@ -250,11 +250,12 @@ def test_equal_scores_are_ordered_by_uid(tale: World) -> None:
     assert [hit.uid for hit in found.entities] == sorted(map(tale.uid, TWINS))[:5]
 
 
-@pytest.mark.parametrize(("covered", "beyond"), [(260, 5), (367, 20)])
+@pytest.mark.parametrize(("covered", "beyond"), [(130, 5), (367, 20)])
 def test_a_memory_that_holds_all_the_nearest_is_reached_past_by_a_second_search(
     tale: World, monkeypatch: pytest.MonkeyPatch, covered: int, beyond: int
 ) -> None:
     monkeypatch.setattr("hgmem.retrieve.BEYOND", beyond)
+    monkeypatch.setattr("hgmem.retrieve.PROPOSED_NEAREST", 100)  # farther ones are equally far: any may come
     text = questions(covered, 1)[0]
     held = [one for one, _ in nearest(tale.entities, tale.vector(text))][:covered]
     memory, _ = remember(tale, *(held[at : at + 50] for at in range(0, covered, 50)))
@@ -268,9 +269,12 @@ def test_a_memory_that_holds_all_the_nearest_is_reached_past_by_a_second_search(
 
 
 @pytest.mark.parametrize("entities", [367, SMALL], ids=["then exactly", "then wider"])
-def test_where_the_index_falls_short_it_is_asked_once_more(tale: World, entities: int) -> None:
+def test_where_the_index_falls_short_it_is_asked_once_more(
+    tale: World, monkeypatch: pytest.MonkeyPatch, entities: int
+) -> None:
+    monkeypatch.setattr("hgmem.retrieve.PROPOSED_NEAREST", 100)
     text = questions(99, 1)[0]
-    held = [one for one, _ in nearest(tale.entities, tale.vector(text))][:260]
+    held = [one for one, _ in nearest(tale.entities, tale.vector(text))][:130]
     memory, _ = remember(tale, held)
     free = {one: vector for one, vector in tale.entities.items() if one not in held}
 
