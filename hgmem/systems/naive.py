@@ -14,6 +14,7 @@ from hgmem.meter import measuring
 from hgmem.model import Answer, Hit, Retrieved, Step, Subquery
 from hgmem.recording import recording
 from hgmem.rendering import Shown
+from hgmem.retrieve import PROPOSED_NEAREST
 from hgmem.services import Services, ready_corpus
 
 
@@ -22,7 +23,7 @@ class NaiveConfig:
     """How many chunks the answer is drawn from, and how many candidates the index proposes for them."""
 
     chunks: int = 10
-    over: int = 150
+    over: int = PROPOSED_NEAREST
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
