@@ -213,11 +213,13 @@ RETURN [p IN points | p {.uid, .description, .born, .died}] AS points,
                  WITH DISTINCT e WHERE e.corpus = $corpus
                  RETURN e {.uid, .name, .type, .description, .memory} } AS entities;
 
-// name: point_scores(corpus, memory, vector) read
-// How near each living point of the memory is to a vector, those that have one themselves.
-CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
-WITH m LIMIT 1 MATCH (m)-[:HAS_POINT]->(p) WHERE p.corpus = $corpus AND p.died IS NULL AND p.embedding IS NOT NULL
-RETURN collect([p.uid, 2 * vector.similarity.cosine(p.embedding, $vector) - 1]) AS scores;
+// name: point_scores(corpus, memory, vector, most) read
+// How near each living point of the memory is to a vector, those that have one themselves. `most` is how many points it
+// has, dead ones too: the index compares all of them then, without reading a vector from the store.
+CYPHER 25 MATCH (p:MemoryPoint)
+SEARCH p IN (VECTOR INDEX point_embedding FOR $vector WHERE p.corpus = $corpus AND p.memory = $memory LIMIT $most) SCORE AS s
+WITH p, s WHERE p.uid IS NOT NULL AND p.died IS NULL
+RETURN collect([p.uid, 2 * s - 1]) AS scores;
 
 // name: memory_steps(corpus, memory) read
 // The memory's steps in order, each with its sub-queries and what they retrieved.

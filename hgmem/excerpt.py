@@ -11,7 +11,9 @@ from hgmem.tokens import count
 
 Nearness: TypeAlias = Callable[[Sequence[MemoryPoint]], Sequence[float]]
 
-_tokens = lru_cache(maxsize=16_384)(count)  # of texts and names of points: a step shows the same ones several times
+# Of texts and names of points: a step shows the same ones several times.
+_tokens = lru_cache(maxsize=16_384)(count)
+_words = lru_cache(maxsize=16_384)(lambda text: len(text.split()) if text.isascii() else 0)
 
 
 def shown(points: Sequence[MemoryPoint], *, tokens: int, near: Nearness, targets: Collection[str] = ()) -> Shown:
@@ -52,8 +54,7 @@ def size(point: MemoryPoint) -> int:
 
 def _least(point: MemoryPoint) -> int:
     """Return what `size` is not less than, without counting tokens: a word of ASCII is one at least."""
-    words = len(point.description.split()) if point.description.isascii() else 0
-    return words + len(point.entities) + 4
+    return _words(point.description) + len(point.entities) + 4
 
 
 def trimmed(evidence: Evidence, *, tokens: int) -> Evidence:

@@ -166,9 +166,12 @@ def memory_points(database: Runner, *, corpus: str, memory: str) -> list[StoredP
     return found
 
 
-def point_scores(database: Runner, *, corpus: str, memory: str, query: Any) -> dict[str, float]:
-    """Return how near each living point of the memory is to a vector, by uid; those that have a vector themselves."""
-    rows = database.run("point_scores", corpus=corpus, memory=memory, vector=vector(query))
+def point_scores(database: Runner, *, corpus: str, memory: str, query: Any, most: int) -> dict[str, float]:
+    """Return how near each living point of the memory is to a vector, by uid; those that have a vector themselves.
+
+    `most` is how many points the memory has, dead ones too.
+    """
+    rows = database.run("point_scores", corpus=corpus, memory=memory, vector=vector(query), most=most)
     return {str(uid): float(score) for row in rows for uid, score in row["scores"]}
 
 

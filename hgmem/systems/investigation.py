@@ -189,10 +189,11 @@ class Investigation:
 
     def _near(self, points: Sequence[MemoryPoint]) -> list[float]:
         """Return how near each point is to the question: those that are stored have a vector already."""
-        if not self.nearness and self.points:
+        stored = len(self.record.points)
+        if not self.nearness and stored:
             scope = self.record.scope
             self.nearness = point_scores(
-                self.services.database, corpus=scope.corpus, memory=scope.memory, query=self.query
+                self.services.database, corpus=scope.corpus, memory=scope.memory, query=self.query, most=stored
             )
         missing = [point for point in points if point.uid not in self.nearness]
         if missing:

@@ -1,5 +1,6 @@
 """Memory that lasts: another question, an interrupted one, an answer at an earlier step, two callers at once."""
 
+import itertools
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,6 +12,7 @@ from letters import LETTERS, QUESTION, wanting
 from hgmem import HGMem, UsageError
 from hgmem.answer import AnswerReply
 from hgmem.errors import ConflictError, ModelError
+from hgmem.graph.memory import point_scores
 from hgmem.memory import EvolveReply, Insertion, MergeReply
 from hgmem.plan import Concern, PlanReply
 from hgmem.systems.recipes import PAPER
@@ -69,6 +71,28 @@ def test_the_first_look_of_a_follow_up_may_find_what_memory_covers_already(lette
     second = client.ask(QUESTION + " Again?", memory=first.memory, steps=1)
 
     assert covered & {hit.uid for one in second.steps[-1].retrieved for hit in one.entities}
+
+
+def test_how_near_points_are_is_exact_and_of_the_living_of_one_memory(letters: Any) -> None:
+    said = itertools.count()
+    client, _ = letters(
+        evolve=lambda _: EvolveReply(
+            insert=tuple(Insertion(entities=("Anna", "Mill"), description=f"Sale {next(said)}.") for _ in range(10))
+        )
+    )
+    first = client.ask(QUESTION, steps=3)
+    for _ in range(3):
+        client.ask(QUESTION, steps=2)  # other memories
+    living = [point for point in first.points if point.alive(3)]
+    services = client._services(None)
+    query = services.embed([QUESTION], kind="query")[0]
+    exact = services.embed([point.description for point in living], kind="document") @ query
+    scores = point_scores(
+        services.database, corpus=client.corpus, memory=first.memory, query=query, most=len(first.points)
+    )
+
+    assert len(first.points) > len(living) > 15
+    assert scores == pytest.approx({point.uid: float(one) for point, one in zip(living, exact, strict=True)}, abs=1e-6)
 
 
 def test_the_usage_of_a_follow_up_is_its_own(letters: Any) -> None:
