@@ -118,7 +118,7 @@ PLANS = {
     ),
     "full": Plan(
         systems=FULL,
-        writes=5,
+        writes=9,
         steps=20,
         rounds=6,
         seconds=10,
