@@ -38,21 +38,18 @@ CREATE (d:Document {uid: row.uid, corpus: $corpus, status: 'done', indexed_at: d
 SET d += row.properties;
 
 // name: create_chunks(corpus, rows) write
-// Chunks of such documents, whole, each with its vector.
+// Chunks of such documents, whole, each with its vector, and with NEXT_CHUNK from the one `before` it, null for a first.
 CYPHER 25 UNWIND $rows AS row
 MATCH (d:Document {uid: row.document, corpus: $corpus}) USING INDEX d:Document(uid)
 CREATE (c:Chunk {uid: row.uid, corpus: $corpus, corpus_key: row.corpus_key, status: 'done', attempts: 0,
                  document: row.document, position: row.position, text: row.text, tokens: row.tokens, start: row.start,
                  end: row.end, source_id: row.source_id})-[:FROM_DOCUMENT]->(d)
 WITH c, row
+CALL (c, row) {
+  MATCH (before:Chunk {uid: row.before, corpus: $corpus}) USING INDEX before:Chunk(uid)
+  CREATE (before)-[:NEXT_CHUNK]->(c)
+}
 CALL db.create.setNodeVectorProperty(c, 'embedding', row.vector);
-
-// name: chain_chunks(corpus, rows) write
-// NEXT_CHUNK from each chunk to the one that is named after it.
-CYPHER 25 UNWIND $rows AS row
-MATCH (here:Chunk {uid: row.uid, corpus: $corpus}), (after:Chunk {uid: row.after, corpus: $corpus})
-USING INDEX here:Chunk(uid) USING INDEX after:Chunk(uid)
-CREATE (here)-[:NEXT_CHUNK]->(after);
 
 // name: seal_document(corpus, uid, sha256) write
 // The document's chunks are those of the text with this hash; a document that is gone stays gone.

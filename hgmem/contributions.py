@@ -97,8 +97,8 @@ def relation_fields(
 def describe(contributions: Iterable[Contribution], *, limit: int, condensed: str | None) -> Description:
     """Return the joined descriptions where they fit, else what was condensed from just these, else the first ones."""
     lines = described(contributions)
-    whole, kept = "\n".join(lines), join(lines, limit=limit)
-    if kept == whole:
+    whole = "\n".join(lines)
+    if len(whole) < limit or (kept := join(lines, limit=limit)) == whole:
         return Description(text=whole)
     stored = json.loads(condensed) if condensed else {}
     if stored.get("of") == text_hash(whole) and len(stored["text"]) <= limit:
@@ -222,8 +222,11 @@ def _records(given: str | None) -> list[dict[str, Any]]:
 
 
 def _most_frequent(values: Iterable[str]) -> str:
-    counts = Counter(value for value in values if value)
-    return min(counts, key=lambda value: (-counts[value], value), default="")
+    said = list(filter(None, values))
+    if len(said) < 2:
+        return said[0] if said else ""
+    counts = Counter(said)
+    return min(counts, key=lambda value: (-counts[value], value))
 
 
 def entity_text(name: str, description: str) -> str:

@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass
+from functools import cache
 from math import inf
 from typing import Any, TypeVar
 
@@ -39,20 +40,21 @@ def prepare(given: Given, *, corpus: str, written: str | None = None) -> Prepare
     uids = {id_: uid(corpus, "document", id_) for id_ in documents}
     chunks = _chunks(given.chunks, documents=documents, corpus=corpus)
     chunk_uids = {chunk.source_id: chunk.uid for cut in chunks.values() for chunk in cut}
+    keyed = cache(key)  # a name is an entity's and that of many ends
     entities: dict[str, list[EntityContribution]] = {}
     for entity in given.entities:
-        _add(entities, key(entity.name), _entity(entity, chunk_uids))
+        _add(entities, keyed(entity.name), _entity(entity, chunk_uids))
     relations: dict[tuple[str, str], list[RelationContribution]] = {}
     for relation in given.relations:
         said = _relation(relation, chunk_uids)
-        ends = ordered(key(relation.source), key(relation.target))
+        ends = ordered(keyed(relation.source), keyed(relation.target))
         if ends is None:
             continue
         _add(relations, ends, said)
         for name in (relation.source, relation.target):
-            if key(name) not in entities:
+            if keyed(name) not in entities:
                 end = EntityContribution(name=collapse(name), description=said.description, chunks=said.chunks)
-                _add(entities, key(name), end)
+                _add(entities, keyed(name), end)
     entities.pop("", None)
     return Prepared(
         documents={uids[id_]: document for id_, document in documents.items()},

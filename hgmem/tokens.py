@@ -9,14 +9,14 @@ _UPPER = r"A-ZÀ-ÖØ-Þ"
 _WIDE = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 _MARKED = r"\u0900-\u0fff\u1780-\u17ff"  # Devanagari to Tibetan, Khmer: letters and vowel signs in one run
 _TOKEN = re.compile(
-    rf"[{_UPPER}][{_LOWER}]{{1,6}}"
-    rf"|[{_LOWER}]{{1,8}}"
-    rf"|[{_UPPER}]{{1,5}}"
-    r"|\s{0,64}[\r\n\x85\u2028\u2029]{1,16}|\s{2,64}"
+    r" ?(?:"  # a blank before a token belongs to it: so it costs no match of its own
+    rf"[{_LOWER}]{{1,8}}"
+    rf"|[{_UPPER}](?:[{_LOWER}]{{1,6}}|[{_UPPER}]{{0,4}})"
     r"|\d{1,3}"
     rf"|[{_MARKED}]{{1,3}}"
     rf"|[^\W\d_{_WIDE}]{{1,5}}"
-    rf"|[^\w\s{_WIDE}]{{1,2}}|_"
+    rf"|[^\w\s{_WIDE}]{{1,2}}|_)"
+    r"|\s{0,64}[\r\n\x85\u2028\u2029]{1,16}|\s{2,64}"
 )
 _WIDE_LETTER = re.compile(f"[{_WIDE}]")
 _WIDE_PERCENT = 70  # a Chinese, Japanese or Korean character is about 0.7 tokens

@@ -116,15 +116,30 @@ NO_ENTITIES: Brought[EntityContribution] = Brought()
 NO_RELATIONS: Brought[RelationContribution] = Brought()
 
 
-def entity_row(corpus: str, key: str, chunks: Iterable[str]) -> EntityRow:
+def entity_row(
+    corpus: str, key: str, chunks: Iterable[str], *, given: str | None = None, fields: EntityFields | None = None
+) -> EntityRow:
     """Return the row of the entity with this key."""
-    return EntityRow(uid=uid(corpus, "entity", key), key=key, chunks=tuple(chunks))
+    return EntityRow(uid=uid(corpus, "entity", key), key=key, chunks=tuple(chunks), given=given, fields=fields)
 
 
-def relation_row(corpus: str, ends: tuple[str, str], chunks: Iterable[str]) -> RelationRow:
+def relation_row(
+    corpus: str,
+    ends: tuple[str, str],
+    chunks: Iterable[str],
+    *,
+    given: str | None = None,
+    fields: RelationFields | None = None,
+) -> RelationRow:
     """Return the row of the relation between these two keys."""
-    source, target = (uid(corpus, "entity", key) for key in ends)
-    return RelationRow(uid=uid(corpus, "relation", *ends), source=source, target=target, chunks=tuple(chunks))
+    return RelationRow(
+        uid=uid(corpus, "relation", *ends),
+        source=uid(corpus, "entity", ends[0]),
+        target=uid(corpus, "entity", ends[1]),
+        chunks=tuple(chunks),
+        given=given,
+        fields=fields,
+    )
 
 
 def rebuild_entities(
@@ -149,8 +164,8 @@ def rebuild_entities(
                 limit=services.settings.description_characters,
                 condensed=condensed.get(entity.uid, entity.condensed),
             )
-            row = entity_row(services.corpus, entity.key, said.chunks)
-            rows.append(replace(row, given=_dumped(said.given), fields=_marked(services, fields)))
+            given, marked = _dumped(said.given), _marked(services, fields)
+            rows.append(entity_row(services.corpus, entity.key, said.chunks, given=given, fields=marked))
         else:
             gone.append(entity.uid)
     if gone:  # an end of a relation that others support stays, but nothing is said of it any more
@@ -181,8 +196,9 @@ def rebuild_relations(
                 limit=services.settings.description_characters,
                 condensed=condensed.get(relation.uid, relation.condensed),
             )
-            row = relation_row(services.corpus, ends, said.chunks)
-            rows.append(replace(row, given=_dumped(said.given), fields=_marked(services, fields)))
+            given, marked = _dumped(said.given), _marked(services, fields)
+            row = relation_row(services.corpus, ends, said.chunks, given=given, fields=marked)
+            rows.append(row)
             texts[row.uid] = relation_text(ends, fields.description.text, fields.keywords)
         else:
             gone.append(relation.uid)

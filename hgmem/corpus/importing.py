@@ -1,8 +1,6 @@
 """Importing a ready-made graph into an empty corpus: all of it or nothing, and refused by readers until it is whole."""
 
 from collections.abc import Sequence
-from dataclasses import replace
-from itertools import pairwise
 
 from hgmem.contributions import (
     EntityContribution,
@@ -20,7 +18,7 @@ from hgmem.corpus.holding import IMPORTING, Checked, importing
 from hgmem.errors import UsageError
 from hgmem.given import Prepared, prepare
 from hgmem.graph.corpus import CorpusRow, count_corpus, find_corpus, release_corpus
-from hgmem.graph.documents import chain_chunks, create_chunks, create_documents
+from hgmem.graph.documents import create_chunks, create_documents
 from hgmem.graph.entities import create_entities, create_relations
 from hgmem.graph.values import Runner, to_json
 from hgmem.identity import text_hash
@@ -80,12 +78,14 @@ def _create_documents(services: Services, held: Checked, prepared: Prepared) -> 
     corpus = services.corpus
     for documents in batches(prepared.documents.items()):
         create_documents(held, corpus=corpus, documents={uid: properties_of(one) for uid, one in documents})
-    for chunks in batches((chunk for cut in prepared.chunks.values() for chunk in cut), size=SEGMENT):
-        vectors = services.embed([chunk.text for chunk in chunks], kind="document")
+    ordered = (
+        (chunk, before)
+        for cut in prepared.chunks.values()
+        for chunk, before in zip(cut, (None, *(chunk.uid for chunk in cut[:-1])), strict=True)
+    )
+    for chunks in batches(ordered, size=SEGMENT):
+        vectors = services.embed([chunk.text for chunk, _ in chunks], kind="document")
         create_chunks(held, corpus=corpus, chunks=chunks, vectors=vectors)
-    pairs = ((here.uid, after.uid) for cut in prepared.chunks.values() for here, after in pairwise(cut))
-    for linked in batches(pairs):
-        chain_chunks(held, corpus=corpus, pairs=linked)
 
 
 def _create_entities(
@@ -94,7 +94,7 @@ def _create_entities(
     limit = services.settings.description_characters
     fields = [entity_fields(said, limit=limit) for _, said in batch]
     rows = [
-        replace(entity_row(services.corpus, key, chunks_of(said)), given=dump(said), fields=values)
+        entity_row(services.corpus, key, chunks_of(said), given=dump(said), fields=values)
         for (key, said), values in zip(batch, fields, strict=True)
     ]
     vectors = services.embed([entity_text(values.name, values.description.text) for values in fields], kind="document")
@@ -107,7 +107,7 @@ def _create_relations(
     limit = services.settings.description_characters
     fields = [relation_fields(said, limit=limit) for _, said in batch]
     rows = [
-        replace(relation_row(services.corpus, ends, chunks_of(said)), given=dump(said), fields=values)
+        relation_row(services.corpus, ends, chunks_of(said), given=dump(said), fields=values)
         for (ends, said), values in zip(batch, fields, strict=True)
     ]
     texts = [

@@ -70,15 +70,12 @@ def create_documents(database: Runner, *, corpus: str, documents: Mapping[str, M
     database.run("create_documents", corpus=corpus, rows=_documents(documents))
 
 
-def create_chunks(database: Runner, *, corpus: str, chunks: Sequence[Chunk], vectors: Vectors) -> None:
-    """Write chunks of such documents, whole, each with its vector."""
-    rows = [_chunk_row(chunk, corpus) for chunk in chunks]
+def create_chunks(
+    database: Runner, *, corpus: str, chunks: Sequence[tuple[Chunk, str | None]], vectors: Vectors
+) -> None:
+    """Write chunks of such documents, whole, each with its vector, linked from the one (uid) before it, if any."""
+    rows = [{**_chunk_row(chunk, corpus), "before": before} for chunk, before in chunks]
     database.run("create_chunks", corpus=corpus, rows=rows_with_vectors(rows, vectors))
-
-
-def chain_chunks(database: Runner, *, corpus: str, pairs: Sequence[tuple[str, str]]) -> None:
-    """Link chunks to those after them (pairs of uids)."""
-    database.run("chain_chunks", corpus=corpus, rows=[{"uid": here, "after": after} for here, after in pairs])
 
 
 def put_chunks(database: Runner, *, corpus: str, chunks: Sequence[Chunk], vectors: Mapping[str, Any] = NOTHING) -> None:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from functools import cache
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -41,10 +42,16 @@ def to_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_plain)
 
 
+@cache
+def _names(kind: Any) -> tuple[str, ...]:
+    """Return the names of a dataclass's fields."""
+    return tuple(each.name for each in fields(kind))
+
+
 def _plain(value: object) -> object:
     """Return one layer of what JSON has no name for."""
     if is_dataclass(value) and not isinstance(value, type):
-        return {each.name: getattr(value, each.name) for each in fields(value)}
+        return {name: getattr(value, name) for name in _names(type(value))}
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, Sequence):
