@@ -13,7 +13,7 @@ import pytest
 from dumping import Dump, check, check_vector, driver, dump
 
 from hgmem import Document, Given, GivenChunk, GivenEntity, GivenRelation, HGMem
-from hgmem.corpus import adding
+from hgmem.corpus import adding, importing
 from hgmem.corpus.fold import entity_text
 from hgmem.embed import Kind, Vectors
 from hgmem.errors import ConflictError, ModelError, UsageError
@@ -85,6 +85,30 @@ def test_a_graph_is_written_as_it_is_given(client: HGMem, settings: Settings) ->
     assert all(TEXT[chunk["start"] : chunk["end"]] == chunk["text"] for chunk in chunks)
     assert len(found.joined("NEXT_CHUNK")) == 2
     check(found)
+
+
+def test_a_graph_imported_in_many_transactions_is_as_in_one(
+    open_client: Open, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = Document(id="other", text="")
+    given = replace(
+        GIFT,
+        documents=(*GIFT.documents, other),
+        chunks=(*GIFT.chunks, *(GivenChunk(id=f"o{at}", document="other", text=f"Line {at}.") for at in range(3))),
+    )
+    graphs = []
+    for size in (1_000, 1, 2):
+        monkeypatch.setattr(importing, "SEGMENT", size)
+        client = open_client()
+        assert importing.import_graph(client._services(None), given)
+        found = dump(settings, client.corpus)
+        check(found)
+        ids = {uid: chunk["source_id"] for uid, chunk in found.of("Chunk").items()}
+        following = sorted((ids[here], ids[after]) for here, after, _ in found.joined("NEXT_CHUNK"))
+        assert following == [("c1", "c2"), ("c2", "c3"), ("o0", "o1"), ("o1", "o2")]
+        graphs.append((names(found), relations(found).keys(), len(found.joined("FROM_CHUNK"))))
+        client.delete()
+    assert graphs[1:] == graphs[:1] * 2
 
 
 def test_the_same_graph_again_changes_nothing(client: HGMem, settings: Settings) -> None:
@@ -253,9 +277,10 @@ def test_a_vector_made_for_a_new_entity_is_dropped_where_another_described_it_fi
 def test_a_graph_whose_references_fail_is_refused_before_anything_is_written(
     client: HGMem, given: Given, said: str
 ) -> None:
-    for write in (client.add_graph, client.import_graph if hasattr(client, "import_graph") else client.add_graph):
-        with pytest.raises(UsageError, match=said):
-            write(given)
+    with pytest.raises(UsageError, match=said):
+        client.add_graph(given)
+    with pytest.raises(UsageError, match=said):
+        importing.import_graph(client._services(None), given)
     assert client.corpus not in {row["corpus"] for row in client.corpora()}
 
 
