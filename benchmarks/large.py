@@ -123,7 +123,7 @@ class Growing:
     def _small(self, graph: graphs.Graph) -> None:
         """Write one graph beside, into a corpus of its own, with memories; note the disk before there is more."""
         if not any(row.get("size") == 0 for row in self._lines()):
-            self._system.write(graph, SMALL)
+            self._system.write(graph, SMALL)()
             with HGMem.open(SMALL, embedder=Instant(), **access(self.server)) as client:
                 settled(client)
             self._note({"size": 0, "disk": self._disk(0)})
@@ -131,8 +131,9 @@ class Growing:
     def _write(self, copy: int) -> None:
         graph = graphs.load(self.folder, copy)
         self._note({"begun": copy})
+        written = self._system.write(graph, LARGE)
         began = time.perf_counter()
-        self._system.write(graph, LARGE)
+        written()
         row = {
             "graph": copy,
             "seconds": round(time.perf_counter() - began, 3),

@@ -7,6 +7,7 @@ rows, one statement a step.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import neo4j
@@ -124,7 +125,35 @@ class System:
             session.run("CALL db.awaitIndexes(60)").consume()
         return {"neo4j": neo4j.__version__}
 
-    def write(self, graph: Graph, corpus: str) -> None:
+    def write(self, graph: Graph, corpus: str) -> Callable[[], None]:
+        """Return what creates everything; to give each thing its key and its vector is part of it."""
+        return partial(self._write, graph, corpus)
+
+    def step(self, step: Step) -> Callable[[], Found]:
+        """Return the retrieval; what memory holds is known to the program, and goes along as a parameter."""
+        uid = f"{step.corpus} {{}}".format
+        covered = sorted({uid(name) for names in step.memory for name in names})
+        queries = [_query(query, step, uid) for query in step.queries]
+        statement = STEP % (AROUND if step.local else NEAREST)
+        parameters = {
+            "corpus": step.corpus,
+            "covered": covered,
+            "over": 100 + len(covered),
+            "queries": queries,
+        }
+
+        def retrieved() -> Found:
+            with self._driver.session(default_access_mode=neo4j.READ_ACCESS) as session:
+                rows = [record.data() for record in session.run(statement, parameters)]
+            return _found(rows)
+
+        return retrieved
+
+    def close(self) -> None:
+        """Disconnect."""
+        self._driver.close()
+
+    def _write(self, graph: Graph, corpus: str) -> None:
         """Create everything, in batches."""
         uid = f"{corpus} {{}}".format
         documents = {one["document"]: {"uid": uid(one["document"]), "title": one["document"]} for one in graph.chunks}
@@ -151,30 +180,6 @@ class System:
                 both = [{**row, "vector": vector} for row, vector in zip(rows, vectors, strict=True)]
                 for batch in batches(both, BATCH):
                     session.run(statement, rows=batch, corpus=corpus, key=corpus_key(corpus)).consume()
-
-    def step(self, step: Step) -> Callable[[], Found]:
-        """Return the retrieval; what memory holds is known to the program, and goes along as a parameter."""
-        uid = f"{step.corpus} {{}}".format
-        covered = sorted({uid(name) for names in step.memory for name in names})
-        queries = [_query(query, step, uid) for query in step.queries]
-        statement = STEP % (AROUND if step.local else NEAREST)
-        parameters = {
-            "corpus": step.corpus,
-            "covered": covered,
-            "over": 100 + len(covered),
-            "queries": queries,
-        }
-
-        def retrieved() -> Found:
-            with self._driver.session(default_access_mode=neo4j.READ_ACCESS) as session:
-                rows = [record.data() for record in session.run(statement, parameters)]
-            return _found(rows)
-
-        return retrieved
-
-    def close(self) -> None:
-        """Disconnect."""
-        self._driver.close()
 
 
 def _query(query: Query, step: Step, uid: Callable[[str], str]) -> dict[str, Any]:

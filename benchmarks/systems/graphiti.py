@@ -47,8 +47,8 @@ class System:
         self._loop.run(self._driver.build_indices_and_constraints())
         return {name: version(name) for name in ("graphiti-core", "neo4j")}
 
-    def write(self, graph: Graph, corpus: str) -> None:
-        """Write episodes, entities and edges by its bulk write: one transaction."""
+    def write(self, graph: Graph, corpus: str) -> Callable[[], None]:
+        """Return what writes episodes, entities and edges by its bulk write: one transaction."""
         episodes = [
             EpisodicNode(
                 uuid=_uuid(corpus, one["id"]), name=one["id"], group_id=corpus, source=EpisodeType.text, valid_at=THEN,
@@ -80,8 +80,12 @@ class System:
             )
             for one, vector in zip(graph.relations, graph.vectors["relations"].tolist(), strict=True)
         ]  # fmt: skip
-        self._loop.run(add_nodes_and_edges_bulk(self._driver, episodes, mentions, entities, edges, None))
-        self._loop.run(self._driver.execute_query("CALL db.awaitIndexes()"))
+
+        def written() -> None:
+            self._loop.run(add_nodes_and_edges_bulk(self._driver, episodes, mentions, entities, edges, None))
+            self._loop.run(self._driver.execute_query("CALL db.awaitIndexes()"))
+
+        return written
 
     def step(self, step: Step) -> Callable[[], Found]:
         """Return what searches for each sub-query, all of them at once."""

@@ -60,15 +60,20 @@ class System:
             kg_writer.upsert_relationship_query = lambda **_: written.replace(APOC, MERGE)
         return {name: version(name) for name in ("neo4j-graphrag", "neo4j")}
 
-    def write(self, graph: Graph, corpus: str) -> None:
-        """Write nodes, relationships and vectors by the package's writer, into its indexes."""
-        if not self._indexed:
-            self._index(graph.vectors["entities"].shape[1])
-        writer = kg_writer.Neo4jWriter(self._driver)
-        done = asyncio.run(writer.run(_graph(graph, corpus), LexicalGraphConfig(chunk_node_label=OWN.chunk)))
-        if done.status != "SUCCESS":
-            raise RuntimeError(str(done.metadata))
-        self._driver.execute_query("CALL db.awaitIndexes()")
+    def write(self, graph: Graph, corpus: str) -> Callable[[], None]:
+        """Return what writes nodes, relationships and vectors by the package's writer, into its indexes."""
+        brought = _graph(graph, corpus)
+
+        def written() -> None:
+            if not self._indexed:
+                self._index(graph.vectors["entities"].shape[1])
+            writer = kg_writer.Neo4jWriter(self._driver)
+            done = asyncio.run(writer.run(brought, LexicalGraphConfig(chunk_node_label=OWN.chunk)))
+            if done.status != "SUCCESS":
+                raise RuntimeError(str(done.metadata))
+            self._driver.execute_query("CALL db.awaitIndexes()")
+
+        return written
 
     def step(self, step: Step) -> Callable[[], Found]:
         """Return what calls the retriever once for each sub-query."""

@@ -53,21 +53,26 @@ class System:
         self._graph = Neo4jGraph(**access, driver_config=quiet, refresh_schema=False)  # which would need APOC
         return {name: version(name) for name in ("langchain-neo4j", "langchain-core", "neo4j-graphrag", "neo4j")}
 
-    def write(self, graph: Graph, corpus: str) -> None:
-        """Write nodes by the vector stores, then what lies between them."""
-        for kind, label in (("entities", OWN.entity), ("chunks", OWN.chunk)):
-            self._graph.query(f"CREATE INDEX {label}_corpus IF NOT EXISTS FOR (n:{label}) ON (n.corpus)")
-            ids, texts, said = zip(*(_row(one, corpus) for one in getattr(graph, kind)), strict=True)
-            pairs = list(zip(texts, graph.vectors[kind].tolist(), strict=True))
-            store = self._store(kind, label, size=graph.vectors[kind].shape[1])
-            Neo4jVector.from_embeddings(pairs, metadatas=list(said), ids=list(ids), **store)
-        Neo4jVector(**store, keyword_index_name=OWN.words).create_new_keyword_index(list(INDEXED))
+    def write(self, graph: Graph, corpus: str) -> Callable[[], None]:
+        """Return what writes nodes by the vector stores, then what lies between them."""
+        nodes = {kind: _nodes(graph, kind, corpus) for kind in ("entities", "chunks")}
         vectors = graph.vectors["relations"].tolist()
-        self._link(CREATE_TIES, [_tie(*pair, corpus) for pair in zip(graph.relations, vectors, strict=True)])
-        sources = [(one["name"], chunk) for one in graph.entities for chunk in one["chunks"]]
-        rows = [{"entity": _key(name, corpus), "chunk": _key(chunk, corpus)} for name, chunk in sources]
-        self._link(CREATE_SOURCES, rows)
-        self._graph.query("CALL db.awaitIndexes()")
+        ties = [_tie(*pair, corpus) for pair in zip(graph.relations, vectors, strict=True)]
+        named = [(one["name"], chunk) for one in graph.entities for chunk in one["chunks"]]
+        sources = [{"entity": _key(name, corpus), "chunk": _key(chunk, corpus)} for name, chunk in named]
+        size = graph.vectors["entities"].shape[1]
+
+        def written() -> None:
+            for kind, label in (("entities", OWN.entity), ("chunks", OWN.chunk)):
+                self._graph.query(f"CREATE INDEX {label}_corpus IF NOT EXISTS FOR (n:{label}) ON (n.corpus)")
+                store = self._store(kind, label, size=size)
+                Neo4jVector.from_embeddings(**nodes[kind], **store)
+            Neo4jVector(**store, keyword_index_name=OWN.words).create_new_keyword_index(list(INDEXED))
+            self._link(CREATE_TIES, ties)
+            self._link(CREATE_SOURCES, sources)
+            self._graph.query("CALL db.awaitIndexes()")
+
+        return written
 
     def step(self, step: Step) -> Callable[[], Found]:
         """Return what searches entities and chunks for each sub-query."""
@@ -106,6 +111,13 @@ class System:
 
 def _key(name: str, corpus: str) -> str:
     return f"{corpus}\n{name}"
+
+
+def _nodes(graph: Graph, kind: str, corpus: str) -> dict[str, list[Any]]:
+    """Return what a store takes of the nodes of a kind."""
+    ids, texts, said = zip(*(_row(one, corpus) for one in getattr(graph, kind)), strict=True)
+    pairs = list(zip(texts, graph.vectors[kind].tolist(), strict=True))
+    return {"text_embeddings": pairs, "metadatas": list(said), "ids": list(ids)}
 
 
 def _row(one: Mapping[str, Any], corpus: str) -> tuple[str, str, dict[str, Any]]:

@@ -41,14 +41,18 @@ class System:
         self._vectors: dict[str, Any] = {}  # of texts that are being written, and of sub-queries
         return {name: version(name) for name in self.packages}
 
-    def write(self, graph: Graph, corpus: str) -> None:
-        """Insert the graph as a custom one."""
-        embedded = texts(graph)
+    def write(self, graph: Graph, corpus: str) -> Callable[[], None]:
+        """Return what inserts the graph as a custom one."""
+        embedded, custom = texts(graph), given(graph)
         self._vectors |= embedded
-        rag = self._corpus(corpus, size=graph.vectors["chunks"].shape[1])
-        self._loop.run(rag.ainsert_custom_kg(given(graph)))
-        for text in embedded:
-            self._vectors.pop(text, None)
+
+        def written() -> None:
+            rag = self._corpus(corpus, size=graph.vectors["chunks"].shape[1])
+            self._loop.run(rag.ainsert_custom_kg(custom))
+            for text in embedded:
+                self._vectors.pop(text, None)
+
+        return written
 
     def step(self, step: Step) -> Callable[[], Found]:
         """Return what asks for the context of each sub-query, all of them at once."""

@@ -70,15 +70,19 @@ class System:
         self._sizes: dict[str, int] = {}
         return {"hgmem": __version__}
 
-    def write(self, graph: Graph, corpus: str) -> None:
-        """Write a graph as a user brings one."""
+    def write(self, graph: Graph, corpus: str) -> Callable[[], None]:
+        """Return what writes a graph as a user brings one."""
         self._embedder.learn(graph)
-        services = self._client._services(corpus)
-        if corpus in self._sizes:
-            self._client.add_graph(given(graph), corpus=corpus)
-        else:
-            import_graph(services, given(graph))
-        self._sizes[corpus] = self._sizes.get(corpus, 0) + len(graph.entities)
+        brought = given(graph)
+
+        def written() -> None:
+            if corpus in self._sizes:
+                self._client.add_graph(brought, corpus=corpus)
+            else:
+                import_graph(self._client._services(corpus), brought)
+            self._sizes[corpus] = self._sizes.get(corpus, 0) + len(brought.entities)
+
+        return written
 
     def hold(self, corpus: str, entities: int) -> None:
         """Know of a corpus that was begun before, and is added to."""
