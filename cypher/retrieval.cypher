@@ -201,9 +201,8 @@ CALL (q) {
        [i IN range(0, size(q.words) - 1) | size([hit IN hits WHERE hit.times[i] > 0])] AS holding
   WITH q, hits, usual, [many IN holding | log(1 + (size(hits) - many + 0.5) / (many + 0.5))] AS weights
   UNWIND hits AS hit
-  WITH hit.chunk AS c,
-       reduce(sum = 0.0, i IN range(0, size(weights) - 1) |
-              sum + weights[i] * hit.times[i] * 2.2 / (hit.times[i] + 1.2 * (0.25 + 0.75 * hit.size / usual))) AS weight
+  WITH hit.chunk AS c, hit.times AS times, weights, 1.2 * (0.25 + 0.75 * hit.size / usual) AS norm
+  WITH c, reduce(sum = 0.0, i IN range(0, size(weights) - 1) | sum + weights[i] * times[i] / (times[i] + norm)) AS weight
   ORDER BY weight DESC, c.uid LIMIT $most_searched
   RETURN collect(c) AS worded
 }
