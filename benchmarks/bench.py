@@ -107,7 +107,8 @@ class Run:
                 self.found["memory"]["server"] = resident(server.pid or 0)
         if "W5" in wanted:
             self.found["W5"] = {"grown": self._grown()}
-            self.found["W5"]["spread"] = self._spread()
+            if self._plan.corpora:
+                self.found["W5"]["spread"] = self._spread()
         self._scripts(wanted)
 
     def _shared(self, compared: Compared, wanted: set[str]) -> None:

@@ -34,7 +34,7 @@ class Plan:
     sizes: tuple[int, ...]  # graphs in one corpus, one after the other
     floor_until: int  # graphs
     peers_until: int
-    corpora: int  # that as many graphs are spread over
+    corpora: int  # that as many graphs are spread over; 0 for none
     large: int  # graphs in a corpus of the product's alone, which is kept; 0 for none
     asked: int  # whole questions
     points: tuple[int, ...]  # of a memory that grows
@@ -107,7 +107,7 @@ PLANS = {
         sizes=(1, 5),
         floor_until=5,
         peers_until=0,
-        corpora=5,
+        corpora=0,
         large=0,
         asked=8,
         points=(10, 100, 1_000),
