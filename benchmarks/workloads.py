@@ -99,7 +99,7 @@ PLANS = {
     "peers": replace(TINY, systems=FULL, sizes=(1,), floor_until=1, corpora=1),  # every system once: whether they run
     "bench": Plan(
         systems=QUICK,
-        writes=5,
+        writes=7,
         steps=10,
         rounds=3,
         seconds=2,

@@ -6,6 +6,7 @@ A change here makes every stored corpus unreadable: the tests hold the values.
 import hashlib
 import re
 import unicodedata
+from functools import lru_cache
 
 from hgmem.errors import UsageError
 
@@ -40,6 +41,7 @@ def text_hash(text: str) -> str:
     return hashlib.sha256(_bytes(text)).hexdigest()
 
 
+@lru_cache(maxsize=64)
 def corpus_key(corpus: str) -> str:
     """Return 16 hex characters for the corpus, safe inside a full-text query where its name is not."""
     return hashlib.blake2b(_bytes(corpus), digest_size=8, person=b"corpus_key").hexdigest()
