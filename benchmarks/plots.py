@@ -1,5 +1,6 @@
 """The plots of a run: steps with what they found, throughput, and growth."""
 
+import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -112,7 +113,7 @@ def _growth(found: Mapping[str, Any], path: Path) -> None:
     for axes, title in zip(panels, titles, strict=True):
         axes.set_visible(axes.has_data())
         _logarithmic(axes, title)
-    panels[2].legend(loc="center left", bbox_to_anchor=(1, 0.5), title="◇ a graph a corpus")
+    panels[2].legend(loc="center left", bbox_to_anchor=(1, 0.5), title="◇ a graph a corpus" if spread else None)
     figure.savefig(path, dpi=120)
     plt.close(figure)
 
@@ -139,7 +140,9 @@ def _logarithmic(axes: Axes, title: str) -> None:
     axes.set_xscale("log")
     axes.set_yscale("log")
     low, high = axes.get_ylim()
-    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high > 10 * low else (1, 1.25, 1.5, 2, 3, 4, 6, 8)))
+    wider = max(1, math.sqrt(10 * low / high))  # less than a decade would show chance as growth
+    axes.set_ylim(low / wider, high * wider)
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter("{x:g}")
     axes.yaxis.set_minor_formatter("")
     axes.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
