@@ -40,7 +40,7 @@ def prepare(given: Given, *, corpus: str, written: str | None = None) -> Prepare
     uids = {id_: uid(corpus, "document", id_) for id_ in documents}
     chunks = _chunks(given.chunks, documents=documents, corpus=corpus)
     chunk_uids = {chunk.source_id: chunk.uid for cut in chunks.values() for chunk in cut}
-    keyed = cache(key)  # a name is an entity's and that of many ends
+    keyed = cache(key)  # the same name is an entity's and that of many relations' ends
     entities: dict[str, list[EntityContribution]] = {}
     for entity in given.entities:
         _add(entities, keyed(entity.name), _entity(entity, chunk_uids))

@@ -9,7 +9,7 @@ _UPPER = r"A-ZÀ-ÖØ-Þ"
 _WIDE = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 _MARKED = r"\u0900-\u0fff\u1780-\u17ff"  # Devanagari to Tibetan, Khmer: letters and vowel signs in one run
 _TOKEN = re.compile(
-    r" ?(?:"  # a blank before a token belongs to it: so it costs no match of its own
+    r" ?(?:"  # a blank goes with the token behind it, so that no search fails at it first
     rf"[{_LOWER}]{{1,8}}"
     rf"|[{_UPPER}](?:[{_LOWER}]{{1,6}}|[{_UPPER}]{{0,4}})"
     r"|\d{1,3}"

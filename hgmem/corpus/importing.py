@@ -81,7 +81,7 @@ def _create_documents(services: Services, held: Checked, prepared: Prepared) -> 
     ordered = (
         (chunk, before)
         for cut in prepared.chunks.values()
-        for chunk, before in zip(cut, (None, *(chunk.uid for chunk in cut[:-1])), strict=True)
+        for chunk, before in zip(cut, (None, *(chunk.uid for chunk in cut)), strict=False)
     )
     for chunks in batches(ordered, size=SEGMENT):
         vectors = services.embed([chunk.text for chunk, _ in chunks], kind="document")

@@ -87,7 +87,7 @@ def test_a_graph_is_written_as_it_is_given(client: HGMem, settings: Settings) ->
     check(found)
 
 
-def test_a_graph_imported_in_many_transactions_is_as_in_one(
+def test_chunks_and_entities_imported_in_many_transactions_are_as_in_one(
     open_client: Open, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = Document(id="other", text="")
