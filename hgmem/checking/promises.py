@@ -6,15 +6,21 @@ from dataclasses import dataclass
 AGAIN = "delete the documents that it rests on and index them again"
 ALONE = "`hgmem memory delete` takes the memory away; no other one relies on it"
 SEEN = "tell the authors of hgmem: nothing of it should write this"
+UNFINISHED = "unfinished-document"
+GO_ON = "go on with the indexing or the deletion that is unfinished; where this is found still, "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promise:
-    """What is wrong where the promise is broken, and the remedy; a note is no break, but worth knowing."""
+    """What is wrong where the promise is broken, and the remedy; a note is no break, but worth knowing.
+
+    What is `passing` is so too while a document is written or deleted, and for as long as that was cut short.
+    """
 
     meaning: str
     remedy: str
     note: bool = False
+    passing: bool = False
 
 
 PROMISES: Mapping[str, Promise] = {
@@ -33,9 +39,11 @@ PROMISES: Mapping[str, Promise] = {
     "entity-without-support": Promise(
         meaning="neither a chunk, nor what was given, nor a relation supports an entity", remedy=AGAIN
     ),
-    "entity-differs": Promise(meaning="an entity is not what its contributions give", remedy=AGAIN),
-    "relation-differs": Promise(meaning="a relation is not what its contributions give", remedy=AGAIN),
-    "relation-unknown-chunk": Promise(meaning="a relation names a chunk that does not exist", remedy=AGAIN),
+    "entity-differs": Promise(meaning="an entity is not what its contributions give", remedy=AGAIN, passing=True),
+    "relation-differs": Promise(meaning="a relation is not what its contributions give", remedy=AGAIN, passing=True),
+    "relation-unknown-chunk": Promise(
+        meaning="a relation names a chunk that does not exist", remedy=AGAIN, passing=True
+    ),
     "relation-order": Promise(meaning="the ends of a relation are not in order of their keys", remedy=AGAIN),
     "chunk-not-folded": Promise(
         meaning="a chunk is done, but an entity or a relation that it names does not know it", remedy=AGAIN
@@ -44,10 +52,10 @@ PROMISES: Mapping[str, Promise] = {
         meaning="an extraction, or what was given, is no JSON that hgmem wrote", remedy=AGAIN
     ),
     "entity-vector": Promise(
-        meaning="an entity has no vector of unit length and of the corpus's dimensions", remedy=AGAIN
+        meaning="an entity has no vector of unit length and of the corpus's dimensions", remedy=AGAIN, passing=True
     ),
     "relation-vector": Promise(
-        meaning="a relation has no vector of unit length and of the corpus's dimensions", remedy=AGAIN
+        meaning="a relation has no vector of unit length and of the corpus's dimensions", remedy=AGAIN, passing=True
     ),
     "chunk-vector": Promise(
         meaning="an extracted chunk has no vector of unit length and of the corpus's dimensions", remedy=AGAIN
@@ -115,8 +123,10 @@ PROMISES: Mapping[str, Promise] = {
         remedy="`hgmem ask --continue` goes on with it, `hgmem memory delete` takes it away",
         note=True,
     ),
-    "unfinished-document": Promise(
-        meaning="a document is not indexed to its end", remedy="index it again: it goes on from there", note=True
+    UNFINISHED: Promise(
+        meaning="a document is not indexed, or not deleted, to its end",
+        remedy="index or delete it again: that goes on from there",
+        note=True,
     ),
     "unfinished-prune": Promise(
         meaning="a memory is being pruned, or was until that was cut short",

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from hgmem.checking.promises import PROMISES, Checkup, Finding
+from hgmem.checking.promises import GO_ON, PROMISES, UNFINISHED, Checkup, Finding
 from hgmem.graph.invariants import MOST, Broken
 
 
@@ -37,10 +37,11 @@ class Tally:
 
     def _finding(self, name: str) -> Finding:
         promise = PROMISES[name]
+        first = GO_ON if promise.passing and UNFINISHED in self._found else ""
         return Finding(
             name=name,
             count=self._found[name],
             uids=tuple(self._uids[name]),
             meaning=promise.meaning,
-            remedy=promise.remedy,
+            remedy=f"{first}{promise.remedy}",
         )
