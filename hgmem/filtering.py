@@ -44,6 +44,12 @@ def choose(database: Database, filters: Mapping[str, Sequence[str]], *, corpus: 
     return Choice(documents=documents, narrow=2 * len(documents) < len(rows))
 
 
+def misfit(filters: Mapping[str, Sequence[str]], *, corpus: str) -> str:
+    """Return the note for filters that leave no document."""
+    wanted = " and ".join(f"{name} {' or '.join(map(repr, texts))}" for name, texts in filters.items())
+    return f"no document of corpus {corpus!r} has {wanted}"
+
+
 def _name(name: object) -> str:
     if not isinstance(name, str) or not name.strip():
         raise UsageError(f"{name!r} is no name to choose documents by")

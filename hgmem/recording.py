@@ -13,7 +13,7 @@ from hgmem.draft import Draft
 from hgmem.embed import Vectors
 from hgmem.errors import HGMemError, UnreachableError, UsageError
 from hgmem.events import Answered, Planned, QuestionAccepted
-from hgmem.filtering import Choice, choose
+from hgmem.filtering import Choice, choose, misfit
 from hgmem.graph.entities import missing_entity_vectors, put_entity_vectors
 from hgmem.graph.memory import (
     Claim,
@@ -103,8 +103,9 @@ class Recording:
 
     def nothing(self, text: str, *, step: int) -> Answer:
         """Return the answer that says that there is no evidence, written without a model call."""
+        notes = (misfit(self.filters, corpus=self.claim.corpus),) if self.choice.documents == () else ()
         cited = Cited(text=text, citations=(), notes=())
-        return self._finish(cited, status="no_evidence", step=step, notes=(), last=True)
+        return self._finish(cited, status="no_evidence", step=step, notes=notes, last=True)
 
     def unanswered(self, *, step: int) -> Answer:
         """Return what there is instead of an answer where none is wanted; the memory can be asked on for it."""

@@ -135,10 +135,12 @@ def test_documents_that_do_not_count_are_not_cited_from_older_points(harbour: HG
     assert {citation.title for citation in answer.citations} == {"A letter"}
 
 
-def test_no_document_that_fits_is_no_evidence(harbour: HGMem) -> None:
-    answer = harbour.ask(QUESTION, filters={"author": "Nobody"})
+@pytest.mark.parametrize("system", ["hgmem", "naive"])
+def test_no_document_that_fits_is_no_evidence_and_a_note_says_why(harbour: HGMem, system: str) -> None:
+    answer = harbour.ask(QUESTION, filters={"author": ["Nobody", "Moe"], "year": 1900}, system=system)
 
     assert (answer.status, answer.citations) == ("no_evidence", ())
+    assert answer.notes == (f"no document of corpus {harbour.corpus!r} has author 'Moe' or 'Nobody' and year '1900'",)
 
 
 def test_a_name_that_no_document_has_is_refused_before_anything_is_written(harbour: HGMem) -> None:
