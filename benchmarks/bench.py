@@ -7,6 +7,7 @@ import argparse
 import random
 import signal
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -18,7 +19,7 @@ from typing import Any
 import graphs
 from asking import Instant, beside, growing, questions, settled
 from comparing import SEED, THREE, Compared, Placed
-from environments import SAME, Child, Unsupported, python
+from environments import OURS, SAME, Child, ChildError, Unsupported, peers, python
 from kept import BENCH, ROOT
 from making import NOVEL, made
 from measures import machine, on_disk, resident
@@ -40,6 +41,24 @@ WORKLOADS = ("W1", "W2", "W3", "W4", "W5", "W6", "W8", "W9", "crowding", "large"
 
 def main() -> None:
     """Run what is asked for, and write what was measured."""
+    options = _options()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # or its servers would stay
+    random.seed(SEED)
+    try:
+        run = Run(options)
+        try:
+            run.everything()
+        finally:  # what was measured before an error is not lost
+            print(written(run.found, options.out))
+    except (ChildError, HGMemError) as error:
+        sys.exit(str(error))
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def _options() -> argparse.Namespace:
+    """Return what the command line asks for, once it is known that it can be had."""
+    known = (*OURS, *peers(), *SAME)
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--plan", choices=PLANS, default="bench")
     parser.add_argument("--full", action="store_const", const="full", dest="plan", help="every peer and size; hours")
@@ -47,19 +66,23 @@ def main() -> None:
     parser.add_argument("--graph", type=Path, help="a folder that was made of a graph before: used as it is")
     parser.add_argument("--text", type=Path, help="of W6; the beginning of it in the quick run")
     parser.add_argument("--questions", type=Path, default=DATA / "hotpotqa", help="of W9, as quality.py wants them")
-    parser.add_argument("--only", nargs="*", choices=WORKLOADS, default=WORKLOADS)
-    parser.add_argument("--systems", nargs="*", help="these alone, of those that the plan has")
+    parser.add_argument("--only", nargs="+", choices=WORKLOADS, default=WORKLOADS, help="these workloads alone")
+    parser.add_argument("--systems", nargs="+", choices=known, help="these, not the plan's; ratios need the floor")
     parser.add_argument("--heap", help="of each server")
     parser.add_argument("--pagecache", help="of each server")
     parser.add_argument("--out", type=Path, default=BENCH / "results")
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # or its servers would stay
-    random.seed(SEED)
-    run = Run(options)
-    try:
-        run.everything()
-    finally:  # what was measured before an error is not lost
-        print(written(run.found, options.out))
+    asked = options.systems or PLANS[options.plan].systems
+    for name in [name for name in asked if SAME.get(name, name) not in asked]:
+        parser.error(f"{name} reads what {SAME[name]} writes: name that too in --systems")
+    if options.text and not options.text.is_file():
+        parser.error(f"--text {options.text}: there is no such file")
+    try:  # before hours of measuring, not after them
+        options.out.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=options.out).close()
+    except OSError as error:
+        parser.error(f"no results can be written to {options.out}: {error.strerror}; give another folder by --out")
+    return options
 
 
 class Run:
@@ -86,8 +109,7 @@ class Run:
             "lacking": {},
         }
         self.say(f"the graph and its vectors are there: {of}, {counts}")
-        names = [name for name in self._plan.systems if not options.systems or name in options.systems]
-        self._pythons = {name: python(name) for name in names}
+        self._pythons = {name: python(name) for name in options.systems or self._plan.systems}
         self.say("the environments are there")
 
     def say(self, text: str) -> None:

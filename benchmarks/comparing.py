@@ -2,6 +2,7 @@
 
 import random
 import statistics
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -175,6 +176,7 @@ class Compared:
         try:
             answer = self.children[name].ask(do, **arguments)
         except ChildError as error:
+            print(error, file=sys.stderr)
             self.lacking.setdefault(workload, {})[name] = f"failed: {error}".splitlines()[0][:300]
             return None
         if isinstance(answer, Unsupported):

@@ -3,38 +3,43 @@
 import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import matplotlib
+from labels import label, ordered
 
 matplotlib.use("agg")
 from matplotlib import pyplot as plt  # after the choice of a backend that needs no screen
 from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter, LogLocator
-from workloads import FULL, TITLES
+from workloads import FULL
 
 COLUMNS = 2  # of cases
+Look: TypeAlias = Mapping[str, Any]  # how a system is drawn, in every plot alike
+Looks: TypeAlias = Mapping[str, Look]  # by system
 
 
 def plots(found: Mapping[str, Any], folder: Path) -> None:
     """Write a PNG for each workload that has a plot."""
+    systems = ordered({*FULL, *found["versions"]})
+    looks = {name: {"label": label(name), "color": f"C{place}"} for place, name in enumerate(systems)}
     if "W2" in found:
-        _steps(found["W2"], folder / "steps.png")
+        _steps(found["W2"], looks, folder / "steps.png")
     if "W4" in found:
-        _throughput(found["W4"], folder / "throughput.png")
+        _throughput(found["W4"], looks, folder / "throughput.png")
     if "W5" in found or "sizes" in found.get("large", {}):
-        _growth(found, folder / "growth.png")
+        _growth(found, looks, folder / "growth.png")
 
 
-def _steps(cases: Mapping[str, Any], path: Path) -> None:
+def _steps(cases: Mapping[str, Any], looks: Looks, path: Path) -> None:
     """Draw a panel of bars for each case, milliseconds from nothing on, with the recall of entities and chunks."""
-    systems = _named(name for case in cases.values() for name in case["times"])
+    systems = ordered(name for case in cases.values() for name in case["times"])
     rows = -(-len(cases) // COLUMNS)
     figure, panels = plt.subplots(
         rows, COLUMNS, figsize=(12, rows * (0.3 * len(systems) + 0.9)), layout="constrained", squeeze=False
     )
     for axes, (title, case) in zip(panels.flat, cases.items(), strict=False):
-        _bars(axes, case, systems)
+        _bars(axes, case, {name: looks[name] for name in systems})
         axes.set_title(title, loc="left", fontsize=10)
     for axes in panels.flat[len(cases) :]:
         axes.set_visible(False)
@@ -45,33 +50,34 @@ def _steps(cases: Mapping[str, Any], path: Path) -> None:
     plt.close(figure)
 
 
-def _bars(axes: Axes, case: Mapping[str, Any], systems: list[str]) -> None:
+def _bars(axes: Axes, case: Mapping[str, Any], looks: Looks) -> None:
     most = max((one["median_ms"] for one in case["times"].values()), default=1)
-    for at, name in enumerate(systems):
+    for at, name in enumerate(looks):
         if name not in case["times"]:
             axes.annotate(
                 "no figure", (0, at), xytext=(4, 0), textcoords="offset points", va="center", color="0.5", fontsize=8
             )
             continue
         one, found = case["times"][name]["median_ms"], case["found"][name]
-        axes.barh(at, one, color=_look(name)["color"], height=0.7)
+        axes.barh(at, one, color=looks[name]["color"], height=0.7)
         recalls = [found.get(f"recall_of_{kind}") for kind in ("entities", "chunks")]
         said = " / ".join("—" if part is None else f"{part:.2f}" for part in recalls)
-        label = f"{one:.1f} ms   {said}"
-        axes.annotate(label, (one, at), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8)
-    axes.set_yticks(range(len(systems)), [_title(name) for name in systems], fontsize=8)
+        axes.annotate(
+            f"{one:.1f} ms   {said}", (one, at), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8
+        )
+    axes.set_yticks(range(len(looks)), [look["label"] for look in looks.values()], fontsize=8)
     axes.set_xlim(0, 1.45 * most)  # room for what is said beside the longest bar
     axes.tick_params(axis="x", labelsize=8)
-    axes.set_ylim(len(systems) - 0.4, -0.6)  # the first one on top
+    axes.set_ylim(len(looks) - 0.4, -0.6)  # the first one on top
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def _throughput(found: Mapping[str, Any], path: Path) -> None:
+def _throughput(found: Mapping[str, Any], looks: Looks, path: Path) -> None:
     figure, axes = plt.subplots(figsize=(8, 4), layout="constrained")
     threads = [title.split()[0] for title in found]
-    for name in _named(name for one in found.values() for name in one["steps_a_second"]):
+    for name in ordered(name for one in found.values() for name in one["steps_a_second"]):
         rates = [one["steps_a_second"].get(name, float("nan")) for one in found.values()]
-        axes.plot(threads, rates, marker="o", **_look(name))
+        axes.plot(threads, rates, marker="o", **looks[name])
     axes.set_ylim(bottom=0)
     axes.grid(axis="y", color="0.9")
     axes.set_xlabel("threads")
@@ -81,18 +87,18 @@ def _throughput(found: Mapping[str, Any], path: Path) -> None:
     plt.close(figure)
 
 
-def _growth(found: Mapping[str, Any], path: Path) -> None:
+def _growth(found: Mapping[str, Any], looks: Looks, path: Path) -> None:
     """Draw the time of a step, of a question and of writing one graph more, against entities; both axes logarithmic."""
     figure, panels = plt.subplots(1, 3, figsize=(15, 4.2), layout="constrained")
     entities = found["graph"]["entities"]
     rows = found.get("W5", {}).get("grown", [])
     spread = [found["W5"]["spread"]] if "spread" in found.get("W5", {}) else []
-    for name in _named(name for row in (*rows, *spread) for name in row["write"]):
+    for name in ordered(name for row in (*rows, *spread) for name in row["write"]):
         for points, look in (
             (rows, {"marker": "o"}),
             (spread, {"marker": "D", "linestyle": "", "label": "", "mfc": "none"}),
         ):
-            look = {**_look(name), **look}
+            look = {**looks[name], **look}
             _line(
                 panels[0],
                 entities,
@@ -104,7 +110,7 @@ def _growth(found: Mapping[str, Any], path: Path) -> None:
             )
             if name == "product":
                 _line(panels[1], entities, ((row, row.get("question", {}).get("median_ms")) for row in points), look)
-    _large(panels, found.get("large", {}), entities)
+    _large(panels, found.get("large", {}), entities, looks["product"])
     titles = (
         "milliseconds a step of 3, median",
         "milliseconds a question of three steps",
@@ -118,9 +124,9 @@ def _growth(found: Mapping[str, Any], path: Path) -> None:
     plt.close(figure)
 
 
-def _large(panels: Any, found: Mapping[str, Any], entities: int) -> None:
+def _large(panels: Any, found: Mapping[str, Any], entities: int, look: Look) -> None:
     """Draw the corpus that the product has alone."""
-    look = {**_look("product"), "linestyle": "--", "marker": "s", "label": "hgmem, alone on its server"}
+    look = {**look, "linestyle": "--", "marker": "s", "label": "hgmem, alone on its server"}
     sizes = [({"graphs": one["size"]}, one) for one in found.get("sizes", [])]
     for axes, what in ((panels[0], "step"), (panels[1], "question")):
         _line(axes, entities, ((row, one[what]["large"]["median_ms"]) for row, one in sizes), look)
@@ -152,17 +158,3 @@ def _logarithmic(axes: Axes, title: str) -> None:
     axes.set_axisbelow(True)
     axes.set_xlabel("entities")
     axes.set_title(title, loc="left", fontsize=10)
-
-
-def _named(systems: Iterable[str]) -> list[str]:
-    there = set(systems)
-    return [name for name in FULL if name in there]
-
-
-def _title(name: str) -> str:
-    return TITLES.get(name, name)
-
-
-def _look(name: str) -> dict[str, Any]:
-    """Return how a system is drawn, in every plot alike."""
-    return {"label": _title(name), "color": f"C{FULL.index(name)}"}

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from comparison import against_peers
+from labels import label, ordered
 from plots import plots
-from workloads import FULL, TITLES
 
 NONE = "—"
 
@@ -45,7 +45,7 @@ def _parts(found: Mapping[str, Any]) -> dict[str, tuple[str, Callable[[Any], Seq
         "crowding": ("Recall beside nine near-copies", lambda one: _script(one, _crowding)),
         "W9": ("W9: passages that questions rest on", lambda one: _script(one, _quality)),
         "large": ("A large corpus", lambda one: _script(one, _large)),
-        "memory": ("Memory", lambda one: [_rows({_title(name): _memory(each) for name, each in one.items()})]),
+        "memory": ("Memory", lambda one: [_rows({label(name): _memory(each) for name, each in one.items()})]),
         "lacking": ("What systems can't", lambda one: [_lacking(one)]),
     }
 
@@ -82,9 +82,9 @@ def _versions(found: Mapping[str, Any]) -> str:
 
 
 def _compared(cases: Mapping[str, Any]) -> str:
-    systems = _named(name for case in cases.values() for name in case["times"])
+    systems = ordered(name for case in cases.values() for name in case["times"])
     rows = [(title, *(_cell(case, name) for name in systems)) for title, case in cases.items()]
-    return table(("case", *map(_title, systems)), rows)
+    return table(("case", *map(label, systems)), rows)
 
 
 def _cell(case: Mapping[str, Any], name: str) -> str:
@@ -97,7 +97,7 @@ def _cell(case: Mapping[str, Any], name: str) -> str:
 
 def _bought(cases: Mapping[str, Any]) -> list[str]:
     """Return what these times bought: recall of the nearest, and how much was found."""
-    systems = _named(name for case in cases.values() for name in case["found"])
+    systems = ordered(name for case in cases.values() for name in case["found"])
 
     def cell(case: Mapping[str, Any], name: str) -> str:
         one = case["found"].get(name)
@@ -111,7 +111,7 @@ def _bought(cases: Mapping[str, Any]) -> list[str]:
         "Recall of the five nearest entities and chunks of each sub-query by exact cosine (entities, relations and "
         "chunks found). Entities: outside of what is to be left out; a local sub-query's among those around its "
         "points. Of chunks all that a step found counts, by vectors and by words.",
-        table(("case", *map(_title, systems)), rows),
+        table(("case", *map(label, systems)), rows),
     ]
 
 
@@ -137,7 +137,7 @@ def _peer(peer: Mapping[str, Any] | None, which: str) -> Sequence[object]:
     if not peer:
         return ("none as good" if "good" in which and which != "the fastest, and as good" else "none can", *[NONE] * 5)
     found = (f"{peer['ms']:.1f}", recalls(peer["found"]), f"{peer['ratio']:.2f} ×", peer["lacks"])
-    return (_title(peer["name"]), which, *found)
+    return (label(peer["name"]), which, *found)
 
 
 def _rows(rows: Mapping[str, Mapping[str, Any]]) -> str:
@@ -146,14 +146,14 @@ def _rows(rows: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def _rates(found: Mapping[str, Any]) -> str:
-    systems = _named(name for one in found.values() for name in one["steps_a_second"])
+    systems = ordered(name for one in found.values() for name in one["steps_a_second"])
 
     def cell(one: Mapping[str, Any], name: str) -> str:
         rate, ratio = one["steps_a_second"].get(name), one["against_floor"].get(name)
         return NONE if rate is None else f"{rate:.1f}" + (f" {ratio:.2f} ×" if ratio and name != "floor" else "")
 
     rows = [(title, *(cell(one, name) for name in systems)) for title, one in found.items()]
-    return table(("threads", *map(_title, systems)), rows)
+    return table(("threads", *map(label, systems)), rows)
 
 
 def _growth(found: Mapping[str, Any]) -> list[str]:
@@ -163,7 +163,7 @@ def _growth(found: Mapping[str, Any]) -> list[str]:
         (
             f"{row['graphs'] * found['graph']['entities']:,}",
             corpora,
-            _title(name),
+            label(name),
             wrote["seconds"],
             wrote["seconds_a_graph"],
             _cell(row["step"], name),
@@ -282,16 +282,6 @@ def _lacking(lacking: Mapping[str, Mapping[str, str]]) -> str:
     cases: dict[tuple[str, str], list[str]] = {}
     for case, one in lacking.items():
         for name, reason in one.items():
-            cases.setdefault((_title(name), reason), []).append(case)
+            cases.setdefault((label(name), reason), []).append(case)
     rows = [(name, "; ".join(several), reason) for (name, reason), several in cases.items()]
     return table(("system", "workloads", "why"), rows)
-
-
-def _named(systems: Iterable[str]) -> list[str]:
-    """Return the systems, each once, in the order in which all plots and tables have them."""
-    there = set(systems)
-    return [name for name in FULL if name in there]
-
-
-def _title(name: str) -> str:
-    return TITLES.get(name, name)

@@ -7,7 +7,6 @@ QUICK = ("floor", "product", *NEO4J_PEERS, "lightrag")
 FULL = (*QUICK, "lightrag_neo4j", "graphiti")
 IN_NEO4J = (*NEO4J_PEERS, "lightrag_neo4j", "graphiti")  # peers whose graph lies there
 OWN_SERVER = ("graphiti",)  # its labels are the product's
-TITLES = {"product": "hgmem", "graphrag_broad": "graphrag, asked as broadly"}  # others are called what they are
 
 
 @dataclass(frozen=True, kw_only=True)

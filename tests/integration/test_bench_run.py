@@ -52,6 +52,30 @@ def test_a_run_says_what_times_bought_and_leaves_tables_and_plots(graph: Path, t
     assert {path.name for path in folder.iterdir()} >= {"steps.png", "throughput.png"}
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--only", "W99"], "invalid choice: 'W99' (choose from 'W1', "),
+        (["--only"], "--only: expected at least one argument"),
+        (["--systems", "floor", "nosuch"], "invalid choice: 'nosuch' (choose from 'floor', 'product', 'graphrag', "),
+        (["--systems", "graphrag_broad"], "graphrag_broad reads what graphrag writes: name that too in --systems"),
+        (["--text", "FILE/below"], "/file/below: there is no such file"),
+        (["--out", "FILE"], "/file: File exists; give another folder by --out"),
+        (["--out", "FILE/below"], "/file/below: Not a directory; give another folder by --out"),
+    ],
+)
+def test_what_cannot_be_had_is_said_before_anything_is_measured(options: list[str], said: str, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    given = [option.replace("FILE", str(tmp_path / "file")) for option in options]
+    done = subprocess.run(
+        [sys.executable, BENCHMARKS / "bench.py", *given], capture_output=True, text=True, timeout=120
+    )
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 @pytest.mark.long
 def test_growth_is_measured_in_one_corpus_and_in_as_many(graph: Path, tmp_path: Path) -> None:
     found, text, folder = bench(graph, tmp_path / "results", "W3", "W5", "W6")

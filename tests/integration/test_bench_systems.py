@@ -15,7 +15,8 @@ from hgmem.errors import UsageError
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 from environments import HERE, SAME, Child, ChildError, Unsupported, environment, peers, python, settings
-from graphs import steps
+from graphs import Found, load, steps
+from nearest import recall, wanted
 
 FAKE = """
 import os, sys, time
@@ -62,14 +63,19 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def fake(tmp_path: Path) -> Iterator[Child]:
-    """A system in its process that is no system: served as all are, from a copy of what serves them."""
-    (tmp_path / "systems").mkdir()
-    (tmp_path / "systems" / "__init__.py").touch()
-    (tmp_path / "systems" / "fake.py").write_text(FAKE)
-    for name in ("serve.py", "graphs.py"):
-        (tmp_path / name).write_text((HERE / name).read_text())
-    with Child("fake", python=Path(sys.executable), benchmarks=tmp_path) as child:
+    """A system in its process that is no system."""
+    with served(FAKE, tmp_path, name="fake") as child:
         yield child
+
+
+def served(code: str, folder: Path, *, name: str) -> Child:
+    """Return a system of this code in its process: served as all are, from a copy of what serves them."""
+    (folder / "systems").mkdir()
+    (folder / "systems" / "__init__.py").touch()
+    (folder / "systems" / f"{name}.py").write_text(code)
+    for file in ("serve.py", "graphs.py"):
+        (folder / file).write_text((HERE / file).read_text())
+    return Child(name, python=Path(sys.executable), benchmarks=folder)
 
 
 def running(child: Child) -> bool:
@@ -92,6 +98,25 @@ def test_a_system_answers_from_its_own_process(fake: Child, graph: Path) -> None
     assert found["seconds"] > 0
     assert fake.ask("throughput", threads=2, seconds=0.1) > 1
     assert fake.ask("memory")["megabytes"] > 1
+
+
+def test_the_system_that_the_readme_shows_finds_what_is_nearest_in_all_that_it_was_given(
+    graph: Path, tmp_path: Path
+) -> None:
+    code = (HERE / "README.md").read_text(encoding="utf-8").partition("```python\n")[2].partition("```")[0]
+    asked = {"folder": str(graph), "corpus": "mine", "size": 3, "steps": 1, "seed": 1}
+    with served(code, tmp_path, name="dense") as child:
+        child.ask("open", uri="bolt://nowhere")
+        child.ask("write", folder=str(graph), corpus="mine", copies=[0, 1])
+        child.ask("ready", **asked)
+        found = child.ask("retrieve", at=0)
+        beside = child.ask("ready", **asked, points=1)
+
+    (step,) = steps(graph, corpus="mine", size=3, steps=1, seed=1)
+    (nearest,) = wanted([step], [load(graph), load(graph, 1)])
+    brought = Found(entities=tuple(found["entities"]), relations=0, chunks=tuple(found["chunks"]))
+    assert recall(brought, nearest) == {"entities": 1.0, "chunks": 1.0}
+    assert beside == Unsupported("knows no memory")
 
 
 def test_the_memory_of_a_system_is_its_own_and_not_that_of_whoever_started_it() -> None:
