@@ -24,7 +24,7 @@ from kept import BENCH, ROOT
 from making import NOVEL, made
 from measures import machine, on_disk, resident
 from own import own
-from report import written
+from report import saved, written
 from running import access, place, running, scripted
 from systems.product import given
 from workloads import OWN_SERVER, PLANS, Plan
@@ -117,6 +117,11 @@ class Run:
         self.found["seconds"] = round(time.perf_counter() - self._began)
         print(f"{self.found['seconds']:6} s  {text}", file=sys.stderr, flush=True)
 
+    def _done(self, text: str) -> None:
+        """Save what is measured, and say so: a run that is killed hours later loses nothing of it."""
+        saved(self.found, self._options.out)
+        self.say(text)
+
     def everything(self) -> None:
         """Run every workload that is asked for."""
         wanted = set(self._options.only)
@@ -128,21 +133,21 @@ class Run:
                 self.found["memory"] = {name: child.ask("memory") for name, child in compared.children.items()}
                 self.found["memory"]["server"] = resident(server.pid or 0)
         if "W5" in wanted:
-            self.found["W5"] = {"grown": self._grown()}
+            self._grown()
             if self._plan.corpora:
-                self.found["W5"]["spread"] = self._spread()
+                self._spread()
         self._scripts(wanted)
 
     def _shared(self, compared: Compared, wanted: set[str]) -> None:
         if wanted & {"W1", "W2", "W4"}:
             self.found["W1"] = compared.writes()  # the others need the graph
-            self.say("W1: a graph is written")
+            self._done("W1: a graph is written")
         if "W2" in wanted:
             self.found["W2"] = compared.retrievals()
-            self.say("W2: steps are retrieved")
+            self._done("W2: steps are retrieved")
         if "W4" in wanted:
             self.found["W4"] = compared.throughput()
-            self.say("W4: steps a second are counted")
+            self._done("W4: steps a second are counted")
 
     def _alone(self, server: Server, wanted: set[str]) -> None:
         graph, plan = given(graphs.load(self._folder)), self._plan
@@ -154,7 +159,7 @@ class Run:
             if "W3" in wanted:
                 novel = NOVEL.items() <= self.found["graph"].items()
                 self.found["W3"] = questions(client, self._asked, rounds=2, warm=plan.warm, novel=novel)
-                self.say("W3: whole questions are asked")
+                self._done("W3: whole questions are asked")
             if "W8" in wanted:
                 self.found["W8"] = growing(client, self._asked, plan.points)
         if "W8" in wanted:
@@ -165,11 +170,12 @@ class Run:
                     import_graph(client._services(None), graph)
                     clients[many] = client
                 self.found["W8"] |= beside(clients, self._asked[:6], rounds=4)
-            self.say("W8: memories are large and many")
+            self._done("W8: memories are large and many")
 
-    def _grown(self) -> list[dict[str, Any]]:
+    def _grown(self) -> None:
         """W5 and W7: writing, a step and a whole question in one corpus that grows, on a server of its own."""
-        rows, before = [], 0
+        rows: list[dict[str, Any]] = []
+        before = 0
         with self._systems(size=self._plan.sizes[0]) as (compared, server, data):
             self._warmed(compared, server)
             for size in self._plan.sizes:
@@ -179,10 +185,10 @@ class Run:
                     title=THREE.name, case=THREE, corpus="grown", copies=tuple(range(size)), steps=self._plan.steps
                 )
                 rows.append(self._row(size, (compared, server, data), took, [placed]))
-                self.say(f"W5: {size} graphs in one corpus")
-        return rows
+                self.found["W5"] = {"grown": rows}
+                self._done(f"W5: {size} graphs in one corpus")
 
-    def _spread(self) -> dict[str, Any]:
+    def _spread(self) -> None:
         """W5: the same number of graphs in a corpus each, on a server of its own; steps in some of them."""
         many = self._plan.corpora
         with self._systems(size=many) as (compared, server, data):
@@ -192,9 +198,8 @@ class Run:
                 Placed(title=THREE.name, case=THREE, corpus=f"spread-{copy}", copies=(copy,), steps=1, copy=copy)
                 for copy in sorted(random.sample(range(many), min(many, self._plan.steps)))
             ]
-            row = self._row(many, (compared, server, data), took, placed)
-        self.say(f"W5: {many} graphs in a corpus each")
-        return row
+            self.found["W5"]["spread"] = self._row(many, (compared, server, data), took, placed)
+        self._done(f"W5: {many} graphs in a corpus each")
 
     def _warmed(self, compared: Compared, server: Server) -> None:
         """Write what no figure holds; so many memories that those of the questions change no plan are part of it."""
@@ -239,7 +244,7 @@ class Run:
         for name, (script, *arguments) in scripts.items():
             if name in wanted and arguments:
                 self.found[name] = scripted(script, *arguments)
-                self.say(f"{name}: {script}.py has run")
+                self._done(f"{name}: {script}.py has run")
             elif name in wanted:
                 self.found[name] = {"lacking": f"not run: it wants {script}"}
 

@@ -17,7 +17,6 @@ from workloads import RETRIEVALS, THREADS, Plan, Retrieval
 
 WARM = 2  # rounds of all cases by all systems
 WARM_WRITES = 4  # graphs that each system writes before any is measured
-WINDOWS = 3  # of which a throughput is the median
 SEED = 7
 THREE = RETRIEVALS[1]
 
@@ -108,9 +107,9 @@ class Compared:
         found: dict[str, Any] = {}
         for threads in THREADS:
             taken: dict[str, list[float]] = defaultdict(list)
-            for turn in range(WINDOWS + 1):  # the first one warms up
+            for turn in range(self.plan.windows + 1):  # the first one warms up
                 for name in _shuffled(able):
-                    asked = {"as_": placed.name, "threads": threads, "seconds": self.plan.seconds / WINDOWS}
+                    asked = {"as_": placed.name, "threads": threads, "seconds": self.plan.seconds}
                     rate = self._asked("W4", name, "throughput", **asked)
                     if turn and rate is not None:
                         taken[name].append(rate)

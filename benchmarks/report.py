@@ -14,13 +14,19 @@ NONE = "—"
 
 def written(found: Mapping[str, Any], folder: Path) -> str:
     """Return the Markdown of a run; it, the JSON and the plots lie in a folder of the run's own below `folder`."""
-    target = folder / str(found["at"]).replace(":", "").replace("+0000", "")
-    target.mkdir(parents=True, exist_ok=True)
-    (target / "figures.json").write_text(json.dumps(found, indent=2), encoding="utf-8")
+    target = saved(found, folder)
     text = markdown(found)
     (target / "figures.md").write_text(text, encoding="utf-8")
     plots(found, target)
     return f"{text}\n{target}"
+
+
+def saved(found: Mapping[str, Any], folder: Path) -> Path:
+    """Write the JSON alone, as far as it is measured; return the run's own folder below `folder`."""
+    target = folder / str(found["at"]).replace(":", "").replace("+0000", "")
+    target.mkdir(parents=True, exist_ok=True)
+    (target / "figures.json").write_text(json.dumps(found, indent=2), encoding="utf-8")
+    return target
 
 
 def markdown(found: Mapping[str, Any]) -> str:

@@ -28,7 +28,8 @@ class Plan:
     writes: int  # measured, after some that warm up
     steps: int  # different ones of a case
     rounds: int  # that each step is run in, after some that warm up
-    seconds: float  # of each throughput, in windows that the systems take in turns
+    windows: int  # of each throughput, which is their median, after one that warms up; systems take turns
+    seconds: float  # of each window
     warm: float  # seconds of whole questions before any is measured
     sizes: tuple[int, ...]  # graphs in one corpus, one after the other
     floor_until: int  # graphs
@@ -79,7 +80,8 @@ TINY = Plan(  # of the tests
     writes=1,
     steps=2,
     rounds=1,
-    seconds=0.2,
+    windows=1,
+    seconds=0.1,
     warm=0,
     sizes=(1, 2),
     floor_until=2,
@@ -101,7 +103,8 @@ PLANS = {
         writes=7,
         steps=10,
         rounds=3,
-        seconds=2,
+        windows=5,
+        seconds=0.5,
         warm=12,
         sizes=(1, 5),
         floor_until=5,
@@ -120,7 +123,8 @@ PLANS = {
         writes=9,
         steps=20,
         rounds=6,
-        seconds=10,
+        windows=9,
+        seconds=1.2,
         warm=30,
         sizes=(1, 10, 50),
         floor_until=50,

@@ -26,10 +26,14 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def command(graph: Path, out: Path, *workloads: str) -> list[str | Path]:
+    run = [sys.executable, BENCHMARKS / "bench.py", "--plan", "tiny", "--graph", graph]
+    return [*run, "--out", out, "--only", *workloads]
+
+
 def bench(graph: Path, out: Path, *workloads: str) -> tuple[dict[str, Any], str, Path]:
     """Return the figures, the Markdown and the folder of a run that may take some minutes on a busy machine."""
-    command = [sys.executable, BENCHMARKS / "bench.py", "--plan", "tiny", "--graph", graph, "--out", out, "--only"]
-    subprocess.run([*command, *workloads], check=True, capture_output=True, timeout=900)
+    subprocess.run(command(graph, out, *workloads), check=True, capture_output=True, timeout=900)
     (folder,) = out.iterdir()
     return json.loads((folder / "figures.json").read_text()), (folder / "figures.md").read_text(), folder
 
@@ -50,6 +54,20 @@ def test_a_run_says_what_times_bought_and_leaves_tables_and_plots(graph: Path, t
     assert f"A graph is {ENTITIES} entities, {RELATIONS} relations and {CHUNKS} chunks" in text
     assert "none can" in text  # no peer is in this plan
     assert {path.name for path in folder.iterdir()} >= {"steps.png", "throughput.png"}
+
+
+def test_what_is_measured_is_saved_before_the_next_workload_has_run(graph: Path, tmp_path: Path) -> None:
+    out = tmp_path / "results"
+    seen = []
+    with subprocess.Popen(
+        command(graph, out, "W1", "W2", "W4"), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as run:
+        for line in run.stderr or ():
+            if "W2: steps are retrieved" in line:
+                (figures,) = out.glob("*/figures.json")
+                seen.append(json.loads(figures.read_text()))
+    assert run.returncode == 0
+    assert [{"W1", "W2", "W4"} & set(found) for found in seen] == [{"W1", "W2"}]
 
 
 @pytest.mark.parametrize(
