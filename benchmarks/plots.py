@@ -27,7 +27,7 @@ def plots(found: Mapping[str, Any], folder: Path) -> None:
         _steps(found["W2"], looks, folder / "steps.png")
     if "W4" in found:
         _throughput(found["W4"], looks, folder / "throughput.png")
-    if "W5" in found or "sizes" in found.get("large", {}):
+    if len(found.get("W5", {}).get("grown", [])) > 1 or "sizes" in found.get("large", {}):
         _growth(found, looks, folder / "growth.png")
 
 
