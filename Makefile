@@ -70,7 +70,7 @@ test: $(STAMP) ## all tests, on a Neo4j of their own; `make test ARGS="tests/uni
 bench: $(STAMP) ## hgmem beside its peers on this machine, in minutes; `make bench ARGS="--lightrag DIR"` takes your graph
 	@$(BIN)/python benchmarks/bench.py $(ARGS)
 
-bench-full: $(STAMP) ## every peer and size, in hours
+bench-full: $(STAMP) ## every peer and size, in an hour and a half
 	@$(BIN)/python benchmarks/bench.py --full $(ARGS)
 
 bench-large: $(STAMP) ## one corpus of 500 graphs, which is kept; `ARGS="--lightrag DIR --graphs 50"` takes yours, or fewer

@@ -71,7 +71,7 @@ def _about(found: Mapping[str, Any]) -> list[str]:
         f"cache {found['server']['pagecache']}; {found['seconds']} s in all.",
         f"A graph is {graph['entities']:,} entities, {graph['relations']:,} relations and {graph['chunks']:,} chunks, "
         f"of {graph['of']}.",
-        "Milliseconds: median (95th percentile). × is against the floor.",
+        "Milliseconds: median (95th percentile)." + " × is against the floor." * ("floor" in found["versions"]),
     ]
 
 
@@ -128,15 +128,18 @@ def recalls(one: Mapping[str, float]) -> str:
 
 def _against(cases: Mapping[str, Any]) -> Sequence[str]:
     """Return the table of the fastest peers on Neo4j, each with what it finds and what it does not do, if any ran."""
+    compared = against_peers(cases)
+    if not any(one["fastest"] for one in compared):
+        return ()
     rows: list[Sequence[object]] = []
-    for one in against_peers(cases):
+    for one in compared:
         own = (one["case"], f"{one['product_ms']:.1f}", recalls(one["product_found"]))
         fastest, as_good = one["fastest"], one["fastest_as_good"]
         rows += [(*own, *_peer(fastest, "the fastest" if fastest != as_good else "the fastest, and as good"))]
         if fastest and fastest != as_good:
             rows += [(*own, *_peer(as_good, "the fastest as good"))]
     head = ("case", "hgmem", "recall", "peer on Neo4j", "", "ms", "recall", "over hgmem", "what it does not do there")
-    return [table(head, rows)] if rows else ()
+    return [table(head, rows)]
 
 
 def _peer(peer: Mapping[str, Any] | None, which: str) -> Sequence[object]:
@@ -148,7 +151,8 @@ def _peer(peer: Mapping[str, Any] | None, which: str) -> Sequence[object]:
 
 def _rows(rows: Mapping[str, Mapping[str, Any]]) -> str:
     columns = list(dict.fromkeys(column for row in rows.values() for column in row))
-    return table(("", *columns), [(name, *(row.get(column, NONE) for column in columns)) for name, row in rows.items()])
+    head = ("", *(column.replace("_", " ") for column in columns))
+    return table(head, [(name, *(row.get(column, NONE) for column in columns)) for name, row in rows.items()])
 
 
 def _rates(found: Mapping[str, Any]) -> str:

@@ -11,6 +11,7 @@ import pytest
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 import kept
+import report
 import running
 from asking import descriptions
 from comparison import against_peers
@@ -91,10 +92,10 @@ def test_a_call_that_fails_is_noted_too() -> None:
     assert len(model.spans) == 1
 
 
-def case(**systems: tuple[float, float, float]) -> dict[str, object]:
+def case(**systems: tuple[float, float, float]) -> dict[str, Any]:
     return {
         "sub-queries": 30,
-        "times": {name: {"median_ms": ms} for name, (ms, _, _) in systems.items()},
+        "times": {name: {"median_ms": ms, "p95_ms": ms} for name, (ms, _, _) in systems.items()},
         "found": {
             name: {"recall_of_entities": entities, "recall_of_chunks": chunks}
             for name, (_, entities, chunks) in systems.items()
@@ -117,6 +118,21 @@ def test_where_no_peer_can_there_is_no_ratio() -> None:
     (one,) = against_peers({"local, 3, memory of 5 points": case(product=(10.0, 1.0, 0.8), lightrag=(1.0, 1.0, 1.0))})
     assert one["fastest"] is None
     assert one["fastest_as_good"] is None
+
+
+@pytest.mark.parametrize(("systems", "told"), [(("product", "graphrag"), True), (("floor", "product"), False)])
+def test_a_table_of_peers_and_of_ratios_is_there_where_the_run_has_them(systems: tuple[str, ...], told: bool) -> None:
+    measured = case(**dict.fromkeys(systems, (10.0, 1.0, 0.8)))
+    for found in measured["found"].values():
+        found |= {"entities": 5, "relations": 5, "chunks": 7}
+    machine = {"processor": "any", "cpus": 2, "memory": "8 GB", "system": "Linux", "python": "3.11", "load": 0.0}
+    text = report.markdown({
+        "at": "2026-11-23", "machine": machine, "server": {"heap": "2g", "pagecache": "2g"}, "seconds": 1,
+        "graph": {"entities": 1, "relations": 1, "chunks": 1, "of": "a novel"}, "versions": dict.fromkeys(systems, ""),
+        "W2": {"global, 3 sub-queries": measured | {"against_floor": {}}},
+    })  # fmt: skip
+    assert ("peer on Neo4j" in text) is told
+    assert ("is against the floor" in text) is not told
 
 
 def test_bytes_are_told_for_an_entity_and_for_what_an_index_holds() -> None:
