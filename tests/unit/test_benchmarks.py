@@ -11,7 +11,6 @@ import pytest
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 import kept
-import report
 import running
 from asking import descriptions
 from comparison import against_peers
@@ -122,6 +121,9 @@ def test_where_no_peer_can_there_is_no_ratio() -> None:
 
 @pytest.mark.parametrize(("systems", "told"), [(("product", "graphrag"), True), (("floor", "product"), False)])
 def test_a_table_of_peers_and_of_ratios_is_there_where_the_run_has_them(systems: tuple[str, ...], told: bool) -> None:
+    pytest.importorskip("matplotlib", reason="reports draw with the extra `bench`")
+    import report
+
     measured = case(**dict.fromkeys(systems, (10.0, 1.0, 0.8)))
     for found in measured["found"].values():
         found |= {"entities": 5, "relations": 5, "chunks": 7}
