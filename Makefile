@@ -23,6 +23,10 @@ override LIGHTRAG := $(value LIGHTRAG)
 override QUESTION := $(value QUESTION)
 export FILES LIGHTRAG QUESTION
 
+# As many processes as there are cores, each with a server. A file's tests stay in one, in order: they share corpora.
+# `make test ARGS="-n 0 --pdb"` runs all in this process.
+PROCESSES := -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+
 # uv does not read what pip is told (PIP_INDEX_URL, pip.conf): this prints it as uv's settings. uv's own win.
 define UV_SETTINGS
 import ast, os, shlex, subprocess, sys
@@ -51,7 +55,7 @@ endef
 export UV_SETTINGS
 
 .DEFAULT_GOAL := help
-.PHONY: help demo notebooks test bench bench-full bench-large docs lint types contracts wheel install uv-settings constraints clean
+.PHONY: help demo notebooks test test-slow bench bench-full bench-large docs reference lint types contracts wheel install uv-settings constraints clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
@@ -64,8 +68,11 @@ notebooks: $(STAMP) ## run the notebooks on the demo's server, and write what th
 	@HGMEM_DATA="$(CURDIR)/$(DEMO)" $(BIN)/hgmem up
 	@HGMEM_DATA="$(CURDIR)/$(DEMO)" $(BIN)/python notebooks/render.py
 
-test: $(STAMP) ## all tests, on a Neo4j of their own; `make test ARGS="tests/unit -k chunk"` runs some
-	@$(BIN)/pytest $(ARGS)
+test: $(STAMP) ## all but the slow tests, on Neo4j servers of their own; `make test ARGS="tests/unit -k chunk"` runs some
+	@$(BIN)/pytest $(PROCESSES) $(ARGS)
+
+test-slow: $(STAMP) ## the slow tests: kills, floods, the documents' examples, runs of benchmarks and notebooks
+	@$(BIN)/pytest $(PROCESSES) -m 'slow and not long' $(ARGS)
 
 bench: $(STAMP) ## hgmem beside its peers on this machine, in minutes; `make bench ARGS="--lightrag DIR"` takes your graph
 	@$(BIN)/python benchmarks/bench.py $(ARGS)
@@ -79,6 +86,9 @@ bench-large: $(STAMP) ## one corpus of 500 graphs, which is kept; `ARGS="--light
 docs: $(STAMP) ## the documents as a site, in .hgmem/site
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "open .hgmem/site/index.html; searching it needs a server: python3 -m http.server --directory .hgmem/site"
+
+reference: $(STAMP) ## write the generated tables of docs/: commands, settings, recipes, properties
+	@$(BIN)/python docs/hooks/reference.py
 
 lint: $(STAMP) ## style and format
 	@$(BIN)/ruff check .

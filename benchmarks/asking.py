@@ -13,7 +13,7 @@ from memories import ENTITIES, POPULAR, store
 from recipes import Script
 
 from hgmem import Answer, HGMem
-from hgmem.embed import Kind, Vectors
+from hgmem.models.embedding import Kind, Vectors
 
 STEPS = 3
 RECIPES = ("paper", "default", "compact", "single", "code")

@@ -32,8 +32,8 @@ from workloads import OWN_SERVER, PLANS, Plan
 from hgmem import HGMem
 from hgmem.corpus.importing import import_graph
 from hgmem.errors import HGMemError
-from hgmem.lightrag import read
 from hgmem.local import Server
+from hgmem.sources.lightrag import read
 
 DATA = ROOT.parent / "shared" / "data"
 WORKLOADS = ("W1", "W2", "W3", "W4", "W5", "W6", "W8", "W9", "crowding", "large")

@@ -14,15 +14,15 @@ import neo4j
 import numpy as np
 
 from hgmem import HGMem
-from hgmem.embed import Embedder, Kind, Vectors
-from hgmem.embedders import SentenceTransformerEmbedder
 from hgmem.graph.retrieval import Limits, Query, Scope, near_chunks, retrieve
-from hgmem.inputs import Given
-from hgmem.lightrag import read
 from hgmem.local import down, up
-from hgmem.retrieve import FUSION, PROPOSED
+from hgmem.models.embedders import SentenceTransformerEmbedder
+from hgmem.models.embedding import Embedder, Kind, Vectors
+from hgmem.retrieval.step_evidence import FUSION, PROPOSED
 from hgmem.settings import load
+from hgmem.sources.lightrag import read
 from hgmem.testing import DeterministicEmbedder
+from hgmem.values.inputs import Given
 
 K = 20
 OVER = (20, 40, 60, 100, 200)
@@ -135,21 +135,21 @@ def recall(client: HGMem, texts: Sequence[str], *, over: int) -> Recall:
 def limits(over: int) -> Limits:
     """Return what gives the K nearest entities and chunks, and little else."""
     return Limits(
-        over=over,
-        over_chunks=over,
-        worded=PROPOSED,
-        most_entities=K,
-        most_relations=0,
-        most_chunks=0,
-        most_searched=K,
-        most_read=0,
+        overfetch=over,
+        overfetch_chunks=over,
+        fulltext_limit=PROPOSED,
+        entity_limit=K,
+        relation_limit=0,
+        source_limit=0,
+        search_limit=K,
+        read_limit=0,
         fusion=FUSION,
         hops=1,
-        hub=1,
-        exact=200,
-        anchors=True,
-        shared=True,
-        exclude=False,
+        neighbour_limit=1,
+        exact_limit=200,
+        target_entities=True,
+        shared_entities=True,
+        exclude_covered=False,
     )
 
 

@@ -19,14 +19,14 @@ from typing import Any
 from waiting import Noted, NotedEmbedder, NotedModel, covered
 
 from hgmem import Document, HGMem
-from hgmem.embedders import SentenceTransformerEmbedder
-from hgmem.extract import ExtractedEntity, ExtractedRelation, Extraction
-from hgmem.extractive import ExtractiveModel
+from hgmem.extraction.replies import ExtractedEntity, ExtractedRelation, Extraction
 from hgmem.local import down, up
-from hgmem.meter import measuring
+from hgmem.models.embedders import SentenceTransformerEmbedder
+from hgmem.models.extractive import ExtractiveModel
+from hgmem.models.metering import measuring
 from hgmem.settings import load
 from hgmem.testing import DeterministicEmbedder
-from hgmem.text import words
+from hgmem.text.segmentation import words
 
 MUST = 0.85  # of the time
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from hgmem.local import down
 from hgmem.settings import load
-from hgmem.text import word_set
+from hgmem.text.segmentation import word_set
 
 ROOT = Path(__file__).resolve().parents[1]
 BENCH = ROOT / ".hgmem" / "bench"

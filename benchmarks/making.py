@@ -6,13 +6,13 @@ from typing import Any
 
 import graphs
 
-from hgmem.contributions import entity_fields, entity_text, relation_fields, relation_text
-from hgmem.embed import Embedder
-from hgmem.embedders import SentenceTransformerEmbedder
-from hgmem.given import Prepared, prepare
+from hgmem.corpus.prebuilt_graph import Prepared, prepare
+from hgmem.extraction.contributions import entity_fields, entity_text, relation_fields, relation_text
 from hgmem.graph.lucene import telling, terms
-from hgmem.identity import key
-from hgmem.lightrag import read
+from hgmem.models.embedders import SentenceTransformerEmbedder
+from hgmem.models.embedding import Embedder
+from hgmem.sources.lightrag import read
+from hgmem.text.identity import key
 
 QUESTIONS = Path(__file__).with_name("questions.txt")
 NOVEL = {"entities": 1_279, "relations": 1_791, "chunks": 754}  # the graph that the questions are on

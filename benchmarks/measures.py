@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 
 def told(seconds: Sequence[float]) -> dict[str, float]:
     """Return the median, the 95th percentile and the number of the runs, in milliseconds."""
@@ -33,8 +35,8 @@ def machine() -> dict[str, Any]:
     """Return what ran the figures."""
     return {
         "cpus": os.cpu_count(),
-        "processor": _first(Path("/proc/cpuinfo"), "model name") or platform.processor(),
-        "memory": _first(Path("/proc/meminfo"), "MemTotal"),
+        "processor": _processor() or platform.processor(),
+        "memory": f"{psutil.virtual_memory().total // 1024} kB",
         "system": platform.platform(),
         "python": platform.python_version(),
         "load": os.getloadavg()[0],
@@ -42,9 +44,11 @@ def machine() -> dict[str, Any]:
 
 
 def resident(process: int) -> float:
-    """Return the resident megabytes of a process (Linux), 0 where that can't be read."""
-    said = _first(Path(f"/proc/{process}/status"), "VmRSS")
-    return round(int(said.split()[0]) / 1024, 1) if said else 0.0
+    """Return the resident megabytes of a process, 0 where that can't be read."""
+    try:
+        return round(psutil.Process(process).memory_info().rss / 2**20, 1)
+    except psutil.Error:
+        return 0.0
 
 
 def on_disk(folders: Iterable[Path]) -> int:
@@ -52,8 +56,8 @@ def on_disk(folders: Iterable[Path]) -> int:
     return sum(path.stat().st_size for folder in folders for path in folder.rglob("*") if path.is_file())
 
 
-def _first(path: Path, key: str) -> str:
-    if not path.exists():
-        return ""
-    lines = (line.partition(":") for line in path.read_text(encoding="utf-8").splitlines())
-    return next((value.strip() for name, _, value in lines if name.strip() == key), "")
+def _processor() -> str:
+    """Return the name of the processor where Linux tells it."""
+    told = Path("/proc/cpuinfo")
+    lines = told.read_text(encoding="utf-8").splitlines() if told.exists() else []
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")

@@ -14,8 +14,8 @@ from recipes import Script
 
 from hgmem import Answer, HGMem
 from hgmem.local import down, up
-from hgmem.resources import resource
 from hgmem.settings import load
+from hgmem.text.resources import resource
 
 STORED = (0, 1_000, 10_000)
 RECIPES = ("default", "code")  # by vectors alone, and over two hops from entities

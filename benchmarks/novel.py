@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import statistics
 import tempfile
 import time
@@ -9,11 +10,13 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from measures import resident
+
 from hgmem import Answer, HGMem
 from hgmem.local import Server, down, up
-from hgmem.meter import measuring
-from hgmem.model import Usage
+from hgmem.models.metering import measuring
 from hgmem.settings import load
+from hgmem.values.usage import Usage
 
 T = TypeVar("T")
 QUESTIONS = Path(__file__).with_name("questions.txt")
@@ -51,7 +54,7 @@ def figures(options: argparse.Namespace, server: Server) -> dict[str, Any]:
             "question": asked(answers),
             "quality": quality(answers),
             "index": {**split(used, seconds), "chunks": chunks, "chunks_per_second": round(chunks / seconds, 1)},
-            "resident_megabytes": {"python": resident("self"), "server": resident(str(server.pid))},
+            "resident_megabytes": {"python": resident(os.getpid()), "server": resident(server.pid or 0)},
         }
 
 
@@ -107,12 +110,6 @@ def share(values: Iterable[bool]) -> float:
     """Return the share of true values."""
     several = list(values)
     return round(sum(several) / len(several), 3)
-
-
-def resident(process: str) -> int:
-    """Return the resident memory of a process in megabytes (Linux)."""
-    status = Path(f"/proc/{process}/status").read_text(encoding="utf-8")
-    return next(int(line.split()[1]) // 1024 for line in status.splitlines() if line.startswith("VmRSS"))
 
 
 if __name__ == "__main__":

@@ -14,8 +14,8 @@ from kept import ROOT
 from making import line, sub_queries
 
 from hgmem import Document, HGMem
-from hgmem.embedders import SentenceTransformerEmbedder
 from hgmem.local import down, up
+from hgmem.models.embedders import SentenceTransformerEmbedder
 from hgmem.settings import load
 
 CORPUS = "own"

@@ -17,8 +17,8 @@ import bm25s
 from kept import home
 
 from hgmem import Document, HGMem, Passage
-from hgmem.embedders import MINILM, SentenceTransformerEmbedder
 from hgmem.local import down, up
+from hgmem.models.embedders import MINILM, SentenceTransformerEmbedder
 from hgmem.settings import load
 
 DEPTHS = (5, 10, 20)

@@ -12,15 +12,25 @@ from pathlib import Path
 from typing import Any
 
 from hgmem import Answer, HGMem
-from hgmem.answer import AnswerReply
-from hgmem.combined import MergeAndPlanReply, StepReply
-from hgmem.extract import Extraction
+from hgmem.extraction.replies import Extraction
 from hgmem.local import down, up
-from hgmem.memory import EvolveReply, Insertion, Joining, MergeReply, Revision
-from hgmem.model import Evidence
-from hgmem.plan import Concern, Inquiry, PlanReply, SubqueriesReply
-from hgmem.prompt import prompt
+from hgmem.models.prompts import prompt_of
+from hgmem.retrieval.answer import AnswerReply
 from hgmem.settings import load
+from hgmem.systems.hgmem.replies import (
+    Concern,
+    EvolveReply,
+    Inquiry,
+    Insertion,
+    Joining,
+    MergeAndPlanReply,
+    MergeReply,
+    PlanReply,
+    Revision,
+    StepReply,
+    SubqueriesReply,
+)
+from hgmem.values.evidence import Evidence
 
 RECIPES = ("paper", "default", "compact", "single", "code")
 STEPS = 3
@@ -43,7 +53,7 @@ class Script:
     def reply(self, task: Any) -> Any:
         """Return the task's reply, the characters of its prompt noted."""
         with self._lock:
-            sent = sum(len(message.content) for message in prompt(task.name).filled(task.fields()))
+            sent = sum(len(message.content) for message in prompt_of(task).filled(task.fields()))
             self.sent[task.name].append(sent)
             made: Any = getattr(self, f"_{task.name}")(task)
             return made

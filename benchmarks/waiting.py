@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from hgmem.embed import Embedder, Kind, Vectors
+from hgmem.models.embedding import Embedder, Kind, Vectors
 
 Span = tuple[float, float]  # seconds of `time.perf_counter`
 

@@ -1,21 +1,21 @@
-// What is adopted: a graph that another program wrote, with labels, types and property names of its own, which come as
-// parameters. It has no corpora; nodes of hgmem's, known by `uid` and `corpus`, may lie beside it and are left out.
-// Ids come in long pages, what they name in short ones. Nothing is written.
+// Reading a foreign graph for import. Its labels, types and property names are parameters. It has no corpora, and
+// hgmem's own nodes (with `uid` and `corpus`) are excluded. Ids are read in long pages, records in short ones. Nothing
+// is written.
 
 // name: foreign_nodes(label, others, after, most) read
-// The next nodes of a label that have none of the labels `others`.
+// Return the next nodes with this label and none of the labels `others`.
 CYPHER 25 MATCH (n:$($label))
 WHERE elementId(n) > $after AND (n.uid IS NULL OR n.corpus IS NULL) AND none(other IN $others WHERE other IN labels(n))
 RETURN elementId(n) AS id ORDER BY id LIMIT $most;
 
 // name: foreign_twice(label, other, others) read
-// How many nodes have two labels, and none of the labels `others`.
+// Count the nodes that have both labels and none of the labels `others`.
 CYPHER 25 MATCH (n:$($label))
 WHERE $other IN labels(n) AND (n.uid IS NULL OR n.corpus IS NULL) AND none(third IN $others WHERE third IN labels(n))
 RETURN count(n) AS nodes;
 
 // name: foreign_documents(ids) read
-// Properties but vectors.
+// Return all properties except vectors.
 CYPHER 25 UNWIND $ids AS id
 MATCH (n) WHERE elementId(n) = id
 RETURN id, COLLECT { UNWIND keys(n) AS name WITH name WHERE NOT (n[name] IS :: LIST<FLOAT> OR n[name] IS :: VECTOR)
@@ -23,8 +23,8 @@ RETURN id, COLLECT { UNWIND keys(n) AS name WITH name WHERE NOT (n[name] IS :: L
 ORDER BY id;
 
 // name: foreign_chunks(ids, text, position, own, in_document, document, next_chunk, chunk) read
-// Text, number in its document, id of its own; the documents that it is from, whichever way that is drawn, and the
-// chunks after it.
+// Return text, position and own id, the chunk's documents (in either direction of the relationship), and the next
+// chunks.
 CYPHER 25 UNWIND $ids AS id
 MATCH (n) WHERE elementId(n) = id
 RETURN id, n[$text] AS text, n[$position] AS position, n[$own] AS own,
@@ -33,7 +33,7 @@ RETURN id, n[$text] AS text, n[$position] AS position, n[$own] AS own,
 ORDER BY id;
 
 // name: foreign_entities(ids, from_chunk, chunk) read
-// Labels, properties but vectors, and the chunks that mention it, whichever way that is drawn.
+// Return labels, properties except vectors, and the chunks that mention the entity (in either direction).
 CYPHER 25 UNWIND $ids AS id
 MATCH (n) WHERE elementId(n) = id
 RETURN id, labels(n) AS labels,
@@ -43,7 +43,7 @@ RETURN id, labels(n) AS labels,
 ORDER BY id;
 
 // name: foreign_relations(ids, entity, others, after, most) read
-// The next relationships that lead from these entities to others.
+// Return the next relationships from these entities to others.
 CYPHER 25 UNWIND $ids AS id
 MATCH (n) WHERE elementId(n) = id
 WITH DISTINCT n
@@ -55,7 +55,7 @@ RETURN elementId(r) AS id, type(r) AS type, elementId(n) AS source, elementId(o)
 ORDER BY id LIMIT $most;
 
 // name: foreign_labels(most) read
-// What there is to adopt, for an error: the labels with most nodes.
+// Return the labels with the most foreign nodes, for an error message.
 CYPHER 25 CALL db.labels() YIELD label
 WHERE NOT label IN ['Corpus', 'Step', 'SubQuery']
 WITH label, COUNT { MATCH (n:$(label)) WHERE n.uid IS NULL OR n.corpus IS NULL } AS nodes
@@ -63,8 +63,8 @@ WHERE nodes > 0
 RETURN label, nodes ORDER BY nodes DESC, label LIMIT $most;
 
 // name: foreign_members(corpus) read
-// How many nodes carry the name of a corpus without being of hgmem's making: it would take them for its own. In a
-// corpus that there is not yet, nothing is.
+// Count foreign nodes that carry the corpus's name, because hgmem would treat them as its own. In a new corpus, every
+// node is foreign.
 CYPHER 25 WITH NOT EXISTS { (:Corpus {name: $corpus}) } AS new
 RETURN COUNT { MATCH (d:Document {corpus: $corpus}) WHERE new OR d.uid IS NULL }
      + COUNT { MATCH (c:Chunk {corpus: $corpus}) WHERE new OR c.uid IS NULL }

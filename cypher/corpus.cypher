@@ -1,21 +1,21 @@
-// Corpora: the tenants.
+// Corpora, the unit of isolation between data sets.
 
 // name: corpora() read
-// Every corpus by name; the one statement that scans a label.
+// Return every corpus by name. No other statement scans a label.
 CYPHER 25 MATCH (k:Corpus)
 RETURN k.name AS corpus, k.status AS status, k.embedding_model AS embedding_model, k.dimensions AS dimensions,
        toString(k.created_at) AS created_at
 ORDER BY corpus;
 
 // name: find_corpus(corpus) read
-// The corpus, its claim, and how many seconds ago the claim was renewed.
+// Return the corpus, its lease, and the age of the lease's last heartbeat in seconds (`silent`).
 CYPHER 25 MATCH (k:Corpus {name: $corpus})
 RETURN k.name AS corpus, k.status AS status, k.embedding_model AS embedding_model, k.dimensions AS dimensions,
        k.settings AS settings, k.imported AS imported, k.archive AS archive, k.run AS run,
        duration.inSeconds(k.heartbeat, datetime()).seconds AS silent;
 
 // name: create_corpus(corpus, status, embedding_model, dimensions, settings, schema_version) write
-// The corpus as it is after this; one that exists stays as it was.
+// Create the corpus unless it exists, and return it.
 CYPHER 25 MERGE (k:Corpus {name: $corpus})
 ON CREATE SET k.status = $status, k.embedding_model = $embedding_model, k.dimensions = $dimensions,
               k.settings = $settings, k.schema_version = $schema_version, k.created_at = datetime()
@@ -23,7 +23,8 @@ RETURN k.name AS corpus, k.status AS status, k.embedding_model AS embedding_mode
        k.settings AS settings, k.imported AS imported;
 
 // name: claim_corpus(corpus, run, status, timeout) write
-// One row if this run holds the corpus now: nobody else did, or has been silent for `timeout` seconds.
+// Lease the corpus to this run unless another run renewed its lease in the last `timeout` seconds. Returns one row on
+// success.
 CYPHER 25 MATCH (k:Corpus {name: $corpus})
 SET k.name = k.name // takes the lock before the claim is read
 WITH k WHERE k.run IS NULL OR k.run = $run OR k.heartbeat < datetime() - duration({milliseconds: $timeout * 1000})
@@ -31,7 +32,7 @@ SET k.run = $run, k.heartbeat = datetime(), k.status = $status
 RETURN k.name AS corpus;
 
 // name: set_embedder(corpus, run, embedding_model, dimensions) write
-// The corpus, held by this run, is to be embedded with this model from here on.
+// Set the embedder of a corpus that this run has leased.
 CYPHER 25 MATCH (k:Corpus {name: $corpus})
 SET k.name = k.name // takes the lock before the claim is read
 WITH k WHERE k.run = $run
@@ -53,7 +54,7 @@ SET k.run = NULL, k.heartbeat = NULL, k.status = $status, k.imported = $imported
 RETURN k.name AS corpus;
 
 // name: count_corpus(corpus) read
-// How much of everything the corpus holds; what belongs to a memory alone is not counted.
+// Return the corpus's counts, without what belongs to a single memory.
 CYPHER 25
 RETURN COUNT { MATCH (d:Document {corpus: $corpus}) } AS documents,
        COUNT { MATCH (c:Chunk {corpus: $corpus}) } AS chunks,
@@ -70,11 +71,11 @@ RETURN c.uid AS chunk, c.document AS document, c.error AS error, toString(c.atte
 ORDER BY document, c.position LIMIT $most;
 
 // name: mark_corpus(corpus, status) write
-// The corpus with another status; readers refuse every one but 'ready'.
+// Set the corpus's status. Readers refuse every status but 'ready'.
 CYPHER 25 MATCH (k:Corpus {name: $corpus}) SET k.status = $status;
 
 // name: delete_corpus_contents(corpus, batch) auto
-// Everything of the corpus but the corpus itself, in transactions of `batch` nodes.
+// Delete everything in the corpus but the corpus node, in transactions of `batch` nodes.
 CYPHER 25 CALL () {
   MATCH (n:MemoryPoint {corpus: $corpus}) RETURN n
   UNION ALL MATCH (n:SubQuery {corpus: $corpus}) RETURN n

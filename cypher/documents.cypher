@@ -1,9 +1,9 @@
-// Documents and chunks. Here and in the other files a lookup by uid names its index, and the way on from it
-// begins after a LIMIT or DISTINCT: on an empty database the planner finds the index on `corpus` as cheap, and that
-// plan, kept for seconds, reads the whole corpus for every row.
+// Documents and chunks. Here and in the other files, a lookup by uid names its index, and the pattern that continues
+// from it starts after a LIMIT or DISTINCT. Otherwise, on an empty database, the planner considers the index on
+// `corpus` as cheap. That plan is cached for seconds, and reads the whole corpus for every row.
 
 // name: document_states(corpus, uids) read
-// What is stored of these documents; absent ones give no row.
+// Return what is stored of these documents. Unknown ones give no row.
 CYPHER 25 UNWIND $uids AS uid
 MATCH (d:Document {uid: uid, corpus: $corpus}) USING INDEX d:Document(uid)
 RETURN d.uid AS uid, d.sha256 AS sha256, d.status AS status, d.chunking AS chunking, d.title AS title,
@@ -15,14 +15,20 @@ RETURN d.uid AS uid, d.title AS title, d.source AS source, d.status AS status,
        COUNT { (d)<-[:FROM_DOCUMENT]-(:Chunk {corpus: $corpus}) } AS chunks
 ORDER BY title, uid;
 
+// name: documents_of_files(corpus, paths) read
+// The documents that came from these files, such as the rows of a table.
+CYPHER 25 MATCH (d:Document {corpus: $corpus}) USING INDEX d:Document(corpus) WHERE d.source IN $paths
+RETURN d.source AS path, d.uid AS uid
+ORDER BY uid;
+
 // name: described_documents(corpus) read
-// What questions may choose documents by.
+// Return the properties by which questions can filter documents.
 CYPHER 25 MATCH (d:Document {corpus: $corpus})
 RETURN d.uid AS uid, d.title AS title, d.source AS source, d.metadata AS metadata
 ORDER BY uid;
 
 // name: put_documents(corpus, rows) write
-// The documents, pending until their last chunk is done; no row where the corpus is not ready.
+// Write the documents as pending. Returns no row if the corpus is not ready.
 CYPHER 25 MATCH (k:Corpus {name: $corpus})
 SET k.name = k.name // takes the lock before the status is read
 WITH k WHERE k.status = 'ready'
@@ -32,13 +38,14 @@ SET d += row.properties, d.status = 'pending'
 RETURN d.uid AS uid;
 
 // name: create_documents(corpus, rows) write
-// Documents of a corpus that nobody reads yet, whole: their chunks come with all that they contribute.
+// Create complete documents in a corpus that is being imported, with chunks to follow.
 CYPHER 25 UNWIND $rows AS row
 CREATE (d:Document {uid: row.uid, corpus: $corpus, status: 'done', indexed_at: datetime()})
 SET d += row.properties;
 
 // name: create_chunks(corpus, rows) write
-// Chunks of such documents, whole, each with its vector, and with NEXT_CHUNK from the one `before` it, null for a first.
+// Create complete chunks of such documents with their vectors, and NEXT_CHUNK from the chunk `before` (null for the
+// first).
 CYPHER 25 UNWIND $rows AS row
 MATCH (d:Document {uid: row.document, corpus: $corpus}) USING INDEX d:Document(uid)
 CREATE (c:Chunk {uid: row.uid, corpus: $corpus, corpus_key: row.corpus_key, status: 'done', attempts: 0,
@@ -52,13 +59,19 @@ CALL (c, row) {
 CALL db.create.setNodeVectorProperty(c, 'embedding', row.vector);
 
 // name: seal_document(corpus, uid, sha256) write
-// The document's chunks are those of the text with this hash; a document that is gone stays gone.
+// Record that the document's chunks are those of the text with this hash. Deleted documents are ignored.
 CYPHER 25 MATCH (d:Document {uid: $uid, corpus: $corpus}) USING INDEX d:Document(uid)
 SET d.sha256 = $sha256;
 
+// name: unseal_documents(corpus, uids) write
+// The documents' chunks are no longer those of any text: the next run indexes them anew.
+CYPHER 25 UNWIND $uids AS uid
+MATCH (d:Document {uid: uid, corpus: $corpus}) USING INDEX d:Document(uid)
+SET d.sha256 = '';
+
 // name: put_chunks(corpus, rows) write
-// Chunks of documents that are there. One that exists keeps its extraction and, unless a vector comes with the row, its
-// status: with its vector a chunk is done, but for one whose extraction has still to be folded into the graph.
+// Write chunks of existing documents. Existing chunks keep their extraction, and also their status unless the row has a
+// vector. A vector makes a chunk done, unless its extraction is still to be aggregated.
 CYPHER 25 UNWIND $rows AS row
 MATCH (d:Document {uid: row.document, corpus: $corpus}) USING INDEX d:Document(uid)
 MERGE (c:Chunk {uid: row.uid, corpus: $corpus})
@@ -72,13 +85,13 @@ WITH c, row
 CALL db.create.setNodeVectorProperty(c, 'embedding', row.vector);
 
 // name: put_chunk_vectors(corpus, rows) write
-// The vectors of chunks that are there.
+// Write the vectors of existing chunks.
 CYPHER 25 UNWIND $rows AS row
 MATCH (c:Chunk {uid: row.uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
 CALL db.create.setNodeVectorProperty(c, 'embedding', row.vector);
 
 // name: link_chunks(corpus, documents) write
-// NEXT_CHUNK from each chunk of these documents to the one after it, and to no other.
+// Set NEXT_CHUNK from each chunk of these documents to the next one only.
 CYPHER 25 UNWIND $documents AS uid
 MATCH (d:Document {uid: uid, corpus: $corpus}) USING INDEX d:Document(uid)
 SET d.status = d.status // takes the lock: two that link one document's chunks go one after the other
@@ -103,7 +116,7 @@ WITH d, c ORDER BY c.position
 RETURN d.uid AS document, collect(c {.uid, .status}) AS chunks;
 
 // name: open_chunks(corpus, documents) read
-// The chunks of these documents that are not done: without an extraction yet, or not yet folded into the graph.
+// Return the chunks of these documents that are not extracted or not aggregated yet.
 CYPHER 25 UNWIND $documents AS uid
 MATCH (d:Document {uid: uid, corpus: $corpus}) USING INDEX d:Document(uid)
 WITH DISTINCT d MATCH (d)<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus})
@@ -113,13 +126,13 @@ RETURN c.uid AS uid, c.document AS document, c.text AS text, c.status AS status,
 ORDER BY document, c.position;
 
 // name: failed_documents(corpus) read
-// The documents with a chunk whose extraction failed.
+// Return the documents with a chunk whose extraction failed.
 CYPHER 25 MATCH (c:Chunk {corpus: $corpus}) WHERE c.status = 'failed'
 RETURN DISTINCT c.document AS uid ORDER BY uid;
 
 // name: save_extractions(corpus, rows) write
-// What each chunk contributes, and its vector; folded into entities later. The first writer's extraction stays, and
-// comes back: so two indexers of one chunk fold the same.
+// Write each chunk's extraction and vector. The first writer's extraction stays and is returned, so that concurrent
+// indexers aggregate the same one.
 CYPHER 25 UNWIND $rows AS row
 MATCH (c:Chunk {uid: row.uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
 SET c.attempts = c.attempts + 1 // takes the lock before the extraction is read
@@ -131,7 +144,7 @@ CALL db.create.setNodeVectorProperty(c, 'embedding', row.vector)
 RETURN c.uid AS uid, c.extraction AS extraction;
 
 // name: fail_chunks(corpus, rows) write
-// Why each chunk has no extraction; one that another run extracted has not failed.
+// Record why each chunk has no extraction, unless another run has extracted it.
 CYPHER 25 UNWIND $rows AS row
 MATCH (c:Chunk {uid: row.uid, corpus: $corpus}) USING INDEX c:Chunk(uid) WHERE c.extraction IS NULL
 SET c.status = 'failed', c.error = row.error, c.attempts = c.attempts + 1;
@@ -142,7 +155,7 @@ MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
 SET c.status = 'done';
 
 // name: finish_documents(corpus, uids) write
-// The documents whose chunks are all done.
+// Mark documents as done if all their chunks are, and return them.
 CYPHER 25 UNWIND $uids AS uid
 MATCH (d:Document {uid: uid, corpus: $corpus}) USING INDEX d:Document(uid)
 WHERE NOT EXISTS { (d)<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus}) WHERE c.status <> 'done' }
@@ -150,8 +163,8 @@ SET d.status = 'done', d.indexed_at = datetime()
 RETURN d.uid AS uid;
 
 // name: entities_of_chunks(corpus, chunks) read
-// The relations that name one of these chunks as a source, and the entities that the chunks mention or that such a
-// relation joins: its ends may come from other chunks.
+// Return the relations that these chunks support, and the entities that these chunks mention or those relations join.
+// The ends of a relation may come from other chunks.
 CYPHER 25 CALL () {
   MATCH (a:Entity {corpus: $corpus})-[r:RELATES {corpus: $corpus}]->(b:Entity {corpus: $corpus})
   WHERE r.memory = '' AND any(uid IN r.chunks WHERE uid IN $chunks)
@@ -165,8 +178,8 @@ RETURN relations,
                  UNION UNWIND ends AS entity RETURN entity } AS entities;
 
 // name: lock_chunks(corpus, uids) write
-// The chunks are locked by this transaction, and then the entities that mention them: what another transaction was
-// about to rest on one of them is there to be seen now, or comes to nothing.
+// Lock the chunks, and then the entities that mention them. Concurrent additions of support by these chunks are then
+// either visible or will fail.
 CYPHER 25 UNWIND $uids AS uid
 MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
 SET c.status = c.status
@@ -177,14 +190,21 @@ WITH DISTINCT e ORDER BY e.uid
 SET e.key = e.key;
 
 // name: delete_chunks(corpus, uids) write
-// The chunks, locked before, are gone; citations of them keep their quotes and are marked withdrawn.
+// Delete locked chunks, mark citations of them as withdrawn with their quotes kept, and keep their uids on the points
+// that they supported.
 CYPHER 25 UNWIND $uids AS uid
 MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
 CALL (c) {
   MATCH (q:Citation {corpus: $corpus})-[:CITES]->(c)
   SET q.withdrawn = true
 }
+CALL (c, uid) {
+  MATCH (p)-[:SUPPORTED_BY]->(c) WHERE p.corpus = $corpus
+  SET p.deleted_chunks = coalesce(p.deleted_chunks, []) + uid
+}
 DETACH DELETE c;
 
-// name: delete_document_node(corpus, uid) write
-CYPHER 25 MATCH (d:Document {uid: $uid, corpus: $corpus}) USING INDEX d:Document(uid) DELETE d;
+// name: delete_document_nodes(corpus, uids) write
+CYPHER 25 UNWIND $uids AS uid
+MATCH (d:Document {uid: uid, corpus: $corpus}) USING INDEX d:Document(uid)
+DELETE d;

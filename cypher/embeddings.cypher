@@ -1,26 +1,26 @@
-// Vectors of a corpus, all of them: cleared, and made again by another embedder. Whoever writes a vector takes the
-// corpus's lock first, so none of the former embedder's comes after the clearing.
+// Clearing and recomputing all vectors of a corpus. Every writer of vectors locks the corpus first, so no vector of the
+// old embedder is written after the clearing.
 
 // name: lock_corpus(corpus) write
-// The corpus, locked until the transaction ends.
+// Lock the corpus until the transaction ends, and return it.
 CYPHER 25 MATCH (k:Corpus {name: $corpus})
 SET k.name = k.name
 RETURN k.name AS corpus, k.status AS status, k.embedding_model AS embedding_model, k.dimensions AS dimensions,
        k.imported AS imported, k.cleared AS cleared;
 
 // name: held_memories(corpus, timeout) read
-// Memories held by a run that was heard of in the last `timeout` seconds.
+// Return the memories whose lease was renewed in the last `timeout` seconds.
 CYPHER 25 MATCH (m:Memory {corpus: $corpus}) USING INDEX m:Memory(corpus)
 WHERE m.run IS NOT NULL AND m.heartbeat >= datetime() - duration({milliseconds: $timeout * 1000})
 RETURN m.uid AS uid ORDER BY uid;
 
 // name: interrupt_memories(corpus) write
-// Runs that hold a memory lose it: what they would write was embedded before.
+// Revoke all leases on memories, because their runs hold vectors of the old embedder.
 CYPHER 25 MATCH (m:Memory {corpus: $corpus}) USING INDEX m:Memory(corpus) WHERE m.run IS NOT NULL
 SET m.run = NULL, m.heartbeat = NULL, m.status = CASE m.status WHEN 'running' THEN 'interrupted' ELSE m.status END;
 
 // name: begin_reembedding(corpus, run, embedding_model, dimensions) write
-// From here on vectors are this embedder's; those that are there are not, until `mark_cleared`.
+// Set the new embedder. The old vectors stay until `mark_cleared`.
 CYPHER 25 MATCH (k:Corpus {name: $corpus})
 SET k.name = k.name // takes the lock before the claim is read
 WITH k WHERE k.run = $run
@@ -35,7 +35,7 @@ SET k.cleared = true
 RETURN k.name AS corpus;
 
 // name: release_reembedding(corpus, run, status) write
-// The claim is given back; whatever the status is but 'ready', the work goes on later.
+// Release the lease. With any status but 'ready', re-embedding resumes later.
 CYPHER 25 MATCH (k:Corpus {name: $corpus})
 SET k.name = k.name // takes the lock before the claim is read
 WITH k WHERE k.run = $run
@@ -63,7 +63,7 @@ WITH p LIMIT $most SET p.embedding = NULL
 RETURN count(p) AS cleared;
 
 // name: count_unembedded(corpus) read
-// How many things lack a vector; chunks without an extraction get theirs with it.
+// Count the missing vectors. Chunks without an extraction are excluded, because their vector is written with it.
 CYPHER 25
 RETURN COUNT { MATCH (c:Chunk {corpus: $corpus}) WHERE c.embedding IS NULL AND c.status IN ['extracted', 'done'] }
      + COUNT { MATCH (e:Entity {corpus: $corpus}) WHERE e.embedding IS NULL }
@@ -77,7 +77,7 @@ WHERE c.embedding IS NULL AND c.status IN ['extracted', 'done']
 RETURN c.uid AS uid, c.text AS text;
 
 // name: missing_own_relation_vectors(corpus, uids) read
-// Relations of memories, with the names of their ends: provisional entities have no keys.
+// Return relations of memories with the names of their ends, because provisional entities have no keys.
 CYPHER 25 UNWIND $uids AS uid
 MATCH (a:Entity {corpus: $corpus})-[r:RELATES {uid: uid, corpus: $corpus}]->(b:Entity {corpus: $corpus})
 USING INDEX r:RELATES(uid)

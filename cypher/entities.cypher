@@ -1,9 +1,9 @@
-// Entities and relations. Their fields are a pure function of what chunks and ready-made graphs contribute
-// (hgmem/contributions.py); these statements lock, read the contributions, and write the outcome.
+// Entities and relations. Their fields are a pure function of the contributions of chunks and pre-built graphs
+// (hgmem/extraction/contributions.py). These statements lock, read the contributions, and write the result.
 
 // name: touch_entities(corpus, rows) write
-// The entities exist, are locked by this transaction, and are linked to the chunks that mention them; comes back what
-// their fields are made of, as of entity_contributions.
+// Create missing entities, link them to the chunks that mention them, and lock them. Returns rows as
+// `entity_contributions` does.
 CYPHER 25 UNWIND $rows AS row
 MERGE (e:Entity {uid: row.uid, corpus: $corpus})
 ON CREATE SET e.memory = '', e.key = row.key, e.corpus_key = row.corpus_key
@@ -20,14 +20,14 @@ RETURN e.uid AS uid, e.key AS key, e.given AS given, e.condensed AS condensed,
        [c IN sources | c.uid] AS chunks, [c IN sources WHERE c.extraction IS NOT NULL | c.uid] AS extracted;
 
 // name: known_entities(corpus, uids) read
-// Those of the entities that are there.
+// Return those of the entities that exist.
 CYPHER 25 UNWIND $uids AS uid
 MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX e:Entity(uid)
 RETURN e.uid AS uid;
 
 // name: entity_contributions(corpus, uids) read
-// What is given for each entity, what its descriptions were condensed to, which chunks mention it, and which of them
-// have an extraction.
+// Return each entity's pre-built contributions (`given`), its summary (`condensed`), the chunks that mention it, and
+// those of them with an extraction.
 CYPHER 25 UNWIND $uids AS uid
 MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX e:Entity(uid)
 WITH e, COLLECT { MATCH (e)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus}) RETURN c ORDER BY c.uid } AS sources
@@ -40,9 +40,8 @@ MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
 RETURN c.uid AS uid, c.extraction AS extraction;
 
 // name: write_entities(corpus, rows) write
-// The fields that the contributions give, and what is still given; a vector that no longer stands for its text is
-// dropped, one that comes along stands for it. `cut` is there where descriptions are left out that a model is to
-// condense.
+// Write the computed fields and the pre-built contributions. A vector whose text changed is dropped, and a vector in
+// the row replaces it. `cut` marks a truncated description that a model is to summarize.
 CYPHER 25 UNWIND $rows AS row
 MATCH (e:Entity {uid: row.uid, corpus: $corpus}) USING INDEX e:Entity(uid)
 FOREACH (_ IN CASE WHEN e.name = row.name AND e.description = row.description THEN [] ELSE [1] END |
@@ -53,7 +52,7 @@ WITH e, row WHERE row.vector IS NOT NULL
 CALL db.create.setNodeVectorProperty(e, 'embedding', row.vector);
 
 // name: create_entities(corpus, rows) write
-// Entities of an empty corpus, whole: fields, given, chunks, vector.
+// Create complete entities in an empty corpus: fields, pre-built contributions, chunks and vector.
 CYPHER 25 UNWIND $rows AS row
 CREATE (e:Entity {uid: row.uid, corpus: $corpus, memory: '', key: row.key, corpus_key: row.corpus_key,
                   name: row.name, type: row.type, description: row.description, given: row.given})
@@ -66,7 +65,7 @@ CALL (e, row) {
 CALL db.create.setNodeVectorProperty(e, 'embedding', row.vector);
 
 // name: remove_entities(corpus, uids) write
-// Entities without contributions are gone; one that a memory involves stays as a provisional one of that memory.
+// Delete entities without contributions. Those that a memory involves become provisional entities of that memory.
 CYPHER 25 UNWIND $uids AS uid
 MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX e:Entity(uid)
 CALL (e) {
@@ -82,8 +81,8 @@ CALL (e) {
 DETACH DELETE e;
 
 // name: touch_relations(corpus, rows) write
-// The relations exist, name the chunks that state them, and both ends are locked by this transaction; comes back what
-// their fields are made of, as of relation_contributions.
+// Create missing relations, add the chunks that state them, and lock both ends. Returns rows as
+// `relation_contributions` does.
 CYPHER 25 UNWIND $rows AS row
 MATCH (a:Entity {uid: row.source, corpus: $corpus}), (b:Entity {uid: row.target, corpus: $corpus})
 USING INDEX a:Entity(uid) USING INDEX b:Entity(uid)
@@ -100,14 +99,14 @@ RETURN r.uid AS uid, r.given AS given, r.condensed AS condensed, coalesce(r.chun
        [c IN sources WHERE c.extraction IS NOT NULL | c.uid] AS extracted;
 
 // name: known_relations(corpus, uids) read
-// Those of the relations that are there.
+// Return those of the relations that exist.
 CYPHER 25 UNWIND $uids AS uid
 MATCH ()-[r:RELATES {uid: uid, corpus: $corpus}]->() USING INDEX r:RELATES(uid)
 RETURN r.uid AS uid;
 
 // name: relation_contributions(corpus, uids) read
-// What is given for each relation, what its descriptions were condensed to, its ends, which chunks state it, which of
-// them are there, and which of these have an extraction.
+// Return each relation's pre-built contributions (`given`), its summary (`condensed`), its ends, the chunks that state
+// it, those that still exist (`living`), and those with an extraction.
 CYPHER 25 UNWIND $uids AS uid
 MATCH (a:Entity {corpus: $corpus})-[r:RELATES {uid: uid, corpus: $corpus}]->(b:Entity {corpus: $corpus})
 USING INDEX r:RELATES(uid)
@@ -119,8 +118,8 @@ RETURN r.uid AS uid, r.given AS given, r.condensed AS condensed, coalesce(r.chun
        [c IN sources WHERE c.extraction IS NOT NULL | c.uid] AS extracted;
 
 // name: write_relations(corpus, rows) write
-// The fields that the contributions give, and what is still given; a vector that no longer stands for its text is
-// dropped, one that comes along stands for it.
+// Write the computed fields and the pre-built contributions. A vector whose text changed is dropped, and a vector in
+// the row replaces it.
 CYPHER 25 UNWIND $rows AS row
 MATCH ()-[r:RELATES {uid: row.uid, corpus: $corpus}]->() USING INDEX r:RELATES(uid)
 FOREACH (_ IN CASE WHEN r.description = row.description AND r.keywords = row.keywords THEN [] ELSE [1] END |
@@ -131,7 +130,7 @@ WITH r, row WHERE row.vector IS NOT NULL
 CALL db.create.setRelationshipVectorProperty(r, 'embedding', row.vector);
 
 // name: create_relations(corpus, rows) write
-// Relations of an empty corpus, whole.
+// Create complete relations in an empty corpus.
 CYPHER 25 UNWIND $rows AS row
 MATCH (a:Entity {uid: row.source, corpus: $corpus}), (b:Entity {uid: row.target, corpus: $corpus})
 USING INDEX a:Entity(uid) USING INDEX b:Entity(uid)
@@ -146,14 +145,14 @@ MATCH ()-[r:RELATES {uid: uid, corpus: $corpus}]->() USING INDEX r:RELATES(uid)
 DELETE r;
 
 // name: joined_entities(corpus, uids) read
-// Those of the entities that a relation of the corpus still joins.
+// Return those of the entities that a relation of the corpus still joins.
 CYPHER 25 UNWIND $uids AS uid
 MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX e:Entity(uid)
 WHERE EXISTS { (e)-[r:RELATES {corpus: $corpus}]-(:Entity {corpus: $corpus}) WHERE r.memory = '' }
 RETURN e.uid AS uid, e.key AS key, e.name AS name, e.type AS type;
 
 // name: mark_stale(corpus, entities, relations) write
-// What rests on chunks that go is to be written anew: the mark stays until that is done.
+// Mark entities and relations of deleted chunks as needing recomputation.
 CYPHER 25 CALL () {
   UNWIND $entities AS uid
   MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX e:Entity(uid)
@@ -166,7 +165,7 @@ CALL () {
 };
 
 // name: stale(corpus) read
-// The entities and relations that are still to be written anew: what a run that was cut short left.
+// Return the entities and relations that an interrupted run left in need of recomputation.
 CYPHER 25
 RETURN COLLECT { MATCH (e:Entity {corpus: $corpus}) WHERE e.memory = '' AND e.stale
                  RETURN e.uid } AS entities,
@@ -175,7 +174,7 @@ RETURN COLLECT { MATCH (e:Entity {corpus: $corpus}) WHERE e.memory = '' AND e.st
                  RETURN r.uid } AS relations;
 
 // name: unembedded(corpus) read
-// The entities and relations of the corpus that lack a vector: what a run that was cut short left.
+// Return the corpus's entities and relations that an interrupted run left without a vector.
 CYPHER 25
 RETURN COLLECT { MATCH (e:Entity {corpus: $corpus}) WHERE e.memory = '' AND e.embedding IS NULL
                  RETURN e.uid } AS entities,
@@ -184,7 +183,7 @@ RETURN COLLECT { MATCH (e:Entity {corpus: $corpus}) WHERE e.memory = '' AND e.em
                  RETURN r.uid } AS relations;
 
 // name: cut_descriptions(corpus) read
-// The entities and relations of the corpus of which something is left out that a model is to condense.
+// Return the corpus's entities and relations with a truncated description that a model is to summarize.
 CYPHER 25
 RETURN COLLECT { MATCH (e:Entity {corpus: $corpus}) WHERE e.memory = '' AND e.cut
                  RETURN e.uid ORDER BY e.uid } AS entities,
@@ -198,7 +197,7 @@ MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX e:Entity(uid) WHERE e.e
 RETURN e.uid AS uid, e.name AS name, e.description AS description;
 
 // name: put_entity_vectors(corpus, rows) write
-// Vectors of texts that are still the entities' own.
+// Write the vectors of texts that are still the entities' own.
 CYPHER 25 UNWIND $rows AS row
 MATCH (e:Entity {uid: row.uid, corpus: $corpus}) USING INDEX e:Entity(uid)
 SET e.key = e.key // takes the lock before the text is read
@@ -220,13 +219,13 @@ WITH r, row WHERE r.description = row.description AND r.keywords = row.keywords
 CALL db.create.setRelationshipVectorProperty(r, 'embedding', row.vector);
 
 // name: lock_entities(corpus, uids) write
-// The entities are held by this transaction until it ends.
+// Lock the entities until the transaction ends.
 CYPHER 25 UNWIND $uids AS uid
 MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX e:Entity(uid)
 SET e.key = e.key;
 
 // name: count_entities(corpus, most) read
-// How many entities the corpus has, counted up to `most`.
+// Count the corpus's entities, up to `most`.
 CYPHER 25 CALL () {
   MATCH (e:Entity {corpus: $corpus}) WHERE e.memory = ''
   RETURN e LIMIT $most

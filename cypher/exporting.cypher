@@ -1,5 +1,5 @@
-// What an archive is written of. Uids come in long pages, what they name in short ones: so nothing is read twice, and
-// no more than a page is held. `{.*}` is cut down to what archives hold in hgmem/archive/kinds.py.
+// Reading a corpus for an archive. Uids are read in long pages and records in short ones, so nothing is read twice and
+// at most one page is in memory. `{.*}` is reduced to the archive's fields in hgmem/corpus/archive/kinds.py.
 
 // name: corpus_properties(corpus) read
 CYPHER 25 MATCH (k:Corpus {name: $corpus})
@@ -15,13 +15,13 @@ CYPHER 25 MATCH (c:Chunk {corpus: $corpus}) USING INDEX c:Chunk(corpus) WHERE c.
 RETURN c.uid AS uid ORDER BY uid LIMIT $most;
 
 // name: entity_uids(corpus, shared, after, most) read
-// Entities of the corpus, or (not `shared`) the provisional ones of its memories.
+// Return entities of the corpus, or provisional entities of its memories (not `shared`).
 CYPHER 25 MATCH (e:Entity {corpus: $corpus}) USING INDEX e:Entity(corpus)
 WHERE e.uid > $after AND (e.memory = '') = $shared
 RETURN e.uid AS uid ORDER BY uid LIMIT $most;
 
 // name: relation_uids(corpus, shared, after, most) read
-// Relations of the corpus, or (not `shared`) those of its memories.
+// Return relations of the corpus, or those of its memories (not `shared`).
 CYPHER 25 MATCH ()-[r:RELATES {corpus: $corpus}]->() USING INDEX r:RELATES(corpus)
 WHERE r.uid > $after AND (r.memory = '') = $shared
 RETURN r.uid AS uid ORDER BY uid LIMIT $most;
@@ -45,7 +45,7 @@ MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
 RETURN c {.*, embedding: CASE WHEN $embeddings THEN c.embedding END} AS record ORDER BY record.uid;
 
 // name: read_order(corpus, uids) read
-// The chunk after each of these.
+// Return the next chunk of each of these chunks.
 CYPHER 25 UNWIND $uids AS uid
 MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
 WITH DISTINCT c MATCH (c)-[:NEXT_CHUNK]->(after:Chunk {corpus: $corpus})
@@ -57,7 +57,7 @@ MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX e:Entity(uid)
 RETURN e {.*, embedding: CASE WHEN $embeddings THEN e.embedding END} AS record ORDER BY record.uid;
 
 // name: read_mentions(corpus, uids) read
-// The chunks that mention each of these entities.
+// Return the chunks that mention each of these entities.
 CYPHER 25 UNWIND $uids AS uid
 MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX e:Entity(uid)
 WITH DISTINCT e
@@ -72,8 +72,8 @@ RETURN r {.*, source: a.uid, target: b.uid, embedding: CASE WHEN $embeddings THE
 ORDER BY record.uid;
 
 // name: read_memory(corpus, memory, timeout, embeddings) read
-// Everything of one memory. `live` is whether a run holds it that was heard of in the last `timeout` seconds. What is
-// its own is found by its uid, which begins theirs.
+// Return all records of one memory. `live` says whether its lease was renewed in the last `timeout` seconds. Its nodes
+// are found by uid, which starts with the memory's.
 CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
 WITH m LIMIT 1
 RETURN m.run IS NOT NULL AND m.heartbeat >= datetime() - duration({milliseconds: $timeout * 1000}) AS live,

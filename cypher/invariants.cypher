@@ -1,10 +1,10 @@
-// What must hold in a corpus, looked for where it does not. Each row is a broken promise (`promise`, a name that
-// hgmem/checking/promises.py explains), how often it is broken (`found`), and up to `most` uids. What is large is read
-// in pages of uids; the rest is one pass over the corpus that keeps nothing but what is broken.
+// Searches for violated invariants. Each row is an invariant (`promise`, a name that hgmem/corpus/checking/findings.py
+// explains), the number of violations (`found`), and up to `most` uids. Large kinds are read in pages of uids. The
+// others are checked in one pass over the corpus that keeps only the violations.
 
 // name: broken_documents(corpus, most) read
-// Chunks without their document, documents whose status is not that of their chunks, chunks out of order. A document
-// without `sha256` is being written or deleted, or was until it was cut short: a row of its own, `unfinished-document`.
+// Find chunks without their document, documents whose status contradicts their chunks, and chunks out of order.
+// Documents without `sha256`, whose write or deletion is unfinished, are reported as `unfinished-document`.
 CYPHER 25 CALL () {
   MATCH (c:Chunk {corpus: $corpus})
   WHERE NOT EXISTS { (c)-[:FROM_DOCUMENT]->(d:Document {corpus: $corpus}) WHERE d.uid = c.document }
@@ -35,7 +35,7 @@ CYPHER 25 CALL () {
 RETURN promise, count(uid) AS found, collect(uid)[..$most] AS uids;
 
 // name: broken_support(corpus, most) read
-// Entities that nothing supports, relations that name chunks which do not exist, or whose ends are out of order.
+// Find unsupported entities, relations that name unknown chunks, and relations whose ends are out of order.
 CYPHER 25 CALL () {
   MATCH (e:Entity {corpus: $corpus})
   WHERE e.memory = '' AND e.given IS NULL AND NOT EXISTS { (e)-[:FROM_CHUNK]->(:Chunk {corpus: $corpus}) }
@@ -55,8 +55,8 @@ CYPHER 25 CALL () {
 RETURN promise, count(uid) AS found, collect(uid)[..$most] AS uids;
 
 // name: broken_vectors(corpus, dimensions, zero, most) read
-// What has no vector, one of another length than `dimensions`, or one that is not of unit length: with euclidean
-// similarity, 1 / (1 + d²), to the zero vector a unit vector scores 0.5, and a thousandth of length is 0.0005.
+// Find vectors that are missing, not of length `dimensions`, or not unit vectors. A unit vector's euclidean similarity to
+// the zero vector, 1 / (1 + d²), is 0.5, and changes by 0.0005 for each thousandth of its length.
 CYPHER 25 CALL () {
   MATCH (e:Entity {corpus: $corpus})
   WITH e.uid AS uid, e.embedding AS stored
@@ -77,7 +77,7 @@ WITH promise, uid WHERE NOT CASE
 RETURN promise, count(uid) AS found, collect(uid)[..$most] AS uids;
 
 // name: crossings(corpus, most) read
-// Relationships that lead to another corpus: the other end is not of $corpus, that is what is looked for.
+// Find relationships to another corpus, which is why the other end is not restricted to $corpus.
 CYPHER 25 CALL () {
   MATCH (n:Document {corpus: $corpus}) RETURN n
   UNION ALL MATCH (n:Chunk {corpus: $corpus}) RETURN n
@@ -94,7 +94,7 @@ WITH DISTINCT coalesce(n.uid, n.memory) AS uid
 RETURN 'relationship-across-corpora' AS promise, count(uid) AS found, collect(uid)[..$most] AS uids;
 
 // name: leaks(corpus, most) read
-// What one memory has of another's: relationships between them, and provisional entities seen from elsewhere.
+// Find relationships between memories, and provisional entities visible outside their memory.
 CYPHER 25 CALL () {
   CALL () {
     MATCH (n:Memory {corpus: $corpus}) RETURN n
@@ -128,7 +128,8 @@ CYPHER 25 CALL () {
 RETURN promise, count(uid) AS found, collect(uid)[..$most] AS uids;
 
 // name: orphans(corpus, most) read
-// What belongs to a memory and is not reached from it. Steps and sub-queries have no uid: their memory's stands there.
+// Find nodes that can't be reached from their memory. Steps and sub-queries have no uid, so their memory's uid is
+// returned.
 CYPHER 25 CALL () {
   MATCH (s:Step {corpus: $corpus})
   WHERE NOT EXISTS { (m:Memory {corpus: $corpus})-[:HAS_STEP]->(s) WHERE m.uid = s.memory }
@@ -163,7 +164,7 @@ CYPHER 25 CALL () {
 RETURN promise, count(uid) AS found, collect(uid)[..$most] AS uids;
 
 // name: broken_citations(corpus, most) read
-// Citations that are withdrawn though their chunk is there, or not withdrawn though it is gone; quotes not in the chunk.
+// Find citations whose `withdrawn` contradicts their chunk, and quotes that are not in the chunk.
 CYPHER 25 MATCH (q:Citation {corpus: $corpus})
 WITH q, COLLECT { MATCH (q)-[:CITES]->(c:Chunk {corpus: $corpus}) RETURN c.text } AS texts
 WITH q.uid AS uid, CASE
@@ -173,7 +174,7 @@ WHERE promise IS NOT NULL
 RETURN promise, count(uid) AS found, collect(uid)[..$most] AS uids;
 
 // name: broken_memories(corpus, memories, adding, most) read
-// What is wrong with the points and steps of these memories; in those of `adding` merged points stand beside their parts.
+// Find violations in the points and steps of these memories. Memories in `adding` keep the parts of merged points.
 CYPHER 25 UNWIND $memories AS memory
 MATCH (m:Memory {uid: memory, corpus: $corpus}) USING INDEX m:Memory(uid)
 WITH DISTINCT m
@@ -235,7 +236,7 @@ CALL (m) {
 RETURN promise, count(uid) AS found, collect(uid)[..$most] AS uids;
 
 // name: memory_page(corpus, after, most) read
-// The next memories by uid, with what decides how they are read; those that are being pruned are no memories any more.
+// Return the next memories by uid, with what the checks need. Memories that are being pruned are not checked.
 CYPHER 25 MATCH (m:Memory {corpus: $corpus}) USING INDEX m:Memory(corpus) WHERE m.uid > $after
 WITH m ORDER BY m.uid LIMIT $most
 RETURN m.uid AS uid, m.status AS status, m.settings AS settings,
@@ -244,7 +245,7 @@ RETURN m.uid AS uid, m.status AS status, m.settings AS settings,
 ORDER BY uid;
 
 // name: entity_page(corpus, after, most) read
-// The next entities by uid.
+// Return the next entities by uid.
 CYPHER 25 MATCH (e:Entity {corpus: $corpus}) USING INDEX e:Entity(corpus) WHERE e.uid > $after
 WITH e.uid AS uid ORDER BY uid LIMIT $most
 RETURN uid;
@@ -260,7 +261,7 @@ WITH c.uid AS uid ORDER BY uid LIMIT $most
 RETURN uid;
 
 // name: stored_entities(corpus, uids, dimensions) read
-// The fields of entities as they are; `embedded` says that the index is to find them.
+// Return the stored fields of entities. `embedded` says whether the index must contain the entity.
 CYPHER 25 UNWIND $uids AS uid
 MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX e:Entity(uid)
 RETURN e.uid AS uid, e.memory AS memory, e.name AS name, e.type AS type, e.description AS description,
@@ -279,7 +280,7 @@ RETURN c.uid AS uid, c.status AS status, c.extraction AS extraction,
        coalesce(size(c.embedding) = $dimensions, false) AS embedded;
 
 // name: stored_points(corpus, memories, dimensions) read
-// The points of memories that the index is to find.
+// Return the memories' points that the index must contain.
 CYPHER 25 UNWIND $memories AS memory
 MATCH (m:Memory {uid: memory, corpus: $corpus}) USING INDEX m:Memory(uid)
 WITH DISTINCT m MATCH (m)-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus})
@@ -287,7 +288,7 @@ WHERE size(p.embedding) = $dimensions
 RETURN p.uid AS uid;
 
 // name: unfolded_chunks(corpus, rows) read
-// The chunks of which an entity or a relation that their extraction names does not know.
+// Return the chunks that are missing from an entity or relation which their extraction names.
 CYPHER 25 UNWIND $rows AS row
 MATCH (c:Chunk {uid: row.uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
 CALL (c, row) {
@@ -304,7 +305,7 @@ CALL (c, row) {
 RETURN DISTINCT unfolded AS uid;
 
 // name: indexed_entities(corpus, uids, vector, most) read
-// Those of the entities that the vector index finds. It is asked for as many as are named, so it looks at each.
+// Return those of the entities that the vector index returns when asked for as many as there are uids.
 CYPHER 25 MATCH (e:Entity)
 SEARCH e IN (VECTOR INDEX entity_embedding FOR $vector WHERE e.corpus = $corpus AND e.uid IN $uids LIMIT $most)
 RETURN e.uid AS uid;
@@ -320,7 +321,7 @@ SEARCH c IN (VECTOR INDEX chunk_embedding FOR $vector WHERE c.corpus = $corpus A
 RETURN c.uid AS uid;
 
 // name: indexed_points(corpus, memories, vector, most) read
-// The points of memories that the vector index finds.
+// Return the memories' points that the vector index returns.
 CYPHER 25 MATCH (p:MemoryPoint)
 SEARCH p IN (VECTOR INDEX point_embedding FOR $vector WHERE p.corpus = $corpus AND p.memory IN $memories LIMIT $most)
 RETURN p.uid AS uid;

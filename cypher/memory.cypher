@@ -1,7 +1,7 @@
-// Memories: one question's hypergraph, its steps, its answers. Every write checks the claim (`run`).
+// Memories: a question's hypergraph, its steps and its answers. Every write checks the lease (`run`).
 
 // name: corpus_of(uid) read
-// The corpus of a memory, a point or an answer, by unique seek: every later statement then takes it.
+// Return the corpus of a memory, a point or an answer, found by unique seek. Every later statement takes the corpus.
 CYPHER 25 CALL () {
   MATCH (n:Memory {uid: $uid}) RETURN n.corpus AS corpus, n.uid AS memory
   UNION ALL MATCH (n:MemoryPoint {uid: $uid}) RETURN n.corpus AS corpus, n.memory AS memory
@@ -10,7 +10,7 @@ CYPHER 25 CALL () {
 RETURN corpus, memory;
 
 // name: create_memory(corpus, memory, run, properties) write
-// A new memory, held by this run; no row if the corpus is not ready any more.
+// Create a memory leased to this run. Returns no row if the corpus is not ready.
 CYPHER 25 MATCH (k:Corpus {name: $corpus})
 SET k.name = k.name // takes the lock before the status is read
 WITH k WHERE k.status = 'ready'
@@ -19,8 +19,8 @@ SET m += $properties, m.status = 'running', m.run = $run, m.heartbeat = datetime
 RETURN m.uid AS memory;
 
 // name: claim_memory(corpus, memory, run, timeout, question, filters) write
-// This run holds the memory from here on, for this question, if the corpus is `ready` and the memory `free`: it was not
-// pruned, and nobody held it, or has been silent for `timeout` seconds. Its filters stay, unless others are given.
+// Lease the memory to this run for this question, if the corpus is `ready` and the memory `free`: not pruned, and
+// without another lease renewed in the last `timeout` seconds. Its filters stay unless `filters` is set.
 CYPHER 25 MATCH (k:Corpus {name: $corpus})
 SET k.name = k.name // takes the locks before status and claim are read
 WITH k.status = 'ready' AS ready
@@ -42,7 +42,7 @@ SET m.heartbeat = datetime()
 RETURN m.uid AS memory;
 
 // name: release_memory(corpus, memory, run, status) write
-// The claim is given back; the memory can be continued.
+// Release the lease, so that the memory can be continued.
 CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
 SET m.uid = m.uid // takes the lock before the claim is read
 WITH m WHERE m.run = $run
@@ -50,8 +50,8 @@ SET m.run = NULL, m.heartbeat = NULL, m.status = $status
 RETURN m.uid AS memory;
 
 // name: write_step(corpus, memory, run, step, subqueries, provisionals, relations, points, died) write
-// One whole step, or nothing where the claim is lost: what was asked and found, which points were born of which,
-// which died, and what the memory has of its own. `kept` are those of its own that lack a vector.
+// Write one complete step, or nothing if the lease is lost: sub-queries and their hits, new points with their lineage,
+// superseded points, and the memory's own entities and relations. `kept` are own entities that lack a vector.
 CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
 SET m.uid = m.uid // takes the lock before the claim is read
 WITH m WHERE m.run = $run
@@ -103,7 +103,7 @@ CALL () {
 CALL (m) {
   UNWIND $points AS row
   CREATE (m)-[:HAS_POINT]->(p:MemoryPoint {uid: row.uid, corpus: $corpus, memory: $memory, born: row.born,
-                                           description: row.description})
+                                           description: row.description, deleted_chunks: row.deleted_chunks})
   WITH p, row
   CALL db.create.setNodeVectorProperty(p, 'embedding', row.vector)
   CALL (p, row) {
@@ -124,7 +124,10 @@ CALL (m) {
   }
   CALL (p, row) {
     UNWIND row.chunks AS uid
-    MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX SEEK c:Chunk(uid)
+    OPTIONAL MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX SEEK c:Chunk(uid)
+    FOREACH (_ IN CASE WHEN c IS NULL THEN [1] ELSE [] END | // it went while this step was made
+      SET p.deleted_chunks = coalesce(p.deleted_chunks, []) + uid)
+    WITH p, c WHERE c IS NOT NULL
     CREATE (p)-[:SUPPORTED_BY]->(c)
   }
 }
@@ -153,7 +156,7 @@ RETURN s.number AS number,
                  RETURN DISTINCT e.uid } AS kept;
 
 // name: write_answer(corpus, memory, run, answer, citations, status) write
-// The answer with its citations. The claim is given back, unless the status is still 'running'.
+// Write the answer with its citations, and release the lease unless the status is 'running'.
 CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
 SET m.uid = m.uid // takes the lock before the claim is read
 WITH m WHERE m.run = $run
@@ -175,7 +178,7 @@ CALL (a) {
 RETURN a.uid AS answer;
 
 // name: list_memories(corpus) read
-// The corpus's memories, newest first.
+// Return the corpus's memories, newest first.
 CYPHER 25 MATCH (m:Memory {corpus: $corpus})
 RETURN m.uid AS uid, m.corpus AS corpus, m.system AS system, m.model AS model, m.question AS question,
        m.status AS status, COUNT { (m)-[:HAS_STEP]->(:Step {corpus: $corpus}) } AS steps,
@@ -191,14 +194,14 @@ RETURN m.uid AS uid, m.corpus AS corpus, m.system AS system, m.model AS model, m
        duration.inSeconds(m.heartbeat, datetime()).seconds AS silent;
 
 // name: memory_points(corpus, memory) read
-// One row: every point of the memory, dead ones too, in order of birth (uids end in the operation's number, 10 is after
-// 9), and each entity that they involve once. What a point is tied to lies beside, each a pair of its uid and theirs;
-// entities in no order.
+// Return one row: every point of the memory, including superseded ones, in order of birth (uids end in the operation's
+// number, and 10 follows 9), and each involved entity once, in no order. What the points involve is returned as pairs
+// of uids.
 CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
 WITH m LIMIT 1 MATCH (m)-[:HAS_POINT]->(p) WHERE p.corpus = $corpus
 WITH p ORDER BY p.born, size(p.uid), p.uid
 WITH collect(p) AS points
-RETURN [p IN points | p {.uid, .description, .born, .died}] AS points,
+RETURN [p IN points | p {.uid, .description, .born, .died, .deleted_chunks}] AS points,
        COLLECT { UNWIND points AS p MATCH (p)-[:INVOLVES]->(e)
                  WITH p, collect(e.uid) AS uids RETURN [p.uid, uids] } AS involves,
        COLLECT { UNWIND points AS p MATCH (p)-[:SUPPORTED_BY]->(c) WHERE c.corpus = $corpus
@@ -214,15 +217,15 @@ RETURN [p IN points | p {.uid, .description, .born, .died}] AS points,
                  RETURN e {.uid, .name, .type, .description, .memory} } AS entities;
 
 // name: point_scores(corpus, memory, vector, most) read
-// How near each living point of the memory is to a vector, those that have one themselves. `most` is how many points it
-// has, dead ones too: the index compares all of them then, without reading a vector from the store.
+// Return the similarity of each active point with a vector. `most` is the number of all points, including superseded
+// ones, so that the index compares every point without reading vectors from the store.
 CYPHER 25 MATCH (p:MemoryPoint)
 SEARCH p IN (VECTOR INDEX point_embedding FOR $vector WHERE p.corpus = $corpus AND p.memory = $memory LIMIT $most) SCORE AS s
 WITH p, s WHERE p.uid IS NOT NULL AND p.died IS NULL
 RETURN collect([p.uid, 2 * s - 1]) AS scores;
 
 // name: memory_steps(corpus, memory) read
-// The memory's steps in order, each with its sub-queries and what they retrieved.
+// Return the memory's steps in order, each with its sub-queries and their hits.
 CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
 WITH m LIMIT 1 MATCH (m)-[:HAS_STEP]->(s) WHERE s.corpus = $corpus
 RETURN s {.number, .question, .strategy, .judgement, .filters, .operations, .planned, .notes, .seconds, .usage,
@@ -250,8 +253,18 @@ RETURN a {.uid, .question, .text, .status, .step, .model, .notes, .seconds, .usa
                                ORDER BY q.marker }} AS answer
 ORDER BY a.created_at, answer.uid;
 
+// name: quote_statuses(corpus, quotes) read
+// What the documents of quotes say now: whether a chunk has the `pattern` of the quote, looked for where it has the
+// quote's longest `word`; no row for a document that is gone.
+CYPHER 25 UNWIND $quotes AS quote
+MATCH (d:Document {uid: quote.document, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
+WITH DISTINCT d, quote
+RETURN quote.number AS number,
+       EXISTS { MATCH (d)<-[:FROM_DOCUMENT]-(c)
+                WHERE c.corpus = $corpus AND c.text CONTAINS quote.word AND c.text =~ quote.pattern } AS found;
+
 // name: find_entities(corpus, uids) read
-// Which of these uids are entities, and what they are.
+// Return those of these uids that are entities, with their fields.
 CYPHER 25 UNWIND $uids AS uid
 MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX SEEK e:Entity(uid)
 RETURN e {.uid, .name, .type, .description, .memory} AS entity;

@@ -1,5 +1,6 @@
 // name: paint_entities(corpus, persons, organizations, places, events) auto
-// Second labels for pictures, after the types of entities: Browser's styles go by label alone. Returns how many changed.
+// Set the styling labels of entities by their types, because Browser styles nodes by label only. Returns how many
+// changed.
 CYPHER 25 MATCH (e:Entity {corpus: $corpus})
 WITH e, toLower(e.type) AS type
 WITH e, CASE WHEN type IN $persons THEN ['PersonEntity'] WHEN type IN $organizations THEN ['OrganizationEntity']
@@ -12,7 +13,7 @@ CALL (e, wanted) {
 RETURN count(e) AS painted;
 
 // name: paint_points(corpus) auto
-// The label of dead points, for those that died before there was one.
+// Correct the styling label of superseded points, which older data may lack. Returns how many changed.
 CYPHER 25 MATCH (p:MemoryPoint {corpus: $corpus}) WHERE (p.died IS NULL) = ('DeadPoint' IN labels(p))
 CALL (p) {
   REMOVE p:DeadPoint
@@ -21,7 +22,7 @@ CALL (p) {
 RETURN count(p) AS painted;
 
 // name: pictured(corpus, memory) read
-// What there is to draw of a memory: for each favourite of cypher/browser/ that may come back empty, what it needs.
+// Return what each favourite of cypher/browser/ that may be empty can draw of a memory.
 CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)
 WITH m LIMIT 1
 RETURN

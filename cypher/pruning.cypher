@@ -1,11 +1,10 @@
-// Retention: memories that nobody worked on for long. First a memory is claimed and marked as 'pruning', which no reader
-// takes for a whole one; then what it holds goes in bounded transactions; last, in one transaction, it goes itself with
-// its answers, or is marked 'pruned'. Its last activity is the newest of its creation, its steps, its answers and the
-// last sign of a run that held it.
+// Deleting old memories. A memory is first leased and marked as 'pruning', so that readers ignore it. Then its contents
+// are deleted in bounded transactions. Finally, one transaction deletes the memory with its answers, or marks it as
+// 'pruned'. Its last activity is the latest time of its creation, its steps, its answers and its lease's heartbeat.
 
 // name: old_memories(corpus, seconds, timeout, spared, after, most) read
-// The next memories by uid to prune: without activity for so many seconds, of no status that is spared, not held by a
-// run that gave a sign within `timeout` seconds. Those that are marked already are to be pruned at any age.
+// Return the next memories to prune, by uid: inactive for `seconds`, with a status that is not spared, and without a
+// lease renewed in the last `timeout` seconds. Memories already marked as 'pruning' are included at any age.
 CYPHER 25 MATCH (m:Memory {corpus: $corpus}) USING INDEX m:Memory(corpus) WHERE m.uid > $after
 WITH m, COLLECT { MATCH (m)-[:HAS_STEP]->(s:Step {corpus: $corpus}) RETURN s.created_at } +
         COLLECT { MATCH (m)-[:HAS_ANSWER]->(a:Answer {corpus: $corpus}) RETURN a.created_at } + [m.heartbeat] AS times
@@ -16,7 +15,7 @@ WITH m.uid AS uid ORDER BY uid LIMIT $most
 RETURN uid;
 
 // name: claim_old_memories(corpus, run, uids, seconds, timeout, spared) write
-// Those of the memories that are held by this run and marked now: they still are what `old_memories` looks for.
+// Lease and mark those of the memories that still meet the conditions of `old_memories`.
 CYPHER 25 UNWIND $uids AS uid
 MATCH (m:Memory {uid: uid, corpus: $corpus}) USING INDEX m:Memory(uid)
 SET m.uid = m.uid // takes the lock before the claim and the times are read
@@ -30,8 +29,8 @@ SET m.run = $run, m.heartbeat = datetime(), m.status = 'pruning'
 RETURN m.uid AS uid;
 
 // name: empty_memories(corpus, run, uids, batch) auto
-// Steps, sub-queries, points and what is provisional go, in transactions of `batch` nodes. What is found by way of
-// another goes before it, so that the same again finds what is left.
+// Delete steps, sub-queries, points and provisional entities, in transactions of `batch` nodes. Nodes that are found
+// through others are deleted before them, so that a repeated run finds the rest.
 CYPHER 25 UNWIND $uids AS uid
 MATCH (m:Memory {uid: uid, corpus: $corpus}) USING INDEX m:Memory(uid) WHERE m.run = $run AND m.status = 'pruning'
 WITH DISTINCT m
@@ -49,7 +48,7 @@ CALL (m) {
 CALL (n) { DETACH DELETE n } IN TRANSACTIONS OF $batch ROWS;
 
 // name: keep_answers(corpus, run, uids) write
-// Emptied memories are pruned: they and their answers stay, and nobody holds them.
+// Mark emptied memories as pruned and release them, keeping their answers.
 CYPHER 25 UNWIND $uids AS uid
 MATCH (m:Memory {uid: uid, corpus: $corpus}) USING INDEX m:Memory(uid)
 SET m.uid = m.uid // takes the lock before the claim is read
@@ -58,7 +57,7 @@ SET m.status = 'pruned', m.run = NULL, m.heartbeat = NULL
 RETURN m.uid AS uid;
 
 // name: delete_emptied(corpus, run, uids) write
-// Emptied memories go, with their answers and citations.
+// Delete emptied memories with their answers and citations.
 CYPHER 25 UNWIND $uids AS uid
 MATCH (m:Memory {uid: uid, corpus: $corpus}) USING INDEX m:Memory(uid)
 SET m.uid = m.uid // takes the lock before the claim is read

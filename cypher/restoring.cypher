@@ -1,5 +1,5 @@
-// Writing an archive into an empty corpus, one kind of record a statement. What a record names was written before it;
-// every property is named here, so no key of a file becomes one.
+// Writing an archive into an empty corpus, with one kind of record per statement. Referenced records are written first.
+// Every property is named here, so a file can't add others.
 
 // name: restore_documents(corpus, rows) write
 CYPHER 25 UNWIND $rows AS row
@@ -81,7 +81,8 @@ CALL (m, row) {
 CYPHER 25 UNWIND $rows AS row
 MATCH (m:Memory {uid: row.memory, corpus: $corpus}) USING INDEX m:Memory(uid)
 CREATE (m)-[:HAS_POINT]->(p:MemoryPoint {uid: row.uid, corpus: $corpus, memory: row.memory, born: row.born,
-                                         died: row.died, description: row.description})
+                                         died: row.died, description: row.description,
+                                         deleted_chunks: row.deleted_chunks})
 FOREACH (_ IN CASE WHEN row.died IS NULL THEN [] ELSE [1] END | SET p:DeadPoint)
 WITH p, row WHERE row.vector IS NOT NULL
 CALL db.create.setNodeVectorProperty(p, 'embedding', row.vector);
@@ -170,7 +171,7 @@ USING INDEX q:Citation(uid) USING INDEX c:Chunk(uid)
 CREATE (q)-[:CITES]->(c);
 
 // name: finish_restoring(corpus, run, properties, archive) write
-// The corpus, held by this run, is whole: as it was where it comes from, and which archive that was.
+// Release the completely restored corpus, and set its original properties and the archive.
 CYPHER 25 MATCH (k:Corpus {name: $corpus})
 SET k.name = k.name // takes the lock before the claim is read
 WITH k WHERE k.run = $run

@@ -1,20 +1,22 @@
 // What a step retrieves. Scores are cosine in [-1, 1], exact: of full vectors, by the index that proposes a candidate
 // or by `vector.similarity.cosine`. Lists are nearest first, ties by uid.
 
-// name: retrieve(corpus, memory, documents, queries, over, over_chunks, worded, most_entities, most_relations, most_chunks, most_searched, most_read, fusion, hops, hub, exact, anchors, shared, exclude) read
+// name: retrieve(corpus, memory, documents, queries, limits) read
 // One row for all sub-queries of a step. `found` holds, for each query in order, uids with scores: the nearest entities
-// of its candidates, the nearest relations at them, their nearest source chunks, and what a plain search over all
-// chunks finds by vector (`near`) and by words (`matching`), with the `most_read` that both together rank first (`read`,
-// by reciprocal rank): they and the source chunks come back whole. A query's `search` says what its candidates are:
-// 'index' (V_G − V_M, proposed by the vector index; `seen` is how many it proposed), 'exact' (V_G − V_M, all of it),
-// 'documents' (what those documents mention, without V_M) or 'scope' (entities of the target points ∪ N_M ∪ N_G, a hub
-// giving its `hub` heaviest neighbours). Up to `exact` candidates are ranked as they are; more are proposed by the index
-// first. With `documents`, chunks of others don't count, nor what only they mention or state. The full-text index proposes
-// `worded` chunks, ranked by the words that they hold themselves: its own scores depend on what other corpora hold.
+// of its candidates, the nearest relations at them, their nearest source chunks, and what a search over all chunks finds
+// by vector (`near`) and by full text (`matching`), with the `read_limit` that both together rank first (`read`, by
+// reciprocal rank fusion). Source chunks and `read` are returned whole. The limits are the fields of `Limits` in Python.
+// A query's `search` names its candidates: 'index' (V_G − V_M, proposed by the vector index; `seen` counts the
+// proposals), 'exact' (all of V_G − V_M), 'documents' (entities that those documents mention, without V_M) or 'scope'
+// (entities of the target points ∪ N_M ∪ N_G, at most `neighbour_limit` heaviest neighbours of one entity). Up to
+// `exact_limit` candidates are ranked exactly; more are proposed by the index first. With `documents`, chunks of other
+// documents are ignored, and so are entities and relations that only they mention or state. The full-text index proposes
+// `fulltext_limit` chunks, which are ranked by their own words: its own scores depend on what other corpora hold.
 CYPHER 25
 CALL () {
   MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
-  WITH m LIMIT 1 WHERE any(q IN $queries WHERE CASE q.search WHEN 'scope' THEN $shared ELSE $exclude END)
+  WITH m LIMIT 1 WHERE any(q IN $queries
+    WHERE CASE q.search WHEN 'scope' THEN $limits.shared_entities ELSE $limits.exclude_covered END)
   MATCH (m)-[:HAS_POINT]->(p)-[:INVOLVES]->(v) WHERE p.corpus = $corpus AND p.died IS NULL
   WITH p, collect(v) AS tied
   RETURN collect(tied) AS ties
@@ -31,7 +33,7 @@ CALL (q, ties) {
     RETURN collect(DISTINCT v) AS held
   }
   CALL (held, ties) {
-    UNWIND CASE WHEN $shared THEN ties ELSE [] END AS tied
+    UNWIND CASE WHEN $limits.shared_entities THEN ties ELSE [] END AS tied
     WITH tied WHERE any(v IN tied WHERE v IN held)
     UNWIND tied AS v
     RETURN collect(DISTINCT v) AS sharing
@@ -41,23 +43,23 @@ CALL (q, ties) {
     CALL (v) {
       MATCH (v)-[r:RELATES]-(u)
       WITH r, u, r.corpus = $corpus AS ours WHERE ours AND r.memory IN ['', $memory] AND u.memory IN ['', $memory]
-      RETURN u ORDER BY r.weight DESC, u.uid LIMIT $hub
+      RETURN u ORDER BY r.weight DESC, u.uid LIMIT $limits.neighbour_limit
     }
     RETURN collect(DISTINCT u) AS first
   }
   CALL (first) {
-    UNWIND CASE $hops WHEN 2 THEN first ELSE [] END AS v
+    UNWIND CASE $limits.hops WHEN 2 THEN first ELSE [] END AS v
     CALL (v) {
       MATCH (v)-[r:RELATES]-(u)
       WITH r, u, r.corpus = $corpus AS ours WHERE ours AND r.memory IN ['', $memory] AND u.memory IN ['', $memory]
-      RETURN u ORDER BY r.weight DESC, u.uid LIMIT $hub
+      RETURN u ORDER BY r.weight DESC, u.uid LIMIT $limits.neighbour_limit
     }
     RETURN collect(DISTINCT u) AS second
   }
   WITH held, held + sharing + first + second AS all
   RETURN COLLECT {
     UNWIND all AS e
-    WITH DISTINCT e WHERE e.corpus = $corpus AND ($anchors OR NOT e IN held)
+    WITH DISTINCT e WHERE e.corpus = $corpus AND ($limits.target_entities OR NOT e IN held)
     RETURN e
   } AS scope
   UNION
@@ -78,7 +80,7 @@ CALL (q, scope) {
     WITH q WHERE q.search = 'index'
     MATCH (e:Entity)
     SEARCH e IN (VECTOR INDEX entity_embedding FOR q.vector WHERE e.corpus = $corpus AND e.memory IN ['', $memory]
-                 LIMIT $over) SCORE AS s
+                 LIMIT $limits.overfetch) SCORE AS s
     RETURN e, 2 * s - 1 AS score
     UNION ALL
     WITH q WHERE q.search = 'exact'
@@ -86,15 +88,15 @@ CALL (q, scope) {
     MATCH (e:Entity {corpus: $corpus}) WHERE e.memory IN ['', $memory] AND e.embedding IS NOT NULL
     RETURN e, 2 * vector.similarity.cosine(e.embedding, q.vector) - 1 AS score
     UNION ALL
-    WITH q, scope WHERE size(scope) <= $exact
+    WITH q, scope WHERE size(scope) <= $limits.exact_limit
     UNWIND scope AS e
     WITH q, e WHERE e.embedding IS NOT NULL
     RETURN e, 2 * vector.similarity.cosine(e.embedding, q.vector) - 1 AS score
     UNION ALL
-    WITH q, scope WHERE size(scope) > $exact
+    WITH q, scope WHERE size(scope) > $limits.exact_limit
     WITH q, [e IN scope | e.uid] AS uids
     MATCH (e:Entity)
-    SEARCH e IN (VECTOR INDEX entity_embedding FOR q.vector WHERE e.corpus = $corpus AND e.uid IN uids LIMIT $over)
+    SEARCH e IN (VECTOR INDEX entity_embedding FOR q.vector WHERE e.corpus = $corpus AND e.uid IN uids LIMIT $limits.overfetch)
     SCORE AS s
     RETURN e, 2 * s - 1 AS score
   }
@@ -104,20 +106,20 @@ CALL (q, candidates, covered) {
   CALL (q, candidates, covered) { // how near the last one is, so that nothing is read of those behind
     UNWIND candidates AS candidate
     WITH q, covered, candidate.entity AS e, candidate.score AS score ORDER BY score DESC
-    WITH score WHERE e.uid IS NOT NULL AND (q.search = 'scope' OR NOT $exclude OR NOT e IN covered)
+    WITH score WHERE e.uid IS NOT NULL AND (q.search = 'scope' OR NOT $limits.exclude_covered OR NOT e IN covered)
       AND ($documents IS NULL OR e.memory <> '' OR EXISTS {
         MATCH (e)-[:FROM_CHUNK]->(c) WHERE c.corpus = $corpus AND c.document IN $documents
       })
-    WITH score LIMIT $most_entities
+    WITH score LIMIT $limits.entity_limit
     RETURN min(score) AS least
   }
   UNWIND [candidate IN candidates WHERE candidate.score >= least] AS candidate
   WITH q, covered, candidate.entity AS e, candidate.score AS score
-  WITH e, score WHERE e.uid IS NOT NULL AND (q.search = 'scope' OR NOT $exclude OR NOT e IN covered)
+  WITH e, score WHERE e.uid IS NOT NULL AND (q.search = 'scope' OR NOT $limits.exclude_covered OR NOT e IN covered)
     AND ($documents IS NULL OR e.memory <> '' OR EXISTS {
       MATCH (e)-[:FROM_CHUNK]->(c) WHERE c.corpus = $corpus AND c.document IN $documents
     })
-  ORDER BY score DESC, e.uid LIMIT $most_entities
+  ORDER BY score DESC, e.uid LIMIT $limits.entity_limit
   RETURN collect(e) AS kept, collect({uid: e.uid, score: score}) AS entities
 }
 CALL (kept) {
@@ -133,19 +135,19 @@ CALL (kept) {
 }
 CALL (q, incident) {
   CALL (q, incident) {
-    WITH q, incident WHERE size(incident) <= $exact
+    WITH q, incident WHERE size(incident) <= $limits.exact_limit
     UNWIND incident AS r
     RETURN r
     UNION ALL
-    WITH q, incident WHERE size(incident) > $exact
+    WITH q, incident WHERE size(incident) > $limits.exact_limit
     WITH q, [r IN incident | r.uid] AS uids
     MATCH ()-[r:RELATES]->()
-    SEARCH r IN (VECTOR INDEX relation_embedding FOR q.vector WHERE r.corpus = $corpus AND r.uid IN uids LIMIT $over)
+    SEARCH r IN (VECTOR INDEX relation_embedding FOR q.vector WHERE r.corpus = $corpus AND r.uid IN uids LIMIT $limits.overfetch)
     RETURN r
   }
   WITH r, q WHERE r.embedding IS NOT NULL
   WITH r, 2 * vector.similarity.cosine(r.embedding, q.vector) - 1 AS score
-  ORDER BY score DESC, r.uid LIMIT $most_relations
+  ORDER BY score DESC, r.uid LIMIT $limits.relation_limit
   RETURN collect(r) AS joining, collect({uid: r.uid, score: score}) AS relations
 }
 CALL (kept) {
@@ -156,43 +158,43 @@ CALL (kept) {
 }
 CALL (q, sources) {
   CALL (q, sources) {
-    WITH q, sources WHERE size(sources) <= $exact
+    WITH q, sources WHERE size(sources) <= $limits.exact_limit
     UNWIND sources AS c
     RETURN c
     UNION ALL
-    WITH q, sources WHERE size(sources) > $exact
+    WITH q, sources WHERE size(sources) > $limits.exact_limit
     WITH q, [c IN sources | c.uid] AS uids
     MATCH (c:Chunk)
-    SEARCH c IN (VECTOR INDEX chunk_embedding FOR q.vector WHERE c.corpus = $corpus AND c.uid IN uids LIMIT $over)
+    SEARCH c IN (VECTOR INDEX chunk_embedding FOR q.vector WHERE c.corpus = $corpus AND c.uid IN uids LIMIT $limits.overfetch)
     RETURN c
   }
   WITH c, q WHERE c.embedding IS NOT NULL
   WITH c, 2 * vector.similarity.cosine(c.embedding, q.vector) - 1 AS score
-  ORDER BY score DESC, c.uid LIMIT $most_chunks
+  ORDER BY score DESC, c.uid LIMIT $limits.source_limit
   RETURN collect(c) AS stating, collect({uid: c.uid, score: score}) AS chunks
 }
 CALL (q) {
   CALL (q) {
-    WITH q WHERE $most_searched > 0 AND $documents IS NULL
+    WITH q WHERE $limits.search_limit > 0 AND $documents IS NULL
     MATCH (c:Chunk)
-    SEARCH c IN (VECTOR INDEX chunk_embedding FOR q.vector WHERE c.corpus = $corpus LIMIT $over_chunks)
+    SEARCH c IN (VECTOR INDEX chunk_embedding FOR q.vector WHERE c.corpus = $corpus LIMIT $limits.overfetch_chunks)
     SCORE AS s
     RETURN c, 2 * s - 1 AS score
     UNION ALL
-    WITH q WHERE $most_searched > 0 AND $documents IS NOT NULL
+    WITH q WHERE $limits.search_limit > 0 AND $documents IS NOT NULL
     MATCH (c:Chunk)
     SEARCH c IN (VECTOR INDEX chunk_embedding FOR q.vector WHERE c.corpus = $corpus AND c.document IN $documents
-                 LIMIT $over_chunks) SCORE AS s
+                 LIMIT $limits.overfetch_chunks) SCORE AS s
     RETURN c, 2 * s - 1 AS score
   }
   WITH c, score WHERE c.uid IS NOT NULL // one that is being deleted may still be found
-  ORDER BY score DESC, c.uid LIMIT $most_searched
+  ORDER BY score DESC, c.uid LIMIT $limits.search_limit
   RETURN collect(c) AS close, collect({uid: c.uid, score: score}) AS near
 }
 CALL (q) {
-  WITH q WHERE $most_searched > 0 AND q.lucene <> ''
+  WITH q WHERE $limits.search_limit > 0 AND q.lucene <> ''
   MATCH (c:Chunk)
-  SEARCH c IN (FULLTEXT INDEX chunk_text FOR q.lucene LIMIT $worded)
+  SEARCH c IN (FULLTEXT INDEX chunk_text FOR q.lucene LIMIT $limits.fulltext_limit)
   WHERE c.corpus = $corpus AND c.embedding IS NOT NULL // a chunk that is being indexed may lack its vector
     AND ($documents IS NULL OR c.document IN $documents)
   WITH q, c, toLower(c.text) AS text
@@ -203,14 +205,14 @@ CALL (q) {
   UNWIND hits AS hit
   WITH hit.chunk AS c, hit.times AS times, weights, 1.2 * (0.25 + 0.75 * hit.size / usual) AS norm
   WITH c, reduce(sum = 0.0, i IN range(0, size(weights) - 1) | sum + weights[i] * times[i] / (times[i] + norm)) AS weight
-  ORDER BY weight DESC, c.uid LIMIT $most_searched
+  ORDER BY weight DESC, c.uid LIMIT $limits.search_limit
   RETURN collect(c) AS worded
 }
 CALL (q, close, worded) {
-  UNWIND [hits IN [close, worded] | [i IN range(0, size(hits) - 1) | {chunk: hits[i], part: 1.0 / ($fusion + i + 1)}]]
+  UNWIND [hits IN [close, worded] | [i IN range(0, size(hits) - 1) | {chunk: hits[i], part: 1.0 / ($limits.fusion + i + 1)}]]
          AS ranking
   UNWIND ranking AS ranked
-  WITH q, ranked.chunk AS c, sum(ranked.part) AS weight ORDER BY weight DESC, c.uid LIMIT $most_read
+  WITH q, ranked.chunk AS c, sum(ranked.part) AS weight ORDER BY weight DESC, c.uid LIMIT $limits.read_limit
   WITH c, 2 * vector.similarity.cosine(c.embedding, q.vector) - 1 AS score
   RETURN collect(c) AS chosen, collect({uid: c.uid, score: score}) AS read
 }

@@ -1,6 +1,6 @@
-// Uniqueness, range, vector and full-text indexes. Names are what people see in Neo4j Browser.
-// Vector indexes keep full precision (quantization none) and no fixed dimension: corpora of different embedders
-// share one index, and each corpus's dimension is checked before anything is written or asked.
+// Uniqueness constraints, and range, vector and full-text indexes. Neo4j Browser shows these names. Vector indexes keep
+// full precision (no quantization) and have no fixed dimensions: corpora with different embedders share an index, and
+// hgmem checks a corpus's dimensions before every write and query.
 
 // name: create_corpus_name() schema
 CYPHER 25 CREATE CONSTRAINT corpus_name IF NOT EXISTS FOR (n:Corpus) REQUIRE n.name IS UNIQUE;
@@ -80,14 +80,14 @@ WITH [n.corpus, n.memory, n.died]
 OPTIONS {indexConfig: {`vector.similarity_function`: 'cosine', `vector.quantization.type`: 'none'}};
 
 // name: create_chunk_text() schema
-// `corpus_key` and `document` are searched beside the text, so that others cannot crowd a hit out.
+// `corpus_key` and `document` are indexed with the text, so that hits of other corpora can't crowd out a hit.
 CYPHER 25 CREATE FULLTEXT INDEX chunk_text IF NOT EXISTS FOR (n:Chunk) ON EACH [n.corpus_key, n.document, n.text];
 
 // name: create_entity_text() schema
 CYPHER 25 CREATE FULLTEXT INDEX entity_text IF NOT EXISTS FOR (n:Entity) ON EACH [n.corpus_key, n.name, n.description];
 
 // name: show_indexes() schema
-// Every index, with the options that must be as created above; `constraint` is the one that it serves, or null.
+// Return every index with the options to compare. `constraint` is the constraint that owns it, or null.
 CYPHER 25 SHOW INDEXES YIELD name, type, state, entityType, labelsOrTypes, properties, options, owningConstraint
 RETURN name, type, state, entityType AS entity_type, labelsOrTypes AS labels, properties, options,
        owningConstraint AS constraint

@@ -1,10 +1,10 @@
 // name: server_version() read
-// The server's version and edition.
+// Return the server's version and edition.
 CYPHER 25 CALL dbms.components() YIELD name, versions, edition
 WHERE name = 'Neo4j Kernel'
 RETURN versions[0] AS version, edition;
 
 // name: server_settings(names) read
-// Settings of the server by name; nothing where the user may not read them.
+// Return settings of the server by name, without those that the user may not read.
 CYPHER 25 SHOW SETTINGS YIELD name, value WHERE name IN $names
 RETURN name, value;

@@ -1,62 +1,87 @@
 """hgmem: graph RAG with a hypergraph working memory, all of it in one Neo4j.
 
 >>> from hgmem import HGMem
->>> with HGMem.open("affair") as memory:        # doctest: +SKIP
-...     memory.add("examples/affair")
-...     print(memory.ask("Who took the Ravensund Orrery?").text)
+>>> with HGMem.open("affair") as hg:            # doctest: +SKIP
+...     hg.add("examples/affair")
+...     print(hg.ask("Who took the Ravensund Orrery?").text)
 
-Importing this loads nothing heavy: what is named below is loaded when it is first used.
+Importing the package is fast: the names below are loaded at first use.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from hgmem.values.moved_modules import keep_importable
+
 if TYPE_CHECKING:
-    from hgmem.checking.promises import Checkup, Finding
     from hgmem.client import HGMem
-    from hgmem.corpus.adopting import AdoptReport
-    from hgmem.corpus.index import IndexReport
-    from hgmem.corpus.planning import IndexPlan
+    from hgmem.client.ask_options import AskOptions
     from hgmem.errors import ConflictError, DocumentError, GraphError, HGMemError, ModelError, UsageError
-    from hgmem.inputs import Document, Given, GivenChunk, GivenEntity, GivenRelation, Skipped
-    from hgmem.model import (
+    from hgmem.settings import Settings
+    from hgmem.values.events import (
+        Answered,
+        AnswerToken,
+        EvidenceFound,
+        OperationApplied,
+        Planned,
+        QuestionAccepted,
+        StepStarted,
+        Watcher,
+    )
+    from hgmem.values.evidence import Retrieved
+    from hgmem.values.graph_elements import Entity
+    from hgmem.values.inputs import (
+        ChunkInput,
+        Document,
+        EntityInput,
+        Given,
+        GivenChunk,
+        GivenEntity,
+        GivenRelation,
+        GraphInput,
+        RelationInput,
+        Skipped,
+    )
+    from hgmem.values.records import (
         Answer,
-        ArchiveReport,
         Citation,
-        CorpusStatus,
-        Entity,
         Lineage,
         Memory,
         MemoryPoint,
         MemorySummary,
         Operation,
-        Pruned,
-        Retrieved,
+        Passage,
         Step,
     )
-    from hgmem.passages import Passage
-    from hgmem.settings import Settings
-    from hgmem.usage import Usage
+    from hgmem.values.reports import AdoptReport, ArchiveReport, Checkup, CorpusStatus, Finding, IndexPlan, IndexReport
+    from hgmem.values.usage import Usage
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AdoptReport",
     "Answer",
+    "AnswerToken",
+    "Answered",
     "ArchiveReport",
+    "AskOptions",
     "Checkup",
+    "ChunkInput",
     "Citation",
     "ConflictError",
     "CorpusStatus",
     "Document",
     "DocumentError",
     "Entity",
+    "EntityInput",
+    "EvidenceFound",
     "Finding",
     "Given",
     "GivenChunk",
     "GivenEntity",
     "GivenRelation",
     "GraphError",
+    "GraphInput",
     "HGMem",
     "HGMemError",
     "IndexPlan",
@@ -67,32 +92,81 @@ __all__ = [
     "MemorySummary",
     "ModelError",
     "Operation",
+    "OperationApplied",
     "Passage",
+    "Planned",
     "Pruned",
+    "QuestionAccepted",
+    "RelationInput",
     "Retrieved",
     "Settings",
     "Skipped",
     "Step",
+    "StepStarted",
     "Usage",
     "UsageError",
+    "Watcher",
 ]
 
 _HOMES = {
-    "AdoptReport": "corpus.adopting",
-    "Checkup": "checking.promises",
-    "Finding": "checking.promises",
-    "HGMem": "client",
-    "IndexPlan": "corpus.planning",
-    "IndexReport": "corpus.index",
-    "Passage": "passages",
-    "Settings": "settings",
-    "Usage": "usage",
+    "client": ("HGMem",),
+    "client.ask_options": ("AskOptions",),
+    "errors": ("ConflictError", "DocumentError", "GraphError", "HGMemError", "ModelError", "UsageError"),
+    "settings": ("Settings",),
+    "values.events": (
+        "Answered",
+        "AnswerToken",
+        "EvidenceFound",
+        "OperationApplied",
+        "Planned",
+        "QuestionAccepted",
+        "StepStarted",
+        "Watcher",
+    ),
+    "values.evidence": ("Retrieved",),
+    "values.graph_elements": ("Entity",),
+    "values.inputs": (
+        "ChunkInput",
+        "Document",
+        "EntityInput",
+        "Given",
+        "GivenChunk",
+        "GivenEntity",
+        "GivenRelation",
+        "GraphInput",
+        "RelationInput",
+        "Skipped",
+    ),
+    "values.records": (
+        "Answer",
+        "Citation",
+        "Lineage",
+        "Memory",
+        "MemoryPoint",
+        "MemorySummary",
+        "Operation",
+        "Passage",
+        "Step",
+    ),
+    "values.reports": (
+        "AdoptReport",
+        "ArchiveReport",
+        "Checkup",
+        "CorpusStatus",
+        "Finding",
+        "IndexPlan",
+        "IndexReport",
+        "Pruned",
+    ),
+    "values.usage": ("Usage",),
 }
-_INPUTS = ("Document", "Given", "GivenChunk", "GivenEntity", "GivenRelation", "Skipped")
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name not in _HOME:
         raise AttributeError(f"module 'hgmem' has no attribute {name!r}")
-    usual = "errors" if name.endswith("Error") else "inputs" if name in _INPUTS else "model"
-    return getattr(import_module(f"hgmem.{_HOMES.get(name, usual)}"), name)
+    return getattr(import_module(f"hgmem.{_HOME[name]}"), name)
+
+
+keep_importable()

@@ -1,27 +1,28 @@
-"""Everything that hgmem raises.
+"""The errors that hgmem raises.
 
 HGMemError
 ├── UsageError           the caller must change something: an unknown corpus, a bad setting, a wrong dimension
-│   └── ConflictError    somebody else holds what is asked for, or took it over: a memory, a corpus, a lock
-├── GraphError           Neo4j: refuses, too old, a statement failed
-│   ├── ForbiddenError   Neo4j does not let this user do that, or nobody: the database is read-only
+│   └── ConflictError    another run holds, or took over, a memory, a corpus or a lock
+├── GraphError           Neo4j rejects a request or is too old, or a statement failed
+│   ├── ForbiddenError   the user lacks a privilege, or the database is read-only
 │   └── UnreachableError Neo4j does not answer (retryable)
-├── ModelError           the language model or the embedder: unavailable (retryable), not installed, refuses
-│   ├── BadReplyError    the language model answered, but not what was asked for, and not when asked again either
-│   ├── AccessError      the model can't be used as it is set: its name, its address, its key, its quota
-│   └── BudgetError      what may be spent on the model is spent; what was paid for is kept
-└── DocumentError        input that can't be read; names the file and the place
+├── ModelError           the language model or the embedder is unavailable (retryable), not installed, or refuses
+│   ├── BadReplyError    the language model's reply was unusable, also when requested again
+│   ├── AccessError      the configured model can't be used: name, address, key, quota
+│   └── BudgetError      the limit of calls or tokens is reached; finished work is saved
+└── DocumentError        an input can't be read; names the file and the place
 
-Messages name the thing with `!r` and say what to do next, in one line; the middle of a very long one is left out.
+Messages are one line: they name the value with `!r` and the next step. Very long ones are shortened in the middle.
 """
 
 LONGEST = 1_000  # characters of a message
 
 
 class HGMemError(Exception):
-    """The root of the tree; `retryable` says whether the same call may succeed later, unchanged.
+    """The base class of all errors of hgmem.
 
-    `memory` is the uid of the memory that was being worked on, if it holds whole steps to go on from, or may.
+    `retryable` tells whether the same call may succeed later. `memory` is the uid of the memory in use, if it can be
+    continued.
     """
 
     memory: str | None = None
@@ -37,7 +38,7 @@ class UsageError(HGMemError):
 
 
 class ConflictError(UsageError):
-    """Somebody else holds, or took over, what was asked for."""
+    """Another run holds the memory, corpus or lock, or took it over."""
 
 
 class GraphError(HGMemError):
@@ -45,7 +46,7 @@ class GraphError(HGMemError):
 
 
 class ForbiddenError(GraphError):
-    """The user lacks a right, or the database takes no writes."""
+    """The user lacks a privilege, or the database is read-only."""
 
 
 class UnreachableError(GraphError):
@@ -57,7 +58,7 @@ class ModelError(HGMemError):
 
 
 class BadReplyError(ModelError):
-    """The model's reply to `task` could not be used; `text` is what it said last."""
+    """The model's reply to `task` was unusable. `text` is its last reply."""
 
     def __init__(self, message: str, *, task: str, text: str = "") -> None:
         super().__init__(message)
@@ -66,12 +67,12 @@ class BadReplyError(ModelError):
 
 
 class AccessError(ModelError):
-    """The model can't be used as it is set; no other request will fare better."""
+    """The configured model can't be used, so every other request would fail as well."""
 
 
 class BudgetError(ModelError):
-    """The calls or tokens that a run may spend are spent."""
+    """The run's limit of model calls or tokens is reached."""
 
 
 class DocumentError(HGMemError):
-    """Input that can't be read; the message names the file and the place."""
+    """An input can't be read. The message names the file and the place."""

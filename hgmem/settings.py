@@ -1,8 +1,7 @@
-"""Settings, and the only reader of the environment.
+"""Settings of a deployment, and the only code that reads the environment.
 
-Order: argument, environment, `.env`, `hgmem.toml` (both in the working directory), default. Names are those that
-people have in their shells (`NEO4J_URI`, …); our own start with `HGMEM_`. In `hgmem.toml` the field's own name
-is the key.
+Precedence: argument, environment, `.env`, `hgmem.toml` (both in the working directory), default. Common variables keep
+their usual names (`NEO4J_URI`, …); hgmem's own start with `HGMEM_`. Keys in `hgmem.toml` are field names.
 """
 
 import json
@@ -24,9 +23,9 @@ from pydantic_settings import (
 )
 
 from hgmem.errors import UsageError
-from hgmem.extract import ENTITY_TYPES
 
 MEGABYTE = 1_000_000
+ENTITY_TYPES = ("person", "organization", "place", "event", "role", "concept")
 
 
 def _named(*names: str) -> AliasChoices:
@@ -34,7 +33,7 @@ def _named(*names: str) -> AliasChoices:
 
 
 class Settings(BaseSettings):
-    """What a deployment sets once; what differs from question to question is an argument instead."""
+    """Deployment settings, as opposed to options of a single question, which are arguments."""
 
     model_config = SettingsConfigDict(
         env_prefix="HGMEM_",
@@ -48,104 +47,108 @@ class Settings(BaseSettings):
     neo4j_uri: str | None = Field(
         None,
         validation_alias=_named("neo4j_uri", "NEO4J_URI"),
-        description="address, such as bolt://host:7687; where none is set, the server that `hgmem up` started",
+        description="address, such as bolt://host:7687; default: the server that `hgmem up` started",
     )
     neo4j_username: str = Field("neo4j", validation_alias=_named("neo4j_username", "NEO4J_USERNAME", "NEO4J_USER"))
     neo4j_password: SecretStr | None = Field(None, validation_alias=_named("neo4j_password", "NEO4J_PASSWORD"))
     neo4j_database: str | None = Field(
-        None, validation_alias=_named("neo4j_database", "NEO4J_DATABASE"), description="the user's own where not set"
+        None,
+        validation_alias=_named("neo4j_database", "NEO4J_DATABASE"),
+        description="default: the user's home database",
     )
-    from_password: SecretStr | None = Field(None, description="of the server that `hgmem adopt --from-uri` reads")
+    from_password: SecretStr | None = Field(None, description="password for `hgmem adopt --from-uri`")
     java_home: Path | None = Field(
-        None, validation_alias=_named("java_home", "JAVA_HOME"), description="Java 21 or newer, for `hgmem up`"
+        None, validation_alias=_named("java_home", "JAVA_HOME"), description="Java 21 or newer for `hgmem up`"
     )
 
     data: Path = Field(
-        default_factory=lambda: user_data_path("hgmem") / "neo4j", description="where `hgmem up` keeps its data"
+        default_factory=lambda: user_data_path("hgmem") / "neo4j", description="data directory of `hgmem up`"
     )
-    cache: Path = Field(default_factory=lambda: user_cache_path("hgmem"), description="of replies, and of Neo4j's jars")
+    cache: Path = Field(
+        default_factory=lambda: user_cache_path("hgmem"), description="directory of the response cache and Neo4j's jars"
+    )
 
     openai_api_key: SecretStr | None = Field(None, validation_alias=_named("openai_api_key", "OPENAI_API_KEY"))
     openai_base_url: str | None = Field(
         None,
         validation_alias=_named("openai_base_url", "OPENAI_BASE_URL"),
-        description="of a server that speaks OpenAI's interface; OpenAI's own where not set",
+        description="URL of any OpenAI-compatible server; default: OpenAI's own",
     )
-    model: str = Field("extractive", description="a language model by name; `extractive` is none")
-    extraction_model: str = Field("", description="another one, cheaper say, for what is asked while indexing")
-    temperature: float | None = Field(0.8, ge=0, le=2, description="the paper's; `null` leaves it to the server")
-    top_p: float | None = Field(None, gt=0, le=1, description="left to the server where not set, as is `seed`")
-    seed: int | None = None
-    max_tokens: int = Field(2_048, gt=0, description="limit of one reply of a language model")
+    model: str = Field("extractive", description="language model; `extractive` is the built-in rule-based model")
+    extraction_model: str = Field("", description="language model for indexing; default: `model`")
+    temperature: float | None = Field(
+        0.8, ge=0, le=2, description="sampling temperature, the paper's by default; `null`: the server's"
+    )
+    top_p: float | None = Field(None, gt=0, le=1, description="nucleus sampling; default: the server's")
+    seed: int | None = Field(None, description="sampling seed; default: the server's")
+    max_tokens: int = Field(2_048, gt=0, description="maximum tokens per reply")
     sampling: dict[str, dict[str, float | int | None]] = Field(
-        default_factory=dict, description='other values for single tasks, such as {"plan": {"temperature": 0}}'
+        default_factory=dict, description='sampling options per task, such as {"plan": {"temperature": 0}}'
     )
-    model_timeout: float = Field(180.0, gt=0, le=3_600, description="seconds that one request to a model may take")
-    model_attempts: int = Field(
-        6, ge=1, le=100, description="of a request that nobody answers, or that comes too often"
-    )
-    requests_per_minute: int | None = Field(None, gt=0, description="no limit where not set")
-    tokens_per_minute: int | None = Field(None, gt=0, description="no limit where not set")
+    model_timeout: float = Field(180.0, gt=0, le=3_600, description="timeout of a model request in seconds")
+    model_attempts: int = Field(6, ge=1, le=100, description="attempts per request on timeouts, 429 and 5xx")
+    requests_per_minute: int | None = Field(None, gt=0, description="rate limit of model requests; default: none")
+    tokens_per_minute: int | None = Field(None, gt=0, description="rate limit of model tokens; default: none")
     cached_tasks: frozenset[str] = Field(
-        frozenset({"extract", "glean", "condense"}), description="tasks whose replies are kept on disk"
+        frozenset({"extract", "glean", "condense"}), description="tasks whose replies are cached on disk"
     )
 
     embedding_model: str = Field(
         "all-MiniLM-L6-v2",
-        description="of sentence-transformers, by name or path; `openai:NAME` for one behind a server",
+        description="sentence-transformers model, by name or path; `openai:NAME` for one on a server",
     )
-    embedding_base_url: str | None = Field(None, description="of `openai:` embedders, where it is not the model's")
-    download: bool = Field(False, description="whether an embedder that is not on this machine may be fetched")
+    embedding_base_url: str | None = Field(None, description="server of `openai:` embedders; default: the model's")
+    download: bool = Field(False, description="whether a missing embedder may be downloaded")
 
-    connect_timeout: float = Field(5.0, gt=0, le=600, description="seconds until an unreachable server is given up")
-    statement_timeout: float = Field(120.0, gt=0, le=86_400, description="seconds that one statement may run")
+    connect_timeout: float = Field(5.0, gt=0, le=600, description="timeout of connecting to Neo4j in seconds")
+    statement_timeout: float = Field(120.0, gt=0, le=86_400, description="timeout of a statement in seconds")
     claim_timeout: float = Field(
-        60.0, gt=0, le=86_400, description="seconds after which a silent claim may be taken over"
+        60.0, gt=0, le=86_400, description="seconds after the last heartbeat when a lease expires"
     )
-    heartbeat: float = Field(15.0, gt=0, description="seconds between renewals of a claim")
+    heartbeat: float = Field(15.0, gt=0, description="seconds between renewals of a lease")
 
-    answer_language: str = Field("", description="of answers and memory points; empty for that of the question")
-    max_question_characters: int = Field(8_000, gt=0)
-    max_file_bytes: int = Field(200 * MEGABYTE, gt=0, description="of a file, before it is read")
-    max_file_seconds: float = Field(60.0, gt=0, le=86_400, description="seconds that reading one file may take")
-    max_archive_bytes: int = Field(50_000 * MEGABYTE, gt=0, description="of an archive, uncompressed")
-    max_archive_line_bytes: int = Field(16 * MEGABYTE, gt=0, description="of one line of it")
-    chunk_tokens: int = Field(200, gt=0, description="of one chunk at most (the paper's)")
-    chunk_overlap: int = Field(50, ge=0, description="tokens that a chunk shares with the one before")
+    answer_language: str = Field("", description="language of answers and memory points; empty: the question's")
+    max_question_characters: int = Field(8_000, gt=0, description="maximum length of a question")
+    max_file_bytes: int = Field(200 * MEGABYTE, gt=0, description="maximum size of a file")
+    max_file_seconds: float = Field(60.0, gt=0, le=86_400, description="timeout of reading one file in seconds")
+    max_archive_bytes: int = Field(50_000 * MEGABYTE, gt=0, description="maximum size of an archive, uncompressed")
+    max_archive_line_bytes: int = Field(16 * MEGABYTE, gt=0, description="maximum size of a line of an archive")
+    chunk_tokens: int = Field(200, gt=0, description="maximum tokens per chunk (the paper's)")
+    chunk_overlap: int = Field(50, ge=0, description="tokens shared with the previous chunk")
     chunk_restart: int = Field(
         2_000,
         ge=0,
-        description="tokens after which chunking begins anew, as at headings; 0: never, as in the paper",
+        description="tokens after which chunking restarts, as at headings; 0: never, as in the paper",
     )
-    description_characters: int = Field(2_000, gt=0, description="limit of a joined description")
-    workers: int = Field(8, gt=0, description="model calls side by side")
+    description_characters: int = Field(2_000, gt=0, description="maximum length of an aggregated description")
+    workers: int = Field(8, gt=0, description="parallel model calls")
     entity_types: Annotated[tuple[str, ...], NoDecode] = Field(
-        ENTITY_TYPES, min_length=1, description="types of entities to extract: JSON, or separated by commas"
+        ENTITY_TYPES, min_length=1, description="entity types to extract, as JSON or comma-separated"
     )
-    gleaning: int = Field(0, ge=0, le=5, description="rounds that look for what an extraction missed")
-    condense: bool = Field(False, description="whether a model condenses joined descriptions that are over the limit")
-    confirm_calls: int = Field(200, ge=0, description="model calls above which `hgmem index` asks first")
+    gleaning: int = Field(0, ge=0, le=5, description="extra extraction rounds per chunk")
+    condense: bool = Field(False, description="whether a model summarizes descriptions over the limit")
+    confirm_calls: int = Field(200, ge=0, description="model calls above which `hgmem index` asks for confirmation")
 
     @field_validator("temperature", "top_p", "seed", mode="before")
     @classmethod
-    def _left_to_the_server(cls, value: object) -> object:
+    def _null_as_unset(cls, value: object) -> object:
         return None if value in ("", "null", "none", "None") else value
 
     @field_validator("model", mode="before")
     @classmethod
-    def _none_by_default(cls, value: object) -> object:
+    def _extractive_by_default(cls, value: object) -> object:
         return "extractive" if value == "" else value
 
     @field_validator("neo4j_uri")
     @classmethod
     def _without_user(cls, uri: str | None) -> str | None:
         if uri and urlsplit(uri).username is not None:
-            raise ValueError("an address holds no user and no password, set NEO4J_USERNAME and NEO4J_PASSWORD")
+            raise ValueError("an address must not contain a user or password: set NEO4J_USERNAME and NEO4J_PASSWORD")
         return uri
 
     @field_validator("entity_types", mode="before")
     @classmethod
-    def _separated(cls, types: Any) -> Any:
+    def _split_by_commas(cls, types: Any) -> Any:
         if not isinstance(types, str):
             return types
         return json.loads(types) if types.lstrip().startswith(("[", "{")) else types.split(",")
@@ -155,11 +158,11 @@ class Settings(BaseSettings):
     def _named_types(cls, types: tuple[str, ...]) -> tuple[str, ...]:
         stripped = tuple(dict.fromkeys(each.strip() for each in types))
         if not all(stripped):
-            raise ValueError("a type of entities has a name")
+            raise ValueError("entity types must not be empty")
         return stripped
 
     @model_validator(mode="after")
-    def _beats_in_time(self) -> "Settings":
+    def _renewed_in_time(self) -> "Settings":
         if self.heartbeat >= self.claim_timeout:
             raise ValueError(f"heartbeat ({self.heartbeat:g} s) must be shorter than claim_timeout")
         return self
@@ -173,23 +176,33 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Put the TOML file last."""
+        """Give the TOML file the lowest precedence."""
         return init_settings, env_settings, dotenv_settings, TomlConfigSettingsSource(settings_cls)
 
 
+def _example(field: str) -> str:
+    """Return the default of a setting as JSON."""
+    return json.dumps(Settings.model_fields[field].get_default(call_default_factory=True), default=list)
+
+
 def load(**arguments: Any) -> Settings:
-    """Return the settings; arguments that are `None` fall through to the environment and the files."""
+    """Return the settings, ignoring arguments that are `None`.
+
+    Raises `UsageError` for unknown names and invalid values.
+    """
     unknown = sorted(arguments.keys() - Settings.model_fields.keys())
     if unknown:
-        raise UsageError(f"there is no setting {unknown[0]!r}: the settings are {', '.join(Settings.model_fields)}")
+        raise UsageError(f"unknown setting {unknown[0]!r}: choose from {', '.join(Settings.model_fields)}")
     try:
         return Settings(**{name: value for name, value in arguments.items() if value is not None})
     except SettingsError as error:
         named = re.search(r'field "(\w+)"', str(error))
         name = f"HGMEM_{named[1].upper()}" if named else "a setting"
-        raise UsageError(f"{name} is no JSON: write it like its default in hgmem/settings.py, or unset it") from None
+        raise UsageError(
+            f"{name} is not valid JSON: use, for example, {_example(named[1]) if named else '[]'}, or unset it"
+        ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"'hgmem.toml' or '.env' in this folder can't be read ({error}): mend or remove it") from None
+        raise UsageError(f"cannot read 'hgmem.toml' or '.env' in this folder ({error}): correct or remove it") from None
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])

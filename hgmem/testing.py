@@ -1,4 +1,4 @@
-"""Fakes that ship: an embedder and a model that give the same for ever, for tests of one's own."""
+"""Test doubles for user code: a deterministic embedder and a scripted model."""
 
 import hashlib
 import threading
@@ -7,16 +7,16 @@ from typing import TypeVar, cast
 
 import numpy as np
 
-from hgmem.embed import Kind, Vectors
 from hgmem.errors import ModelError
-from hgmem.model import Task
-from hgmem.text import words
+from hgmem.models.embedding import Kind, Vectors
+from hgmem.text.segmentation import words
+from hgmem.values.task import Task
 
 Reply = TypeVar("Reply")
 
 
 class DeterministicEmbedder:
-    """A bag of hashed words: no weights, no download, and texts that share words are near."""
+    """An embedder that hashes words: no weights, no download, and texts that share words are near."""
 
     name = "deterministic"
 
@@ -36,9 +36,9 @@ class DeterministicEmbedder:
 
 
 class ScriptedModel:
-    """A model that answers each task by its name, with the next reply of a list or with a function of the task.
+    """A model that answers each task by name: with the next reply of a list, or with a function of the task.
 
-    It keeps the tasks that it was given, in order, in `tasks`. Functions run side by side, as calls of a model do.
+    `tasks` records the received tasks in order. Functions may run concurrently, as model calls do.
     """
 
     name = "scripted"
@@ -49,7 +49,10 @@ class ScriptedModel:
         self._lock = threading.Lock()
 
     def reply(self, task: Task[Reply], /) -> Reply:
-        """Return the next reply to a task of this name; `ModelError` when the script has none."""
+        """Return the next reply to a task of this name.
+
+        Raises `ModelError` if the script has none.
+        """
         with self._lock:
             self.tasks.append(cast("Task[object]", task))
             source = self._replies.get(task.name, iter(()))
@@ -59,5 +62,5 @@ class ScriptedModel:
         if isinstance(reply, Exception):
             raise reply
         if not isinstance(reply, task.reply_type):
-            raise ModelError(f"the script has no {task.reply_type.__name__} for task {task.name!r}, but {reply!r}")
+            raise ModelError(f"the script has no {task.reply_type.__name__} for task {task.name!r}, only {reply!r}")
         return reply

@@ -1,4 +1,4 @@
-"""One real Neo4j for the whole run, on a data directory of its own; nothing of the caller's environment is used."""
+"""One real Neo4j for each process of a run, with a data directory of its own; the caller's environment is unused."""
 
 import os
 import secrets
@@ -12,7 +12,7 @@ import hypothesis
 import pytest
 from chromium import NoBrowserError, launched
 from pydantic import SecretStr
-from servers import any_ports
+from servers import PLANNED_ONCE, any_ports
 
 from hgmem import HGMem, Settings
 from hgmem.local import Server, down, up
@@ -42,6 +42,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
             parser.addini(name, "of a plugin that is not here")
 
 
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """End the servers of processes that were ended before they could, as Ctrl-C does: a server lives by itself."""
+    if config.getoption("numprocesses", default=None) and not hasattr(config, "workerinput"):
+        for number in config._tmp_path_factory.getbasetemp().glob("popen-*/*/home/run/neo4j.pid"):
+            down(load(data=number.parents[1]))
+
+
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A real server: a container where a Docker engine answers, else started as `hgmem up` starts one."""
@@ -51,19 +58,19 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def another_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A real server of the module's own, for what depends on all that a server holds."""
-    with _serving(tmp_path_factory.mktemp("another") / "home") as started:
+    """A real server of the module's own that plans as a user's does, for what depends on all that a server holds."""
+    with _serving(tmp_path_factory.mktemp("another") / "home", more="") as started:
         yield started
 
 
 @contextmanager
-def _serving(data: Path) -> Iterator[Server]:
+def _serving(data: Path, *, more: str = PLANNED_ONCE) -> Iterator[Server]:
     settings = load(data=data)
     if engine():
         with _container(settings.data) as started:
             yield started
         return
-    with any_ports():
+    with any_ports(more=more):
         started = up(settings, heap="1g", pagecache="256m")
     try:
         yield started
@@ -170,7 +177,7 @@ def chromium() -> "Iterator[Browser]":
 @pytest.fixture(scope="session")
 def affair() -> Path:
     """The folder of the demo corpus."""
-    from hgmem.resources import resource
+    from hgmem.text.resources import resource
 
     return resource("examples", "affair")
 

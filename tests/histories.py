@@ -4,21 +4,10 @@ import random
 from dataclasses import replace
 
 from hgmem.graph.memory import StoredPoint
-from hgmem.memories import History
-from hgmem.model import (
-    Answer,
-    Chunk,
-    Citation,
-    Entity,
-    Hit,
-    Memory,
-    MemoryPoint,
-    Operation,
-    OperationKind,
-    Retrieved,
-    Step,
-    Subquery,
-)
+from hgmem.memory.stored_memories import History
+from hgmem.values.evidence import Hit, Retrieved, Subquery
+from hgmem.values.graph_elements import Chunk, Entity
+from hgmem.values.records import Answer, Citation, Memory, MemoryPoint, Operation, OperationKind, Step
 
 TYPES = ("person", "place", "vessel", "event", "paper")
 MEMORY = "m0123456789abcdef"

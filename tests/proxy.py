@@ -7,6 +7,7 @@ The next step is committed by the server, and the driver never hears of it. A st
 transaction's metadata.
 """
 
+import re
 import socket
 import threading
 from collections.abc import Callable
@@ -19,7 +20,7 @@ Moment: TypeAlias = Literal["asked", "uncommitted", "unanswered"]
 Fault: TypeAlias = Callable[[], object]
 
 COMMIT = b"\x00\x02\xb0\x12\x00\x00"  # Bolt's message: a chunk of two bytes, a structure without fields
-PATIENCE = b"connection.recv_timeout_seconds"  # what Neo4j tells drivers to bear: 120 seconds of silence
+PATIENCE = rb"(connection\.recv_timeout_seconds)[\x01-\x7f]"  # how many seconds of silence Neo4j tells drivers to bear
 SIZE = 1 << 16
 LONGEST = 100  # bytes of metadata that may come in two parts
 
@@ -40,7 +41,7 @@ class Proxy:
     def __init__(self, uri: str) -> None:
         at = urlsplit(uri)
         self.target = (at.hostname, at.port)
-        self.patience = 120  # seconds of silence that a new connection bears; less than 128
+        self.patience: int | None = None  # seconds of silence that a new connection bears; where None, what Neo4j says
         self.rules: list[Rule] = []
         self.commits = 0  # that the server got
         self.flowing = threading.Event()
@@ -175,7 +176,9 @@ class _Line:
             if self.committing and self.rule and self.rule.moment == "unanswered":
                 self.fault()
             self.proxy.flowing.wait()
-            self.client.sendall(data.replace(PATIENCE + bytes([120]), PATIENCE + bytes([self.proxy.patience])))
+            if self.proxy.patience is not None:
+                data = re.sub(PATIENCE, rb"\1" + bytes([self.proxy.patience]), data)
+            self.client.sendall(data)
 
     def fault(self) -> None:
         """Let happen what the rule says; what comes now is no business of it any more."""

@@ -16,7 +16,7 @@ from hgmem import Settings
 from hgmem.local import Server, down, find, up
 from hgmem.local.docker import container
 from hgmem.local.machine import Sizes
-from hgmem.local.process import configuration
+from hgmem.local.process import OPTIONS, configuration
 from hgmem.local.state import Home, Record
 from hgmem.settings import load
 from hgmem.testing import DeterministicEmbedder
@@ -70,20 +70,28 @@ class OwnServer:
             self.server = up(load(data=self.server.data), heap=HEAP, pagecache=PAGECACHE)
 
 
-# Corpora come and go by the hundred here: each time the server would plan the large statements anew, for a second.
-PLANNED_ONCE = "dbms.cypher.min_replan_interval=1d\n"
-
-
-def _planned_once(record: Record, sizes: Sizes) -> str:
-    return configuration(record, sizes) + PLANNED_ONCE
+# What keeps plans. Corpora come and go by the hundred here, and lists are of one row, then of three: each time the
+# server would plan the large statements anew, for a second.
+PLANNED_ONCE = """dbms.cypher.min_replan_interval=1d
+internal.cypher.use_parameter_size=false
+"""
+# A server that lives for minutes spends more on its second compiler than it gets back.
+BRIEFLY = (*OPTIONS, "-XX:TieredStopAtLevel=1")
 
 
 @contextmanager
-def any_ports() -> Iterator[None]:
-    """Let a server that starts for the first time take any ports: several runs at once would all want Neo4j's own."""
+def any_ports(*, more: str = PLANNED_ONCE) -> Iterator[None]:
+    """Let a server that starts for the first time take any ports: several runs at once would all want Neo4j's own.
+
+    `more` are lines of its configuration, for a server without Docker.
+    """
+
+    def configured(record: Record, sizes: Sizes) -> str:
+        return configuration(record, sizes) + more
+
     with (
         patch.multiple("hgmem.local.starting", BOLT=0, HTTP=0),
-        patch("hgmem.local.process.configuration", _planned_once),
+        patch.multiple("hgmem.local.process", configuration=configured, OPTIONS=BRIEFLY),
     ):
         yield
 

@@ -8,14 +8,14 @@ import numpy as np
 from graphs import Found, Graph, Step
 
 from hgmem import HGMem, __version__
-from hgmem.contributions import entity_text, relation_text
 from hgmem.corpus.importing import import_graph
-from hgmem.embed import Kind, Vectors
+from hgmem.extraction.contributions import entity_text, relation_text
 from hgmem.graph.retrieval import Scope
-from hgmem.identity import key, uid
-from hgmem.inputs import Document, Given, GivenChunk, GivenEntity, GivenRelation
-from hgmem.model import Subquery
-from hgmem.retrieve import RetrievalConfig, Scene, gather
+from hgmem.models.embedding import Kind, Vectors
+from hgmem.retrieval.step_evidence import RetrievalConfig, Scene, gather
+from hgmem.text.identity import key, uid
+from hgmem.values.evidence import Subquery
+from hgmem.values.inputs import Document, Given, GivenChunk, GivenEntity, GivenRelation
 
 REMEMBER = """
 CREATE (m:Memory {uid: $memory, corpus: $corpus, memory: $memory, system: 'hgmem', model: 'made', question: 'What?',

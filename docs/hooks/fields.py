@@ -9,17 +9,122 @@ from typing import Any
 from pydantic import AliasChoices, SecretStr
 from pydantic.fields import FieldInfo
 
-from hgmem.archive.kinds import KINDS
+from hgmem.corpus.archive.fields import type_name
+from hgmem.corpus.archive.kinds import KINDS
+from hgmem.corpus.archive.schema import ArchiveRecord
 from hgmem.settings import Settings
-from hgmem.systems.recipes import RECIPES, HGMemConfig
+from hgmem.systems.hgmem.recipes import RECIPES, HGMemConfig
 
 # What an archive's types are called for people.
 _CALLED = {"texts": "list of texts", "vector": "vector (float32)", "own": "uid", "memory": "uid of its memory"}
 
+OPTIONS = {
+    "steps": "maximum new steps per question",
+    "concerns": "maximum concerns, and so sub-queries, per plan",
+    "calls": "model calls per step: `separate` (evolve, merge, plan, sub-queries), `compact` (two), `single` (one)",
+    "strategies": "`adaptive`, or only `local` or only `global` (the paper's ablations)",
+    "update": "what an update does to a point's entities: `unite` adds, `keep` leaves, `replace` replaces; "
+    "`off` disables updates",
+    "merge": "`replace`: a merged point supersedes its parts; `add`: it stands beside them; `off` disables",
+    "describe": "describe names and pairs that the corpus lacks with extra model calls",
+    "retrieval.entities": "entities found per sub-query (the paper's n_v)",
+    "retrieval.relations": "relations found per sub-query (n_e)",
+    "retrieval.chunks": "source chunks of the entities found, per sub-query (n_d)",
+    "retrieval.searched_chunks": "chunks found by searching all chunks, per sub-query",
+    "retrieval.chunk_search": "how chunks are searched: `hybrid` is vector and full-text search",
+    "retrieval.hops": "hops around target points in local investigation, 1 or 2",
+    "retrieval.shared": "local scope includes entities that share a point with a target entity",
+    "retrieval.anchors": "local scope includes the target points' own entities",
+    "retrieval.pooled": "all sub-queries of a step share one local scope (official code)",
+    "retrieval.exclude": "global exploration excludes entities of memory",
+    "retrieval.hub": "maximum neighbours per entity, heaviest relations first",
+    "retrieval.exact": "maximum candidates ranked without the vector index",
+    "only_new": "a step's prompt omits what memory already holds",
+    "evidence_tokens": "maximum tokens of chunks in a step's prompt",
+    "memory_tokens": "maximum tokens of points in a prompt: targets first, then the newest",
+    "hints": "entities next to memory that a plan's prompt lists",
+    "hint_hub": "maximum relations per entity of memory used for hints",
+    "answer_from": "chunks for the answer: `supports` of active points, these and others `read`, all of `memory`, "
+    "or those `around` each point",
+    "answer_chunks": "maximum chunks for the answer",
+    "point_chunks": "maximum chunks per point, with `supports` or `around`",
+    "answer_tokens": "maximum tokens of the answer's chunks",
+    "answer_each_step": "write an answer after every step",
+    "form": "requested form of the answer, such as `one paragraph`",
+}
+"""What each recipe option means."""
+
+MEANINGS = {
+    "answer": "uid of the answer",
+    "attempts": "how often extraction was tried",
+    "born": "number of the step that created the point",
+    "chunk": "uid of the chunk",
+    "chunking": "identifies the chunking settings of the document",
+    "chunks": "uids of the chunks that support the relation",
+    "citation": "uid of the citation",
+    "concern": "gap in memory that the sub-query addresses",
+    "condensed": "summarized description, with what it was made from",
+    "created_at": "creation time",
+    "cut": "true if the description was truncated",
+    "description": "description of an entity or relation; statement of a point",
+    "died": "number of the step that superseded the point; absent while it is active",
+    "deleted_chunks": "uids of supporting chunks that were deleted",
+    "document": "uid of the document",
+    "embedding": "vector of the node or relation",
+    "end": "offset in the document or chunk, exclusive",
+    "entity": "uid of the entity",
+    "error": "why extraction failed",
+    "extraction": "entities and relations extracted from the chunk",
+    "filters": "document filters of the question or step",
+    "given": "contributions of a pre-built graph",
+    "indexed_at": "time when indexing finished",
+    "judgement": "verdict of the plan: `sufficient`, `local` or `global`",
+    "key": "normalized name that identifies the entity",
+    "keywords": "keywords of the relation",
+    "latest": "the latest question, if the memory was continued",
+    "marker": "number of the citation in the answer, as in `[1]`",
+    "memory": "uid of the memory; none for entities and relations of the corpus",
+    "metadata": "caller's metadata, for filters",
+    "model": "language model that was used",
+    "name": "name as it is displayed",
+    "notes": "what was dropped or repaired, in words",
+    "number": "position, from 1, of a step; of a sub-query in its step",
+    "operations": "what the step did to memory: inserts, revisions, merges, drops",
+    "planned": "sub-queries planned for the next step",
+    "point": "uid of the memory point",
+    "position": "position of the chunk in its document",
+    "question": "the question",
+    "quote": "quoted text, verbatim from the chunk",
+    "rank": "rank among the results of the sub-query",
+    "relations": "uids of the relations found",
+    "score": "similarity score",
+    "seconds": "duration",
+    "settings": "recipe options of the memory",
+    "sha256": "hash of the document's text",
+    "source": "path or id of a document; start of a relationship",
+    "source_id": "id in the source that was imported",
+    "stale": "true if the description or vector needs recomputing",
+    "start": "offset in the document or chunk, inclusive",
+    "status": "state of the node, such as `done` or `failed` ([of memories](../concepts.md))",
+    "step": "number of the step",
+    "strategy": "`local`, `global` or mixed",
+    "system": "`hgmem` or `naive`",
+    "target": "end of a relationship",
+    "text": "text of a chunk, sub-query or answer",
+    "title": "title of the document",
+    "tokens": "length in tokens",
+    "type": "type of the entity",
+    "uid": "hash of corpus, kind and identity",
+    "usage": "model and database calls, tokens and seconds",
+    "weight": "weight of the relation",
+    "withdrawn": "true if the cited chunk was deleted",
+}
+"""What each graph property means."""
+
 
 def settings() -> str:
     """Return a row for every field of `Settings`: environment variable, default, meaning."""
-    head = "| variable | default | |\n|---|---|---|\n"
+    head = "| variable | default | meaning |\n|---|---|---|\n"
     return head + "\n".join(_setting(name, info) for name, info in Settings.model_fields.items())
 
 
@@ -27,17 +132,22 @@ def recipes() -> str:
     """Return a row for every setting of a recipe, with its value in each of the named ones."""
     names = ("default", "paper", "code", "compact", "single")
     columns = [dict(_leaves(RECIPES[name])) for name in names]
-    head = f"| setting | {' | '.join(f'`{name}`' for name in names)} |\n|---|{'---|' * len(names)}\n"
+    head = f"| option | {' | '.join(f'`{name}`' for name in names)} | meaning |\n|---|{'---|' * len(names)}---|\n"
     rows = (
-        f"| `{name}` | {' | '.join(_value(column[name]) for column in columns)} |" for name, _ in _leaves(HGMemConfig())
+        f"| `{name}` | {' | '.join(_value(column[name]) for column in columns)} | {OPTIONS[name]} |"
+        for name, _ in _leaves(HGMemConfig())
     )
     return head + "\n".join(rows)
 
 
 def properties() -> str:
     """Return a row for every label and relationship type with its properties; `?` marks those that may be absent."""
-    rows = (f"| `{kind.name}` | {_properties(kind.fields)} |" for kind in KINDS.values())
-    return "| label or type | properties |\n|---|---|\n" + "\n".join(rows)
+    rows = (f"| `{name}` | {_properties(kind)} |" for name, kind in KINDS.items())
+    names = sorted({name for kind in KINDS.values() for name in kind.properties})
+    meanings = (f"| `{name}` | {MEANINGS[name]} |" for name in names)
+    return "\n".join(
+        ["| label or type | properties |", "|---|---|", *rows, "", "| property | meaning |", "|---|---|", *meanings]
+    )
 
 
 def _setting(name: str, info: FieldInfo) -> str:
@@ -74,10 +184,10 @@ def _value(value: object) -> str:
     return f"`{value}`" if value not in ("", {}) else ""
 
 
-def _properties(types: Any) -> str:
-    return ", ".join(f"`{name}{'?' if type_.endswith('?') else ''}` {_type(type_)}" for name, type_ in types.items())
+def _properties(kind: type[ArchiveRecord]) -> str:
+    return ", ".join(_property(name, kind.model_fields[name]) for name in kind.properties)
 
 
-def _type(type_: str) -> str:
-    bare = type_.removesuffix("?")
-    return _CALLED.get(bare, bare)
+def _property(name: str, field: FieldInfo) -> str:
+    called = type_name(field)
+    return f"`{name}{'' if field.is_required() else '?'}` {_CALLED.get(called, called)}"

@@ -1,4 +1,4 @@
-"""What MkDocs is told while it builds the site: generated parts, files of the repository as pages, equations, drawings.
+"""What MkDocs is told while it builds the site: files of the repository as pages, equations, drawings.
 
 Everything is done here, at build time: a page asks no other host for a script, a style, a font or a picture.
 """
@@ -9,8 +9,6 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-import commands
-import fields
 from latex2mathml.converter import convert
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
@@ -23,13 +21,7 @@ SHOWN = {
     "benchmarks/README.md": "benchmarks.md",
     "benchmarks/PEERS.md": "peers.md",
 }
-GENERATED = {
-    "commands": commands.reference,
-    "settings": fields.settings,
-    "recipes": fields.recipes,
-    "properties": fields.properties,
-}
-_PLACE = re.compile(r"^<!-- generated: (\w+) -->$", re.MULTILINE)
+_MARKS = re.compile(r"^<!-- (?:generated: \w+|end of what is generated) -->\n", re.MULTILINE)
 _LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?!\w+:|#)([^)#\s]+)(#[^)\s]*)?\)")
 _EQUATION = re.compile(r"^```math\n(.*?)\n```$", re.MULTILINE | re.DOTALL)
 _DRAWING = re.compile(r'<img alt="([^"]*)" src="[^"]*?([\w-]+\.svg)"[^>]*/?>')
@@ -55,11 +47,10 @@ def on_files(files: Files, *, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, *, page: Any, files: Files, **_: Any) -> str:
-    """Fill in what is generated, turn equations into MathML, and lead links to where things are on the site."""
+    """Turn equations into MathML, and lead links to where things are on the site."""
     place = page.file.src_uri
     told = next((source for source, shown in SHOWN.items() if shown == place), f"docs/{place}")
-    filled = _PLACE.sub(lambda found: _generated(found[1], place), markdown)
-    drawn = _EQUATION.sub(lambda found: equation(found[1]), filled)
+    drawn = _EQUATION.sub(lambda found: equation(found[1]), _MARKS.sub("", markdown + "\n"))
     parts = _FENCES.split(drawn)
     parts[::2] = [_LINK.sub(lambda found: _led(found, told, place, files), part) for part in parts[::2]]
     return "".join(parts)
@@ -80,12 +71,6 @@ def drawing(name: str, said: str) -> str:
     text = (ROOT / "docs" / "pictures" / name).read_text(encoding="utf-8")
     bare = re.sub(r"<style>.*?</style>|<title>.*?</title>", "", text, flags=re.DOTALL)
     return bare.replace("<svg ", f'<svg class="drawing" role="img" aria-label="{escape(said)}" ', 1)
-
-
-def _generated(name: str, place: str) -> str:
-    if name not in GENERATED:
-        raise PluginError(f"{place}: nothing generates {name!r}, there are {', '.join(GENERATED)}")
-    return GENERATED[name]()
 
 
 def _led(found: re.Match[str], told: str, place: str, files: Files) -> str:

@@ -1,4 +1,4 @@
-"""`export`, `import archive`, `reembed`: a corpus into a file, out of one, and over to another embedder."""
+"""`export`, `import archive`, `reembed`: back up a corpus, restore it, change its embedder."""
 
 import time
 from dataclasses import asdict
@@ -9,11 +9,11 @@ import typer
 
 from hgmem.cli.front import DEFAULT_CORPUS, CorpusOption, JsonOption, connected
 from hgmem.cli.output import note, plain, print_json
-from hgmem.cli.planned import counted
 from hgmem.cli.progress import progress
+from hgmem.text.plurals import counted
 
 if TYPE_CHECKING:
-    from hgmem.model import ArchiveReport
+    from hgmem.values.reports import ArchiveReport
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -21,18 +21,18 @@ app = typer.Typer(rich_markup_mode=None)
 @app.command()
 def export(
     context: typer.Context,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The archive, such as affair.jsonl.gz.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Archive to write, such as affair.jsonl.gz.")],
     corpus: CorpusOption = DEFAULT_CORPUS,
-    without_memories: Annotated[bool, typer.Option("--without-memories", help="Leave the memories out.")] = False,
+    without_memories: Annotated[bool, typer.Option("--without-memories", help="Export without memories.")] = False,
     without_embeddings: Annotated[
-        bool, typer.Option("--without-embeddings", help="Leave the vectors out: an import makes them again.")
+        bool, typer.Option("--without-embeddings", help="Export without vectors; an import recomputes them.")
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Write a corpus, with its memories, into one file that another Neo4j can take.
+    """Export a corpus, with its memories, to one file that another Neo4j can import.
 
-    The file is there once it is whole, or not at all. What is written to the corpus meanwhile may be missing.
+    The file is written atomically. Concurrent changes to the corpus may be missing from it.
     """
     began = time.monotonic()
     with connected(context, corpus) as client, progress() as report:
@@ -48,15 +48,18 @@ def export(
 def reembed(
     context: typer.Context,
     model: Annotated[
-        str, typer.Option(metavar="EMBEDDER", help="As HGMEM_EMBEDDING_MODEL: a name, a path, or openai:NAME.")
+        str,
+        typer.Option(
+            metavar="EMBEDDER", help="The new embedder, as in HGMEM_EMBEDDING_MODEL: a name, a path, or openai:NAME."
+        ),
     ],
     corpus: CorpusOption = DEFAULT_CORPUS,
     as_json: JsonOption = False,
 ) -> None:
-    """Make all vectors of a corpus and its memories again, with another embedder.
+    """Recompute all vectors of a corpus and its memories with another embedder.
 
-    Meanwhile nobody can ask the corpus or write to it. Stopped, the same command goes on; with another embedder it
-    begins anew. Afterwards ask with HGMEM_EMBEDDING_MODEL set to the new one.
+    The corpus cannot be searched or written meanwhile. If interrupted, run the same command again to resume; another
+    embedder starts over. Afterwards set HGMEM_EMBEDDING_MODEL to the new embedder.
     """
     began = time.monotonic()
     with connected(context, corpus) as client, progress() as report:
@@ -65,13 +68,13 @@ def reembed(
     if as_json:
         print_json({"corpus": corpus, "embedding_model": model, "vectors": made, "seconds": seconds})
     elif made:
-        plain(f"{corpus}: {counted(made, 'vector')} made with {model} ({seconds:.1f} s)")
+        plain(f"{corpus}: {counted(made, 'vector')} computed with {model} ({seconds:.1f} s)")
     else:
-        plain(f"{corpus}: embedded with {model}, nothing was left to do")
+        plain(f"{corpus}: already embedded with {model}, nothing to do")
 
 
 def print_report(done: "ArchiveReport", what: str, seconds: float, *, as_json: bool) -> None:
-    """Print what an archive holds, and what was done with it."""
+    """Print the archive's contents and what was done with it."""
     if as_json:
         print_json({**asdict(done), "seconds": round(seconds, 3)})
         return

@@ -6,62 +6,68 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hgmem.cli import as_json as shape
 from hgmem.cli.front import DEFAULT_CORPUS, JsonOption, connected, verbose
 from hgmem.cli.output import print_json
 from hgmem.cli.render import answered, remembered, spent
 from hgmem.cli.shown import show
 from hgmem.errors import UsageError
+from hgmem.values import as_json as shape
 
 if TYPE_CHECKING:
-    from hgmem.asking import Asking
     from hgmem.client import HGMem
-    from hgmem.model import Answer
+    from hgmem.client.ask_options import Asking
+    from hgmem.values.records import Answer
 
 Question = Annotated[
     str | None,
     typer.Argument(
         metavar="[QUESTION]",
-        help="The question; put -- before one that begins with a dash. May be left out with --continue.",
+        help="The question; put -- before a question that starts with a dash. Optional with --continue.",
     ),
 ]
 Corpus = Annotated[
     str | None, typer.Option("--corpus", "-c", metavar="NAME", help=f"The corpus. Default: {DEFAULT_CORPUS}.")
 ]
-Steps = Annotated[int | None, typer.Option(metavar="N", help="The most new steps. Default: the recipe's, 3.")]
-System = Annotated[str, typer.Option(metavar="NAME", help="How to answer: hgmem, or naive.")]
+Steps = Annotated[int | None, typer.Option(metavar="N", help="Maximum new steps. Default: the recipe's.")]
+System = Annotated[str, typer.Option(metavar="NAME", help="System: hgmem or naive. Default: hgmem.")]
 Recipe = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="How hgmem goes about it: default, paper, code, compact (two calls a step), single (one call a step), "
-        "or an ablation: global-only, local-only, no-update, no-merge.",
+        help=(
+            "Preset: default, paper, code, compact (two calls per step), single (one call per step), or an "
+            "ablation: global-only, local-only, no-update, no-merge."
+        ),
     ),
 ]
 Changes = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="A setting of the recipe, such as retrieval.hops=2. Repeatable."),
+    typer.Option("--set", metavar="KEY=VALUE", help="Recipe option, such as retrieval.hops=2. Repeatable."),
 ]
 Where = Annotated[
     list[str] | None,
     typer.Option(
         metavar="KEY=VALUE",
-        help="Search only documents whose source, title or metadata KEY is VALUE; * stands for anything. Repeatable.",
+        help=(
+            "Search only documents whose source, title or metadata KEY equals VALUE; * matches any text. Repeatable."
+        ),
     ),
 ]
 Continued = Annotated[
     str | None,
-    typer.Option("--continue", metavar="ID", help="Go on with this memory: with a new question, or where it stopped."),
+    typer.Option(
+        "--continue",
+        metavar="MEMORY",
+        help="Continue this memory: with a new question, or from where it was interrupted.",
+    ),
 ]
 AtStep = Annotated[
     int | None,
-    typer.Option(metavar="N", help="With --continue: answer from memory as it was after step N; no new step."),
+    typer.Option(metavar="N", help="With --continue: answer from memory as of step N, without new steps."),
 ]
-MaxCalls = Annotated[int | None, typer.Option(metavar="N", min=1, help="The most requests to a language model.")]
-MaxTokens = Annotated[
-    int | None, typer.Option(metavar="N", min=1, help="Stop when so many tokens are spent on a language model.")
-]
-ShowMemory = Annotated[bool, typer.Option("--show-memory", help="Show each step and what is remembered.")]
+MaxCalls = Annotated[int | None, typer.Option(metavar="N", min=1, help="Maximum requests to a language model.")]
+MaxTokens = Annotated[int | None, typer.Option(metavar="N", min=1, help="Stop after N language model tokens.")]
+ShowMemory = Annotated[bool, typer.Option("--show-memory", help="Print each step and the memory points.")]
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -83,14 +89,15 @@ def ask(
     show_memory: ShowMemory = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Answer a question, with quotes that it rests on.
+    """Answer a question, with supporting quotes.
 
-    The question is investigated in steps; what is learnt is kept in Neo4j as a memory of its own, which
-    `hgmem memory show` and Neo4j Browser show, and which --continue goes on with. An answer that there is no
-    evidence is an answer: exit code 0.
+    The question is investigated in steps. What is learned is stored in Neo4j as a memory, which `hgmem memory show`
+    and Neo4j Browser display and --continue continues. Exits 0 even without evidence.
     """
     if question is None and memory is None:
-        raise typer.BadParameter("it is missing: ask something, or --continue a memory", param_hint="QUESTION")
+        raise typer.BadParameter(
+            "missing: enter a question, or continue a memory with --continue", param_hint="QUESTION"
+        )
     asking: Asking = {
         "corpus": corpus,
         "system": system,
@@ -116,23 +123,23 @@ def ask(
 
 
 def changes(given: list[str] | tuple[str, ...]) -> dict[str, object]:
-    """Return what `--set` gives, by name."""
+    """Return the values of `--set` by name."""
     found: dict[str, object] = {}
     for one in given:
         name, sign, value = one.partition("=")
         if not sign or not name.strip():
-            raise UsageError(f"--set {one!r} is no setting: write KEY=VALUE, such as --set retrieval.hops=2")
+            raise UsageError(f"invalid --set {one!r}: use KEY=VALUE, such as --set retrieval.hops=2")
         found[name.strip()] = value.strip()
     return found
 
 
 def filters(given: list[str]) -> dict[str, list[str]]:
-    """Return what `--where` gives, by name; one that is given again may have either value."""
+    """Return the values of `--where` by name. A repeated name collects alternatives."""
     found: dict[str, list[str]] = {}
     for one in given:
         name, sign, value = one.partition("=")
         if not sign or not name.strip():
-            raise UsageError(f"--where {one!r} chooses nothing: write KEY=VALUE, such as --where source=report.pdf")
+            raise UsageError(f"invalid --where {one!r}: use KEY=VALUE, such as --where source=report.pdf")
         found.setdefault(name.strip(), []).append(value.strip())
     return found
 
@@ -140,7 +147,7 @@ def filters(given: list[str]) -> dict[str, list[str]]:
 def _answer(client: "HGMem", question: str, asking: "Asking", *, quietly: bool) -> "Answer":
     if sys.stderr is None or not sys.stderr.isatty():
         return client.ask(question, **asking)
-    from hgmem.cli.live import watched
+    from hgmem.cli.live import show_progress
 
     with closing(client.stream(question, **asking)) as events:
-        return watched(events, quietly=quietly)
+        return show_progress(events, quietly=quietly)

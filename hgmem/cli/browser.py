@@ -12,7 +12,7 @@ from hgmem.cli.front import DEFAULT_CORPUS, CorpusOption, connected
 from hgmem.cli.output import flush, note, plain
 
 if TYPE_CHECKING:
-    from hgmem.browser.view import View
+    from hgmem.client.inspection import View
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -21,28 +21,30 @@ app = typer.Typer(rich_markup_mode=None)
 def browser(
     context: typer.Context,
     uid: Annotated[
-        str | None, typer.Argument(metavar="[MEMORY]", help="The memory. Default: the newest of the corpus.")
+        str | None, typer.Argument(metavar="[MEMORY]", help="Uid of the memory. Default: the corpus's newest.")
     ] = None,
     corpus: CorpusOption = DEFAULT_CORPUS,
-    only_print: Annotated[bool, typer.Option("--print", help="Print the address, open nothing.")] = False,
+    only_print: Annotated[bool, typer.Option("--print", help="Print the address only; open nothing.")] = False,
     at: Annotated[
         str | None,
-        typer.Option("--browser", metavar="URL", help="Where Neo4j Browser is. Default: as the server says."),
+        typer.Option("--browser", metavar="URL", help="Address of Neo4j Browser. Default: from the server."),
     ] = None,
-    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port for guide and style. Default: a free one.")] = 0,
+    port: Annotated[
+        int, typer.Option(min=0, max=65_535, help="Port that serves guide and style. Default: a free one.")
+    ] = 0,
     save_to: Annotated[
-        Path | None, typer.Option("--save", metavar="DIR", help="Copy style and favourites there instead, and exit.")
+        Path | None, typer.Option("--save", metavar="DIR", help="Copy style and favourites to DIR and exit.")
     ] = None,
 ) -> None:
-    """Open Neo4j Browser on a memory: connected, in our colours, with a guide that walks through it step by step.
+    """Open Neo4j Browser on a memory: connected, styled, with a guide through each step.
 
-    Guide and style are served on this machine until Ctrl-C. So that a style can tell them apart, entities of the
-    corpus get second labels after their types (PersonEntity, OrganizationEntity, PlaceEntity, EventEntity).
+    Guide and style are served on this machine until Ctrl-C. Entities of the corpus get styling labels by type
+    (PersonEntity, OrganizationEntity, PlaceEntity, EventEntity), which the style colours.
     """
     if save_to is not None:
-        from hgmem.browser.view import save
+        from hgmem.client.inspection import save_browser_files
 
-        for path in save(save_to):
+        for path in save_browser_files(save_to):
             plain(str(path))
         return
     with connected(context, corpus) as client, client.browse(uid, browser=at, port=port) as view:
@@ -53,15 +55,15 @@ def browser(
             webbrowser.open(view.link)
         note("guide and style are served until Ctrl-C")
         try:
-            while True:  # a wait without end can miss a signal that comes beside a request
+            while True:  # an untimed wait can miss a signal that arrives during a request
                 time.sleep(0.2)
         except KeyboardInterrupt:
-            note("no longer served")
+            note("stopped serving")
 
 
 def _said(view: "View") -> list[str]:
-    # The password is for the eyes of whoever sits here, not for a log or a pipe.
-    password = view.password if sys.stdout.isatty() else "as `hgmem up`, or NEO4J_PASSWORD, has it"
+    # The password is printed to a terminal only, never to a log or a pipe.
+    password = view.password if sys.stdout.isatty() else "printed by `hgmem up`, or in NEO4J_PASSWORD"
     return [
         f"Browser   {view.link}",
         f"user      {view.username}",
@@ -72,7 +74,7 @@ def _said(view: "View") -> list[str]:
 
 
 def _has_screen() -> bool:
-    """Whether a browser with a window would open; a text browser would take the terminal."""
+    """Whether a browser with a window would open, not a text browser that would take the terminal."""
     try:
         return type(webbrowser.get()) is not webbrowser.GenericBrowser
     except webbrowser.Error:

@@ -1,4 +1,4 @@
-"""The command `hgmem` itself: what it is called with before and beside its commands."""
+"""The root command `hgmem` and the options before its commands."""
 
 import signal
 import sys
@@ -7,17 +7,17 @@ from typing import Annotated
 import typer
 
 from hgmem import __version__
-from hgmem.cli.front import Front, Globals, quiet
+from hgmem.cli.front import Globals, RootCommand, quiet
 from hgmem.cli.output import plain, use_utf8
 
 EPILOG = (
-    "--uri, --username, --database, --verbose and --debug may also stand after a command. The password is never an "
-    "argument: set NEO4J_PASSWORD, in the environment, in .env or (as neo4j_password) in hgmem.toml."
+    "--uri, --username, --database, --verbose and --debug may also follow a command. The password is never an "
+    "argument: set NEO4J_PASSWORD as an environment variable, in .env or (as neo4j_password) in hgmem.toml."
 )
 
 app = typer.Typer(
     name="hgmem",
-    cls=Front,
+    cls=RootCommand,
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -26,10 +26,10 @@ app = typer.Typer(
 
 
 def main() -> None:
-    """Run the command line of this process, and exit."""
+    """Run the command line of this process and exit."""
     use_utf8(sys.stdout, sys.stderr)
     for asked_to_end in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
-        signal.signal(asked_to_end, signal.default_int_handler)  # so that claims are given back, as after Ctrl-C
+        signal.signal(asked_to_end, signal.default_int_handler)  # so that leases are released, as after Ctrl-C
     app(prog_name="hgmem")
 
 
@@ -46,24 +46,27 @@ def front(
         str | None,
         typer.Option(
             metavar="URI",
-            help="Address of Neo4j, such as bolt://host:7687. Default: NEO4J_URI, else what `up` started.",
+            help="Neo4j address, such as bolt://host:7687. Default: NEO4J_URI, else the server that `up` started.",
         ),
     ] = None,
     username: Annotated[
-        str | None, typer.Option(metavar="NAME", help="User of Neo4j. Default: NEO4J_USERNAME, else neo4j.")
+        str | None, typer.Option(metavar="NAME", help="Neo4j user. Default: NEO4J_USERNAME, else neo4j.")
     ] = None,
     database: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Database of Neo4j. Default: NEO4J_DATABASE, else its own.")
+        str | None,
+        typer.Option(metavar="NAME", help="Neo4j database. Default: NEO4J_DATABASE, else the user's default."),
     ] = None,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Say also what is used and what it costs.")] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Print the server, the models and the cost as well.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Print the traceback of an error.")] = False,
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Ask questions of your documents, with a memory in Neo4j that you can look at.
+    """Ask questions of your documents, with a memory in Neo4j that you can inspect.
 
-    Begin with: hgmem up; hgmem index FOLDER; hgmem ask "a question". No key and no language model is needed.
+    Start with: hgmem up; hgmem index FOLDER; hgmem ask "a question". No API key and no language model are needed.
     """
     context.obj = Globals(uri=uri, username=username, database=database, verbose=verbose, debug=debug)
     context.with_resource(quiet(context.obj))

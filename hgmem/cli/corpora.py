@@ -1,7 +1,7 @@
-"""`status`, `corpora`, `delete`: what there is, and away with it."""
+"""`status`, `corpora`, `delete`: inspect and delete corpora."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,14 +16,14 @@ from hgmem.errors import UsageError
 if TYPE_CHECKING:
     from hgmem.client import HGMem
 
-NAMED = 5  # documents to delete that are named one by one
+NAMED = 5  # documents to delete that are listed by name
 
 app = typer.Typer(rich_markup_mode=None)
 
 
 @app.command()
 def status(context: typer.Context, corpus: CorpusOption = DEFAULT_CORPUS, as_json: JsonOption = False) -> None:
-    """Show what a corpus holds, and what failed."""
+    """Show a corpus's contents and failures."""
     with connected(context, corpus) as client:
         counts, documents = client.status(), client.documents()
     if as_json:
@@ -42,7 +42,7 @@ def corpora(context: typer.Context, as_json: JsonOption = False) -> None:
     elif found:
         show(tenants(found))
     else:
-        plain("no corpora yet: `hgmem index` and `hgmem import` make them")
+        plain("no corpora yet: create one with `hgmem index` or `hgmem import`")
 
 
 @app.command()
@@ -51,31 +51,40 @@ def delete(
     corpus: Annotated[str, typer.Option("--corpus", "-c", metavar="NAME", help="The corpus.")],
     document: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Only this document: its uid (see `hgmem status`), id or path. Repeatable."),
+        typer.Option(
+            metavar="NAME",
+            help="Delete only this document: its uid (see `hgmem status`), id or path. The path of a file with several "
+            "documents, such as a CSV, names all of them. Repeatable.",
+        ),
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
 ) -> None:
     """Delete a corpus, or documents of it.
 
-    A corpus goes with its memories, documents with what only they support: what others support stays. Memories keep
-    the points and quotes that they took from documents: `hgmem memory delete` lets them go.
+    Deleting a corpus deletes its memories; deleting documents deletes what only they support. Memories keep the
+    points and quotes that they took from deleted documents: delete those with `hgmem memory delete`.
     """
     if not yes and not sys.stdin.isatty():
-        raise UsageError("nothing was deleted: there is nobody to ask here, pass --yes if you mean it")
+        raise UsageError("nothing was deleted: no terminal to confirm: pass --yes")
     with connected(context, corpus) as client:
-        what = _what(client, document or ())
+        found = client.documents(document=document) if document else []
+        what = _documents(client, document, found) if document else _corpus(client)
         if not yes and not typer.confirm(f"Delete {what}?", err=True):
             note("nothing was deleted")
             raise typer.Exit(FAILED)
-        client.delete(document=document or None)
+        client.delete(document=[str(row["uid"]) for row in found] or None)
     plain(f"deleted {what}")
 
 
-def _what(client: "HGMem", documents: Sequence[str]) -> str:
-    if documents:
-        titles = {str(row["uid"]): f" ({row['title']})" for row in client.documents()}
-        which = ", ".join(f"{name}{titles.get(name, '')}" for name in documents[:NAMED])
-        more = f" and {len(documents) - NAMED:,} more" if len(documents) > NAMED else ""
-        return f"document{'s' * (len(documents) > 1)} {which}{more} of corpus {client.corpus!r}"
+def _documents(client: "HGMem", names: Sequence[str], found: Sequence[Mapping[str, object]]) -> str:
+    titles = {str(row["uid"]): f" ({row['title']})" for row in found}
+    which = ", ".join(f"{name}{titles.get(name, '')}" for name in names[:NAMED])
+    more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
+    if len(found) == 1:
+        return f"document {which}{more} of corpus {client.corpus!r}"
+    return f"{len(found):,} documents of corpus {client.corpus!r}: {which}{more}"
+
+
+def _corpus(client: "HGMem") -> str:
     held = client.status()
     return f"corpus {client.corpus!r} with {held.documents} documents and {held.memories} memories"

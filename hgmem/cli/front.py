@@ -1,4 +1,4 @@
-"""What every command shares: the global options, the client that they lead to, and what an error looks like."""
+"""Shared parts of all commands: global options, the connected client and error output."""
 
 import logging
 import sys
@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from hgmem.cli.output import abandon, flush, note, one_line
-from hgmem.cli.parts import COMMANDS, Parts
+from hgmem.cli.parts import COMMANDS, CommandRegistry
 from hgmem.errors import HGMemError
 
 if TYPE_CHECKING:
@@ -23,27 +23,27 @@ if TYPE_CHECKING:
 
 FLAGS = ("--debug", "--verbose")
 VALUED = ("--uri", "--username", "--database")
-FAILED, INTERRUPTED, PIPE_CLOSED = 1, 130, 141  # the last two as shells count signals
+FAILED, INTERRUPTED, PIPE_CLOSED = 1, 130, 141  # the last two follow the shell's convention for signals
 DEFAULT_CORPUS = "default"
 
 KEPT = {
-    "index": "finished chunks are kept, the same command goes on from there",
-    "import": "nothing of the import stays",
-    "adopt": "nothing of the copy stays",
+    "index": "finished chunks are saved; run the same command again to resume",
+    "import": "nothing was imported",
+    "adopt": "nothing was imported",
     "export": "no file was written",
-    "reembed": "what was embedded is kept, the same command goes on from there",
-    "ask": "no step had ended, so there is nothing to go on from",
-    "delete": "the same command goes on with the rest",
-    "memory": "what was being pruned is marked, the same command goes on with the rest",
+    "reembed": "finished vectors are saved; run the same command again to resume",
+    "ask": "no step finished; nothing to continue",
+    "delete": "run the same command again to finish it",
+    "memory": "unfinished pruning is marked; run the same command again to finish it",
 }
 
 CorpusOption = Annotated[str, typer.Option("--corpus", "-c", metavar="NAME", help="The corpus.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON only.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Globals:
-    """The options that stand before the command."""
+    """The options before the command."""
 
     uri: str | None = None
     username: str | None = None
@@ -52,27 +52,27 @@ class Globals:
     debug: bool = False
 
 
-class Front(TyperGroup):
-    """The outermost command: takes global options anywhere, and turns what is raised into a line and an exit code."""
+class RootCommand(TyperGroup):
+    """The root command: accepts global options anywhere and maps exceptions to a message and an exit code."""
 
     def __init__(self, **described: Any) -> None:
-        super().__init__(**{**described, "commands": Parts()})
+        super().__init__(**{**described, "commands": CommandRegistry()})
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of the commands."""
         return list(self.commands)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the list of commands, without loading any."""
+        """Write the list of commands without importing any of them."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, said) for name, (_, said) in COMMANDS.items()])
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Return what is left for the commands."""
+        """Return the arguments that are left for the commands."""
         return super().parse_args(ctx, hoisted(args))
 
     def invoke(self, ctx: Any) -> Any:
-        """Return what the command returns, or exit as `failure` says."""
+        """Return the command's result, or exit with the code of `failure`."""
         try:
             done = super().invoke(ctx)
             flush()
@@ -85,7 +85,7 @@ class Front(TyperGroup):
 
 
 def hoisted(arguments: Iterable[str]) -> list[str]:
-    """Return the arguments with the global options first; what follows `--` stays where it is."""
+    """Return the arguments with the global options first. Arguments after `--` keep their place."""
     front: list[str] = []
     rest: list[str] = []
     waiting = iter(arguments)
@@ -102,7 +102,7 @@ def hoisted(arguments: Iterable[str]) -> list[str]:
 
 
 def failure(error: BaseException, *, command: str, debug: bool) -> int | None:
-    """Return the exit code for what was raised, having said on stderr what it was; None for what is Typer's."""
+    """Print an error to stderr and return its exit code, or None for Typer's own exceptions."""
     if isinstance(error, typer.Exit | typer.Abort) or hasattr(error, "show"):
         return None
     if isinstance(error, BrokenPipeError):
@@ -111,23 +111,23 @@ def failure(error: BaseException, *, command: str, debug: bool) -> int | None:
     if debug:
         traceback.print_exception(error, file=sys.stderr)
     memory = getattr(error, "memory", None) if command == "ask" else None
-    on = f"whole steps are kept: `hgmem ask --continue {memory}` goes on from there"
+    on = f"finished steps are saved: continue with `hgmem ask --continue {memory}`"
     if isinstance(error, KeyboardInterrupt):
-        note(f"interrupted: {on if memory else KEPT.get(command, 'nothing was left half done')}")
+        note(f"interrupted: {on if memory else KEPT.get(command, 'nothing was left unfinished')}")
         return INTERRUPTED
     if isinstance(error, HGMemError):
         note(f"error: {one_line(str(error))}")
         if memory:
             note(on)
     else:
-        said = one_line(f"{type(error).__name__}: {error}".rstrip(": "))
-        note(f"error: unexpected {said}" + ("" if debug else " (run again with --debug)"))
+        text = one_line(f"{type(error).__name__}: {error}".rstrip(": "))
+        note(f"error: unexpected {text}" + ("" if debug else " (run again with --debug for the traceback)"))
     return FAILED
 
 
 @contextmanager
 def quiet(chosen: Globals) -> Iterator[None]:
-    """Keep what libraries log and warn of for those who look for it; as it was, afterwards."""
+    """Silence logs and warnings of libraries inside the block, unless the user asked for them."""
     if chosen.verbose or chosen.debug:
         logging.basicConfig(level=logging.WARNING, stream=sys.stderr)
         yield
@@ -144,7 +144,7 @@ def quiet(chosen: Globals) -> Iterator[None]:
 
 
 def settings(context: typer.Context) -> "Settings":
-    """Return the settings, global options first."""
+    """Return the settings. Global options take precedence."""
     from hgmem.settings import load
 
     chosen = context.find_object(Globals) or Globals()
@@ -153,7 +153,7 @@ def settings(context: typer.Context) -> "Settings":
 
 @contextmanager
 def connected(context: typer.Context, corpus: str = DEFAULT_CORPUS) -> Iterator["HGMem"]:
-    """Yield the client that the global options lead to."""
+    """Yield a client connected as the global options say."""
     from hgmem.client import HGMem
 
     chosen = context.find_object(Globals) or Globals()
@@ -165,5 +165,5 @@ def connected(context: typer.Context, corpus: str = DEFAULT_CORPUS) -> Iterator[
 
 
 def verbose(context: typer.Context) -> bool:
-    """Whether more than the usual is wanted."""
+    """Whether `--verbose` was given."""
     return (context.find_object(Globals) or Globals()).verbose

@@ -1,4 +1,4 @@
-"""`hgmem import`: graphs that are ready-made, by what wrote them."""
+"""`hgmem import`: pre-built graphs, by the program that wrote them."""
 
 import time
 from dataclasses import asdict
@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from hgmem.cli.adopt import adopt
 from hgmem.cli.archive import print_report
 from hgmem.cli.front import DEFAULT_CORPUS, CorpusOption, JsonOption, connected
 from hgmem.cli.output import plain, print_json
@@ -14,20 +15,22 @@ from hgmem.cli.planned import contained
 from hgmem.cli.progress import progress
 
 app = typer.Typer(rich_markup_mode=None)
-importing = typer.Typer(name="import", no_args_is_help=True, rich_markup_mode=None, help="Import a ready-made graph.")
+importing = typer.Typer(
+    name="import", no_args_is_help=True, rich_markup_mode=None, help="Import an archive or an existing graph."
+)
 app.add_typer(importing)
 
 
 @importing.command()
 def lightrag(
     context: typer.Context,
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="LightRAG's working directory.")],
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="LightRAG working directory.")],
     corpus: CorpusOption = DEFAULT_CORPUS,
     as_json: JsonOption = False,
 ) -> None:
-    """Import what LightRAG or HGMem's own code wrote, into a corpus that is empty.
+    """Import a graph that LightRAG or HGMem's own code wrote, into an empty corpus.
 
-    Everything is checked before the first write; an import that fails leaves nothing. The same directory again
+    Everything is checked before the first write; a failed import leaves nothing. Importing the same directory again
     writes nothing.
     """
     began = time.monotonic()
@@ -40,23 +43,26 @@ def lightrag(
         counts: dict[str, Any] = asdict(status)
         print_json({"written": written, **counts, "seconds": seconds})
         return
-    done = f"imported in {seconds:.1f} s" if written else "imported before, nothing was written"
+    done = f"imported in {seconds:.1f} s" if written else "already imported, nothing was written"
     plain(f"{corpus}: {contained(status)}; {done}")
 
 
 @importing.command("archive")
 def import_archive(
     context: typer.Context,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `hgmem export` wrote.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Archive that `hgmem export` wrote.")],
     as_json: JsonOption = False,
 ) -> None:
     """Import an archive into the corpus of its name, which must be new or empty.
 
-    Everything is checked before the first write; an import that fails leaves nothing. The same archive again writes
-    nothing.
+    Everything is checked before the first write; a failed import leaves nothing. Importing the same archive again
+    writes nothing.
     """
     began = time.monotonic()
     with connected(context) as client, progress() as report:
         done = client.import_archive(file, report=report)
-    what = "imported" if done.written else "imported before, nothing was written"
+    what = "imported" if done.written else "already imported, nothing was written"
     print_report(done, what, time.monotonic() - began, as_json=as_json)
+
+
+importing.command("neo4j-graphrag")(adopt)  # the same command by the name of its source

@@ -1,4 +1,4 @@
-"""How corpora, their contents and their memories are listed on a screen."""
+"""Tables of corpora, their contents and their memories."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -7,7 +7,8 @@ from rich.table import Table
 
 from hgmem.cli.output import cut, one_line, when
 from hgmem.cli.shown import indented, words
-from hgmem.model import CorpusStatus, MemorySummary
+from hgmem.values.records import MemorySummary
+from hgmem.values.reports import CorpusStatus
 
 MOST = 50  # documents and failures that are listed
 QUESTION = 70  # characters of a question or a title in a list
@@ -46,7 +47,7 @@ def contents(counts: CorpusStatus, documents: Sequence[Mapping[str, str | int]])
         yield ""
         yield _documents(documents[:MOST])
     if len(documents) > MOST:
-        yield indented(f"and {len(documents) - MOST:,} more: --json lists all")
+        yield indented(f"and {len(documents) - MOST:,} more: use --json to list all")
 
 
 def _documents(documents: Sequence[Mapping[str, str | int]]) -> Table:
@@ -59,7 +60,7 @@ def _documents(documents: Sequence[Mapping[str, str | int]]) -> Table:
 def _table(*columns: str) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for number, column in enumerate(columns):
-        # What names a thing is never broken: it is there to be copied.
+        # Identifiers are never wrapped, so that they can be copied.
         table.add_column(column, no_wrap=number == 0, overflow="fold")
     return table
 

@@ -1,4 +1,4 @@
-"""A question as it is being answered: a line for every event, the answer while it is being written; on stderr."""
+"""Progress of a question on stderr: a line per event, and the answer while the model writes it."""
 
 import sys
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from rich.text import Text
 from hgmem.cli.output import cut
 from hgmem.cli.render import DONE, WHERE
 from hgmem.cli.shown import words
-from hgmem.events import (
+from hgmem.values.events import (
     Answered,
     AnswerToken,
     Event,
@@ -21,15 +21,15 @@ from hgmem.events import (
     QuestionAccepted,
     StepStarted,
 )
-from hgmem.model import Answer
+from hgmem.values.records import Answer
 
 WAITING = {StepStarted: "searching", EvidenceFound: "reading", OperationApplied: "thinking", Planned: "going on"}
-NAMES = 6  # entities found that are named
-SHOWN = 12  # lines of an answer that is being written
+NAMES = 6  # found entities that are named
+SHOWN = 12  # lines of an unfinished answer that are shown
 
 
-def watched(events: Iterable[Event], *, quietly: bool) -> Answer:
-    """Return the answer at the end of the events, having shown them; `quietly` shows the newest one alone."""
+def show_progress(events: Iterable[Event], *, quietly: bool) -> Answer:
+    """Show the events and return the answer that ends them. With `quietly`, show the newest event only."""
     console = Console(file=sys.stderr, markup=False, highlight=False)
     answer: Answer | None = None
     with Live(console=console, transient=True, refresh_per_second=8) as live:
@@ -53,7 +53,7 @@ class _View:
         self._quietly = quietly
         self._writing = ""
         self._begun = ""
-        self.memory: str | None = None  # once there is a whole step to go on from
+        self.memory: str | None = None  # set once a complete step is stored
         self._wait("investigating")
 
     def show(self, event: Event) -> None:
@@ -80,7 +80,7 @@ class _View:
 
 
 def described(event: Event) -> list[Text]:
-    """Return the lines that tell of an event; none for what the result shows by itself."""
+    """Return the lines that describe an event, or none for an event that the result shows."""
     match event:
         case QuestionAccepted():
             before = f", which has {event.steps} steps" if event.steps else ""
@@ -98,6 +98,6 @@ def described(event: Event) -> list[Text]:
             return [words((f"  {DONE[operation.kind]} ", "bold" if operation.point else "dim"), cut(said, 120))]
         case Planned():
             notes = [words((f"  note: {cut(note, 120)}", "dim")) for note in event.notes]
-            judged = f"  judged {event.judgement}" if event.judgement else "  was the last one"
+            judged = f"  judged {event.judgement}" if event.judgement else "  last step"
             return [*notes, words((judged, "dim"))]
     return []

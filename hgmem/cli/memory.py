@@ -1,4 +1,4 @@
-"""`memory`: what questions left in Neo4j."""
+"""`memory`: list, show and export memories."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -6,18 +6,18 @@ from typing import Annotated
 
 import typer
 
-from hgmem.cli import as_json as shape
 from hgmem.cli import retention
 from hgmem.cli.front import DEFAULT_CORPUS, CorpusOption, JsonOption, connected
 from hgmem.cli.lists import memories
 from hgmem.cli.output import plain, print_json
 from hgmem.cli.render import ancestry, stored
 from hgmem.cli.shown import show
-from hgmem.outputs import replacing
+from hgmem.text.atomic_files import replacing
+from hgmem.values import as_json as shape
 
 app = typer.Typer(rich_markup_mode=None)
 memory = typer.Typer(
-    name="memory", no_args_is_help=True, rich_markup_mode=None, help="Look at stored memories, and away with them."
+    name="memory", no_args_is_help=True, rich_markup_mode=None, help="List, inspect, export and delete memories."
 )
 app.add_typer(memory)
 memory.add_typer(retention.app)
@@ -33,19 +33,19 @@ def list_(context: typer.Context, corpus: CorpusOption = DEFAULT_CORPUS, as_json
     elif found:
         show(memories(found))
     else:
-        plain(f"corpus {corpus!r} has no memories yet: `hgmem ask` makes them")
+        plain(f"corpus {corpus!r} has no memories yet: create one with `hgmem ask`")
 
 
 @memory.command("show")
 def show_(
     context: typer.Context,
-    uid: Annotated[str, typer.Argument(metavar="ID", help="The memory, as `ask` and `memory list` name it.")],
+    uid: Annotated[str, typer.Argument(metavar="MEMORY", help="Uid of the memory, from `ask` or `memory list`.")],
     step: Annotated[
-        int | None, typer.Option(metavar="N", help="As it was at the end of this step. Default: the last.")
+        int | None, typer.Option(metavar="N", help="Show the memory as of the end of step N. Default: the last.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show a memory: its steps, its living points, its answers."""
+    """Show a memory: its steps, active points and answers."""
     with connected(context) as client:
         found = client.memory(uid, step=step)
     if as_json:
@@ -57,13 +57,13 @@ def show_(
 @memory.command("export")
 def export_(
     context: typer.Context,
-    uid: Annotated[str, typer.Argument(metavar="ID", help="The memory, as `ask` and `memory list` name it.")],
-    html: Annotated[Path, typer.Option("--html", metavar="FILE", help="The page, such as memory.html.")],
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
+    uid: Annotated[str, typer.Argument(metavar="MEMORY", help="Uid of the memory, from `ask` or `memory list`.")],
+    html: Annotated[Path, typer.Option("--html", metavar="FILE", help="HTML file to write, such as memory.html.")],
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
-    """Write a memory into a page that replays it step by step, in any browser, without a network.
+    """Export a memory as an HTML page that replays it step by step, offline, in any browser.
 
-    It holds the quotes and the chunks that the memory rests on: whoever has the page can read them.
+    The page contains the quotes and chunks that support the memory: anyone with the page can read them.
     """
     with connected(context) as client, replacing(html, force=force) as file:
         file.write(client.replay(uid).encode())
@@ -73,12 +73,12 @@ def export_(
 @memory.command()
 def lineage(
     context: typer.Context,
-    point: Annotated[str, typer.Argument(metavar="POINT", help="The memory point, as `memory show` names it.")],
+    point: Annotated[str, typer.Argument(metavar="POINT", help="Uid of the memory point, from `memory show`.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Show where a memory point came from.
+    """Show the lineage of a memory point.
 
-    The tree has the points that were revised or merged into it, and those that became them.
+    The tree lists the points that were revised or merged into it, and the points that it became part of.
     """
     with connected(context) as client:
         found = client.lineage(point)

@@ -1,4 +1,4 @@
-"""Where output goes: results to stdout, everything about them to stderr, nothing that could steer a terminal."""
+"""Output: results to stdout, messages to stderr, control characters escaped."""
 
 import json
 import os
@@ -6,41 +6,41 @@ import re
 import sys
 from typing import IO, Any
 
-LONGEST = 1_000  # characters of an error line
+LONGEST = 1_000  # characters of an error message
 
-# A document may hold the codes that move a terminal's cursor, or worse; here they are shown, not sent.
+# Documents may hold terminal escape sequences. They are printed visibly, not sent.
 _CODES = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"}
 
 
 def clean(text: str) -> str:
-    """Return the text with control characters spelt out; newlines and tabs stay."""
+    """Return the text with control characters escaped, except newlines and tabs."""
     return text.replace("\r\n", "\n").translate(_CODES)
 
 
 def one_line(text: str) -> str:
-    """Return the text as one line, the middle of a very long one left out."""
+    """Return the text as one line, shortened in the middle if very long."""
     line = re.sub(r"\s*[\n\t]\s*", " ", clean(text)).strip()
     return line if len(line) <= LONGEST else f"{line[: LONGEST // 2]} … {line[-LONGEST // 2 :]}"
 
 
 def cut(text: str, most: int) -> str:
-    """Return the text as one line of so many characters at most."""
+    """Return the text as one line of at most `most` characters."""
     line = one_line(text)
     return line if len(line) <= most else f"{line[: most - 1]}…"
 
 
 def when(time: str) -> str:
-    """Return an ISO time as people read it, to the minute."""
+    """Return an ISO time in readable form, to the minute."""
     return time[:16].replace("T", " ")
 
 
 def plain(line: str = "") -> None:
-    """Print a line of a result, which is never wrapped."""
+    """Print a line of a result, unwrapped."""
     print(clean(line))
 
 
 def note(line: str) -> None:
-    """Print a line about the result, to stderr."""
+    """Print a message about the result to stderr."""
     print(clean(line), file=sys.stderr, flush=True)
 
 
@@ -50,22 +50,22 @@ def print_json(value: Any) -> None:
 
 
 def flush() -> None:
-    """Write out what is still held back, so that a closed pipe is noticed now and not when Python ends."""
+    """Flush stdout, so that a closed pipe is noticed now rather than at exit."""
     if sys.stdout is not None:  # it may have been closed before
         sys.stdout.flush()
 
 
 def abandon(stream: IO[str]) -> None:
-    """Let nothing more be written to a stream that nobody reads."""
+    """Redirect a stream that nobody reads to the null device."""
     try:
         number = stream.fileno()
-    except (OSError, ValueError):  # not a file of the system's, so nothing waits to be written
+    except (OSError, ValueError):  # not an operating-system file, so nothing is buffered
         return
     os.dup2(os.open(os.devnull, os.O_WRONLY), number)
 
 
 def use_utf8(*streams: Any) -> None:
-    """Write UTF-8 to files and pipes, whatever the locale says, and to terminals what they can show."""
+    """Write UTF-8 to files and pipes in any locale, and to terminals what their encoding allows."""
     for stream in streams:
         if hasattr(stream, "reconfigure"):
             encoding = None if stream.isatty() else "utf-8"

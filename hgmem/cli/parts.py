@@ -1,4 +1,4 @@
-"""The commands by name. The module of one is imported when it is asked for, so that each starts with what it needs."""
+"""The command registry, which imports a command's module when the command is looked up."""
 
 from collections.abc import Iterator, MutableMapping
 from importlib import import_module
@@ -6,27 +6,27 @@ from typing import Any
 
 from typer.main import get_group
 
-# In the order of `--help`: the module, and the first sentence of the command's own help.
+# In the order of `--help`: the module and the first sentence of the command's help.
 COMMANDS = {
-    "up": ("server", "Start a Neo4j on this machine, and say where it is."),
-    "down": ("server", "Stop the Neo4j that `hgmem up` started; its data stays."),
-    "doctor": ("server", "Say what is here and what is missing, each with its remedy."),
-    "index": ("index", "Read documents into a corpus: chunks, entities, relations."),
-    "import": ("importing", "Import a ready-made graph."),
-    "ask": ("ask", "Answer a question, with quotes that it rests on."),
-    "memory": ("memory", "Look at stored memories, and away with them."),
+    "up": ("server", "Start Neo4j on this machine and print its address."),
+    "down": ("server", "Stop the Neo4j that `hgmem up` started, keeping its data."),
+    "doctor": ("server", "Check the installation and suggest fixes."),
+    "index": ("index", "Index documents into a corpus: chunks, entities, relations."),
+    "import": ("importing", "Import an archive or an existing graph."),
+    "ask": ("ask", "Answer a question, with supporting quotes."),
+    "memory": ("memory", "List, inspect, export and delete memories."),
     "browser": ("browser", "Open Neo4j Browser on a memory."),
-    "status": ("corpora", "Show what a corpus holds, and what failed."),
+    "status": ("corpora", "Show a corpus's contents and failures."),
     "corpora": ("corpora", "List the corpora."),
     "delete": ("corpora", "Delete a corpus, or documents of it."),
-    "export": ("archive", "Write a corpus, with its memories, into one file."),
-    "reembed": ("archive", "Make all vectors of a corpus and its memories again."),
+    "export": ("archive", "Export a corpus, with its memories, to one file."),
+    "reembed": ("archive", "Recompute all vectors of a corpus and its memories."),
     "adopt": ("adopt", "Take over the graph that Neo4j's GraphRAG package wrote."),
 }
 
 
-class Parts(MutableMapping[str, Any]):
-    """The commands: Typer's own, each loaded when it is looked up."""
+class CommandRegistry(MutableMapping[str, Any]):
+    """A Typer group that loads each command when it is looked up."""
 
     def __init__(self) -> None:
         self._loaded: dict[str, Any] = {}

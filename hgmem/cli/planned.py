@@ -1,4 +1,4 @@
-"""Before and after spending: what indexing would take, whether that is meant, and what a spent budget leaves."""
+"""Cost estimates before indexing, their confirmation, and the message when the budget is spent."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -12,16 +12,15 @@ from hgmem.cli.front import FAILED
 from hgmem.cli.output import note, plain, print_json
 from hgmem.cli.progress import progress
 from hgmem.errors import BudgetError, UsageError
+from hgmem.text.plurals import counted
 
 if TYPE_CHECKING:
     from hgmem.client import HGMem
-    from hgmem.corpus.adopting import AdoptReport
-    from hgmem.corpus.planning import IndexPlan
-    from hgmem.model import CorpusStatus
+    from hgmem.values.reports import AdoptReport, CorpusStatus, IndexPlan
 
 
 def print_plan(plan: "IndexPlan", *, as_json: bool) -> None:
-    """Print a plan as the result."""
+    """Print a cost estimate as the result."""
     if as_json:
         print_json(asdict(plan))
     else:
@@ -29,25 +28,23 @@ def print_plan(plan: "IndexPlan", *, as_json: bool) -> None:
 
 
 def planned(plan: "IndexPlan") -> str:
-    """Return one line about what indexing would take."""
+    """Return one line about the estimated cost of indexing."""
     parts = [f"{counted(plan.documents, 'document')} to index, {plan.unchanged:,} unchanged"]
     if plan.calls:
         parts += [
             f"{counted(plan.chunks, 'chunk')}, at most {counted(plan.calls, 'model call')}",
-            f"about {plan.prompt_tokens:,} tokens of prompts, at most {plan.completion_tokens_at_most:,} of replies",
+            f"about {plan.prompt_tokens:,} prompt tokens, at most {plan.completion_tokens_at_most:,} reply tokens",
         ]
     else:
         parts.append(f"{counted(plan.chunks, 'chunk')}, no model calls")
     return "; ".join(parts)
 
 
-def agree(client: "HGMem", plans: Callable[[], "IndexPlan"], *, most: int | None, yes: bool) -> None:
-    """Say what indexing takes, and have it confirmed where that is much; nothing for a model that costs nothing."""
-    from hgmem.corpus.extracting import is_language_model
-
-    if not is_language_model(client.model):
+def confirm_cost(client: "HGMem", plans: Callable[[], "IndexPlan"], *, most: int | None, yes: bool) -> None:
+    """Print the estimated cost, and ask for confirmation if it is high. Do nothing if the model is free."""
+    if not client.extracts_with_language_model:
         return
-    with progress():  # which says that it reads
+    with progress():  # which shows that documents are being read
         plan = plans()
     if not plan.calls:
         return
@@ -57,8 +54,8 @@ def agree(client: "HGMem", plans: Callable[[], "IndexPlan"], *, most: int | None
         return
     if not sys.stdin.isatty():
         raise UsageError(
-            f"nothing was written: this takes up to {counted(calls, 'model call')}, and there is nobody to ask here: "
-            "pass --yes if you mean it, or fewer with --max-calls"
+            f"nothing was written: this takes up to {counted(calls, 'model call')}, and there is no terminal to "
+            "confirm: pass --yes, or limit it with --max-calls"
         )
     if not typer.confirm(f"Make up to {counted(calls, 'model call')}?", err=True):
         note("nothing was written")
@@ -66,22 +63,17 @@ def agree(client: "HGMem", plans: Callable[[], "IndexPlan"], *, most: int | None
 
 
 @contextmanager
-def naming_the_rest(plans: Callable[[], "IndexPlan"]) -> Iterator[None]:
-    """Have a spent budget say what is left."""
+def with_work_left(plans: Callable[[], "IndexPlan"]) -> Iterator[None]:
+    """Add to a `BudgetError` raised in the block how much work is left."""
     try:
         yield
     except BudgetError as error:
         raise BudgetError(
-            f"{error}: what was paid for is kept, {counted(plans().chunks, 'chunk')} left, the same goes on"
+            f"{error}: finished work is saved, {counted(plans().chunks, 'chunk')} left; rerun to continue"
         ) from error
 
 
 def contained(held: "CorpusStatus | AdoptReport") -> str:
-    """Return such as `1 document, 2 chunks, 3 entities, 4 relations`."""
+    """Return the counts as text, such as `1 document, 2 chunks, 3 entities, 4 relations`."""
     parts = [counted(held.documents, "document"), counted(held.chunks, "chunk")]
     return ", ".join([*parts, f"{held.entities:,} entities", counted(held.relations, "relation")])
-
-
-def counted(number: int, name: str) -> str:
-    """Return such as `1 document`, `2 documents`."""
-    return f"{number:,} {name}" + ("" if number == 1 else "s")

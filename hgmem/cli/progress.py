@@ -1,4 +1,4 @@
-"""How work that takes a while shows itself: a bar on a terminal, now and then a line in a log; on stderr."""
+"""Progress on stderr: a bar on a terminal, occasional lines elsewhere."""
 
 import sys
 import time
@@ -14,14 +14,14 @@ from rich.text import Text
 from hgmem.cli.output import cut, note
 
 if TYPE_CHECKING:
-    from hgmem.corpus.index import Progress
+    from hgmem.values.reports import Progress
 
-EVERY = 3.0  # seconds between two lines of a log
-TITLE = 40  # characters of a title beside the bar
+EVERY = 3.0  # seconds between two lines
+TITLE = 40  # characters of the title beside the bar
 
 
 class Lines:
-    """Reports as lines: the first at once, others every few seconds, none of them for what is soon over."""
+    """Progress as lines: the first at once, then one every few seconds, none for short work."""
 
     def __init__(self, say: Callable[[str], None] = note, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._say = say
@@ -30,7 +30,7 @@ class Lines:
         self._unit = ""
 
     def __call__(self, done: "Progress") -> None:
-        """Say how far it is, if it is time to."""
+        """Print the progress if a line is due."""
         now = self._clock()
         first = not self._unit
         if done.unit != self._unit:
@@ -42,12 +42,12 @@ class Lines:
         rate = done.done / max(now - self._began, 1e-9)
         under_way = 0 < done.done < done.total
         left = f", about {(done.total - done.done) / rate:.0f} s left" if under_way else ""
-        self._say(f"{done.done:,} of {done.total:,} {done.unit}, {rate:.1f} a second{left}")
+        self._say(f"{done.done:,} of {done.total:,} {done.unit}, {rate:.1f} per second{left}")
 
 
 @contextmanager
 def progress() -> Iterator[Callable[["Progress"], None]]:
-    """Yield what hears of the progress and shows it."""
+    """Yield the progress callback that updates the display."""
     if not sys.stderr.isatty():
         yield Lines()
         return
@@ -68,5 +68,5 @@ class _Rate(TextColumn):
         super().__init__("")
 
     def render(self, task: Task) -> Text:
-        """Return chunks per second."""
+        """Return the rate in chunks per second."""
         return Text(f"{task.speed:.1f}/s" if task.speed else "")

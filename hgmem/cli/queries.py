@@ -1,20 +1,20 @@
-"""Queries for people to paste into Neo4j Browser: each draws a picture."""
+"""Cypher queries that draw a memory, for users to paste into Neo4j Browser."""
 
 _POINTS = "MATCH path = (:Memory {{uid: '{uid}'}})-[:HAS_POINT]->(p:MemoryPoint)-[:INVOLVES]->(:Entity)"
 _NOW = " WHERE p.died IS NULL"
-_ALIVE = " WHERE p.born <= {step} AND (p.died IS NULL OR p.died > {step})"
+_ACTIVE_AT = " WHERE p.born <= {step} AND (p.died IS NULL OR p.died > {step})"
 _CITED = (
     "MATCH path = (:Memory {{uid: '{uid}'}})-[:HAS_ANSWER]->(:Answer)-[:HAS_CITATION]->(:Citation)-[:CITES]->(:Chunk)"
 )
 
 
 def picture(memory: str, *, points: bool = True, step: int | None = None) -> str:
-    """Return the query that draws a memory: its points with their entities, alive at the end of a step or now.
+    """Return the query that draws a memory: the points active now, or at the end of `step`, with their entities.
 
-    A memory without points, such as that of the naive system, is drawn as its answer with what that cites.
+    A memory without points, such as that of the naive system, is drawn as its answer with the cited chunks.
     """
     uid = memory.replace("\\", "\\\\").replace("'", "\\'")
     if not points:
         return f"{_CITED.format(uid=uid)} RETURN path"
-    alive = _NOW if step is None else _ALIVE.format(step=step)
-    return f"{_POINTS.format(uid=uid)}{alive} RETURN path"
+    active = _NOW if step is None else _ACTIVE_AT.format(step=step)
+    return f"{_POINTS.format(uid=uid)}{active} RETURN path"

@@ -1,4 +1,4 @@
-"""How answers, memories and lineages read on a screen."""
+"""Terminal rendering of answers, memories and lineages."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -10,29 +10,26 @@ from rich.tree import Tree
 from hgmem.cli.output import cut, one_line, when
 from hgmem.cli.queries import picture
 from hgmem.cli.shown import WIDEST, indented, words
-from hgmem.model import (
-    PRUNED,
-    UNANSWERED,
-    Answer,
-    Citation,
-    Lineage,
-    Memory,
-    MemoryPoint,
-    Operation,
-    Retrieved,
-    Step,
-)
-from hgmem.usage import Usage
+from hgmem.text.plurals import counted
+from hgmem.values.evidence import Retrieved
+from hgmem.values.records import PRUNED, UNANSWERED, Answer, Citation, Lineage, Memory, MemoryPoint, Operation, Step
+from hgmem.values.usage import Usage
 
 EXTRACTIVE = "extractive"
 DONE = {"insert": "inserted", "revise": "revised", "merge": "merged", "drop": "dropped"}
 WHERE = {"global": "across the corpus", "local": "around its points"}
+QUOTES = {
+    "in_document": "; the sentence still stands in the document",
+    "not_in_document": "; no longer in the document",
+    "document_deleted": "; the document was deleted",
+    None: "",
+}
 NAMES = 12  # entities of a point that are named
-SAID = 160  # characters of a point that a step shows; memory's end shows it whole
+SAID = 160  # characters of a point's description within a step, while the list of points shows all of it
 
 
 def answered(answer: Answer) -> Iterator[RenderableType]:
-    """Yield the answer, its citations, how it came about, and how to see its memory."""
+    """Yield the answer, its citations, a summary of how it was found, and how to show its memory."""
     yield indented(answer.text)
     yield ""
     if answer.citations:
@@ -40,11 +37,14 @@ def answered(answer: Answer) -> Iterator[RenderableType]:
         yield ""
     for note in answer.notes:
         yield indented(f"note: {note}")
-    steps = f"{answer.step} step{'s' * (answer.step != 1)}"
+    steps = counted(answer.step, "step")
     if answer.step < len(answer.steps):
         steps = f"as of step {answer.step} of {len(answer.steps)}"
     if answer.steps and answer.steps[-1].filters:
-        yield indented(f"only {_filtered(answer.steps[-1])}, which goes on with the memory: --where 'title=*' lifts it")
+        yield indented(
+            f"only {_filtered(answer.steps[-1])}; continuing the memory keeps this filter: remove it "
+            "with --where 'title=*'"
+        )
     cost = f"{_cost(answer.usage)}, " if answer.usage.requests else ""
     yield indented(f"{steps}, {_model(answer.model)}, {cost}{answer.seconds:.1f} s, memory {answer.memory}")
     earlier = answer.step if answer.step < len(answer.steps) else None
@@ -52,23 +52,23 @@ def answered(answer: Answer) -> Iterator[RenderableType]:
 
 
 def remembered(answer: Answer) -> Iterator[RenderableType]:
-    """Yield every step of a question, then the living points, and the heading of the answer."""
+    """Yield every step of a question, then the active points and the heading of the answer."""
     yield from _steps(
         [step for step in answer.steps if step.number <= answer.step],
         _Names(memory=answer.memory, points=answer.points),
     )
     yield from _points([point for point in answer.points if point.alive(answer.step)], answer.step)
-    yield _bold("answer, in quotes alone" if answer.model == EXTRACTIVE else "answer")
+    yield _bold("answer (quotes only)" if answer.model == EXTRACTIVE else "answer")
 
 
 def stored(memory: Memory) -> Iterator[RenderableType]:
-    """Yield a stored memory: its steps up to the one it is shown at, its points then, its answers."""
+    """Yield a stored memory: its steps, points and answers up to the requested step."""
     yield _bold(f"memory {memory.uid}")
     yield indented(f"corpus {memory.corpus}, system {memory.system}, {memory.status}, since {when(memory.created_at)}")
     yield ""
     known = [*memory.points, *(point for answer in memory.answers for point in answer.points)]
     if memory.status == PRUNED:
-        yield indented("Its steps and points were pruned, its answers are kept.")
+        yield indented("Its steps and points were pruned; its answers were kept.")
         yield ""
     else:
         yield from _steps(memory.steps, _Names(memory=memory.uid, points=known))
@@ -79,21 +79,21 @@ def stored(memory: Memory) -> Iterator[RenderableType]:
         yield indented(answer.text, 2)
         yield from map(_citation, answer.citations)
         yield ""
-    if memory.status == UNANSWERED and memory.system == "hgmem":  # plain retrieval can't go on
-        yield indented(f"No answer was wanted: `hgmem ask --continue {memory.uid}` writes it.")
+    if memory.status == UNANSWERED and memory.system == "hgmem":  # the naive system can't continue a memory
+        yield indented(f"No answer was requested: write it with `hgmem ask --continue {memory.uid}`.")
         yield ""
     yield from _browser(memory.uid, points=bool(memory.points), step=memory.step)
 
 
 def ancestry(lineage: Lineage) -> RenderableType:
-    """Return the tree of a point and of the points that became it."""
+    """Return a point's lineage as a tree."""
     tree = Tree(_born(lineage), guide_style="dim")
     _grow(tree, lineage)
     return Constrain(tree, WIDEST)
 
 
 def spent(usage: Usage) -> Iterator[RenderableType]:
-    """Yield what a question cost, by kind."""
+    """Yield the cost of a question, by kind."""
     yield ""
     for kind, calls in usage.calls.items():
         seconds = sum(usage.seconds.get(kind, {}).values())
@@ -105,19 +105,19 @@ def spent(usage: Usage) -> Iterator[RenderableType]:
 
 
 def _cost(usage: Usage) -> str:
-    calls = f"{usage.requests} call{'s' * (usage.requests != 1)}"
+    calls = counted(usage.requests, "call")
     return f"{calls}, {usage.prompt_tokens:,} tokens in, {usage.completion_tokens:,} out"
 
 
 def _citation(citation: Citation) -> RenderableType:
     place = "" if citation.start is None else f" ({citation.start}–{citation.end})"
-    withdrawn = " (withdrawn: no longer in the corpus)" if citation.withdrawn else ""
+    withdrawn = f" (withdrawn{QUOTES[citation.quote_status]})" if citation.withdrawn else ""
     quote = " ".join(citation.quote.split())
     return indented(words((f"[{citation.marker}] ", "bold"), f'{citation.title}{place}{withdrawn}: "{quote}"'))
 
 
 class _Names:
-    """The points of a memory as its steps name them: without the memory's own uid before each."""
+    """Short names of a memory's points, without the memory's uid as prefix."""
 
     def __init__(self, *, memory: str, points: Iterable[MemoryPoint]) -> None:
         self._prefix = f"{memory}-"
@@ -127,14 +127,14 @@ class _Names:
         return ", ".join(uid.removeprefix(self._prefix) for uid in uids)
 
     def said(self, uid: str) -> str:
-        """Return the beginning of what a point says."""
+        """Return the beginning of a point's description."""
         return cut(self._points[uid].description, SAID) if uid in self._points else ""
 
 
 def _steps(steps: Iterable[Step], names: _Names) -> Iterator[RenderableType]:
     for step in steps:
         plan = f", then judged {step.judgement}" if step.judgement else ""
-        yield _bold(f"step {step.number}: looked {_where(step)}{plan} ({step.seconds:.2f} s)")
+        yield _bold(f"step {step.number}: searched {_where(step)}{plan} ({step.seconds:.2f} s)")
         if step.filters:
             yield indented(_filtered(step), 2)
         for one in step.retrieved:
@@ -173,13 +173,20 @@ def _operation(operation: Operation, names: _Names) -> RenderableType:
 
 
 def _points(points: Sequence[MemoryPoint], step: int) -> Iterator[RenderableType]:
-    number = f"{len(points)} point{'s' * (len(points) != 1)}" if points else "no points"
-    yield _bold(f"alive at the end of step {step}: {number}")
+    number = counted(len(points), "point") if points else "no points"
+    yield _bold(f"active at the end of step {step}: {number}")
     for point in points:
-        chunks = f"{len(point.chunks)} chunk{'s' * (len(point.chunks) != 1)}"
         yield indented(words((f"{point.uid}  ", "bold"), one_line(point.description)), 2)
-        yield indented(words((f"{_entities(point)}; since step {point.born}, {chunks}", "dim")), 4)
+        yield indented(words((f"{_entities(point)}; since step {point.born}, {_support(point)}", "dim")), 4)
     yield ""
+
+
+def _support(point: MemoryPoint) -> str:
+    """Return how many chunks support the point, and how many of them are gone."""
+    if point.unsupported:
+        return "no longer supported: all its chunks were deleted or changed"
+    gone = f", {len(point.deleted_chunks)} more deleted or changed" if point.deleted_chunks else ""
+    return f"{counted(len(point.chunks), 'chunk')}{gone}"
 
 
 def _entities(point: MemoryPoint) -> str:
@@ -204,7 +211,7 @@ def _born(lineage: Lineage) -> Text:
     return words(
         (point.uid, "bold"),
         f"  {DONE[lineage.kind]} at step {point.born}{died}\n{one_line(point.description)}\n",
-        (_entities(point), "dim"),
+        (f"{_entities(point)}{f'; {_support(point)}' if point.deleted_chunks else ''}", "dim"),
     )
 
 

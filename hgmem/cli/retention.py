@@ -1,4 +1,4 @@
-"""`memory prune` and `memory delete`: memories that are not wanted any more."""
+"""`memory prune` and `memory delete`: delete memories."""
 
 import sys
 from dataclasses import asdict
@@ -10,36 +10,39 @@ from hgmem.cli.ages import age
 from hgmem.cli.front import DEFAULT_CORPUS, FAILED, CorpusOption, JsonOption, connected
 from hgmem.cli.output import note, plain, print_json
 from hgmem.errors import UsageError
+from hgmem.text.plurals import counted
 
 if TYPE_CHECKING:
-    from hgmem.model import Pruned
+    from hgmem.values.reports import Pruned
 
 app = typer.Typer(rich_markup_mode=None)
-YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 
 
 @app.command()
 def prune(
     context: typer.Context,
     older_than: Annotated[
-        str, typer.Option(metavar="AGE", help="Only memories without activity for so long: 90m, 12h, 30d, 2w.")
+        str, typer.Option(metavar="AGE", help="Minimum time since the last activity: 90m, 12h, 30d, 2w.")
     ],
     corpus: CorpusOption = DEFAULT_CORPUS,
     keep_answers: Annotated[
-        bool, typer.Option("--keep-answers", help="Keep the answers with their citations; steps and points go.")
+        bool, typer.Option("--keep-answers", help="Keep answers and citations; delete steps and points only.")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say which memories would go.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the memories that would be deleted; delete nothing.")
+    ] = False,
     yes: YesOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Delete memories that nobody worked on for long.
+    """Delete memories inactive for longer than AGE.
 
-    The age counts from the newest of a memory's creation, its steps and its answers. A memory that a run is working
-    on stays. The corpus itself is not touched. Stopped half-way, the same command goes on with the rest.
+    The age counts from a memory's creation, last step or last answer, whichever is newest. Memories in use are kept.
+    Documents and entities are not changed. If interrupted, run the same command again to resume.
     """
     meant = age(older_than)
     if not (yes or dry_run) and not sys.stdin.isatty():
-        raise UsageError("nothing was pruned: there is nobody to ask here, pass --yes if you mean it, or --dry-run")
+        raise UsageError("nothing was pruned: no terminal to confirm: pass --yes or --dry-run")
     with connected(context, corpus) as client:
         if not yes:
             found = client.prune(older_than=meant, keep_answers=keep_answers, dry_run=True)
@@ -60,12 +63,12 @@ def prune(
 @app.command()
 def delete(
     context: typer.Context,
-    uid: Annotated[str, typer.Argument(metavar="ID", help="The memory, as `ask` and `memory list` name it.")],
+    uid: Annotated[str, typer.Argument(metavar="MEMORY", help="Uid of the memory, from `ask` or `memory list`.")],
     yes: YesOption = False,
 ) -> None:
     """Delete a memory with its answers."""
     if not yes and not sys.stdin.isatty():
-        raise UsageError("nothing was deleted: there is nobody to ask here, pass --yes if you mean it")
+        raise UsageError("nothing was deleted: no terminal to confirm: pass --yes")
     with connected(context) as client:
         if not yes:
             found = client.memory(uid)
@@ -78,6 +81,5 @@ def delete(
 
 
 def _what(found: "Pruned") -> str:
-    number = len(found.memories)
-    kept = ", their answers kept" if found.kept_answers else ""
-    return f"{number:,} {'memory' if number == 1 else 'memories'} of corpus {found.corpus!r}{kept}"
+    kept = ", keeping their answers" if found.kept_answers else ""
+    return f"{counted(len(found.memories), 'memory', 'memories')} of corpus {found.corpus!r}{kept}"

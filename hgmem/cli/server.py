@@ -1,4 +1,4 @@
-"""`up`, `down`, `doctor`: the server, and what is there to work with."""
+"""`up`, `down`, `doctor`: run the server and check the installation."""
 
 import sys
 import time
@@ -13,35 +13,41 @@ from hgmem.cli.front import DEFAULT_CORPUS, FAILED, JsonOption, settings
 from hgmem.cli.output import note, plain, print_json
 
 if TYPE_CHECKING:
-    from hgmem.checking.promises import Checkup
     from hgmem.local import Server
     from hgmem.settings import Settings
+    from hgmem.values.reports import Checkup
 
 app = typer.Typer(rich_markup_mode=None)
 
 DataOption = Annotated[
-    Path | None, typer.Option("--data", metavar="DIR", help="Data directory. Default: HGMEM_DATA, else the user's own.")
+    Path | None,
+    typer.Option("--data", metavar="DIR", help="Data directory. Default: HGMEM_DATA, else a folder of the user."),
 ]
 
 
 @app.command()
 def up(
     context: typer.Context,
-    heap: Annotated[str | None, typer.Option(metavar="SIZE", help="Memory of its heap, such as 2g.")] = None,
-    pagecache: Annotated[str | None, typer.Option(metavar="SIZE", help="Memory of its page cache.")] = None,
+    heap: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Heap size, such as 2g. Default: from this machine's RAM.")
+    ] = None,
+    pagecache: Annotated[
+        str | None,
+        typer.Option(metavar="SIZE", help="Page cache size, such as 4g. Default: from this machine's RAM."),
+    ] = None,
     data: DataOption = None,
 ) -> None:
-    """Start a Neo4j on this machine, and say where it is.
+    """Start Neo4j on this machine and print its address.
 
-    Docker runs it where an engine answers, else a Java with the jars that Maven fetches once. It listens on this
-    machine alone, with a random password, until `hgmem down`.
+    Docker runs it if an engine responds; otherwise Java does, with jars that Maven downloads once. Neo4j listens on
+    this machine only, with a random password, until `hgmem down`.
     """
     from hgmem import local
 
     chosen = settings(context)
     found = local.find(chosen, data=data)
     server = local.up(chosen, heap=heap, pagecache=pagecache, data=data, report=note)
-    plain(f"Neo4j {server.version} {'was running already' if found and found.pid == server.pid else 'is running'}")
+    plain(f"Neo4j {server.version} {'is already running' if found and found.pid == server.pid else 'is running'}")
     for line in _where(server, chosen):
         plain(line)
 
@@ -52,7 +58,7 @@ def _where(server: "Server", chosen: "Settings") -> list[str]:
     home = Home.at(server.data)
     usual = home == Home.at(type(chosen).model_fields["data"].get_default(call_default_factory=True))
     known = home == Home.at(chosen.data)
-    # The password is for the eyes of whoever sits here; a log or a pipe gets the file that only they can read.
+    # The password is printed to a terminal only. A log or a pipe gets the path of the file that holds it.
     password = server.password.get_secret_value() if sys.stdout.isatty() else f"in {home.record}"
     return [
         f"  Bolt      {server.uri}",
@@ -61,42 +67,44 @@ def _where(server: "Server", chosen: "Settings") -> list[str]:
         f"  password  {password}",
         f"  data      {server.data}",
         "  stop it   hgmem down" + ("" if usual else f" --data {server.data}"),
-        *([] if known else [f"Other commands find it with HGMEM_DATA={server.data}"]),
-        *([f"Other commands use NEO4J_URI, which is set to {chosen.neo4j_uri}"] if chosen.neo4j_uri else []),
+        *([] if known else [f"Set HGMEM_DATA={server.data} for other commands to find it"]),
+        *([f"Other commands use NEO4J_URI, which is {chosen.neo4j_uri}"] if chosen.neo4j_uri else []),
     ]
 
 
 @app.command()
 def down(context: typer.Context, data: DataOption = None) -> None:
-    """Stop the Neo4j that `hgmem up` started; its data stays."""
+    """Stop the Neo4j that `hgmem up` started, keeping its data."""
     from hgmem import local
     from hgmem.local.state import Home
 
     chosen = settings(context)
     home = Home.at(data or chosen.data)
     stopped = local.down(chosen, data=data)
-    plain(f"stopped; its data stays in {home.path}" if stopped else f"nothing to stop: no Neo4j runs on {home.path}")
+    plain(
+        f"stopped; its data is kept in {home.path}"
+        if stopped
+        else f"nothing to stop: no Neo4j is running on {home.path}"
+    )
 
 
 @app.command()
 def doctor(
     context: typer.Context,
     corpus: Annotated[
-        str | None, typer.Option("--corpus", "-c", metavar="NAME", help="Look through this corpus, as --deep does.")
+        str | None, typer.Option("--corpus", "-c", metavar="NAME", help="Check this corpus's data, as --deep does.")
     ] = None,
-    deep: Annotated[
-        bool, typer.Option("--deep", help="Look through a corpus instead: all that it promises, each page of it.")
-    ] = False,
+    deep: Annotated[bool, typer.Option("--deep", help="Check a corpus's data instead.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Say what is here and what is missing, each with its remedy.
+    """Check the installation and suggest fixes.
 
-    The exit code is 1 if something is missing that hgmem can't do without, or if a corpus breaks a promise.
+    Exits 1 if a required part is missing, or if a corpus has integrity violations.
     """
     if deep or corpus is not None:
         examined(context, DEFAULT_CORPUS if corpus is None else corpus, as_json=as_json)
         return
-    from hgmem.diagnose import diagnose
+    from hgmem.client.diagnosis import diagnose
 
     uri, checks = diagnose(settings(context))
     if as_json:
@@ -109,8 +117,8 @@ def doctor(
 
 
 def examined(context: typer.Context, corpus: str, *, as_json: bool) -> None:
-    """Print which promises a corpus breaks, and what is unfinished; exit with 1 where one is broken."""
-    from hgmem.diagnose import diagnose_corpus
+    """Print a corpus's integrity violations and unfinished work, and exit with 1 if there are violations."""
+    from hgmem.client.diagnosis import diagnose_corpus
 
     began = time.monotonic()
     found = diagnose_corpus(settings(context), corpus)
@@ -125,12 +133,16 @@ def examined(context: typer.Context, corpus: str, *, as_json: bool) -> None:
 
 
 def checkup(found: "Checkup", *, seconds: float) -> Iterator[str]:
-    """Yield a line on the corpus, then some for each promise that is broken and each note."""
-    broken = f"{len(found.findings)} promises are broken" if found.findings else "every promise is kept"
+    """Yield a line on the corpus, then lines for each violation and each note."""
+    broken = _violations(len(found.findings))
     yield f"corpus {found.corpus}: {broken} ({seconds:.1f} s)"
-    for mark, ones in (("broken", found.findings), ("note", found.notes)):
+    for mark, ones in (("error", found.findings), ("note", found.notes)):
         for one in ones:
             more = ", …" if one.count > len(one.uids) else ""
             yield f"{mark:<8}{one.name} ({one.count:,}): {one.meaning}"
             yield f"        remedy: {one.remedy}"
             yield f"        {', '.join(one.uids)}{more}"
+
+
+def _violations(number: int) -> str:
+    return f"{number or 'no'} integrity violation{'s' * (number != 1)}"

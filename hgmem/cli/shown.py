@@ -1,4 +1,4 @@
-"""What a result looks like on a terminal: wrapped, indented, with styles; its texts are others' and steer nothing."""
+"""Terminal output: wrapped, indented and styled, with control characters escaped."""
 
 import re
 import shutil
@@ -11,14 +11,14 @@ from rich.text import Text
 
 from hgmem.cli.output import clean
 
-UNLIMITED = 1_000  # columns of what is no terminal
-WIDEST = 100  # columns of running text, which nobody reads wider
+UNLIMITED = 1_000  # columns where the output is not a terminal
+WIDEST = 100  # columns of running text, for readability
 
 _TRAILING = re.compile(r" +$", re.MULTILINE)
 
 
 def show(*parts: RenderableType) -> None:
-    """Print parts of a result, wrapped to the terminal's width; a plain string is a line to copy, never wrapped."""
+    """Print parts of a result, wrapped to the terminal's width. Plain strings are printed unwrapped, for copying."""
     width = shutil.get_terminal_size((UNLIMITED, 50)).columns
     console = Console(file=sys.stdout, width=width, markup=False, highlight=False, emoji=False)
     with console.capture() as captured:
@@ -28,12 +28,12 @@ def show(*parts: RenderableType) -> None:
 
 
 def words(*parts: str | tuple[str, str]) -> Text:
-    """Return text of others as it may be shown, its parts one after the other, each with a style or without."""
+    """Return escaped text of the parts in order, each with an optional style."""
     pairs = ((part, "") if isinstance(part, str) else part for part in parts)
     return Text.assemble(*((clean(text), style) for text, style in pairs))
 
 
 def indented(text: Text | str, by: int = 0) -> RenderableType:
-    """Return running text, indented, and no wider than reads well."""
+    """Return indented running text, limited to a readable width."""
     shown = words(text) if isinstance(text, str) else text
     return Constrain(Padding(shown, (0, 0, 0, by)), WIDEST)

@@ -1,1 +1,1 @@
-"""Writing the corpus: documents in, chunks, entities and relations out; also imports and deletes."""
+"""Write to the corpus: index, import, re-embed, check and delete."""

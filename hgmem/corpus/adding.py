@@ -1,9 +1,25 @@
-"""Adding a ready-made graph to a corpus, beside what is there: one more contribution to each entity and relation."""
+"""Add a pre-built graph to a corpus that may already have contents.
+
+The graph is one more contribution to each of its entities and relations.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from hgmem.contributions import (
+from hgmem.corpus.aggregation import (
+    SEGMENT,
+    Prebuilt,
+    batches,
+    embed_missing,
+    entity_row,
+    rebuild_entities,
+    rebuild_relations,
+    relation_row,
+)
+from hgmem.corpus.guarded_writes import check_embedder, embedding
+from hgmem.corpus.prebuilt_graph import Prepared, prepare
+from hgmem.errors import ConflictError
+from hgmem.extraction.contributions import (
     EntityContribution,
     RelationContribution,
     chunks_of,
@@ -12,19 +28,6 @@ from hgmem.contributions import (
     relation_fields,
     relation_text,
 )
-from hgmem.corpus.fold import (
-    SEGMENT,
-    Brought,
-    batches,
-    embed_missing,
-    entity_row,
-    rebuild_entities,
-    rebuild_relations,
-    relation_row,
-)
-from hgmem.corpus.holding import check_embedder, embedding
-from hgmem.errors import ConflictError
-from hgmem.given import Prepared, prepare
 from hgmem.graph.database import Transaction
 from hgmem.graph.documents import (
     DocumentState,
@@ -44,18 +47,21 @@ from hgmem.graph.entities import (
     touch_relations,
 )
 from hgmem.graph.values import Runner, to_json
-from hgmem.identity import text_hash
-from hgmem.inputs import Document, Given
-from hgmem.model import Chunk
 from hgmem.services import Services, check_dimensions, open_corpus
+from hgmem.text.identity import text_hash
+from hgmem.values.graph_elements import Chunk
+from hgmem.values.inputs import Document, Given
 
-GIVEN = "given"  # how a document was cut whose chunks came with it
-DOCUMENTS = 500  # written together
-CHUNKS = 5_000  # or fewer documents, of so many chunks together
+GIVEN = "given"  # `Document.chunking` of documents that came with their chunks
+DOCUMENTS = 500  # maximum documents per batch
+CHUNKS = 5_000  # a batch ends before it exceeds this many chunks
 
 
 def add_graph(services: Services, given: Given) -> None:
-    """Write a ready-made graph into the corpus; what is there already is not written twice."""
+    """Write a pre-built graph into the corpus, skipping what is already stored.
+
+    Raises `UsageError` for an invalid graph, and `ConflictError` if its documents or entities are deleted meanwhile.
+    """
     prepared = prepare(given, corpus=services.corpus, written=to_json(given))
     check_dimensions(services, open_corpus(services))
     writer = embedding(services)
@@ -67,7 +73,7 @@ def add_graph(services: Services, given: Given) -> None:
 
 
 def _grouped(prepared: Prepared) -> Iterator[dict[str, Document]]:
-    """Yield the documents by uid, as many together as go with so many chunks."""
+    """Yield batches of documents by uid, bounded by `DOCUMENTS` and `CHUNKS`."""
     group: dict[str, Document] = {}
     chunks = 0
     for uid, document in prepared.documents.items():
@@ -84,7 +90,7 @@ def _grouped(prepared: Prepared) -> Iterator[dict[str, Document]]:
 def _put_documents(
     services: Services, writer: Runner, documents: Mapping[str, Document], chunks: Mapping[str, Sequence[Chunk]]
 ) -> None:
-    """Write documents that are not all there yet, as they are now, with their chunks and vectors."""
+    """Write new, changed and unfinished documents with their chunks and vectors."""
     corpus, database = services.corpus, services.database
     states = document_states(database, corpus=corpus, uids=list(documents))
     stored = chunks_of_documents(database, corpus=corpus, documents=list(documents))
@@ -98,7 +104,7 @@ def _put_documents(
         return
     put_documents(writer, corpus=corpus, documents=open_)
     for batch in batches((chunk for uid in open_ for chunk in chunks.get(uid, ())), size=SEGMENT):
-        fresh = [chunk for chunk in batch if chunk.uid not in done]  # of the others the positions may be others now
+        fresh = [chunk for chunk in batch if chunk.uid not in done]  # the others may only have new positions
         vectors = services.embed([chunk.text for chunk in fresh], kind="document") if fresh else ()
         named = {chunk.uid: vector for chunk, vector in zip(fresh, vectors, strict=True)}
         put_chunks(writer, corpus=corpus, chunks=batch, vectors=named)
@@ -106,8 +112,8 @@ def _put_documents(
     finished = finish_documents(writer, corpus=corpus, uids=list(open_))
     if len(finished) < len(open_):
         raise ConflictError(
-            f"{len(open_) - len(finished)} documents of corpus {corpus!r} were deleted meanwhile, or hold chunks that "
-            "are not indexed yet: index them, and add the graph again"
+            f"{len(open_) - len(finished)} documents of corpus {corpus!r} were deleted during the call or have "
+            "chunks that are not indexed: index them, then add the graph again"
         )
 
 
@@ -120,7 +126,7 @@ def _described(state: DocumentState) -> dict[str, str]:
 
 
 def properties_of(document: Document) -> dict[str, str]:
-    """Return what is stored of a document that is brought with its chunks."""
+    """Return the stored properties of a document that came with its chunks."""
     return {
         "title": document.title,
         "source": document.source,
@@ -131,59 +137,62 @@ def properties_of(document: Document) -> dict[str, str]:
 
 
 def _add_entities(services: Services, batch: Sequence[tuple[str, tuple[EntityContribution, ...]]]) -> list[str]:
-    """Write what is said of entities, new ones with their vectors; return the uids of those that may lack one."""
-    rows = [entity_row(services.corpus, key, chunks_of(said)) for key, said in batch]
-    given = {row.uid: said for row, (_, said) in zip(rows, batch, strict=True)}
+    """Write contributions to entities, and return the uids of entities without a vector.
+
+    Only new entities are embedded here.
+    """
+    rows = [entity_row(services.corpus, key, chunks_of(contributions)) for key, contributions in batch]
+    given = {row.uid: contributions for row, (_, contributions) in zip(rows, batch, strict=True)}
     known = known_entities(services.database, corpus=services.corpus, uids=list(given))
     texts = {}
-    for uid, said in given.items():
+    for uid, contributions in given.items():
         if uid not in known:
-            fields = entity_fields(said, limit=services.settings.description_characters)
+            fields = entity_fields(contributions, limit=services.settings.description_characters)
             texts[uid] = entity_text(fields.name, fields.description.text)
-    brought = Brought(given=given, vectors=_embedded(services, texts))
-    return services.database.write(_write_entities, services, rows, brought)
+    prebuilt = Prebuilt(given=given, vectors=_embedded(services, texts))
+    return services.database.write(_write_entities, services, rows, prebuilt)
 
 
 def _add_relations(
     services: Services, batch: Sequence[tuple[tuple[str, str], tuple[RelationContribution, ...]]]
 ) -> list[str]:
-    """Write what is said of relations, as `_add_entities` does."""
-    rows = [relation_row(services.corpus, ends, chunks_of(said)) for ends, said in batch]
-    given = {row.uid: said for row, (_, said) in zip(rows, batch, strict=True)}
+    """Write contributions to relations, and return the uids of relations without a vector."""
+    rows = [relation_row(services.corpus, ends, chunks_of(contributions)) for ends, contributions in batch]
+    given = {row.uid: contributions for row, (_, contributions) in zip(rows, batch, strict=True)}
     known = known_relations(services.database, corpus=services.corpus, uids=list(given))
     texts = {}
-    for row, (ends, said) in zip(rows, batch, strict=True):
+    for row, (ends, contributions) in zip(rows, batch, strict=True):
         if row.uid not in known:
-            fields = relation_fields(said, limit=services.settings.description_characters)
+            fields = relation_fields(contributions, limit=services.settings.description_characters)
             texts[row.uid] = relation_text(ends, fields.description.text, fields.keywords)
-    brought = Brought(given=given, vectors=_embedded(services, texts))
-    return services.database.write(_write_relations, services, rows, brought)
+    prebuilt = Prebuilt(given=given, vectors=_embedded(services, texts))
+    return services.database.write(_write_relations, services, rows, prebuilt)
 
 
 def _embedded(services: Services, texts: Mapping[str, str]) -> dict[str, tuple[str, Any]]:
-    """Return by uid each text with its vector."""
+    """Return each text with its vector, by uid."""
     vectors = services.embed(list(texts.values()), kind="document") if texts else ()
     return {uid: (texts[uid], vector) for uid, vector in zip(texts, vectors, strict=True)}
 
 
 def _write_entities(
-    transaction: Transaction, services: Services, rows: Sequence[EntityRow], brought: Brought[EntityContribution]
+    transaction: Transaction, services: Services, rows: Sequence[EntityRow], prebuilt: Prebuilt[EntityContribution]
 ) -> list[str]:
-    if brought.vectors:
+    if prebuilt.vectors:
         check_embedder(transaction, services)
     inputs = touch_entities(transaction, corpus=services.corpus, rows=rows)
-    return rebuild_entities(transaction, services, inputs, brought=brought)
+    return rebuild_entities(transaction, services, inputs, prebuilt=prebuilt)
 
 
 def _write_relations(
-    transaction: Transaction, services: Services, rows: Sequence[RelationRow], brought: Brought[RelationContribution]
+    transaction: Transaction, services: Services, rows: Sequence[RelationRow], prebuilt: Prebuilt[RelationContribution]
 ) -> list[str]:
-    if brought.vectors:
+    if prebuilt.vectors:
         check_embedder(transaction, services)
     inputs = touch_relations(transaction, corpus=services.corpus, rows=rows)
     if len(inputs) < len(rows):
         raise ConflictError(
-            f"entities that {len(rows) - len(inputs)} relations join were deleted from corpus {services.corpus!r} "
-            "meanwhile: add the graph again"
+            f"endpoints of {len(rows) - len(inputs)} relations were deleted from corpus {services.corpus!r} during "
+            "the call: add the graph again"
         )
-    return rebuild_relations(transaction, services, inputs, brought=brought)
+    return rebuild_relations(transaction, services, inputs, prebuilt=prebuilt)

@@ -1,9 +1,11 @@
-"""Adopting a graph that Neo4j's GraphRAG package wrote: read in bounded pages, copied, theirs left as it is."""
+"""Import a graph that neo4j-graphrag wrote.
+
+The source is read in bounded pages and never written to.
+"""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from hgmem.corpus.fold import Report
+from hgmem.corpus.aggregation import Report
 from hgmem.corpus.importing import import_graph
 from hgmem.errors import UsageError
 from hgmem.graph.adopting import (
@@ -19,35 +21,28 @@ from hgmem.graph.adopting import (
 from hgmem.graph.corpus import count_corpus
 from hgmem.graph.database import Database, Row
 from hgmem.graph.schema import FULLTEXT, VECTOR, show_indexes
-from hgmem.graphrag import assembled
-from hgmem.graphrag.entities import name_properties
-from hgmem.graphrag.shape import ForeignRelation, Found, Shape
 from hgmem.services import Services, known_corpus
+from hgmem.sources.graphrag import assembled
+from hgmem.sources.graphrag.entities import name_properties
+from hgmem.text.plurals import counted
+from hgmem.values.foreign_graph import ForeignRelation, Found, Shape
+from hgmem.values.reports import AdoptReport
 
-IDS, PAGE, RELATIONS = 50_000, 500, 5_000  # rows that one statement returns at most
-NAMES = 10  # of labels or properties that an error lists
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdoptReport:
-    """What the corpus holds after adopting; `notes` say what was left out, `written` whether anything was written."""
-
-    corpus: str
-    written: bool
-    documents: int
-    chunks: int
-    entities: int
-    relations: int
-    notes: tuple[str, ...] = ()
+IDS, PAGE, RELATIONS = 50_000, 500, 5_000  # maximum rows per statement
+NAMES = 10  # labels or properties listed in an error
 
 
 def adopt(services: Services, source: Database, shape: Shape, *, report: Report = lambda _, __: None) -> AdoptReport:
-    """Return what was adopted from `source`; the same graph again writes nothing."""
+    """Import the graph in `source`, and report what the corpus then holds.
+
+    Importing the same graph again writes nothing. Raises `UsageError` if there is nothing to import, or if nodes of
+    another application carry the corpus's name.
+    """
     members = foreign_members(services.database, corpus=services.corpus)
     if members:
         raise UsageError(
-            f"{members} nodes that are not hgmem's carry corpus: {services.corpus!r}, and it would take them for its "
-            "own: adopt into a corpus of another name"
+            f"{members} nodes that hgmem did not write have the property corpus: {services.corpus!r}: import into "
+            "a corpus with another name"
         )
     found = read(source, shape)
     given, notes = assembled(found, shape)
@@ -71,7 +66,7 @@ def adopt(services: Services, source: Database, shape: Shape, *, report: Report 
 
 
 def read(source: Database, shape: Shape) -> Found:
-    """Return their graph, all of it, a page at a time; what is hgmem's own is left out."""
+    """Return the whole foreign graph, read page by page, without hgmem's own nodes."""
     found, lexical = Found(), shape.lexical_labels
     for page in _pages(source, shape.document_label, (shape.chunk_label,)):
         found.documents += foreign_documents(source, ids=page)
@@ -98,56 +93,62 @@ def _relations(source: Database, ids: list[str], shape: Shape) -> Iterator[Forei
 
 
 def _nothing(source: Database, found: Found, shape: Shape) -> str:
-    """Return why there is nothing to adopt: what was looked for, what is there, and how to say which it is."""
+    """Return an error message that says what was searched for and what exists."""
     if found.chunks:
-        looked = f"none of the {len(found.chunks):,} nodes (:{shape.chunk_label}) has text in {shape.text_property!r}"
-        return f"there is nothing to adopt: {looked}; --text-property names another property"
+        looked = (
+            f"none of the {len(found.chunks):,} nodes (:{shape.chunk_label}) has text in property "
+            f"{shape.text_property!r}"
+        )
+        return f"nothing to import: {looked}; name the text property with --text-property"
     there = ", ".join(f"(:{label}) {nodes:,}" for label, nodes in foreign_labels(source, most=NAMES).items())
     where = source.address.database or "the default database"
     return (
-        f"there is nothing to adopt: {where} of {source.address.uri!r} has no chunks, nodes (:{shape.chunk_label}) "
-        f"that are not hgmem's; there are {there or 'no other nodes'}; --chunk-label names another label, "
-        "--from-database and --from-uri another place"
+        f"nothing to import: {where} of {source.address.uri!r} has no chunks, that is, nodes "
+        f"(:{shape.chunk_label}) not written by hgmem; other nodes there: {there or 'none'}; name the chunk label "
+        "with --chunk-label, or another source with --from-database and --from-uri"
     )
 
 
 def _nameless(found: Found, shape: Shape) -> str:
-    """Return why there are no entities, and which properties could hold their names."""
+    """Return an error message that lists the properties that could hold entity names."""
     there = ", ".join(f"{name!r} {nodes:,}" for name, nodes in name_properties(found.entities).most_common(NAMES))
     return (
-        f"none of the {len(found.entities):,} nodes (:{shape.entity_label}) has a name in {shape.name_property!r}; "
-        f"they have {there or 'no property that could be one'}; --name-property names another property"
+        f"none of the {len(found.entities):,} nodes (:{shape.entity_label}) has a name in property "
+        f"{shape.name_property!r}; candidates: {there or 'none'}; name the property with --name-property"
     )
 
 
 def _doubled(source: Database, shape: Shape) -> Iterator[str]:
-    """Yield, counted, which nodes are two things at once, and as which they were taken."""
+    """Yield a note for each pair of labels that nodes share, with the label used."""
     document, chunk, entity = shape.document_label, shape.chunk_label, shape.entity_label
     for taken, label, others in ((chunk, entity, ()), (document, entity, (chunk,)), (chunk, document, (entity,))):
         if nodes := foreign_twice(source, label=label, other=taken, others=others):
-            said = "node is" if nodes == 1 else "nodes are"
-            yield f"{nodes:,} {said} both (:{label}) and (:{taken}): taken as (:{taken}) alone"
+            both = counted(nodes, "node is", "nodes are")
+            yield f"{both} both (:{label}) and (:{taken}): imported as (:{taken}) only"
 
 
 def _absent(found: Found, shape: Shape, doubled: tuple[str, ...]) -> Iterator[str]:
-    """Yield what a graph of the package's has and this one lacks: perhaps it is called otherwise."""
+    """Yield a note for each part of the graph that is missing, with the option that maps it."""
     if not found.entities and not doubled:
-        yield f"no entities: there are no nodes (:{shape.entity_label}); --entity-label names another label"
+        yield (
+            f"no nodes (:{shape.entity_label}) found, so no entities were imported: name the entity label with "
+            "--entity-label"
+        )
     elif not any(entity.chunks for entity in found.entities):
         kind = shape.entity_relationship
-        yield f"no entity is linked to a chunk by {kind}; --entity-relationship names another type"
+        yield f"no entity is linked to a chunk by {kind}: name the relationship type with --entity-relationship"
     if found.documents and not any(chunk.documents for chunk in found.chunks):
         kind = shape.document_relationship
-        yield f"no chunk is linked to a document by {kind}; --document-relationship names another type"
+        yield f"no chunk is linked to a document by {kind}: name the relationship type with --document-relationship"
 
 
 def _crowded(database: Database, dimensions: int) -> Iterator[str]:
-    """Yield the indexes of others that take in nodes of hgmem's: who searches them will find those too."""
+    """Yield a note for each index of another application that also covers hgmem's nodes."""
     for name, row in show_indexes(database).items():
         if name not in VECTOR and name not in FULLTEXT and _takes_in(row, dimensions):
             yield (
-                f"index {name!r} takes in hgmem's nodes (:{row['labels'][0]}) too, and an application that searches it "
-                "will find them: adopt into another database or server to keep them apart"
+                f"index {name!r} also covers hgmem's nodes (:{row['labels'][0]}), so applications that search it "
+                "will find them: import into another database or server to keep them apart"
             )
 
 

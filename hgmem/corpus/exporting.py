@@ -13,12 +13,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from hgmem.archive.fields import pack
-from hgmem.archive.files import Bounds, writing
-from hgmem.archive.kinds import KINDS
-from hgmem.archive.lines import LineError, Record
-from hgmem.archive.records import Header, Records, footer
-from hgmem.corpus.fold import Report
+from hgmem.corpus.aggregation import Report
+from hgmem.corpus.archive.fields import pack
+from hgmem.corpus.archive.files import Bounds, writing
+from hgmem.corpus.archive.kinds import KINDS
+from hgmem.corpus.archive.lines import LineError, Record
+from hgmem.corpus.archive.records import Records, footer, header
 from hgmem.corpus.paging import CHUNKS, ENTITIES, RELATIONS, Listed, pages
 from hgmem.errors import ConflictError, GraphError
 from hgmem.graph.corpus import SCHEMA_VERSION, CorpusRow, count_corpus
@@ -35,8 +35,9 @@ from hgmem.graph.exporting import (
     read_order,
     read_relations,
 )
-from hgmem.model import INTERRUPTED, RUNNING, ArchiveReport
 from hgmem.services import Services, settled_corpus
+from hgmem.values.records import INTERRUPTED, RUNNING
+from hgmem.values.reports import ArchiveReport
 
 ROWS = 250  # things read at once, with their vectors
 LINKED = 50  # things whose links are read at once: a few have very many
@@ -79,27 +80,26 @@ class Wanted:
 
 
 def export(services: Services, path: Path, *, wanted: Wanted, report: Report = lambda _, __: None) -> ArchiveReport:
-    """Return what was written to the file; `report` hears how many lines are, of about how many."""
+    """Write the corpus to the file and return a report. `report` gets the lines written and their estimated total."""
     row = settled_corpus(services)
-    header = _header(services, row, wanted)
     counts = count_corpus(services.database, corpus=row)
     total = counts.documents + counts.chunks + counts.entities + counts.relations + counts.memories
     with writing(path, force=wanted.force, bounds=bounds(services)) as write:
-        exporter = _Exporter(services=services, header=header, write=write)
-        exporter.put(header.record())
+        exporter = _Exporter(services=services, write=write)
+        exporter.put(_header(services, row, wanted))
         for _ in exporter.everything():
             report(min(exporter.things, total), total)
         write(footer(exporter.records.counts))
         _check_unchanged(services, row)
     notes = exporter.notes()
     if count_corpus(services.database, corpus=row) != counts:
-        notes += ("the corpus was written to meanwhile: export it again when nobody does for all of one moment",)
+        notes += ("the corpus was changed during the export: export it again when nothing writes to it",)
     return ArchiveReport(corpus=services.corpus, written=True, counts=dict(exporter.records.counts), notes=notes)
 
 
-def _header(services: Services, row: CorpusRow, wanted: Wanted) -> Header:
+def _header(services: Services, row: CorpusRow, wanted: Wanted) -> Record:
     properties = corpus_properties(services.database, corpus=row.corpus)
-    return Header(
+    return header(
         hgmem=version("hgmem"),
         corpus=row.corpus,
         embedding_model=row.embedding_model,
@@ -116,7 +116,7 @@ def _header(services: Services, row: CorpusRow, wanted: Wanted) -> Header:
 def _check_unchanged(services: Services, before: CorpusRow) -> None:
     row = settled_corpus(services)
     if (row.embedding_model, row.dimensions) != (before.embedding_model, before.dimensions):
-        raise ConflictError(f"corpus {row.corpus!r} was re-embedded meanwhile: export it again")
+        raise ConflictError(f"corpus {row.corpus!r} was re-embedded during the export: export it again")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -124,7 +124,6 @@ class _Exporter:
     """One export: what is written so far, and what was left out."""
 
     services: Services
-    header: Header
     write: Callable[[Record], None]
     records: Records = field(default_factory=lambda: Records(schema_version=SCHEMA_VERSION))
     dropped: Counter[str] = field(default_factory=Counter)
@@ -137,24 +136,24 @@ class _Exporter:
         return sum(self.records.counts[kind] for kind in ("Document", "Chunk", "Entity", "RELATES", "Memory"))
 
     def everything(self) -> Iterator[None]:
-        """Write all there is; yields now and then."""
-        vectors = self.header.embeddings
+        """Write all records, yielding now and then."""
+        vectors = self.records.header.embeddings
         yield from self._section("Document", document_uids, read_documents)
         yield from self._section("Chunk", CHUNKS, partial(read_chunks, embeddings=vectors))
         yield from self._section("NEXT_CHUNK", CHUNKS, read_order)
         yield from self._section("Entity", ENTITIES, partial(read_entities, embeddings=vectors))
         yield from self._section("FROM_CHUNK", ENTITIES, read_mentions, size=LINKED)
         yield from self._section("RELATES", RELATIONS, partial(read_relations, embeddings=vectors))
-        if self.header.memories:
+        if self.records.header.memories:
             yield from self._memories()
 
     def put(self, record: Record) -> None:
-        """Write a record, unless it names what is not there; checked as an import will check it."""
+        """Write a record that passes the checks of an import. Skip one that names a missing record."""
         try:
             missing = self._taken(record)
         except LineError as error:
             name = f"{record['kind']} {record.get('uid', '')}".strip()
-            raise GraphError(f"corpus {self.services.corpus!r} can't be exported, {name}: {error}") from None
+            raise GraphError(f"corpus {self.services.corpus!r} cannot be exported: {name}: {error}") from None
         if missing:
             self.dropped[str(record["kind"])] += 1
         else:
@@ -162,10 +161,13 @@ class _Exporter:
 
     def notes(self) -> tuple[str, ...]:
         """Return a line for each sort of thing that is not in the archive."""
-        notes = [f"{number} {kind} left out: what they name came too late" for kind, number in self.dropped.items()]
-        notes += [f"memory {memory} left out: it is being worked on" for memory in self.live]
+        notes = [
+            f"skipped {number} {kind} that refer to later additions: export again to include them"
+            for kind, number in self.dropped.items()
+        ]
+        notes += [f"skipped memory {memory}: it is in use; export again when its run has ended" for memory in self.live]
         if self.unknown:
-            notes.append(f"properties left out, which are not hgmem's: {', '.join(sorted(self.unknown))}")
+            notes.append(f"skipped properties that hgmem did not write: {', '.join(sorted(self.unknown))}")
         return tuple(notes)
 
     def _taken(self, record: Record) -> str:
@@ -188,7 +190,7 @@ class _Exporter:
         for uids in pages(database, memory_uids, corpus=corpus, size=1):
             [memory] = uids
             found = read_memory(
-                database, corpus=corpus, memory=memory, timeout=timeout, embeddings=self.header.embeddings
+                database, corpus=corpus, memory=memory, timeout=timeout, embeddings=self.records.header.embeddings
             )
             if found and found["live"]:
                 self.live.append(memory)
@@ -209,8 +211,8 @@ class _Exporter:
 
     def _record(self, kind: str, row: Row) -> Record:
         """Return a row as a record of its kind: known fields alone, in the order of the format."""
-        fields = KINDS[kind].fields
-        self.unknown |= {f"{kind}.{name}" for name in row.keys() - fields.keys() - DERIVED}
+        fields = KINDS[kind].properties
+        self.unknown |= {f"{kind}.{name}" for name in row.keys() - set(fields) - DERIVED}
         kept: dict[str, Any] = {name: row[name] for name in fields if row.get(name) is not None}
         if "embedding" in kept:
             kept["embedding"] = pack(kept["embedding"])

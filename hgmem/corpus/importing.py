@@ -1,8 +1,16 @@
-"""Importing a ready-made graph into an empty corpus: all of it or nothing, and refused by readers until it is whole."""
+"""Import a pre-built graph into an empty corpus, all of it or nothing.
+
+Readers refuse the corpus until the import is complete.
+"""
 
 from collections.abc import Sequence
 
-from hgmem.contributions import (
+from hgmem.corpus.adding import properties_of
+from hgmem.corpus.aggregation import SEGMENT, Report, batches, entity_row, relation_row
+from hgmem.corpus.guarded_writes import IMPORTING, GuardedWriter, importing
+from hgmem.corpus.prebuilt_graph import Prepared, prepare
+from hgmem.errors import UsageError
+from hgmem.extraction.contributions import (
     EntityContribution,
     RelationContribution,
     chunks_of,
@@ -12,27 +20,23 @@ from hgmem.contributions import (
     relation_fields,
     relation_text,
 )
-from hgmem.corpus.adding import properties_of
-from hgmem.corpus.fold import SEGMENT, Report, batches, entity_row, relation_row
-from hgmem.corpus.holding import IMPORTING, Checked, importing
-from hgmem.errors import UsageError
-from hgmem.given import Prepared, prepare
 from hgmem.graph.corpus import CorpusRow, count_corpus, find_corpus, release_corpus
 from hgmem.graph.documents import create_chunks, create_documents
 from hgmem.graph.entities import create_entities, create_relations
 from hgmem.graph.values import Runner, to_json
-from hgmem.identity import text_hash
-from hgmem.inputs import Given
 from hgmem.services import Services, readable_corpus
+from hgmem.text.identity import text_hash
+from hgmem.values.inputs import Given
 
 
 def import_graph(services: Services, given: Given, *, report: Report = lambda _, __: None) -> bool:
-    """Return whether anything was written: the same graph again writes nothing.
+    """Import the graph, and return whether anything was written.
 
-    `report` hears how many entities and relations are written, of how many; they come after the chunks.
+    Importing the same graph again writes nothing. `report` receives the number of written entities and relations, and
+    the total; chunks are written before them. Raises `UsageError` if the corpus is not empty.
     """
     if not given.documents and not given.entities:
-        raise UsageError("there is nothing to import: no documents, no entities")
+        raise UsageError("nothing to import: the source has no documents and no entities")
     written = to_json(given)
     fingerprint = text_hash(written)
     prepared = prepare(given, corpus=services.corpus, written=written)
@@ -41,19 +45,19 @@ def import_graph(services: Services, given: Given, *, report: Report = lambda _,
         readable_corpus(services)
         if row.imported == fingerprint:
             return False
-        refuse_contents(services, row, remedy="import into a new one, or delete it first")
+        refuse_contents(services, row, remedy="import into a new corpus, or delete this one first")
     embedder = (services.embedder.name, services.embedder.dimensions)
 
     def finish(database: Runner, run: str) -> None:
         release_corpus(database, corpus=services.corpus, run=run, status="ready", imported=fingerprint)
 
-    with importing(services, embedder=embedder, finish=finish) as held:
-        _write(services, held, prepared, report=report)
+    with importing(services, embedder=embedder, finish=finish) as writer:
+        _write(services, writer, prepared, report=report)
     return True
 
 
 def refuse_contents(services: Services, row: CorpusRow, *, remedy: str) -> None:
-    """Refuse a corpus that is not empty."""
+    """Raise `UsageError` if the corpus is not empty."""
     counts = count_corpus(services.database, corpus=row)
     if counts.documents or counts.entities or counts.memories:
         raise UsageError(
@@ -62,56 +66,56 @@ def refuse_contents(services: Services, row: CorpusRow, *, remedy: str) -> None:
         )
 
 
-def _write(services: Services, held: Checked, prepared: Prepared, *, report: Report) -> None:
+def _write(services: Services, writer: GuardedWriter, prepared: Prepared, *, report: Report) -> None:
     done, total = 0, len(prepared.entities) + len(prepared.relations)
     report(done, total)
-    _create_documents(services, held, prepared)
+    _create_documents(services, writer, prepared)
     for entities in batches(prepared.entities.items(), size=SEGMENT):
-        _create_entities(services, held, entities)
+        _create_entities(services, writer, entities)
         report(done := done + len(entities), total)
     for relations in batches(prepared.relations.items()):
-        _create_relations(services, held, relations)
+        _create_relations(services, writer, relations)
         report(done := done + len(relations), total)
 
 
-def _create_documents(services: Services, held: Checked, prepared: Prepared) -> None:
+def _create_documents(services: Services, writer: GuardedWriter, prepared: Prepared) -> None:
     corpus = services.corpus
     for documents in batches(prepared.documents.items()):
-        create_documents(held, corpus=corpus, documents={uid: properties_of(one) for uid, one in documents})
+        create_documents(writer, corpus=corpus, documents={uid: properties_of(one) for uid, one in documents})
     ordered = (
         (chunk, before)
-        for cut in prepared.chunks.values()
-        for chunk, before in zip(cut, (None, *(chunk.uid for chunk in cut)), strict=False)
+        for document_chunks in prepared.chunks.values()
+        for chunk, before in zip(document_chunks, (None, *(chunk.uid for chunk in document_chunks)), strict=False)
     )
     for chunks in batches(ordered, size=SEGMENT):
         vectors = services.embed([chunk.text for chunk, _ in chunks], kind="document")
-        create_chunks(held, corpus=corpus, chunks=chunks, vectors=vectors)
+        create_chunks(writer, corpus=corpus, chunks=chunks, vectors=vectors)
 
 
 def _create_entities(
-    services: Services, held: Checked, batch: Sequence[tuple[str, tuple[EntityContribution, ...]]]
+    services: Services, writer: GuardedWriter, batch: Sequence[tuple[str, tuple[EntityContribution, ...]]]
 ) -> None:
     limit = services.settings.description_characters
-    fields = [entity_fields(said, limit=limit) for _, said in batch]
+    fields = [entity_fields(contributions, limit=limit) for _, contributions in batch]
     rows = [
-        entity_row(services.corpus, key, chunks_of(said), given=dump(said), fields=values)
-        for (key, said), values in zip(batch, fields, strict=True)
+        entity_row(services.corpus, key, chunks_of(contributions), given=dump(contributions), fields=values)
+        for (key, contributions), values in zip(batch, fields, strict=True)
     ]
     vectors = services.embed([entity_text(values.name, values.description.text) for values in fields], kind="document")
-    create_entities(held, corpus=services.corpus, rows=rows, vectors=vectors)
+    create_entities(writer, corpus=services.corpus, rows=rows, vectors=vectors)
 
 
 def _create_relations(
-    services: Services, held: Checked, batch: Sequence[tuple[tuple[str, str], tuple[RelationContribution, ...]]]
+    services: Services, writer: GuardedWriter, batch: Sequence[tuple[tuple[str, str], tuple[RelationContribution, ...]]]
 ) -> None:
     limit = services.settings.description_characters
-    fields = [relation_fields(said, limit=limit) for _, said in batch]
+    fields = [relation_fields(contributions, limit=limit) for _, contributions in batch]
     rows = [
-        relation_row(services.corpus, ends, chunks_of(said), given=dump(said), fields=values)
-        for (ends, said), values in zip(batch, fields, strict=True)
+        relation_row(services.corpus, ends, chunks_of(contributions), given=dump(contributions), fields=values)
+        for (ends, contributions), values in zip(batch, fields, strict=True)
     ]
     texts = [
         relation_text(ends, values.description.text, values.keywords)
         for (ends, _), values in zip(batch, fields, strict=True)
     ]
-    create_relations(held, corpus=services.corpus, rows=rows, vectors=services.embed(texts, kind="document"))
+    create_relations(writer, corpus=services.corpus, rows=rows, vectors=services.embed(texts, kind="document"))

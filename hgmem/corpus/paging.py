@@ -1,4 +1,4 @@
-"""Going through a corpus by uid: long pages of uids, then a batch at a time of what they name."""
+"""Iterate over a corpus by uid: long pages of uids, split into batches."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -7,9 +7,9 @@ from typing import TypeAlias
 from hgmem.graph.exporting import chunk_uids, entity_uids, relation_uids
 from hgmem.graph.values import Runner
 
-PAGE = 20_000  # uids read at once: a page takes one look at all uids of its kind
+PAGE = 20_000  # uids per page: each page scans all uids of its kind
 
-# `listed(database, corpus=…, after=…, most=…)` gives the next uids.
+# `listed(database, corpus=…, after=…, most=…)` returns the next uids.
 Listed: TypeAlias = Callable[..., list[str]]
 
 CHUNKS: Listed = chunk_uids
@@ -20,7 +20,7 @@ OWN_RELATIONS: Listed = partial(relation_uids, shared=False)
 
 
 def pages(database: Runner, listed: Listed, *, corpus: str, size: int) -> Iterator[list[str]]:
-    """Yield the uids that there are, in order, in lists of at most `size`."""
+    """Yield all uids in order, in lists of at most `size`."""
     after = ""
     while uids := listed(database, corpus=corpus, after=after, most=PAGE):
         for at in range(0, len(uids), size):

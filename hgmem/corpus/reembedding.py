@@ -1,16 +1,16 @@
-"""Re-embedding: all vectors of a corpus and its memories made again, by another embedder.
+"""Recompute all vectors of a corpus and its memories with another embedder.
 
-The former vectors are cleared first, and that this is done is written down: so a run that was killed is gone on with,
-and no vector of one embedder is ever searched with another's. Meanwhile nobody reads the corpus or writes to it.
+The old vectors are cleared first, and the corpus records that. A killed run can therefore resume, and vectors of two
+embedders are never searched together. Meanwhile, no other run can read the corpus or write to it.
 """
 
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from hgmem.corpus.filling import fill
-from hgmem.corpus.fold import Report
-from hgmem.corpus.holding import Checked, held, renewed
+from hgmem.corpus.aggregation import Report
+from hgmem.corpus.guarded_writes import GuardedWriter, leased_writer, renewing_lease
+from hgmem.corpus.missing_vectors import fill
 from hgmem.errors import ConflictError, HGMemError, UsageError
 from hgmem.graph.corpus import claim_corpus
 from hgmem.graph.database import Transaction
@@ -29,7 +29,7 @@ from hgmem.graph.embeddings import (
 )
 from hgmem.services import RE_EMBEDDING, Services, known_corpus, settled_corpus
 
-CLEARED = 5_000  # vectors a transaction
+CLEARED = 5_000  # vectors per transaction
 CLEARING: tuple[Callable[..., int], ...] = (
     clear_chunk_vectors,
     clear_entity_vectors,
@@ -39,58 +39,66 @@ CLEARING: tuple[Callable[..., int], ...] = (
 
 
 def reembed(services: Services, *, report: Report = lambda _, __: None) -> int:
-    """Return how many vectors were made, so that all of the corpus's are those of the services' embedder.
+    """Recompute all vectors with the services' embedder, and return how many were made.
 
-    A run that was cut short is gone on with; with another embedder than it had, all begins anew. `report` hears how
-    many vectors are made, of how many. Raises `ConflictError` while a question is answered or another run holds it.
+    Resumes an interrupted run, unless that used another embedder. `report` receives the number of vectors made, and the
+    total. Raises `ConflictError` while a question is being answered or another run has the lease.
     """
     row = known_corpus(services)
-    embedder = (services.embedder.name, services.embedder.dimensions)  # one that can't be used is refused here
+    embedder = (services.embedder.name, services.embedder.dimensions)  # raises if the embedder is unusable
     if row.status != RE_EMBEDDING:
         settled_corpus(services)
         if (row.embedding_model, row.dimensions) == embedder:
             return 0
     run = secrets.token_hex(8)
-    cleared = services.database.write(_claim, services, run)
-    with _holding(services, run) as writer:
+    cleared = services.database.write(_lease, services, run)
+    with _leased(services, run) as writer:
         if not cleared:
             _clear(services, writer)
             mark_cleared(services.database, corpus=services.corpus, run=run)
         return fill(services, writer, report=report)
 
 
-def _claim(transaction: Transaction, services: Services, run: str) -> bool:
-    """Return whether the former vectors are cleared already; from here on the corpus is held by this run."""
+def _lease(transaction: Transaction, services: Services, run: str) -> bool:
+    """Lease the corpus for this run, and return whether the old vectors are cleared already."""
     corpus, timeout = services.corpus, services.settings.claim_timeout
     embedder = (services.embedder.name, services.embedder.dimensions)
     row = lock_corpus(transaction, corpus=corpus)
     if row is None or row.status not in ("ready", RE_EMBEDDING):
-        raise UsageError(f"corpus {corpus!r} is {row.status if row else 'gone'}: wait until that is done")
+        raise UsageError(
+            f"corpus {corpus!r} is not ready (status {row.status if row else 'deleted'}): wait until it ends"
+        )
     if memories := held_memories(transaction, corpus=corpus, timeout=timeout):
         raise ConflictError(
-            f"a question is being answered with corpus {corpus!r} (memory {memories[0]!r}): wait until it is; if that "
-            f"died, {timeout:g} s"
+            f"corpus {corpus!r} is in use by a question (memory {memories[0]!r}): wait until it ends; if that run "
+            f"crashed, retry {timeout:g} s after its last heartbeat"
         )
     if not claim_corpus(transaction, corpus=corpus, run=run, status=RE_EMBEDDING, timeout=timeout):
-        raise ConflictError(f"corpus {corpus!r} is being re-embedded by another process: wait for it, or {timeout:g} s")
+        raise ConflictError(
+            f"corpus {corpus!r} is being re-embedded by another process: wait until it ends; if it "
+            f"crashed, retry {timeout:g} s after its last heartbeat"
+        )
     interrupt_memories(transaction, corpus=corpus)
-    if _goes_on(row, embedder):
+    if _resumes(row, embedder):
         return bool(row.cleared)
     begin_reembedding(transaction, corpus=corpus, run=run, embedder=embedder)
     return False
 
 
-def _goes_on(row: LockedCorpus, embedder: tuple[str, int]) -> bool:
+def _resumes(row: LockedCorpus, embedder: tuple[str, int]) -> bool:
     return row.status == RE_EMBEDDING and (row.embedding_model, row.dimensions) == embedder
 
 
 @contextmanager
-def _holding(services: Services, run: str) -> Iterator[Checked]:
-    """Yield how to write while this run holds the corpus; ended early, it can be gone on with at once."""
+def _leased(services: Services, run: str) -> Iterator[GuardedWriter]:
+    """Yield a writer under this run's lease, and release the lease at the end.
+
+    If the block fails, another run can resume at once.
+    """
     database, corpus = services.database, services.corpus
     try:
-        with renewed(services, run):
-            yield held(services, run)
+        with renewing_lease(services, run):
+            yield leased_writer(services, run)
     except BaseException:
         with suppress(HGMemError):
             release_reembedding(database, corpus=corpus, run=run, status=RE_EMBEDDING)
@@ -98,7 +106,7 @@ def _holding(services: Services, run: str) -> Iterator[Checked]:
     release_reembedding(database, corpus=corpus, run=run, status="ready")
 
 
-def _clear(services: Services, writer: Checked) -> None:
+def _clear(services: Services, writer: GuardedWriter) -> None:
     for clear in CLEARING:
         while clear(writer, corpus=services.corpus, most=CLEARED):
             pass

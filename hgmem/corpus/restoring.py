@@ -5,22 +5,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, TypeAlias
 
-from hgmem.archive.fields import unpack
-from hgmem.archive.files import Line, Reader, opened
-from hgmem.archive.kinds import KINDS
-from hgmem.archive.records import Header
+from hgmem.corpus.aggregation import Report
+from hgmem.corpus.archive.fields import unpack
+from hgmem.corpus.archive.files import Line, Reader, opened
+from hgmem.corpus.archive.kinds import KINDS, Header
 from hgmem.corpus.exporting import bounds
-from hgmem.corpus.filling import fill
-from hgmem.corpus.fold import Report
-from hgmem.corpus.holding import IMPORTING, importing
+from hgmem.corpus.guarded_writes import IMPORTING, importing
 from hgmem.corpus.importing import refuse_contents
+from hgmem.corpus.missing_vectors import fill
 from hgmem.errors import DocumentError, UsageError
 from hgmem.graph import restoring
 from hgmem.graph.corpus import SCHEMA_VERSION, CorpusRow, count_corpus, find_corpus
 from hgmem.graph.database import Row
 from hgmem.graph.values import Runner
-from hgmem.model import ArchiveReport
 from hgmem.services import Services, settled_corpus
+from hgmem.values.reports import ArchiveReport
 
 ROWS = 500  # of one kind, written together
 BYTES = 8_000_000  # or fewer, of so many bytes together
@@ -74,7 +73,7 @@ def _read(services: Services, raw: IO[bytes]) -> Reader:
 
 
 def _needed(services: Services, checked: Reader) -> bool:
-    """Return whether the archive is to be written; a corpus that holds something else, or less, is refused."""
+    """Return whether the archive must be written, or raise if the corpus holds different data."""
     row = find_corpus(services.database, corpus=services.corpus)
     if row is None or row.status == IMPORTING:
         return True
@@ -82,7 +81,9 @@ def _needed(services: Services, checked: Reader) -> bool:
     if row.archive == checked.digest:
         _refuse_lost(services, row, checked)
         return False
-    refuse_contents(services, row, remedy="an archive goes into the corpus of its own name alone, so delete it first")
+    refuse_contents(
+        services, row, remedy="an archive can only be imported under its own corpus name, so delete that corpus first"
+    )
     return True
 
 
@@ -93,8 +94,8 @@ def _refuse_lost(services: Services, row: CorpusRow, checked: Reader) -> None:
     for kind, number in held.items():
         if number < (wanted := checked.records.counts[kind]):
             raise UsageError(
-                f"corpus {row.corpus!r} was imported from this archive, and has lost some of it since ({number} of "
-                f"{wanted} of its kind {kind!r} are left): delete the corpus first to have it as it was"
+                f"corpus {row.corpus!r} was imported from this archive but has lost records since ({number} of "
+                f"{wanted} of kind {kind!r} are left): delete the corpus, then import it again"
             )
 
 
@@ -116,7 +117,7 @@ def _write(services: Services, raw: IO[bytes], checked: Reader, report: Report) 
             RESTORING[kind](held, corpus=services.corpus, rows=rows)
             report(done := done + len(rows), total)
         if again.digest != checked.digest:
-            raise DocumentError(f"{raw.name!r} was changed while it was read: import it again")
+            raise DocumentError(f"{raw.name!r} changed while it was being read: import it again")
         if not header.embeddings:
             fill(services, held)
 
@@ -148,5 +149,5 @@ def _batches(lines: Iterable[Line]) -> Iterator[tuple[str, list[Row]]]:
 
 def _row(kind: str, record: Row) -> Row:
     """Return a record as a statement takes it: the fields of its kind alone, and its vector as one."""
-    row = {name: record.get(name) for name in KINDS[kind].fields if name != "embedding"}
+    row = {name: record.get(name) for name in KINDS[kind].properties if name != "embedding"}
     return restoring.with_vector(row, unpack(record["embedding"])) if "embedding" in record else row

@@ -1,1 +1,1 @@
-"""Neo4j: the only package that imports its driver; one typed function a statement."""
+"""Neo4j access: the only package that imports the driver, with one typed function per statement."""

@@ -1,9 +1,9 @@
-"""Typed twins of `cypher/adopting.cypher`."""
+"""Typed wrappers for `cypher/adopting.cypher`."""
 
 from collections.abc import Sequence
 
 from hgmem.graph.values import Runner
-from hgmem.graphrag.shape import ForeignChunk, ForeignDocument, ForeignEntity, ForeignRelation, Shape
+from hgmem.values.foreign_graph import ForeignChunk, ForeignDocument, ForeignEntity, ForeignRelation, Shape
 
 
 def foreign_nodes(database: Runner, *, label: str, others: Sequence[str], after: str, most: int) -> list[str]:
@@ -13,19 +13,19 @@ def foreign_nodes(database: Runner, *, label: str, others: Sequence[str], after:
 
 
 def foreign_twice(database: Runner, *, label: str, other: str, others: Sequence[str] = ()) -> int:
-    """Return how many nodes have both labels, and none of the others."""
+    """Return how many nodes have both labels and none of the others."""
     nodes: int = database.run("foreign_twice", label=label, other=other, others=list(others))[0]["nodes"]
     return nodes
 
 
 def foreign_documents(database: Runner, *, ids: Sequence[str]) -> list[ForeignDocument]:
-    """Return the documents as they are stored, by element id."""
+    """Return the stored documents with these element ids."""
     rows = database.run("foreign_documents", ids=list(ids))
     return [ForeignDocument(id=row["id"], properties=dict(row["properties"])) for row in rows]
 
 
 def foreign_chunks(database: Runner, *, ids: Sequence[str], shape: Shape) -> list[ForeignChunk]:
-    """Return the chunks as they are stored, by element id, with the documents and chunks that they lead to."""
+    """Return the stored chunks with these element ids, and the documents and chunks that they link to."""
     rows = database.run(
         "foreign_chunks",
         ids=list(ids),
@@ -44,7 +44,7 @@ def foreign_chunks(database: Runner, *, ids: Sequence[str], shape: Shape) -> lis
 
 
 def foreign_entities(database: Runner, *, ids: Sequence[str], shape: Shape) -> list[ForeignEntity]:
-    """Return the entities as they are stored, by element id, with the chunks that mention them."""
+    """Return the stored entities with these element ids, and the chunks that mention them."""
     rows = database.run(
         "foreign_entities", ids=list(ids), from_chunk=shape.entity_relationship, chunk=shape.chunk_label
     )
@@ -62,7 +62,7 @@ def foreign_entities(database: Runner, *, ids: Sequence[str], shape: Shape) -> l
 def foreign_relations(
     database: Runner, *, ids: Sequence[str], shape: Shape, after: str, most: int
 ) -> list[ForeignRelation]:
-    """Return the next relationships, by element id, that lead from these entities to others or to themselves."""
+    """Return the next relationships, by element id, from these entities to any entity."""
     rows = database.run(
         "foreign_relations",
         ids=list(ids),
@@ -75,11 +75,11 @@ def foreign_relations(
 
 
 def foreign_labels(database: Runner, *, most: int) -> dict[str, int]:
-    """Return the labels with most nodes that are not hgmem's, and how many those are."""
+    """Return the labels with the most foreign nodes, and the number of those nodes."""
     return {row["label"]: row["nodes"] for row in database.run("foreign_labels", most=most)}
 
 
 def foreign_members(database: Runner, *, corpus: str) -> int:
-    """Return how many documents, chunks and entities that are not hgmem's carry the corpus's name."""
+    """Return how many foreign documents, chunks and entities carry the corpus's name."""
     nodes: int = database.run("foreign_members", corpus=corpus)[0]["nodes"]
     return nodes

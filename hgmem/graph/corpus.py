@@ -1,10 +1,10 @@
-"""Typed twins of `cypher/corpus.cypher`."""
+"""Typed wrappers for `cypher/corpus.cypher`."""
 
 from dataclasses import dataclass
 
 from hgmem.graph.database import Database, claimed
 from hgmem.graph.values import Runner, to_json
-from hgmem.model import CorpusStatus
+from hgmem.values.reports import CorpusStatus
 
 SCHEMA_VERSION = 1
 DELETE_BATCH = 2_000
@@ -13,7 +13,10 @@ MOST_FAILURES = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorpusRow:
-    """A corpus: `silent` is how many seconds ago its claim was renewed, None where nobody holds it."""
+    """A corpus with its lease.
+
+    `silent` is the age of the lease's last heartbeat in seconds, or None without a lease.
+    """
 
     corpus: str
     status: str
@@ -40,7 +43,7 @@ def find_corpus(database: Runner, *, corpus: str) -> CorpusRow | None:
 def create_corpus(
     database: Runner, *, corpus: str, status: str, embedder: tuple[str, int], settings: dict[str, object]
 ) -> CorpusRow:
-    """Return the corpus, created unless it was there."""
+    """Create the corpus unless it exists, and return it."""
     model, dimensions = embedder
     rows = database.run(
         "create_corpus",
@@ -55,30 +58,30 @@ def create_corpus(
 
 
 def claim_corpus(database: Runner, *, corpus: str, run: str, status: str, timeout: float) -> bool:
-    """Return whether this run holds the corpus now."""
+    """Return whether this run has the lease on the corpus now."""
     return bool(database.run("claim_corpus", corpus=corpus, run=run, status=status, timeout=timeout))
 
 
 def set_embedder(database: Runner, *, corpus: str, run: str, embedder: tuple[str, int]) -> None:
-    """Write with which model (name and dimensions) the corpus is embedded from here on."""
+    """Set the corpus's embedder (name and dimensions)."""
     model, dimensions = embedder
     rows = database.run("set_embedder", corpus=corpus, run=run, embedding_model=model, dimensions=dimensions)
     claimed(rows, what=f"corpus {corpus!r}")
 
 
 def renew_corpus(database: Runner, *, corpus: str, run: str) -> None:
-    """Say that this run is alive; a lost claim is a `ConflictError`."""
+    """Renew the lease, or raise `ConflictError` if it is lost."""
     claimed(database.run("renew_corpus", corpus=corpus, run=run), what=f"corpus {corpus!r}")
 
 
 def release_corpus(database: Runner, *, corpus: str, run: str, status: str, imported: str | None) -> None:
-    """Give the claim back, leaving the corpus with `status`."""
+    """Release the lease, and set the corpus's status."""
     rows = database.run("release_corpus", corpus=corpus, run=run, status=status, imported=imported)
     claimed(rows, what=f"corpus {corpus!r}")
 
 
 def count_corpus(database: Runner, *, corpus: CorpusRow) -> CorpusStatus:
-    """Return how much of everything the corpus holds, and which chunks failed."""
+    """Return the corpus's counts of documents, chunks, entities and so on, and its failed chunks."""
     counts = database.run("count_corpus", corpus=corpus.corpus)[0]
     failures = failed_chunks(database, corpus=corpus.corpus) if counts["failed"] else []
     return CorpusStatus(
@@ -92,20 +95,20 @@ def count_corpus(database: Runner, *, corpus: CorpusRow) -> CorpusStatus:
 
 
 def failed_chunks(database: Runner, *, corpus: str) -> list[dict[str, str]]:
-    """Return the first chunks whose extraction failed: chunk, document, error, attempts."""
+    """Return chunk, document, error and attempts of the first chunks whose extraction failed."""
     return database.run("failed_chunks", corpus=corpus, most=MOST_FAILURES)
 
 
 def mark_corpus(database: Runner, *, corpus: str, status: str) -> None:
-    """Give the corpus another status; readers refuse every one but `ready`."""
+    """Set the corpus's status, since readers refuse every status but `ready`."""
     database.run("mark_corpus", corpus=corpus, status=status)
 
 
 def delete_corpus_contents(database: Database, *, corpus: str) -> None:
-    """Delete everything of the corpus but the corpus itself, in bounded transactions."""
+    """Delete everything in the corpus but the corpus node, in bounded transactions."""
     database.run("delete_corpus_contents", corpus=corpus, batch=DELETE_BATCH)
 
 
 def delete_corpus_node(database: Runner, *, corpus: str) -> None:
-    """Delete the corpus itself, once it is empty."""
+    """Delete the node of an empty corpus."""
     database.run("delete_corpus_node", corpus=corpus)

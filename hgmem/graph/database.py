@@ -15,7 +15,7 @@ from neo4j import exceptions as driver_errors
 from hgmem.errors import ConflictError, GraphError, UsageError
 from hgmem.graph.statements import Statement, statements
 from hgmem.graph.translating import Address, told, translate
-from hgmem.meter import timed
+from hgmem.models.metering import timed
 
 Row: TypeAlias = dict[str, Any]
 P = ParamSpec("P")
@@ -42,7 +42,7 @@ class Rows(list[Any]):
 
 
 class Transaction:
-    """A running managed transaction; its statements see each other's writes."""
+    """A running managed transaction, whose statements see each other's writes."""
 
     def __init__(self, transaction: neo4j.ManagedTransaction) -> None:
         self._transaction = transaction
@@ -75,7 +75,7 @@ class Database:
             self._driver.close()
 
     def beside(self, name: str) -> "Database":
-        """Return another database of the same server, which answered; closing it leaves the connections open."""
+        """Return another database of the same server. Closing it leaves the connections open."""
         address = replace(self.address, database=name)
         other = Database(self._driver, address=address, timeout=self._timeout, owned=False)
         _probe(other, self._driver)
@@ -90,13 +90,13 @@ class Database:
             return self._auto(statement, parameters)
 
     def write(self, work: Callable[Concatenate[Transaction, P], T], *arguments: P.args, **named: P.kwargs) -> T:
-        """Return what `work(transaction, …)` returns, its statements committed together; it may run more than once."""
+        """Return what `work(transaction, …)` returns, in one transaction. `work` may run more than once."""
         return self.write_as(work.__name__.strip("_"), work, *arguments, **named)
 
     def write_as(
         self, name: str, work: Callable[Concatenate[Transaction, P], T], *arguments: P.args, **named: P.kwargs
     ) -> T:
-        """Return what `write` returns; `name` is what the server's log calls the transaction."""
+        """Return what `write` returns, with `name` as the transaction's name in the server's log."""
         last = [name]  # the statement that an error is about
 
         @neo4j.unit_of_work(metadata={"statement": name}, timeout=self._timeout)
@@ -121,15 +121,18 @@ class Database:
     def _auto(self, statement: Statement, parameters: Row) -> list[Row]:
         query = neo4j.Query(_literal(statement), metadata={"statement": statement.name}, timeout=self._limit(statement))
         access = neo4j.READ_ACCESS if statement.mode == "read" else neo4j.WRITE_ACCESS
+        last = float("inf")  # no attempt begins later: a line that fell silent would cost each of them seconds
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 with self._session(access) as session:
                     return _rows(session.run(query, _brief(parameters)))
             except (driver_errors.Neo4jError, driver_errors.DriverError) as error:
+                last = min(last, time.monotonic() + _RETRY_SECONDS)
                 overtaken = isinstance(error, driver_errors.ClientError) and error.code in (_GONE, _MADE)
                 # The server's own failure: a read beside many writers met one, and went well when it was repeated.
                 broken = isinstance(error, driver_errors.DatabaseError) and statement.mode == "read" and attempt == 1
-                if attempt == _ATTEMPTS or not (overtaken or broken or error.is_retryable()):
+                worthwhile = overtaken or broken or error.is_retryable()
+                if attempt == _ATTEMPTS or time.monotonic() > last or not worthwhile:
                     raise
                 _pause(attempt)
         raise AssertionError("the last attempt returns or raises")
@@ -159,7 +162,7 @@ class Database:
 
 
 def connect(address: Address, *, connect_timeout: float, statement_timeout: float) -> Database:
-    """Return a database that answered; a wrong address fails within seconds."""
+    """Return a database that answered. A wrong address fails within seconds."""
     if not _is_address(address.uri):
         raise UsageError(
             f"{address.uri!r} is no Neo4j address: use bolt://host:7687, neo4j://host or a TLS form of them"
@@ -254,7 +257,7 @@ def _literal(statement: Statement) -> LiteralString:
 
 
 def claimed(rows: list[Row], *, what: str) -> Row:
-    """Return the one row of a write that checks its claim; none means that the claim is lost."""
+    """Return the one row of a write that checks its lease. No row means that the lease is lost."""
     if not rows:
         raise ConflictError(f"{what} is no longer held by this run: another took it over, or it was deleted")
     return rows[0]

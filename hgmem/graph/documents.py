@@ -1,21 +1,21 @@
-"""Typed twins of `cypher/documents.cypher`."""
+"""Typed wrappers for `cypher/documents.cypher`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hgmem.embed import Vectors
 from hgmem.errors import ConflictError
 from hgmem.graph.database import Row
 from hgmem.graph.values import NOTHING, Runner, rows_with_vectors, with_some_vectors
-from hgmem.identity import corpus_key
-from hgmem.inputs import Scalar
-from hgmem.model import Chunk
+from hgmem.models.embedding import Vectors
+from hgmem.text.identity import corpus_key
+from hgmem.values.graph_elements import Chunk
+from hgmem.values.inputs import Scalar
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentState:
-    """What is stored of a document: the hash of its text, its status, how it was cut, how it is described."""
+    """What is stored of a document: text hash, status, chunking options, and metadata (JSON)."""
 
     uid: str
     sha256: str
@@ -28,7 +28,7 @@ class DocumentState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenChunk:
-    """A chunk that is not done; `extraction` is there once its status is `extracted`."""
+    """A chunk that is not done, with its extraction once the status is `extracted`."""
 
     uid: str
     document: str
@@ -39,7 +39,7 @@ class OpenChunk:
 
 
 def document_states(database: Runner, *, corpus: str, uids: Sequence[str]) -> dict[str, DocumentState]:
-    """Return what is stored of these documents, by uid."""
+    """Return the stored state of these documents, by uid."""
     rows = database.run("document_states", corpus=corpus, uids=list(uids))
     return {row["uid"]: DocumentState(**row) for row in rows}
 
@@ -49,39 +49,60 @@ def list_documents(database: Runner, *, corpus: str) -> list[dict[str, str | int
     return database.run("list_documents", corpus=corpus)
 
 
+def documents_of_files(database: Runner, *, corpus: str, paths: Sequence[str]) -> dict[str, list[str]]:
+    """Return the uids of the documents from these files, by path. Files without documents are absent."""
+    found: dict[str, list[str]] = {}
+    for row in database.run("documents_of_files", corpus=corpus, paths=list(paths)):
+        found.setdefault(row["path"], []).append(row["uid"])
+    return found
+
+
 def described_documents(database: Runner, *, corpus: str) -> list[dict[str, str]]:
-    """Return of every document uid, title, source and metadata (JSON)."""
+    """Return uid, title, source and metadata (JSON) of every document."""
     return database.run("described_documents", corpus=corpus)
 
 
 def put_documents(database: Runner, *, corpus: str, documents: Mapping[str, Mapping[str, Scalar]]) -> None:
-    """Write documents (properties by uid) as pending; `ConflictError` where the corpus is not, or no longer, ready."""
+    """Write documents (properties by uid) as pending.
+
+    Raises `ConflictError` if the corpus is not ready.
+    """
     if documents and not database.run("put_documents", corpus=corpus, rows=_documents(documents)):
-        raise ConflictError(f"corpus {corpus!r} was deleted meanwhile, or is being imported: add the documents again")
+        raise ConflictError(
+            f"corpus {corpus!r} was deleted or is being imported: add the documents again when it is ready"
+        )
 
 
 def seal_document(database: Runner, *, corpus: str, uid: str, sha256: str) -> None:
-    """Say that the document's chunks are those of the text with this hash."""
+    """Record that the document's chunks are those of the text with this hash."""
     database.run("seal_document", corpus=corpus, uid=uid, sha256=sha256)
 
 
+def unseal_documents(database: Runner, *, corpus: str, uids: Sequence[str]) -> None:
+    """Say that these documents (uids) have to be indexed anew."""
+    database.run("unseal_documents", corpus=corpus, uids=list(uids))
+
+
 def create_documents(database: Runner, *, corpus: str, documents: Mapping[str, Mapping[str, Scalar]]) -> None:
-    """Write documents (properties by uid) of a corpus that nobody reads yet, whole."""
+    """Write complete documents (properties by uid) to a corpus that is being imported."""
     database.run("create_documents", corpus=corpus, rows=_documents(documents))
 
 
 def create_chunks(
     database: Runner, *, corpus: str, chunks: Sequence[tuple[Chunk, str | None]], vectors: Vectors
 ) -> None:
-    """Write chunks of such documents, whole, each with its vector, linked from the one (uid) before it, if any."""
+    """Write complete chunks of such documents with their vectors.
+
+    Each chunk comes with the uid of the chunk before it, if any.
+    """
     rows = [{**_chunk_row(chunk, corpus), "before": before} for chunk, before in chunks]
     database.run("create_chunks", corpus=corpus, rows=rows_with_vectors(rows, vectors))
 
 
 def put_chunks(database: Runner, *, corpus: str, chunks: Sequence[Chunk], vectors: Mapping[str, Any] = NOTHING) -> None:
-    """Write chunks of documents that are there; one that exists keeps its extraction and its status.
+    """Write chunks of existing documents.
 
-    One whose vector (by uid) is given is done with it.
+    Existing chunks keep their extraction and status. A chunk with a vector (by uid) becomes done.
     """
     rows = with_some_vectors([_chunk_row(chunk, corpus) for chunk in chunks], vectors)
     database.run("put_chunks", corpus=corpus, rows=rows)
@@ -93,12 +114,15 @@ def put_chunk_vectors(database: Runner, *, corpus: str, uids: Sequence[str], vec
 
 
 def link_chunks(database: Runner, *, corpus: str, documents: Sequence[str]) -> None:
-    """Link each chunk of these documents to the one after it."""
+    """Link each chunk of these documents to the next one."""
     database.run("link_chunks", corpus=corpus, documents=sorted(documents))
 
 
 def chunks_of_documents(database: Runner, *, corpus: str, documents: Sequence[str]) -> dict[str, dict[str, str]]:
-    """Return, by document, the statuses of its chunks by uid, in order; nothing for a document without chunks."""
+    """Return the statuses of chunks by uid, in order, by document.
+
+    Documents without chunks are missing.
+    """
     rows = database.run("chunks_of_documents", corpus=corpus, documents=list(documents))
     return {row["document"]: {chunk["uid"]: chunk["status"] for chunk in row["chunks"]} for row in rows}
 
@@ -109,16 +133,16 @@ def open_chunks(database: Runner, *, corpus: str, documents: Sequence[str]) -> l
 
 
 def failed_documents(database: Runner, *, corpus: str) -> list[str]:
-    """Return the uids of the documents with a chunk whose extraction failed."""
+    """Return the uids of documents with a chunk whose extraction failed."""
     return [row["uid"] for row in database.run("failed_documents", corpus=corpus)]
 
 
 def save_extractions(
     database: Runner, *, corpus: str, extractions: Mapping[str, str], vectors: Vectors
 ) -> dict[str, str]:
-    """Write what each chunk contributes (JSON by uid), and its vector, in the same order; return what is stored.
+    """Write extractions (JSON by uid) and their vectors (in the same order), and return what is stored.
 
-    That is another's where another was first, and nothing for a chunk that is gone.
+    If another run stored an extraction first, that one stays and is returned. Deleted chunks are missing.
     """
     rows = [{"uid": uid, "extraction": extraction} for uid, extraction in extractions.items()]
     stored = database.run("save_extractions", corpus=corpus, rows=rows_with_vectors(rows, vectors))
@@ -126,7 +150,7 @@ def save_extractions(
 
 
 def fail_chunks(database: Runner, *, corpus: str, errors: Mapping[str, str]) -> None:
-    """Write why the extraction of these chunks failed."""
+    """Record why the extraction of these chunks failed."""
     rows = [{"uid": uid, "error": error} for uid, error in errors.items()]
     database.run("fail_chunks", corpus=corpus, rows=rows)
 
@@ -137,29 +161,32 @@ def finish_chunks(database: Runner, *, corpus: str, uids: Sequence[str]) -> None
 
 
 def finish_documents(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[str]:
-    """Return which of these documents are done now: all of their chunks are."""
+    """Mark documents as done if all their chunks are, and return their uids."""
     return [row["uid"] for row in database.run("finish_documents", corpus=corpus, uids=list(uids))]
 
 
 def entities_of_chunks(database: Runner, *, corpus: str, chunks: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the uids of the entities and of the relations that rest on these chunks, with the relations' ends."""
+    """Return the uids of the entities and relations that these chunks support.
+
+    The ends of those relations are among the entities.
+    """
     row = database.run("entities_of_chunks", corpus=corpus, chunks=list(chunks))[0]
     return row["entities"], row["relations"]
 
 
 def lock_chunks(database: Runner, *, corpus: str, uids: Sequence[str]) -> None:
-    """Lock chunks, and the entities that mention them, until the transaction ends."""
+    """Lock chunks, and the entities that they mention, until the transaction ends."""
     database.run("lock_chunks", corpus=corpus, uids=sorted(uids))
 
 
 def delete_chunks(database: Runner, *, corpus: str, uids: Sequence[str]) -> None:
-    """Delete chunks; citations of them keep their quotes and are marked withdrawn."""
+    """Delete chunks, and mark citations of them as withdrawn with their quotes kept."""
     database.run("delete_chunks", corpus=corpus, uids=list(uids))
 
 
-def delete_document_node(database: Runner, *, corpus: str, uid: str) -> None:
-    """Delete a document, once its chunks are gone."""
-    database.run("delete_document_node", corpus=corpus, uid=uid)
+def delete_document_nodes(database: Runner, *, corpus: str, uids: Sequence[str]) -> None:
+    """Delete documents, once their chunks are gone."""
+    database.run("delete_document_nodes", corpus=corpus, uids=list(uids))
 
 
 def _documents(documents: Mapping[str, Mapping[str, Scalar]]) -> list[Row]:

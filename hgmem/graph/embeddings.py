@@ -1,16 +1,19 @@
-"""Typed twins of `cypher/embeddings.cypher`."""
+"""Typed wrappers for `cypher/embeddings.cypher`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hgmem.embed import Vectors
 from hgmem.graph.database import Row, claimed
 from hgmem.graph.values import Runner, rows_with_vectors
+from hgmem.models.embedding import Vectors
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LockedCorpus:
-    """A corpus that a transaction holds; `cleared` is there while it is re-embedded, once no former vector is left."""
+    """A corpus that a transaction has locked.
+
+    `cleared` is None unless it is being re-embedded, and True once no old vector is left.
+    """
 
     corpus: str
     status: str
@@ -21,60 +24,60 @@ class LockedCorpus:
 
 
 def lock_corpus(database: Runner, *, corpus: str) -> LockedCorpus | None:
-    """Return the corpus, which no other transaction writes to until this one ends; None where there is none."""
+    """Lock the corpus until the transaction ends, and return it, or None if there is none."""
     rows = database.run("lock_corpus", corpus=corpus)
     return LockedCorpus(**rows[0]) if rows else None
 
 
 def held_memories(database: Runner, *, corpus: str, timeout: float) -> list[str]:
-    """Return the memories (uids) that runs hold which were heard of in the last `timeout` seconds."""
+    """Return the uids of memories whose lease was renewed in the last `timeout` seconds."""
     return [row["uid"] for row in database.run("held_memories", corpus=corpus, timeout=timeout)]
 
 
 def interrupt_memories(database: Runner, *, corpus: str) -> None:
-    """Take the memories from the runs that hold them."""
+    """Revoke all leases on memories of the corpus."""
     database.run("interrupt_memories", corpus=corpus)
 
 
 def begin_reembedding(database: Runner, *, corpus: str, run: str, embedder: tuple[str, int]) -> None:
-    """Write which embedder (name and dimensions) the vectors will be from, and that the former ones are still there."""
+    """Record the new embedder (name and dimensions), with the old vectors still to be cleared."""
     model, dimensions = embedder
     rows = database.run("begin_reembedding", corpus=corpus, run=run, embedding_model=model, dimensions=dimensions)
     claimed(rows, what=f"corpus {corpus!r}")
 
 
 def mark_cleared(database: Runner, *, corpus: str, run: str) -> None:
-    """Write that no vector of the former embedder is left."""
+    """Record that no vector of the old embedder is left."""
     claimed(database.run("mark_cleared", corpus=corpus, run=run), what=f"corpus {corpus!r}")
 
 
 def release_reembedding(database: Runner, *, corpus: str, run: str, status: str) -> None:
-    """Give the claim back, leaving the corpus with `status`."""
+    """Release the lease, and set the corpus's status."""
     claimed(database.run("release_reembedding", corpus=corpus, run=run, status=status), what=f"corpus {corpus!r}")
 
 
 def clear_chunk_vectors(database: Runner, *, corpus: str, most: int) -> int:
-    """Return how many chunks lost their vectors, at most so many at once."""
+    """Clear the vectors of at most `most` chunks, and return how many."""
     return int(database.run("clear_chunk_vectors", corpus=corpus, most=most)[0]["cleared"])
 
 
 def clear_entity_vectors(database: Runner, *, corpus: str, most: int) -> int:
-    """Return how many entities, provisional ones too lost their vectors, at most so many at once."""
+    """Clear the vectors of at most `most` entities, including provisional ones, and return how many."""
     return int(database.run("clear_entity_vectors", corpus=corpus, most=most)[0]["cleared"])
 
 
 def clear_relation_vectors(database: Runner, *, corpus: str, most: int) -> int:
-    """Return how many relations, those of memories too lost their vectors, at most so many at once."""
+    """Clear the vectors of at most `most` relations, including those of memories, and return how many."""
     return int(database.run("clear_relation_vectors", corpus=corpus, most=most)[0]["cleared"])
 
 
 def clear_point_vectors(database: Runner, *, corpus: str, most: int) -> int:
-    """Return how many memory points lost their vectors, at most so many at once."""
+    """Clear the vectors of at most `most` memory points, and return how many."""
     return int(database.run("clear_point_vectors", corpus=corpus, most=most)[0]["cleared"])
 
 
 def count_unembedded(database: Runner, *, corpus: str) -> int:
-    """Return how many things of the corpus and its memories lack a vector that they should have."""
+    """Return how many vectors the corpus and its memories lack."""
     return int(database.run("count_unembedded", corpus=corpus)[0]["missing"])
 
 
@@ -84,7 +87,7 @@ def missing_chunk_vectors(database: Runner, *, corpus: str, uids: Sequence[str])
 
 
 def missing_own_relation_vectors(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[Row]:
-    """Return uid, names of the ends, description and keywords of those of the relations that lack a vector."""
+    """Return uid, end names, description and keywords of those of the relations that lack a vector."""
     return database.run("missing_own_relation_vectors", corpus=corpus, uids=list(uids))
 
 

@@ -1,20 +1,26 @@
-"""Typed twins of `cypher/entities.cypher`. Rows are sorted by uid, so that concurrent writers lock in one order."""
+"""Typed wrappers for `cypher/entities.cypher`.
+
+Rows are sorted by uid, so that concurrent writers lock in the same order.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
-from hgmem.contributions import Description, EntityFields, RelationFields
-from hgmem.embed import Vectors
 from hgmem.graph.database import Row
 from hgmem.graph.values import NOTHING, Runner, rows_with_vectors, with_some_vectors
-from hgmem.identity import corpus_key
+from hgmem.models.embedding import Vectors
+from hgmem.text.identity import corpus_key
+from hgmem.values.contributed_fields import Description, EntityFields, RelationFields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntityRow:
-    """An entity to write: its identity, the chunks that mention it, what is given for it, its fields."""
+    """An entity to write.
+
+    `chunks` are those that mention it; `given` holds its pre-built contributions (JSON).
+    """
 
     uid: str
     key: str
@@ -25,7 +31,7 @@ class EntityRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelationRow:
-    """A relation to write; `source` and `target` are uids in order of their keys."""
+    """A relation to write, with the uids of its ends in order of their keys."""
 
     uid: str
     source: str
@@ -37,7 +43,10 @@ class RelationRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntityInputs:
-    """What the fields of an entity are made of; `chunks` are sorted, `extracted` are those that have an extraction."""
+    """The stored contributions to an entity, from which its fields are computed.
+
+    `chunks` are sorted; `extracted` are those with an extraction.
+    """
 
     uid: str
     key: str
@@ -49,9 +58,10 @@ class EntityInputs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelationInputs:
-    """What the fields of a relation are made of; `source` and `target` are keys.
+    """The stored contributions to a relation, from which its fields are computed.
 
-    It names `chunks`; `living` are those of them that are there, sorted, `extracted` those that have an extraction.
+    `source` and `target` are keys. `chunks` are the uids that the relation names, `living` those that still exist
+    (sorted), and `extracted` those with an extraction.
     """
 
     uid: str
@@ -65,7 +75,10 @@ class RelationInputs:
 
 
 def touch_entities(database: Runner, *, corpus: str, rows: Iterable[EntityRow]) -> list[EntityInputs]:
-    """Make the entities exist, linked to their chunks and locked by this transaction; return what they are made of."""
+    """Create missing entities, link them to their chunks and lock them.
+
+    Returns their contributions.
+    """
     plain = _sorted(_identity(row, corpus) for row in rows)
     return _entity_inputs(database.run("touch_entities", corpus=corpus, rows=plain))
 
@@ -76,17 +89,17 @@ def known_entities(database: Runner, *, corpus: str, uids: Sequence[str]) -> set
 
 
 def lock_entities(database: Runner, *, corpus: str, uids: Sequence[str]) -> None:
-    """Hold the entities until this transaction ends."""
+    """Lock the entities until the transaction ends."""
     database.run("lock_entities", corpus=corpus, uids=sorted(uids))
 
 
 def entity_contributions(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[EntityInputs]:
-    """Return what the entities' fields are made of."""
+    """Return the entities' contributions."""
     return _entity_inputs(database.run("entity_contributions", corpus=corpus, uids=list(uids)))
 
 
 def chunk_extractions(database: Runner, *, corpus: str, uids: Sequence[str]) -> dict[str, str | None]:
-    """Return the extractions (JSON) of those of the chunks that exist, by uid."""
+    """Return the extractions (JSON) of existing chunks, by uid."""
     rows = database.run("chunk_extractions", corpus=corpus, uids=list(uids))
     return {row["uid"]: row["extraction"] for row in rows}
 
@@ -94,27 +107,30 @@ def chunk_extractions(database: Runner, *, corpus: str, uids: Sequence[str]) -> 
 def write_entities(
     database: Runner, *, corpus: str, rows: Sequence[EntityRow], vectors: Mapping[str, Any] = NOTHING
 ) -> None:
-    """Write fields and what is given; a vector that no longer stands for its text is dropped.
+    """Write fields and pre-built contributions, and drop vectors of texts that changed.
 
-    `vectors` (by uid) are those that stand for the fields' texts, as far as they are made already.
+    `vectors` (by uid) holds the vectors of the new texts that are available.
     """
     plain = [{"uid": row.uid, "given": row.given, **_entity_fields(row.fields)} for row in rows]
     database.run("write_entities", corpus=corpus, rows=_sorted(with_some_vectors(plain, vectors)))
 
 
 def create_entities(database: Runner, *, corpus: str, rows: Sequence[EntityRow], vectors: Vectors) -> None:
-    """Write entities of an empty corpus, whole, each with its vector."""
+    """Write complete entities of an empty corpus with their vectors."""
     plain = [{**_identity(row, corpus), "given": row.given, **_entity_fields(row.fields)} for row in rows]
     database.run("create_entities", corpus=corpus, rows=_sorted(rows_with_vectors(plain, vectors)))
 
 
 def remove_entities(database: Runner, *, corpus: str, uids: Sequence[str]) -> None:
-    """Delete entities; one that a memory involves stays, as a provisional one of that memory."""
+    """Delete entities, and keep those that a memory involves as provisional entities of it."""
     database.run("remove_entities", corpus=corpus, uids=sorted(uids))
 
 
 def touch_relations(database: Runner, *, corpus: str, rows: Iterable[RelationRow]) -> list[RelationInputs]:
-    """Make the relations exist, with their chunks, both ends locked; return what they are made of."""
+    """Create missing relations with their chunks, and lock both ends.
+
+    Returns their contributions.
+    """
     plain = [{"uid": row.uid, "source": row.source, "target": row.target, "chunks": list(row.chunks)} for row in rows]
     return _relation_inputs(database.run("touch_relations", corpus=corpus, rows=_sorted(plain)))
 
@@ -125,14 +141,14 @@ def known_relations(database: Runner, *, corpus: str, uids: Sequence[str]) -> se
 
 
 def relation_contributions(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[RelationInputs]:
-    """Return what the relations' fields are made of."""
+    """Return the relations' contributions."""
     return _relation_inputs(database.run("relation_contributions", corpus=corpus, uids=list(uids)))
 
 
 def write_relations(
     database: Runner, *, corpus: str, rows: Sequence[RelationRow], vectors: Mapping[str, Any] = NOTHING
 ) -> None:
-    """Write fields, chunks and what is given; vectors as in `write_entities`."""
+    """Write fields, chunks and pre-built contributions, as `write_entities` does."""
     plain = [
         {"uid": row.uid, "chunks": list(row.chunks), "given": row.given, **_relation_fields(row.fields)} for row in rows
     ]
@@ -140,7 +156,7 @@ def write_relations(
 
 
 def create_relations(database: Runner, *, corpus: str, rows: Sequence[RelationRow], vectors: Vectors) -> None:
-    """Write relations of an empty corpus, whole, each with its vector."""
+    """Write complete relations of an empty corpus with their vectors."""
     plain = [
         {
             "uid": row.uid,
@@ -161,7 +177,7 @@ def remove_relations(database: Runner, *, corpus: str, uids: Sequence[str]) -> N
 
 
 def joined_entities(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[EntityRow]:
-    """Return those of the entities that a relation still joins, with their names and types but no description."""
+    """Return those of the entities that a relation still joins, without their descriptions."""
     return [
         EntityRow(
             uid=row["uid"],
@@ -174,12 +190,12 @@ def joined_entities(database: Runner, *, corpus: str, uids: Sequence[str]) -> li
 
 
 def mark_stale(database: Runner, *, corpus: str, entities: Sequence[str], relations: Sequence[str]) -> None:
-    """Say that entities and relations are to be written anew; writing them takes the mark away."""
+    """Mark entities and relations as needing recomputation, until they are written again."""
     database.run("mark_stale", corpus=corpus, entities=sorted(entities), relations=sorted(relations))
 
 
 def stale(database: Runner, *, corpus: str) -> tuple[list[str], list[str]]:
-    """Return the uids of the corpus's entities and relations that are still to be written anew."""
+    """Return the uids of the corpus's entities and relations that need recomputation."""
     row = database.run("stale", corpus=corpus)[0]
     return row["entities"], row["relations"]
 
@@ -191,7 +207,7 @@ def unembedded(database: Runner, *, corpus: str) -> tuple[list[str], list[str]]:
 
 
 def cut_descriptions(database: Runner, *, corpus: str) -> tuple[list[str], list[str]]:
-    """Return the uids of the entities and relations whose descriptions are still to be condensed."""
+    """Return the uids of entities and relations whose truncated descriptions need a summary."""
     row = database.run("cut_descriptions", corpus=corpus)[0]
     return row["entities"], row["relations"]
 
@@ -202,17 +218,17 @@ def missing_entity_vectors(database: Runner, *, corpus: str, uids: Sequence[str]
 
 
 def put_entity_vectors(database: Runner, *, corpus: str, rows: Sequence[Row], vectors: Vectors) -> None:
-    """Write the vectors of rows (uid, name, description) that still say the same."""
+    """Write the vectors of rows (uid, name, description) that are still current."""
     database.run("put_entity_vectors", corpus=corpus, rows=_sorted(rows_with_vectors(rows, vectors)))
 
 
 def missing_relation_vectors(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[Row]:
-    """Return uid, keys of the ends, description and keywords of those of the relations that lack a vector."""
+    """Return uid, end keys, description and keywords of those of the relations that lack a vector."""
     return database.run("missing_relation_vectors", corpus=corpus, uids=list(uids))
 
 
 def put_relation_vectors(database: Runner, *, corpus: str, rows: Sequence[Row], vectors: Vectors) -> None:
-    """Write the vectors of rows (uid, description, keywords) that still say the same."""
+    """Write the vectors of rows (uid, description, keywords) that are still current."""
     database.run("put_relation_vectors", corpus=corpus, rows=_sorted(rows_with_vectors(rows, vectors)))
 
 

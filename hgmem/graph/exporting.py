@@ -1,4 +1,4 @@
-"""Typed twins of `cypher/exporting.cypher`."""
+"""Typed wrappers for `cypher/exporting.cypher`."""
 
 from collections.abc import Sequence
 
@@ -8,10 +8,10 @@ from hgmem.graph.values import Runner
 
 
 def corpus_properties(database: Runner, *, corpus: str) -> Row:
-    """Return what the corpus is by itself: embedder, settings, schema, time of creation."""
+    """Return the corpus's own properties: embedder, settings, schema version, creation time."""
     rows = database.run("corpus_properties", corpus=corpus)
     if not rows:
-        raise UsageError(f"there is no corpus {corpus!r} any more: it was deleted meanwhile")
+        raise UsageError(f"corpus {corpus!r} was deleted during the export: nothing to export")
     properties: Row = rows[0]["properties"]
     return properties
 
@@ -47,12 +47,12 @@ def point_uids(database: Runner, *, corpus: str, after: str, most: int) -> list[
 
 
 def read_documents(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[Row]:
-    """Return the documents as they are stored."""
+    """Return the stored documents."""
     return [row["record"] for row in database.run("read_documents", corpus=corpus, uids=list(uids))]
 
 
 def read_chunks(database: Runner, *, corpus: str, uids: Sequence[str], embeddings: bool) -> list[Row]:
-    """Return the chunks as they are stored."""
+    """Return the stored chunks."""
     rows = database.run("read_chunks", corpus=corpus, uids=list(uids), embeddings=embeddings)
     return [row["record"] for row in rows]
 
@@ -63,7 +63,7 @@ def read_order(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[Ro
 
 
 def read_entities(database: Runner, *, corpus: str, uids: Sequence[str], embeddings: bool) -> list[Row]:
-    """Return the entities as they are stored."""
+    """Return the stored entities."""
     rows = database.run("read_entities", corpus=corpus, uids=list(uids), embeddings=embeddings)
     return [row["record"] for row in rows]
 
@@ -75,15 +75,15 @@ def read_mentions(database: Runner, *, corpus: str, uids: Sequence[str]) -> list
 
 
 def read_relations(database: Runner, *, corpus: str, uids: Sequence[str], embeddings: bool) -> list[Row]:
-    """Return the relations as they are stored, with the uids of their ends."""
+    """Return the stored relations with the uids of their ends."""
     rows = database.run("read_relations", corpus=corpus, uids=list(uids), embeddings=embeddings)
     return [row["record"] for row in rows]
 
 
 def read_memory(database: Runner, *, corpus: str, memory: str, timeout: float, embeddings: bool) -> Row | None:
-    """Return everything of a memory, in lists by name; None where it is gone.
+    """Return a memory with all its records in lists by kind, or None if it was deleted.
 
-    `live` says that a run holds it which was heard of in the last `timeout` seconds.
+    `live` says whether its lease was renewed in the last `timeout` seconds.
     """
     rows = database.run("read_memory", corpus=corpus, memory=memory, timeout=timeout, embeddings=embeddings)
     return rows[0] if rows else None

@@ -1,4 +1,4 @@
-"""Typed twins of `cypher/memory.cypher`."""
+"""Typed wrappers for `cypher/memory.cypher`."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -6,32 +6,23 @@ from dataclasses import asdict, dataclass
 from operator import itemgetter
 from typing import Any
 
-from hgmem.arguments import UID, check
-from hgmem.draft import Draft
-from hgmem.embed import Vectors
 from hgmem.errors import ConflictError, UsageError
 from hgmem.graph.database import Row, claimed
 from hgmem.graph.retrieval import to_entity
 from hgmem.graph.step_rows import birth_row, provisional_row, relation_row, step_row, subquery_row
 from hgmem.graph.values import Runner, to_json, vector
-from hgmem.inputs import Scalar
-from hgmem.model import (
-    Answer,
-    Citation,
-    Entity,
-    Hit,
-    MemoryPoint,
-    Operation,
-    Retrieved,
-    Step,
-    Subquery,
-)
-from hgmem.usage import Usage
+from hgmem.models.embedding import Vectors
+from hgmem.values.arguments import UID, check
+from hgmem.values.evidence import Hit, Retrieved, Subquery
+from hgmem.values.graph_elements import Entity
+from hgmem.values.inputs import Scalar
+from hgmem.values.records import Answer, Citation, MemoryPoint, Operation, QuoteStatus, Step, StepChanges
+from hgmem.values.usage import Usage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
-    """Who writes to which memory: every write names all three."""
+class Lease:
+    """A run's lease on a memory, which every write names."""
 
     corpus: str
     memory: str
@@ -40,7 +31,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredPoint:
-    """A point as it is stored, with the points (uids) that became it."""
+    """A stored point, with the uids of the points that it revises or merges."""
 
     point: MemoryPoint
     revises: tuple[str, ...]
@@ -48,77 +39,83 @@ class StoredPoint:
 
 
 def corpus_of(database: Runner, *, uid: str) -> tuple[str, str]:
-    """Return the corpus and the memory of a memory, a point or an answer."""
+    """Return the corpus and the memory of a memory, a point or an answer.
+
+    Raises `UsageError` for an unknown uid.
+    """
     check({"uid": uid}, {"uid": UID})
     rows = database.run("corpus_of", uid=uid)
     if not rows:
         raise UsageError(
-            f"there is no memory, point or answer {uid!r}: `hgmem memory list --corpus …` shows what there is"
+            f"memory, point or answer {uid!r} not found: list memories with `hgmem memory list --corpus …`"
         )
     return rows[0]["corpus"], rows[0]["memory"]
 
 
-def create_memory(database: Runner, *, claim: Claim, properties: Mapping[str, Scalar]) -> None:
-    """Write a new memory, held by this run."""
-    rows = database.run("create_memory", **asdict(claim), properties=dict(properties))
+def create_memory(database: Runner, *, lease: Lease, properties: Mapping[str, Scalar]) -> None:
+    """Write a new memory, leased to this run."""
+    rows = database.run("create_memory", **asdict(lease), properties=dict(properties))
     if not rows:
-        raise _not_ready(claim)
+        raise _not_ready(lease)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claimed:
-    """What a memory was when it was claimed: its status until then, and the filters that hold from then on."""
+class LeasedMemory:
+    """A memory's state when it was leased: its previous status, and its filters from now on."""
 
     status: str
     filters: Mapping[str, tuple[str, ...]]
 
 
-def claim_memory(database: Runner, *, claim: Claim, question: str, filters: str | None, timeout: float) -> Claimed:
-    """Hold a memory for a question; `filters` (JSON) replace its own, None keeps them."""
-    rows = database.run("claim_memory", **asdict(claim), question=question, filters=filters, timeout=timeout)
+def claim_memory(database: Runner, *, lease: Lease, question: str, filters: str | None, timeout: float) -> LeasedMemory:
+    """Lease a memory for a question.
+
+    `filters` (JSON) replaces the memory's own; None keeps them. Raises `ConflictError` if another run has the lease.
+    """
+    rows = database.run("claim_memory", **asdict(lease), question=question, filters=filters, timeout=timeout)
     if rows and not rows[0]["ready"]:
-        raise _not_ready(claim)
+        raise _not_ready(lease)
     if not rows or not rows[0]["free"]:
         raise ConflictError(
-            f"memory {claim.memory!r} is being worked on by another run: wait until that is done; if it died, its "
-            f"claim runs out {timeout:g} s after its last sign"
+            f"memory {lease.memory!r} is in use by another run: wait until it ends; if that run crashed, retry "
+            f"{timeout:g} s after its last heartbeat"
         )
-    return Claimed(status=str(rows[0]["before"]), filters=_filters(rows[0]["filters"]))
+    return LeasedMemory(status=str(rows[0]["before"]), filters=_filters(rows[0]["filters"]))
 
 
-def renew_memory(database: Runner, *, claim: Claim) -> None:
-    """Say that this run is alive; a lost claim is a `ConflictError`."""
-    _held(database.run("renew_memory", **asdict(claim)), claim)
+def renew_memory(database: Runner, *, lease: Lease) -> None:
+    """Renew the lease, or raise `ConflictError` if it is lost."""
+    _held(database.run("renew_memory", **asdict(lease)), lease)
 
 
-def release_memory(database: Runner, *, claim: Claim, status: str) -> None:
-    """Give the claim back."""
-    _held(database.run("release_memory", **asdict(claim), status=status), claim)
+def release_memory(database: Runner, *, lease: Lease, status: str) -> None:
+    """Release the lease, and set the memory's status."""
+    _held(database.run("release_memory", **asdict(lease), status=status), lease)
 
 
 def write_step(
-    database: Runner, *, claim: Claim, step: Step, draft: Draft, vectors: Mapping[str, Vectors]
+    database: Runner, *, lease: Lease, step: Step, changes: StepChanges, vectors: Mapping[str, Vectors]
 ) -> list[str]:
-    """Write one whole step; `vectors` holds those of its new points, entities and relations, by uid.
+    """Write one complete step, with the vectors (by uid) of its new points, entities and relations.
 
-    Returns the uids of entities that went while the step was made: the memory keeps them, yet without a vector.
+    Returns the uids of entities that the corpus deleted meanwhile. The memory keeps them without a vector.
     """
     rows = database.run(
         "write_step",
-        **asdict(claim),
+        **asdict(lease),
         step=step_row(step),
         subqueries=[subquery_row(number, one) for number, one in enumerate(step.retrieved, start=1)],
-        provisionals=[provisional_row(entity, vectors) for entity in draft.provisionals.values()],
-        relations=[relation_row(relation, vectors) for relation in draft.relations.values()],
-        points=[birth_row(birth, vectors, claim.memory) for birth in draft.births],
-        died=list(draft.died),
+        provisionals=[provisional_row(entity, vectors) for entity in changes.entities],
+        relations=[relation_row(relation, vectors) for relation in changes.relations],
+        points=[birth_row(birth, vectors, lease.memory) for birth in changes.births],
+        died=list(changes.died),
     )
-    _held(rows, claim)
+    _held(rows, lease)
     return [str(uid) for uid in rows[0]["kept"]]
 
 
-def write_answer(database: Runner, *, claim: Claim, answer: Answer, status: str) -> None:
-    """Write the answer with its citations; the claim is given back, unless the memory's status stays `running`."""
+def write_answer(database: Runner, *, lease: Lease, answer: Answer, status: str) -> None:
+    """Write the answer with its citations, and release the lease unless `status` is `running`."""
     properties: Row = {
         "uid": answer.uid,
         "question": answer.question,
@@ -134,42 +131,45 @@ def write_answer(database: Runner, *, claim: Claim, answer: Answer, status: str)
         {"uid": f"{answer.uid}-{citation.marker}", "chunk": citation.chunk, "properties": asdict(citation)}
         for citation in answer.citations
     ]
-    rows = database.run("write_answer", **asdict(claim), answer=properties, citations=citations, status=status)
-    _held(rows, claim)
+    rows = database.run("write_answer", **asdict(lease), answer=properties, citations=citations, status=status)
+    _held(rows, lease)
 
 
 def list_memories(database: Runner, *, corpus: str) -> list[Row]:
-    """Return the corpus's memories, newest first; `silent` as in `find_memory`."""
+    """Return the corpus's memories, newest first, with `silent` as in `find_memory`."""
     return database.run("list_memories", corpus=corpus)
 
 
 def find_memory(database: Runner, *, corpus: str, memory: str) -> Row:
-    """Return the memory's own properties; `silent` is how many seconds ago its claim was renewed, if it is held."""
+    """Return the memory's properties.
+
+    `silent` is the age of its lease's last heartbeat in seconds, or None without a lease.
+    """
     rows = database.run("find_memory", corpus=corpus, memory=memory)
     if not rows:
         raise UsageError(
-            f"corpus {corpus!r} has no memory {memory!r}: `hgmem memory list --corpus {corpus}` shows them"
+            f"corpus {corpus!r} has no memory {memory!r}: list them with `hgmem memory list --corpus {corpus}`"
         )
     return rows[0]
 
 
 def memory_points(database: Runner, *, corpus: str, memory: str) -> list[StoredPoint]:
-    """Return every point of the memory, dead ones too, in order of birth."""
+    """Return every point of the memory, including superseded ones, in order of birth."""
     found: list[StoredPoint] = []
     for row in database.run("memory_points", corpus=corpus, memory=memory):
         entities = {entity["uid"]: to_entity(entity) for entity in row["entities"]}
-        ties = {kind: dict(row[kind]) for kind in ("involves", "chunks", "revises", "merges")}
+        links = {kind: dict(row[kind]) for kind in ("involves", "chunks", "revises", "merges")}
         found += [
-            _stored(point, {kind: of.get(point["uid"], ()) for kind, of in ties.items()}, entities)
+            _stored(point, {kind: of.get(point["uid"], ()) for kind, of in links.items()}, entities)
             for point in row["points"]
         ]
     return found
 
 
 def point_scores(database: Runner, *, corpus: str, memory: str, query: Any, most: int) -> dict[str, float]:
-    """Return how near each living point of the memory is to a vector, by uid; those that have a vector themselves.
+    """Return the similarity of each active point to a vector, by uid.
 
-    `most` is how many points the memory has, dead ones too.
+    Points without a vector are missing. `most` is the number of all points, including superseded ones.
     """
     rows = database.run("point_scores", corpus=corpus, memory=memory, vector=vector(query), most=most)
     return {str(uid): float(score) for row in rows for uid, score in row["scores"]}
@@ -181,7 +181,7 @@ def memory_steps(database: Runner, *, corpus: str, memory: str) -> list[Step]:
 
 
 def memory_answers(database: Runner, *, corpus: str, memory: str) -> list[Row]:
-    """Return the memory's answers in order of time, citations as values."""
+    """Return the memory's answers, oldest first, with citations as values."""
     rows = [row["answer"] for row in database.run("memory_answers", corpus=corpus, memory=memory)]
     return [
         {
@@ -194,30 +194,47 @@ def memory_answers(database: Runner, *, corpus: str, memory: str) -> list[Row]:
     ]
 
 
+def quote_statuses(database: Runner, *, corpus: str, citations: Sequence[Citation]) -> list[QuoteStatus]:
+    """Return whether the document of each citation still contains its quote, ignoring whitespace."""
+    quotes = [
+        {"number": number, "document": one.document, "word": max(words, key=len), "pattern": _pattern(words)}
+        for number, one in enumerate(citations)
+        if (words := one.quote.split())
+    ]
+    rows = database.run("quote_statuses", corpus=corpus, quotes=quotes)
+    found = {row["number"]: row["found"] for row in rows}
+    statuses: Mapping[bool | None, QuoteStatus] = {True: "in_document", False: "not_in_document"}
+    return [statuses.get(found.get(number), "document_deleted") for number in range(len(citations))]
+
+
 def find_entities(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[Entity]:
     """Return those of these entities that exist."""
     return [to_entity(row["entity"]) for row in database.run("find_entities", corpus=corpus, uids=list(uids))]
 
 
-def _not_ready(claim: Claim) -> UsageError:
-    return UsageError(f"corpus {claim.corpus!r} is not ready: it was deleted, or is being written")
+def _not_ready(lease: Lease) -> UsageError:
+    return UsageError(
+        f"corpus {lease.corpus!r} is not ready: it was deleted or is being written; check it with `hgmem corpora`"
+    )
 
 
-def _held(rows: list[Row], claim: Claim) -> None:
-    claimed(rows, what=f"memory {claim.memory!r}")
+def _held(rows: list[Row], lease: Lease) -> None:
+    claimed(rows, what=f"memory {lease.memory!r}")
 
 
-def _stored(row: Row, ties: Mapping[str, Sequence[str]], entities: Mapping[str, Entity]) -> StoredPoint:
-    involved = [entities[uid] for uid in ties["involves"] if uid in entities]
+def _stored(row: Row, links: Mapping[str, Sequence[str]], entities: Mapping[str, Entity]) -> StoredPoint:
+    involved = [entities[uid] for uid in links["involves"] if uid in entities]
     point = MemoryPoint(
         uid=row["uid"],
         description=row["description"],
         entities=tuple(sorted(involved, key=lambda entity: (entity.name, entity.uid))),
-        chunks=tuple(ties["chunks"]),
+        chunks=tuple(links["chunks"]),
         born=row["born"],
         died=row["died"],
+        # A chunk that was deleted may have come back, and support the point again.
+        deleted_chunks=tuple(uid for uid in dict.fromkeys(row["deleted_chunks"] or ()) if uid not in links["chunks"]),
     )
-    return StoredPoint(point=point, revises=tuple(ties["revises"]), merges=tuple(ties["merges"]))
+    return StoredPoint(point=point, revises=tuple(links["revises"]), merges=tuple(links["merges"]))
 
 
 def _to_step(row: Row) -> Step:
@@ -234,7 +251,7 @@ def _to_step(row: Row) -> Step:
             Operation(**{**operation, "parts": tuple(operation["parts"])})
             for operation in json.loads(row["operations"])
         ),
-        # Sorted here again: the server does not always keep the order of a collected subquery that collects itself.
+        # Sorted again: the server does not always keep the order of nested COLLECT subqueries.
         retrieved=tuple(_to_retrieved(one) for one in sorted(row["subqueries"], key=itemgetter("number"))),
     )
 
@@ -251,6 +268,12 @@ def _to_retrieved(row: Row) -> Retrieved:
         ),
         relations=tuple(Hit(uid=uid, rank=rank) for rank, uid in enumerate(row["relations"], start=1)),
     )
+
+
+def _pattern(words: Sequence[str]) -> str:
+    """Return Java's regular expression for a text that has these words after one another."""
+    literal = [r"\Q" + word.replace(r"\E", r"\E\\E\Q") + r"\E" for word in words]
+    return r"(?sU).*" + r"[\s\x1c-\x1f]+".join(literal) + ".*"
 
 
 def _filters(text: str | None) -> dict[str, tuple[str, ...]]:

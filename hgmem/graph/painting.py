@@ -1,4 +1,4 @@
-"""Typed twins of `cypher/painting.cypher`."""
+"""Typed wrappers for `cypher/painting.cypher`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,9 +8,10 @@ from hgmem.graph.database import Database
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pictured:
-    """What there is to draw of a memory: `lives` are birth and death (steps) of points that tie entities.
+    """What can be drawn of a memory.
 
-    Each of the others says of one picture whether it shows anything; `births` are the steps in which a point was born.
+    `lives` are the birth and death steps of points that involve entities; `births` are the steps in which points were
+    born. Each flag says whether the picture of that name shows anything.
     """
 
     lives: tuple[tuple[int, int | None], ...] = ()
@@ -21,13 +22,16 @@ class Pictured:
     uncovered: bool = False
     overview: bool = False
 
-    def alive(self, step: int) -> bool:
-        """Whether any point that ties entities is alive at the end of a step."""
+    def has_active_points(self, step: int) -> bool:
+        """Return whether any point that involves entities is active at the end of a step."""
         return any(born <= step and (died is None or died > step) for born, died in self.lives)
 
 
 def paint_entities(database: Database, *, corpus: str, kinds: Mapping[str, Sequence[str]]) -> int:
-    """Return of how many entities the second label changed; `kinds` are casefolded types of entities by kind."""
+    """Update the styling labels of entities, and return how many changed.
+
+    `kinds` holds the casefolded entity types of each styling label.
+    """
     rows = database.run(
         "paint_entities",
         corpus=corpus,
@@ -40,12 +44,12 @@ def paint_entities(database: Database, *, corpus: str, kinds: Mapping[str, Seque
 
 
 def paint_points(database: Database, *, corpus: str) -> int:
-    """Return of how many points the label of dead ones changed."""
+    """Update the styling labels of superseded points, and return how many changed."""
     return int(database.run("paint_points", corpus=corpus)[0]["painted"])
 
 
 def pictured(database: Database, *, corpus: str, memory: str) -> Pictured:
-    """Return what there is to draw of a memory; nothing of one that was deleted meanwhile."""
+    """Return what can be drawn of a memory, or an empty `Pictured` if it was deleted."""
     rows = database.run("pictured", corpus=corpus, memory=memory)
     if not rows:
         return Pictured()

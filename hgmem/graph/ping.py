@@ -1,14 +1,14 @@
-"""Whether a server answers: the question that decides readiness, before anything else is known of it."""
+"""Check whether a server answers queries."""
 
 from hgmem.errors import GraphError
 
 
 def ping(uri: str, *, username: str, password: str, timeout: float) -> str | None:
-    """Return the version of the server that answered `RETURN 1`, or None if none did in `timeout` seconds.
+    """Return the version of the server if it answers `RETURN 1` within `timeout` seconds, else None.
 
-    A refused password is an answer too, and no waiting helps against it: `GraphError`.
+    Raises `GraphError` if it refuses the password, since waiting does not help.
     """
-    # Importing the driver takes longer than most callers have; an open port alone proves nothing.
+    # Importing the driver is slow. An open port alone proves nothing.
     import neo4j
     from neo4j.exceptions import AuthError, DriverError, Neo4jError
 
@@ -25,7 +25,7 @@ def ping(uri: str, *, username: str, password: str, timeout: float) -> str | Non
         ):
             agent = session.run("RETURN 1").consume().server.agent
     except AuthError as error:
-        raise GraphError(f"{uri!r} refuses the user {username!r} or the password: check both") from error
+        raise GraphError(f"{uri!r} rejected user {username!r} or the password: check both") from error
     except (DriverError, Neo4jError):
         return None
     return agent.removeprefix("Neo4j/")

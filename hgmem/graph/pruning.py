@@ -1,4 +1,4 @@
-"""Typed twins of `cypher/pruning.cypher`."""
+"""Typed wrappers for `cypher/pruning.cypher`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from hgmem.graph.database import Database
 from hgmem.graph.values import Runner
 
-PAGE = 100  # memories claimed together: emptying them takes well under a claim's time
-BATCH = 2_000  # nodes a transaction
+PAGE = 100  # memories leased together: emptying them takes far less time than a lease lasts
+BATCH = 2_000  # nodes per transaction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Age:
-    """Which memories are old: silent for so many seconds, of none of the `spared` statuses, not held.
+    """Which memories to prune: inactive for `seconds`, and with none of the `spared` statuses.
 
-    A claim counts as long as its last sign is not `timeout` seconds old.
+    Memories whose lease was renewed in the last `timeout` seconds are excluded.
     """
 
     seconds: int
@@ -37,7 +37,7 @@ def old_memories(database: Runner, *, corpus: str, age: Age, after: str) -> list
 
 
 def claim_old_memories(database: Runner, *, corpus: str, run: str, uids: Sequence[str], age: Age) -> list[str]:
-    """Return those of the memories that this run holds now, marked as being pruned."""
+    """Lease those of the memories that are still old, mark them as pruning, and return their uids."""
     rows = database.run(
         "claim_old_memories",
         corpus=corpus,
@@ -51,15 +51,15 @@ def claim_old_memories(database: Runner, *, corpus: str, run: str, uids: Sequenc
 
 
 def empty_memories(database: Database, *, corpus: str, run: str, uids: Sequence[str]) -> None:
-    """Delete what memories of this run hold, but for their answers, in bounded transactions."""
+    """Delete the contents of memories leased by this run, except answers, in bounded transactions."""
     database.run("empty_memories", corpus=corpus, run=run, uids=list(uids), batch=BATCH)
 
 
 def keep_answers(database: Runner, *, corpus: str, run: str, uids: Sequence[str]) -> list[str]:
-    """Return which of the emptied memories are pruned now: they and their answers stay."""
+    """Mark emptied memories as pruned, keep their answers, and return their uids."""
     return [str(row["uid"]) for row in database.run("keep_answers", corpus=corpus, run=run, uids=list(uids))]
 
 
 def delete_emptied(database: Runner, *, corpus: str, run: str, uids: Sequence[str]) -> list[str]:
-    """Return which of the emptied memories are gone now, with their answers."""
+    """Delete emptied memories with their answers, and return their uids."""
     return [str(row["uid"]) for row in database.run("delete_emptied", corpus=corpus, run=run, uids=list(uids))]

@@ -1,11 +1,14 @@
-"""Typed twins of `cypher/restoring.cypher`; rows are records of an archive, vectors as the driver takes them."""
+"""Typed wrappers for `cypher/restoring.cypher`.
+
+Rows are records of an archive, with vectors in the driver's type.
+"""
 
 from collections.abc import Sequence
 from typing import Any
 
 from hgmem.graph.database import Row, claimed
 from hgmem.graph.values import Runner, vector
-from hgmem.identity import corpus_key
+from hgmem.text.identity import corpus_key
 
 
 def restore_documents(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
@@ -114,13 +117,13 @@ def restore_cited(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None
 
 
 def finish_restoring(database: Runner, *, corpus: str, run: str, properties: Row, archive: str) -> None:
-    """Give the claim back: the corpus is whole, and has the properties that it had where it comes from."""
+    """Release the lease on a completely restored corpus, and set its original properties."""
     rows = database.run("finish_restoring", corpus=corpus, run=run, properties=properties, archive=archive)
     claimed(rows, what=f"corpus {corpus!r}")
 
 
 def with_vector(row: Row, values: Any) -> Row:
-    """Return the row with its vector, for the statements that write one."""
+    """Return the row with its vector in the driver's type."""
     return {**row, "vector": vector(values)}
 
 

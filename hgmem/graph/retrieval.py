@@ -1,14 +1,14 @@
 """Typed twins of `cypher/retrieval.cypher`."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from operator import itemgetter
 from typing import Any, Literal, TypeAlias
 
 from hgmem.graph.database import Row
 from hgmem.graph.lucene import lucene, telling, terms
 from hgmem.graph.values import Runner, vector
-from hgmem.model import Chunk, Entity, Relation
+from hgmem.values.graph_elements import Chunk, Entity, Relation
 
 Search: TypeAlias = Literal["index", "exact", "documents", "scope"]
 Scores: TypeAlias = dict[str, float]
@@ -30,7 +30,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """One sub-query as the statement takes it; `words` is searched as text where it is not empty."""
+    """One sub-query as the statement takes it. Non-empty `words` are searched as full text."""
 
     number: int
     vector: Any
@@ -41,28 +41,28 @@ class Query:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How much a query gives, and how far it looks; see the statement."""
+    """How much a query returns and how far it looks: the parameter `$limits` of the statement `retrieve`."""
 
-    over: int
-    over_chunks: int
-    worded: int
-    most_entities: int
-    most_relations: int
-    most_chunks: int
-    most_searched: int
-    most_read: int
+    overfetch: int
+    overfetch_chunks: int
+    fulltext_limit: int
+    entity_limit: int
+    relation_limit: int
+    source_limit: int
+    search_limit: int
+    read_limit: int
     fusion: int
     hops: int
-    hub: int
-    exact: int
-    anchors: bool
-    shared: bool
-    exclude: bool
+    neighbour_limit: int
+    exact_limit: int
+    target_entities: bool
+    shared_entities: bool
+    exclude_covered: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What one query found: scores by uid, nearest first; `seen` is how many candidates there were.
+    """What one query found: scores by uid, nearest first. `seen` is the number of candidates.
 
     `matching` is without scores, the best first. `read` is the best of `near` and `matching` together: those of them
     whose chunks come along.
@@ -96,21 +96,7 @@ def retrieve(database: Runner, *, scope: Scope, queries: Sequence[Query], limits
         memory=scope.memory,
         documents=scope.uids,
         queries=[_query(query, scope) for query in queries],
-        over=limits.over,
-        over_chunks=limits.over_chunks,
-        worded=limits.worded,
-        most_entities=limits.most_entities,
-        most_relations=limits.most_relations,
-        most_chunks=limits.most_chunks,
-        most_searched=limits.most_searched,
-        most_read=limits.most_read,
-        fusion=limits.fusion,
-        hops=limits.hops,
-        hub=limits.hub,
-        exact=limits.exact,
-        anchors=limits.anchors,
-        shared=limits.shared,
-        exclude=limits.exclude,
+        limits=asdict(limits),
     )[0]
     known: dict[str, Entity] = {}
     return Retrieval(
@@ -187,7 +173,7 @@ def chunks_around_points(
 
 
 def to_entity(row: Row) -> Entity:
-    """Return the entity of a row; `memory` is empty for those of the corpus."""
+    """Return the entity of a row. `memory` is empty for entities of the corpus."""
     return Entity(
         uid=row["uid"],
         name=row["name"],

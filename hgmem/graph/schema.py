@@ -1,4 +1,4 @@
-"""The schema: created where it is missing, its options compared, its indexes waited for."""
+"""Create the schema, check its options, and wait for its indexes."""
 
 from hgmem.errors import GraphError
 from hgmem.graph.database import Database, Row
@@ -40,7 +40,7 @@ FULLTEXT = {
     "chunk_text": ("Chunk", "corpus_key", "document", "text"),
     "entity_text": ("Entity", "corpus_key", "name", "description"),
 }
-# What the first word of the other names stands for; the second is the property.
+# Labels by the first word of the other index names; the second word is the property.
 LABELS = {
     "corpus": "Corpus",
     "document": "Document",
@@ -58,7 +58,10 @@ AWAIT_SECONDS = 300
 
 
 def ensure_schema(database: Database) -> None:
-    """Create what is missing; an index that exists with other options is an error that names it."""
+    """Create missing indexes and constraints, and wait until they are online.
+
+    Raises `GraphError` if one can't be created, or exists with other options.
+    """
     if missing(show_indexes(database)):
         for name in CREATE:
             database.run(name)
@@ -67,22 +70,22 @@ def ensure_schema(database: Database) -> None:
     absent, odd = missing(found), differing(found)
     if absent:
         raise GraphError(
-            f"the indexes {', '.join(absent)} could not be created: the user needs the right to create them"
+            f"the indexes {', '.join(absent)} could not be created: the user needs the privilege to create them"
         )
     if odd:
         what = "CONSTRAINT" if found[odd[0]]["constraint"] else "INDEX"
         raise GraphError(
-            f"{what.lower()} {odd[0]!r} exists with other options than hgmem's: DROP {what} {odd[0]}, then try again"
+            f"{what.lower()} {odd[0]!r} exists with different options: run DROP {what} {odd[0]}, then try again"
         )
 
 
 def missing(indexes: dict[str, Row]) -> list[str]:
-    """Return the names of indexes and constraints that are not there."""
+    """Return the names of missing indexes and constraints."""
     return [name for name in _names() if name not in indexes]
 
 
 def differing(indexes: dict[str, Row]) -> list[str]:
-    """Return the names of those indexes and constraints that are not as declared."""
+    """Return the names of existing indexes and constraints that differ from their declaration."""
     return [name for name in _names() if name in indexes and not _as_declared(indexes[name])]
 
 

@@ -1,8 +1,8 @@
-"""The statements of `cypher/*.cypher`: named, documented, parameter-checked blocks.
+"""Parse `cypher/*.cypher` into named, documented and parameter-checked statements.
 
-A block begins with `// name: nearest(corpus, vector) read`, goes on with comment lines that document it, and ends
-at the next header. Modes: `read` is routed to readers, `write` runs in a managed transaction, `schema` and `auto`
-run as transactions of their own.
+A statement begins with a header such as `// name: nearest(corpus, vector) read`. The comment lines after it document
+the statement, which ends at the next header. The modes are: `read` (routed to readers), `write` (a managed
+transaction), `schema` and `auto` (transactions of their own).
 """
 
 import re
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias, cast
 
 from hgmem.errors import GraphError
-from hgmem.resources import resource
+from hgmem.text.resources import resource
 
 Mode: TypeAlias = Literal["read", "write", "schema", "auto"]
 
@@ -24,7 +24,7 @@ _MODES = ("read", "write", "schema", "auto")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """One block: what the server runs, and what its header declares."""
+    """A statement: its header's declarations and the text that the server runs."""
 
     name: str
     parameters: tuple[str, ...]
@@ -36,13 +36,16 @@ class Statement:
 
 @cache
 def statements() -> dict[str, Statement]:
-    """Return every statement by name; a doubled name or a mismatch of parameters is an error."""
+    """Return every statement by name.
+
+    Raises `GraphError` for a duplicate name or undeclared parameters.
+    """
     found: dict[str, Statement] = {}
     for path in sorted(resource("cypher").glob("*.cypher")):
         for statement in parse(path):
             if statement.name in found:
                 raise GraphError(
-                    f"{path.name}: statement {statement.name!r} is in {found[statement.name].file} already"
+                    f"{path.name}: statement {statement.name!r} already exists in {found[statement.name].file}"
                 )
             found[statement.name] = statement
     return found
@@ -59,7 +62,7 @@ def parse(path: Path) -> list[Statement]:
 def _statement(header: re.Match[str], block: str, file: str) -> Statement:
     name, mode = header["name"], header["mode"]
     if mode not in _MODES:
-        raise GraphError(f"{file}: statement {name!r} has mode {mode!r}; the modes are {', '.join(_MODES)}")
+        raise GraphError(f"{file}: statement {name!r} has invalid mode {mode!r}: use one of {', '.join(_MODES)}")
     lines = block.strip().splitlines()
     comments = [line for line in lines if line.startswith("//")]
     body = "\n".join(line for line in lines if not line.startswith("//")).strip().rstrip(";").strip()

@@ -1,13 +1,14 @@
-"""What a step writes, as rows of its statement."""
+"""Build the rows that the `write_step` statement takes."""
 
 from collections.abc import Mapping
 
-from hgmem.draft import Birth
-from hgmem.embed import Vectors
 from hgmem.graph.database import Row
 from hgmem.graph.values import to_json, vector
-from hgmem.identity import provisional_uid
-from hgmem.model import Entity, Relation, Retrieved, Step
+from hgmem.models.embedding import Vectors
+from hgmem.text.identity import provisional_uid
+from hgmem.values.evidence import Retrieved
+from hgmem.values.graph_elements import Entity, Relation
+from hgmem.values.records import Birth, Step
 
 
 def step_row(step: Step) -> Row:
@@ -41,7 +42,7 @@ def subquery_row(number: int, one: Retrieved) -> Row:
 
 
 def provisional_row(entity: Entity, vectors: Mapping[str, Vectors]) -> Row:
-    """Return an entity of the memory's own."""
+    """Return a provisional entity of the memory."""
     return {
         "uid": entity.uid,
         "name": entity.name,
@@ -52,7 +53,7 @@ def provisional_row(entity: Entity, vectors: Mapping[str, Vectors]) -> Row:
 
 
 def relation_row(relation: Relation, vectors: Mapping[str, Vectors]) -> Row:
-    """Return a relation of the memory's own."""
+    """Return a relation of the memory."""
     return {
         "uid": relation.uid,
         "source": relation.source,
@@ -65,7 +66,10 @@ def relation_row(relation: Relation, vectors: Mapping[str, Vectors]) -> Row:
 
 
 def birth_row(birth: Birth, vectors: Mapping[str, Vectors], memory: str) -> Row:
-    """Return a new point with what it ties; `kept` is where an entity stays that the corpus has no more."""
+    """Return a new point with the entities and chunks that it involves.
+
+    `kept` is the provisional uid for an entity that the corpus has deleted meanwhile.
+    """
     point = birth.point
     return {
         "uid": point.uid,
@@ -82,6 +86,7 @@ def birth_row(birth: Birth, vectors: Mapping[str, Vectors], memory: str) -> Row:
             for entity in point.entities
         ],
         "chunks": list(point.chunks),
+        "deleted_chunks": list(point.deleted_chunks) or None,
         "revises": list(birth.revises),
         "merges": list(birth.merges),
         "vector": vector(vectors[point.uid]),

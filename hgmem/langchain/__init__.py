@@ -1,4 +1,4 @@
-"""hgmem in LangChain: a retriever, a runnable, a tool, and our models as theirs (docs/langchain.md).
+"""hgmem in LangChain: a retriever, a runnable, a tool, and hgmem's models as LangChain's (docs/langchain.md).
 
 >>> from hgmem.langchain import HGMemRetriever
 >>> retriever = HGMemRetriever(client=hg, k=4)          # doctest: +SKIP
@@ -8,7 +8,7 @@ try:
     import langchain_core  # noqa: F401
 except ImportError as missing:
     raise ImportError(
-        "hgmem.langchain needs langchain-core, which is not installed: pip install 'hgmem[langchain]'"
+        "hgmem.langchain needs langchain-core, which is not installed: run pip install 'hgmem[langchain]'"
     ) from missing
 
 from hgmem.langchain.caching import HGMemCache

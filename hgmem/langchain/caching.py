@@ -1,4 +1,4 @@
-"""The file of kept replies as a cache of LangChain's."""
+"""The response cache file as a LangChain cache."""
 
 import hashlib
 import json
@@ -9,37 +9,37 @@ from langchain_core.caches import RETURN_VAL_TYPE, BaseCache
 from langchain_core.messages import message_to_dict, messages_from_dict
 from langchain_core.outputs import ChatGeneration, Generation
 
-from hgmem.llm.store import Store
+from hgmem.models.llm.text_store import Store
 from hgmem.settings import load
 
 PREFIX = "langchain:"
 
 
 class HGMemCache(BaseCache):
-    """Keeps what models said in `replies.sqlite` of the cache folder (`HGMEM_CACHE`), where hgmem's own replies are.
+    """A LangChain cache in `replies.sqlite` of the cache folder (`HGMEM_CACHE`), beside hgmem's response cache.
 
-    For any model of LangChain's: `HGMemChatModel(cache=HGMemCache())`. Where the file can't be used there is no
-    cache, and a warning says so.
+    Use it with any LangChain model: `HGMemChatModel(cache=HGMemCache())`. If the file is unusable, nothing is cached,
+    and a warning says so.
     """
 
     def __init__(self, **settings: Any) -> None:
         self._store = Store(load(**settings).cache / "replies.sqlite")
 
     def lookup(self, prompt: str, llm_string: str) -> RETURN_VAL_TYPE | None:
-        """Return what was said to the same prompt by the same model, set the same; None for nothing."""
+        """Return the cached generations for a prompt and model configuration, or None."""
         text = self._store.get(_key(prompt, llm_string))
         return None if text is None else [_generation(one) for one in json.loads(text)]
 
     def update(self, prompt: str, llm_string: str, return_val: RETURN_VAL_TYPE) -> None:
-        """Keep what was said."""
+        """Store the generations."""
         self._store.put(_key(prompt, llm_string), json.dumps(_plain(return_val)))
 
     def clear(self, **_: Any) -> None:
-        """Forget what was kept for LangChain; hgmem's own replies stay."""
+        """Delete LangChain's entries. hgmem's own replies stay."""
         self._store.drop(PREFIX)
 
     def close(self) -> None:
-        """Let go of the file; the next use opens it again."""
+        """Close the file. The next use opens it again."""
         self._store.close()
 
 
@@ -47,12 +47,12 @@ def _key(prompt: str, llm_string: str) -> str:
     return PREFIX + hashlib.sha256(json.dumps([prompt, llm_string]).encode()).hexdigest()
 
 
-def _plain(said: Sequence[Generation]) -> list[dict[str, Any]]:
+def _plain(results: Sequence[Generation]) -> list[dict[str, Any]]:
     return [
         {"message": message_to_dict(one.message), "info": one.generation_info}
         if isinstance(one, ChatGeneration)
         else {"text": one.text, "info": one.generation_info}
-        for one in said
+        for one in results
     ]
 
 

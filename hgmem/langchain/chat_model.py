@@ -1,4 +1,4 @@
-"""The model that hgmem is set to, as a chat model of LangChain's: the same server, key, limits and retries."""
+"""The configured model of hgmem as a LangChain chat model, with the same server, key, limits and retries."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
@@ -12,35 +12,39 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from pydantic import ConfigDict, Field, SecretStr, model_validator
 
-from hgmem.arguments import Argument, check, count, number, text, whole
 from hgmem.client import HGMem
-from hgmem.connecting import find_chat
+from hgmem.client.connecting import find_chat
 from hgmem.errors import UsageError
-from hgmem.extractive import ExtractiveModel
 from hgmem.langchain.conversation import conversation, response_of, until, usage_of
-from hgmem.llm.chat import Chat, Completion, Request, Sampling, chat_below
+from hgmem.models.extractive import ExtractiveModel
+from hgmem.models.llm.chat import Chat, Completion, Request, Sampling, chat_below
 from hgmem.settings import load
+from hgmem.values.arguments import Argument, check, count, number, text, whole
 
-TASK = "langchain"  # what requests are counted under
+TASK = "langchain"  # task name under which requests are counted
 _NAMES = {"model": "model", "base_url": "openai_base_url", "api_key": "openai_api_key", "timeout": "model_timeout"}
 _SAMPLING = tuple(field.name for field in fields(Sampling))
 _GIVEN: Mapping[str, Argument] = {
-    "temperature": Argument(lambda one: number(one) and 0 <= one <= 2, "is no temperature: give 0 to 2"),
-    "top_p": Argument(lambda one: number(one) and 0 < one <= 1, "is no share: give more than 0, and 1 at most"),
-    "max_tokens": Argument(count, "is no number of tokens: give 1 or more"),
-    "seed": Argument(whole, "is no whole number: give one, or leave it out"),
+    "temperature": Argument(
+        lambda one: number(one) and 0 <= one <= 2, "is not a valid temperature: use a number from 0 to 2"
+    ),
+    "top_p": Argument(
+        lambda one: number(one) and 0 < one <= 1, "is not a valid top_p: use a number above 0 and at most 1"
+    ),
+    "max_tokens": Argument(count, "is not a valid number of tokens: use an integer of at least 1"),
+    "seed": Argument(whole, "is not an integer: use one, or omit it"),
     "stop": Argument(
-        lambda one: isinstance(one, list | tuple) and all(map(text, one)), "is no list of texts: give one"
+        lambda one: isinstance(one, list | tuple) and all(map(text, one)), "is not a list of strings: pass one"
     ),
 }
 
 
 class HGMemChatModel(BaseChatModel):
-    """A chat over OpenAI's interface. What is not given is what hgmem is set to: `HGMEM_MODEL`, `OPENAI_BASE_URL`, ….
+    """A LangChain chat model for OpenAI-compatible servers. Missing arguments come from hgmem's settings.
 
-    It takes and gives text, whole or as a stream, with the tokens that the server counted; no tools, no pictures.
-    Requests keep to `HGMEM_WORKERS`, `HGMEM_REQUESTS_PER_MINUTE` and `HGMEM_TOKENS_PER_MINUTE`; `of(client)` shares
-    those limits, and the connections, with the client. Stop sequences end a reply here; they are not sent.
+    Input and output are text, whole or streamed, with the server's token counts. Tools and images are not supported.
+    Requests respect `HGMEM_WORKERS`, `HGMEM_REQUESTS_PER_MINUTE` and `HGMEM_TOKENS_PER_MINUTE`. `of(client)` shares
+    these limits and the connections with the client. Stop sequences are applied locally and not sent.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -59,10 +63,13 @@ class HGMemChatModel(BaseChatModel):
 
     @classmethod
     def of(cls, client: HGMem, **given: Any) -> Self:
-        """Return the model of a client, asked by the same chat; `UsageError` where that is no chat."""
+        """Return a chat model over the client's chat.
+
+        Raises `UsageError` if the client's model has no chat.
+        """
         chat = chat_below(client.model)
         if chat is None:
-            raise UsageError(f"the client's model is {client.model.name!r}, which is no chat: set HGMEM_MODEL")
+            raise UsageError(f"the client's model is {client.model.name!r}, which is not a chat model: set HGMEM_MODEL")
         usual = {name: getattr(client.settings, name) for name in _SAMPLING}
         return cls(**{**usual, **given, "chat": chat, "model": chat.name})
 
@@ -75,7 +82,7 @@ class HGMemChatModel(BaseChatModel):
             given["model_attempts"] = self.max_retries + 1
         settings = load(**given)
         if settings.model == ExtractiveModel.name:
-            raise UsageError("no language model is set: give model=, or set HGMEM_MODEL")
+            raise UsageError("no language model is set: pass model=, or set HGMEM_MODEL")
         for name in (name for name in _SAMPLING if name not in self.model_fields_set):
             setattr(self, name, getattr(settings, name))
         self.model, self.base_url, self.api_key = settings.model, settings.openai_base_url, settings.openai_api_key
@@ -111,8 +118,8 @@ class HGMemChatModel(BaseChatModel):
         completion = self._chat.complete(self._request(messages, given))
         text = "".join(part for part in until([completion.text], stops) if isinstance(part, str))
         whole = text == completion.text
-        told = response_of(completion if whole else replace(completion, cut=False), self.model)
-        message = AIMessage(content=text, usage_metadata=usage_of(completion), response_metadata=told)
+        metadata = response_of(completion if whole else replace(completion, cut=False), self.model)
+        message = AIMessage(content=text, usage_metadata=usage_of(completion), response_metadata=metadata)
         return ChatResult(generations=[ChatGeneration(message=message)])
 
     def _stream(
@@ -124,7 +131,7 @@ class HGMemChatModel(BaseChatModel):
     ) -> Iterator[ChatGenerationChunk]:
         stops = self._stops(stop)
         heard: Any = self._chat.stream(self._request(messages, given))
-        done = Completion(text="")  # of a reply that a stop ends, whose tokens nobody counts
+        done = Completion(text="")  # of a reply that a stop sequence ends: its tokens are unknown
         with closing(heard):
             for piece in until(heard, stops):
                 if isinstance(piece, Completion):
@@ -134,8 +141,10 @@ class HGMemChatModel(BaseChatModel):
                 if run_manager:
                     run_manager.on_llm_new_token(piece, chunk=chunk)
                 yield chunk
-        told = response_of(done, self.model)
-        last = AIMessageChunk(content="", usage_metadata=usage_of(done), response_metadata=told, chunk_position="last")
+        metadata = response_of(done, self.model)
+        last = AIMessageChunk(
+            content="", usage_metadata=usage_of(done), response_metadata=metadata, chunk_position="last"
+        )
         yield ChatGenerationChunk(message=last)
 
     def _stops(self, stop: Sequence[str] | None) -> list[str]:
@@ -145,7 +154,7 @@ class HGMemChatModel(BaseChatModel):
     def _request(self, messages: Sequence[BaseMessage], given: Mapping[str, Any]) -> Request:
         unknown = given.keys() - set(_SAMPLING)
         if unknown:
-            raise UsageError(f"this chat model takes no {min(unknown)!r}, only {', '.join(_SAMPLING)} and stop")
+            raise UsageError(f"this chat model does not support {min(unknown)!r}: use {', '.join(_SAMPLING)} and stop")
         check(given, _GIVEN)
         return Request(task=TASK, messages=conversation(messages), sampling=self._sampling(given))
 

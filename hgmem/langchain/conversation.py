@@ -1,4 +1,4 @@
-"""LangChain's messages as a conversation of ours, and our completions as LangChain's."""
+"""Conversion of LangChain messages to hgmem's, and of completions to LangChain's."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -7,19 +7,22 @@ from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, HumanMe
 from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
 
 from hgmem.errors import UsageError
-from hgmem.llm.chat import Completion
-from hgmem.prompt import Message, Role
+from hgmem.models.llm.chat import Completion
+from hgmem.models.prompts import Message, Role
 
 _ROLES: Mapping[str, Role] = {"user": "user", "human": "user", "assistant": "assistant", "ai": "assistant"}
 
 
 def conversation(messages: Iterable[BaseMessage]) -> tuple[Message, ...]:
-    """Return the messages; `UsageError` for what is no text, and for calls of tools."""
+    """Return the messages as hgmem's.
+
+    Raises `UsageError` for content other than text, and for tool calls.
+    """
     return tuple(Message(role=_role(message), content=_text(message)) for message in messages)
 
 
 def usage_of(completion: Completion) -> UsageMetadata | None:
-    """Return the tokens that the server counted; None where it counts none."""
+    """Return the server's token counts, or None if it reports none."""
     if completion.prompt_tokens is None or completion.completion_tokens is None:
         return None
     return UsageMetadata(
@@ -31,14 +34,14 @@ def usage_of(completion: Completion) -> UsageMetadata | None:
 
 
 def response_of(completion: Completion, model: str) -> dict[str, Any]:
-    """Return what is said of a completion beside its text."""
+    """Return the response metadata of a completion."""
     return {"model_name": model, "finish_reason": "length" if completion.cut else "stop"}
 
 
 def until(pieces: Iterable[str | Completion], stops: Sequence[str]) -> Iterator[str | Completion]:
-    """Yield the pieces before the first of the stops, then the completion, if there is one and no stop.
+    """Yield the pieces before the first stop sequence, then the completion if no stop sequence occurs.
 
-    What may be the beginning of a stop is held back until it is known not to be one.
+    Text that may begin a stop sequence is held back until this is decided.
     """
     held, most = "", max(map(len, stops), default=0) - 1
     end: Completion | None = None
@@ -62,18 +65,20 @@ def until(pieces: Iterable[str | Completion], stops: Sequence[str]) -> Iterator[
 
 
 def _found(text: str, stops: Sequence[str]) -> int | None:
-    """Return where the first stop begins that is there as a whole."""
+    """Return the position of the first complete stop sequence."""
     return min((at for at in (text.find(stop) for stop in stops) if at >= 0), default=None)
 
 
 def _may_begin(text: str, stops: Sequence[str], *, before: int) -> bool:
-    """Return whether the text may end in the beginning of a stop, before that place."""
+    """Return whether a stop sequence may begin in the text before position `before`."""
     return any(stop.startswith(text[at:]) for at in range(before) for stop in stops)
 
 
 def _role(message: BaseMessage) -> Role:
     if isinstance(message, AIMessage) and (message.tool_calls or message.invalid_tool_calls):
-        raise UsageError("this chat model calls no tools: give it messages of text alone, or another model")
+        raise UsageError(
+            "this chat model does not support tool calls: send messages with text only, or use another model"
+        )
     match message:
         case SystemMessage():
             return "system"
@@ -83,17 +88,17 @@ def _role(message: BaseMessage) -> Role:
             return "assistant"
         case ChatMessage() if message.role == "system" or message.role in _ROLES:
             return _ROLES.get(message.role, "system")
-    raise UsageError(f"this chat model takes messages of system, user and assistant, none of type {message.type!r}")
+    raise UsageError(f"message type {message.type!r} is not supported: use system, human and ai messages")
 
 
 def _text(message: BaseMessage) -> str:
     parts = [message.content] if isinstance(message.content, str) else message.content
-    said = []
+    texts = []
     for part in parts:
         if isinstance(part, str):
-            said.append(part)
+            texts.append(part)
         elif part.get("type") == "text":
-            said.append(str(part.get("text", "")))
+            texts.append(str(part.get("text", "")))
         else:
-            raise UsageError(f"this chat model takes text, no part of type {part.get('type')!r}: leave it out")
-    return "".join(said)
+            raise UsageError(f"content part of type {part.get('type')!r} is not supported: use text only")
+    return "".join(texts)

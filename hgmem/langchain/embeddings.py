@@ -1,18 +1,19 @@
-"""Our embedders as LangChain's embeddings."""
+"""hgmem's embedders as LangChain embeddings."""
 
 from typing import Any
 
 from langchain_core.embeddings import Embeddings
 
-from hgmem.connecting import adapted_embedder, find_embedder
-from hgmem.embed import CheckedEmbedder, Embedder
+from hgmem.client.connecting import adapted_embedder, find_embedder
+from hgmem.models.embedding import CheckedEmbedder, Embedder
 from hgmem.settings import load
 
 
 class HGMemEmbeddings(Embeddings):
-    """The embedder that is set (`HGMEM_EMBEDDING_MODEL`), one by name, or an object, such as `client.embedder`.
+    """LangChain embeddings over hgmem's embedder: the configured one, one by name, or an object.
 
-    Vectors have length one. Every field of `Settings` may be given by name.
+    `client.embedder` is such an object, `HGMEM_EMBEDDING_MODEL` configures the default. Vectors have length one. Every
+    field of `Settings` is accepted by name.
     """
 
     def __init__(self, embedder: Embedder | str | Any = None, **settings: Any) -> None:

@@ -1,4 +1,4 @@
-"""What the retriever, the runnable and the tool are set with: a client, and how its questions are asked."""
+"""Shared fields of the retriever, the runnable and the tool: the client and the ask options."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -7,29 +7,28 @@ from typing import Any, ClassVar
 from langchain_core.callbacks.manager import AsyncParentRunManager, ParentRunManager
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from hgmem.arguments import Argument, check
-from hgmem.asking import ARGUMENTS, Asking, fitting
 from hgmem.client import HGMem
+from hgmem.client.ask_options import ARGUMENTS, Asking, Recipe, check_ask_options
 from hgmem.errors import UsageError
-from hgmem.inputs import Scalar
 from hgmem.langchain.tracing import Tracing
-from hgmem.systems import Recipe
+from hgmem.values.arguments import Argument, check
+from hgmem.values.inputs import Scalar
 
-# For each class by itself: LangChain's own, which comes later, ignores what is extra.
+# Set on each class: LangChain's base class, which comes later in the MRO, ignores extra fields.
 STRICT = ConfigDict(extra="forbid")
-_CALLBACKS = "give callbacks in the RunnableConfig, which hear of every step and call, or ask with HGMem.ask"
+_CALLBACKS = "pass callbacks in the RunnableConfig, or ask with HGMem.ask"
 _FIELDS = {name: replace(argument, optional=True) for name, argument in ARGUMENTS.items()}
 
 
 class Investigating(BaseModel):
-    """Fields that say how questions are asked; each is one of `HGMem.ask`, and is left to it where it is not given.
+    """Ask options as fields. Missing ones keep the defaults of `HGMem.ask`.
 
-    `system="naive"` looks once, by vector, and takes no steps. The client is not serialised with the rest.
+    `system="naive"` runs a single vector search without steps. The client is not serialised.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
-    MORE: ClassVar[Mapping[str, Argument]] = {}  # what is taken beside what a question is asked with
-    REFUSED: ClassVar[Mapping[str, str]] = {"watcher": _CALLBACKS}  # what is not, with what to do instead
+    MORE: ClassVar[Mapping[str, Argument]] = {}  # arguments beside the ask options
+    REFUSED: ClassVar[Mapping[str, str]] = {"watcher": _CALLBACKS}  # rejected ask options, with the alternative
 
     client: HGMem = Field(exclude=True, repr=False)
     corpus: str | None = None
@@ -50,25 +49,27 @@ class Investigating(BaseModel):
                 cls._refuse(given)
                 check(given, {**_FIELDS, **cls.MORE})
             except UsageError as error:
-                raise ValueError(str(error)) from error  # pydantic says of which class, and what else is wrong
+                raise ValueError(str(error)) from error  # pydantic adds the class and further errors
         return given
 
     @classmethod
     def _refuse(cls, given: Mapping[Any, Any]) -> None:
         for name in given:
             if name in cls.REFUSED:
-                raise UsageError(f"{cls.__name__} takes no {name!r}, it sees to that itself: {cls.REFUSED[name]}")
+                raise UsageError(f"{cls.__name__} does not accept {name!r}: {cls.REFUSED[name]}")
 
     def asking(self, manager: ParentRunManager | AsyncParentRunManager | None, given: Mapping[Any, Any]) -> Asking:
-        """Return what a question is asked with: these fields, what is `given` for this one, and who traces it.
+        """Return the ask options of a question: the fields, overridden by `given`, with tracing if there is a manager.
 
-        Raises `UsageError` for what can't be given, and for values that don't fit.
+        Raises `UsageError` for unsupported names and invalid values.
         """
         self._refuse(given)
-        fitting({one: value for one, value in given.items() if value is not None}, more=self.MORE, without=self.REFUSED)
+        check_ask_options(
+            {one: value for one, value in given.items() if value is not None}, more=self.MORE, without=self.REFUSED
+        )
         fields = {name: getattr(self, name) for name in Investigating.model_fields if name != "client"}
-        told: Any = {name: value for name, value in {**fields, **given}.items() if value is not None}
+        options: Any = {name: value for name, value in {**fields, **given}.items() if value is not None}
         if manager is not None:
-            told["watcher"] = Tracing(manager, self.client.model)
-        asking: Asking = told
+            options["watcher"] = Tracing(manager, self.client.model)
+        asking: Asking = options
         return asking

@@ -1,4 +1,4 @@
-"""The retriever: a question's memory is built, and the chunks that it rests on are the documents."""
+"""The retriever: builds a question's memory and returns the supporting chunks as documents."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -8,28 +8,29 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from pydantic import Field
 
-from hgmem.arguments import Argument, count
-from hgmem.asking import Asking
+from hgmem.client.ask_options import Asking
 from hgmem.langchain.investigating import STRICT, Investigating
-from hgmem.model import Answer
-from hgmem.passages import Passage
+from hgmem.values.arguments import Argument, count
+from hgmem.values.records import Answer, Passage
 
 
 class HGMemRetriever(Investigating, BaseRetriever):
-    """Returns the `k` chunks, best first, that an answer to the question would be drawn from; none is written.
+    """Returns the `k` chunks, best first, that an answer to the question would be drawn from, without writing one.
 
-    A question gets a memory of its own in Neo4j, or goes on with `memory`. Every field but the client can also be
-    given for one call: `retriever.invoke(question, k=3, steps=1)`. Metadata of a document is what its file came with,
-    and `memory`, `corpus`, `chunk`, `document` (uids), `title`, `source`, `source_id`, `rank`, `score`, `step`,
-    `start`, `end` and `points`; see `hgmem.passages.Passage`.
+    A question creates its own memory in Neo4j, or continues `memory`. Every field but the client can also be given for
+    one call: `retriever.invoke(question, k=3, steps=1)`. Document metadata is that of the indexed file, with `memory`,
+    `corpus`, `chunk`, `document` (uids), `title`, `source`, `source_id`, `rank`, `score`, `step`, `start`, `end` and
+    `points` of `hgmem.Passage`.
     """
 
     model_config = STRICT
-    MORE: ClassVar[Mapping[str, Argument]] = {"k": Argument(count, "is no number of documents: give 1 or more")}
+    MORE: ClassVar[Mapping[str, Argument]] = {
+        "k": Argument(count, "is not a valid number of documents: use an integer of at least 1")
+    }
     REFUSED: ClassVar[Mapping[str, str]] = {
         **Investigating.REFUSED,
-        "answer": "it never asks for one; HGMem.ask(memory=…) writes it afterwards, HGMemRunnable at once",
-        "at_step": "HGMem.passages(memory, step=…) has the chunks of an earlier step",
+        "answer": "it never writes an answer; write it later with HGMem.ask(memory=…), or use HGMemRunnable",
+        "at_step": "get the chunks of an earlier step from HGMem.passages(memory, step=…)",
     }
 
     k: int = Field(4, ge=1)
@@ -39,14 +40,14 @@ class HGMemRetriever(Investigating, BaseRetriever):
     ) -> list[Document]:
         k, asking = self._asking(run_manager, given)
         answer = self.client.ask(query, **asking)
-        return [_document(one, answer) for one in self.client.passages(answer.memory, most=k)]
+        return [_document(one, answer) for one in self.client.passages(answer.memory, limit=k)]
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **given: Any
     ) -> list[Document]:
         k, asking = self._asking(run_manager, given)
         answer = await self.client.aask(query, **asking)
-        return [_document(one, answer) for one in await self.client.apassages(answer.memory, most=k)]
+        return [_document(one, answer) for one in await self.client.apassages(answer.memory, limit=k)]
 
     def _asking(self, manager: Any, given: dict[str, Any]) -> tuple[int, Asking]:
         asking: Any = self.asking(manager, given)

@@ -1,4 +1,4 @@
-"""The runnable: a question goes in, the answer with its memory comes out, its steps as runs below."""
+"""The runnable: takes a question, returns the answer with its memory, and traces the steps as child runs."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping
 from contextlib import aclosing
@@ -10,18 +10,18 @@ from langchain_core.tools import BaseTool
 from pydantic import BaseModel
 
 from hgmem.errors import UsageError
-from hgmem.events import Event
 from hgmem.langchain.investigating import STRICT, Investigating
 from hgmem.langchain.tool import HGMemTool
-from hgmem.model import Answer
+from hgmem.values.events import Event
+from hgmem.values.records import Answer
 
 Asked: TypeAlias = str | Mapping[str, Any]
 
 
 class HGMemRunnable(Investigating, RunnableSerializable[Asked, Answer]):
-    """Answers a question: text, or a mapping of `question` and whatever else `HGMem.ask` takes for this one.
+    """Answers a question given as text, or as a mapping of `question` and ask options.
 
-    `stream` and `astream` yield the events of `HGMem.stream`. Inside a chain the answer alone is handed on, at once.
+    `stream` and `astream` yield the events of `HGMem.stream`. Inside a chain, the answer is passed on whole.
     """
 
     model_config = STRICT
@@ -31,7 +31,10 @@ class HGMemRunnable(Investigating, RunnableSerializable[Asked, Answer]):
         return self._call_with_config(self._ask, input, config, **given)
 
     async def ainvoke(self, input: Asked, config: RunnableConfig | None = None, **given: Any) -> Answer:  # noqa: A002
-        """Return the answer, without blocking the event loop; cancelled, the question ends before its next call."""
+        """Return the answer without blocking the event loop.
+
+        Cancelling it stops the work before its next model call.
+        """
         return await self._acall_with_config(self._aask, input, config, **given)
 
     def stream(  # type: ignore[override]
@@ -40,7 +43,10 @@ class HGMemRunnable(Investigating, RunnableSerializable[Asked, Answer]):
         config: RunnableConfig | None = None,
         **given: Any,
     ) -> Iterator[Event]:
-        """Yield what happens while the question is answered; closing the iterator ends it before its next call."""
+        """Yield events while the question is answered.
+
+        Closing the iterator stops the work before its next model call.
+        """
         events: Any = self._transform_stream_with_config(
             iter([input]),
             self._events,  # type: ignore[arg-type]
@@ -55,7 +61,7 @@ class HGMemRunnable(Investigating, RunnableSerializable[Asked, Answer]):
         config: RunnableConfig | None = None,
         **given: Any,
     ) -> AsyncGenerator[Event, None]:
-        """Yield what `stream` yields, without blocking the event loop."""
+        """Yield the events of `stream` without blocking the event loop."""
         events: Any = self._atransform_stream_with_config(
             _alone(input),
             self._aevents,  # type: ignore[arg-type]
@@ -72,7 +78,7 @@ class HGMemRunnable(Investigating, RunnableSerializable[Asked, Answer]):
         config: RunnableConfig | None = None,
         **given: Any,
     ) -> Iterator[Answer]:
-        """Yield the answer to what comes in, once that is whole: what follows in a chain wants an answer."""
+        """Yield the answer to the complete input, for the next runnable of a chain."""
         yield self.invoke(_whole(list(input)), config, **given)
 
     async def atransform(
@@ -81,7 +87,7 @@ class HGMemRunnable(Investigating, RunnableSerializable[Asked, Answer]):
         config: RunnableConfig | None = None,
         **given: Any,
     ) -> AsyncIterator[Answer]:
-        """Yield what `transform` yields, without blocking the event loop."""
+        """Yield the result of `transform` without blocking the event loop."""
         yield await self.ainvoke(_whole([part async for part in input]), config, **given)
 
     def as_tool(
@@ -92,9 +98,10 @@ class HGMemRunnable(Investigating, RunnableSerializable[Asked, Answer]):
         description: str | None = None,
         arg_types: dict[str, type] | None = None,
     ) -> BaseTool:
-        """Return a tool that asks the same way: without a schema an `HGMemTool`, whose text is the answer's.
+        """Return a tool that asks with the same options.
 
-        With `args_schema` or `arg_types`, LangChain's: it takes those arguments, and returns the `Answer`.
+        Without a schema, it is an `HGMemTool`, which returns the answer's text. With `args_schema` or
+        `arg_types`, it is LangChain's own tool, which takes those arguments and returns the `Answer`.
         """
         if args_schema is not None or arg_types is not None:
             return super().as_tool(args_schema, name=name, description=description, arg_types=arg_types)
@@ -130,19 +137,19 @@ async def _alone(asked: Asked) -> AsyncIterator[Asked]:
 
 
 def _split(asked: Asked, given: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Return the question, and what else is said of it; what the call says goes before what the input says."""
+    """Return the question and its ask options. Options of the call override those of the input."""
     if isinstance(asked, str):
         return asked, dict(given)
     if not isinstance(asked, Mapping):
-        raise UsageError(f"a question is text, or a mapping with 'question', not {type(asked).__name__}")
+        raise UsageError(f"a question must be a string or a mapping with 'question', not {type(asked).__name__}")
     if "question" not in asked and "memory" not in asked:
-        raise UsageError(f"the input has no 'question', only {', '.join(map(repr, asked)) or 'nothing'}")
+        raise UsageError(f"the input has no 'question', only {', '.join(map(repr, asked)) or 'nothing'}: add it")
     more = {name: value for name, value in asked.items() if name != "question"}
     return asked.get("question", ""), {**more, **given}
 
 
 def _whole(parts: list[Any]) -> Any:
-    """Return what streamed parts are together; of parts that can't be added, the last."""
+    """Return the sum of the streamed parts, or the last one if they can't be added."""
     whole = parts[0] if parts else ""
     for part in parts[1:]:
         try:

@@ -1,4 +1,4 @@
-"""The tool: an agent asks a question, and gets the answer's text, with the answer itself as artifact."""
+"""The tool: an agent asks a question and gets the answer's text, with the `Answer` as artifact."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from hgmem.errors import HGMemError
 from hgmem.langchain.investigating import STRICT, Investigating
-from hgmem.model import Answer
+from hgmem.values.records import Answer
 
 DESCRIPTION = (
     "Answers a question from a collection of documents. It investigates in several steps, so it can answer questions "
@@ -19,7 +19,7 @@ DESCRIPTION = (
 
 
 class HGMemInput(BaseModel):
-    """What the tool is called with."""
+    """The arguments of the tool."""
 
     question: str = Field(description="The whole question, in plain words.")
     memory: str | None = Field(
@@ -28,7 +28,7 @@ class HGMemInput(BaseModel):
 
 
 class HGMemTool(Investigating, BaseTool):
-    """Answers questions for an agent; `handle_tool_error=True` lets it read errors instead of failing."""
+    """Answers questions for an agent. With `handle_tool_error=True`, the agent reads errors instead of failing."""
 
     model_config = STRICT
 
@@ -40,23 +40,23 @@ class HGMemTool(Investigating, BaseTool):
     def _run(
         self, question: str, memory: str | None = None, *, run_manager: CallbackManagerForToolRun | None = None
     ) -> tuple[str, Answer]:
-        with _told():
+        with _as_tool_errors():
             answer = self.client.ask(question, **self.asking(run_manager, {"memory": memory or self.memory}))
         return answer.text, answer
 
     async def _arun(
         self, question: str, memory: str | None = None, *, run_manager: AsyncCallbackManagerForToolRun | None = None
     ) -> tuple[str, Answer]:
-        with _told():
+        with _as_tool_errors():
             answer = await self.client.aask(question, **self.asking(run_manager, {"memory": memory or self.memory}))
         return answer.text, answer
 
 
 @contextmanager
-def _told() -> Iterator[None]:
-    """Raise our errors as those of tools, with the memory that can be gone on with."""
+def _as_tool_errors() -> Iterator[None]:
+    """Raise hgmem's errors as tool errors that name the memory to continue."""
     try:
         yield
     except HGMemError as error:
-        on = f" (memory {error.memory!r} can be gone on with)" if error.memory else ""
+        on = f" (continue with memory {error.memory!r})" if error.memory else ""
         raise ToolException(f"{error}{on}") from error

@@ -1,6 +1,6 @@
-"""Tracing: a question's steps and model calls as runs of LangChain, below the run that asks.
+"""Tracing: a question's steps and model calls as LangChain runs below the run that asks.
 
-All of it happens in the thread that works on the question, whoever reads its events elsewhere.
+All callbacks run in the thread that answers the question, even if another thread reads its events.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,36 +19,37 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, LLMResul
 from langchain_core.runnables.config import patch_config, set_config_context
 from pydantic import BaseModel
 
-from hgmem.events import AnswerToken, Event, EvidenceFound, OperationApplied, Planned, StepStarted, Watcher
-from hgmem.llm import LanguageModel
-from hgmem.llm.chat import chat_below
-from hgmem.llm.langchain import ENDPOINT, messages_of
-from hgmem.meter import measuring
-from hgmem.model import Subquery, Task
-from hgmem.prompt import prompt
-from hgmem.usage import Usage
+from hgmem.models.llm import LanguageModel
+from hgmem.models.llm.chat import chat_below
+from hgmem.models.llm.langchain_chat import ENDPOINT, messages_of
+from hgmem.models.metering import measuring
+from hgmem.models.prompts import prompt_of
+from hgmem.values.events import AnswerToken, Event, EvidenceFound, OperationApplied, Planned, StepStarted, Watcher
+from hgmem.values.evidence import Subquery
+from hgmem.values.task import Task
+from hgmem.values.usage import Usage
 
 Done = TypeVar("Done")
 
 
 class Tracing(Watcher):
-    """The runs of one question: a chain run for every step, a chat-model run for every call of a model.
+    """Traces one question: a chain run per step, a chat-model run per model call.
 
-    Steps are tagged `hgmem:step:N`, calls `hgmem:task:NAME`; a call is a child of its step, or of `manager`'s run
-    where it is in none, as the answer is. LangChain's own chat models make their runs themselves, in the same place.
+    Steps are tagged `hgmem:step:N`, calls `hgmem:task:NAME`. A call is a child of its step, or of `manager`'s run
+    outside a step, as for the answer. LangChain chat models create their own runs in the same place.
     """
 
     def __init__(self, manager: ParentRunManager | AsyncParentRunManager, model: LanguageModel) -> None:
         synchronous: Any = manager.get_sync() if isinstance(manager, AsyncParentRunManager) else manager
         self._root: ParentRunManager = synchronous
         self._model = model
-        self._itself = str(getattr(chat_below(model), "endpoint", "")).startswith(ENDPOINT)
+        self._traces_itself = str(getattr(chat_below(model), "endpoint", "")).startswith(ENDPOINT)
         self._step: CallbackManagerForChainRun | None = None
-        self._done: dict[str, Any] = {}  # in the step so far
+        self._done: dict[str, Any] = {}  # outputs of the current step
         self._calling: CallbackManagerForLLMRun | None = None
 
     def question(self, work: Callable[[], Done], /) -> Done:
-        """Do the work of a whole question; a step that it breaks off in ends with its error."""
+        """Run the work of a whole question. If it fails, the current step's run ends with the error."""
         try:
             return work()
         except BaseException as error:
@@ -57,13 +58,13 @@ class Tracing(Watcher):
             raise
 
     def call(self, task: Task[Any], work: Callable[[], Done], /) -> Done:
-        """Do the work of one call, as a run of its own."""
+        """Run one model call as a run of its own."""
         child = (self._step or self._root).get_child(f"hgmem:task:{task.name}")
-        if self._itself or not child.handlers:
+        if self._traces_itself or not child.handlers:
             return _inside(child, work)
         name = self._model.name
         child.add_metadata({"ls_provider": "hgmem", "ls_model_name": name, "ls_model_type": "chat"}, inherit=False)
-        asked: list[BaseMessage] = list(messages_of(prompt(task.name).filled(task.fields())))
+        asked: list[BaseMessage] = list(messages_of(prompt_of(task).filled(task.fields())))
         (run,) = child.on_chat_model_start({"name": name}, [asked], name=task.name)
         self._calling = run
         try:
@@ -78,7 +79,7 @@ class Tracing(Watcher):
         return done
 
     def hear(self, event: Event, /) -> None:
-        """Begin and end the runs of steps, and hand on what is written piece by piece."""
+        """Start and end the runs of steps, and pass on streamed tokens."""
         match event:
             case StepStarted():
                 asked = {"step": event.step, "subqueries": _texts(event.subqueries)}
@@ -101,13 +102,13 @@ class Tracing(Watcher):
                 self._calling.on_llm_new_token(event.text, chunk=piece)
 
     def _ending(self) -> CallbackManagerForChainRun | None:
-        """Return the step that is under way, which has its end from here on, even if a callback of that raises."""
+        """Return the current step's run and forget it, so that it is ended only once even if a callback raises."""
         step, self._step = self._step, None
         return step
 
 
 def _inside(child: CallbackManager, work: Callable[[], Done]) -> Done:
-    """Return what the work returns; what it runs of LangChain's becomes a child."""
+    """Run the work in LangChain's context, so that LangChain runs inside it become children."""
     with set_config_context(patch_config(None, callbacks=child)) as context:
         return context.run(work)
 
@@ -118,16 +119,16 @@ def _texts(subqueries: Sequence[Subquery]) -> list[str]:
 
 def _result(done: object, usage: Usage, model: str) -> LLMResult:
     text = done.model_dump_json() if isinstance(done, BaseModel) else str(done)
-    told: dict[str, Any] = {"model_name": model}
+    metadata: dict[str, Any] = {"model_name": model}
     estimated = sum(counts.get("estimated", 0) for counts in usage.tokens.values())
     if estimated:
-        told["estimated_tokens"] = estimated
-    message = AIMessage(content=text, usage_metadata=_counted(usage), response_metadata=told)
+        metadata["estimated_tokens"] = estimated
+    message = AIMessage(content=text, usage_metadata=_counted(usage), response_metadata=metadata)
     return LLMResult(generations=[[ChatGeneration(message=message)]])
 
 
 def _counted(usage: Usage) -> UsageMetadata | None:
-    """Return the tokens as LangChain has them; None for a model that has none, as the extractive one."""
+    """Return the token counts in LangChain's form, or None for a model without any."""
     if not usage.tokens:
         return None
     return UsageMetadata(

@@ -1,8 +1,9 @@
-"""A real Neo4j on this machine, started, found and stopped.
+"""Start, find and stop a Neo4j server on this machine.
 
-A server belongs to a data directory: a Neo4j home with our `server.json` (address, password, kind) in it.
-Docker runs it where an engine answers, else a Java with the jars that Maven fetched; the store is the same.
-It listens on the loopback alone, outlives whoever started it, and is told from strangers by its command line.
+A server belongs to a data directory: a Neo4j home that also holds `server.json` (address, password, kind). Docker runs
+it if an engine answers; otherwise Java runs it, with jars that Maven downloads. Both use the same store. The server
+listens on the loopback interface only, keeps running after the starting process ends, and is recognized by its command
+line.
 """
 
 from collections.abc import Callable
@@ -29,10 +30,10 @@ def up(
     data: Path | None = None,
     report: Callable[[str], None] = _quiet,
 ) -> Server:
-    """Return the server of the data directory once it answers a query; started unless it runs already.
+    """Return the data directory's server once it answers a query, starting it if necessary.
 
-    `heap` and `pagecache` (`2g`, `512m`) count for a server that starts now. `report` gets a line at each
-    step that takes a while. Two callers at the same time get the same server.
+    `heap` and `pagecache` (such as `2g` or `512m`) apply only if the server is started now. `report` receives a line
+    for each slow step. Concurrent callers get the same server.
     """
     wanted = sizes(heap=heap, pagecache=pagecache)
     home = _home(settings, data)
@@ -41,13 +42,16 @@ def up(
         record = home.load()
         if record and (engine := engine_of(record.kind, settings)).running(home):
             if heap or pagecache:
-                report("the server runs already: heap and pagecache wait for its next start")
+                report("the server is already running: heap and pagecache take effect at its next start")
             return ready(engine, home, record=record)
         return start(settings, home=home, sizes=wanted, report=report)
 
 
 def find(settings: Settings, *, data: Path | None = None) -> Server | None:
-    """Return the server that `up` started on the data directory if it lives, else None; asks it nothing."""
+    """Return the running server that `up` started on the data directory, else None.
+
+    The server is not queried.
+    """
     home = _home(settings, data)
     record = home.load()
     if record is None:
@@ -57,9 +61,12 @@ def find(settings: Settings, *, data: Path | None = None) -> Server | None:
 
 
 def down(settings: Settings, *, data: Path | None = None) -> bool:
-    """Stop the server of the data directory, which keeps its data; whether one was running."""
+    """Stop the data directory's server, and return whether one was running.
+
+    Its data stays.
+    """
     home = _home(settings, data)
-    if not home.lock.exists():  # nothing was ever started there, and nothing of ours should be left there
+    if not home.lock.exists():  # no server was ever started there, so don't create files
         return False
     with home.locked(_quiet):
         record = home.load()

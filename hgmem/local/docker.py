@@ -1,4 +1,4 @@
-"""A server in a container: the official image, its store in the data directory like any other's."""
+"""Run a server in a container of the official image, with its store in the data directory."""
 
 import hashlib
 import os
@@ -11,7 +11,7 @@ from hgmem.errors import GraphError
 from hgmem.local.machine import Sizes
 from hgmem.local.process import meaningful
 from hgmem.local.state import USERNAME, Home, Kind, Record, Report, write_secret
-from hgmem.resources import resource
+from hgmem.text.resources import resource
 
 ASK_SECONDS = 5.0
 PULL_SECONDS = 1800.0
@@ -19,7 +19,7 @@ STOP_SECONDS = 60.0
 
 
 def engine() -> str | None:
-    """Return the version of the Docker engine that answers, or None where none does within seconds."""
+    """Return the version of the Docker engine, or None if none answers within seconds."""
     if shutil.which("docker") is None:
         return None
     try:
@@ -31,7 +31,7 @@ def engine() -> str | None:
 
 
 def has_compose() -> bool:
-    """Whether the client knows `compose`, which some distributions ship apart."""
+    """Return whether the Docker client supports `compose`, which some distributions package separately."""
     try:
         return _docker("compose", "version", seconds=ASK_SECONDS).returncode == 0
     except GraphError:
@@ -44,29 +44,29 @@ class DockerEngine:
 
     @property
     def kind(self) -> Kind:
-        """The name of this way in `server.json`."""
+        """The engine's name in `server.json`."""
         return "docker"
 
     def prepare(self, report: Report) -> None:
-        """Fetch the image, once; a start then takes seconds."""
+        """Pull the image unless it is present."""
         image = _image()
         if _docker("image", "inspect", image, seconds=ASK_SECONDS).returncode == 0:
             return
-        report(f"fetching the image {image}, once")
+        report(f"fetching image {image} (once)")
         _must("pull", "--quiet", image, seconds=PULL_SECONDS)
 
     def launch(self, home: Home, *, record: Record, sizes: Sizes) -> None:
-        """Start the container; the server is on its way, not ready, when this returns."""
+        """Start the container without waiting for the server to be ready."""
         home.store.mkdir(mode=0o700, exist_ok=True)
         write_secret(_environment(home), variables(home, record, sizes, user=_user()))
         _must(*_compose(home), "up", "--detach", "--force-recreate", seconds=PULL_SECONDS)
 
     def pid(self, home: Home) -> int | None:
-        """Return None: the process is the engine's."""
+        """Return None, because the Docker engine owns the process."""
         return None
 
     def running(self, home: Home) -> bool:
-        """Whether the container of this data directory runs."""
+        """Return whether the data directory's container is running."""
         try:
             done = _docker("inspect", "--format", "{{.State.Running}}", container(home), seconds=ASK_SECONDS)
         except GraphError:  # no engine, no container
@@ -74,29 +74,29 @@ class DockerEngine:
         return done.returncode == 0 and done.stdout.strip() == "true"
 
     def stop(self, home: Home) -> bool:
-        """Stop and remove the container, which leaves the store; whether it ran."""
+        """Stop and remove the container, keep the store, and return whether it was running."""
         ran = self.running(home)
         if _environment(home).exists():
             _must(*_compose(home), "down", "--timeout", "30", seconds=STOP_SECONDS)
         return ran
 
     def last_words(self, home: Home) -> str:
-        """Return the line of the container's log that says best why the server ended."""
+        """Return the log line that best explains why the server ended."""
         done = _docker("logs", "--tail", "200", container(home), seconds=ASK_SECONDS)
         return meaningful((done.stdout + done.stderr).splitlines())
 
     def log(self, home: Home) -> str:
-        """Return where to read on."""
+        """Return the command that shows the log."""
         return f"`docker logs {container(home)}`"
 
 
 def container(home: Home) -> str:
-    """Return the name of the container that belongs to a data directory."""
+    """Return the name of the data directory's container."""
     return f"hgmem-{hashlib.sha256(str(home.path).encode()).hexdigest()[:12]}"
 
 
 def variables(home: Home, record: Record, sizes: Sizes, *, user: str) -> str:
-    """Return the file that fills in `docker/compose.yaml`."""
+    """Return the content of the environment file for `docker/compose.yaml`."""
     values = {
         "HGMEM_CONTAINER": container(home),
         "HGMEM_USER": user,
@@ -107,13 +107,13 @@ def variables(home: Home, record: Record, sizes: Sizes, *, user: str) -> str:
         "HGMEM_HEAP": sizes.heap,
         "HGMEM_PAGECACHE": sizes.pagecache,
     }
-    # Single quotes: compose would replace $names inside anything else.
+    # Compose expands $names unless they are in single quotes.
     return "".join(f"{name}='{value}'\n" for name, value in values.items())
 
 
 def _user() -> str:
-    # The store should belong to whoever owns the directory. A rootless engine maps its root to that user, and
-    # any other number to nobody; there the image starts as root and takes care of the rights by itself.
+    # The directory's owner should own the store. A rootless engine maps root to that user and other uids to nobody,
+    # so the image must start as root there. It then sets the permissions itself.
     options = _docker("info", "--format", "{{.SecurityOptions}}", seconds=ASK_SECONDS).stdout
     return "0:0" if "rootless" in options else f"{os.getuid()}:{os.getgid()}"
 
@@ -137,15 +137,15 @@ def _must(*arguments: str, seconds: float) -> None:
     done = _docker(*arguments, seconds=seconds)
     if done.returncode != 0:
         why = meaningful(done.stderr.splitlines())
-        raise GraphError(f"Docker could not start Neo4j: {why}; or set NEO4J_URI to a server that runs")
+        raise GraphError(f"Docker could not start Neo4j: {why}; fix that, or set NEO4J_URI to a running server")
 
 
 def _docker(*arguments: str, seconds: float) -> subprocess.CompletedProcess[str]:
-    # The environment goes along: DOCKER_HOST and the like say where the engine is.
+    # The environment is inherited, because DOCKER_HOST and similar variables locate the engine.
     command = [shutil.which("docker") or "docker", *arguments]
     try:
         return subprocess.run(
             command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=seconds, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise GraphError(f"Docker does not answer: {error}; start its engine", retryable=True) from error
+        raise GraphError(f"Docker does not respond: {error}; start its engine", retryable=True) from error

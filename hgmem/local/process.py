@@ -1,14 +1,14 @@
 """A server that is a process of this machine: a Java with Neo4j's jars, detached from whoever started it."""
 
 import contextlib
-import os
 import re
-import signal
 import subprocess
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+
+import psutil
 
 from hgmem.errors import GraphError
 from hgmem.local import jars, java
@@ -19,6 +19,8 @@ from hgmem.settings import Settings
 STOP_SECONDS = 30.0
 KILL_SECONDS = 10.0
 PASSWORD_SECONDS = 120.0
+KEEP_ALIVE = 5  # seconds between the signs of life that a server sends while it works; Neo4j's own are 60
+PROBES = 3  # of them missing, and a driver gives the connection up; `docker/compose.yaml` has the same numbers
 MAIN = "org.neo4j.server.Neo4jCommunity"
 ADMIN = "org.neo4j.cli.AdminTool"  # `neo4j-admin` would start it in a second Java, for all to see in `ps`
 
@@ -52,7 +54,7 @@ VECTOR_OPTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class JavaEngine:
-    """Runs servers as processes; the Java and the jars come from this machine and the cache."""
+    """Runs servers as processes, with the Java of this machine and the jars of the cache."""
 
     settings: Settings
 
@@ -66,7 +68,7 @@ class JavaEngine:
         jars.fetch(self.settings, java=java.find(self.settings), report=report)
 
     def launch(self, home: Home, *, record: Record, sizes: Sizes) -> None:
-        """Start the server; it is on its way, not ready, when this returns."""
+        """Start the server, without waiting until it is ready."""
         runtime = java.find(self.settings)
         lib = jars.fetch(self.settings, java=runtime, report=lambda line: None)
         (home.path / "conf" / "neo4j.conf").write_text(configuration(record, sizes))
@@ -78,36 +80,29 @@ class JavaEngine:
 
     def pid(self, home: Home) -> int | None:
         """Return the server's process, or None where it is gone."""
-        try:
-            number = int(_pid_file(home).read_text())
-        except (OSError, ValueError):
-            return None
-        # After a crash the number may belong to somebody else: the command line tells.
-        return number if f"@{_arguments_file(home)}" in command_line(number) else None
+        server = _server(home)
+        return server.pid if server else None
 
     def running(self, home: Home) -> bool:
         """Whether the server's process lives."""
         return self.pid(home) is not None
 
     def stop(self, home: Home) -> bool:
-        """Ask the server to end, then make it; whether it ran."""
-        number = self.pid(home)
-        if number is None:
+        """Stop the server, by force if it does not end, and return whether it ran."""
+        server = _server(home)
+        if server is None:
             return False
-        for what, seconds in ((signal.SIGTERM, STOP_SECONDS), (signal.SIGKILL, KILL_SECONDS)):
-            _send(number, what)
-            if self._gone(home, seconds):
+        for end, seconds in ((server.terminate, STOP_SECONDS), (server.kill, KILL_SECONDS)):
+            try:
+                end()
+            except psutil.NoSuchProcess:  # it ended by itself
+                pass
+            except psutil.AccessDenied as error:
+                raise GraphError(f"Neo4j (process {server.pid}) is another user's: stop it as that user") from error
+            if _gone(server, seconds):
                 _pid_file(home).unlink(missing_ok=True)
                 return True
-        raise GraphError(f"Neo4j (process {number}) does not end: stop it by hand")
-
-    def _gone(self, home: Home, seconds: float) -> bool:
-        deadline = time.monotonic() + seconds
-        while self.running(home):
-            if time.monotonic() > deadline:
-                return False
-            time.sleep(0.1)
-        return True
+        raise GraphError(f"Neo4j (process {server.pid}) does not end: stop it by hand")
 
     def last_words(self, home: Home) -> str:
         """Return the line of the log that says best why the server ended."""
@@ -125,11 +120,17 @@ class JavaEngine:
 def configuration(record: Record, sizes: Sizes) -> str:
     """Return `neo4j.conf`: loopback only, nothing told to anybody, the least of transaction logs.
 
-    Without the last line a stop takes ten seconds more, in which Bolt waits for calls that can't come.
+    While a statement runs, the server sends a sign of life every five seconds, and tells drivers to give a connection
+    up once three are missing. Without the last line a stop takes ten seconds more, in which Bolt waits for calls that
+    can't come.
     """
     return f"""server.default_listen_address={HOST}
 server.bolt.listen_address={HOST}:{record.bolt}
 server.bolt.advertised_address={HOST}:{record.bolt}
+server.bolt.connection_keep_alive_for_requests=ALL
+server.bolt.connection_keep_alive={KEEP_ALIVE}s
+server.bolt.connection_keep_alive_streaming_scheduling_interval={KEEP_ALIVE}s
+server.bolt.connection_keep_alive_probes={PROBES}
 server.http.listen_address={HOST}:{record.http}
 server.http.advertised_address={HOST}:{record.http}
 server.http.x_forward.enabled=false
@@ -163,7 +164,7 @@ def server_arguments(home: Home, sizes: Sizes, *, runtime: java.Java, lib: Path)
 
 
 def set_password(home: Home, password: str, *, runtime: java.Java, lib: Path) -> None:
-    """Set the password that the first start takes over; it travels in a file, which no process list shows."""
+    """Set the password for the first start, through a file that no process list shows."""
     arguments = home.path / "run" / "password.args"
     write_secret(arguments, quoted(["-cp", f"{lib}/*", ADMIN, "dbms", "set-initial-password", password]))
     try:
@@ -189,28 +190,17 @@ def quoted(arguments: Iterable[str]) -> str:
     return "".join(f'"{argument}"\n' for argument in escaped)
 
 
-def command_line(pid: int) -> str:
-    """Return what the process was started with; empty if there is none, or only its remains."""
-    if Path("/proc/self/cmdline").exists():
-        return _from_proc(Path(f"/proc/{pid}"))
-    done = subprocess.run(
-        ["/bin/ps", "-ww", "-o", "command=", "-p", str(pid)], capture_output=True, text=True, check=False
-    )
-    return done.stdout
-
-
-def _from_proc(process: Path) -> str:
+def command_line(process: psutil.Process) -> list[str]:
+    """Return the command line of the process, empty if it ended or belongs to another user."""
     try:
-        # A process that starts a program has none for a moment; a dead one that nobody buried never has.
+        # A process that starts a program has none for a moment.
         for _ in range(20):
-            if line := (process / "cmdline").read_bytes():
-                return line.replace(b"\0", b" ").decode(errors="replace")
-            if (process / "stat").read_text().rpartition(")")[2].split()[0] in "ZX":
-                break
+            if line := process.cmdline():
+                return line
             time.sleep(0.01)
-    except OSError:  # gone, or somebody else's
+    except psutil.Error:
         pass
-    return ""
+    return []
 
 
 def meaningful(lines: list[str]) -> str:
@@ -240,9 +230,25 @@ def _detach(command: list[str], home: Home) -> None:
     )
 
 
-def _send(pid: int, what: signal.Signals) -> None:
-    with contextlib.suppress(ProcessLookupError):  # it may have ended by itself
-        os.kill(pid, what)
+def _server(home: Home) -> psutil.Process | None:
+    """Return the server's process. What psutil does to it, it does to no other that gets its number later."""
+    try:
+        process = psutil.Process(int(_pid_file(home).read_text()))
+    except (OSError, ValueError, psutil.Error):
+        return None
+    # After a crash the number may belong to somebody else: the command line tells.
+    return process if f"@{_arguments_file(home)}" in command_line(process) else None
+
+
+def _gone(process: psutil.Process, seconds: float) -> bool:
+    """Return whether the process ends in time. A zombie counts as ended."""
+    deadline = time.monotonic() + seconds
+    with contextlib.suppress(psutil.NoSuchProcess):
+        while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.1)
+    return True
 
 
 def _pid_file(home: Home) -> Path:

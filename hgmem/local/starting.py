@@ -1,4 +1,4 @@
-"""From a data directory to a server that answers."""
+"""Start a server on a data directory, and wait until it answers."""
 
 import secrets
 import time
@@ -23,54 +23,59 @@ PORT_TAKEN = ("already in use", "already allocated", "BindException")
 
 
 class Engine(Protocol):
-    """One way of running a server; everything it must remember lies in the home."""
+    """A way to run a server, with all its state in the home."""
 
     @property
     def kind(self) -> Kind:
-        """The name of this way in `server.json`."""
+        """The engine's name in `server.json`."""
 
     def prepare(self, report: Report) -> None:
-        """Get together what a start needs, or raise what is missing."""
+        """Download what a start needs, or raise if something is missing."""
 
     def launch(self, home: Home, *, record: Record, sizes: Sizes) -> None:
-        """Start the server, without waiting for it."""
+        """Start the server without waiting for it."""
 
     def pid(self, home: Home) -> int | None:
-        """Return the server's process, where it is one of this machine."""
+        """Return the server's process id, or None if it is not a process of this machine."""
 
     def running(self, home: Home) -> bool:
-        """Whether the server lives."""
+        """Return whether the server is running."""
 
     def stop(self, home: Home) -> bool:
-        """End the server; whether it ran."""
+        """Stop the server, and return whether it was running."""
 
     def last_words(self, home: Home) -> str:
-        """Return the line that says best why the server ended."""
+        """Return the log line that best explains why the server ended."""
 
     def log(self, home: Home) -> str:
-        """Return where to read on."""
+        """Return where to find the log."""
 
 
 def engine_of(kind: Kind, settings: Settings) -> Engine:
-    """Return what runs servers of that kind."""
+    """Return the engine that runs servers of this kind."""
     return DockerEngine() if kind == "docker" else JavaEngine(settings)
 
 
 def choose(settings: Settings, *, kept: Record | None, report: Report) -> Engine:
-    """Return what will run the server: Docker where it can, but a store begun without it stays without it."""
+    """Return the engine for a new start: Docker if available, unless the store was created without it."""
     if (kept is None or kept.kind == "docker") and docker.engine():
         if docker.has_compose():
             return DockerEngine()
-        report("a Docker engine answers, but `docker compose` is not installed: going on without Docker")
+        report("Docker is running but `docker compose` is not installed: continuing without Docker")
     return JavaEngine(settings)
 
 
 def start(settings: Settings, *, home: Home, sizes: Sizes, report: Report) -> Server:
-    """Return a server started on a home that nothing runs on; what fails leaves nothing running."""
+    """Start a server on a home without a running one, and return it once it answers.
+
+    On failure, no server is left running.
+    """
     kept = home.load()
     if kept is None and home.has_databases():
         name = str(home.record)
-        raise UsageError(f"{name!r}, which holds the store's password, is gone or broken: choose another directory")
+        raise UsageError(
+            f"{name!r}, which holds the database password, is missing or damaged: choose another data directory"
+        )
     home.check_unused()
     engine = choose(settings, kept=kept, report=report)
     engine.prepare(report)
@@ -80,7 +85,7 @@ def start(settings: Settings, *, home: Home, sizes: Sizes, report: Report) -> Se
         report(f"starting Neo4j {kept.version} on {kept.uri}, data in {home.path}")
         try:
             return _launched(engine, home, record=kept, sizes=sizes)
-        except GraphError as error:  # somebody else took the port between our look and the server's
+        except GraphError as error:  # another process took the port after it was checked
             if not any(sign in str(error) for sign in PORT_TAKEN):
                 raise
             taken = error
@@ -88,10 +93,10 @@ def start(settings: Settings, *, home: Home, sizes: Sizes, report: Report) -> Se
 
 
 def renewed(kept: Record | None, kind: Kind) -> Record:
-    """Return the record for the next start: the same password; the same ports as long as they are free."""
+    """Return the record for the next start, with the same password and, if free, the same ports."""
     bolt = machine.port(kept.bolt if kept else None, BOLT)
     return Record(
-        # A letter first: a password that starts like an option would be read as one.
+        # A leading letter: a password that starts with a dash would be parsed as an option.
         password=kept.password if kept else f"n{secrets.token_urlsafe(24)}",
         bolt=bolt,
         http=machine.port(kept.http if kept else None, HTTP, taken=bolt),
@@ -104,31 +109,34 @@ def _launched(engine: Engine, home: Home, *, record: Record, sizes: Sizes) -> Se
     try:
         engine.launch(home, record=record, sizes=sizes)
         return ready(engine, home, record=record)
-    except BaseException:  # Ctrl-C too: an `up` that did not succeed must not leave half a server behind
+    except BaseException:  # including Ctrl-C: a failed `up` must not leave a server running
         engine.stop(home)
         raise
 
 
 def ready(engine: Engine, home: Home, *, record: Record) -> Server:
-    """Return the server once it answers a query; `GraphError` when it ended first, or says nothing."""
+    """Return the server once it answers a query.
+
+    Raises `GraphError` if it ends first, or does not answer in time.
+    """
     begun = time.monotonic()
     while (waited := time.monotonic() - begun) < START_SECONDS:
         if not engine.running(home):
             why, log = engine.last_words(home), engine.log(home)
-            raise GraphError(f"Neo4j ended while starting: {why}; its log is {log}")
+            raise GraphError(f"Neo4j stopped while starting: {why}; see its log {log}")
         if _answers(record, patient=waited < REFUSED_SECONDS):
             return record.server(home, pid=engine.pid(home))
         time.sleep(0.1)
     log = engine.log(home)
-    raise GraphError(f"Neo4j runs but does not answer: `hgmem down`, then `hgmem up`; its log is {log}")
+    raise GraphError(f"Neo4j is running but does not respond: run `hgmem down`, then `hgmem up`; see its log {log}")
 
 
 def _answers(record: Record, *, patient: bool) -> bool:
     try:
         return bool(ping(record.uri, username=USERNAME, password=record.password, timeout=PING_SECONDS))
     except GraphError:
-        # A refusal may come from a stranger who took our port just now; ours ends by itself then. Until that
-        # is out ask seldom, as three wrong passwords in five seconds lock the stranger's user.
+        # Another server may have just taken the port, and ours will then end by itself. Until then, ask rarely,
+        # because three wrong passwords within five seconds lock the other server's user.
         if not patient:
             raise
         time.sleep(REFUSED_PAUSE)

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 from pydantic import SecretStr
 
 from hgmem.errors import ConflictError, UsageError
-from hgmem.links import link
+from hgmem.graph.browser_link import link
 from hgmem.local.machine import HOST
 
 Kind: TypeAlias = Literal["maven", "docker"]
@@ -24,7 +24,7 @@ DYING_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Server:
-    """A running local server and how to reach it; `pid` is None where Docker keeps the process."""
+    """A running local server and its address. `pid` is None if Docker runs it."""
 
     uri: str
     http: str
@@ -37,7 +37,7 @@ class Server:
 
     @property
     def browser(self) -> str:
-        """The address that opens Neo4j Browser with server and user filled in; it asks for the password."""
+        """The address that opens Neo4j Browser with server and user filled in, but not the password."""
         return link(f"{self.http}/browser/", uri=self.uri, username=self.username)
 
 
@@ -107,7 +107,7 @@ class Home:
         return os.path.exists(self.store / "databases")
 
     def claim(self) -> None:
-        """Make the directory ours alone; one that holds somebody else's files is refused."""
+        """Take the directory for hgmem alone, or raise if it contains other files."""
         try:
             if self.path.is_dir() and any(self.path.iterdir()) and not self._known():
                 raise UsageError(f"{str(self.path)!r} holds other files: name a new or empty data directory")
@@ -169,7 +169,7 @@ def write_secret(path: Path, text: str) -> None:
 
 @contextmanager
 def locked(path: Path, *, waiting: Callable[[], None]) -> Iterator[None]:
-    """Hold the lock file at `path`, calling `waiting` if somebody else does; the dead hold nothing."""
+    """Hold the lock file at `path`, calling `waiting` while another process holds it."""
     import fcntl  # absent on Windows, where this module must still import
 
     try:

@@ -11,11 +11,13 @@ from neo4j_browser import SLOW, Neo4jBrowser
 from playwright.sync_api import Browser, expect
 
 from hgmem import HGMem, Memory, Settings
-from hgmem.browser.favourites import favourites
-from hgmem.browser.guide import newest_merge
-from hgmem.browser.view import View
-from hgmem.embedders import SentenceTransformerEmbedder
 from hgmem.local import Server
+from hgmem.memory.browser.favourites import favourites
+from hgmem.memory.browser.guide import newest_merge
+from hgmem.memory.browser.view import View
+from hgmem.models.embedders import SentenceTransformerEmbedder
+
+pytestmark = pytest.mark.slow  # a real Neo4j Browser plays a whole guide
 
 QUESTION = (
     "What links the Tamswell Company of Marian Dace to the museum director Edmund Sallowby and to the seven boxes of "

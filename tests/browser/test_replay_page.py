@@ -9,10 +9,10 @@ import pytest
 from histories import history
 from playwright.sync_api import Browser, Page, expect
 
-from hgmem.memories import History
-from hgmem.replay import fetching
-from hgmem.replay.page import page as rendered
-from hgmem.replay.scene import scene
+from hgmem.memory.replay import fetching
+from hgmem.memory.replay.page import page as rendered
+from hgmem.memory.replay.scene import scene
+from hgmem.memory.stored_memories import History
 
 Open: TypeAlias = Callable[..., Page]
 HOSTILE = """</script><script>window.hacked = 1</script><img src=x onerror="window.hacked = 2">

@@ -2,7 +2,7 @@
 
 import ast
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +19,9 @@ MOST_PARAMETERS = 5
 MOST_POSITIONAL = 3
 MOST_POSITIONAL_OF_OWN = 4
 EMPTY_NAMES = {"base", "common", "helpers", "operate", "utils"}
+
+# Modules whose docstrings are checked: these, and what is in these packages but for what is listed below it.
+MOST_WORDS = 25  # of a docstring's first line
 
 # Functions that may take more parameters, each with its reason.
 EXEMPT: dict[str, str] = {
@@ -93,7 +96,11 @@ def definitions(body: ast.AST, name: str, *, public: bool) -> Iterator[tuple[str
         yield from definitions(node, path, public=known and isinstance(node, ast.ClassDef))
 
 
-DEFINED = [each for module in MODULES for each in definitions(module.tree, module.name, public=True)]
+def definitions_of(module: Module) -> Iterator[tuple[str, bool, ast.AST]]:
+    return definitions(module.tree, module.name, public=True)
+
+
+DEFINED = [each for module in MODULES for each in definitions_of(module)]
 FUNCTIONS = [Defined(name=name, public=known, node=node) for name, known, node in DEFINED if isinstance(node, Function)]
 
 
@@ -166,6 +173,36 @@ def test_what_strangers_may_use_is_documented() -> None:
         and not ast.get_docstring(node)
     ]
     assert [*files, *silent] == []
+
+
+def first_lines(modules: Iterable[Module]) -> Iterator[tuple[str, str]]:
+    """First lines of docstrings, each with the name that leads to it."""
+    for module in modules:
+        nodes = [(module.name, module.tree), *((name, node) for name, _, node in definitions_of(module))]
+        for name, node in nodes:
+            if isinstance(node, ast.Module | ast.ClassDef | Function) and (text := ast.get_docstring(node)):
+                yield name, text.splitlines()[0]
+
+
+def is_one_plain_sentence(line: str) -> bool:
+    return ";" not in line and line.endswith((".", ":")) and len(line.split()) <= MOST_WORDS
+
+
+def test_first_lines_of_docstrings_are_one_plain_sentence() -> None:
+    lines = list(first_lines(MODULES))
+    assert len(lines) > 1_000
+    assert [(name, line) for name, line in lines if not is_one_plain_sentence(line)] == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["Return this; raise that.", "Return what", "Return " + "one more " * 12 + "word."],
+    ids=["two", "half", "long"],
+)
+def test_a_first_line_that_is_not_one_plain_sentence_is_noticed(line: str) -> None:
+    tree = ast.parse(f'"""{line}"""')
+    module = Module(name="spoilt", path=Path(), lines=1, tree=tree)
+    assert [is_one_plain_sentence(each) for _, each in first_lines([module])] == [False]
 
 
 def test_only_the_graph_package_imports_neo4j() -> None:

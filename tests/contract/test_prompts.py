@@ -9,11 +9,13 @@ from collections.abc import Iterator
 import pytest
 
 import hgmem
-from hgmem.extract import Condense, CondensedText, Extract, ExtractedEntity, Extraction, Glean
-from hgmem.fences import TAGS
-from hgmem.prompt import FOLDER, prompt
+from hgmem.extraction.replies import CondensedText, ExtractedEntity, Extraction
+from hgmem.extraction.tasks import Condense, Extract, Glean
+from hgmem.models.prompt_delimiters import TAGS
+from hgmem.models.prompts import prompt_of, read_prompt, shipped_prompts
 
-NAMES = sorted(path.stem for path in FOLDER.glob("*.md"))
+PROMPTS = shipped_prompts()
+NAMES = sorted(PROMPTS)
 OURS = {"extract", "glean", "condense"}
 LONGEST = 2_500  # characters of what is paid for with every call
 TAG = re.compile(r"</?([a-z]+)>")
@@ -22,14 +24,10 @@ TAG = re.compile(r"</?([a-z]+)>")
 def task_classes() -> dict[str, type]:
     """Return every class of the package that names itself and its reply type, by name."""
     found = {}
-    for module in pkgutil.iter_modules(hgmem.__path__):
-        if not module.ispkg and module.name != "__main__":
-            for value in vars(importlib.import_module(f"hgmem.{module.name}")).values():
-                if (
-                    isinstance(value, type)
-                    and hasattr(value, "reply_type")
-                    and isinstance(getattr(value, "name", None), str)
-                ):
+    for module in pkgutil.walk_packages(hgmem.__path__, "hgmem."):
+        if module.name.endswith((".tasks", ".answer")) or ".tasks." in module.name:
+            for value in vars(importlib.import_module(module.name)).values():
+                if isinstance(value, type) and hasattr(value, "reply_type") and hasattr(value, "prompt_file"):
                     found[value.name] = value
     return found
 
@@ -52,17 +50,18 @@ def test_there_is_something_to_check() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_prompt_says_what_it_is_for_and_has_a_task(name: str) -> None:
-    one = prompt(name)
+    one = read_prompt(PROMPTS[name])
     assert len(one.purpose) > 20
     assert len(one.version) == 12
     assert one.system
     assert one.fields
     assert callable(CLASSES[name].fields)
+    assert CLASSES[name].prompt_file == PROMPTS[name]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_tag_of_a_prompt_is_one_that_data_cannot_close(name: str) -> None:
-    one = prompt(name)
+    one = read_prompt(PROMPTS[name])
     assert set(TAG.findall(one.system + one.user)) <= set(TAGS)
     fenced = re.findall(r"<([a-z]+)>\s*\{\{\w+\}\}\s*</([a-z]+)>", one.user)
     assert fenced
@@ -71,7 +70,7 @@ def test_every_tag_of_a_prompt_is_one_that_data_cannot_close(name: str) -> None:
 
 @pytest.mark.parametrize("task", list(samples()), ids=lambda task: task.name)
 def test_a_task_fills_exactly_what_its_prompt_takes(task: Extract) -> None:
-    one = prompt(task.name)
+    one = prompt_of(task)
     assert task.fields().keys() == one.fields
     system, user = one.filled(task.fields())
     assert (system.role, user.role) == ("system", "user")
@@ -83,7 +82,7 @@ def test_a_task_fills_exactly_what_its_prompt_takes(task: Extract) -> None:
 
 @pytest.mark.parametrize("name", ["extract", "glean"])
 def test_the_worked_example_is_a_reply(name: str) -> None:
-    system = prompt(name).system
+    system = read_prompt(PROMPTS[name]).system
     shape, example = (text for text in re.findall(r"^\{\"entities.*?\]\}$", system, re.S | re.M))
     assert Extraction.model_validate_json(shape).model_fields_set == {"entities", "relations"}
     said = Extraction.model_validate(json.loads(example))

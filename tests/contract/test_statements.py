@@ -12,14 +12,15 @@ import neo4j
 import pytest
 
 import hgmem
-from hgmem import HGMem, Settings
+from hgmem import HGMem
 from hgmem.errors import GraphError
 from hgmem.graph.database import _statement
-from hgmem.graph.memory import Claim
+from hgmem.graph.memory import Lease
 from hgmem.graph.schema import CREATE
 from hgmem.graph.statements import Statement, parse, statements
 from hgmem.local import Server
-from hgmem.resources import resource
+from hgmem.testing import DeterministicEmbedder
+from hgmem.text.resources import resource
 
 PACKAGE = Path(hgmem.__file__).parent
 ALL = statements()
@@ -52,30 +53,20 @@ NOISE = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|//[^\n]*")
 LISTS = (
     *("rows", "uids", "chunks", "documents", "queries", "subqueries", "points", "died", "provisionals", "citations"),
     *("relations", "read", "memories", "adding", "spared", "names", "persons"),
-    *("organizations", "places", "events", "ids", "others"),
+    *("organizations", "places", "events", "ids", "others", "paths", "quotes"),
 )
+LIMITS = {
+    **dict.fromkeys(("overfetch", "overfetch_chunks", "fulltext_limit", "fusion", "hops"), 2),
+    **dict.fromkeys(("neighbour_limit", "exact_limit"), 2),
+    **dict.fromkeys(("entity_limit", "relation_limit", "source_limit", "search_limit", "read_limit"), 5),
+    **dict.fromkeys(("target_entities", "shared_entities", "exclude_covered"), True),
+}
 SAMPLES: dict[str, Any] = {
     **{name: [] for name in LISTS},
     **{name: {} for name in ("step", "answer", "properties")},
-    **dict.fromkeys(
-        (
-            "k",
-            "over",
-            "over_chunks",
-            "worded",
-            "most",
-            "batch",
-            "hub",
-            "exact",
-            "hops",
-            "dimensions",
-            "fusion",
-            "schema_version",
-        ),
-        2,
-    ),
-    **dict.fromkeys(("most_entities", "most_relations", "most_chunks", "most_searched", "most_read"), 5),
-    **dict.fromkeys(("anchors", "shared", "exclude", "embeddings"), True),
+    **dict.fromkeys(("k", "over", "most", "batch", "hub", "dimensions", "schema_version"), 2),
+    "limits": LIMITS,
+    "embeddings": True,
     "timeout": 60.0,
     "seconds": 10,
     "vector": [0.5, 0.5],
@@ -119,8 +110,8 @@ def _passed(call: ast.Call) -> frozenset[str]:
     passed = set()
     for keyword in call.keywords:
         if keyword.arg is None:
-            assert ast.unparse(keyword.value) == "asdict(claim)", "only a claim may be spread into parameters"
-            passed |= {field.name for field in dataclasses.fields(Claim)}
+            assert ast.unparse(keyword.value) == "asdict(lease)", "only a lease may be spread into parameters"
+            passed |= {field.name for field in dataclasses.fields(Lease)}
         else:
             passed.add(keyword.arg)
     return frozenset(passed)
@@ -176,7 +167,7 @@ def test_every_header_is_understood_and_every_statement_is_one() -> None:
         ("one(a, b) read", "RETURN $a;", r"'one' declares and uses different parameters: \$b"),
         ("one(a) read", "RETURN $a, $b;", r"'one' declares and uses different parameters: \$b"),
         ("one(a) read", "RETURN '$a' // $a\n;", r"'one' declares and uses different parameters: \$a"),
-        ("one() reads", "RETURN 1;", r"'one' has mode 'reads'; the modes are read, write, schema, auto"),
+        ("one() reads", "RETURN 1;", r"'one' has invalid mode 'reads': use one of read, write, schema, auto"),
     ],
 )
 def test_a_block_that_breaks_its_header_is_refused_by_name(tmp_path: Path, header: str, body: str, said: str) -> None:
@@ -190,7 +181,7 @@ def test_a_name_that_is_there_twice_is_refused(tmp_path: Path, monkeypatch: pyte
     for file in ("a.cypher", "b.cypher"):
         (tmp_path / file).write_text("// name: same() read\nRETURN 1;\n", encoding="utf-8")
     monkeypatch.setattr("hgmem.graph.statements.resource", lambda _: tmp_path)
-    with pytest.raises(GraphError, match=r"b\.cypher: statement 'same' is in a\.cypher already"):
+    with pytest.raises(GraphError, match=r"b\.cypher: statement 'same' already exists in a\.cypher"):
         statements.__wrapped__()
 
 
@@ -290,19 +281,22 @@ def test_the_scanner_passes_what_is_bound_to_the_corpus(text: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def session(settings: Settings, server: Server, affair: Path) -> Iterator[neo4j.Session]:
+def session(another_server: Server, affair: Path) -> Iterator[neo4j.Session]:
     """A session on a server that holds a corpus and a memory: where all is empty every plan costs the same."""
-    auth = (server.username, server.password.get_secret_value())
+    username, password = another_server.username, another_server.password.get_secret_value()
+    access = {"uri": another_server.uri, "username": username, "password": password, "data": another_server.data}
+    driving = neo4j.GraphDatabase.driver(
+        another_server.uri, auth=(username, password), notifications_min_severity="OFF"
+    )
     with (
-        HGMem.open("plans", **settings.model_dump(exclude_none=True)) as client,
-        neo4j.GraphDatabase.driver(server.uri, auth=auth, notifications_min_severity="OFF") as driver,
+        HGMem.open("plans", embedder=DeterministicEmbedder(), **access) as client,
+        driving as driver,
         driver.session() as session,
     ):
         client.add(affair)
         client.ask("Who owns the Tallow Stairs Warehouse?")
         session.run("CALL db.prepareForReplanning()").consume()
         yield session
-        client.delete()
 
 
 def plan_of(session: neo4j.Session, text: str, parameters: Iterable[str]) -> dict[str, Any]:

@@ -17,9 +17,9 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from playwright.sync_api import Browser
 
-from hgmem.archive.kinds import KINDS
+from hgmem.corpus.archive.kinds import KINDS
 from hgmem.settings import Settings
-from hgmem.systems.recipes import RECIPES
+from hgmem.systems.hgmem.recipes import RECIPES
 
 ROOT = Path(__file__).parents[2]
 LOADED = {
@@ -217,8 +217,8 @@ def test_the_references_have_every_setting_property_and_name(site: Path) -> None
     for method in ("open", "add", "ask", "stream", "memory", "replay", "browse", "export", "prune", "check"):
         assert f'id="hgmem.client.HGMem.{method}"' in client, method
     assert 'id="hgmem.langchain.HGMemRetriever"' in text("reference/langchain.html")
-    assert 'id="hgmem.model.MemoryPoint"' in text("reference/values.html")
-    assert 'id="hgmem.events.Answered"' in text("reference/events.html")
+    assert 'id="hgmem.values.records.MemoryPoint"' in text("reference/values.html")
+    assert 'id="hgmem.values.events.Answered"' in text("reference/events.html")
 
 
 def test_equations_and_drawings_are_in_the_pages_themselves(site: Path) -> None:
@@ -229,6 +229,7 @@ def test_equations_and_drawings_are_in_the_pages_themselves(site: Path) -> None:
     assert "<!-- generated" not in concepts + (site / "reference" / "cli.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("link", ["gone.md", "recipes.md#gone", "../hgmem/gone.py"])
 def test_a_link_that_leads_nowhere_stops_the_build(link: str, tmp_path: Path) -> None:
     for path in [path for path in ROOT.iterdir() if not path.name.startswith(".") and path.name != "docs"]:

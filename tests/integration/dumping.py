@@ -7,8 +7,7 @@ from typing import Any
 
 from neo4j import Driver, GraphDatabase
 
-from hgmem.contributions import (
-    counting,
+from hgmem.extraction.contributions import (
     entities_of,
     entity_fields,
     entity_text,
@@ -17,8 +16,9 @@ from hgmem.contributions import (
     relation_fields,
     relation_text,
     relations_of,
+    still_supported,
 )
-from hgmem.extract import Extraction
+from hgmem.extraction.replies import Extraction
 from hgmem.settings import Settings
 from hgmem.testing import DeterministicEmbedder
 
@@ -92,7 +92,7 @@ def check(found: Dump) -> None:
     for entity, chunk, _ in found.joined("FROM_CHUNK"):
         mentions[entity].add(chunk)
     for uid, entity in entities.items():
-        given = counting(load_entities(entity.get("given")), living=mentions[uid])
+        given = still_supported(load_entities(entity.get("given")), existing=mentions[uid])
         contributions = given + [
             one for chunk in sorted(mentions[uid]) for one in entities_of(said[chunk]).get(entity["key"], [])
         ]
@@ -129,7 +129,7 @@ def _check_relations(found: Dump, said: dict[str, Extraction]) -> None:
         ends = (entities[source]["key"], entities[target]["key"])
         assert ends[0] < ends[1]
         assert relation["chunks"] == sorted(set(relation["chunks"]) & said.keys())
-        given = counting(load_relations(relation.get("given")), living=set(relation["chunks"]))
+        given = still_supported(load_relations(relation.get("given")), existing=set(relation["chunks"]))
         contributions = given + [one for chunk in relation["chunks"] for one in relations_of(said[chunk]).get(ends, [])]
         assert contributions, relation
         fields = relation_fields(contributions, limit=LIMIT, condensed=relation.get("condensed"))

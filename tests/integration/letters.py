@@ -3,13 +3,22 @@
 from collections.abc import Callable
 from typing import Any
 
-from hgmem.answer import AnswerReply
-from hgmem.combined import MergeAndPlanReply, StepReply
-from hgmem.extract import Extraction
-from hgmem.inputs import Document, Given, GivenChunk, GivenEntity, GivenRelation
-from hgmem.memory import EvolveReply, Insertion, Joining, MergeReply
-from hgmem.plan import Concern, Inquiry, PlanReply, SubqueriesReply
+from hgmem.extraction.replies import Extraction
+from hgmem.retrieval.answer import AnswerReply
+from hgmem.systems.hgmem.replies import (
+    Concern,
+    EvolveReply,
+    Inquiry,
+    Insertion,
+    Joining,
+    MergeAndPlanReply,
+    MergeReply,
+    PlanReply,
+    StepReply,
+    SubqueriesReply,
+)
 from hgmem.testing import ScriptedModel
+from hgmem.values.inputs import Document, Given, GivenChunk, GivenEntity, GivenRelation
 
 SENTENCES = (
     "Anna sold the mill to Bo in spring.",

@@ -9,9 +9,9 @@ from letters import LETTERS, QUESTION, wanting
 
 from hgmem import Document, HGMem
 from hgmem.errors import ModelError
-from hgmem.extract import ExtractedEntity, ExtractedRelation, Extraction
-from hgmem.memory import EvolveReply, Insertion, Revision
+from hgmem.extraction.replies import ExtractedEntity, ExtractedRelation, Extraction
 from hgmem.settings import Settings
+from hgmem.systems.hgmem.replies import EvolveReply, Insertion, Revision
 from hgmem.testing import ScriptedModel
 
 IDENTITY = """

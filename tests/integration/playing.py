@@ -18,9 +18,9 @@ from letters import Wanting
 from pydantic import BaseModel
 from wire import Answer, Answered, Asked, Said
 
-from hgmem.extract import ExtractedEntity, ExtractedRelation, Extraction
-from hgmem.fences import TAGS
-from hgmem.prompt import FOLDER, prompt
+from hgmem.extraction.replies import ExtractedEntity, ExtractedRelation, Extraction
+from hgmem.models.prompt_delimiters import TAGS
+from hgmem.models.prompts import read_prompt, shipped_prompts
 
 Told: TypeAlias = Answered | BaseModel | str | None  # None is what the script says
 Telling: TypeAlias = Callable[[Asked, int], Told]  # from what was asked, and how often this task was, from 1
@@ -36,8 +36,7 @@ _TAG = re.compile(rf"<\s*/?\s*(?:{'|'.join(TAGS)})\b", re.IGNORECASE)
 @cache
 def beginnings() -> Mapping[str, str]:
     """Return how the system prompt of each task begins, up to the first place that is filled."""
-    names = sorted(path.name.removesuffix(".md") for path in FOLDER.iterdir() if path.name.endswith(".md"))
-    return {name: prompt(name).system.partition("{{")[0] for name in names}
+    return {name: read_prompt(path).system.partition("{{")[0] for name, path in shipped_prompts().items()}
 
 
 def task_of(asked: Asked) -> str:
@@ -73,8 +72,9 @@ def check_fences(asked: Asked) -> None:
     if task == "probe":
         return
     system, user, *_ = [str(message["content"]) for message in asked.messages]
-    assert fences(system) == fences(prompt(task).system)
-    assert fences(user) == fences(prompt(task).user)
+    prompt = read_prompt(shipped_prompts()[task])
+    assert fences(system) == fences(prompt.system)
+    assert fences(user) == fences(prompt.user)
 
 
 def playing(replies: Play | None = None) -> Answer:

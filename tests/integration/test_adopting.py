@@ -25,15 +25,15 @@ from typer.testing import CliRunner
 from hgmem import HGMem
 from hgmem.cli import app
 from hgmem.corpus import adopting
-from hgmem.embed import Kind, Vectors
 from hgmem.errors import GraphError, ModelError, UsageError
 from hgmem.graph.database import Database
-from hgmem.graphrag import assembled
-from hgmem.graphrag.shape import Shape
-from hgmem.identity import key
 from hgmem.local import Server
+from hgmem.models.embedding import Kind, Vectors
 from hgmem.settings import Settings
+from hgmem.sources.graphrag import assembled
 from hgmem.testing import DeterministicEmbedder
+from hgmem.text.identity import key
+from hgmem.values.foreign_graph import Shape
 
 WRITER = Path(__file__).parents[1] / "graphrag_writer.py"
 RENAMED = {
@@ -104,8 +104,8 @@ def test_a_graph_of_the_package_is_adopted_whole(client: HGMem, settings: Settin
     assert done.entities < len(entities)
     assert {each["text"] for each in found.of("Chunk").values()} == {each["text"] for each in chunks}
     assert {each["name"] for each in found.of("Entity").values()} == {each["name"] for each in entities}
-    assert f"{len(entities) - done.entities} entities were united with others of the same name" in done.notes
-    assert "1 document was made for chunks that have none" in done.notes
+    assert f"{len(entities) - done.entities} entities were merged with others of the same name" in done.notes
+    assert "1 document was created for chunks without one" in done.notes
     check(found)
 
     sources = {each["source"]: each for each in found.of("Document").values()}
@@ -184,7 +184,7 @@ def test_a_corpus_that_holds_something_is_refused(
     client.adopt()
     before = dump(settings, client.corpus, times=True)
     theirs.execute_query("MATCH (e:__Entity__ {name: 'Corrie Vane'}) SET e.funnels = 2")
-    with pytest.raises(UsageError, match=r"holds 6 documents, .* import into a new one, or delete it first"):
+    with pytest.raises(UsageError, match=r"holds 6 documents, .* import into a new corpus, or delete this one first"):
         client.adopt()
     assert dump(settings, client.corpus, times=True) == before
 
@@ -290,11 +290,15 @@ def test_another_server_is_read_over_its_own_connection(
     ("place", "error", "said"),
     [
         ({"from_database": "nowhere"}, UsageError, "has no database 'nowhere': check --from-database"),
-        ({"from_uri": "bolt://127.0.0.1:1"}, GraphError, "can't be reached: --from-uri names one that has to run"),
-        ({"from_uri": "bolt://u:p@127.0.0.1:1"}, UsageError, "--from-uri holds no user and no password"),
+        (
+            {"from_uri": "bolt://127.0.0.1:1"},
+            GraphError,
+            "cannot be reached: check --from-uri and that its server is running",
+        ),
+        ({"from_uri": "bolt://u:p@127.0.0.1:1"}, UsageError, "--from-uri must not contain a user or password"),
         ({"from_uri": "nonsense"}, UsageError, "'nonsense' is no Neo4j address"),
-        ({"from_uri": "bolt://127.0.0.1:1", "from_driver": "any"}, UsageError, "are two places: give one of them"),
-        ({"from_username": "neo4j"}, UsageError, "go with the server that --from-uri names"),
+        ({"from_uri": "bolt://127.0.0.1:1", "from_driver": "any"}, UsageError, "cannot be combined: drop one"),
+        ({"from_username": "neo4j"}, UsageError, "need --from-uri: pass it"),
     ],
 )
 def test_a_place_that_is_not_there_is_named(
@@ -306,7 +310,9 @@ def test_a_place_that_is_not_there_is_named(
 
 
 def test_a_wrong_password_names_where_it_is_set(client: HGMem, server: Server) -> None:
-    with pytest.raises(GraphError, match="refuses user 'neo4j': check --from-username and HGMEM_FROM_PASSWORD"):
+    with pytest.raises(
+        GraphError, match="rejected the credentials of user 'neo4j': check --from-username and HGMEM_FROM_PASSWORD"
+    ):
         client.adopt(from_uri=server.uri, from_password="wrong")
 
 
@@ -314,12 +320,18 @@ def test_a_wrong_password_names_where_it_is_set(client: HGMem, server: Server) -
 
 
 def test_where_there_is_no_graph_what_is_there_is_named(client: HGMem, theirs: Driver) -> None:
-    with pytest.raises(UsageError, match=r"no chunks, nodes \(:Chunk\) .* there are no other nodes; --chunk-label"):
+    with pytest.raises(
+        UsageError,
+        match=r"no chunks, that is, nodes \(:Chunk\) .* other nodes there: none; name .* with --chunk-label",
+    ):
         client.adopt()
     theirs.execute_query("UNWIND range(1, 3) AS n CREATE (:Passage {body: 'x'})")
-    with pytest.raises(UsageError, match=r"there are \(:Passage\) 3; --chunk-label names another label"):
+    with pytest.raises(UsageError, match=r"other nodes there: \(:Passage\) 3; name the chunk label with --chunk-label"):
         client.adopt()
-    with pytest.raises(UsageError, match=r"none of the 3 nodes \(:Passage\) has text in 'text'; --text-property"):
+    with pytest.raises(
+        UsageError,
+        match=r"none of the 3 nodes \(:Passage\) has text in property 'text'; name .* with --text-property",
+    ):
         client.adopt(chunk_label="Passage")
     assert client.corpus not in {row["corpus"] for row in client.corpora()}
 
@@ -327,12 +339,19 @@ def test_where_there_is_no_graph_what_is_there_is_named(client: HGMem, theirs: D
 def test_what_the_graph_lacks_is_said_and_the_rest_adopted(client: HGMem, theirs: Driver, graph: Graph) -> None:
     done = client.adopt(entity_label="Entities", document_relationship="OF")
     assert (done.entities, done.relations, done.chunks) == (0, 0, len(of(graph, "Chunk")))
-    assert "no entities: there are no nodes (:Entities); --entity-label names another label" in done.notes
-    assert "no chunk is linked to a document by OF; --document-relationship names another type" in done.notes
+    assert (
+        "no nodes (:Entities) found, so no entities were imported: name the entity label with --entity-label"
+        in done.notes
+    )
+    assert (
+        "no chunk is linked to a document by OF: name the relationship type with --document-relationship" in done.notes
+    )
     assert client.check().findings == ()
     client.delete()
     done = client.adopt(entity_relationship="SEEN_IN")
-    assert "no entity is linked to a chunk by SEEN_IN; --entity-relationship names another type" in done.notes
+    assert (
+        "no entity is linked to a chunk by SEEN_IN: name the relationship type with --entity-relationship" in done.notes
+    )
     assert client.check().findings == ()
 
 
@@ -368,13 +387,13 @@ def test_a_broken_graph_is_adopted_as_far_as_it_goes(client: HGMem, settings: Se
     assert entities.keys() == {"Ada", "Bo", "1922"}
     assert entities["Ada"]["description"] == "born: 1922-10-12\nseen: 2026-01-01T00:00:00.000000000+00:00\nsmall: 1"
     assert set(done.notes) == {
-        "3 chunks without text were left out",
-        "1 chunk of several documents was put into the first",
-        "2 documents were made for chunks that have none",
-        "1 entity without a name in 'name' was left out",
-        "1 node is both (:__Entity__) and (:Chunk): taken as (:Chunk) alone",
-        "1 relation of what was left out was left out too",
-        "1 relation of an entity with itself was left out",
+        "3 chunks without text were skipped",
+        "1 chunk of several documents was assigned to the first",
+        "2 documents were created for chunks without one",
+        "1 entity without a name in 'name' was skipped",
+        "1 node is both (:__Entity__) and (:Chunk): imported as (:Chunk) only",
+        "1 relation of a skipped entity was skipped",
+        "1 relation of an entity with itself was skipped",
     }
     assert client.ask("Whom did Ada meet?", steps=1).text
     assert client.check().findings == ()
@@ -387,8 +406,9 @@ def test_a_property_that_names_no_entity_is_refused_with_those_that_could(
 ) -> None:
     entities = len(of(graph, "__Entity__"))
     said = (
-        rf"none of the {entities} nodes \(:__Entity__\) has a name in 'nosuch'; they have .*'name' {entities}.*"
-        r"; --name-property names another property"
+        rf"none of the {entities} nodes \(:__Entity__\) has a name in property 'nosuch'; "
+        rf"candidates: .*'name' {entities}.*"
+        r"; name the property with --name-property"
     )
     with pytest.raises(UsageError, match=said):
         client.adopt(name_property="nosuch")
@@ -396,7 +416,7 @@ def test_a_property_that_names_no_entity_is_refused_with_those_that_could(
     ships = sum("ships" in each for each in of(graph, "__Entity__"))
     done = client.adopt(name_property="ships")
     assert 0 < done.entities <= ships < entities
-    assert f"{entities - ships} entities without a name in 'ships' were left out" in done.notes
+    assert f"{entities - ships} entities without a name in 'ships' were skipped" in done.notes
 
 
 def test_nodes_that_are_two_things_at_once_are_counted(client: HGMem, theirs: Driver) -> None:
@@ -407,11 +427,11 @@ def test_nodes_that_are_two_things_at_once_are_counted(client: HGMem, theirs: Dr
     done = client.adopt()
     assert (done.chunks, done.entities) == (3, 0)
     assert [note for note in done.notes if "both" in note] == [
-        "1 node is both (:__Entity__) and (:Chunk): taken as (:Chunk) alone",
-        "2 nodes are both (:__Entity__) and (:Document): taken as (:Document) alone",
-        "1 node is both (:Document) and (:Chunk): taken as (:Chunk) alone",
+        "1 node is both (:__Entity__) and (:Chunk): imported as (:Chunk) only",
+        "2 nodes are both (:__Entity__) and (:Document): imported as (:Document) only",
+        "1 node is both (:Document) and (:Chunk): imported as (:Chunk) only",
     ]
-    assert not any("there are no nodes" in note for note in done.notes)
+    assert not any("so no entities were imported" in note for note in done.notes)
 
 
 def test_nodes_that_pass_for_hgmems_altogether_are_refused_in_a_corpus_that_there_is_not_yet(
@@ -420,7 +440,9 @@ def test_nodes_that_pass_for_hgmems_altogether_are_refused_in_a_corpus_that_ther
     made = "CREATE (:Document {corpus: $c, uid: 'theirs-d'}), (:Chunk {corpus: $c, uid: 'theirs-c'})"
     theirs.execute_query(made, c=client.corpus)
     try:
-        with pytest.raises(UsageError, match=r"2 nodes that are not hgmem's carry corpus: .* of another name"):
+        with pytest.raises(
+            UsageError, match=r"2 nodes that hgmem did not write have the property corpus: .* with another name"
+        ):
             client.adopt()
     finally:
         theirs.execute_query("MATCH (n) WHERE n.uid IN ['theirs-d', 'theirs-c'] DETACH DELETE n")
@@ -428,7 +450,9 @@ def test_nodes_that_pass_for_hgmems_altogether_are_refused_in_a_corpus_that_ther
 
 def test_nodes_that_would_pass_for_hgmems_are_refused(client: HGMem, theirs: Driver, graph: Graph) -> None:
     theirs.execute_query("MATCH (c:Chunk {index: 0}) SET c.corpus = $corpus", corpus=client.corpus)
-    with pytest.raises(UsageError, match=r"6 nodes that are not hgmem's carry corpus: .* of another name"):
+    with pytest.raises(
+        UsageError, match=r"6 nodes that hgmem did not write have the property corpus: .* with another name"
+    ):
         client.adopt()
     theirs.execute_query("MATCH (c:Chunk {index: 0}) SET c.corpus = 'legal'")
     assert client.adopt().chunks == len(of(graph, "Chunk"))
@@ -458,7 +482,7 @@ def test_their_indexes_live_beside_and_are_named_if_they_take_in_the_copies(
         answer = client.ask("Who commands the Corrie Vane?", steps=1)
     finally:
         theirs.execute_query("DROP INDEX theirs")
-    assert any(note.startswith("index 'theirs' takes in hgmem's nodes (:Chunk) too") for note in notes) == crowded
+    assert any(note.startswith("index 'theirs' also covers hgmem's nodes (:Chunk)") for note in notes) == crowded
     assert answer.citations
 
 
@@ -541,7 +565,7 @@ def test_the_command_adopts_once_and_says_what_it_left_out(
     assert first.exit_code == 0, first.output
     done = json.loads(first.stdout)
     assert (done["written"], done["chunks"]) == (True, len(of(graph, "Chunk")))
-    assert "entities were united with others of the same name" in first.stderr
+    assert "entities were merged with others of the same name" in first.stderr
     again = hgmem("adopt", "-c", client.corpus)
     assert again.exit_code == 0
     assert "adopted before, nothing was written" in again.stdout
@@ -552,17 +576,17 @@ def test_the_command_adopts_once_and_says_what_it_left_out(
     assert "adopted before, nothing was written" in hgmem("adopt", "-c", client.corpus, *elsewhere).stdout
     absent = hgmem("adopt", "-c", f"{client.corpus}-x", "--chunk-label", "Passage")
     assert absent.exit_code == 1
-    assert "error: there is nothing to adopt:" in absent.stderr
-    assert "--chunk-label names another label" in absent.stderr
+    assert "error: nothing to import:" in absent.stderr
+    assert "name the chunk label with --chunk-label" in absent.stderr
 
 
 @pytest.mark.parametrize(
     ("option", "said"),
     [
-        ("--chunk-label", "chunk_label='' names nothing in a graph"),
-        ("--name-property", "name_property='' names nothing in a graph"),
-        ("--from-database", "--from-database is empty: give a value, or leave it out"),
-        ("--from-uri", "--from-uri is empty: give a value, or leave it out"),
+        ("--chunk-label", "invalid chunk_label=''"),
+        ("--name-property", "invalid name_property=''"),
+        ("--from-database", "--from-database is empty: pass a value, or omit it"),
+        ("--from-uri", "--from-uri is empty: pass a value, or omit it"),
     ],
 )
 def test_an_option_that_is_empty_does_not_mean_the_default(

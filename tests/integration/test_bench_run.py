@@ -38,6 +38,7 @@ def bench(graph: Path, out: Path, *workloads: str) -> tuple[dict[str, Any], str,
     return json.loads((folder / "figures.json").read_text()), (folder / "figures.md").read_text(), folder
 
 
+@pytest.mark.slow
 def test_a_run_says_what_times_bought_and_leaves_tables_and_plots(graph: Path, tmp_path: Path) -> None:
     found, text, folder = bench(graph, tmp_path / "results", "W1", "W2", "W4")
     assert found["graph"]["entities"] == ENTITIES
@@ -56,6 +57,7 @@ def test_a_run_says_what_times_bought_and_leaves_tables_and_plots(graph: Path, t
     assert {path.name for path in folder.iterdir()} >= {"steps.png", "throughput.png"}
 
 
+@pytest.mark.slow
 def test_what_is_measured_is_saved_before_the_next_workload_has_run(graph: Path, tmp_path: Path) -> None:
     out = tmp_path / "results"
     seen = []

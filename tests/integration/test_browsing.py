@@ -19,11 +19,11 @@ from letters import LETTERS, NAMES, QUESTION, SENTENCES, wanting
 from servers import own_server
 
 from hgmem import Answer, HGMem, Settings
-from hgmem.browser.favourites import favourites
-from hgmem.browser.guide import newest_merge
 from hgmem.errors import ForbiddenError, GraphError, UsageError
-from hgmem.inputs import Document, Given, GivenChunk, GivenEntity
-from hgmem.memory import EvolveReply, Insertion
+from hgmem.memory.browser.favourites import favourites
+from hgmem.memory.browser.guide import newest_merge
+from hgmem.systems.hgmem.replies import EvolveReply, Insertion
+from hgmem.values.inputs import Document, Given, GivenChunk, GivenEntity
 
 COMMAND = (sys.executable, "-m", "hgmem", "browser")
 TYPES = ("Person", "ORGANISATION", "geo", "event", "concept", "", "DeadPoint")
@@ -136,32 +136,38 @@ BARE = Given(
 )
 EVERYTHING = Insertion(entities=NAMES, description="All of them.")
 KINDS: dict[str, tuple[Given, Callable[[HGMem], str], dict[str, Any], int, str]] = {
-    "ordinary": (LETTERS, lambda client: client.ask(QUESTION, steps=2).memory, {}, 6, "left its traces"),
-    "naive": (LETTERS, lambda client: client.ask(QUESTION, system="naive").memory, {}, 5, "makes no points"),
-    "without entities": (BARE, lambda client: client.ask(QUESTION, system="naive").memory, {}, 5, "makes no points"),
+    "ordinary": (
+        LETTERS,
+        lambda client: client.ask(QUESTION, steps=2).memory,
+        {},
+        6,
+        "is stored in this database as memory points",
+    ),
+    "naive": (LETTERS, lambda client: client.ask(QUESTION, system="naive").memory, {}, 5, "creates no points"),
+    "without entities": (BARE, lambda client: client.ask(QUESTION, system="naive").memory, {}, 5, "creates no points"),
     "without points": (
         LETTERS,
         lambda client: client.ask(QUESTION, steps=2).memory,
         {"evolve": lambda _: EvolveReply()},
         5,
-        "None of its steps led to a memory point",
+        "None of its steps created a memory point",
     ),
     "covered": (
         LETTERS,
         lambda client: client.ask(QUESTION, steps=1).memory,
         {"evolve": lambda _: EvolveReply(insert=(EVERYTHING,))},
         5,
-        "<h3>And then</h3>",
+        "<h3>Next steps</h3>",
     ),
     "unanswered": (
         LETTERS,
         lambda client: client.ask(QUESTION, steps=1, answer=False).memory,
         {},
         4,
-        "left its traces",
+        "is stored in this database as memory points",
     ),
-    "withdrawn": (LETTERS, withdrawn, {}, 6, "no quote whose chunk is in the corpus"),
-    "pruned": (LETTERS, pruned, {}, 4, "its steps and points were removed, its answers are kept"),
+    "withdrawn": (LETTERS, withdrawn, {}, 6, "No chunk that its answers quote is still in the corpus"),
+    "pruned": (LETTERS, pruned, {}, 4, "its steps and points were removed; its answers and quotes are kept"),
 }
 
 
@@ -200,6 +206,7 @@ def people(*names: str) -> Given:
     return Given(documents=(Document(id="d", text="One."),), chunks=(chunk,), entities=entities)
 
 
+@pytest.mark.slow
 def test_where_nothing_may_be_written_a_memory_is_shown_without_second_labels(tmp_path: Path) -> None:
     with own_server(tmp_path) as own:
         if own.server.pid is None:
@@ -212,7 +219,9 @@ def test_where_nothing_may_be_written_a_memory_is_shown_without_second_labels(tm
         with HGMem.open("people", **own.settings.model_dump(exclude_none=True)) as client:
             with client.browse() as view:
                 assert view.guide in view.link
-            with pytest.raises(ForbiddenError, match=r"does not let user 'neo4j' run statement .* grant the right"):
+            with pytest.raises(
+                ForbiddenError, match=r"user 'neo4j' of Neo4j at .* may not run statement .* grant the privilege"
+            ):
                 client.ask("Who is Ann?", steps=1)
 
 
@@ -232,12 +241,15 @@ def test_any_other_failure_of_painting_is_raised(client: HGMem, settings: Settin
 
 def test_a_corpus_without_a_memory_is_named(client: HGMem) -> None:
     client.add_graph(LETTERS)
-    with pytest.raises(UsageError, match=f"{client.corpus!r} has no memory yet.*hgmem ask"), client.browse():
+    with (
+        pytest.raises(UsageError, match=f"{client.corpus!r} has no memories: ask .*hgmem ask"),
+        client.browse(),
+    ):
         pass
 
 
 def test_an_address_that_is_none_is_named(client: HGMem, answer: Answer) -> None:
-    with pytest.raises(UsageError, match="is no address of a Neo4j Browser"), client.browse(browser="db:7474"):
+    with pytest.raises(UsageError, match="invalid Neo4j Browser address"), client.browse(browser="db:7474"):
         pass
     with client.browse(answer.memory, browser="http://db:7474/browser/") as view:
         assert view.link.startswith("http://db:7474/browser/?dbms=")

@@ -13,13 +13,13 @@ from neo4j.exceptions import ClientError
 from rivals import overtaken
 
 from hgmem import ConflictError, Document, Given, GivenChunk, GivenEntity, HGMem, Settings, UsageError
+from hgmem.corpus.document_writing import DOCUMENTS
 from hgmem.corpus.importing import import_graph
-from hgmem.corpus.writing import DOCUMENTS
-from hgmem.extractive import ExtractiveModel
 from hgmem.graph.corpus import mark_corpus
 from hgmem.graph.database import Transaction
-from hgmem.identity import uid
+from hgmem.models.extractive import ExtractiveModel
 from hgmem.testing import DeterministicEmbedder, ScriptedModel
+from hgmem.text.identity import uid
 
 TEXT = "Captain Rhee commands the ferry Aurora of the Nordhavn Line."
 
@@ -136,12 +136,79 @@ def test_a_document_is_deleted_by_uid_id_or_path(
     assert [row["title"] for row in client.documents()] == ["b"]
 
 
-def test_an_unknown_document_keeps_the_known_ones(client: HGMem) -> None:
-    client.add(Document(id="one", text=TEXT))
-    with pytest.raises(UsageError, match="no document 'two'"):
-        client.delete(document=["one", "two"])
-    client.delete(document=[])
+def table(path: Path) -> Path:
+    """Write three rows, the last with an id of its own."""
+    path.write_text(f"id,text\n,{TEXT}\n,Nordhavn has a lamp.\nlog,Rhee met Olsen.\n")
+    return path
+
+
+@pytest.mark.parametrize("how", ["absolute", "relative", "path"])
+def test_the_path_of_a_table_deletes_all_its_rows_and_no_others(
+    client: HGMem, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    file = table(tmp_path / "notes.csv")
+    client.add([file, Document(id="kept", text=TEXT)])
+    monkeypatch.chdir(tmp_path)
+    name = {"absolute": str(file), "relative": "notes.csv", "path": Path("notes.csv")}[how]
+
+    assert [row["title"] for row in client.documents(document=name)] == ["notes #2", "notes #3", "notes #4"]
+    assert client.delete(document=name) == 3
+    assert [row["uid"] for row in client.documents()] == [uid(client.corpus, "document", "kept")]
+    assert client.check().ok
+    check(dump(settings, client.corpus))
+
+
+def test_a_row_is_deleted_alone_by_its_number_or_its_id(client: HGMem, tmp_path: Path) -> None:
+    file = table(tmp_path / "notes.csv")
+    client.add(file)
+    assert client.delete(document=[f"{file}#2", "log"]) == 2
+    assert [row["title"] for row in client.documents()] == ["notes #3"]
+
+
+def test_a_document_with_the_id_of_a_file_goes_before_the_rows_of_that_file(client: HGMem, tmp_path: Path) -> None:
+    file = table(tmp_path / "notes.csv")
+    client.add([file, Document(id=str(file), title="about the notes", text=TEXT)])
+    assert client.delete(document=str(file)) == 1
+    assert len(client.documents()) == 3
+    assert client.delete(document=str(file)) == 3
+
+
+def test_a_file_and_one_of_its_rows_count_each_row_once(client: HGMem, tmp_path: Path) -> None:
+    file = table(tmp_path / "notes.csv")
+    client.add(file)
+    assert client.delete(document=[str(file), "log", f"{tmp_path}/../{tmp_path.name}/notes.csv"]) == 3
+
+
+async def test_the_rows_of_a_file_are_deleted_and_counted_without_blocking(client: HGMem, tmp_path: Path) -> None:
+    file = table(tmp_path / "notes.csv")
+    await client.aadd(file)
+    assert len(await client.adocuments(document=str(file))) == 3
+    assert await client.adelete(document=str(file)) == 3
+    assert await client.adocuments() == []
+
+
+def test_a_source_that_is_no_path_names_no_documents(client: HGMem) -> None:
+    client.add(Document(id="one", text=TEXT, source="wiki"))
+    with pytest.raises(UsageError, match="no document 'wiki', and none from a file of that name"):
+        client.delete(document="wiki")
     assert len(client.documents()) == 1
+
+
+def test_an_unknown_document_keeps_the_known_ones(client: HGMem, tmp_path: Path) -> None:
+    client.add([Document(id="one", text=TEXT), table(tmp_path / "notes.csv")])
+    with pytest.raises(UsageError, match=f"no document 'two'.*: `hgmem status --corpus {client.corpus}` lists"):
+        client.delete(document=["one", str(tmp_path / "notes.csv"), "two"])
+    assert client.delete(document=[]) == 0
+    assert len(client.documents()) == 4
+
+
+def test_deleting_tells_how_many_documents_went(client: HGMem) -> None:
+    client.add([Document(id="one", text=TEXT), Document(id="two", text="Nordhavn has a lamp.")])
+    memory = client.ask("Who commands the Aurora?").memory
+    assert client.delete(document="one") == 1
+    assert client.delete(memory=memory) == 0
+    client.add(Document(id="three", text=TEXT))
+    assert client.delete() == 2
 
 
 def test_a_citation_of_a_deleted_document_keeps_its_quote(client: HGMem) -> None:
@@ -179,7 +246,7 @@ def test_a_document_is_not_written_into_a_corpus_that_was_deleted_meanwhile(open
         other.delete()
         yield Document(id="one more", text=TEXT)
 
-    with pytest.raises(ConflictError, match="deleted meanwhile"):
+    with pytest.raises(ConflictError, match="was re-embedded or deleted during the call"):
         client.add(vanishing())
 
 

@@ -12,13 +12,13 @@ import pytest
 from letters import LETTERS, QUESTION, wanting
 
 from hgmem import Checkup, Document, HGMem, Settings, UsageError
-from hgmem.checking import check
-from hgmem.checking.promises import PROMISES
-from hgmem.extract import ExtractedEntity, ExtractedRelation, Extraction
-from hgmem.extractive import ExtractiveModel
+from hgmem.corpus.checking import check
+from hgmem.corpus.checking.findings import INVARIANTS
+from hgmem.extraction.replies import ExtractedEntity, ExtractedRelation, Extraction
 from hgmem.graph.database import Transaction
 from hgmem.graph.schema import ensure_schema
-from hgmem.memory import EvolveReply, Insertion, Revision
+from hgmem.models.extractive import ExtractiveModel
+from hgmem.systems.hgmem.replies import EvolveReply, Insertion, Revision
 
 TOM = Insertion(entities=("Bo", "Cleo", "Old Tom"), description="Bo trades with Old Tom.")
 DESCRIBED = Extraction(
@@ -225,7 +225,7 @@ def test_what_its_index_does_not_find_is_named(thing: str, broken: Any) -> None:
 
 
 def test_every_promise_is_broken_by_a_test() -> None:
-    breaks = {name for name, promise in PROMISES.items() if not promise.note and not name.endswith("-not-in-index")}
+    breaks = {name for name, promise in INVARIANTS.items() if not promise.note and not name.endswith("-not-in-index")}
 
     assert breaks - {"schema"} == BREAKS.keys() | COMMITTED.keys()
 
@@ -254,7 +254,7 @@ def test_a_live_claim_is_not_worth_a_note(broken: Any) -> None:
 
 
 def test_a_corpus_that_is_not_whole_is_not_looked_through(broken: Any) -> None:
-    with pytest.raises(UsageError, match="is importing, there is nothing whole to check"):
+    with pytest.raises(UsageError, match=r"is not complete \(status importing\): wait"):
         broken("MATCH (k:Corpus {name: $corpus}) SET k.status = 'importing'")
 
 
@@ -265,4 +265,4 @@ def test_a_promise_that_is_broken_is_found_by_its_name_and_no_other(promise: str
     assert list(names(found)) == [promise]
     (finding,) = found.findings
     assert 1 <= len(finding.uids) <= finding.count
-    assert (finding.meaning, finding.remedy) == (PROMISES[promise].meaning, PROMISES[promise].remedy)
+    assert (finding.meaning, finding.remedy) == (INVARIANTS[promise].meaning, INVARIANTS[promise].remedy)

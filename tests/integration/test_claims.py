@@ -9,13 +9,12 @@ from dumping import driver
 from rivals import overtaken
 
 from hgmem import HGMem, Settings
-from hgmem.draft import Draft
 from hgmem.errors import ConflictError
 from hgmem.graph.corpus import claim_corpus, create_corpus, release_corpus, renew_corpus, set_embedder
 from hgmem.graph.database import Database
 from hgmem.graph.embeddings import begin_reembedding, mark_cleared, release_reembedding
-from hgmem.graph.memory import Claim, create_memory, release_memory, renew_memory, write_answer, write_step
-from hgmem.model import Answer, Step
+from hgmem.graph.memory import Lease, create_memory, release_memory, renew_memory, write_answer, write_step
+from hgmem.values.records import Answer, Step, StepChanges
 
 Write: TypeAlias = Callable[[Database, str], None]
 RUN, RIVAL = "ours", "theirs"
@@ -31,8 +30,8 @@ OF_CORPUS: dict[str, Write] = {
 }
 
 
-def _claim(corpus: str) -> Claim:
-    return Claim(corpus=corpus, memory=f"{corpus}m", run=RUN)
+def _lease(corpus: str) -> Lease:
+    return Lease(corpus=corpus, memory=f"{corpus}m", run=RUN)
 
 
 def _answer(corpus: str) -> Answer:
@@ -43,18 +42,17 @@ def _answer(corpus: str) -> Answer:
 
 
 def _write_step(database: Database, corpus: str) -> None:
-    claim = _claim(corpus)
-    draft = Draft(memory=claim.memory, number=STEP.number, points=())
-    write_step(database, claim=claim, step=STEP, draft=draft, vectors={})
+    lease = _lease(corpus)
+    write_step(database, lease=lease, step=STEP, changes=StepChanges(), vectors={})
 
 
 def _write_answer(database: Database, corpus: str) -> None:
-    write_answer(database, claim=_claim(corpus), answer=_answer(corpus), status="answered")
+    write_answer(database, lease=_lease(corpus), answer=_answer(corpus), status="answered")
 
 
 OF_MEMORY: dict[str, Write] = {
-    "renew": lambda database, name: renew_memory(database, claim=_claim(name)),
-    "release": lambda database, name: release_memory(database, claim=_claim(name), status="ready"),
+    "renew": lambda database, name: renew_memory(database, lease=_lease(name)),
+    "release": lambda database, name: release_memory(database, lease=_lease(name), status="ready"),
     "step": _write_step,
     "answer": _write_answer,
 }
@@ -65,7 +63,7 @@ def held(client: HGMem, settings: Settings) -> Iterator[neo4j.Driver]:
     """A driver beside the client, whose corpus and one memory in it are held by our run."""
     name = client.corpus
     create_corpus(client._database, corpus=name, status="ready", embedder=("deterministic", 64), settings={})
-    create_memory(client._database, claim=_claim(name), properties={"question": "Who?"})
+    create_memory(client._database, lease=_lease(name), properties={"question": "Who?"})
     assert claim_corpus(client._database, corpus=name, run=RUN, status="ready", timeout=60)
     with driver(settings) as opened:
         yield opened

@@ -123,8 +123,8 @@ def test_documents_in_and_a_cited_answer_out(
 def test_the_memory_is_shown_with_a_query_that_draws_it(hgmem: Run, server: Server, affair_corpus: str) -> None:
     done = hgmem("ask", QUESTION, "-c", affair_corpus, "--show-memory", "--verbose")
     assert done.exit_code == 0
-    assert "step 1: looked across the corpus" in done.stdout
-    assert "alive at the end of step" in done.stdout
+    assert "step 1: searched across the corpus" in done.stdout
+    assert "active at the end of step" in done.stdout
     assert "answered without a language model (extractive)" in done.stdout
     assert "neo4j: " in done.stdout
     assert server.uri in done.stderr
@@ -220,7 +220,7 @@ def test_without_any_server_the_doctor_says_how_to_get_one(hgmem: Run, tmp_path:
     report = json.loads(done.stdout)
     assert report["uri"] is None
     assert [check["remedy"] for check in report["checks"] if check["name"] == "server"] == [
-        "`hgmem up` starts one, or set NEO4J_URI"
+        "start one with `hgmem up`, or set NEO4J_URI"
     ]
 
 
@@ -231,7 +231,7 @@ def test_a_graph_of_lightrag_is_imported_once(hgmem: Run, tmp_path: Path, corpus
     assert counts == {"documents": 1, "chunks": 1, "entities": 2, "relations": 1}
     assert first["written"] is True
     again = hgmem("import", "lightrag", folder, "-c", corpus)
-    assert again.stdout.endswith("imported before, nothing was written\n")
+    assert again.stdout.endswith("already imported, nothing was written\n")
     asked = json.loads(hgmem("ask", "Who commands the Aurora?", "-c", corpus, "--json").stdout)
     assert {citation["source_id"] for citation in asked["citations"]} == {"c1"}
     hgmem("delete", "-c", corpus, "--yes")
@@ -322,11 +322,11 @@ def test_a_step_that_a_memory_does_not_have_is_refused(hgmem: Run, memory: str) 
 @pytest.mark.parametrize(
     ("env", "parts"),
     [
-        ({"NEO4J_URI": UNREACHABLE}, (UNREACHABLE, "can't be reached", "hgmem up")),
-        ({"NEO4J_URI": "neo4j://127.0.0.1:1"}, ("neo4j://127.0.0.1:1", "can't be reached")),
+        ({"NEO4J_URI": UNREACHABLE}, (UNREACHABLE, "cannot be reached", "hgmem up")),
+        ({"NEO4J_URI": "neo4j://127.0.0.1:1"}, ("neo4j://127.0.0.1:1", "cannot be reached")),
         ({"NEO4J_URI": "http://127.0.0.1:7474"}, ("no Neo4j address", "bolt://")),
         ({"NEO4J_URI": "localhost"}, ("'localhost' is no Neo4j address",)),
-        ({"NEO4J_PASSWORD": "wrong"}, ("refuses user 'neo4j'", "NEO4J_PASSWORD")),
+        ({"NEO4J_PASSWORD": "wrong"}, ("rejected the credentials of user 'neo4j'", "NEO4J_PASSWORD")),
         ({"NEO4J_DATABASE": "absent"}, ("no database 'absent'", "NEO4J_DATABASE")),
         ({"NEO4J_URI": "", "HGMEM_DATA": "/nonexistent/hgmem"}, ("hgmem up", "NEO4J_URI")),
         ({"HGMEM_WORKERS": "many"}, ("workers", "'many'")),
@@ -343,7 +343,7 @@ def test_what_is_wrong_with_the_surroundings_is_said_within_seconds(
 
 
 def test_an_address_that_is_no_neo4j_is_said_so(hgmem: Run, server: Server) -> None:
-    one_error(hgmem("corpora", "--uri", server.http.replace("http", "bolt")), "can't be reached")
+    one_error(hgmem("corpora", "--uri", server.http.replace("http", "bolt")), "cannot be reached")
 
 
 def test_files_that_cannot_be_used_are_named_and_the_rest_is_indexed(hgmem: Run, tmp_path: Path, corpus: str) -> None:
@@ -395,6 +395,18 @@ def test_deleting_one_document_needs_its_uid(hgmem: Run, tmp_path: Path, corpus:
     hgmem("delete", "-c", corpus, "--yes")
 
 
+def test_the_rows_of_a_table_are_deleted_by_the_path_of_their_file(hgmem: Run, tmp_path: Path, corpus: str) -> None:
+    table = tmp_path / "notes.csv"
+    table.write_text("name,boat\nRhee,Aurora\nOlsen,Corrie Vane\n")
+    (tmp_path / "one.txt").write_text("Captain Rhee commands the ferry Aurora.")
+    hgmem("index", tmp_path, "-c", corpus)
+    one_error(hgmem("delete", "-c", corpus, "--document", "notes.tsv", "--yes"), "'notes.tsv'", "hgmem status")
+    done = hgmem("delete", "-c", corpus, "--document", table, "--yes")
+    assert done.stdout == f"deleted 2 documents of corpus {corpus!r}: {table}\n"
+    assert json.loads(hgmem("status", "-c", corpus, "--json").stdout)["documents"] == 1
+    hgmem("delete", "-c", corpus, "--yes")
+
+
 # How it behaves -----------------------------------------------------------------------------------------------
 
 
@@ -426,7 +438,7 @@ def test_the_version_is_told(hgmem: Run) -> None:
 def test_a_second_up_finds_the_first_and_keeps_the_password_from_a_log(hgmem: Run, started: Server) -> None:
     done = hgmem("up", env={"NEO4J_URI": ""})
     assert done.exit_code == 0
-    assert "was running already" in done.stdout
+    assert "is already running" in done.stdout
     assert started.uri in done.stdout
     assert started.browser in done.stdout
     assert started.password.get_secret_value() not in done.output
@@ -436,7 +448,7 @@ def test_a_second_up_finds_the_first_and_keeps_the_password_from_a_log(hgmem: Ru
 
 def test_down_has_nothing_to_stop_where_nothing_runs(hgmem: Run, tmp_path: Path) -> None:
     done = hgmem("down", "--data", tmp_path / "none")
-    assert (done.exit_code, done.stdout) == (0, f"nothing to stop: no Neo4j runs on {tmp_path / 'none'}\n")
+    assert (done.exit_code, done.stdout) == (0, f"nothing to stop: no Neo4j is running on {tmp_path / 'none'}\n")
 
 
 def test_the_owner_of_the_terminal_sees_the_password(
@@ -507,7 +519,7 @@ def test_ctrl_c_keeps_finished_chunks_and_says_so(
         running.send_signal(signal.SIGINT)
         rest = running.stderr.read().splitlines()
     assert running.returncode == 130
-    assert rest[-1] == "interrupted: finished chunks are kept, the same command goes on from there"
+    assert rest[-1] == "interrupted: finished chunks are saved; run the same command again to resume"
     assert "Traceback" not in "\n".join(rest)
     kept = "MATCH (c:Chunk {corpus: $corpus}) RETURN count(c) AS chunks, count(c.extraction) AS finished"
     [counts] = rows(server, kept, corpus=corpus)

@@ -83,7 +83,7 @@ def test_what_cannot_be_exported_or_imported_is_one_line(
     hgmem("export", "-c", letters.corpus, "whole")
     (tmp_path / "cut").write_bytes((tmp_path / "whole").read_bytes()[:-20])
     one_error(hgmem("export", "-c", "nowhere", "out"), "'nowhere'")
-    one_error(hgmem("export", "-c", letters.corpus, "no/such/folder"), "can't be written")
+    one_error(hgmem("export", "-c", letters.corpus, "no/such/folder"), "cannot write")
     one_error(hgmem("export", "-c", letters.corpus, "."), "is a folder")
     one_error(hgmem("import", "archive", "nowhere"), "'nowhere' is no file")
     one_error(hgmem("import", "archive", "text"), "'text', line 1: ")
@@ -98,7 +98,7 @@ def test_what_cannot_be_exported_or_imported_is_one_line(
 
 def test_the_embedder_that_a_corpus_has_is_said_to_be_there(hgmem: Run, letters: HGMem) -> None:
     done = hgmem("reembed", "-c", letters.corpus, "--model", "deterministic")
-    assert done.stdout == f"{letters.corpus}: embedded with deterministic, nothing was left to do\n"
+    assert done.stdout == f"{letters.corpus}: already embedded with deterministic, nothing to do\n"
 
 
 def test_a_corpus_is_reembedded_by_a_server_that_speaks_openais_interface(hgmem: Run, letters: HGMem) -> None:

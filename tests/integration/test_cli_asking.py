@@ -70,7 +70,7 @@ def test_a_recipe_and_single_settings_of_it_are_chosen_by_name(hgmem: Run, lette
         (("--set", "retrieval.hops=3"), "'retrieval.hops'"),
         (("--continue", "m-nowhere"), "'m-nowhere'"),
         (("--at-step", "1"), "--continue"),
-        (("--at-step", "1", "--steps", "2"), "takes no new steps"),
+        (("--at-step", "1", "--steps", "2"), "at_step= (--at-step) and steps= (--steps) cannot be combined"),
     ],
 )
 def test_what_does_not_exist_is_one_line_that_names_it(
@@ -120,8 +120,8 @@ def test_a_spent_budget_is_one_line_and_another_that_says_how_to_go_on(
 
     assert (done.exit_code, done.stdout) == (1, "")
     assert done.stderr.splitlines() == [
-        "error: the budget of 5 calls is spent",
-        f"whole steps are kept: `hgmem ask --continue {memory.uid}` goes on from there",
+        "error: the budget of 5 calls is used up",
+        f"finished steps are saved: continue with `hgmem ask --continue {memory.uid}`",
     ]
     assert (memory.steps, memory.status) == (1, "interrupted")
     assert hgmem("ask", "--continue", memory.uid, "--steps", "1", env=env).exit_code == 0
@@ -183,7 +183,7 @@ def test_ctrl_c_ends_a_question_with_its_whole_steps_and_the_memory_goes_on(
 
     (memory,) = letters.memories()
     assert (process.returncode, out) == (130, "")
-    on = f"whole steps are kept: `hgmem ask --continue {memory.uid}` goes on from there"
+    on = f"finished steps are saved: continue with `hgmem ask --continue {memory.uid}`"
     assert err == f"interrupted: {on}\n"
     assert (memory.steps, memory.status) == (1, "interrupted")
     assert letters.ask(memory=memory.uid, steps=1).status == "answered"
@@ -197,7 +197,7 @@ def test_a_budget_that_ends_before_the_first_step_promises_nothing(
 
     assert done.exit_code == 1
     unit = budget[0].removeprefix("--max-").rstrip("s")
-    assert done.stderr.splitlines() == [f"error: the budget of 1 {unit} is spent"]
+    assert done.stderr.splitlines() == [f"error: the budget of 1 {unit} is used up"]
 
 
 def test_being_told_to_end_gives_the_claim_back_as_ctrl_c_does(
@@ -223,7 +223,7 @@ def test_being_told_to_end_gives_the_claim_back_as_ctrl_c_does(
 def test_a_setting_that_is_no_json_is_named(hgmem: Run, letters: HGMem) -> None:
     done = hgmem("ask", QUESTION, "-c", letters.corpus, env={"HGMEM_SAMPLING": "plan"})
     assert done.exit_code == 1
-    assert done.stderr.startswith("error: HGMEM_SAMPLING is no JSON")
+    assert done.stderr.startswith("error: HGMEM_SAMPLING is not valid JSON")
 
 
 def test_what_failed_is_named_and_tried_again_without_its_files(hgmem: Run, client: HGMem, tmp_path: Path) -> None:
@@ -243,7 +243,7 @@ def test_what_failed_is_named_and_tried_again_without_its_files(hgmem: Run, clie
 
     assert [one.exit_code for one in (first, other, again, last)] == [1, 1, 1, 0]
     for one in (first, other, again):
-        assert "1 chunk of the corpus has failed: `hgmem index --retry-failed` tries again" in one.stderr
+        assert "1 chunk of the corpus has failed: retry with `hgmem index --retry-failed`" in one.stderr
     assert "0 documents added, 1 unchanged" in other.stdout
     assert "failed 2 times: the extraction is empty" in shown.stdout
     report = json.loads(last.stdout)

@@ -9,10 +9,11 @@ from dumping import check, dump
 
 from hgmem import Document, HGMem, Settings
 from hgmem.errors import BudgetError, ModelError
-from hgmem.extract import Condense, CondensedText, ExtractedEntity, ExtractedRelation, Extraction
-from hgmem.extractive import ExtractiveModel
-from hgmem.identity import text_hash, uid
+from hgmem.extraction.replies import CondensedText, ExtractedEntity, ExtractedRelation, Extraction
+from hgmem.extraction.tasks import Condense
+from hgmem.models.extractive import ExtractiveModel
 from hgmem.testing import DeterministicEmbedder, ScriptedModel
+from hgmem.text.identity import text_hash, uid
 
 Open = Callable[..., HGMem]
 LIMIT = 120
@@ -120,7 +121,7 @@ def test_a_condensing_call_that_fails_leaves_it_cut_until_the_next_run(opened: O
     client, _ = opened(lambda task: ModelError("too long") if task.subject == "Ada" else digest(task))
     report = client.add(documents(*range(1, 9)))
     assert report.failed == 0
-    assert report.errors == ["the description of 'Ada' was cut, not condensed: too long"]
+    assert report.errors == ["the description of 'Ada' was truncated instead of summarized: too long"]
     found = dump(settings, client.corpus)
     check(found)
     assert found.of("Entity")[uid(client.corpus, "entity", "ada")]["cut"] is True
@@ -151,7 +152,7 @@ def test_a_reply_is_held_to_the_limit(opened: Opened, settings: Settings, text: 
 
 
 def test_a_prompt_holds_so_much_and_no_more(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hgmem.corpus.condensing.CHARACTERS", 200)
+    monkeypatch.setattr("hgmem.corpus.summarization.CHARACTERS", 200)
     client, model = opened()
     client.add(documents(*range(1, 30)))
     assert all(len("\n".join(task.descriptions)) <= 200 for task in condensed(model))

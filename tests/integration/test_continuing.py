@@ -10,12 +10,11 @@ import pytest
 from letters import LETTERS, QUESTION, wanting
 
 from hgmem import HGMem, UsageError
-from hgmem.answer import AnswerReply
 from hgmem.errors import ConflictError, ModelError
 from hgmem.graph.memory import point_scores
-from hgmem.memory import EvolveReply, Insertion, MergeReply
-from hgmem.plan import Concern, PlanReply
-from hgmem.systems.recipes import PAPER
+from hgmem.retrieval.answer import AnswerReply
+from hgmem.systems.hgmem.recipes import PAPER
+from hgmem.systems.hgmem.replies import Concern, EvolveReply, Insertion, MergeReply, PlanReply
 from hgmem.testing import ScriptedModel
 
 Open = Callable[..., HGMem]
@@ -195,7 +194,7 @@ def test_two_callers_of_one_memory_the_second_gets_a_conflict_and_nothing_interl
     thread.start()
     assert started.wait(30)
     other = open_client(model=wanting())
-    with pytest.raises(ConflictError, match=f"memory '{first.memory}' is being worked on by another run"):
+    with pytest.raises(ConflictError, match=f"memory '{first.memory}' is in use by another run"):
         other.ask("Me too?", memory=first.memory, steps=1)
     go_on.set()
     thread.join(30)
@@ -259,24 +258,27 @@ def test_a_memory_goes_on_with_the_settings_it_was_made_with_unless_told_otherwi
 def test_what_a_merge_does_stays_as_it_is_for_the_life_of_a_memory(letters: Any) -> None:
     client, _ = letters()
     first = client.ask(QUESTION, steps=1)
-    with pytest.raises(UsageError, match="made with merge=replace, it can't go on with merge=add"):
+    with pytest.raises(UsageError, match="made with merge=replace and cannot be continued with merge=add"):
         client.ask(FOLLOW_UP, memory=first.memory, recipe=PAPER)
 
 
 @pytest.mark.parametrize(
     ("how", "what"),
     [
-        ({"memory": "m-nowhere"}, "there is no memory, point or answer 'm-nowhere'"),
-        ({"at_step": 1}, "an answer at a step needs the memory"),
+        ({"memory": "m-nowhere"}, "memory, point or answer 'm-nowhere' not found"),
+        ({"at_step": 1}, "at_step= (--at-step) needs a memory"),
         ({"memory": "MINE", "at_step": 7}, "has no step 7: its last one is 1"),
-        ({"memory": "MINE", "at_step": 0}, "0 is no step"),
+        ({"memory": "MINE", "at_step": 0}, "0 is not a valid step"),
         ({"memory": "MINE", "corpus": "another"}, "corpus 'another' has no memory"),
         ({"memory": "POINT"}, "is a point or an answer of memory"),
-        ({"memory": 3}, "memory=3 is no uid of a memory: give one, such as answer.memory"),
-        ({"memory": "MINE", "at_step": 1, "steps": 2}, "takes no new steps"),
-        ({"memory": "MINE", "at_step": 1, "filters": {"title": "a"}}, "searches nothing anew"),
+        ({"memory": 3}, "memory=3 is not a memory uid: pass one, such as answer.memory"),
+        ({"memory": "MINE", "at_step": 1, "steps": 2}, "at_step= (--at-step) and steps= (--steps) cannot be combined"),
+        (
+            {"memory": "MINE", "at_step": 1, "filters": {"title": "a"}},
+            "at_step= (--at-step) and filters= (--where) cannot be combined",
+        ),
         ({"memory": "MINE", "system": "naive"}, "the system 'naive' remembers nothing that could go on"),
-        ({"memory": "NAIVE"}, "was made by system 'naive', which can't go on"),
+        ({"memory": "NAIVE"}, "was made by system 'naive', which cannot be continued"),
     ],
 )
 def test_what_cannot_go_on_is_refused_with_the_reason(how: dict[str, Any], what: str, letters: Any) -> None:

@@ -12,18 +12,20 @@ from dumping import driver
 
 from hgmem import HGMem, HGMemError, Settings
 from hgmem.graph.retrieval import Scope
-from hgmem.inputs import Document, Given, GivenChunk, GivenEntity, GivenRelation
-from hgmem.lightrag import read
-from hgmem.retrieve import RetrievalConfig, Scene, _limits
+from hgmem.retrieval.step_evidence import RetrievalConfig, Scene, _limits
+from hgmem.sources.lightrag import read
 from hgmem.testing import DeterministicEmbedder
+from hgmem.values.inputs import Document, Given, GivenChunk, GivenEntity, GivenRelation
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 from crowding import MARKS, K, NearEmbedder, Recall, marked, recall
 
+pytestmark = pytest.mark.slow  # thousands of near-copies
+
 ENTITIES, CHUNKS, WORDS = 400, 120, 250  # of the synthetic corpus
 ENOUGH = 0.99
 # What a step asks the index for, where memory covers nothing yet.
-OVER = _limits(Scene(scope=Scope(corpus=""), covered=0, entities=0), RetrievalConfig(entities=K)).over
+OVER = _limits(Scene(scope=Scope(corpus=""), covered=0, entities=0), RetrievalConfig(entities=K)).overfetch
 
 
 def synthetic(seed: int = 7) -> Given:

@@ -16,7 +16,7 @@ from wire import Said, WireServer
 
 from hgmem import Answer, HGMem, Settings
 from hgmem.local import Server
-from hgmem.replay import fetching
+from hgmem.memory.replay import fetching
 
 QUESTION = "What links the Tamswell Company of Marian Dace to the museum director Edmund Sallowby?"
 OLLAMA = "http://127.0.0.1:11434/v1"
@@ -157,6 +157,7 @@ def test_every_block_is_run_or_says_why_not(page: str) -> None:
     assert len(fences) == 2 * len(blocks(page)), "a fence is indented, or not closed"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in pages() if any(block.is_run for block in blocks(page))])
 def test_the_blocks_of_a_page_do_what_they_show(
     page: str, shell: Shell, answer: Answer, driver: neo4j.Driver, monkeypatch: pytest.MonkeyPatch

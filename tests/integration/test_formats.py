@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 from hgmem import HGMem, Settings
 from hgmem.cli import app
-from hgmem.inputs import Document
-from hgmem.load import load
+from hgmem.sources.files import load
+from hgmem.values.inputs import Document
 
 PAGE = """<!DOCTYPE html><html><head><meta charset="utf-8"><title>Harbour Gazette</title><script>track()</script></head>
 <body><nav><a href="/">Home</a> <a href="/ships">Ships</a></nav><h1>The sale of the Halden Bell</h1>
@@ -116,5 +116,5 @@ def test_the_command_names_what_is_hostile_and_indexes_the_rest(
     assert "5 documents added, 0 unchanged" in done.stdout
     assert done.stdout.count("2 skipped") == 1
     assert f"skipped {tmp_path}/bad.pdf: damaged: " in done.stderr
-    assert f"skipped {tmp_path}/slow.html: takes more than 3 s to read (max_file_seconds)" in done.stderr
+    assert f"skipped {tmp_path}/slow.html: takes more than 3 s to read: raise HGMEM_MAX_FILE_SECONDS" in done.stderr
     CliRunner().invoke(app, ["delete", "-c", corpus, "--yes"], env=environment)

@@ -14,7 +14,7 @@ from playing import check_fences, playing, task_of
 from wire import Answered, Asked, Said, WireServer
 
 from hgmem import HGMem
-from hgmem.model import Answer
+from hgmem.values.records import Answer
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "three_steps.md"
 HEAD = """# Three steps of the default recipe

@@ -14,17 +14,17 @@ from dumping import Dump, check, check_vector, driver, dump
 
 from hgmem import Document, Given, GivenChunk, GivenEntity, GivenRelation, HGMem
 from hgmem.corpus import adding, importing
-from hgmem.corpus.fold import entity_text
-from hgmem.embed import Kind, Vectors
+from hgmem.corpus.aggregation import entity_text
 from hgmem.errors import ConflictError, ModelError, UsageError
-from hgmem.extract import ExtractedEntity, ExtractedRelation, Extraction
+from hgmem.extraction.replies import ExtractedEntity, ExtractedRelation, Extraction
 from hgmem.graph.corpus import claim_corpus, create_corpus, find_corpus
-from hgmem.identity import key, uid
-from hgmem.lightrag import CHUNKS, DOCUMENTS, GRAPH
-from hgmem.load import load
-from hgmem.meter import measuring
+from hgmem.models.embedding import Kind, Vectors
+from hgmem.models.metering import measuring
 from hgmem.settings import Settings
+from hgmem.sources.files import load
+from hgmem.sources.lightrag import CHUNKS, DOCUMENTS, GRAPH
 from hgmem.testing import DeterministicEmbedder, ScriptedModel
+from hgmem.text.identity import key, uid
 
 Open = Callable[..., HGMem]
 TEXT = "Ada met Bo in Port Ellis. Bo sails the Aurora. Cy waits."
@@ -196,7 +196,7 @@ def test_a_graph_over_a_chunk_that_is_still_to_be_folded_waits_for_its_indexing(
     client = open_()
     with pytest.raises(ModelError, match="the embedder is gone"):
         open_(embedder=Failing()).add(document)
-    with pytest.raises(ConflictError, match="index them, and add the graph again"):
+    with pytest.raises(ConflictError, match="index them, then add the graph again"):
         client.add_graph(given)
     (chunk,) = dump(settings, client.corpus).of("Chunk").values()
     assert chunk["status"] == "extracted"
@@ -260,17 +260,17 @@ def test_a_vector_made_for_a_new_entity_is_dropped_where_another_described_it_fi
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (replace(GIFT, entities=(GivenEntity(name="Ada", chunks=("c9",)),)), "entity 'Ada' names chunk 'c9'"),
+        (replace(GIFT, entities=(GivenEntity(name="Ada", chunks=("c9",)),)), "entity 'Ada' refers to chunk 'c9'"),
         (
             replace(GIFT, relations=(GivenRelation(source="Ada", target="Bo", chunks=("c9",)),)),
-            "relation 'Ada' to 'Bo' names chunk 'c9'",
+            "relation 'Ada' to 'Bo' refers to chunk 'c9'",
         ),
-        (replace(GIFT, chunks=(GivenChunk(id="c1", document="other", text="x"),)), "'c1' is from document 'other'"),
-        (replace(GIFT, chunks=(*GIFT.chunks, GIFT.chunks[0])), "chunk id 'c1' is there twice"),
-        (replace(GIFT, documents=GIFT.documents * 2), "document id 'log' is there twice"),
+        (replace(GIFT, chunks=(GivenChunk(id="c1", document="other", text="x"),)), "'c1' refers to document 'other'"),
+        (replace(GIFT, chunks=(*GIFT.chunks, GIFT.chunks[0])), "chunk id 'c1' is a duplicate"),
+        (replace(GIFT, documents=GIFT.documents * 2), "document id 'log' is a duplicate"),
         (
             replace(GIFT, chunks=(replace(GIFT.chunks[0], start=1), *GIFT.chunks[1:])),
-            "chunk 'c1' is not what document 'log' says at 1",
+            "chunk 'c1' does not match the text of document 'log' at 1",
         ),
     ],
 )
@@ -383,7 +383,7 @@ def test_an_import_into_a_corpus_that_holds_something_is_refused(
 ) -> None:
     client.add_graph(Given(entities=(GivenEntity(name="Ada"),)))
     before = dump(settings, client.corpus, times=True)
-    with pytest.raises(UsageError, match="holds 0 documents, 1 entities and 0 memories: import into a new one"):
+    with pytest.raises(UsageError, match="holds 0 documents, 1 entities and 0 memories: import into a new corpus"):
         client.import_lightrag(directory)
     assert dump(settings, client.corpus, times=True) == before
 
@@ -442,7 +442,9 @@ def test_readers_and_writers_refuse_a_corpus_that_is_being_imported(client: HGMe
         lambda: client.add_graph(GIFT),
         lambda: client.delete(document="d"),
     ):
-        with pytest.raises(UsageError, match=r"is importing: wait until that is done, or start it again") as raised:
+        with pytest.raises(
+            UsageError, match=r"is not ready \(status importing\): wait until that operation ends, or run it again"
+        ) as raised:
             refused()
         assert "\n" not in str(raised.value)
     assert client.status().status == "importing"
@@ -561,8 +563,8 @@ def test_deleting_documents_leaves_what_an_index_of_the_others_would_be(
 @pytest.mark.parametrize(
     ("before", "gone", "error"),
     [
-        ("known_relations", "(n:Entity {key: 'cy'})", "entities that 1 relations join were deleted"),
-        ("link_chunks", "(n:Document)", "1 documents of corpus .* were deleted meanwhile"),
+        ("known_relations", "(n:Entity {key: 'cy'})", "endpoints of 1 relations were deleted"),
+        ("link_chunks", "(n:Document)", "1 documents of corpus .* were deleted during the call"),
     ],
 )
 def test_what_is_deleted_while_a_graph_is_added_is_said(
@@ -675,7 +677,7 @@ def test_deleting_a_corpus_leaves_the_others_untouched(
 
     assert dump(settings, client.corpus).nodes == {}
     assert dump(settings, other.corpus, times=True) == before
-    with pytest.raises(UsageError, match="there is no corpus"):
+    with pytest.raises(UsageError, match=r"corpus .* not found"):
         client.delete()
 
 

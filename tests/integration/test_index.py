@@ -12,15 +12,16 @@ import pytest
 from dumping import check, driver, dump
 
 from hgmem import Document, HGMem
-from hgmem.checking.promises import PROMISES
-from hgmem.embed import Kind, Vectors
+from hgmem.corpus.checking.findings import INVARIANTS
 from hgmem.errors import ModelError, UsageError
-from hgmem.extract import Extract, ExtractedEntity, ExtractedRelation, Extraction
-from hgmem.extractive import ExtractiveModel
-from hgmem.identity import key, uid
-from hgmem.load import load
+from hgmem.extraction.replies import ExtractedEntity, ExtractedRelation, Extraction
+from hgmem.extraction.tasks import Extract
+from hgmem.models.embedding import Kind, Vectors
+from hgmem.models.extractive import ExtractiveModel
 from hgmem.settings import Settings
+from hgmem.sources.files import load
 from hgmem.testing import DeterministicEmbedder, ScriptedModel
+from hgmem.text.identity import key, uid
 
 Open = Callable[..., HGMem]
 Extractor = Callable[[Any], object]
@@ -224,9 +225,9 @@ def test_the_graph_is_the_same_in_any_order_of_work(
     elif order == "backwards":
         client.add(documents[::-1])
     else:
-        monkeypatch.setattr("hgmem.corpus.calls.GROUP", 3)
-        monkeypatch.setattr("hgmem.corpus.writing.DOCUMENTS", 2)
-        monkeypatch.setattr("hgmem.corpus.fold.BATCH", 7)
+        monkeypatch.setattr("hgmem.corpus.parallel_calls.GROUP", 3)
+        monkeypatch.setattr("hgmem.corpus.document_writing.DOCUMENTS", 2)
+        monkeypatch.setattr("hgmem.corpus.aggregation.BATCH", 7)
         client.add(documents)
 
     assert dump(settings, client.corpus) == wanted
@@ -247,7 +248,7 @@ def test_a_document_without_text_is_done_at_once_and_for_good(client: HGMem, set
     ("documents", "said"),
     [
         ([Document(id="a", text="one"), Document(text="two", title="Two")], "'Two' has neither id nor source"),
-        ([Document(id="a", text="one"), Document(source="a", text="two")], "'a' is there twice"),
+        ([Document(id="a", text="one"), Document(source="a", text="two")], "'a' is a duplicate"),
     ],
 )
 def test_documents_that_cannot_be_told_apart_are_refused_before_anything_is_written(
@@ -378,7 +379,7 @@ def test_what_failed_is_extracted_later_without_the_documents(
 def test_an_embedder_that_fails_ends_the_run_and_the_next_goes_on(
     open_client: Open, settings: Settings, long: Document, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hgmem.corpus.calls.GROUP", 4)
+    monkeypatch.setattr("hgmem.corpus.parallel_calls.GROUP", 4)
     open_client().add(long)
     wanted = dump(settings, open_client().corpus)
     open_client().delete()
@@ -410,7 +411,7 @@ def test_ctrl_c_keeps_the_chunks_that_were_finished(
     group: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("hgmem.corpus.calls.GROUP", group)
+    monkeypatch.setattr("hgmem.corpus.parallel_calls.GROUP", group)
     open_client().add(long)
     wanted = dump(settings, open_client().corpus)
     open_client().delete()
@@ -454,7 +455,7 @@ def editions() -> tuple[list[Document], list[Document], ScriptedModel]:
 def told_to_go_on(client: HGMem) -> set[str]:
     """Return the names of what a check finds in a corpus where a run was cut short; it is told what makes that good."""
     findings = client.check().findings
-    assert all(one.remedy.startswith(("go on with the ", "index the document again")) for one in findings), findings
+    assert all(one.remedy.startswith(("resume the ", "index the document again")) for one in findings), findings
     return {one.name for one in findings}
 
 
@@ -485,7 +486,7 @@ def test_a_run_killed_before_any_of_its_writes_is_made_good_by_the_next(
         client.add(new)
         assert dump(settings, client.corpus) == wanted, f"killed after {written}"
     assert kills > 10
-    assert passing == {name for name, promise in PROMISES.items() if promise.passing} | {"document-status"}
+    assert passing == {name for name, promise in INVARIANTS.items() if promise.passing} | {"document-status"}
 
 
 def test_a_deletion_killed_before_any_of_its_writes_is_made_good_by_the_next(
@@ -543,7 +544,7 @@ def test_two_indexers_of_the_same_documents_end_in_one_graph(
     client, other = open_client(), open_client()
     client.add(documents)
     wanted = dump(settings, client.corpus)
-    monkeypatch.setattr("hgmem.corpus.calls.GROUP", 4)
+    monkeypatch.setattr("hgmem.corpus.parallel_calls.GROUP", 4)
     for _ in range(2):
         client.delete()
         assert together(lambda: client.add(documents), lambda: other.add(documents[::-1])) == []
@@ -607,7 +608,9 @@ def test_another_embedder_is_refused_with_the_remedy(
 
     with pytest.raises(UsageError, match=r"'deterministic', not 'other': set HGMEM_EMBEDDING_MODEL=deterministic"):
         open_client(embedder=Other()).add(documents)
-    with pytest.raises(UsageError, match=r"64 dimensions, 'deterministic' gives 32: set HGMEM_EMBEDDING_MODEL"):
+    with pytest.raises(
+        UsageError, match=r"64-dimensional vectors, but 'deterministic' returns 32: set HGMEM_EMBEDDING_MODEL"
+    ):
         open_client(embedder=DeterministicEmbedder(32)).add(documents)
     assert dump(settings, open_client().corpus, times=True) == before
 
@@ -626,7 +629,7 @@ def test_a_vector_without_direction_or_of_another_length_is_never_stored(
             self.width, self.value = width, value
 
     for bad in (Bad(64, 0.0), Bad(64, float("nan")), Bad(64, float("inf")), Bad(63, 1.0)):
-        with pytest.raises(ModelError, match="the embedder 'deterministic' gave"):
+        with pytest.raises(ModelError, match="embedder 'deterministic' returned"):
             open_client(embedder=bad).add(documents[0])
     chunks = dump(settings, open_client().corpus).of("Chunk").values()
     assert chunks

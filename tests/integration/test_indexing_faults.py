@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -18,12 +19,12 @@ from troubled import environment
 from typer.testing import CliRunner
 from wire import Answered, Asked, WireServer
 
-from hgmem import HGMem, Settings
+from hgmem import HGMem, IndexReport, Settings
 from hgmem.cli import app
 from hgmem.errors import UnreachableError
 
 CORPUS = "faulty-indexing"  # uids are made of it
-GONE = "can't be reached: start one with `hgmem up`, or set NEO4J_URI to one that runs"
+GONE = "cannot be reached: start one with `hgmem up`, or set NEO4J_URI to a running server"
 SECONDS = 120.0  # that a process may take
 WORKERS = 2
 READY = "MATCH (c:Chunk {corpus: $corpus}) WHERE c.extraction IS NOT NULL RETURN count(c) AS number"
@@ -79,8 +80,8 @@ CUTS: list[tuple[str, Moment]] = [
     ("put_chunks", "unanswered"),
     ("save_extractions", "uncommitted"),
     ("save_extractions", "unanswered"),
-    ("fold_entities", "unanswered"),
-    ("fold_relations", "uncommitted"),
+    ("aggregate_entities", "unanswered"),
+    ("aggregate_relations", "uncommitted"),
     ("put_entity_vectors", "unanswered"),
     ("finish_documents", "unanswered"),
 ]
@@ -106,7 +107,7 @@ def test_a_commit_nobody_heard_of_ends_the_run_and_the_next_one_goes_on(
 def test_a_line_cut_once_while_reading_or_before_a_commit_is_asked_for_is_not_noticed(
     settings: Settings, wanted: Wanted, line: Proxy
 ) -> None:
-    for statement in ("document_states", "open_chunks", "save_extractions", "fold_entities"):
+    for statement in ("document_states", "open_chunks", "save_extractions", "aggregate_entities"):
         line.at(statement, "asked")
     with opened(settings, neo4j_uri=line.uri) as client:
         assert client.add(wanted.files).documents == len(wanted.files)
@@ -115,7 +116,7 @@ def test_a_line_cut_once_while_reading_or_before_a_commit_is_asked_for_is_not_no
     assert dump(settings, CORPUS) == wanted.graph
 
 
-@pytest.mark.parametrize("statement", ["open_chunks", "save_extractions", "fold_relations"])
+@pytest.mark.parametrize("statement", ["open_chunks", "save_extractions", "aggregate_relations"])
 def test_a_command_whose_line_is_gone_says_so_in_one_line_and_goes_on_when_it_is_back(
     settings: Settings, wanted: Wanted, line: Proxy, statement: str
 ) -> None:
@@ -202,6 +203,7 @@ def undisturbed(indexers: Indexers, model: WireServer, files: list[Path]) -> tup
     return graph, calls
 
 
+@pytest.mark.slow
 def test_a_killed_indexer_begun_again_pays_twice_only_for_the_calls_under_way(
     indexers: Indexers, model: WireServer, files: list[Path]
 ) -> None:
@@ -218,6 +220,7 @@ def test_a_killed_indexer_begun_again_pays_twice_only_for_the_calls_under_way(
     assert dump(indexers.settings, CORPUS) == graph
 
 
+@pytest.mark.slow
 def test_two_indexers_of_overlapping_documents_one_killed_and_begun_again_end_in_one_graph(
     indexers: Indexers, model: WireServer, files: list[Path]
 ) -> None:
@@ -235,3 +238,23 @@ def test_two_indexers_of_overlapping_documents_one_killed_and_begun_again_end_in
     assert {status for chunk in graph.of("Chunk").values() for status in [chunk["status"]]} == {"done"}
     assert max(attempts(indexers.settings)) <= 3  # of each run, once
     assert len(model.requests) <= 2 * calls + WORKERS + 2
+
+
+TWICE = """
+MATCH (c:Chunk {corpus: $corpus})-[:FROM_DOCUMENT]->(d:Document)
+SET c.status = 'extracted', d.status = 'pending'
+CREATE (c)-[:FROM_DOCUMENT]->(d)
+"""
+
+
+def test_indexing_ends_where_a_chunk_is_tied_to_its_document_twice(
+    client: HGMem, settings: Settings, files: list[Path]
+) -> None:
+    client.add(files[:1])
+    with driver(settings) as opened:
+        opened.execute_query(TWICE, corpus=client.corpus)
+    done: list[IndexReport] = []
+    adding = threading.Thread(target=lambda: done.append(client.add(files[:1])), daemon=True)
+    adding.start()
+    adding.join(SECONDS)
+    assert [(report.documents, report.failed) for report in done] == [(1, 0)]

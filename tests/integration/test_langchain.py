@@ -29,10 +29,10 @@ from wire import WireServer
 
 from hgmem import Answer, HGMem
 from hgmem.errors import ModelError, UsageError
-from hgmem.events import Answered, Planned, QuestionAccepted
 from hgmem.langchain import HGMemRetriever, HGMemRunnable, HGMemTool
-from hgmem.memory import EvolveReply
+from hgmem.systems.hgmem.replies import EvolveReply
 from hgmem.testing import ScriptedModel
+from hgmem.values.events import Answered, Planned, QuestionAccepted
 
 Open = Callable[..., HGMem]
 
@@ -306,14 +306,17 @@ def test_a_question_may_say_how_it_is_asked(letters: Any) -> None:
     ("asked", "said"),
     [
         ({"steps": 1}, "the input has no 'question', only 'steps'"),
-        (3, "a question is text, or a mapping with 'question', not int"),
-        ({"question": QUESTION, "depth": 3}, "'depth' is nothing that a question is asked with"),
-        ({"question": QUESTION, 3: 4}, "3 is nothing that a question is asked with: there are corpus"),
-        ({"question": 3}, "a question is text, not int"),
-        ({"question": QUESTION, "corpus": 3}, "corpus=3 is no name of a corpus"),
-        ({"question": QUESTION, "steps": True}, "steps=True is too few steps, or no number"),
-        ({"question": QUESTION, "answer": "no"}, "answer='no' says neither yes nor no"),
-        ({"question": QUESTION, "watcher": None}, "HGMemRunnable takes no 'watcher'.*callbacks in the RunnableConfig"),
+        (3, "a question must be a string or a mapping with 'question', not int"),
+        ({"question": QUESTION, "depth": 3}, "'depth' is not a valid argument"),
+        ({"question": QUESTION, 3: 4}, "3 is not a valid argument: choose from corpus"),
+        ({"question": 3}, "the question must be a string, not int"),
+        ({"question": QUESTION, "corpus": 3}, "corpus=3 is not a corpus name"),
+        ({"question": QUESTION, "steps": True}, "steps=True must be an integer of at least 1"),
+        ({"question": QUESTION, "answer": "no"}, "answer='no' must be True or False"),
+        (
+            {"question": QUESTION, "watcher": None},
+            "HGMemRunnable does not accept 'watcher'.*callbacks in the RunnableConfig",
+        ),
         ("  ", "the question is empty"),
     ],
 )
@@ -390,18 +393,18 @@ def test_one_look_takes_no_call_of_a_model_and_gives_as_many_as_are_wanted(lette
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
-    ({"k": 0}, "k=0 is no number of documents: give 1 or more"),
-    ({"k": True}, "k=True is no number of documents"),
-    ({"k": "3"}, "k='3' is no number of documents"),
-    ({"kk": 2}, r"'kk' is nothing that a question is asked with: there are k, corpus, ((?!watcher|answer|at_step).)*$"),
-    ({"corpus": 3}, "corpus=3 is no name of a corpus: give it as text"),
-    ({"steps": True}, "steps=True is too few steps, or no number"),
-    ({"settings": 3, "system": "naive"}, "settings=3 is not settings= as it has to be"),
-    ({"max_tokens": 1.5}, "max_tokens=1.5 allows nothing, or is no number"),
-    ({"memory": 3}, "memory=3 is no uid of a memory"),
-    ({"answer": True}, r"takes no 'answer'.*HGMem.ask\(memory=…\) writes it afterwards"),
-    ({"watcher": print}, "takes no 'watcher'.*give callbacks in the RunnableConfig"),
-    ({"at_step": 1}, r"takes no 'at_step'.*HGMem.passages\(memory, step=…\)"),
+    ({"k": 0}, "k=0 is not a valid number of documents: use an integer of at least 1"),
+    ({"k": True}, "k=True is not a valid number of documents"),
+    ({"k": "3"}, "k='3' is not a valid number of documents"),
+    ({"kk": 2}, r"'kk' is not a valid argument: choose from k, corpus, ((?!watcher|answer|at_step).)*$"),
+    ({"corpus": 3}, "corpus=3 is not a corpus name: pass a string"),
+    ({"steps": True}, "steps=True must be an integer of at least 1"),
+    ({"settings": 3, "system": "naive"}, "settings=3 must map option names to values"),
+    ({"max_tokens": 1.5}, "max_tokens=1.5 must be an integer of at least 1"),
+    ({"memory": 3}, "memory=3 is not a memory uid"),
+    ({"answer": True}, r"does not accept 'answer'.*write it later with HGMem.ask\(memory=…\)"),
+    ({"watcher": print}, "does not accept 'watcher'.*pass callbacks in the RunnableConfig"),
+    ({"at_step": 1}, r"does not accept 'at_step'.*HGMem.passages\(memory, step=…\)"),
 ]
 
 
@@ -413,14 +416,14 @@ def test_what_can_not_be_retrieved_is_refused_before_anything_is_asked(letters: 
             retriever.invoke(QUESTION, **given)
         with pytest.raises(UsageError, match=said):
             asyncio.run(retriever.ainvoke(QUESTION, **given))
-        with pytest.raises(ValidationError, match=said if "nothing that" not in said else "'?kk"):
+        with pytest.raises(ValidationError, match=said if "valid argument" not in said else "'?kk"):
             HGMemRetriever(client=client, **given)
     assert (client.model.tasks, client.memories()) == ([], [])
 
 
 def test_a_retriever_that_finds_nothing_gives_nothing(open_client: Open) -> None:
     client = open_client(model=ScriptedModel({}))
-    with pytest.raises(UsageError, match="there is no corpus"):
+    with pytest.raises(UsageError, match=r"corpus .* not found"):
         HGMemRetriever(client=client).invoke(QUESTION)
     client.add_graph(LETTERS)
     with pytest.raises(UsageError, match="no document of corpus"):
@@ -539,9 +542,9 @@ def test_the_tool_gives_the_text_and_the_answer_and_its_run_has_the_steps_below(
 
 def test_errors_are_those_of_tools_and_an_agent_may_read_them(letters: Any) -> None:
     client = letters(answer=lambda _: ModelError("the model is gone"))
-    with pytest.raises(ToolException, match=r"the model is gone \(memory 'm[0-9a-f]+' can be gone on with\)"):
+    with pytest.raises(ToolException, match=r"the model is gone \(continue with memory 'm[0-9a-f]+'\)"):
         HGMemTool(client=client, steps=1).invoke(CALL)
-    with pytest.raises(ToolException, match="no memory, point or answer 'nothing'"):
+    with pytest.raises(ToolException, match="memory, point or answer 'nothing' not found"):
         asyncio.run(HGMemTool(client=client).ainvoke({**CALL, "args": {"question": "?", "memory": "nothing"}}))
     message = HGMemTool(client=client, steps=1, handle_tool_error=True).invoke(CALL)
     assert message.status == "error"
@@ -607,7 +610,7 @@ def test_copies_share_the_client_and_it_is_not_pickled(kind: Any, letters: Any) 
     assert type(chain.invoke(QUESTION)[0]) is type(first)
     assert copy.deepcopy(client) is copy.copy(client) is client
     for held in (asked, chain.first, client):
-        with pytest.raises(UsageError, match=r"'HGMem' can't be pickled, .*open another client there \(HGMem.open\)"):
+        with pytest.raises(UsageError, match=r"'HGMem' cannot be pickled .*open another client there \(HGMem.open\)"):
             pickle.dumps(held)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import neo4j
+import psutil
 import pytest
 
 from hgmem import local
@@ -103,19 +104,10 @@ def test_a_running_server_says_that_new_sizes_must_wait(first: Server, settings:
     assert "next start" in said[0]
 
 
-@pytest.mark.skipif(not Path("/proc/self/net").exists(), reason="reads /proc")
 def test_nothing_listens_beyond_the_loopback(first: Server) -> None:
-    process = Path(f"/proc/{first.pid}")
-    own = {os.readlink(handle) for handle in (process / "fd").iterdir() if handle.is_symlink()}
-    local_ends = ("0100007F:", "0000000000000000FFFF00000100007F:", f"{'0' * 24}01000000:")
-    seen = 0
-    for table in ("tcp", "tcp6", "udp", "udp6"):
-        for line in (process / "net" / table).read_text().splitlines()[1:]:
-            fields = line.split()
-            if f"socket:[{fields[9]}]" in own:
-                seen += 1
-                assert fields[1].startswith(local_ends), (table, fields[1])
-    assert seen >= 2
+    used = [each.laddr.ip for each in psutil.Process(first.pid).net_connections(kind="inet")]
+    assert set(used) <= {"127.0.0.1", "::ffff:127.0.0.1", "::1"}
+    assert len(used) >= 2
 
 
 def test_the_password_is_the_owners_alone(first: Server, settings: Settings) -> None:
@@ -129,7 +121,7 @@ def test_the_password_is_the_owners_alone(first: Server, settings: Settings) -> 
 
 
 def test_another_password_is_refused_and_not_taken_for_silence(first: Server) -> None:
-    with pytest.raises(GraphError, match="refuses"):
+    with pytest.raises(GraphError, match="rejected user"):
         ping(first.uri, username="neo4j", password="another-one", timeout=5)
 
 
@@ -155,6 +147,7 @@ def test_a_store_that_an_unknown_process_holds_is_refused(first: Server, setting
     assert local.find(settings) == first
 
 
+@pytest.mark.slow
 def test_data_outlive_down_and_a_taken_port_is_chosen_again(first: Server, settings: Settings) -> None:
     read(first, "CREATE (:Kept {name: 'one'})")
     assert local.down(settings) is True
@@ -170,10 +163,12 @@ def test_data_outlive_down_and_a_taken_port_is_chosen_again(first: Server, setti
     assert read(second, "MATCH (n:Kept) RETURN n.name") == ["one"]
 
 
+@pytest.mark.slow
 def test_what_a_killed_server_leaves_does_not_stop_the_next_start(first: Server, settings: Settings) -> None:
     killed = local.find(settings)
     assert killed is not None
     assert killed.pid is not None
+    read(killed, "MERGE (:Kept {name: 'one'})")
     os.kill(killed.pid, signal.SIGKILL)
     assert gone(killed.pid)
     assert local.find(settings) is None
@@ -184,7 +179,7 @@ def test_what_a_killed_server_leaves_does_not_stop_the_next_start(first: Server,
 
 
 def test_a_start_that_fails_says_why_and_leaves_nothing_running(without_docker: None, tmp_path: Path) -> None:
-    with pytest.raises(GraphError, match=r"reserve enough space.*its log is .*server\.log") as caught:
+    with pytest.raises(GraphError, match=r"reserve enough space.*see its log .*server\.log") as caught:
         local.up(load(), data=tmp_path / "other", heap="90000g")
     assert "\n" not in str(caught.value)
     assert local.find(load(), data=tmp_path / "other") is None

@@ -14,14 +14,24 @@ import pytest
 from letters import LETTERS, QUESTION, SENTENCES, TEXT
 
 from hgmem import HGMem, Settings, UsageError
-from hgmem.answer import AnswerQuestion, AnswerReply
 from hgmem.errors import ConflictError, ModelError
-from hgmem.identity import provisional_uid, uid
-from hgmem.inputs import Given, GivenEntity
-from hgmem.memory import Evolve, EvolveReply, Insertion, Joining, Merge, MergeReply, Revision
-from hgmem.model import Answer, Memory
-from hgmem.plan import Concern, Plan, PlanReply, Subqueries, SubqueriesReply
+from hgmem.retrieval.answer import AnswerQuestion, AnswerReply
+from hgmem.systems.hgmem.replies import (
+    Concern,
+    EvolveReply,
+    Insertion,
+    Joining,
+    MergeReply,
+    PlanReply,
+    Revision,
+    SubqueriesReply,
+)
+from hgmem.systems.hgmem.tasks.memory_changes import Evolve, Merge
+from hgmem.systems.hgmem.tasks.planning import Plan, Subqueries
 from hgmem.testing import ScriptedModel
+from hgmem.text.identity import provisional_uid, uid
+from hgmem.values.inputs import Given, GivenEntity
+from hgmem.values.records import Answer, Memory
 
 Raw = Callable[..., list[dict[str, Any]]]
 Open = Callable[..., HGMem]
@@ -292,7 +302,7 @@ def test_the_memory_at_each_step_is_what_was_alive_at_its_end(played: Played) ->
     assert [len(memory.answers) for memory in shown] == [0, 0, 1]
     assert played.memory == shown[2]
     for number in (0, 4, -1):
-        with pytest.raises(UsageError, match=f"has no step {number}: its steps are 1 to 3"):
+        with pytest.raises(UsageError, match=f"has no step {number}: choose 1 to 3"):
             played.client.memory(played.answer.memory, step=number)
 
 
@@ -310,9 +320,9 @@ def test_a_merged_points_lineage_leads_back_to_what_was_inserted(played: Played)
             ("insert", "Dag burned the mill.", []),
         ],
     )
-    with pytest.raises(UsageError, match="is no memory point"):
+    with pytest.raises(UsageError, match="is not a memory point"):
         played.client.lineage(played.answer.memory)
-    with pytest.raises(UsageError, match="no memory, point or answer 'nobody'"):
+    with pytest.raises(UsageError, match="memory, point or answer 'nobody' not found"):
         played.client.lineage("nobody")
 
 
@@ -342,7 +352,7 @@ def test_the_answer_is_kept_with_its_citations_and_unknown_markers_are_gone(play
         (2, SENTENCES[0], "c0", "Letters"),
     ]
     assert all(TEXT[row["start"] : row["end"]] == row["quote"] for row in rows)
-    assert played.answer.notes == ("marker [77] was removed: there is no such evidence",)
+    assert played.answer.notes == ("marker [77] was removed: no evidence has that number",)
 
 
 def test_a_stored_memory_reads_as_it_was_returned(played: Played) -> None:
@@ -547,11 +557,11 @@ def test_whatever_a_model_replies_the_question_is_answered_and_the_notes_say_wha
         "long long long ",
     ]
     assert drops == [
-        "update of point 0: there is no such point",
-        "update of point -1: there is no such point",
-        "evidence chunk -1: there is no such chunk",
-        "evidence chunk 99: there is no such chunk",
-        "insert: a living point says the same",
+        "update of point 0: the point does not exist",
+        "update of point -1: the point does not exist",
+        "evidence chunk -1: the chunk does not exist",
+        "evidence chunk 99: the chunk does not exist",
+        "insert: an active point has the same text",
         "a name is empty",
         "a name is empty",
         "insert: it names no entity",
@@ -874,7 +884,7 @@ def test_a_corpus_that_is_deleted_meanwhile_is_a_conflict_and_nothing_of_it_come
         client.ask(QUESTION)
 
     assert raw("MATCH (n {corpus: $c}) RETURN count(n) AS count", c=corpus) == [{"count": 0}]
-    with pytest.raises(UsageError, match=f"there is no corpus '{corpus}'"):
+    with pytest.raises(UsageError, match=f"corpus '{corpus}' not found"):
         client.ask(QUESTION)
 
 
@@ -972,7 +982,7 @@ def test_a_corpus_that_is_being_written_is_refused_and_no_memory_is_made(letters
     count = len(letters.memories())
     raw("MATCH (k:Corpus {name: 'letters'}) SET k.status = 'importing'")
     try:
-        with pytest.raises(UsageError, match="corpus 'letters' is importing"):
+        with pytest.raises(UsageError, match=r"corpus 'letters' is not ready \(status importing\)"):
             letters.ask(QUESTION)
         assert len(letters.memories()) == count
     finally:
@@ -981,9 +991,9 @@ def test_a_corpus_that_is_being_written_is_refused_and_no_memory_is_made(letters
 
 def test_unknown_corpora_and_memories_are_named(letters: HGMem) -> None:
     for call in (lambda: letters.ask(QUESTION, corpus="nowhere"), lambda: letters.memories(corpus="nowhere")):
-        with pytest.raises(UsageError, match="there is no corpus 'nowhere'"):
+        with pytest.raises(UsageError, match="corpus 'nowhere' not found"):
             call()
-    with pytest.raises(UsageError, match="no memory, point or answer 'nothing'"):
+    with pytest.raises(UsageError, match="memory, point or answer 'nothing' not found"):
         letters.memory("nothing")
 
 

@@ -29,17 +29,25 @@ from playing import (
 from wire import FORMAT_REFUSED, SCHEMA_REFUSED, Answered, Asked, Dropped, Failing, Said, WireServer, too_many, words
 
 from hgmem import HGMem, Settings
-from hgmem.combined import MergeAndPlanReply
 from hgmem.errors import AccessError, BadReplyError, BudgetError, HGMemError
-from hgmem.events import Answered as AnsweredEvent
-from hgmem.events import AnswerToken, Planned
-from hgmem.extract import ExtractedEntity, Extraction
-from hgmem.inputs import Document
-from hgmem.llm.chat import UnavailableError
-from hgmem.memory import EvolveReply, Insertion, Joining, MergeReply, Revision
-from hgmem.model import Answer, Operation
-from hgmem.plan import Concern, Inquiry, PlanReply
-from hgmem.systems.recipes import RECIPES
+from hgmem.extraction.replies import ExtractedEntity, Extraction
+from hgmem.models.llm.chat import UnavailableError
+from hgmem.systems.hgmem.recipes import RECIPES
+from hgmem.systems.hgmem.replies import (
+    Concern,
+    EvolveReply,
+    Inquiry,
+    Insertion,
+    Joining,
+    MergeAndPlanReply,
+    MergeReply,
+    PlanReply,
+    Revision,
+)
+from hgmem.values.events import Answered as AnsweredEvent
+from hgmem.values.events import AnswerToken, Planned
+from hgmem.values.inputs import Document
+from hgmem.values.records import Answer, Operation
 
 STEPS = (
     ("evolve", "plan", "subqueries"),
@@ -86,7 +94,7 @@ class House:
 
 @pytest.fixture
 def house(open_client: Callable[..., HGMem], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
-    monkeypatch.setattr("hgmem.llm.limits.FIRST_BACKOFF", 0.02)
+    monkeypatch.setattr("hgmem.models.llm.rate_limits.FIRST_BACKOFF", 0.02)
     made = House(open_client, tmp_path)
     with made.stack:
         yield made
@@ -136,7 +144,7 @@ def test_a_server_that_is_too_slow_ends_the_question_with_one_error_and_whole_st
     error = failed(UnavailableError, client, steps=1)
 
     assert error.retryable
-    assert f"model 'test-model' at {server.base_url} gave no reply within 2 s" in str(error)
+    assert f"model 'test-model' at {server.base_url} did not reply within 2 s" in str(error)
     assert error.memory == (whole_steps(client, number=1) if slow == "answer" else None)
     assert tasks(server.requests)[-1] == slow
 
@@ -198,9 +206,12 @@ def test_trouble_that_passes_is_asked_through_in_every_task_and_costs_nothing(tr
 @pytest.mark.parametrize(
     ("trouble", "said"),
     [
-        (Failing(500, "it fell over"), "is in trouble (500; is it running? check OPENAI_BASE_URL): it fell over"),
-        (Dropped(), "can't be reached: is it running? check OPENAI_BASE_URL"),
-        (too_many(), "has too much to do: Rate limit reached for requests"),
+        (
+            Failing(500, "it fell over"),
+            "failed with status 500 (check that it is running, and OPENAI_BASE_URL): it fell over",
+        ),
+        (Dropped(), "cannot be reached: check that it is running, and OPENAI_BASE_URL"),
+        (too_many(), "is overloaded or limits the rate of requests: Rate limit reached for requests"),
     ],
 )
 @pytest.mark.parametrize("task", ["probe", "subqueries", "answer"])
@@ -213,7 +224,7 @@ def test_trouble_that_stays_ends_the_question_after_the_attempts_that_are_set(
     error = failed(UnavailableError, client, steps=2)
 
     assert error.retryable
-    assert str(error) == f"model 'test-model' at {server.base_url} {said} (asked 3 times)"
+    assert str(error) == f"model 'test-model' at {server.base_url} {said} (3 attempts)"
     assert len(by_task(server.requests, task)) == 3
     assert error.memory == (whole_steps(client, number=2) if task == "answer" else None)
     if task != "answer":
@@ -226,7 +237,7 @@ def test_a_server_that_wants_to_be_left_alone_for_long_is_not_waited_for(house: 
     error = failed(UnavailableError, house.client(server))
 
     assert error.retryable
-    assert "takes no requests for another 3,600 s: try again then" in str(error)
+    assert "is rate-limited for 3,600 s: try again then" in str(error)
     assert tasks(server.requests) == ["probe", "evolve"]
 
 
@@ -238,7 +249,7 @@ def test_a_server_that_was_never_there_is_one_error_that_names_it(house: House) 
     error = failed(UnavailableError, client)
 
     assert (error.retryable, error.memory) == (True, None)
-    assert str(error).startswith(f"model 'test-model' at {server.base_url} can't be reached: is it running?")
+    assert str(error).startswith(f"model 'test-model' at {server.base_url} cannot be reached: check that it is running")
     whole_steps(client, number=0)
 
 
@@ -249,7 +260,7 @@ def test_a_refused_key_is_asked_about_once_and_is_nowhere_in_the_error(key: str,
     error = failed(AccessError, house.client(server, openai_api_key=key))
 
     assert not error.retryable
-    assert str(error) == f"model 'test-model' at {server.base_url} refuses the key: check OPENAI_API_KEY"
+    assert str(error) == f"model 'test-model' at {server.base_url} rejected the API key: check OPENAI_API_KEY"
     assert error.__cause__ is None
     assert error.__suppress_context__
     assert len(server.requests) == 1
@@ -261,7 +272,7 @@ def test_an_unknown_model_is_one_error_that_names_it_and_what_to_check(house: Ho
     error = failed(AccessError, house.client(server))
 
     assert not error.retryable
-    assert f"there is no model 'test-model' at {server.base_url}: check HGMEM_MODEL" in str(error)
+    assert f"model 'test-model' at {server.base_url} not found: check HGMEM_MODEL" in str(error)
     assert len(server.requests) == 1
 
 
@@ -318,7 +329,7 @@ def test_a_question_without_a_budget_does_not_share_the_spent_one_of_another(hou
     with ThreadPoolExecutor(2) as pool:
         poor, rich = pool.map(asked, [1, None])
 
-    assert poor.startswith("the budget of 1 call is spent")
+    assert poor.startswith("the budget of 1 call is used up")
     assert rich == ANSWER
 
 
@@ -326,8 +337,8 @@ def test_a_question_without_a_budget_does_not_share_the_spent_one_of_another(hou
 
 POINT = '{"entities": ["Anna", "Mill"], "description": "Anna sold the mill."}'
 UNDERSTOOD = {
-    "JSON with commas and brackets astray": (f'{{"insert": [{POINT},], ', ["evolve: the JSON was mended"]),
-    "single quotes": (f"{{'insert': [{POINT}]}}", ["evolve: the JSON was mended"]),
+    "JSON with commas and brackets astray": (f'{{"insert": [{POINT},], ', ["evolve: the JSON was repaired"]),
+    "single quotes": (f"{{'insert': [{POINT}]}}", ["evolve: the JSON was repaired"]),
     "other names of the fields": (
         '{"updated": [], "new_points": [{"objects": ["Anna", "Mill"], "statement": "Anna sold the mill."}]}',
         [],
@@ -341,7 +352,7 @@ UNDERSTOOD = {
         ["evolve: 1 further JSON object was dropped"],
     ),
     "the halves of one object": (f'{{"update": []}}\n{{"insert": [{POINT}]}}', []),
-    "an item that is none": (f'{{"insert": [7, {POINT}]}}', ["evolve: insert 1 was dropped: 7 is no object"]),
+    "an item that is none": (f'{{"insert": [7, {POINT}]}}', ["evolve: insert 1 was dropped: 7 is not an object"]),
 }
 
 
@@ -414,7 +425,7 @@ def test_a_reply_that_is_cut_is_asked_for_again_with_twice_the_tokens_and_noted(
     assert first.messages == second.messages
     notes = [f"{task}: {note}" for note in answer.notes] if task == "answer" else []
     notes += [note for step in answer.steps for note in step.notes]
-    assert f"{task}: asked again: the reply was cut off at 300 tokens" in notes
+    assert f"{task}: asked again: the reply was truncated at 300 tokens" in notes
     assert all(one.body["max_tokens"] == 300 for one in server.requests[1:] if one is not second)
     settled(server, answer)
 
@@ -428,8 +439,8 @@ def test_an_evolve_that_is_always_cut_inserts_nothing_and_the_question_is_answer
     assert (answer.status, answer.text, answer.points) == ("answered", ANSWER, ())
     for step in answer.steps:
         assert step.operations == ()
-        (note,) = [note for note in step.notes if note.startswith("evolve: no reply that can be used")]
-        assert "was cut off at 4,096 tokens: set HGMEM_MAX_TOKENS higher" in note
+        (note,) = [note for note in step.notes if note.startswith("evolve: no usable reply")]
+        assert "was truncated at 4,096 tokens: set HGMEM_MAX_TOKENS higher" in note
     assert answer.notes == ("no point was remembered: the answer is drawn from the evidence",)
     assert len(by_task(server.requests, "evolve")) == 4
 
@@ -441,7 +452,7 @@ def test_an_answer_that_is_always_cut_is_an_error_that_names_the_setting_and_kee
     memory = whole_steps(client, number=2)
 
     assert (error.retryable, error.memory) == (False, memory)
-    assert "the reply of 'test-model' to 'answer' was cut off at 4,096 tokens" in str(error)
+    assert "the reply of 'test-model' to task 'answer' was truncated at 4,096 tokens" in str(error)
     assert "HGMEM_MAX_TOKENS" in str(error)
     other = house.serve()
     assert house.client(other).ask(memory=memory, at_step=2).text == ANSWER
@@ -456,7 +467,7 @@ def test_a_task_that_never_gets_a_reply_is_left_out_noted_and_the_question_answe
         kinds = {one.kind for step in answer.steps for one in step.operations}
 
         assert answer.text == ANSWER
-        assert [note for note in notes if note.startswith(f"{task}: no reply that can be used")]
+        assert [note for note in notes if note.startswith(f"{task}: no usable reply")]
         assert kinds == {"evolve": set(), "merge": {"insert"}}.get(task, kinds)
         assert len(answer.steps) == (1 if task == "plan" else 2)
         if task == "subqueries":
@@ -472,7 +483,7 @@ def test_a_combined_task_that_never_gets_a_reply_is_noted_and_the_question_answe
 
     assert answer.text == ANSWER
     assert [step.judgement for step in answer.steps] == [None]
-    assert answer.steps[0].notes[0].startswith(f"{task}: no reply that can be used")
+    assert answer.steps[0].notes[0].startswith(f"{task}: no usable reply")
 
 
 def test_an_answer_is_shown_without_its_thinking_and_with_checked_markers(house: House) -> None:
@@ -480,7 +491,7 @@ def test_an_answer_is_shown_without_its_thinking_and_with_checked_markers(house:
     answer, _ = house.ask({"answer": Said(said)})
 
     assert answer.text == "Anna sold it [1]. Dag burned it."
-    assert answer.notes == ("marker [77] was removed: there is no such evidence",)
+    assert answer.notes == ("marker [77] was removed: no evidence has that number",)
     assert [citation.marker for citation in answer.citations] == [1]
 
 
@@ -563,10 +574,10 @@ def test_numbers_that_name_nothing_are_dropped_and_noted_in_every_task(house: Ho
     first, second = answer.steps
 
     assert [point.description for point in answer.points if point.alive(2)] == ["Both."]
-    assert drops(first.operations) == [f"evidence chunk {at}: there is no such chunk" for at in (-1, 99)]
+    assert drops(first.operations) == [f"evidence chunk {at}: the chunk does not exist" for at in (-1, 99)]
     assert drops(second.operations) == [
-        "update of point 7: there is no such point",
-        "update of point -1: there is no such point",
+        "update of point 7: the point does not exist",
+        "update of point -1: the point does not exist",
         "merge of points [0, 0]: fewer than two points are left",
         "merge: there is no point -2",
         "merge of points [-2, 1]: fewer than two points are left",
@@ -576,7 +587,7 @@ def test_numbers_that_name_nothing_are_dropped_and_noted_in_every_task(house: Ho
     assert list(first.notes) == [
         "sub-query 'Local query 1': there is no point 12",
         "sub-query 'Local query 1': there is no point -1",
-        "sub-query 'Global query 1' names no living point, so it is asked globally",
+        "sub-query 'Global query 1' names no active point, so it is asked globally",
     ]
     asked = fenced(by_task(server.requests, "subqueries")[0], "concern")
     assert asked == "- Why? (points: 0)\n- Where?"
@@ -804,7 +815,7 @@ def test_a_budget_of_tokens_stops_at_the_first_call_beyond_it(house: House, tmp_
     memory = whole_steps(client, number=1)
 
     error = failed(BudgetError, client, "", memory=memory, steps=2, max_tokens=1)
-    assert str(error).startswith("the budget of 1 token is spent")
+    assert str(error).startswith("the budget of 1 token is used up")
     assert tasks(other.requests) == THREE_STEPS[:5]
     assert client.ask(memory=memory, steps=2).text == ANSWER
     assert tasks(other.requests[5:]) == THREE_STEPS[4:]
@@ -921,7 +932,7 @@ def test_a_stream_that_breaks_off_is_an_error_and_the_steps_stay(house: House) -
     server = house.serve({"answer": [Dropped(after=4)]})
     client = house.client(server)
 
-    with pytest.raises(UnavailableError, match=r"broke off|can't be reached") as raised:
+    with pytest.raises(UnavailableError, match=r"closed the connection|cannot be reached") as raised:
         list(client.stream(QUESTION, steps=1))
 
     assert raised.value.memory == whole_steps(client, number=1)
@@ -954,7 +965,7 @@ def test_a_reply_that_was_cut_and_may_not_be_longer_leaves_the_step_without_it(h
     answer = house.client(server).ask(QUESTION, steps=1)
 
     assert answer.status == "answered"
-    assert any("cut off at 2,048 tokens" in note for note in answer.steps[0].notes)
+    assert any("truncated at 2,048 tokens" in note for note in answer.steps[0].notes)
 
 
 def test_an_extraction_that_says_nothing_is_not_kept_and_asked_for_again_by_the_next_run(house: House) -> None:
@@ -1023,7 +1034,7 @@ def test_a_chunk_without_a_usable_extraction_fails_alone_and_is_all_that_the_nex
     report = client.add(BOOK)
 
     assert (report.chunks, report.failed) == (3, 1)
-    assert "gave no reply to 'extract' that can be used, asked twice" in report.errors[0]
+    assert "returned no usable reply to task 'extract' in two attempts" in report.errors[0]
     asked = len(server.requests)
     server.requests += [server.requests[0]] * (10 - asked)  # from now on all goes well
     report = client.add(BOOK)
@@ -1047,7 +1058,7 @@ def test_a_server_that_is_down_for_a_while_fails_chunks_and_the_next_run_asks_fo
     again = client.add(BOOK)
 
     assert (report.chunks, report.failed, again.chunks, again.failed) == (1, 3, 3, 0)
-    assert all("is in trouble (503" in error and "(asked 2 times)" in error for error in report.errors)
+    assert all("failed with status 503" in error and "(2 attempts)" in error for error in report.errors)
     assert {fenced(one, "text") for one in server.requests[before:]} == set(PARAGRAPHS[1:])
 
 
@@ -1071,7 +1082,7 @@ def test_indexing_with_a_refused_key_is_one_error_after_a_request_or_a_few_and_n
     server = house.serve({"extract": [Failing(401, "Incorrect API key provided: secret")]})
     client = chunked(house, server, workers=1)
 
-    with pytest.raises(AccessError, match="refuses the key: check OPENAI_API_KEY") as raised:
+    with pytest.raises(AccessError, match="rejected the API key: check OPENAI_API_KEY") as raised:
         client.add(BOOK)
 
     assert "secret" not in str(raised.value)

@@ -11,13 +11,13 @@ from letters import QUESTION, SENTENCES
 from typer.testing import CliRunner
 
 from hgmem import Document, HGMem, Passage
-from hgmem.browser.guide import guide
 from hgmem.cli import app
 from hgmem.errors import ModelError, UsageError
-from hgmem.events import Answered, Event, Planned, StepStarted, Watcher
 from hgmem.graph.painting import Pictured
-from hgmem.memory import EvolveReply, Insertion
+from hgmem.memory.browser.guide import guide
+from hgmem.systems.hgmem.replies import EvolveReply, Insertion
 from hgmem.testing import ScriptedModel
+from hgmem.values.events import Answered, Event, Planned, StepStarted, Watcher
 
 Open = Callable[..., HGMem]
 
@@ -111,7 +111,7 @@ def test_the_command_line_and_the_guide_say_that_no_answer_was_wanted(
     assert f"`hgmem ask --continue {memory}`" in shown
     assert "status unanswered" in guide(client.memory(memory), Pictured(), style="x")
     client.ask(memory=memory)
-    assert "No answer was wanted" not in said("memory", "show", memory)
+    assert "No answer was requested" not in said("memory", "show", memory)
 
 
 def test_events_and_the_twin_end_with_it_too(letters: Any) -> None:
@@ -127,7 +127,7 @@ def test_events_and_the_twin_end_with_it_too(letters: Any) -> None:
 def test_an_answer_at_a_step_can_not_be_left_out(letters: Any) -> None:
     client = letters()
     memory = client.ask(QUESTION, steps=1).memory
-    with pytest.raises(UsageError, match="leave answer=False out"):
+    with pytest.raises(UsageError, match="answer=False cannot be combined"):
         client.ask(memory=memory, at_step=1, answer=False)
 
 
@@ -221,7 +221,7 @@ def test_plain_retrieval_gives_as_many_chunks_as_it_is_told(letters: Any) -> Non
     ]
     assert names(client) == []
     for wrong in (0, "many"):
-        with pytest.raises(UsageError, match="chunks, which is no number"):
+        with pytest.raises(UsageError, match="invalid chunks="):
             client.ask(QUESTION, system="naive", settings={"chunks": wrong})
 
 
@@ -244,21 +244,23 @@ def test_no_evidence_leaves_no_passages_and_bad_input_is_named(client: HGMem, le
     other = letters()
     memory = other.ask(QUESTION, steps=1).memory
     for call, said in (
-        (lambda: client.passages("nothing"), "no memory, point or answer 'nothing'"),
-        (lambda: other.passages(memory, most=0), "most=0 is no number of passages: give 1 or more"),
-        (lambda: other.passages(memory, most=True), "most=True is no number of passages"),
-        (lambda: other.passages(memory, step="x"), "step='x' is no step: the first one is 1"),
-        (lambda: other.passages(memory, step=True), "step=True is no step"),
-        (lambda: other.passages(["m"]), r"uid=\['m'\] is no uid: give that of a memory"),
-        (lambda: other.memory(memory, step="x"), "step='x' is no step"),
-        (lambda: other.memory(object()), "is no uid: give that of a memory"),
-        (lambda: other.replay(3), "uid=3 is no uid"),
-        (lambda: other.ask(["And then?"], memory=memory), "a question is text, not list"),
-        (lambda: other.memories(corpus=3), "corpus name 3 is not allowed: it must match"),
+        (lambda: client.passages("nothing"), "memory, point or answer 'nothing' not found"),
+        (lambda: other.passages(memory, most=0), "most=0 must be an integer of at least 1"),
+        (lambda: other.passages(memory, most=True), "most=True must be an integer of at least 1"),
+        (lambda: other.passages(memory, limit=0), "limit=0 must be an integer of at least 1"),
+        (lambda: other.passages(memory, limit=2, most=2), "limit= and most= are two names of one argument"),
+        (lambda: other.passages(memory, step="x"), "step='x' is not a valid step: use an integer of at least 1"),
+        (lambda: other.passages(memory, step=True), "step=True is not a valid step"),
+        (lambda: other.passages(["m"]), r"uid=\['m'\] is not a memory uid: pass one"),
+        (lambda: other.memory(memory, step="x"), "step='x' is not a valid step"),
+        (lambda: other.memory(object()), "is not a memory uid: pass one"),
+        (lambda: other.replay(3), "uid=3 is not a memory uid"),
+        (lambda: other.ask(["And then?"], memory=memory), "the question must be a string, not list"),
+        (lambda: other.memories(corpus=3), "invalid corpus name 3: it must match"),
     ):
         with pytest.raises(UsageError, match=said):
             call()
-    assert asyncio.run(other.apassages(memory, most=2)) == other.passages(memory, most=2)
+    assert asyncio.run(other.apassages(memory, limit=2)) == other.passages(memory, most=2)
 
 
 # Watching -----------------------------------------------------------------------------------------------------

@@ -16,10 +16,10 @@ from test_retrieval import graph
 
 from hgmem import HGMem
 from hgmem.graph.statements import statements
-from hgmem.inputs import Given
 from hgmem.local import Server
-from hgmem.meter import measuring
+from hgmem.models.metering import measuring
 from hgmem.testing import DeterministicEmbedder
+from hgmem.values.inputs import Given
 
 RECIPES = ("default", "paper", "code", "compact")
 STATEMENTS = (
@@ -42,12 +42,13 @@ ALLOWED = {
     "count_entities": ["NodeIndexSeek RANGE INDEX e:Entity(corpus)"],  # of a small corpus: it stops at a limit
     "retrieve": ["NodeIndexSeek RANGE INDEX e:Entity(corpus)"],  # exact search, of a small corpus
 }
-VALUES = {
-    **dict.fromkeys(("over", "over_chunks", "worded", "most", "k", "hub", "exact", "hops", "fusion"), 2),
-    **dict.fromkeys(("most_entities", "most_relations", "most_chunks", "most_searched", "most_read"), 5),
-    **dict.fromkeys(("anchors", "shared", "exclude"), True),
-    "timeout": 60.0,
+LIMITS = {
+    **dict.fromkeys(("overfetch", "overfetch_chunks", "fulltext_limit", "fusion", "hops"), 2),
+    **dict.fromkeys(("neighbour_limit", "exact_limit"), 2),
+    **dict.fromkeys(("entity_limit", "relation_limit", "source_limit", "search_limit", "read_limit"), 5),
+    **dict.fromkeys(("target_entities", "shared_entities", "exclude_covered"), True),
 }
+VALUES = {**dict.fromkeys(("over", "most", "k", "hub"), 2), "limits": LIMITS, "timeout": 60.0}
 MAPS = ("step", "answer", "properties")
 LISTS = ("subqueries", "provisionals", "relations", "points", "died", "citations", "queries", "uids", "read")
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from hgmem import HGMem
-from hgmem.load import load
-from hgmem.resources import resource
+from hgmem.sources.files import load
+from hgmem.text.resources import resource
 
 QUESTION = json.loads(resource("examples", "questions.json").read_text(encoding="utf-8"))[0]["question"]
 

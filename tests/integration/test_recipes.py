@@ -8,14 +8,23 @@ import pytest
 from letters import LETTERS, QUESTION, wanting
 
 from hgmem import HGMem, UsageError
-from hgmem.combined import StepReply
-from hgmem.extract import ExtractedEntity, ExtractedRelation, Extraction
+from hgmem.extraction.replies import ExtractedEntity, ExtractedRelation, Extraction
 from hgmem.graph.retrieval import Scope, neighbours
-from hgmem.memory import EvolveReply, Insertion, Joining, MergeReply, Revision
-from hgmem.model import Answer
-from hgmem.plan import Concern, Inquiry, PlanReply, SubqueriesReply
-from hgmem.systems.recipes import CODE, COMPACT, DEFAULT, PAPER, RECIPES, SINGLE
+from hgmem.systems.hgmem.recipes import CODE, COMPACT, DEFAULT, PAPER, RECIPES, SINGLE
+from hgmem.systems.hgmem.replies import (
+    Concern,
+    EvolveReply,
+    Inquiry,
+    Insertion,
+    Joining,
+    MergeReply,
+    PlanReply,
+    Revision,
+    StepReply,
+    SubqueriesReply,
+)
 from hgmem.testing import ScriptedModel
+from hgmem.values.records import Answer
 
 Open = Callable[..., HGMem]
 Asked = Callable[..., tuple[Answer, ScriptedModel]]
@@ -279,9 +288,9 @@ def test_settings_are_changed_by_name_and_text_is_converted(ask: Asked, open_cli
 @pytest.mark.parametrize(
     ("how", "what"),
     [
-        ({"recipe": "papper"}, "there is no recipe 'papper': choose one of default, paper"),
-        ({"settings": {"hops": 2}}, "there is no setting 'hops' of a recipe: there are steps, concerns"),
-        ({"settings": {"retrieval": 2}}, "there is no setting 'retrieval'"),
+        ({"recipe": "papper"}, "unknown recipe 'papper': choose one of default, paper"),
+        ({"settings": {"hops": 2}}, "unknown recipe option 'hops': choose from steps, concerns"),
+        ({"settings": {"retrieval": 2}}, "unknown recipe option 'retrieval'"),
         ({"settings": {"retrieval.hops": "many"}}, "setting 'retrieval.hops' of a recipe"),
         ({"settings": {"concerns": 0}}, "setting 'concerns' of a recipe"),
         ({"system": "naive", "recipe": "paper"}, "'naive' has no recipes"),

@@ -17,13 +17,14 @@ from letters import LETTERS, QUESTION
 from moving import hold, moved, rich
 
 from hgmem import Document, HGMem, UsageError
-from hgmem.contributions import entity_text, own_relation_text, relation_text
-from hgmem.corpus import filling, reembedding
-from hgmem.embed import Kind, Vectors
+from hgmem.corpus import missing_vectors as filling
+from hgmem.corpus import reembedding
 from hgmem.errors import ConflictError, ModelError
+from hgmem.extraction.contributions import entity_text, own_relation_text, relation_text
 from hgmem.graph.corpus import find_corpus
 from hgmem.graph.embeddings import lock_corpus
-from hgmem.graph.memory import Claim, claim_memory, create_memory
+from hgmem.graph.memory import Lease, claim_memory, create_memory
+from hgmem.models.embedding import Kind, Vectors
 from hgmem.settings import Settings
 from hgmem.testing import DeterministicEmbedder
 
@@ -171,7 +172,7 @@ KILLED = """
 import sys, time
 sys.path.append({tests!r})
 from hgmem import HGMem
-from hgmem.corpus import filling
+from hgmem.corpus import missing_vectors as filling
 from test_reembedding import Other
 
 filling.BATCH = 4
@@ -187,6 +188,7 @@ with HGMem.open({corpus!r}) as client:
 """
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_is_gone_on_with(
     open_client: Open, environment: dict[str, str], small: None, tmp_path: Path
 ) -> None:
@@ -220,7 +222,7 @@ def test_while_a_question_is_answered_nothing_is_embedded_and_a_run_that_died_lo
     memory = client.ask(QUESTION, steps=1).memory
     hold(settings, memory, "PT0S")
     before = moved(settings, client.corpus)
-    with pytest.raises(ConflictError, match=f"a question is being answered .*{memory}"):
+    with pytest.raises(ConflictError, match=f"is in use by a question .*{memory}"):
         client.reembed(Other())
     assert moved(settings, client.corpus) == before
 
@@ -237,10 +239,10 @@ def test_no_memory_is_begun_or_gone_on_with_meanwhile(client: HGMem) -> None:
         client.reembed(Other(most=0))
     database, new = client._database, {"system": "hgmem", "model": "m", "question": "?", "settings": "{}"}
     with pytest.raises(UsageError, match="is not ready"):
-        create_memory(database, claim=Claim(corpus=client.corpus, memory="m" + "0" * 16, run="r"), properties=new)
-    claim = Claim(corpus=client.corpus, memory=memory, run="r")
+        create_memory(database, lease=Lease(corpus=client.corpus, memory="m" + "0" * 16, run="r"), properties=new)
+    lease = Lease(corpus=client.corpus, memory=memory, run="r")
     with pytest.raises(UsageError, match="is not ready"):
-        claim_memory(database, claim=claim, question="?", filters=None, timeout=60)
+        claim_memory(database, lease=lease, question="?", filters=None, timeout=60)
     assert [one.uid for one in client.memories()] == [memory]
 
 
@@ -265,7 +267,9 @@ def test_a_memory_that_is_begun_waits_for_the_claim_and_is_then_refused(client: 
     thread.start()
     client._database.write(work)
     thread.join(30)
-    assert results == [f"corpus {client.corpus!r} is not ready: it was deleted, or is being written"]
+    assert results == [
+        f"corpus {client.corpus!r} is not ready: it was deleted or is being written; check it with `hgmem corpora`"
+    ]
     assert client.memories() == []
 
 
@@ -279,7 +283,7 @@ def test_an_indexer_under_way_writes_no_vector_of_the_former_embedder(open_clien
     done: list[int] = []
     client = open_client()
     client.add_graph(LETTERS)
-    with pytest.raises(ConflictError, match="was re-embedded or deleted meanwhile"):
+    with pytest.raises(ConflictError, match="was re-embedded or deleted during"):
         open_client(embedder=Late()).add(Document(id="late", text="Captain Rhee met Tobit Quill in Port Ellis."))
     assert done
     other = open_client(embedder=Other(dimensions=64))

@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 from hgmem import Answer, HGMem
 from hgmem.cli import app
-from hgmem.replay import fetching
+from hgmem.memory.replay import fetching
 
 Run = Callable[..., Result]
 
@@ -111,7 +111,7 @@ def test_the_command_writes_a_page_and_replaces_none_unasked(hgmem: Run, answer:
     [
         ("m-nowhere", "memory.html", "'m-nowhere'"),
         ("", ".", "is a folder"),
-        ("", "none/memory.html", "can't be written"),
+        ("", "none/memory.html", "cannot write"),
     ],
 )
 def test_what_cannot_be_written_is_said_and_leaves_nothing(

@@ -12,15 +12,17 @@ import numpy as np
 import pytest
 
 from hgmem import HGMem, Settings
-from hgmem.draft import Draft
-from hgmem.graph.memory import Claim, create_memory, release_memory, write_step
+from hgmem.graph.memory import Lease, create_memory, release_memory, write_step
 from hgmem.graph.retrieval import Query, Scope, retrieve
-from hgmem.identity import provisional_uid, uid
-from hgmem.inputs import Document, Given, GivenChunk, GivenEntity, GivenRelation
-from hgmem.memory import EvolveReply, Insertion
-from hgmem.meter import measuring
-from hgmem.model import Entity, Evidence, MemoryPoint, Retrieved, Step, Subquery
-from hgmem.retrieve import SMALL, RetrievalConfig, Scene, _limits, fuse, gather
+from hgmem.models.metering import measuring
+from hgmem.retrieval.step_evidence import SMALL, RetrievalConfig, Scene, _limits, fuse, gather
+from hgmem.systems.hgmem.draft import Draft
+from hgmem.systems.hgmem.replies import EvolveReply, Insertion
+from hgmem.text.identity import provisional_uid, uid
+from hgmem.values.evidence import Evidence, Retrieved, Subquery
+from hgmem.values.graph_elements import Entity
+from hgmem.values.inputs import Document, Given, GivenChunk, GivenEntity, GivenRelation
+from hgmem.values.records import MemoryPoint, Step
 
 Raw = Callable[..., list[dict[str, Any]]]
 
@@ -180,14 +182,14 @@ def questions(seed: int, count: int) -> list[str]:
 
 def remember(found: World, *groups: Sequence[str], stranger: str = "") -> tuple[str, tuple[MemoryPoint, ...]]:
     """Write a memory whose points tie these groups of entities (uids); return it and its points."""
-    claim = Claim(corpus=found.corpus, memory=f"m{secrets.token_hex(8)}", run="run")
+    lease = Lease(corpus=found.corpus, memory=f"m{secrets.token_hex(8)}", run="run")
     properties = {"system": "test", "model": "none", "question": "?", "settings": "{}"}
-    create_memory(found.client._database, claim=claim, properties=properties)
-    draft = Draft(memory=claim.memory, number=1, points=())
+    create_memory(found.client._database, lease=lease, properties=properties)
+    draft = Draft(memory=lease.memory, number=1, points=())
     entities = {one: Entity(uid=one, name=one) for group in groups for one in group}
     inserts = [Insertion(entities=tuple(group), description=f"Point {at}.") for at, group in enumerate(groups)]
     if stranger:
-        own = provisional_uid(claim.memory, found.uid(stranger))
+        own = provisional_uid(lease.memory, found.uid(stranger))
         entities[stranger.casefold()] = Entity(uid=own, name=stranger, provisional=True)
         inserts.append(Insertion(entities=(stranger,), description=stranger))
     draft.evolve(EvolveReply(insert=tuple(inserts)), shown=(), chunks=(), entities=entities)
@@ -195,10 +197,14 @@ def remember(found: World, *groups: Sequence[str], stranger: str = "") -> tuple[
     vectors = found.client.embedder.embed([stranger or "a point"] * len(uids), kind="document")
     step = Step(number=1, question="?", strategy="global")
     write_step(
-        found.client._database, claim=claim, step=step, draft=draft, vectors=dict(zip(uids, vectors, strict=True))
+        found.client._database,
+        lease=lease,
+        step=step,
+        changes=draft.changes(),
+        vectors=dict(zip(uids, vectors, strict=True)),
     )
-    release_memory(found.client._database, claim=claim, status="answered")
-    return claim.memory, draft.points
+    release_memory(found.client._database, lease=lease, status="answered")
+    return lease.memory, draft.points
 
 
 def nearest(vectors: Mapping[str, np.ndarray], query: np.ndarray) -> list[tuple[str, float]]:
@@ -254,8 +260,10 @@ def test_equal_scores_are_ordered_by_uid(tale: World) -> None:
 def test_a_memory_that_holds_all_the_nearest_is_reached_past_by_a_second_search(
     tale: World, monkeypatch: pytest.MonkeyPatch, covered: int, beyond: int
 ) -> None:
-    monkeypatch.setattr("hgmem.retrieve.BEYOND", beyond)
-    monkeypatch.setattr("hgmem.retrieve.PROPOSED_NEAREST", 100)  # farther ones are equally far: any may come
+    monkeypatch.setattr("hgmem.retrieval.step_evidence.BEYOND", beyond)
+    monkeypatch.setattr(
+        "hgmem.retrieval.step_evidence.PROPOSED_NEAREST", 100
+    )  # farther ones are equally far: any may come
     text = questions(covered, 1)[0]
     held = [one for one, _ in nearest(tale.entities, tale.vector(text))][:covered]
     memory, _ = remember(tale, *(held[at : at + 50] for at in range(0, covered, 50)))
@@ -272,7 +280,7 @@ def test_a_memory_that_holds_all_the_nearest_is_reached_past_by_a_second_search(
 def test_where_the_index_falls_short_it_is_asked_once_more(
     tale: World, monkeypatch: pytest.MonkeyPatch, entities: int
 ) -> None:
-    monkeypatch.setattr("hgmem.retrieve.PROPOSED_NEAREST", 100)
+    monkeypatch.setattr("hgmem.retrieval.step_evidence.PROPOSED_NEAREST", 100)
     text = questions(99, 1)[0]
     held = [one for one, _ in nearest(tale.entities, tale.vector(text))][:130]
     memory, _ = remember(tale, held)

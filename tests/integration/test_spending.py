@@ -14,14 +14,15 @@ from dumping import check, dump
 from typer.testing import CliRunner, Result
 
 from hgmem import Document, HGMem, IndexPlan, Settings, UsageError
-from hgmem.budget import current, spending
 from hgmem.cli import app
-from hgmem.corpus.index import Progress
 from hgmem.errors import AccessError, BadReplyError, BudgetError, ModelError
-from hgmem.extract import Extract, ExtractedEntity, ExtractedRelation, Extraction, Glean
-from hgmem.prompt import prompt
+from hgmem.extraction.replies import ExtractedEntity, ExtractedRelation, Extraction
+from hgmem.extraction.tasks import Extract, Glean
+from hgmem.models.budget import current, spending
+from hgmem.models.prompts import prompt_of
 from hgmem.testing import ScriptedModel
-from hgmem.tokens import count
+from hgmem.text.tokens import count
+from hgmem.values.reports import Progress
 
 Open = Callable[..., HGMem]
 
@@ -62,6 +63,7 @@ def extracted(model: ScriptedModel) -> Counter[str]:
 # Side by side ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_calls_are_under_way_all_the_time(open_client: Open, settings: Settings) -> None:
     seconds, workers, chunks = 0.2, 16, 192
     times: list[tuple[float, float]] = []
@@ -86,6 +88,7 @@ def test_calls_are_under_way_all_the_time(open_client: Open, settings: Settings)
     check(dump(settings, client.corpus))
 
 
+@pytest.mark.slow
 def test_documents_are_written_and_folded_while_calls_are_under_way(open_client: Open, settings: Settings) -> None:
     documents = one_chunk_each(150)
     open_client(model=paying()).add(documents)
@@ -99,14 +102,14 @@ def test_documents_are_written_and_folded_while_calls_are_under_way(open_client:
 # What ends a run ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("calls", [1, 7, 70, 99])
+@pytest.mark.parametrize("calls", [7, *(pytest.param(calls, marks=pytest.mark.slow) for calls in (1, 70, 99))])
 def test_a_spent_budget_keeps_what_was_paid_for_and_the_next_run_goes_on(
     open_client: Open, settings: Settings, calls: int
 ) -> None:
     documents = one_chunk_each(100)
     model = paying()
     client = open_client(model=model, workers=4)
-    with pytest.raises(BudgetError, match=f"budget of {calls} calls? is spent"):
+    with pytest.raises(BudgetError, match=f"budget of {calls} calls? is used up"):
         client.add(documents, max_calls=calls)
     kept = dump(settings, client.corpus)
     statuses = Counter(chunk["status"] for chunk in kept.of("Chunk").values())
@@ -136,7 +139,7 @@ def test_the_budget_around_an_add_counts_too(open_client: Open) -> None:
 
 @pytest.mark.parametrize("limit", [{"max_calls": 0}, {"max_tokens": -1}, {"max_calls": "many"}])
 def test_a_budget_that_allows_nothing_is_refused(open_client: Open, limit: dict[str, Any]) -> None:
-    with pytest.raises(UsageError, match=r"max_.*: give 1 or more"):
+    with pytest.raises(UsageError, match=r"max_.* must be an integer of at least 1"):
         open_client(model=paying()).add(one_chunk_each(1), **limit)
 
 
@@ -242,7 +245,7 @@ def test_gleaning_that_fails_leaves_what_was_extracted(open_client: Open) -> Non
     client = open_client(model=paying(glean=lambda task: error), gleaning=2)
     report = client.add(one_chunk_each(2))
     assert (report.chunks, report.failed) == (2, 0)
-    assert all("was gleaned in part" in line for line in report.errors)
+    assert all("gleaning is incomplete" in line for line in report.errors)
     assert len(report.errors) == 2
 
 
@@ -254,7 +257,7 @@ def test_a_plan_says_what_is_then_done(open_client: Open, affair: Path, gleaning
     sent: list[int] = []
 
     def counted(task: Any) -> Extraction:
-        sent.append(sum(count(message.content) for message in prompt(task.name).filled(task.fields())))
+        sent.append(sum(count(message.content) for message in prompt_of(task).filled(task.fields())))
         return saying(task)
 
     def gleaned(task: Any) -> Extraction:
@@ -293,7 +296,7 @@ def test_a_plan_without_a_language_model_costs_nothing(client: HGMem, affair: Pa
 
 
 def test_a_plan_refuses_what_adding_refuses(client: HGMem) -> None:
-    with pytest.raises(UsageError, match="there twice"):
+    with pytest.raises(UsageError, match="is a duplicate"):
         client.plan([Document(id="a", text="one"), Document(source="a", text="two")])
 
 
@@ -306,7 +309,7 @@ def index(
 ) -> Iterator[Callable[..., Result]]:
     """Runs `hgmem index` on a folder of twelve chunks with a paid model."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("hgmem.client.find_model", lambda *_, **__: paying())
+    monkeypatch.setattr("hgmem.client.client.find_model", lambda *_, **__: paying())
     folder = tmp_path / "documents"
     folder.mkdir()
     for document in one_chunk_each(12):
@@ -363,8 +366,8 @@ def test_a_spent_budget_is_one_line_that_names_what_is_left(index: Callable[...,
     done = index("--max-calls", "5", "--json")
     assert (done.exit_code, done.stdout) == (1, "")
     error = done.stderr.splitlines()[-1]
-    assert error.startswith("error: the budget of 5 calls is spent")
-    assert error.endswith(": what was paid for is kept, 7 chunks left, the same goes on")
+    assert error.startswith("error: the budget of 5 calls is used up")
+    assert error.endswith(": finished work is saved, 7 chunks left; rerun to continue")
     assert client.status().pending == 7
     assert index("--max-calls", "9").exit_code == 0
     assert client.status().pending == 0

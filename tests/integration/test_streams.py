@@ -11,9 +11,11 @@ import pytest
 from letters import LETTERS, QUESTION, wanting
 
 from hgmem import HGMem, Settings
-from hgmem.answer import AnswerReply
 from hgmem.errors import ModelError, UsageError
-from hgmem.events import (
+from hgmem.retrieval.answer import AnswerReply
+from hgmem.systems.hgmem.replies import EvolveReply, Insertion, PlanReply
+from hgmem.testing import ScriptedModel
+from hgmem.values.events import (
     Answered,
     AnswerToken,
     EvidenceFound,
@@ -22,9 +24,6 @@ from hgmem.events import (
     QuestionAccepted,
     StepStarted,
 )
-from hgmem.memory import EvolveReply, Insertion
-from hgmem.plan import PlanReply
-from hgmem.testing import ScriptedModel
 
 Open = Callable[..., HGMem]
 
@@ -126,7 +125,7 @@ def test_an_error_in_the_question_is_raised_where_the_stream_is_read(letters: An
 
 
 def test_a_reader_that_is_slow_holds_the_work_back_and_loses_nothing(letters: Any, monkeypatch: Any) -> None:
-    monkeypatch.setattr("hgmem.streaming.WAITING", 1)
+    monkeypatch.setattr("hgmem.client.streaming.WAITING", 1)
     events = []
     for event in letters().stream(QUESTION, steps=2):
         time.sleep(0.02)

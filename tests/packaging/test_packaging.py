@@ -1,5 +1,6 @@
 """What people install, and what is committed: light to import, complete, and free of anybody's machine."""
 
+import importlib
 import re
 import subprocess
 import sys
@@ -9,8 +10,9 @@ from pathlib import Path
 import pytest
 
 import hgmem
-from hgmem.replay.library import library
-from hgmem.resources import resource
+from hgmem.memory.replay.library import library
+from hgmem.text.resources import resource
+from hgmem.values.moved_modules import MOVED
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 HEAVY = {"neo4j", "numpy", "openai", "sentence_transformers", "torch"}
@@ -75,6 +77,12 @@ def test_importing_hgmem_loads_nothing_heavy() -> None:
 
 def test_every_public_name_is_there() -> None:
     assert [name for name in hgmem.__all__ if not hasattr(hgmem, name)] == []
+
+
+def test_values_that_callers_give_have_an_alias_of_plain_name() -> None:
+    assert (hgmem.GraphInput, hgmem.ChunkInput) == (hgmem.Given, hgmem.GivenChunk)
+    assert (hgmem.EntityInput, hgmem.RelationInput) == (hgmem.GivenEntity, hgmem.GivenRelation)
+    assert "filters" in hgmem.AskOptions.__annotations__
 
 
 def test_the_distribution_says_what_it_is(installed: Distribution) -> None:
@@ -163,3 +171,18 @@ def test_the_constraints_are_exact_versions_and_nothing_else() -> None:
 def test_chromium_is_looked_for_and_started_in_one_place(committed: list[Path]) -> None:
     texts = {path: path.read_text(encoding="utf-8") for path in committed if path.suffix == ".py"}
     assert [path.name for path, text in texts.items() if LAUNCH in text] == ["chromium.py"]
+
+
+@pytest.mark.parametrize("path", MOVED)
+def test_module_paths_of_earlier_versions_lead_to_what_moved(path: str) -> None:
+    sys.modules.pop(f"hgmem.{path}", None)
+    with pytest.warns(DeprecationWarning, match=f"hgmem.{path} moved: import from hgmem"):
+        old = importlib.import_module(f"hgmem.{path}")
+    new = importlib.import_module(f"hgmem.{MOVED[path][0]}")
+    names = [name for name, value in vars(new).items() if getattr(value, "__module__", "") == new.__name__]
+    assert [name for name in names if getattr(old, name) is not getattr(new, name)] == []
+
+
+def test_names_are_imported_from_paths_of_earlier_versions() -> None:
+    code = "from hgmem.events import Answered; from hgmem.model import Step; from hgmem.systems.recipes import DEFAULT"
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hgmem.answer import cite, quote
-from hgmem.model import Chunk
+from hgmem.retrieval.citations import cite, quote
+from hgmem.values.graph_elements import Chunk
 
 TEXTS = (
     "Anna sold the mill. The miller left in May.",
@@ -60,7 +60,7 @@ def test_a_marker_that_names_no_evidence_is_removed_and_noted(number):
 
     assert cited.text == "Anna sold the mill."
     assert cited.citations == ()
-    assert cited.notes == (f"marker [{number}] was removed: there is no such evidence",)
+    assert cited.notes == (f"marker [{number}] was removed: no evidence has that number",)
 
 
 def test_known_markers_stay_where_unknown_ones_beside_them_are_removed():

@@ -12,12 +12,12 @@ import pytest
 from pydantic import Field
 
 from hgmem.errors import ModelError
-from hgmem.llm.cache import CachedModel
-from hgmem.llm.store import Store
-from hgmem.meter import measuring
-from hgmem.reply import Reply, TextReply
+from hgmem.models.llm.response_cache import CachedModel
+from hgmem.models.llm.text_store import Store
+from hgmem.models.metering import measuring
+from hgmem.models.reply import Reply, TextReply
 
-pytestmark = pytest.mark.filterwarnings("ignore:replies are not kept")  # that is proved in test_connecting.py
+pytestmark = pytest.mark.filterwarnings("ignore:responses are not cached")  # that is proved in test_connecting.py
 
 
 class Names(Reply):
@@ -278,7 +278,7 @@ def test_threads_share_a_store(store: Store):
 @pytest.mark.parametrize("again", range(5))
 def test_processes_share_a_store_from_its_first_use_on(store: Store, again: int):
     script = (
-        "import sys; from hgmem.llm.store import Store\n"
+        "import sys; from hgmem.models.llm.text_store import Store\n"
         "store = Store(sys.argv[1])\n"
         "print('ready', flush=True); sys.stdin.readline()\n"
         "for at in range(100): store.put(f'{sys.argv[2]} {at}', 'text')\n"

@@ -1,6 +1,6 @@
 """Calls side by side, when Ctrl-C comes at the worst moment."""
 
-from hgmem.corpus.calls import Calls
+from hgmem.corpus.parallel_calls import Calls
 
 
 def test_an_outcome_that_an_interrupt_kept_from_being_taken_is_among_the_rest() -> None:

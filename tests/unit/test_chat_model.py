@@ -13,11 +13,11 @@ from typing import ClassVar, Literal
 
 import pytest
 
-from hgmem import prompt as prompts
 from hgmem.errors import BadReplyError, ModelError
-from hgmem.llm.chat import Completion, Format, FormatRefusedError, Request, Sampling, UnavailableError
-from hgmem.llm.chat_model import ChatModel
-from hgmem.reply import Reply, TextReply
+from hgmem.models.llm.chat import Completion, Format, FormatRefusedError, Request, Sampling, UnavailableError
+from hgmem.models.llm.chat_model import ChatModel
+from hgmem.models.prompts import read_prompt
+from hgmem.models.reply import Reply, TextReply
 
 PLAN = '{"judgement": "local", "concerns": ["Who hid the orrery?"]}'
 READY = '{"ready": true}'
@@ -36,6 +36,7 @@ class Answering(TextReply):
 class Plan:
     question: str = "Where is the orrery?"
     name: ClassVar[str] = "plan"
+    prompt_file: ClassVar[Path] = Path()
     reply_type: ClassVar[type[Planning]] = Planning
 
     def fields(self) -> Mapping[str, str]:
@@ -46,6 +47,7 @@ class Plan:
 class Answer:
     question: str = "Where is the orrery?"
     name: ClassVar[str] = "answer"
+    prompt_file: ClassVar[Path] = Path()
     reply_type: ClassVar[type[Answering]] = Answering
 
     def fields(self) -> Mapping[str, str]:
@@ -100,15 +102,14 @@ class Kept(dict[str, str]):
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("plan", "answer"):
         tmp_path.joinpath(f"{name}.md").write_text(
             f"<!-- {name} -->\n# System\nBe brief.\n# User\nQ: {{{{question}}}}\n"
         )
-    monkeypatch.setattr(prompts, "FOLDER", tmp_path)
-    prompts.prompt.cache_clear()
-    yield tmp_path
-    prompts.prompt.cache_clear()
+    for task in (Plan, Answer):
+        monkeypatch.setattr(task, "prompt_file", tmp_path / f"{task.name}.md")
+    return tmp_path
 
 
 def refused(request: Request) -> FormatRefusedError:
@@ -264,13 +265,13 @@ def test_a_server_that_refuses_even_text_is_an_error() -> None:
 def test_an_unreadable_reply_is_asked_for_again_with_what_is_wrong() -> None:
     chat = Script('<think>hm</think>{"judgement": "maybe"}', PLAN)
     reply = ChatModel(chat).reply(Plan())
-    assert reply.notes == ("asked again: judgement: 'maybe' is none of sufficient, local, global",)
+    assert reply.notes == ("asked again: judgement: 'maybe' is not one of sufficient, local, global",)
     first, second = chat.requests
     assert second.sampling == first.sampling
     assert second.messages[:2] == first.messages
     said, wish = second.messages[2:]
     assert (said.role, said.content, wish.role) == ("assistant", '{"judgement": "maybe"}', "user")
-    assert "'maybe' is none of sufficient, local, global" in wish.content
+    assert "'maybe' is not one of sufficient, local, global" in wish.content
 
 
 def test_an_empty_reply_is_asked_for_again_without_an_empty_message() -> None:
@@ -287,7 +288,9 @@ def test_a_long_bad_reply_is_sent_back_in_short() -> None:
 
 
 def test_a_reply_that_is_unreadable_twice_is_an_error_with_what_was_said_last() -> None:
-    with pytest.raises(BadReplyError, match=r"'scripted' gave no reply to 'plan'.*no JSON object") as raised:
+    with pytest.raises(
+        BadReplyError, match=r"'scripted' returned no usable reply to task 'plan'.*no JSON object"
+    ) as raised:
         ChatModel(Script("no", "never")).reply(Plan())
     assert (raised.value.task, raised.value.text) == ("plan", "never")
 
@@ -296,7 +299,7 @@ def test_a_reply_that_is_unreadable_twice_is_an_error_with_what_was_said_last() 
 def test_a_reply_that_is_cut_is_asked_for_again_with_twice_the_tokens(task: Plan | Answer) -> None:
     chat = Script(Completion(text=PLAN, cut=True), PLAN)
     reply = ChatModel(chat, sampling=Sampling(max_tokens=2048)).reply(task)
-    assert reply.notes == ("asked again: the reply was cut off at 2,048 tokens",)
+    assert reply.notes == ("asked again: the reply was truncated at 2,048 tokens",)
     first, second = chat.requests
     assert second == replace(first, sampling=replace(first.sampling, max_tokens=4096))
 
@@ -304,7 +307,7 @@ def test_a_reply_that_is_cut_is_asked_for_again_with_twice_the_tokens(task: Plan
 def test_a_reply_that_is_still_cut_is_an_error_that_names_the_setting() -> None:
     chat = Script(Completion(text=PLAN, cut=True), Completion(text=PLAN, cut=True))
     with pytest.raises(
-        BadReplyError, match="'plan' was cut off at 4,096 tokens: set HGMEM_MAX_TOKENS higher"
+        BadReplyError, match="'plan' was truncated at 4,096 tokens: set HGMEM_MAX_TOKENS higher"
     ) as raised:
         ChatModel(chat).reply(Plan())
     assert (raised.value.text, len(chat.requests)) == (PLAN, 2)
@@ -344,12 +347,12 @@ def test_a_stream_that_ends_cut_is_an_error_after_its_pieces() -> None:
 
 @pytest.mark.parametrize("said", [[], ["<think>hm"], [" ", "\n"]])
 def test_a_stream_without_a_text_is_an_error(said: list[str]) -> None:
-    with pytest.raises(BadReplyError, match="gave an empty reply to 'answer'"):
+    with pytest.raises(BadReplyError, match="returned an empty reply to task 'answer'"):
         list(ChatModel(Script(*said, Completion(text=""))).stream(Answer()))
 
 
 def test_only_texts_are_streamed() -> None:
-    with pytest.raises(TypeError, match="task 'plan' asks for Planning, no text"):
+    with pytest.raises(TypeError, match="task 'plan' returns Planning, not text"):
         ChatModel(Script(PLAN)).stream(Plan())
 
 
@@ -380,7 +383,7 @@ def test_a_key_stands_for_everything_that_a_reply_depends_on(folder: Path) -> No
         key(Plan(), Script(), per_task={"plan": Sampling(max_tokens=7)}),
     ]
     folder.joinpath("plan.md").write_text("<!-- p -->\n# System\nBe long.\n# User\nQ: {{question}}\n")
-    prompts.prompt.cache_clear()
+    read_prompt.cache_clear()
     keys.append(key(Plan(), Script()))
     assert len(set(keys)) == len(keys)
     assert key(Plan(), Script(), per_task={"answer": Sampling(seed=1)}) == keys[-1]
@@ -396,7 +399,7 @@ def test_a_key_asks_nobody() -> None:
 def test_a_key_is_the_same_in_another_process(folder: Path) -> None:
     code = (
         "import sys, pathlib; sys.path.insert(0, sys.argv[1]); import test_chat_model as t\n"
-        "t.prompts.FOLDER = pathlib.Path(sys.argv[2]); print(t.ChatModel(t.Script()).key(t.Plan()))"
+        "t.Plan.prompt_file = pathlib.Path(sys.argv[2]) / 'plan.md'; print(t.ChatModel(t.Script()).key(t.Plan()))"
     )
     arguments = [sys.executable, "-c", code, str(Path(__file__).parent), str(folder)]
     said = subprocess.run(arguments, capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": "7"})

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hgmem.chunk import PAPER, Cutting, chunks, split
 from hgmem.errors import DocumentError, UsageError
-from hgmem.sections import sections
-from hgmem.tokens import count
+from hgmem.extraction.chunking import PAPER, ChunkOptions, chunks, split
+from hgmem.extraction.sections import sections
+from hgmem.text.tokens import count
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data"
 SENTENCE = "The harbour master counted seven lamps along the pier before the fog came in. "
@@ -51,7 +51,7 @@ def check(text, pieces, *, tokens=200):
 def test_offsets_are_exact_and_nothing_but_blanks_is_lost(parts, tokens, data):
     text = "".join(parts)
     overlap = data.draw(st.integers(0, tokens - 1))
-    check(text, split(text, Cutting(tokens=tokens, overlap=overlap)), tokens=tokens)
+    check(text, split(text, ChunkOptions(tokens=tokens, overlap=overlap)), tokens=tokens)
 
 
 @pytest.mark.parametrize("unit", [*AWKWARD, "\x85", "\u2029", "\n\u2028 ", "  \n", "\n" * 180 + "z"])
@@ -64,7 +64,7 @@ def test_long_runs_of_one_thing_are_cut_exactly(unit):
 
 def test_a_text_longer_than_the_window_overlaps_everywhere():
     text = SENTENCE * 500
-    pieces = split(text, Cutting(tokens=60, overlap=30))
+    pieces = split(text, ChunkOptions(tokens=60, overlap=30))
     check(text, pieces, tokens=60)
     shared = [count(text[two.start : one.end]) for one, two in pairwise(pieces)]
     assert len(text) > 10 * 60 * 32
@@ -72,7 +72,7 @@ def test_a_text_longer_than_the_window_overlaps_everywhere():
 
 
 def test_no_overlap_means_that_no_character_is_in_two_pieces():
-    pieces = split(PARAGRAPHS, Cutting(tokens=60, overlap=0))
+    pieces = split(PARAGRAPHS, ChunkOptions(tokens=60, overlap=0))
     check(PARAGRAPHS, pieces, tokens=60)
     assert all(one.end <= two.start for one, two in pairwise(pieces))
 
@@ -99,8 +99,8 @@ def test_blank_text_has_no_pieces(text):
 
 @pytest.mark.parametrize(("tokens", "overlap"), [(10, 10), (10, 11), (10, -1), (0, 0), (-5, -6)])
 def test_an_overlap_that_does_not_fit_is_refused(tokens, overlap):
-    with pytest.raises(UsageError, match="overlap < tokens"):
-        Cutting(tokens=tokens, overlap=overlap)
+    with pytest.raises(UsageError, match="overlap must be at least 0 and less than tokens"):
+        ChunkOptions(tokens=tokens, overlap=overlap)
 
 
 def test_half_a_surrogate_pair_is_refused_with_its_place():
@@ -127,7 +127,7 @@ def test_a_chunk_keeps_its_uid_when_others_come_and_go():
 
 def test_equal_texts_in_one_document_are_different_chunks():
     text = "Ring the bell twice.\n\n" * 3
-    found = chunks(split(text, Cutting(tokens=6, overlap=0)), corpus="c", document="d")
+    found = chunks(split(text, ChunkOptions(tokens=6, overlap=0)), corpus="c", document="d")
     assert [chunk.text for chunk in found] == ["Ring the bell twice."] * 3
     assert len({chunk.uid for chunk in found}) == 3
     assert all(text[chunk.start : chunk.end] == chunk.text for chunk in found)

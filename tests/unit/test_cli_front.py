@@ -51,7 +51,9 @@ def test_a_very_long_error_keeps_its_beginning_and_its_end(capsys: pytest.Captur
 
 def test_what_nobody_expected_is_named_with_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
     assert failure(KeyError("colour"), command="ask", debug=False) == 1
-    assert capsys.readouterr().err == "error: unexpected KeyError: 'colour' (run again with --debug)\n"
+    assert (
+        capsys.readouterr().err == "error: unexpected KeyError: 'colour' (run again with --debug for the traceback)\n"
+    )
 
 
 def test_a_traceback_is_shown_to_those_who_ask(capsys: pytest.CaptureFixture[str]) -> None:
@@ -65,7 +67,7 @@ def test_a_traceback_is_shown_to_those_who_ask(capsys: pytest.CaptureFixture[str
 
 @pytest.mark.parametrize(
     ("command", "said"),
-    [("index", "finished chunks are kept"), ("ask", "no step had ended"), ("import", "nothing of the import stays")],
+    [("index", "finished chunks are saved"), ("ask", "no step finished"), ("import", "nothing was imported")],
 )
 def test_an_interrupt_says_what_is_kept(command: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert failure(KeyboardInterrupt(), command=command, debug=False) == 130
@@ -134,4 +136,4 @@ def test_help_loads_no_command_and_nothing_heavy() -> None:
     loaded = set(done.stderr.split())
     assert "Commands:" in done.stdout
     assert "hgmem.cli.front" in loaded
-    assert not loaded & {"hgmem.cli.ask", "hgmem.model", "rich.console", "neo4j", "pydantic", "numpy", "torch"}
+    assert not loaded & {"hgmem.cli.ask", "hgmem.values.records", "rich.console", "neo4j", "pydantic", "numpy", "torch"}

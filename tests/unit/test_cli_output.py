@@ -6,28 +6,27 @@ from dataclasses import replace
 
 import pytest
 
-from hgmem.cli import as_json, output, render
+from hgmem.cli import output, render
 from hgmem.cli.lists import contents, memories, tenants
 from hgmem.cli.progress import Lines, progress
 from hgmem.cli.queries import picture
 from hgmem.cli.shown import show
-from hgmem.corpus.index import Progress
-from hgmem.model import (
+from hgmem.values import as_json
+from hgmem.values.evidence import Hit, Retrieved, Subquery
+from hgmem.values.graph_elements import Entity
+from hgmem.values.records import (
     Answer,
     Citation,
-    CorpusStatus,
-    Entity,
-    Hit,
     Lineage,
     Memory,
     MemoryPoint,
     MemorySummary,
     Operation,
-    Retrieved,
+    QuoteStatus,
     Step,
-    Subquery,
-    Usage,
 )
+from hgmem.values.reports import CorpusStatus, Progress
+from hgmem.values.usage import Usage
 
 HOSTILE = "\x1b]0;owned\x07 [bold]not markup[/bold] :smile: \x9b2J [1]"
 ENTITIES = tuple(Entity(uid=f"e{number}", name=f"Name {number}") for number in range(15))
@@ -124,21 +123,57 @@ def test_an_answer_reads_with_its_quotes_how_it_came_about_and_what_to_paste(
     assert lines[-1].strip() == picture("m1")
 
 
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        ("in_document", "(withdrawn; the sentence still stands in the document)"),
+        ("not_in_document", "(withdrawn; no longer in the document)"),
+        ("document_deleted", "(withdrawn; the document was deleted)"),
+        (None, "(withdrawn)"),
+    ],
+)
+def test_a_withdrawn_citation_says_what_its_document_says_now(
+    capsys: pytest.CaptureFixture[str], status: QuoteStatus | None, said: str
+) -> None:
+    withdrawn = replace(CITATION, withdrawn=True, quote_status=status)
+    text = shown(list(render.answered(replace(ANSWER, citations=(withdrawn,)))), capsys)
+    assert f'[1] Läs [b] (3–14) {said}: "Half of it."' in " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("chunks", "deleted", "said"),
+    [
+        (("c1", "c2"), (), "since step 2, 2 chunks"),
+        (("c1",), ("c2",), "since step 2, 1 chunk, 1 more deleted or changed"),
+        ((), ("c1", "c2"), "since step 2, no longer supported: all its chunks were deleted or changed"),
+        ((), (), "since step 2, 0 chunks"),
+    ],
+)
+def test_a_point_says_how_many_chunks_support_it_and_how_many_are_gone(
+    capsys: pytest.CaptureFixture[str], chunks: tuple[str, ...], deleted: tuple[str, ...], said: str
+) -> None:
+    point = replace(WHOLE, chunks=chunks, deleted_chunks=deleted)
+    text = " ".join(shown(list(render.stored(replace(MEMORY, points=(point,)))), capsys).split())
+    assert said in text
+    if not deleted:
+        assert "deleted or changed" not in text
+
+
 def test_the_model_that_answered_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert "answered by gpt-9" in shown(list(render.answered(replace(ANSWER, model="gpt-9"))), capsys)
 
 
 def test_the_steps_show_what_was_asked_done_dropped_and_noted(capsys: pytest.CaptureFixture[str]) -> None:
     text = shown(list(render.remembered(ANSWER)), capsys)
-    assert "step 1: looked across the corpus, then judged local" in text
-    assert "step 2: looked around its points" in text
+    assert "step 1: searched across the corpus, then judged local" in text
+    assert "step 2: searched around its points" in text
     assert "concern: the place" in text
     assert "about 1-1; found 1 entities, 1 relations, 1 chunks" in text
     assert "inserted 1-1: Half of it." in text
     assert "merged 2-1 from 1-1, 1-2: " in text
     assert "dropped (point 7 does not exist)" in text
     assert "note: a note of the step" in text
-    assert "alive at the end of step 2: 1 point" in text
+    assert "active at the end of step 2: 1 point" in text
     assert "Name 11 and 3 more; since step 2, 2 chunks" in text
 
 
@@ -186,7 +221,7 @@ def test_lists_name_what_they_list(capsys: pytest.CaptureFixture[str]) -> None:
     assert "chunk c9 failed: bad reply" in text
     assert "d49" in text
     assert "d50" not in text
-    assert "and 10 more: --json lists all" in text
+    assert "and 10 more: use --json to list all" in text
 
 
 def test_json_of_an_answer_holds_what_scripts_were_promised() -> None:
@@ -198,7 +233,7 @@ def test_json_of_an_answer_holds_what_scripts_were_promised() -> None:
     assert set(row["citations"][0]) >= {"marker", "chunk", "document", "title", "start", "end", "quote", "source_id"}
     assert row["points"][0] == {
         "uid": "m1-1-1", "description": "Half of it.", "entities": ["Name 0", "Name 1"], "born": 1, "died": 2,
-        "chunks": ["c1"],
+        "chunks": ["c1"], "deleted_chunks": [],
     }  # fmt: skip
     step = row["steps"][1]
     assert set(step) >= {
@@ -254,18 +289,18 @@ def test_a_log_gets_a_line_at_once_and_then_every_few_seconds() -> None:
         clock.now = 100.0 + second
         report(Progress(done=done, total=2_000, unit="entities and relations"))
     assert said == [
-        "64 of 640 chunks, 64.0 a second, about 9 s left",
-        "320 of 640 chunks, 64.0 a second, about 5 s left",
-        "640 of 640 chunks, 64.0 a second",
-        "1,000 of 2,000 entities and relations, 200.0 a second, about 5 s left",
-        "1,500 of 2,000 entities and relations, 150.0 a second, about 3 s left",
+        "64 of 640 chunks, 64.0 per second, about 9 s left",
+        "320 of 640 chunks, 64.0 per second, about 5 s left",
+        "640 of 640 chunks, 64.0 per second",
+        "1,000 of 2,000 entities and relations, 200.0 per second, about 5 s left",
+        "1,500 of 2,000 entities and relations, 150.0 per second, about 3 s left",
     ]
 
 
 def test_before_anything_is_done_no_time_is_foretold() -> None:
     clock, said = FakeClock(), list[str]()
     Lines(said.append, clock=clock)(Progress(done=0, total=3_070, unit="entities and relations"))
-    assert said == ["0 of 3,070 entities and relations, 0.0 a second"]
+    assert said == ["0 of 3,070 entities and relations, 0.0 per second"]
 
 
 def test_what_is_soon_over_says_nothing_in_a_log() -> None:

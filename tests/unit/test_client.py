@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 from hgmem import HGMem, UsageError
-from hgmem.asking import checked
-from hgmem.budget import spending
-from hgmem.embed import CheckedEmbedder
+from hgmem.client.ask_options import checked
 from hgmem.errors import BudgetError
+from hgmem.models.budget import spending
+from hgmem.models.embedding import CheckedEmbedder
 from hgmem.settings import load
-from hgmem.systems import SYSTEMS, system
-from hgmem.systems.recipes import COMPACT, DEFAULT
+from hgmem.systems.hgmem.recipes import COMPACT, DEFAULT
+from hgmem.systems.registry import SYSTEMS, system
 from hgmem.testing import DeterministicEmbedder, ScriptedModel
 
 
@@ -46,6 +46,13 @@ def client(database):
     )
 
 
+def test_the_limit_of_passages_is_given_by_one_name(client):
+    with pytest.raises(UsageError, match="limit= and most= are two names of one argument"):
+        client.passages("m", limit=2, most=2)
+    with pytest.raises(UsageError, match="limit=0 must be an integer of at least 1"):
+        client.passages("m", limit=0)
+
+
 @pytest.mark.parametrize("question", ["", " ", "\n\t \u2003"])
 def test_an_empty_question_is_refused_before_anything_is_asked(client, question):
     with pytest.raises(UsageError, match="the question is empty"):
@@ -53,25 +60,25 @@ def test_an_empty_question_is_refused_before_anything_is_asked(client, question)
 
 
 def test_a_question_beyond_the_limit_is_refused_with_both_numbers(client):
-    with pytest.raises(UsageError, match="21 characters, the limit is 20"):
+    with pytest.raises(UsageError, match="21 characters, more than the limit of 20"):
         client.ask("x" * 21)
 
 
 @pytest.mark.parametrize("steps", [0, -1])
 def test_fewer_steps_than_one_are_refused(client, steps):
-    with pytest.raises(UsageError, match="too few"):
+    with pytest.raises(UsageError, match="must be an integer of at least 1"):
         client.ask("Who?", steps=steps)
 
 
 def test_an_unknown_system_is_refused_with_those_that_there_are(client):
-    with pytest.raises(UsageError, match="no system 'magic': choose one of hgmem, naive"):
+    with pytest.raises(UsageError, match="unknown system 'magic': choose one of hgmem, naive"):
         client.ask("Who?", system="magic")
 
 
 @pytest.mark.parametrize("corpus", ["-x", "a b", "a/b", "x" * 65, "ü", "a\n", "'; MATCH (n)", "."])
 def test_a_corpus_name_outside_the_rule_is_refused(client, corpus):
     for call in (lambda: client.ask("Who?", corpus=corpus), lambda: client.memories(corpus=corpus)):
-        with pytest.raises(UsageError, match="is not allowed: it must match"):
+        with pytest.raises(UsageError, match=r"invalid corpus name .* it must match"):
             call()
 
 
@@ -115,22 +122,22 @@ def test_every_system_can_be_had_with_and_without_a_number_of_steps():
 @pytest.mark.parametrize(
     ("asking", "what"),
     [
-        ({"step": 1}, "'step' is nothing that a question is asked with: there are corpus"),
-        ({"max_call": 1}, "'max_call' is nothing"),
-        ({"max_calls": 0}, "max_calls=0 allows nothing"),
-        ({"max_tokens": "5"}, "max_tokens='5' allows nothing"),
-        ({"max_calls": True}, "max_calls=True allows nothing, or is no number: give 1 or more"),
-        ({"corpus": 3}, "corpus=3 is no name of a corpus: give it as text"),
-        ({"system": ["naive"]}, "system=['naive'] is no name of a system: give it as text"),
-        ({"system": None}, "system=None is no name of a system"),
-        ({"steps": True}, "steps=True is too few steps, or no number: ask for 1 or more"),
-        ({"settings": {3: 4}}, 'settings={3: 4} is not settings= as it has to be: map names to values, as in {"retr'),
-        ({"settings": 3}, "settings=3 is not settings="),
-        ({"memory": ["m1"]}, "memory=['m1'] is no uid of a memory: give one, such as answer.memory"),
-        ({"memory": "m1", "at_step": True}, "at_step=True is no step: the first one is 1"),
-        ({"answer": "no"}, "answer='no' says neither yes nor no: give False"),
-        ({"answer": None}, "answer=None says neither"),
-        ({"watcher": print}, "is no watcher: give an hgmem.events.Watcher"),
+        ({"step": 1}, "'step' is not a valid argument: choose from corpus"),
+        ({"max_call": 1}, "'max_call' is not a valid argument"),
+        ({"max_calls": 0}, "max_calls=0 must be an integer"),
+        ({"max_tokens": "5"}, "max_tokens='5' must be an integer"),
+        ({"max_calls": True}, "max_calls=True must be an integer of at least 1"),
+        ({"corpus": 3}, "corpus=3 is not a corpus name: pass a string"),
+        ({"system": ["naive"]}, "system=['naive'] is not a system name: pass a string"),
+        ({"system": None}, "system=None is not a system name"),
+        ({"steps": True}, "steps=True must be an integer of at least 1"),
+        ({"settings": {3: 4}}, 'settings={3: 4} must map option names to values, such as {"retr'),
+        ({"settings": 3}, "settings=3 must map option names to values"),
+        ({"memory": ["m1"]}, "memory=['m1'] is not a memory uid: pass one, such as answer.memory"),
+        ({"memory": "m1", "at_step": True}, "at_step=True is not a valid step: use an integer of at least 1"),
+        ({"answer": "no"}, "answer='no' must be True or False"),
+        ({"answer": None}, "answer=None must be True or False"),
+        ({"watcher": print}, "is not a tracing hook: pass an hgmem.values.events.Watcher"),
         ({"recipe": {"steps": 2}}, "a recipe is a name or an HGMemConfig, not dict"),
     ],
 )

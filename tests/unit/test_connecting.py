@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from wire import Asked, Failing, Said, WireServer
 
-from hgmem.connecting import adapted_embedder, adapted_model, check_model, find_embedder, find_model
-from hgmem.corpus.extracting import is_language_model
+from hgmem.client.connecting import adapted_embedder, adapted_model, check_model, find_embedder, find_model
+from hgmem.corpus.chunk_extraction import is_language_model
 from hgmem.errors import AccessError, HGMemError, ModelError, UsageError
-from hgmem.extract import Extract
-from hgmem.extractive import ExtractiveModel
-from hgmem.llm.chat_model import ChatModel
+from hgmem.extraction.tasks import Extract
+from hgmem.models.extractive import ExtractiveModel
+from hgmem.models.llm.chat_model import ChatModel
 from hgmem.settings import Settings, load
 from hgmem.testing import DeterministicEmbedder, ScriptedModel
 
@@ -38,14 +38,14 @@ def model(settings: Settings) -> Any:
 
 def test_no_model_that_is_set_means_the_extractive_one(settings: Any) -> None:
     assert isinstance(model(settings()), ExtractiveModel)
-    assert check_model(settings()) == "extractive, no language model"
+    assert check_model(settings()) == "extractive (built-in, no language model)"
 
 
 @pytest.mark.parametrize(
     ("given", "what"),
     [
-        ({"model": "gpt-9"}, "model 'gpt-9' is asked over the network: set OPENAI_API_KEY, or OPENAI_BASE_URL"),
-        ({"embedding_model": "openai:small"}, "embedder 'small' is asked over the network: set OPENAI_API_KEY"),
+        ({"model": "gpt-9"}, "model 'gpt-9' needs an API server: set OPENAI_API_KEY, or OPENAI_BASE_URL"),
+        ({"embedding_model": "openai:small"}, "embedder 'small' needs an API server: set OPENAI_API_KEY"),
     ],
 )
 def test_a_model_behind_a_server_needs_a_key_or_a_server_of_ones_own(given: Any, what: str, settings: Any) -> None:
@@ -102,16 +102,16 @@ def test_an_extraction_is_kept_on_disk_for_the_next_client_and_another_prompt_is
 
 
 def test_sampling_of_an_unknown_kind_is_refused_by_name(settings: Any) -> None:
-    with pytest.raises(UsageError, match="task 'plan' has no 'heat', only temperature"):
+    with pytest.raises(UsageError, match="task 'plan' has unknown key 'heat': use temperature"):
         model(settings(model="m", openai_base_url="http://127.0.0.1:1/v1", sampling={"plan": {"heat": 2}}))
 
 
 def test_the_doctor_hears_from_the_server_without_asking_the_model(settings: Any) -> None:
     with WireServer(answering) as server:
         said = check_model(settings(model="big", extraction_model="small", openai_base_url=server.base_url))
-        assert said == f"big, small at {server.base_url}, which answers"
+        assert said == f"big, small at {server.base_url}, which responds"
         assert server.requests == []
-    with pytest.raises(ModelError, match="can't be reached: is it running"):
+    with pytest.raises(ModelError, match="cannot be reached: check that it is running"):
         check_model(settings(model="big", openai_base_url=server.base_url))
 
 
@@ -134,8 +134,8 @@ def test_a_temperature_of_null_leaves_it_to_the_server(settings: Any, monkeypatc
 @pytest.mark.parametrize(
     ("sampling", "what"),
     [
-        ({"plann": {"temperature": 0}}, "there is no task 'plann', there are answer, condense"),
-        ({"evolve": {"max_tokens": None}}, "max_tokens of task 'evolve' is a number of 1 or more, got None"),
+        ({"plann": {"temperature": 0}}, "unknown task 'plann': choose from answer, condense"),
+        ({"evolve": {"max_tokens": None}}, "invalid max_tokens None of task 'evolve'"),
     ],
 )
 def test_sampling_that_cannot_be_is_refused_at_once(sampling: Any, what: str, settings: Any) -> None:
@@ -147,8 +147,8 @@ def test_sampling_that_cannot_be_is_refused_at_once(sampling: Any, what: str, se
 def test_a_model_that_the_server_does_not_list_is_told_by_the_doctor(settings: Any) -> None:
     with WireServer(answering) as server:
         listed = server.base_url
-        assert "which answers" in check_model(settings(model="wire", openai_base_url=listed))
-        with pytest.raises(AccessError, match="lists no model 'nope'"):
+        assert "which responds" in check_model(settings(model="wire", openai_base_url=listed))
+        with pytest.raises(AccessError, match="does not list model 'nope'"):
             check_model(settings(model="nope", openai_base_url=listed))
 
 
@@ -160,13 +160,13 @@ def test_an_empty_name_is_no_language_model(settings: Any) -> None:
 def test_a_key_that_can_be_none_is_refused_without_being_shown(key: str, settings: Any) -> None:
     for given in ({"model": "big"}, {"embedding_model": "openai:small"}):
         found = settings(**given, openai_api_key=key, openai_base_url="http://127.0.0.1:1/v1")
-        with pytest.raises(UsageError, match="OPENAI_API_KEY holds characters that no key has") as error:
+        with pytest.raises(UsageError, match="OPENAI_API_KEY contains characters that API keys do not have") as error:
             model(found) if "model" in given else find_embedder(found)
         assert key not in str(error.value)
 
 
 def test_unknown_tasks_of_the_cache_are_refused(settings: Any) -> None:
-    with pytest.raises(UsageError, match="HGMEM_CACHED_TASKS: there is no task 'foo'"):
+    with pytest.raises(UsageError, match="HGMEM_CACHED_TASKS: unknown task 'foo'"):
         model(settings(model="m", openai_base_url="http://127.0.0.1:1/v1", cached_tasks={"foo"}))
 
 
@@ -175,7 +175,7 @@ def test_replies_that_cannot_be_kept_are_warned_of_once(settings: Any, tmp_path:
     place.write_text("no folder")
     with WireServer(answering) as server:
         found = model(load(cache=place / "x", model="big", openai_base_url=server.base_url))
-        with pytest.warns(UserWarning, match="replies are not kept"):
+        with pytest.warns(UserWarning, match="responses are not cached"):
             found.reply(Extract(text="Ida Berg."))
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -215,9 +215,9 @@ def test_an_embedder_that_gives_no_vectors_is_a_model_error(body: str, settings:
 def test_whatever_replies_is_a_model_as_it_stands(settings: Any) -> None:
     own = ScriptedModel({})
     assert adapted_model(own, settings()) is own
-    with pytest.raises(UsageError, match="'int' is no language model: give a name"):
+    with pytest.raises(UsageError, match="'int' is not a language model: pass a name"):
         adapted_model(3, settings())
-    with pytest.raises(UsageError, match="'dict' is no embedder: give a name"):
+    with pytest.raises(UsageError, match="'dict' is not an embedder: pass a name"):
         adapted_embedder({})
 
 

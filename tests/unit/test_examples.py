@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hgmem.resources import resource
+from hgmem.text.resources import resource
 
 EXAMPLES = resource("examples")
 SUFFIXES = {".md", ".txt", ".jsonl"}

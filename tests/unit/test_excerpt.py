@@ -3,8 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hgmem.excerpt import fits, shown, size
-from hgmem.model import Entity, MemoryPoint
+from hgmem.retrieval.context_packing import fits, shown, size
+from hgmem.values.graph_elements import Entity
+from hgmem.values.records import MemoryPoint
 
 NAMES = st.text(max_size=12)
 POINTS = st.lists(

@@ -4,14 +4,15 @@ from dataclasses import dataclass
 
 import pytest
 
-from hgmem.answer import AnswerQuestion
 from hgmem.errors import ModelError
-from hgmem.extract import Extraction
-from hgmem.extractive import ExtractiveModel
-from hgmem.model import Chunk, Entity, MemoryPoint
-from hgmem.rendering import Shown
+from hgmem.extraction.replies import Extraction
+from hgmem.models.extractive import ExtractiveModel
+from hgmem.retrieval.answer import AnswerQuestion
+from hgmem.retrieval.rendering import Shown
 from hgmem.testing import DeterministicEmbedder
-from hgmem.text import collapse
+from hgmem.text.segmentation import collapse
+from hgmem.values.graph_elements import Chunk, Entity
+from hgmem.values.records import MemoryPoint
 
 QUESTION = "Why did Ilse Maron buy the lighthouse?"
 TEXTS = (

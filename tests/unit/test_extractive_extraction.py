@@ -2,8 +2,9 @@ import time
 
 import pytest
 
-from hgmem.extract import Extract, Extraction
-from hgmem.extractive import ExtractiveModel
+from hgmem.extraction.replies import Extraction
+from hgmem.extraction.tasks import Extract
+from hgmem.models.extractive import ExtractiveModel
 from hgmem.testing import DeterministicEmbedder
 
 AFFAIR = (

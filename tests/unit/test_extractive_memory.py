@@ -2,14 +2,17 @@ from collections.abc import Iterable, Sequence
 
 import pytest
 
-from hgmem.embed import Kind, Vectors
-from hgmem.extractive import ExtractiveModel
-from hgmem.extractive.vectors import VectorCache
-from hgmem.memory import Evolve, EvolveReply, Merge, MergeReply
-from hgmem.model import Chunk, Entity, Evidence, MemoryPoint
-from hgmem.rendering import Shown
+from hgmem.models.embedding import Kind, Vectors
+from hgmem.models.extractive import ExtractiveModel
+from hgmem.models.extractive.vector_cache import VectorCache
+from hgmem.retrieval.rendering import Shown
+from hgmem.systems.hgmem.replies import EvolveReply, MergeReply
+from hgmem.systems.hgmem.tasks.memory_changes import Evolve, Merge
 from hgmem.testing import DeterministicEmbedder
-from hgmem.text import collapse
+from hgmem.text.segmentation import collapse
+from hgmem.values.evidence import Evidence
+from hgmem.values.graph_elements import Chunk, Entity
+from hgmem.values.records import MemoryPoint
 
 NAMES = ("Ilse Maron", "Harwick", "Tom Vale", "Tidewater Fund", "Lighthouse")
 QUESTION = "Why did Ilse Maron buy the Lighthouse at Harwick?"

@@ -2,11 +2,13 @@ from collections.abc import Iterable, Sequence
 
 import pytest
 
-from hgmem.extractive import ExtractiveModel
-from hgmem.model import Entity, MemoryPoint
-from hgmem.plan import Concern, Plan, PlanReply, Subqueries
-from hgmem.rendering import Shown
+from hgmem.models.extractive import ExtractiveModel
+from hgmem.retrieval.rendering import Shown
+from hgmem.systems.hgmem.replies import Concern, PlanReply
+from hgmem.systems.hgmem.tasks.planning import Plan, Subqueries
 from hgmem.testing import DeterministicEmbedder
+from hgmem.values.graph_elements import Entity
+from hgmem.values.records import MemoryPoint
 
 QUESTION = "Why did Ilse Maron sell the lighthouse to Tom Vale?"
 

@@ -3,7 +3,7 @@
 import pytest
 
 from hgmem.errors import UsageError
-from hgmem.filtering import normal
+from hgmem.retrieval.document_filters import normal
 
 
 def test_values_of_every_kind_are_texts_each_once() -> None:

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given as examples
 from hypothesis import strategies as st
 
+from hgmem.corpus.prebuilt_graph import prepare
 from hgmem.errors import UsageError
-from hgmem.given import prepare
-from hgmem.graphrag import assembled
-from hgmem.graphrag.shape import (
+from hgmem.sources.graphrag import assembled
+from hgmem.sources.graphrag.property_values import scalar, text, words
+from hgmem.values.foreign_graph import (
     ForeignChunk,
     ForeignDocument,
     ForeignEntity,
@@ -21,8 +22,7 @@ from hgmem.graphrag.shape import (
     Shape,
     configured,
 )
-from hgmem.graphrag.values import scalar, text, words
-from hgmem.inputs import Given
+from hgmem.values.inputs import Given
 
 
 def put(**found: Any) -> tuple[Given, tuple[str, ...]]:
@@ -106,7 +106,7 @@ def test_chunks_without_text_are_left_out_and_counted() -> None:
     given, notes = put(chunks=odd, entities=[entity("1", "Ada", chunks="a d gone")])
     assert [one.id for one in given.chunks] == ["d"]
     assert given.entities[0].chunks == ("d",)
-    assert "4 chunks without text were left out" in notes
+    assert "4 chunks without text were skipped" in notes
 
 
 def test_chunks_without_a_document_get_one_for_each_chain() -> None:
@@ -122,13 +122,13 @@ def test_chunks_without_a_document_get_one_for_each_chain() -> None:
         ("c", "chunks-c"),
         ("d", "chunks-d"),
     ]
-    assert "3 documents were made for chunks that have none" in notes
+    assert "3 documents were created for chunks without one" in notes
 
 
 def test_a_chunk_of_several_documents_goes_into_the_first() -> None:
     given, notes = put(documents=[document("d"), document("e")], chunks=[chunk("a", home="d e"), chunk("b", home="e")])
     assert [(one.id, one.document) for one in given.chunks] == [("a", "d"), ("b", "e")]
-    assert notes == ("1 chunk of several documents was put into the first",)
+    assert notes == ("1 chunk of several documents was assigned to the first",)
 
 
 def test_what_chunks_call_themselves_is_kept_where_nothing_else_is_called_so() -> None:
@@ -171,8 +171,8 @@ def test_entities_without_a_name_are_left_out_with_their_relations() -> None:
     assert [one.name for one in given.entities] == ["1922", "Ada"]
     assert [(one.source, one.target) for one in given.relations] == [("Ada", "1922")]
     assert notes == (
-        "4 entities without a name in 'name' were left out",
-        "2 relations of what was left out were left out too",
+        "4 entities without a name in 'name' were skipped",
+        "2 relations of skipped entities were skipped",
     )
 
 
@@ -181,8 +181,8 @@ def test_entities_of_one_name_are_one() -> None:
     given, notes = put(chunks=[chunk("a"), chunk("b")], entities=found, relations=[relation("1", "2")])
     assert set(prepare(given, corpus="c").entities) == {"apple", "bo"}
     assert given.relations == ()
-    assert "1 entity was united with another of the same name" in notes
-    assert "1 relation of an entity with itself was left out" in notes
+    assert "1 entity was merged with another of the same name" in notes
+    assert "1 relation of an entity with itself was skipped" in notes
 
 
 def test_a_relation_says_its_direction_and_rests_on_the_chunks_of_both_ends() -> None:
@@ -268,11 +268,11 @@ def test_no_graph_is_too_tangled_to_be_read(data: st.DataObject) -> None:
 @pytest.mark.parametrize(
     ("named", "said"),
     [
-        ({"chunk_label": ""}, "chunk_label='' names nothing"),
-        ({"name_property": "a\0b"}, "name_property='a\\\\x00b' names nothing"),
-        ({"next_relationship": 7}, "next_relationship=7 names nothing"),
-        ({"chunk_label": "Document"}, "have a label each, not 'Document', 'Document', '__Entity__'"),
-        ({"config": object()}, "'object' is no LexicalGraphConfig"),
+        ({"chunk_label": ""}, "invalid chunk_label=''"),
+        ({"name_property": "a\0b"}, "invalid name_property='a\\\\x00b'"),
+        ({"next_relationship": 7}, "invalid next_relationship=7"),
+        ({"chunk_label": "Document"}, "need three different labels, not 'Document', 'Document', '__Entity__'"),
+        ({"config": object()}, "'object' is not a LexicalGraphConfig"),
     ],
 )
 def test_what_can_be_no_label_is_refused(named: dict[str, Any], said: str) -> None:

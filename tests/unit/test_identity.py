@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hgmem.errors import UsageError
-from hgmem.identity import check_corpus_name, corpus_key, key, text_hash, uid
+from hgmem.text.identity import check_corpus_name, corpus_key, key, text_hash, uid
 
 any_text = st.text(st.characters())  # with lone surrogates
 

@@ -10,9 +10,9 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGenerationChunk
 
 from hgmem.errors import BudgetError, ModelError
-from hgmem.llm.chat import Completion, Request, Sampling, UnavailableError
-from hgmem.llm.langchain import LangChainChat
-from hgmem.prompt import Message
+from hgmem.models.llm.chat import Completion, Request, Sampling, UnavailableError
+from hgmem.models.llm.langchain_chat import LangChainChat
+from hgmem.models.prompts import Message
 
 REQUEST = Request(
     task="plan",
@@ -159,7 +159,7 @@ def test_what_may_pass_is_unavailable_with_its_cause(error: Exception) -> None:
 def test_anything_else_is_an_error_with_its_cause(error: Exception) -> None:
     chat = LangChainChat(Failing(error=error))
     for asking in (chat.complete, lambda request: list(chat.stream(request))):
-        with pytest.raises(ModelError, match=f"{type(error).__name__}.*LangChain model is set up") as raised:
+        with pytest.raises(ModelError, match=f"{type(error).__name__}.*configuration of the LangChain model") as raised:
             asking(REQUEST)
         assert not raised.value.retryable
         assert raised.value.__cause__ is error

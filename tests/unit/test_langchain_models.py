@@ -22,13 +22,13 @@ from langchain_core.outputs import Generation
 from pydantic import ValidationError
 
 from hgmem import HGMem
-from hgmem.connecting import adapted_embedder, adapted_model, find_model
-from hgmem.embedders import OpenAIEmbedder
+from hgmem.client.connecting import adapted_embedder, adapted_model, find_model
 from hgmem.errors import AccessError, UsageError
-from hgmem.extract import Extract
+from hgmem.extraction.tasks import Extract
 from hgmem.langchain import HGMemCache, HGMemChatModel, HGMemEmbeddings
 from hgmem.langchain.conversation import until
-from hgmem.llm.chat import Completion
+from hgmem.models.embedders import OpenAIEmbedder
+from hgmem.models.llm.chat import Completion
 from hgmem.settings import load
 from hgmem.testing import DeterministicEmbedder
 
@@ -100,7 +100,7 @@ def test_what_is_not_given_is_what_hgmem_is_set_to(server: WireServer, monkeypat
 
 
 def test_without_a_model_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UsageError, match="no language model is set: give model=, or set HGMEM_MODEL"):
+    with pytest.raises(UsageError, match="no language model is set: pass model=, or set HGMEM_MODEL"):
         HGMemChatModel()
     with pytest.raises(UsageError, match="set OPENAI_API_KEY, or OPENAI_BASE_URL"):
         HGMemChatModel(model="gpt-x")
@@ -111,11 +111,15 @@ def test_without_a_model_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("messages", "more", "said"),
     [
-        ([ToolMessage("x", tool_call_id="1")], {}, "none of type 'tool'"),
-        ([AIMessage("", tool_calls=[{"name": "f", "args": {}, "id": "1"}])], {}, "calls no tools"),
-        ([HumanMessage([{"type": "image_url", "image_url": {"url": "x"}}])], {}, "no part of type 'image_url'"),
-        ([ChatMessage(role="critic", content="x")], {}, "none of type 'chat'"),
-        ([HumanMessage("x")], {"tools": []}, "takes no 'tools', only temperature"),
+        ([ToolMessage("x", tool_call_id="1")], {}, "message type 'tool' is not supported"),
+        ([AIMessage("", tool_calls=[{"name": "f", "args": {}, "id": "1"}])], {}, "does not support tool calls"),
+        (
+            [HumanMessage([{"type": "image_url", "image_url": {"url": "x"}}])],
+            {},
+            "content part of type 'image_url' is not supported",
+        ),
+        ([ChatMessage(role="critic", content="x")], {}, "message type 'chat' is not supported"),
+        ([HumanMessage("x")], {"tools": []}, "does not support 'tools': use temperature"),
     ],
 )
 def test_what_it_can_not_do_is_refused_before_anything_is_sent(
@@ -145,7 +149,7 @@ def test_a_reply_that_is_cut_says_so_and_one_that_is_refused_is_an_error() -> No
     with WireServer(lambda _: next(replies)) as server:
         chat = HGMemChatModel(model="big", base_url=server.base_url)
         assert chat.invoke("a").response_metadata["finish_reason"] == "length"
-        with pytest.raises(AccessError, match="refuses the key"):
+        with pytest.raises(AccessError, match="rejected the API key"):
             chat.invoke("a")
 
 
@@ -184,7 +188,7 @@ def test_the_model_of_a_client_shares_its_limits(tmp_path: Path) -> None:
     extractive = HGMem(
         None, corpus="none", settings=load(), model=adapted_model(Nobody(), load()), embedder=hg.embedder
     )  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="the client's model is 'nobody', which is no chat"):
+    with pytest.raises(UsageError, match="the client's model is 'nobody', which is not a chat model"):
         HGMemChatModel.of(extractive)
 
 
@@ -222,7 +226,9 @@ def test_copies_share_what_is_open_and_it_is_not_pickled(chat: Open, tmp_path: P
     embeddings = HGMemEmbeddings(OpenAIEmbedder("small", api_key="k"))
     assert copy.deepcopy(embeddings).model == "openai:small"
     for one, held in ((model, "LimitedChat"), (cache, "Store"), (embeddings, "OpenAIEmbedder")):
-        with pytest.raises(UsageError, match=f"'{held}' can't be pickled, .*make it anew there, or what holds it"):
+        with pytest.raises(
+            UsageError, match=f"'{held}' cannot be pickled .*create it there, or create there what holds it"
+        ):
             pickle.dumps(one)
     cache.close()
 
@@ -230,13 +236,13 @@ def test_copies_share_what_is_open_and_it_is_not_pickled(chat: Open, tmp_path: P
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"temperature": "hot"}, "temperature='hot' is no temperature: give 0 to 2"),
-        ({"temperature": True}, "temperature=True is no temperature"),
-        ({"top_p": 0}, "top_p=0 is no share: give more than 0, and 1 at most"),
-        ({"max_tokens": 0}, "max_tokens=0 is no number of tokens: give 1 or more"),
-        ({"seed": "s"}, "seed='s' is no whole number"),
-        ({"stop": 3}, "stop=3 is no list of texts"),
-        ({"stop": "a"}, "stop='a' is no list of texts"),
+        ({"temperature": "hot"}, "temperature='hot' is not a valid temperature: use a number from 0 to 2"),
+        ({"temperature": True}, "temperature=True is not a valid temperature"),
+        ({"top_p": 0}, "top_p=0 is not a valid top_p: use a number above 0 and at most 1"),
+        ({"max_tokens": 0}, "max_tokens=0 is not a valid number of tokens: use an integer of at least 1"),
+        ({"seed": "s"}, "seed='s' is not an integer"),
+        ({"stop": 3}, "stop=3 is not a list of strings"),
+        ({"stop": "a"}, "stop='a' is not a list of strings"),
     ],
 )
 def test_what_a_reply_can_not_be_drawn_with_is_refused_before_anything_is_sent(
@@ -304,7 +310,7 @@ def test_questions_and_documents_are_told_apart_and_vectors_are_the_embedders() 
 def test_there_and_back_again_it_is_the_same_embedder() -> None:
     back = adapted_embedder(HGMemEmbeddings("deterministic"))
     assert (back.name, back.dimensions) == ("deterministic", DeterministicEmbedder().dimensions)
-    with pytest.raises(UsageError, match="'int' is no embedder"):
+    with pytest.raises(UsageError, match="'int' is not an embedder"):
         HGMemEmbeddings(3)
 
 
@@ -325,5 +331,5 @@ def test_without_langchain_the_error_says_what_to_install() -> None:
     assert done.returncode == 1
     last = done.stderr.strip().splitlines()[-1]
     assert last == (
-        "ImportError: hgmem.langchain needs langchain-core, which is not installed: pip install 'hgmem[langchain]'"
+        "ImportError: hgmem.langchain needs langchain-core, which is not installed: run pip install 'hgmem[langchain]'"
     )

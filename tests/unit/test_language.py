@@ -1,6 +1,6 @@
 import pytest
 
-from hgmem.language import _NO_EVIDENCE, language_of, no_evidence
+from hgmem.text.language import _NO_EVIDENCE, language_of, no_evidence
 
 QUESTIONS = [
     ("en", "Who sold the mill, and why?"),

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hgmem.errors import DocumentError
-from hgmem.identity import key
-from hgmem.inputs import Document, GivenChunk, GivenEntity, GivenRelation
-from hgmem.lightrag import CHUNKS, DOCUMENTS, GRAPH, read
+from hgmem.sources.lightrag import CHUNKS, DOCUMENTS, GRAPH, read
+from hgmem.text.identity import key
+from hgmem.values.inputs import Document, GivenChunk, GivenEntity, GivenRelation
 
 NOVEL = Path(__file__).parents[2].parent / "shared" / "data" / "gods_of_mars"
 TEXT = "\ufeffThe ferry Aurora left Port Ellis. Captain Rhee kept the log. The log was lost."
@@ -193,7 +193,7 @@ def test_a_file_cut_short_anywhere_is_an_error_that_names_file_and_line(tmp_path
         ({"chunks": changed(RECORDS, "c1", chunk_order_index="1")}, (CHUNKS, "'c1'", "chunk_order_index")),
         ({"chunks": changed(RECORDS, "c1", content="\ud83d")}, (CHUNKS, "'c1'", "surrogate")),
         ({"chunks": RECORDS | {"c3": "text"}}, (CHUNKS, "'c3'", "not an object")),
-        ({"chunks": [RECORDS["c1"]]}, (CHUNKS, "not an object of records")),
+        ({"chunks": [RECORDS["c1"]]}, (CHUNKS, "not a JSON object of records")),
         ({"documents": {"doc": {"text": TEXT}}}, (DOCUMENTS, "'doc'", "'content'")),
         ({"documents": {"doc": {"content": 3}}}, (DOCUMENTS, "'doc'", "'content'")),
         ({"nodes": changed(NODES, "AURORA", source_id="c1<SEP>c9")}, (GRAPH, "line 11", "'c9'", CHUNKS)),
@@ -223,9 +223,9 @@ OUTSIDE = '<!DOCTYPE x [<!ENTITY a SYSTEM "file:///etc/hostname">]><graphml>&a;<
         ("<graphml>&nbsp;</graphml>", "undefined entity"),
         ('<graphml><node id="A"><data key="d0">x</data></node></graphml>', "line 1"),
         ("<graphml>\n<node/></graphml>", "line 2: the attribute 'id' is missing"),
-        ('<graphml><node id="A"/>\n<node id="A"/></graphml>', "node 'A' is there twice"),
+        ('<graphml><node id="A"/>\n<node id="A"/></graphml>', "duplicate node 'A'"),
         ('<graphml><node id="A"/>\n<edge source="A"/></graphml>', "line 2: the attribute 'target' is missing"),
-        ("<html/>", "no GraphML"),
+        ("<html/>", "not GraphML"),
         ("not xml", "line 1"),
         ('<?xml version="1.0" encoding="nonsense"?><graphml/>', "encoding"),
     ],

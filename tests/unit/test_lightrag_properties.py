@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mutating import spoilt
 
+from hgmem.corpus.prebuilt_graph import prepare
 from hgmem.errors import DocumentError, UsageError
-from hgmem.given import prepare
-from hgmem.inputs import Given
-from hgmem.lightrag import CHUNKS, DOCUMENTS, GRAPH, read
+from hgmem.sources.lightrag import CHUNKS, DOCUMENTS, GRAPH, read
+from hgmem.values.inputs import Given
 
 KEYS = [
     ("node", "entity_type"),

@@ -11,20 +11,20 @@ import openai
 import pytest
 from wire import Answered, Asked, Dropped, Said, WireServer, too_many
 
-from hgmem.budget import spending
 from hgmem.errors import BudgetError, ModelError, UsageError
-from hgmem.llm.chat import Completion, FormatRefusedError, Request, Sampling, UnavailableError
-from hgmem.llm.limits import LONGEST, LimitedChat, Limits
-from hgmem.meter import measuring, timed
-from hgmem.prompt import Message
+from hgmem.models.budget import spending
+from hgmem.models.llm.chat import Completion, FormatRefusedError, Request, Sampling, UnavailableError
+from hgmem.models.llm.rate_limits import LONGEST, LimitedChat, Limits
+from hgmem.models.metering import measuring, timed
+from hgmem.models.prompts import Message
 
-TEN = "one two three four five six seven eight nine ten"  # as many tokens, by hgmem.tokens
+TEN = "one two three four five six seven eight nine ten"  # as many tokens, by hgmem.text.tokens
 REQUEST = Request(
     task="evolve",
     messages=(Message(role="system", content="be brief"), Message(role="user", content="where is it")),
     sampling=Sampling(),
 )
-ESTIMATE = 5  # tokens of the messages, by hgmem.tokens
+ESTIMATE = 5  # tokens of the messages, by hgmem.text.tokens
 
 
 class Clock:
@@ -106,7 +106,7 @@ def test_it_is_the_chat_that_it_wraps():
 
 @pytest.mark.parametrize("wrong", [{"concurrency": 0}, {"tokens_per_minute": -1}, {"attempts": 0}])
 def test_limits_below_one_are_refused(wrong: dict[str, int]):
-    with pytest.raises(UsageError, match=f"{next(iter(wrong))!r} is 1 or more"):
+    with pytest.raises(UsageError, match=f"{next(iter(wrong))!r}: .*at least 1"):
         Limits(**wrong)
 
 
@@ -134,7 +134,7 @@ def test_the_wait_before_another_attempt_differs_from_caller_to_caller():
 
 def test_after_the_last_attempt_the_error_says_how_many_there_were():
     chat = FakeChat(*[gone() for _ in range(9)], clock=Clock())
-    with pytest.raises(UnavailableError, match=r"'fake' is not there \(asked 3 times\)") as caught:
+    with pytest.raises(UnavailableError, match=r"'fake' is not there \(3 attempts\)") as caught:
         limited(chat, attempts=3).complete(REQUEST)
 
     assert len(chat.times) == 3
@@ -175,7 +175,7 @@ def test_a_server_that_wants_to_be_left_alone_for_long_is_not_waited_for():
     chat = FakeChat(gone(retry_after=3600), clock=clock)
     found = limited(chat)
     for _ in range(2):
-        with pytest.raises(UnavailableError, match="'fake' at http://fake/v1 takes no requests for another 3,600 s"):
+        with pytest.raises(UnavailableError, match="'fake' at http://fake/v1 is rate-limited for 3,600 s"):
             found.complete(REQUEST)
 
     assert clock.slept == []
@@ -317,7 +317,7 @@ def test_waiting_counts_as_nobodys_request():
 
 def test_the_seconds_of_requests_are_taken_from_those_of_the_task(monkeypatch: pytest.MonkeyPatch):
     clock = Clock()
-    monkeypatch.setattr("hgmem.meter.time.perf_counter", clock)
+    monkeypatch.setattr("hgmem.models.metering.time.perf_counter", clock)
     chat = FakeChat(clock=clock, takes=2.0)
     with measuring() as meter, timed("model", "evolve"):
         limited(chat).complete(REQUEST)

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hgmem.errors import DocumentError
-from hgmem.inputs import Document, Skipped
-from hgmem.load import discover, load, read
+from hgmem.sources.files import discover, load, read
+from hgmem.values.inputs import Document, Skipped
 
 LIMIT = 1_000
 
@@ -99,8 +99,12 @@ def test_every_text_comes_back_as_it_was_written(tmp_path_factory, text):
         ("a.txt", "caf\u00e9".encode("latin-1"), "not UTF-8 at byte 3"),
         ("a.txt", b"\xff\xfea\0b", "not UTF-16"),
         ("a.txt", b"x" * (LIMIT + 1), "1,001 bytes are above the limit of 1,000"),
-        ("a.rtf", b"{\\rtf1}", "suffix '.rtf' is not one of .txt .md .json .jsonl .csv .tsv .html .htm .docx .pdf"),
-        ("a", b"text", "suffix '' is not one of"),
+        (
+            "a.rtf",
+            b"{\\rtf1}",
+            "suffix '.rtf' is not supported: use .txt .md .json .jsonl .csv .tsv .html .htm .docx .pdf",
+        ),
+        ("a", b"text", "suffix '' is not supported: use"),
         ("a.json", b'{"text": "half', "not JSON at line 1 column 10"),
         ("a.json", b"[]", "empty"),
         ("a.json", b"3", "neither an object nor a list of objects"),
@@ -171,7 +175,7 @@ def test_an_id_that_comes_twice_is_used_once(tmp_path):
     second = put(tmp_path, "b.json", '{"text": "Two", "id": "x"}')
     documents, skipped = taken([first, second])
     assert [document.text for document in documents] == ["One"]
-    assert skipped == {"b.json": "id 'x' was there before"}
+    assert skipped == {"b.json": "duplicate id 'x'"}
 
 
 def test_a_file_named_twice_is_read_once(tmp_path):
@@ -196,7 +200,7 @@ def test_the_error_names_the_missing_path(tmp_path):
 def test_nothing_usable_is_an_error_that_says_what_would_be(tmp_path, names):
     for name in names:
         put(tmp_path, name, b"")
-    with pytest.raises(DocumentError, match=r"nothing usable in .*\.txt \.md \.json \.jsonl"):
+    with pytest.raises(DocumentError, match=r"nothing to read in .*\.txt \.md \.json \.jsonl"):
         list(load(tmp_path, max_bytes=LIMIT))
 
 
@@ -221,7 +225,7 @@ def test_a_file_name_that_is_not_utf_8_is_skipped(tmp_path):
     put(tmp_path, "good.txt")
     put(tmp_path, os.fsdecode(b"caf\xe9.txt"))
     _, skipped = taken(tmp_path)
-    assert list(skipped.values()) == ["the file's name is not UTF-8"]
+    assert list(skipped.values()) == ["its file name is not UTF-8"]
     "".join(skipped).encode()
 
 

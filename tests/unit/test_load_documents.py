@@ -9,31 +9,31 @@ import pytest
 from documents import PAGE, docx, paragraph, pdf, table
 from pypdf import PdfReader, PdfWriter
 
-from hgmem.inputs import Document, Skipped
-from hgmem.load import converting, load, markup, tables, word
-from hgmem.load import pdf as pdf_format
-from hgmem.load.apart import SECONDS, Apart
-from hgmem.load.formats import SUFFIXES
-from hgmem.load.reading import items_of
+from hgmem.sources.files import converting, load, markup, tables, word
+from hgmem.sources.files import pdf as pdf_format
+from hgmem.sources.files.converter_subprocess import SECONDS, ConverterProcess
+from hgmem.sources.files.formats import SUFFIXES
+from hgmem.sources.files.reading import items_of
+from hgmem.values.inputs import Document, Skipped
 
 GUIDE = Path(__file__).parents[2] / "docs" / "documents.md"
 BOOK = pdf(["The Ferry", "Captain Rhee kept the log."], ["She left Port Ellis", "at dawn (caf\u00e9)."])
 
 
 @pytest.fixture(scope="module")
-def apart() -> Iterator[Apart]:
-    with Apart(seconds=30) as opened:
+def converter() -> Iterator[ConverterProcess]:
+    with ConverterProcess(seconds=30) as opened:
         yield opened
 
 
 @pytest.fixture
-def only(apart, tmp_path):
+def only(converter, tmp_path):
     """Reads a file of this name and content, which is one item."""
 
     def read(name, content):
         path = tmp_path / name
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        (item,) = items_of(path, apart=apart, text_field="text")
+        (item,) = items_of(path, converter=converter, text_field="text")
         return item
 
     return read
@@ -180,7 +180,7 @@ def test_a_word_document_says_its_title_author_and_date(only):
     [
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600, "save it as .docx without a password"),
         (docx(), "empty"),
-        (docx(parts={"word/document.xml": "<w:document"}), "XML is broken"),
+        (docx(parts={"word/document.xml": "<w:document"}), "XML is invalid"),
     ],
 )
 def test_what_is_no_word_document_is_skipped_with_the_remedy(only, content, reason):
@@ -212,13 +212,13 @@ def test_a_format_whose_extra_is_missing_is_skipped_with_the_command(tmp_path, m
     monkeypatch.setitem(sys.modules, package, None)
     skipped, document = load(tmp_path, max_bytes=1_000)
     assert skipped == Skipped(
-        path=str(tmp_path / name), reason=f"{package} not installed: pip install 'hgmem[{extra}]'"
+        path=str(tmp_path / name), reason=f"{package} not installed: run pip install 'hgmem[{extra}]'"
     )
     assert isinstance(document, Document)
 
 
 def test_text_needs_no_process_apart(tmp_path):
     (tmp_path / "b.txt").write_text("Text.")
-    with Apart() as apart:
-        assert list(items_of(Path(tmp_path / "b.txt"), apart=apart, text_field="text"))
-        assert apart._process is None
+    with ConverterProcess() as converter:
+        assert list(items_of(Path(tmp_path / "b.txt"), converter=converter, text_field="text"))
+        assert converter._process is None

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from documents import OFFICE, PACKAGE, PAGE, assembled, docx, paragraph, pdf, zipped
 
-from hgmem.inputs import Document, Skipped
-from hgmem.load import converting, load, word
-from hgmem.load import pdf as pdf_format
-from hgmem.load.apart import Apart
-from hgmem.load.converting import _refuse, checked, reply
-from hgmem.load.items import Converted, UnusableError
-from hgmem.load.reading import items_of
+from hgmem.sources.files import converting, load, word
+from hgmem.sources.files import pdf as pdf_format
+from hgmem.sources.files.converter_subprocess import ConverterProcess
+from hgmem.sources.files.converting import _refuse, checked, reply
+from hgmem.sources.files.items import Converted, UnusableError
+from hgmem.sources.files.reading import items_of
+from hgmem.values.inputs import Document, Skipped
 
 SECONDS = 10.0
 SLOW = b"<ol>" + b"<li>x" * 60_000  # numbering its items takes time that grows with the square
@@ -44,20 +44,20 @@ LAUNCHING = pdf(["Text."]).replace(
 
 
 @pytest.fixture(scope="module")
-def apart() -> Iterator[Apart]:
-    with Apart(seconds=SECONDS) as opened:
+def converter() -> Iterator[ConverterProcess]:
+    with ConverterProcess(seconds=SECONDS) as opened:
         yield opened
 
 
 @pytest.fixture
-def item(apart, tmp_path):
+def item(converter, tmp_path):
     """Reads a file of this name and content, which is one item; fails if that takes as long as it may."""
 
-    def read(name, content, apart=apart):
+    def read(name, content, converter=converter):
         path = tmp_path / name
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
         began = time.monotonic()
-        (found,) = items_of(path, apart=apart, text_field="text")
+        (found,) = items_of(path, converter=converter, text_field="text")
         assert time.monotonic() - began < 2 * SECONDS
         if isinstance(found, Skipped):
             assert found.reason.splitlines() == [found.reason]
@@ -118,9 +118,9 @@ def test_too_many_pages_are_refused(monkeypatch):
         pdf_format.convert(pdf(["a"], ["b"]))
 
 
-def test_a_page_that_cannot_be_read_is_named_and_the_others_are_kept(apart, tmp_path):
+def test_a_page_that_cannot_be_read_is_named_and_the_others_are_kept(converter, tmp_path):
     (tmp_path / "a.pdf").write_bytes(pdf(["One"], ["Two"]).replace(b"<< /Length", b"<< /Filter /Bad /Length", 1))
-    document, skipped = items_of(tmp_path / "a.pdf", apart=apart, text_field="text")
+    document, skipped = items_of(tmp_path / "a.pdf", converter=converter, text_field="text")
     assert document.text == "\n\fTwo"
     assert skipped.path == f"{tmp_path}/a.pdf#1"
     assert skipped.reason.startswith("page not read: ")
@@ -197,9 +197,9 @@ def test_too_long_a_text_is_refused(monkeypatch):
 
 
 def test_a_file_that_takes_too_long_is_given_up_and_the_next_is_read(item):
-    with Apart(seconds=4) as apart:
-        assert item("a.html", SLOW, apart).reason == "takes more than 4 s to read (max_file_seconds)"
-        assert item("b.html", "<p>next", apart).text == "next"
+    with ConverterProcess(seconds=4) as converter:
+        assert item("a.html", SLOW, converter).reason == "takes more than 4 s to read: raise HGMEM_MAX_FILE_SECONDS"
+        assert item("b.html", "<p>next", converter).text == "next"
 
 
 def test_the_time_is_a_setting_of_loading(tmp_path):
@@ -212,40 +212,40 @@ def test_the_time_is_a_setting_of_loading(tmp_path):
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux bounds the memory of a process")
 def test_a_file_that_needs_too_much_memory_is_given_up_and_the_next_is_read(item):
-    with Apart(seconds=60, memory=300_000_000) as apart:
-        assert "300,000,000 bytes of memory" in item("a.html", b"x" * 60_000_000, apart).reason
-        assert item("b.html", "<p>next", apart).text == "next"
+    with ConverterProcess(seconds=60, memory=300_000_000) as converter:
+        assert "300,000,000 bytes of memory" in item("a.html", b"x" * 60_000_000, converter).reason
+        assert item("b.html", "<p>next", converter).text == "next"
 
 
 def test_a_reader_that_dies_costs_one_file(item):
-    with Apart(seconds=SECONDS) as apart:
-        assert item("a.html", "<p>one", apart).text == "one"
-        apart._process.kill()
-        assert "ended its reader (exit code -9)" in item("b.html", "<p>two", apart).reason
-        assert item("c.html", "<p>three", apart).text == "three"
+    with ConverterProcess(seconds=SECONDS) as converter:
+        assert item("a.html", "<p>one", converter).text == "one"
+        converter._process.kill()
+        assert "crashed the converter (exit code -9)" in item("b.html", "<p>two", converter).reason
+        assert item("c.html", "<p>three", converter).text == "three"
 
 
 def test_the_process_ends_with_the_reading(tmp_path):
     for name in ("a.html", "b.html"):
         (tmp_path / name).write_text("<p>x")
-    with Apart() as apart:
-        next(items_of(tmp_path / "a.html", apart=apart, text_field="text"))
-        process = apart._process
+    with ConverterProcess() as converter:
+        next(items_of(tmp_path / "a.html", converter=converter, text_field="text"))
+        process = converter._process
         assert process.poll() is None
     assert process.returncode is not None
 
 
 def test_a_reader_that_cannot_be_started_is_a_reason(item, monkeypatch):
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
-    with Apart() as apart:
-        assert "'/nowhere/python'" in item("a.html", "<p>x", apart).reason
+    with ConverterProcess() as converter:
+        assert "'/nowhere/python'" in item("a.html", "<p>x", converter).reason
 
 
 def test_the_process_imports_what_its_parent_can_wherever_that_is(item, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", [tmp_path, *sys.path])  # people put paths there that are no texts
     monkeypatch.setenv("PYTHONPATH", "/nowhere")
-    with Apart() as apart:
-        assert item("a.html", "<p>x", apart).text == "x"
+    with ConverterProcess() as converter:
+        assert item("a.html", "<p>x", converter).text == "x"
 
 
 @pytest.mark.parametrize("event", ["socket.connect", "socket.getaddrinfo", "subprocess.Popen", "os.system"])
@@ -259,7 +259,7 @@ PROGRAM = """
 import json, sys
 from pathlib import Path
 sys.path[:] = json.loads(sys.argv[1])
-from hgmem.load.converting import reply
+from hgmem.sources.files.converting import reply
 paths = [Path(path) for path in sys.argv[2:]]
 kinds = {".html": "html", ".docx": "docx", ".pdf": "pdf"}
 seen = None
@@ -295,7 +295,7 @@ def test_a_converter_that_fails_in_any_way_gives_a_reason(tmp_path, monkeypatch)
         (ValueError("x"), "damaged: ValueError: x"),
         (KeyError("a\nb"), "damaged: KeyError: 'a\\nb'"),
     ]:
-        monkeypatch.setitem(sys.modules["hgmem.load.converting"]._CONVERTERS, "pdf", raising(error))
+        monkeypatch.setitem(sys.modules["hgmem.sources.files.converting"]._CONVERTERS, "pdf", raising(error))
         assert reply(path, "pdf") == {"reason": said}
     assert reply(tmp_path / "gone.pdf", "pdf") == {"reason": "No such file or directory"}
 

@@ -15,11 +15,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from mutating import spoilt
 
-from hgmem.inputs import Document
-from hgmem.load import load
-from hgmem.load.apart import Apart
-from hgmem.load.formats import SUFFIXES
-from hgmem.load.reading import items_of
+from hgmem.sources.files import load
+from hgmem.sources.files.converter_subprocess import ConverterProcess
+from hgmem.sources.files.formats import SUFFIXES
+from hgmem.sources.files.reading import items_of
+from hgmem.values.inputs import Document
 
 SECONDS = 20.0
 PDFS = [
@@ -53,13 +53,13 @@ SEEDS = {
 
 
 @pytest.fixture(scope="module")
-def apart() -> Iterator[Apart]:
-    with Apart(seconds=SECONDS) as opened:
+def converter() -> Iterator[ConverterProcess]:
+    with ConverterProcess(seconds=SECONDS) as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
-def check(apart, tmp_path_factory):
+def check(converter, tmp_path_factory):
     """Reads this content under this suffix, and checks what comes."""
     folder = tmp_path_factory.mktemp("files")
 
@@ -67,7 +67,7 @@ def check(apart, tmp_path_factory):
         path = folder / f"a{suffix}"
         path.write_bytes(content)
         began = time.monotonic()
-        items = list(items_of(path, apart=apart, text_field="text"))
+        items = list(items_of(path, converter=converter, text_field="text"))
         assert time.monotonic() - began < 2 * SECONDS
         for item in items:
             if isinstance(item, Document):
@@ -76,7 +76,7 @@ def check(apart, tmp_path_factory):
                 assert item.reason.splitlines() == [item.reason]
                 f"{item.path}{item.reason}".encode()
                 assert len(item.reason) <= 300
-                assert not item.reason.startswith(("takes more than", "ended its reader")), item
+                assert not item.reason.startswith(("takes more than", "crashed the converter")), item
         return items
 
     return read

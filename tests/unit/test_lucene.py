@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hgmem.graph.lucene import LONGEST_TERM, MOST_DOCUMENTS, MOST_TERMS, lucene, telling, terms
-from hgmem.identity import corpus_key
+from hgmem.text.identity import corpus_key
 
 HOSTILE = [*'+-!(){}[]^"~*?:\\/', "&&", "||", "AND", "OR", "NOT", "TO"]
 QUERY = re.compile(r"\+corpus_key:[0-9a-f]{16}\^0 \+\((text:[^\W_]+)( text:[^\W_]+)*\)")

@@ -1,11 +1,14 @@
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hgmem.draft import Draft, Rules, names_of
-from hgmem.identity import key
-from hgmem.memory import EvolveReply, Insertion, Joining, MergeReply, Revision
-from hgmem.model import Chunk, Entity, MemoryPoint
+from hgmem.systems.hgmem.draft import Draft, Rules, names_of
+from hgmem.systems.hgmem.replies import EvolveReply, Insertion, Joining, MergeReply, Revision
+from hgmem.text.identity import key
+from hgmem.values.graph_elements import Chunk, Entity
+from hgmem.values.records import MemoryPoint
 
 NAMES = ("Anna", "Bo", "Cleo", "Dag", "Eve")
 KNOWN = {key(name): Entity(uid=f"e-{name}", name=name, description=f"{name} of the corpus") for name in NAMES}
@@ -57,6 +60,24 @@ def reasons(made):
 
 def named(found):
     return [one.name for one in found.entities]
+
+
+# Lost support -------------------------------------------------------------------------------------------------
+
+
+def test_what_became_of_points_that_lost_chunks_lost_them_too():
+    one = replace(point(1, chunks=()), deleted_chunks=("gone-1", "gone-2"))
+    other = replace(point(2, "Cleo", chunks=("c1",)), deleted_chunks=("gone-2", "gone-3"))
+    [whole] = [birth.point for birth in merged(draft(one, other), (0, 1)).births]
+    assert (whole.chunks, whole.deleted_chunks) == (("c1",), ("gone-1", "gone-2", "gone-3"))
+    made = evolved(draft(one), update=[Revision(point=0, description="Better.")])
+    [better] = [birth.point for birth in made.births]
+    assert better.unsupported
+    assert better.deleted_chunks == ("gone-1", "gone-2")
+    [new] = [
+        birth.point for birth in evolved(draft(one), insert=[Insertion(entities=("Eve",), description="N.")]).births
+    ]
+    assert new.deleted_chunks == ()
 
 
 # Updates ------------------------------------------------------------------------------------------------------
@@ -122,7 +143,7 @@ def test_an_update_of_a_point_that_does_not_exist_is_dropped(index):
     made = evolved(draft(point(1), point(2)), update=[Revision(point=index, description="Better.")])
 
     assert made.points == (point(1), point(2))
-    assert reasons(made) == [f"update of point {index}: there is no such point"]
+    assert reasons(made) == [f"update of point {index}: the point does not exist"]
     assert made.births == made.died == []
 
 
@@ -170,7 +191,7 @@ def test_two_values_of_one_entity_that_differ_in_description_are_one_vertex():
         (Insertion(entities=("Anna",), description=" \n"), "insert: the text is empty"),
         (Insertion(entities=(), description="Nobody."), "insert: it names no entity"),
         (Insertion(entities=("unresolved",), description="Nobody."), "insert: it names no entity"),
-        (Insertion(entities=("Bo", "Anna"), description="Point 1."), "insert: a living point says the same"),
+        (Insertion(entities=("Bo", "Anna"), description="Point 1."), "insert: an active point has the same text"),
     ],
 )
 def test_an_insert_without_text_or_entities_or_news_is_dropped(insertion, reason):
@@ -217,7 +238,10 @@ def test_support_is_what_an_insert_names_and_indices_that_do_not_exist_are_dropp
     made = evolved(draft(), insert=[Insertion(entities=("Anna",), description="She.", chunks=(2, -1, 3, 1, 2))])
 
     assert made.points[0].chunks == ("c2", "c1")
-    assert reasons(made) == ["evidence chunk -1: there is no such chunk", "evidence chunk 3: there is no such chunk"]
+    assert reasons(made) == [
+        "evidence chunk -1: the chunk does not exist",
+        "evidence chunk 3: the chunk does not exist",
+    ]
 
 
 @pytest.mark.parametrize(("names", "supports"), [(("Anna", "Bo"), ("c0",)), (("Bo",), ("c0", "c1")), (("Eve",), ())])

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from hgmem.meter import Meter, measuring, timed
+from hgmem.models.metering import Meter, measuring, timed
 
 
 def test_calls_are_counted_by_kind_and_name():
@@ -23,7 +23,7 @@ def test_calls_are_counted_by_kind_and_name():
 
 def test_seconds_of_a_block_are_without_those_of_the_blocks_inside_it(monkeypatch):
     clock = iter([0.0, 1.0, 2.0, 5.0, 7.0, 10.0])
-    monkeypatch.setattr("hgmem.meter.time.perf_counter", lambda: next(clock))
+    monkeypatch.setattr("hgmem.models.metering.time.perf_counter", lambda: next(clock))
     with measuring() as meter, timed("model", "evolve"), timed("embedding", "document"), timed("neo4j", "read"):
         pass
 
@@ -32,7 +32,7 @@ def test_seconds_of_a_block_are_without_those_of_the_blocks_inside_it(monkeypatc
 
 def test_blocks_one_after_another_are_both_taken_from_the_one_around_them(monkeypatch):
     clock = iter([0.0, 1.0, 3.0, 4.0, 7.0, 10.0])
-    monkeypatch.setattr("hgmem.meter.time.perf_counter", lambda: next(clock))
+    monkeypatch.setattr("hgmem.models.metering.time.perf_counter", lambda: next(clock))
     with measuring() as meter, timed("model", "evolve"):
         for _ in range(2):
             with timed("embedding", "query"):

@@ -12,15 +12,15 @@ import pytest
 from histories import history
 
 from hgmem import Memory
-from hgmem.browser.address import browser_of, checked, origins
-from hgmem.browser.favourites import Favourite, favourites
-from hgmem.browser.guide import guide, newest_merge
-from hgmem.browser.serving import Text, serving
-from hgmem.browser.view import save
 from hgmem.errors import DocumentError, GraphError, UsageError
+from hgmem.graph.browser_link import link
 from hgmem.graph.painting import Pictured
 from hgmem.graph.translating import Address
-from hgmem.links import link
+from hgmem.memory.browser.address import browser_of, checked, origins
+from hgmem.memory.browser.favourites import Favourite, favourites
+from hgmem.memory.browser.guide import guide, newest_merge
+from hgmem.memory.browser.serving import Text, serving
+from hgmem.memory.browser.view import save
 
 HOSTILE = "</pre><script>alert(1)</script>' OR true //\n{{style}}"
 FAVOURITES = favourites()
@@ -87,7 +87,7 @@ def test_the_link_names_server_user_database_and_guide_and_no_password() -> None
 
 @pytest.mark.parametrize("given", ["db:7474", "http://", "http://h:port/browser/", "ftp://h/", "", "http://h:0/"])
 def test_an_address_that_is_none_is_named(given: str) -> None:
-    with pytest.raises(UsageError, match="is no address of a Neo4j Browser"):
+    with pytest.raises(UsageError, match="invalid Neo4j Browser address"):
         checked(given)
 
 
@@ -132,9 +132,9 @@ def test_the_guide_walks_through_each_step() -> None:
 @pytest.mark.parametrize(
     ("memory", "said"),
     [
-        (replace(history().memory, answers=()), "Each step of the investigation left its traces"),
+        (replace(history().memory, answers=()), "Each step of the investigation is stored"),
         (replace(history().memory, steps=(), points=(), status="pruned"), "This memory was pruned"),
-        (replace(history().memory, steps=(), points=(), answers=(), status="running"), "took no steps yet"),
+        (replace(history().memory, steps=(), points=(), answers=(), status="running"), "has no steps yet"),
     ],
     ids=["unanswered", "pruned", "empty"],
 )
@@ -182,7 +182,7 @@ def test_the_texts_are_for_browser_alone(served: tuple[str, int]) -> None:
 
 def test_a_port_that_is_taken_is_named(served: tuple[str, int]) -> None:
     with (
-        pytest.raises(UsageError, match=f"port {served[1]} can't be used"),
+        pytest.raises(UsageError, match=f"port {served[1]} cannot be used"),
         serving(lambda _: {}, origins=frozenset(), port=served[1]),
     ):
         pass
@@ -201,5 +201,5 @@ def test_style_and_favourites_are_saved_to_import_them_by_hand(tmp_path: Path) -
     assert len(saved) == 1 + len(FAVOURITES)
     assert all(path.read_text(encoding="utf-8").strip() for path in saved)
     (tmp_path / "file").write_text("")
-    with pytest.raises(DocumentError, match="can't be written"):
+    with pytest.raises(DocumentError, match="cannot write"):
         save(tmp_path / "file")

@@ -27,10 +27,10 @@ from wire import (
 )
 
 from hgmem.errors import ModelError
-from hgmem.llm.chat import Completion, Format, FormatRefusedError, Request, Sampling, UnavailableError
-from hgmem.llm.openai import OpenAIChat
-from hgmem.llm.refusals import retry_after
-from hgmem.prompt import Message
+from hgmem.models.llm.chat import Completion, Format, FormatRefusedError, Request, Sampling, UnavailableError
+from hgmem.models.llm.openai_chat import OpenAIChat
+from hgmem.models.llm.server_errors import retry_after
+from hgmem.models.prompts import Message
 
 KEY = "sk-this-is-a-secret"
 TEXT = Request(
@@ -137,7 +137,7 @@ def test_the_token_limit_is_called_what_the_server_calls_it(message: str) -> Non
 
 def test_a_server_that_refuses_a_parameter_under_both_names_is_an_error() -> None:
     with WireServer(lambda _: Failing(400, "max_tokens, max_completion_tokens: no")) as server:
-        with pytest.raises(ModelError, match="refuses the request of 'plan': max_tokens"):
+        with pytest.raises(ModelError, match="rejected the request of task 'plan': max_tokens"):
             chat(server).complete(TEXT)
         assert len(server.requests) == 2
 
@@ -181,7 +181,7 @@ def test_several_refusals_are_learnt_one_after_the_other_by_many_threads() -> No
     ],
 )
 def test_a_format_that_is_refused_is_told_apart(failing: Failing) -> None:
-    with pytest.raises(FormatRefusedError, match="does not know the format json_schema"):
+    with pytest.raises(FormatRefusedError, match="does not support the response format json_schema"):
         complete(failing, request=WITH_SCHEMA)
     with pytest.raises(ModelError) as raised:
         complete(failing)
@@ -190,7 +190,7 @@ def test_a_format_that_is_refused_is_told_apart(failing: Failing) -> None:
 
 @pytest.mark.parametrize("status", [401, 403])
 def test_a_key_that_is_refused_is_never_shown(status: int, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(ModelError, match="refuses the key: check OPENAI_API_KEY") as raised:
+    with pytest.raises(ModelError, match="rejected the API key: check OPENAI_API_KEY") as raised:
         complete(Failing(status, f"Incorrect API key provided: {KEY}"))
     sys.excepthook(raised.type, raised.value, raised.tb)
     assert KEY not in capsys.readouterr().err
@@ -227,15 +227,15 @@ def test_a_server_that_wants_no_key_gets_a_word_in_its_place() -> None:
 @pytest.mark.parametrize(
     ("failing", "message"),
     [
-        (Failing(404, "model 'm' not found, try pulling it"), "no model 'm' at http://127.*HGMEM_MODEL.*pull"),
-        (Failing(404, raw="<html><h1>Not Found</h1></html>"), "HGMEM_MODEL, OPENAI_BASE_URL .Not Found"),
-        (Failing(400, "bad thing"), "refuses the request of 'plan': bad thing"),
-        (Failing(400, "too long", code="context_length_exceeded"), "'plan', about [0-9]+ tokens.*lower memory_tokens"),
+        (Failing(404, "model 'm' not found, try pulling it"), "'m' at http://127.* not found: check HGMEM_MODEL.*pull"),
+        (Failing(404, raw="<html><h1>Not Found</h1></html>"), "HGMEM_MODEL and OPENAI_BASE_URL .Not Found"),
+        (Failing(400, "bad thing"), "rejected the request of task 'plan': bad thing"),
+        (Failing(400, "too long", code="context_length_exceeded"), "'plan' .about [0-9]+ tokens.*lower memory_tokens"),
         (Failing(400, "The maximum context length is 10 tokens, you ask for max_tokens=200"), "lower memory_tokens"),
         (Failing(429, "You exceeded your current quota", code="insufficient_quota"), "the quota is used up"),
         (Failing(402, "pay"), "pay"),
         (Said("x", finish="content_filter"), "content filter"),
-        (Failing(200, raw="<html>Welcome!</html>"), "no chat completion: check OPENAI_BASE_URL"),
+        (Failing(200, raw="<html>Welcome!</html>"), "invalid chat completion: check OPENAI_BASE_URL"),
     ],
 )  # fmt: skip
 def test_what_does_not_pass_is_an_error_that_says_what_to_do(failing: Answered, message: str) -> None:
@@ -249,7 +249,7 @@ def test_a_reply_without_choices_is_an_error() -> None:
     with WireServer(lambda _: Said("x")) as server:
         wrong = OpenAIChat("m", base_url=server.base_url, api_key=KEY)
         wrong._client().chat.completions.create = lambda **_: type("Nothing", (), {"choices": [], "usage": None})()
-        with pytest.raises(ModelError, match="no chat completion"):
+        with pytest.raises(ModelError, match="invalid chat completion"):
             wrong.complete(TEXT)
 
 
@@ -276,12 +276,12 @@ def test_what_may_pass_is_unavailable(failing: Answered) -> None:
 
 
 def test_a_gateways_page_is_shown_without_its_markup() -> None:
-    with pytest.raises(UnavailableError, match=r"502; is it running.*: 502 Bad Gateway nginx$"):
+    with pytest.raises(UnavailableError, match=r"502 .check that it is running.*: 502 Bad Gateway nginx$"):
         complete(Failing(502, raw="<html><h1>502 Bad Gateway</h1>\n<hr>nginx</html>"))
 
 
 def test_a_server_that_is_too_slow_is_unavailable() -> None:
-    with pytest.raises(UnavailableError, match=r"gave no reply within 0\.3 s: is it running"):
+    with pytest.raises(UnavailableError, match=r"did not reply within 0\.3 s: check that it is running"):
         complete(Said("late", delay=5), timeout=0.3)
 
 
@@ -290,7 +290,7 @@ def test_a_server_that_is_not_there_is_unavailable() -> None:
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
         with pytest.raises(
-            UnavailableError, match=f"model 'm' at {url} can't be reached: is it running.*OPENAI_BASE_URL"
+            UnavailableError, match=f"model 'm' at {url} cannot be reached: check that it is running.*OPENAI_BASE_URL"
         ):
             OpenAIChat("m", base_url=url, api_key=KEY).complete(TEXT)
 
@@ -407,8 +407,8 @@ def test_64_requests_run_side_by_side_over_one_client() -> None:
 
 def test_the_client_is_imported_at_the_first_request_alone() -> None:
     code = (
-        "import sys, hgmem, hgmem.llm.openai, hgmem.llm.langchain\n"
-        "hgmem.llm.openai.OpenAIChat('m', base_url='http://x', api_key='k')\n"
+        "import sys, hgmem, hgmem.models.llm.openai_chat, hgmem.models.llm.langchain_chat\n"
+        "hgmem.models.llm.openai_chat.OpenAIChat('m', base_url='http://x', api_key='k')\n"
         "print([name for name in ('openai', 'langchain_core', 'httpx') if name in sys.modules])"
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

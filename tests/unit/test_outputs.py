@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from hgmem.errors import DocumentError, UsageError
-from hgmem.outputs import replacing
+from hgmem.text.atomic_files import replacing
 
 
 def write(path: Path, *, force: bool = False) -> None:
@@ -35,7 +35,7 @@ def test_what_is_there_needs_force(tmp_path: Path) -> None:
 def test_a_folder_or_a_pipe_is_refused_even_by_force(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    for path, said in ((tmp_path, "is a folder"), (pipe, "is no regular file")):
+    for path, said in ((tmp_path, "is a folder"), (pipe, "is not a regular file")):
         with pytest.raises(UsageError, match=said):
             write(path, force=True)
     assert pipe.is_fifo()
@@ -52,5 +52,5 @@ def test_a_link_stays_one_and_its_target_is_written(tmp_path: Path) -> None:
 
 
 def test_a_place_that_is_missing_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DocumentError, match="can't be written"):
+    with pytest.raises(DocumentError, match="cannot write"):
         write(tmp_path / "none" / "out")

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hgmem.following import Course, paired
-from hgmem.following import following as leads_to
-from hgmem.model import MemoryPoint
-from hgmem.plan import Concern, PlanReply, SubqueriesReply
+from hgmem.systems.hgmem.query_planning import Course, paired
+from hgmem.systems.hgmem.query_planning import following as leads_to
+from hgmem.systems.hgmem.replies import Concern, PlanReply, SubqueriesReply
+from hgmem.values.records import MemoryPoint
 
 POINTS = tuple(MemoryPoint(uid=f"p{at}", description=f"Point {at}.", entities=()) for at in range(3))
 
@@ -94,7 +94,7 @@ def test_a_local_concern_without_a_living_point_is_asked_globally_and_noted(poin
 
     assert [one.strategy for one in following.subqueries] == ["global", "local"]
     assert following.subqueries[0].targets == ()
-    assert following.notes == ("sub-query 'Who?' names no living point, so it is asked globally",)
+    assert following.notes == ("sub-query 'Who?' names no active point, so it is asked globally",)
 
 
 def test_a_global_plan_has_no_targets_even_where_concerns_name_points():

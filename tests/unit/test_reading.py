@@ -6,9 +6,11 @@ from typing import Any, cast
 import numpy as np
 
 from hgmem.graph.retrieval import Scope
-from hgmem.model import Chunk, Hit, MemoryPoint, Retrieved, Step, Subquery
-from hgmem.systems.reading import Reading
-from hgmem.systems.recipes import DEFAULT
+from hgmem.systems.hgmem.answer_passages import Reading
+from hgmem.systems.hgmem.recipes import DEFAULT
+from hgmem.values.evidence import Hit, Retrieved, Subquery
+from hgmem.values.graph_elements import Chunk
+from hgmem.values.records import MemoryPoint, Step
 
 QUERY = np.ones(2, dtype=np.float32)
 

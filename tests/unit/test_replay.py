@@ -8,9 +8,9 @@ import pytest
 from histories import history
 
 from hgmem.errors import UsageError
-from hgmem.replay import fetching, library
-from hgmem.replay.page import ASSETS, PROGRAM, page
-from hgmem.replay.scene import PASSAGE, scene
+from hgmem.memory.replay import fetching, library
+from hgmem.memory.replay.page import ASSETS, PROGRAM, page
+from hgmem.memory.replay.scene import PASSAGE, scene
 
 MOST_LINES = 300  # of a file
 HOSTILE = "</script><script>alert(1)</script><!-- ]]> \u2028 {{library}} \" ' & <img src=x onerror=alert(2)>"
@@ -97,7 +97,7 @@ def test_the_policy_lets_the_whole_program_run_and_nothing_else() -> None:
 
 def test_without_the_library_one_is_told_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(library, "FOLDER", tmp_path)
-    with pytest.raises(UsageError, match=r"python -m hgmem\.replay\.fetching"):
+    with pytest.raises(UsageError, match=r"python -m hgmem\.memory\.replay\.fetching"):
         library.library()
 
 
@@ -105,7 +105,7 @@ def test_another_file_in_its_place_is_refused(monkeypatch: pytest.MonkeyPatch, t
     for name in fetching.FILES:
         (tmp_path / name).write_bytes(b"alert(1)")
     monkeypatch.setattr(library, "FOLDER", tmp_path)
-    with pytest.raises(UsageError, match="is not the cytoscape"):
+    with pytest.raises(UsageError, match="does not match cytoscape"):
         library.library()
 
 

@@ -2,75 +2,23 @@
 
 import json
 import time
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from pydantic import BaseModel, Field
 
-from hgmem.llm.replies import UnreadableError, read
-from hgmem.llm.thinking import Visible, starts_inside, without_thinking
-from hgmem.reply import Reply, TextReply
-
-
-class Insertion(BaseModel):
-    entities: tuple[str, ...]
-    description: str
-    chunks: tuple[int, ...] = ()
-
-
-class Revision(BaseModel):
-    point: int
-    description: str
-    entities: tuple[str, ...] = ()
-
-
-class Evolving(Reply):
-    update: tuple[Revision, ...] = ()
-    insert: tuple[Insertion, ...] = ()
-
-
-class Joining(BaseModel):
-    points: tuple[int, ...]
-    description: str
-
-
-class Merging(Reply):
-    merge: tuple[Joining, ...] = ()
-
-
-class Concern(BaseModel):
-    text: str
-    points: tuple[int, ...] = ()
-
-
-class Planning(Reply):
-    judgement: Literal["sufficient", "local", "global"]
-    concerns: tuple[Concern, ...] = ()
-
-
-class Asking(Reply):
-    subqueries: tuple[str, ...]
-
-
-class Thing(BaseModel):
-    name: str
-    type: str = ""
-    description: str = ""
-
-
-class Tie(BaseModel):
-    source: str
-    target: str
-    description: str = ""
-    keywords: tuple[str, ...] = ()
-    weight: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
-
-
-class Extracting(Reply):
-    entities: tuple[Thing, ...] = ()
-    relations: tuple[Tie, ...] = ()
+from hgmem.extraction.replies import ExtractedEntity as Thing
+from hgmem.extraction.replies import ExtractedRelation as Tie
+from hgmem.extraction.replies import Extraction as Extracting
+from hgmem.models.llm.reply_parsing import UnreadableError, read
+from hgmem.models.llm.thinking_tags import Visible, starts_inside, without_thinking
+from hgmem.models.reply import Reply, TextReply
+from hgmem.systems.hgmem.replies import Concern
+from hgmem.systems.hgmem.replies import EvolveReply as Evolving
+from hgmem.systems.hgmem.replies import MergeReply as Merging
+from hgmem.systems.hgmem.replies import PlanReply as Planning
+from hgmem.systems.hgmem.replies import SubqueriesReply as Asking
 
 
 class Answering(TextReply):
@@ -146,7 +94,7 @@ def test_a_reply_is_found_in_what_stands_around_it(text: str) -> None:
     ],
 )
 def test_broken_json_is_mended_and_noted(text: str) -> None:
-    assert inserted(text).notes == ("the JSON was mended",)
+    assert inserted(text).notes == ("the JSON was repaired",)
 
 
 def test_line_ends_within_texts_are_kept() -> None:
@@ -209,7 +157,7 @@ def test_a_synonym_counts_only_where_the_name_itself_is_absent() -> None:
 def test_a_record_that_lacks_something_is_dropped_and_noted_with_its_place() -> None:
     records = [ORRERY, "no", {"entities": ["A"]}, {"description": "d"}, {**ORRERY, "description": None}, None]
     assert inserted(json.dumps({"insert": records})).notes == (
-        "insert 2 was dropped: 'no' is no object",
+        "insert 2 was dropped: 'no' is not an object",
         "insert 3 was dropped: description is missing",
         "insert 4 was dropped: entities is missing",
         "insert 5 was dropped: description is missing",
@@ -295,7 +243,7 @@ def test_a_weight_that_is_none_makes_place_for_the_default(given: Any) -> None:
 def test_texts_are_made_of_numbers_and_of_texts() -> None:
     things = read(Extracting, '{"entities": ["1984", {"name": 2.5, "description": ["a", "b"]}, {"name": false}]}')
     assert things.entities == (Thing(name="1984"), Thing(name="2.5", description="a b"))
-    assert things.notes == ("entities 3 was dropped: name: False is no text",)
+    assert things.notes == ("entities 3 was dropped: name: False is not text",)
 
 
 def test_half_characters_and_nuls_are_made_sound() -> None:
@@ -318,7 +266,7 @@ def test_judgements_are_read_as_they_are_meant(given: Any, judgement: str) -> No
 
 @pytest.mark.parametrize("given", ["not sufficient", "insufficient", "no", "2", 2, "", "1 local", [], {}, False])
 def test_a_judgement_that_nobody_can_tell_makes_the_reply_unreadable(given: Any) -> None:
-    with pytest.raises(UnreadableError, match=r"judgement: .* is none of sufficient, local, global"):
+    with pytest.raises(UnreadableError, match=r"judgement: .* is not one of sufficient, local, global"):
         read(Planning, json.dumps({"judgement": given, "concerns": []}))
 
 
@@ -330,7 +278,7 @@ def test_a_reply_that_lacks_its_judgement_is_unreadable() -> None:
 def test_of_very_many_notes_the_first_are_kept() -> None:
     notes = read(Evolving, json.dumps({"insert": [{"entities": ["A"]}] * 1000})).notes
     assert len(notes) == 101
-    assert notes[-1] == "… and 900 notes more"
+    assert notes[-1] == "… and 900 more notes"
 
 
 # Texts --------------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 import pytest
 
 from hgmem.errors import UsageError
-from hgmem.resources import resource
+from hgmem.text.resources import resource
 
 
 def test_a_shipped_file_is_found_wherever_the_package_lies() -> None:

@@ -10,8 +10,9 @@ CHUNK |= {"source_id": None, "title": None}
 ENTITY = {"uid": "e1", "name": "Ada", "type": "", "description": ""}
 SCOPE = Scope(corpus="c", memory="m")
 LIMITS = Limits(
-    over=1, over_chunks=1, worded=1, most_entities=1, most_relations=1, most_chunks=1, most_searched=1, most_read=1,
-    fusion=60, hops=1, hub=1, exact=1, anchors=True, shared=True, exclude=True,
+    overfetch=1, overfetch_chunks=1, fulltext_limit=1, entity_limit=1, relation_limit=1, source_limit=1,
+    search_limit=1, read_limit=1, fusion=60, hops=1, neighbour_limit=1, exact_limit=1,
+    target_entities=True, shared_entities=True, exclude_covered=True,
 )  # fmt: skip
 
 

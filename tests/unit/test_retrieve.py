@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hgmem.graph.retrieval import Found, Query, Retrieval, Scope
-from hgmem.model import Subquery
-from hgmem.retrieve import (
+from hgmem.retrieval.step_evidence import (
     PROPOSED_NEAREST,
     SMALL,
     RetrievalConfig,
@@ -19,6 +18,7 @@ from hgmem.retrieve import (
     _search,
     fuse,
 )
+from hgmem.values.evidence import Subquery
 
 CONFIG = RetrievalConfig()
 LOCAL = Subquery(text="who", strategy="local", targets=("p",))
@@ -90,12 +90,12 @@ def test_few_documents_are_searched_by_what_they_mention_and_many_by_the_index()
 
 
 def test_the_index_is_asked_for_all_of_memory_more_than_would_do():
-    assert _limits(scene(covered=70), CONFIG).over == PROPOSED_NEAREST + 70
-    assert _limits(scene(covered=70), replace(CONFIG, entities=40)).over == 270
+    assert _limits(scene(covered=70), CONFIG).overfetch == PROPOSED_NEAREST + 70
+    assert _limits(scene(covered=70), replace(CONFIG, entities=40)).overfetch == 270
 
 
 def test_no_chunk_is_searched_for_where_plain_search_is_off():
-    assert _limits(scene(), replace(CONFIG, chunk_search="off")).most_searched == 0
+    assert _limits(scene(), replace(CONFIG, chunk_search="off")).search_limit == 0
 
 
 # Asking once more ---------------------------------------------------------------------------------------------

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from hgmem.llm.schema import json_schema
-from hgmem.reply import Reply
+from hgmem.models.llm.reply_schema import json_schema
+from hgmem.models.reply import Reply
 
 TAKEN = {"type", "properties", "required", "additionalProperties", "items", "enum", "anyOf", "description"}
 

@@ -3,17 +3,18 @@
 import asyncio
 import threading
 import time
+from queue import Full, Queue
 from typing import Any
 
 import pytest
 
-from hgmem.events import AnswerToken, Event, Listener
-from hgmem.streaming import Streams
+from hgmem.client.streaming import Streams, _End, _put_forcibly
+from hgmem.values.events import AnswerToken, Event, Listener
 
 
 def telling(listener: Listener) -> None:
     for at in range(3):
-        listener.tell(AnswerToken(text=str(at)))
+        listener.emit(AnswerToken(text=str(at)))
 
 
 @pytest.fixture
@@ -37,3 +38,22 @@ def test_work_that_tells_at_once_is_heard_to_its_end() -> None:
     wanted: list[Any] = [AnswerToken(text=str(at)) for at in range(3)]
     assert list(Streams().streamed(telling)) == wanted
     assert asyncio.run(asyncio.wait_for(heard(), 10)) == wanted
+
+
+class Emptied(Queue[Any]):
+    """A full queue that its reader empties just after somebody found it full."""
+
+    def put_nowait(self, item: Any) -> None:
+        try:
+            super().put_nowait(item)
+        except Full:
+            self.get()
+            raise
+
+
+def test_an_end_arrives_where_the_reader_makes_room_at_that_very_moment() -> None:
+    queue = Emptied(1)
+    queue.put(AnswerToken(text="a"))
+    end = _End()
+    _put_forcibly(queue, end)
+    assert queue.get_nowait() is end

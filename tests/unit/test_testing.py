@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hgmem.embed import CheckedEmbedder
 from hgmem.errors import ModelError
-from hgmem.memory import EvolveReply, Merge, MergeReply
-from hgmem.plan import Plan, PlanReply
-from hgmem.rendering import Shown
+from hgmem.models.embedding import CheckedEmbedder
+from hgmem.retrieval.rendering import Shown
+from hgmem.systems.hgmem.replies import EvolveReply, MergeReply, PlanReply
+from hgmem.systems.hgmem.tasks.memory_changes import Merge
+from hgmem.systems.hgmem.tasks.planning import Plan
 from hgmem.testing import DeterministicEmbedder, ScriptedModel
 
 MERGE = Merge(question="q", memory=Shown())

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from hgmem.text import collapse, has_half_pair, headings, sentences, words
+from hgmem.text.segmentation import collapse, has_half_pair, headings, sentences, words
 
 
 def cut(text: str) -> list[str]:
@@ -92,7 +92,7 @@ def test_time_is_linear_in_a_text_of_one_repeated_token(text: str) -> None:
 
 
 def test_importing_it_loads_no_numpy() -> None:
-    code = "import sys, hgmem.text; sys.exit('numpy' in sys.modules)"
+    code = "import sys, hgmem.text.segmentation; sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

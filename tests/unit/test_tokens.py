@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hgmem.tokens import count
+from hgmem.text.tokens import count
 
 NOVEL = Path(__file__).parents[2].parent / "shared" / "data" / "gods_of_mars" / "kv_store_text_chunks.json"
 

@@ -1,0 +1,276 @@
+"""The client class `HGMem`."""
+
+import os
+from collections.abc import AsyncGenerator, Generator, Iterator
+from contextlib import aclosing
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Unpack
+
+from hgmem.client.ask_options import Asking, answer_question, check_ask_options, checked, limited
+from hgmem.client.async_variants import async_variant
+from hgmem.client.connecting import adapted_embedder, adapted_model, find_database, find_embedder, find_model
+from hgmem.client.inspection import Inspecting
+from hgmem.client.passages import Passages
+from hgmem.client.streaming import Streams
+from hgmem.client.upkeep import Upkeep
+from hgmem.corpus.adding import add_graph
+from hgmem.corpus.chunk_extraction import is_language_model
+from hgmem.corpus.cost_estimate import plan_index, plan_retry
+from hgmem.corpus.deletion import Named, delete_corpus, delete_documents
+from hgmem.corpus.importing import import_graph
+from hgmem.corpus.indexing import Report, aggregation_progress, index, retry_failed
+from hgmem.errors import UsageError
+from hgmem.graph.database import Database, adopt
+from hgmem.graph.memory import corpus_of
+from hgmem.graph.schema import ensure_schema
+from hgmem.memory.pruning import delete_memory
+from hgmem.models.embedding import CheckedEmbedder, Embedder
+from hgmem.models.llm import LanguageModel, close
+from hgmem.services import Services
+from hgmem.settings import Settings
+from hgmem.settings import load as load_settings
+from hgmem.sources.files import load
+from hgmem.sources.lightrag import read as read_lightrag
+from hgmem.text.identity import check_corpus_name
+from hgmem.values.events import Answered, Event, Listener
+from hgmem.values.inputs import Document, Given, Skipped
+from hgmem.values.records import Answer
+from hgmem.values.reports import IndexPlan, IndexReport
+from hgmem.values.sharing import Shared
+
+_SHORT = {"uri": "neo4j_uri", "username": "neo4j_username", "password": "neo4j_password", "database": "neo4j_database"}
+
+
+class HGMem(Inspecting, Upkeep, Passages, Shared):
+    """A client of one Neo4j database, safe between threads. Close it, or use it as a context manager.
+
+    `corpus` is the default corpus for all methods. `copy` returns the client itself, and it can't be pickled.
+    """
+
+    instead = "open another client there (HGMem.open), and create there what uses it, such as a retriever"
+
+    def __init__(
+        self, database: Database, *, corpus: str, settings: Settings, model: LanguageModel, embedder: CheckedEmbedder
+    ) -> None:
+        self.corpus = corpus
+        self.settings = settings
+        self._database = database
+        self.model = model
+        self.embedder = embedder
+        self._owned = False
+        self._streams = Streams()
+
+    @classmethod
+    def open(
+        cls,
+        corpus: str = "default",
+        *,
+        driver: Any = None,
+        model: LanguageModel | str | Any = None,
+        embedder: Embedder | str | Any = None,
+        **settings: Any,
+    ) -> "HGMem":
+        """Connect to Neo4j, create missing indexes and constraints, and return the client.
+
+        `uri`, `username`, `password`, `database` and every field of `Settings` are accepted by name. Missing values
+        come from the environment, `.env`, `hgmem.toml`, then from the server that `hgmem up` started. `model` and
+        `embedder` are names, objects of your own or LangChain objects. The caller keeps ownership of a `driver`. Raises
+        `UsageError` if no Neo4j is configured, `GraphError` if it does not answer.
+        """
+        named = {"model": _name(model), "embedding_model": _name(embedder)}
+        given = {_SHORT.get(name, name): value for name, value in settings.items()}
+        found = load_settings(**given | {name: value for name, value in named.items() if value})
+        database = _adopted(driver, found) if driver is not None else find_database(found)
+        try:
+            ensure_schema(database)
+            checked = find_embedder(found) if _by_name(embedder) else adapted_embedder(embedder)
+            chosen = find_model(found, embedder=checked) if _by_name(model) else adapted_model(model, found)
+            client = cls(database, corpus=check_corpus_name(corpus), settings=found, model=chosen, embedder=checked)
+            client._owned = _by_name(model)
+            return client
+        except BaseException:
+            database.close()
+            raise
+
+    def close(self) -> None:
+        """End open streams and close the connections. A driver, model or embedder of the caller's stays open."""
+        self._streams.close()
+        self._database.close()
+        if self._owned:
+            close(self.model)
+
+    @property
+    def extracts_with_language_model(self) -> bool:
+        """Whether indexing calls a language model, which costs calls and tokens."""
+        return is_language_model(self.model)
+
+    def __enter__(self) -> "HGMem":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def add(
+        self,
+        items: Any,
+        *,
+        corpus: str | None = None,
+        report: Report = lambda _: None,
+        max_calls: int | None = None,
+        max_tokens: int | None = None,
+    ) -> IndexReport:
+        """Index documents and return what was done.
+
+        `items` is a `Document`, the path of a file or folder, or several of either. `report` is a progress callback.
+        Raises `BudgetError` after `max_calls` requests or `max_tokens` tokens: finished work is saved, and the same
+        call resumes.
+        """
+        with limited(max_calls=max_calls, max_tokens=max_tokens):
+            return index(self._services(corpus), self._loaded(items), report=report)
+
+    def retry_failed(
+        self,
+        *,
+        corpus: str | None = None,
+        report: Report = lambda _: None,
+        max_calls: int | None = None,
+        max_tokens: int | None = None,
+    ) -> IndexReport:
+        """Extract failed chunks again and return what was done. The original documents are not needed."""
+        with limited(max_calls=max_calls, max_tokens=max_tokens):
+            return retry_failed(self._services(corpus), report=report)
+
+    def plan(self, items: Any, *, corpus: str | None = None) -> IndexPlan:
+        """Estimate the work and the maximum cost of `add` for the same items, without writing."""
+        return plan_index(self._services(corpus), self._loaded(items))
+
+    def plan_retry(self, *, corpus: str | None = None) -> IndexPlan:
+        """Estimate the work and the maximum cost of `retry_failed`, without writing."""
+        return plan_retry(self._services(corpus))
+
+    def add_graph(self, given: Given, *, corpus: str | None = None) -> None:
+        """Add a pre-built graph of documents, chunks, entities and relations, without extraction."""
+        add_graph(self._services(corpus), given)
+
+    def import_lightrag(
+        self, directory: str | Path, *, corpus: str | None = None, report: Report = lambda _: None
+    ) -> bool:
+        """Import a LightRAG working directory into an empty corpus. Return whether anything was written."""
+        given = read_lightrag(directory)
+        return import_graph(
+            self._services(corpus), given, report=lambda done, total: report(aggregation_progress(done, total))
+        )
+
+    def ask(self, question: str = "", **asking: Unpack[Asking]) -> Answer:
+        """Answer a question and return the answer, whose memory is stored in Neo4j.
+
+        `AskOptions` lists the options. With `memory=`, that memory is continued: with another question, or without one
+        from where it stopped.
+        """
+        return self._answered(question, asking, Listener())
+
+    def stream(self, question: str = "", **asking: Unpack[Asking]) -> Generator[Event, None, None]:
+        """Yield events while a question is answered. Takes the same arguments as `ask`.
+
+        Closing the iterator stops the work before its next model call. Finished steps stay and can be continued.
+        """
+        return self._streams.streamed(lambda listener: self._answered(question, asking, listener))
+
+    def astream(self, question: str = "", **asking: Unpack[Asking]) -> AsyncGenerator[Event, None]:
+        """Yield the events of `stream` without blocking the event loop."""
+        return self._streams.astreamed(lambda listener: self._answered(question, asking, listener))
+
+    async def aask(self, question: str = "", **asking: Unpack[Asking]) -> Answer:
+        """Answer a question without blocking the event loop. Cancelling it stops the work like closing a stream."""
+        answer: Answer | None = None
+        async with aclosing(self.astream(question, **asking)) as events:
+            async for event in events:
+                answer = event.answer if isinstance(event, Answered) else answer
+        if answer is None:
+            raise AssertionError("a question ends with an answer or with an error")
+        return answer
+
+    def delete(
+        self,
+        *,
+        document: Named | None = None,
+        memory: str | None = None,
+        corpus: str | None = None,
+    ) -> int:
+        """Delete documents, a memory (uid) or the whole corpus, and return the number of deleted documents.
+
+        A document is named by its uid, its id or its path. The path of a file with several documents, such as a table
+        with a document a row, names all of them: `documents(document=…)` tells which. One name that is unknown raises
+        `UsageError`, and nothing is deleted.
+        """
+        if document is not None and memory is not None:
+            raise UsageError("document= and memory= cannot be combined: make one call for each")
+        if memory is not None:
+            delete_memory(self._services(self._corpus_of(memory, corpus)), uid=memory)
+            return 0
+        if document is not None:
+            return delete_documents(self._services(corpus), document)
+        return delete_corpus(self._services(corpus))
+
+    aadd = async_variant(add)
+    aretry_failed = async_variant(retry_failed)
+    aplan = async_variant(plan)
+    aplan_retry = async_variant(plan_retry)
+    aadd_graph = async_variant(add_graph)
+    aimport_lightrag = async_variant(import_lightrag)
+    adelete = async_variant(delete)
+
+    def _services(self, corpus: str | None) -> Services:
+        return Services(
+            database=self._database,
+            model=self.model,
+            embedder=self.embedder,
+            settings=self.settings,
+            corpus=check_corpus_name(self.corpus if corpus is None else corpus),
+        )
+
+    def _loaded(self, items: Any) -> Iterator[Document | Skipped]:
+        """Yield the documents among the items, then those that the paths contain."""
+        paths: list[str | os.PathLike[str]] = []
+        for item in [items] if isinstance(items, Document | str | os.PathLike) else items:
+            if isinstance(item, Document):
+                yield item
+            else:
+                paths.append(item)
+        if paths:
+            settings = self.settings
+            yield from load(paths, max_bytes=settings.max_file_bytes, max_seconds=settings.max_file_seconds)
+
+    def _corpus_of(self, memory: str, corpus: str | None) -> str:
+        """Return the corpus of a memory to continue."""
+        held, uid = corpus_of(self._database, uid=memory)
+        if uid != memory:
+            raise UsageError(f"{memory!r} is a point or an answer of memory {uid!r}: pass memory={uid!r}")
+        if corpus not in (None, held):
+            raise UsageError(f"corpus {corpus!r} has no memory {memory!r}: it belongs to corpus {held!r}")
+        return held
+
+    def _answered(self, question: str, asking: Asking, listener: Listener) -> Answer:
+        check_ask_options(asking)
+        memory, corpus = asking.get("memory"), asking.get("corpus")
+        if memory is not None:
+            corpus = self._corpus_of(memory, corpus)
+        continued = memory and question in ("", None)  # no new question: continue the latest one
+        text = "" if continued else checked(question, most=self.settings.max_question_characters)
+        return answer_question(replace(self._services(corpus), listener=listener), text, asking)
+
+
+def _by_name(chosen: object) -> bool:
+    return chosen is None or isinstance(chosen, str)
+
+
+def _name(chosen: object) -> str | None:
+    return chosen if isinstance(chosen, str) else None
+
+
+def _adopted(driver: Any, settings: Settings) -> Database:
+    return adopt(driver, database=settings.neo4j_database, statement_timeout=settings.statement_timeout)

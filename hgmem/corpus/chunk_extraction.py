@@ -1,0 +1,76 @@
+"""Extract entities and relations from one chunk, and glean what was missed."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hgmem.corpus.guarded_writes import embedding
+from hgmem.errors import AccessError, BadReplyError, BudgetError, ModelError
+from hgmem.extraction.contributions import entities_of, new_in
+from hgmem.extraction.replies import Extraction
+from hgmem.extraction.tasks import Extract, Glean
+from hgmem.graph.documents import OpenChunk, save_extractions
+from hgmem.models.extractive import ExtractiveModel
+from hgmem.models.llm import LanguageModel
+from hgmem.models.llm.task_routing import RoutedModel
+from hgmem.services import Services
+from hgmem.text.segmentation import words
+
+FEW_WORDS = 5  # shorter texts may name no entity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extracted:
+    """One chunk's extraction, and the error that ended gleaning early, if any."""
+
+    extraction: Extraction
+    error: str = ""
+
+
+def is_language_model(model: LanguageModel) -> bool:
+    """Return whether a language model extracts, rather than the built-in rule-based model."""
+    serving = model.serving(Extract.name) if isinstance(model, RoutedModel) else model
+    return serving.name != ExtractiveModel.name
+
+
+def extracted(services: Services, chunk: OpenChunk) -> Extracted:
+    """Return the chunk's extraction, including what gleaning added before it failed.
+
+    Raises `BadReplyError` if the model extracted nothing from a text of at least `FEW_WORDS` words.
+    """
+    types = services.settings.entity_types
+    found = services.reply(Extract(text=chunk.text, title=chunk.title, entity_types=types))
+    error = ""
+    try:
+        for _ in range(services.settings.gleaning):
+            task = Glean(text=chunk.text, title=chunk.title, entity_types=types, found=found)
+            more = new_in(services.reply(task), found)
+            if not more.entities and not more.relations:
+                break
+            found = Extraction(
+                entities=(*found.entities, *more.entities), relations=(*found.relations, *more.relations)
+            )
+    except (AccessError, BudgetError):
+        raise  # the run ends; the next one reads the extraction from the response cache and gleans again
+    except ModelError as failed:
+        error = str(failed)
+    if not entities_of(found) and is_language_model(services.model) and _says_something(chunk.text):
+        raise BadReplyError("the extraction is empty", task=Extract.name)
+    return Extracted(extraction=found, error=error)
+
+
+def _says_something(text: str) -> bool:
+    return sum(any(map(str.isalpha, word)) for word in words(text)) >= FEW_WORDS
+
+
+def save(services: Services, chunks: Sequence[OpenChunk], found: Mapping[str, Extraction]) -> dict[str, Extraction]:
+    """Store the extractions, and return what is stored for these chunks now.
+
+    Another run may have stored its own extraction first, or deleted a chunk.
+    """
+    texts = {chunk.uid: chunk.text for chunk in chunks if chunk.uid in found}
+    if not texts:
+        return {}
+    vectors = services.embed(list(texts.values()), kind="document")
+    extractions = {chunk: found[chunk].model_dump_json() for chunk in texts}
+    stored = save_extractions(embedding(services), corpus=services.corpus, extractions=extractions, vectors=vectors)
+    return {chunk: Extraction.model_validate_json(text) for chunk, text in stored.items()}

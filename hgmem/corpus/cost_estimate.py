@@ -1,0 +1,84 @@
+"""Estimate the work and the maximum cost of indexing without writing anything."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from hgmem.corpus.aggregation import batches
+from hgmem.corpus.chunk_extraction import is_language_model
+from hgmem.corpus.document_writing import DOCUMENTS, bounded, document_chunks, finished
+from hgmem.extraction.tasks import Extract, Glean
+from hgmem.graph.corpus import find_corpus
+from hgmem.graph.documents import chunks_of_documents, document_states, failed_documents, open_chunks
+from hgmem.models.prompts import prompt_of
+from hgmem.services import Services, readable_corpus
+from hgmem.text.tokens import count
+from hgmem.values.graph_elements import Chunk
+from hgmem.values.inputs import Document, Skipped
+from hgmem.values.reports import IndexPlan
+from hgmem.values.task import Task
+
+EXTRACTED = {"extracted", "done"}  # statuses of chunks that need no call
+
+
+def plan_index(services: Services, items: Iterable[Document | Skipped]) -> IndexPlan:
+    """Return the cost estimate of `index` for these items."""
+    if find_corpus(services.database, corpus=services.corpus) is not None:
+        readable_corpus(services)
+    documents = unchanged = chunks = tokens = 0
+    for batch in bounded(services.corpus, items, skipped=[]):
+        states = document_states(services.database, corpus=services.corpus, uids=list(batch))
+        changed = {
+            uid: document for uid, document in batch.items() if not finished(services, states.get(uid), document)
+        }
+        documents += len(changed)
+        unchanged += len(batch) - len(changed)
+        for uid, document in changed.items():
+            waiting = _waiting(services, uid, document)
+            chunks += len(waiting)
+            tokens += sum(chunk.tokens for chunk in waiting) + count(document.title) * len(waiting)
+    return replace(_costs(services, chunks, tokens), documents=documents, unchanged=unchanged)
+
+
+def plan_retry(services: Services) -> IndexPlan:
+    """Return the cost estimate of `retry_failed`."""
+    readable_corpus(services)
+    failed = failed_documents(services.database, corpus=services.corpus)
+    waiting = [
+        chunk
+        for documents in batches(failed, size=DOCUMENTS)
+        for chunk in open_chunks(services.database, corpus=services.corpus, documents=documents)
+        if not chunk.extraction
+    ]
+    tokens = sum(count(chunk.text) + count(chunk.title) for chunk in waiting)
+    return replace(_costs(services, len(waiting), tokens), documents=len(failed))
+
+
+def _costs(services: Services, chunks: int, tokens: int) -> IndexPlan:
+    """Return the cost estimate for this many chunks with this many tokens in total."""
+    per_call = _tokens_around(services) if is_language_model(services.model) else []
+    return IndexPlan(
+        chunks=chunks,
+        calls=chunks * len(per_call),
+        prompt_tokens=tokens * len(per_call) + chunks * sum(per_call),
+        completion_tokens_at_most=chunks * len(per_call) * services.settings.max_tokens,
+    )
+
+
+def _waiting(services: Services, uid: str, document: Document) -> list[Chunk]:
+    """Return the document's chunks that still need an extraction."""
+    stored = chunks_of_documents(services.database, corpus=services.corpus, documents=[uid]).get(uid, {})
+    return [chunk for chunk in document_chunks(services, uid, document) if stored.get(chunk.uid) not in EXTRACTED]
+
+
+def _tokens_around(services: Services) -> list[int]:
+    """Return the prompt tokens of each call, without the chunk's text.
+
+    The first call is `Extract`; each gleaning round adds a `Glean`.
+    """
+    types = services.settings.entity_types
+    extract, glean = _tokens(Extract(text="", entity_types=types)), _tokens(Glean(text="", entity_types=types))
+    return [extract] + [glean] * services.settings.gleaning
+
+
+def _tokens(task: Task[object]) -> int:
+    return sum(count(message.content) for message in prompt_of(task).filled(task.fields()))

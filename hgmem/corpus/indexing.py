@@ -1,0 +1,230 @@
+"""Index documents: chunk, extract, and aggregate into entities and relations.
+
+The state of each chunk is stored in Neo4j, so no work is repeated: unchanged documents are not written again, and
+stored extractions are not computed again. A killed run resumes where it stopped. Model calls run all the time: while
+some are running, finished ones are saved and aggregated, and the next documents are written.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
+
+from hgmem.corpus.aggregation import aggregate, batches
+from hgmem.corpus.chunk_extraction import Extracted, extracted, save
+from hgmem.corpus.document_writing import DOCUMENTS, bounded, write_changed
+from hgmem.corpus.parallel_calls import Calls, Ended
+from hgmem.corpus.summarization import condense
+from hgmem.errors import ConflictError, HGMemError
+from hgmem.extraction.replies import Extraction
+from hgmem.graph.documents import (
+    OpenChunk,
+    fail_chunks,
+    failed_documents,
+    finish_chunks,
+    finish_documents,
+    open_chunks,
+)
+from hgmem.services import Services, open_corpus, ready_corpus
+from hgmem.values.inputs import Document, Skipped
+from hgmem.values.reports import IndexReport, Progress, Unit
+
+Report: TypeAlias = Callable[[Progress], None]
+
+
+def index(services: Services, items: Iterable[Document | Skipped], *, report: Report = lambda _: None) -> IndexReport:
+    """Add documents to the corpus, and return what was done.
+
+    `report` receives the progress. If the model budget is spent or the model is unreachable, finished extractions are
+    aggregated before the error is raised.
+    """
+    done = IndexReport()
+    return _indexed(services, _write_batches(services, items, done), done=done, report=report)
+
+
+def retry_failed(services: Services, *, report: Report = lambda _: None) -> IndexReport:
+    """Extract the chunks that failed before, finish their documents, and return what was done."""
+    ready_corpus(services)
+    done = IndexReport()
+    failed = failed_documents(services.database, corpus=services.corpus)
+    open_batches = (_open_batch(services, documents) for documents in batches(failed, size=DOCUMENTS))
+    done.documents = len(failed)
+    return _indexed(services, open_batches, done=done, report=report)
+
+
+def _indexed(services: Services, open_batches: "_OpenBatches", *, done: IndexReport, report: Report) -> IndexReport:
+    with Calls(partial(_extracted, services), workers=services.settings.workers) as calls:
+        _Indexing(services, calls, done=done, report=report).run(open_batches)
+    if services.settings.condense and (done.documents or done.unchanged):  # an earlier run may have been interrupted
+        progress = partial(_report_progress, report, "descriptions")
+        done.errors += condense(services, report=progress)
+    return done
+
+
+@dataclass(slots=True, kw_only=True)
+class _Batch:
+    """Documents (uids) that are written together, with the outcome of their chunks.
+
+    `left` counts chunks whose call has not ended.
+    """
+
+    documents: Sequence[str]
+    left: int
+    extractions: dict[str, Extraction]
+    failed: int = 0
+
+
+_Open: TypeAlias = tuple[_Batch, OpenChunk]
+_OpenBatches: TypeAlias = Iterator[tuple[_Batch, list[OpenChunk]]]
+
+
+def _write_batches(services: Services, items: Iterable[Document | Skipped], done: IndexReport) -> _OpenBatches:
+    """Write the documents in batches, and yield each unfinished batch with the chunks to extract."""
+    row = None
+    for batch in bounded(services.corpus, items, skipped=done.skipped):
+        row = row or open_corpus(services)
+        documents = write_changed(services, row, batch)
+        done.unchanged += len(batch) - len(documents)
+        done.documents += len(documents)
+        yield _open_batch(services, documents)
+
+
+def _open_batch(services: Services, documents: Sequence[str]) -> tuple[_Batch, list[OpenChunk]]:
+    waiting = open_chunks(services.database, corpus=services.corpus, documents=documents)
+    stored = {chunk.uid: Extraction.model_validate_json(chunk.extraction) for chunk in waiting if chunk.extraction}
+    left = list({chunk.uid: chunk for chunk in waiting if chunk.uid not in stored}.values())  # each is called for once
+    return _Batch(documents=documents, left=len(left), extractions=stored), left
+
+
+def _extracted(services: Services, waiting: _Open) -> Extracted:
+    return extracted(services, waiting[1])
+
+
+class _Indexing:
+    """One run, which starts batches while there is capacity and aggregates finished ones."""
+
+    def __init__(
+        self, services: Services, calls: Calls[_Open, Extracted], *, done: IndexReport, report: Report
+    ) -> None:
+        self._services = services
+        self._calls = calls
+        self._done = done
+        self._report = report
+        self._begun: list[_Batch] = []
+        self._waiting: deque[_Open] = deque()
+        self._unsaved: list[Ended[_Open, Extracted]] = []
+        self._known = self._ended = 0  # chunks
+
+    def run(self, open_batches: _OpenBatches) -> None:
+        """Index all batches, and save every finished call before raising an error."""
+        try:
+            stop = self._work(open_batches)
+        except KeyboardInterrupt:
+            self._save(self._calls.rest())
+            raise
+        if stop is None:
+            return
+        self._save(self._calls.rest())
+        if isinstance(stop, Exception):  # after an interrupt, the next run aggregates
+            for batch in self._begun:
+                self._finish(batch, meanwhile=lambda: None)
+        raise stop
+
+    def _work(self, open_batches: _OpenBatches) -> BaseException | None:
+        """Return the error that stopped the work, or None once all is done."""
+        more = True
+        while more or self._begun:
+            try:
+                more = more and (not self._hungry or self._begin(next(open_batches, None)))
+            except HGMemError as error:
+                return error
+            self._turn(wait=not (more and self._hungry))
+            if self._calls.stop is not None:
+                return self._calls.stop
+            self._aggregate_finished()
+        return self._calls.stop
+
+    @property
+    def _hungry(self) -> bool:
+        return not self._waiting and self._calls.room
+
+    def _begin(self, begun: tuple[_Batch, list[OpenChunk]] | None) -> bool:
+        """Start a batch, and return whether there was one."""
+        if begun is None:
+            return False
+        batch, chunks = begun
+        self._begun.append(batch)
+        self._waiting.extend((batch, chunk) for chunk in chunks)
+        self._known += len(chunks) + len(batch.extractions)
+        self._ended += len(batch.extractions)
+        self._fill()
+        return True
+
+    def _turn(self, *, wait: bool = False) -> None:
+        """Refill the calls, and save the finished ones."""
+        self._unsaved += self._calls.ended(wait=wait)
+        self._fill()
+        self._save()
+
+    def _fill(self) -> None:
+        while self._waiting and self._calls.room:
+            self._calls.submit(self._waiting.popleft())
+
+    def _save(self, ended: Sequence[Ended[_Open, Extracted]] = ()) -> None:
+        """Save finished calls, including those that an interrupt left unsaved."""
+        self._unsaved += ended
+        if not self._unsaved:
+            return
+        chunks = [one.item[1] for one in self._unsaved]
+        found = {one.item[1].uid: one.result.extraction for one in self._unsaved if one.result}
+        stored = save(self._services, chunks, found)
+        errors = {one.item[1].uid: str(one.error) for one in self._unsaved if one.error}
+        if errors:
+            fail_chunks(self._services.database, corpus=self._services.corpus, errors=errors)
+        for one in self._unsaved:
+            self._count(one, stored)
+        self._unsaved = []
+        self._ended += len(chunks)
+        self._report(Progress(done=self._ended, total=self._known, document=chunks[-1].title))
+
+    def _count(self, ended: Ended[_Open, Extracted], stored: dict[str, Extraction]) -> None:
+        batch, chunk = ended.item
+        batch.left -= 1
+        if ended.error:
+            batch.failed += 1
+            self._done.errors.append(f"chunk {chunk.uid} failed: {ended.error}")
+        elif ended.result and ended.result.error:
+            self._done.errors.append(f"chunk {chunk.uid}: gleaning is incomplete: {ended.result.error}")
+        if chunk.uid in stored:
+            batch.extractions[chunk.uid] = stored[chunk.uid]
+
+    def _aggregate_finished(self) -> None:
+        for batch in [each for each in self._begun if not each.left]:
+            gone = len(batch.documents) - self._finish(batch, meanwhile=self._turn)
+            if gone and not batch.failed:
+                raise ConflictError(
+                    f"{gone} documents of corpus {self._services.corpus!r} were deleted or taken over by another "
+                    "run: index them again"
+                )
+            self._begun.remove(batch)
+
+    def _finish(self, batch: _Batch, *, meanwhile: Callable[[], None]) -> int:
+        """Aggregate a batch into the graph, and return how many of its documents are done."""
+        database, corpus = self._services.database, self._services.corpus
+        if batch.extractions:
+            progress = partial(_report_progress, self._report, "entities and relations")
+            aggregate(self._services, extractions=batch.extractions, report=progress, meanwhile=meanwhile)
+            finish_chunks(database, corpus=corpus, uids=sorted(batch.extractions))
+        self._done.chunks += len(batch.extractions)
+        self._done.failed += batch.failed
+        return len(finish_documents(database, corpus=corpus, uids=batch.documents)) if batch.documents else 0
+
+
+def aggregation_progress(done: int, total: int) -> Progress:
+    """Return the progress of aggregating entities and relations."""
+    return Progress(done=done, total=total, unit="entities and relations")
+
+
+def _report_progress(report: Report, unit: Unit, done: int, total: int) -> None:
+    report(Progress(done=done, total=total, unit=unit))

@@ -1,0 +1,137 @@
+"""Summarize descriptions that exceed the length limit with a model.
+
+The summary is stored with the hash of the descriptions that it replaces, under the same locks as aggregation. It is
+used only while those descriptions are unchanged; otherwise they are truncated until the next run.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from hgmem.corpus.aggregation import (
+    Report,
+    batches,
+    embed_missing,
+    embed_unembedded,
+    rebuild_entities,
+    rebuild_relations,
+)
+from hgmem.corpus.parallel_calls import Calls, Ended
+from hgmem.corpus.stored_contributions import read_entity_contributions, read_relation_contributions
+from hgmem.errors import AccessError, BadReplyError, BudgetError, ModelError
+from hgmem.extraction.contributions import condensed_from, described, join
+from hgmem.extraction.tasks import Condense
+from hgmem.graph.database import Transaction
+from hgmem.graph.entities import cut_descriptions, entity_contributions, lock_entities, relation_contributions
+from hgmem.services import Services
+from hgmem.text.identity import uid
+
+CHARACTERS = 24_000  # of descriptions in one prompt
+READ = 50  # entities or relations whose contributions are read together
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Long:
+    """An entity or a relation whose descriptions exceed the limit.
+
+    `ends` are the uids of a relation's entities.
+    """
+
+    uid: str
+    subject: str
+    lines: Sequence[str]
+    ends: tuple[str, ...] = ()
+
+
+def condense(services: Services, *, report: Report) -> list[str]:
+    """Summarize truncated descriptions, and return the errors of those that failed.
+
+    Failed ones stay truncated until the next run. `report` receives the number done, and the total.
+    """
+    embed_unembedded(services)  # a killed run may have written a summary without its vector
+    entities, relations = cut_descriptions(services.database, corpus=services.corpus)
+    if not entities and not relations:
+        return []
+    waiting = _waiting(services, entities, relations)
+    errors: list[str] = []
+    done, total = 0, len(entities) + len(relations)
+    with Calls(partial(_text, services), workers=services.settings.workers) as calls:
+        more = True
+        try:
+            while more or calls.busy:
+                more = more and _fill(calls, waiting)
+                ended = calls.rest() if calls.stop else calls.ended()
+                errors += _keep(services, ended)
+                report(done := done + len(ended), total)
+                if calls.stop:
+                    break
+        except KeyboardInterrupt:
+            _keep(services, calls.rest())
+            raise
+    if calls.stop and (isinstance(calls.stop, AccessError | BudgetError) or not isinstance(calls.stop, ModelError)):
+        raise calls.stop
+    return errors
+
+
+def _waiting(services: Services, entities: Sequence[str], relations: Sequence[str]) -> Iterator[_Long]:
+    """Yield what needs a summary, read in small batches."""
+    for uids in batches(entities, size=READ):
+        for entity in read_entity_contributions(services.database, services, uids):
+            if lines := described(entity.contributions):
+                yield _Long(uid=entity.inputs.uid, subject=entity.contributions[0].name, lines=lines)
+    for uids in batches(relations, size=READ):
+        for relation in read_relation_contributions(services.database, services, uids):
+            keys = (relation.inputs.source, relation.inputs.target)
+            ends = tuple(uid(services.corpus, "entity", key) for key in keys)
+            if lines := described(relation.contributions):
+                yield _Long(uid=relation.inputs.uid, subject=" – ".join(keys), lines=lines, ends=ends)
+
+
+def _fill(calls: Calls[_Long, str], waiting: Iterator[_Long]) -> bool:
+    """Submit calls while there is capacity, and return whether more are waiting."""
+    while calls.room:
+        long = next(waiting, None)
+        if long is None:
+            return False
+        calls.submit(long)
+    return True
+
+
+def _text(services: Services, long: _Long) -> str:
+    limit = services.settings.description_characters
+    included = join(long.lines, limit=CHARACTERS).splitlines()
+    reply = services.reply(Condense(subject=long.subject, descriptions=tuple(included), limit=limit))
+    text = join([reply.text.strip()], limit=limit)
+    if not text:
+        raise BadReplyError("the reply is empty", task=Condense.name)
+    return text
+
+
+def _keep(services: Services, ended: Sequence[Ended[_Long, str]]) -> list[str]:
+    """Store the summaries of finished calls, and return the errors of failed ones."""
+    texts = {one.item.uid: condensed_from(one.item.lines, one.result) for one in ended if one.result}
+    entities = [one.item for one in ended if one.result and not one.item.ends]
+    relations = [one.item for one in ended if one.result and one.item.ends]
+    if texts:
+        services.database.write(_write, services, (entities, relations), texts)
+        embed_missing(services, entities=[each.uid for each in entities], relations=[each.uid for each in relations])
+    return [
+        f"the description of {one.item.subject!r} was truncated instead of summarized: {one.error}"
+        for one in ended
+        if one.error
+    ]
+
+
+def _write(
+    transaction: Transaction,
+    services: Services,
+    longs: tuple[Sequence[_Long], Sequence[_Long]],
+    texts: Mapping[str, str],
+) -> None:
+    entities, relations = longs
+    locked = {each.uid for each in entities} | {end for each in relations for end in each.ends}
+    lock_entities(transaction, corpus=services.corpus, uids=sorted(locked))
+    named = entity_contributions(transaction, corpus=services.corpus, uids=[each.uid for each in entities])
+    rebuild_entities(transaction, services, named, condensed=texts)
+    joined = relation_contributions(transaction, corpus=services.corpus, uids=[each.uid for each in relations])
+    rebuild_relations(transaction, services, joined, condensed=texts)

@@ -1,0 +1,173 @@
+"""The guide for Neo4j Browser: slides that walk through one memory with clickable queries."""
+
+import re
+from collections.abc import Iterator, Mapping
+from html import escape
+from typing import TypeAlias
+
+from hgmem.graph.painting import Pictured
+from hgmem.memory.browser.favourites import favourites
+from hgmem.text.plurals import counted
+from hgmem.text.resources import resource
+from hgmem.values.records import PRUNED, PRUNING, Memory
+
+Values: TypeAlias = Mapping[str, str | int]
+
+_PLACE = re.compile(r"\{\{([\w-]+)\}\}")
+_SLIDE = re.compile(r"<!-- (\w+) -->\n(<slide.*?</slide>\n)\n", re.DOTALL)
+_LONGEST = 400  # characters of an answer that are shown
+_MOST_STEPS = 12  # the number of latest steps that are shown
+_NAIVE = "naive"  # the system whose memories have no points and end with their answer
+
+
+def guide(memory: Memory, drawn: Pictured, *, style: str) -> str:
+    """Return the guide of a memory, as HTML for Browser's `:play`.
+
+    `style` is the address of the style. Slides and queries without results for this memory are left out.
+    """
+    values = _values(memory)
+    slides = _slides(memory, drawn)
+    parts = {
+        "question": escape(_question(memory)),
+        "about": escape(f"Memory {memory.uid} of corpus {memory.corpus}: {_counted(memory)}."),
+        "what": escape(_what(memory, drawn)),
+        "slides": str(len(slides)),
+        "style": runnable(f":style {style}"),
+        "parameters": runnable(f":params {_map(values)}"),
+        "schema": _query("schema", values),
+        "steps": "\n".join(_steps(memory, drawn, values)),
+        "answer": escape(_answer_text(memory)),
+        "limits": _limits(drawn),
+        "onward": _continuation(memory),
+        **_pictures(memory, drawn, values),
+    }
+    template = resource("cypher", "browser", "guide.html").read_text(encoding="utf-8")
+    kept = _SLIDE.sub(lambda found: found[2] if found[1] in slides else "", template)
+    return _PLACE.sub(lambda found: parts[found[1]], kept)
+
+
+def runnable(command: str) -> str:
+    """Return a block that Browser puts into its editor on a click."""
+    return f'<pre class="pre-scrollable code runnable">{escape(command.strip())}</pre>'
+
+
+def newest_merge(memory: Memory) -> str:
+    """Return the uid of the latest merged point, else of the latest revised one, else `''`."""
+    born = [one for step in reversed(memory.steps) for one in reversed(step.operations) if one.parts]
+    kinds = sorted((one for one in born if one.kind in ("merge", "revise")), key=lambda one: one.kind)
+    return kinds[0].point if kinds else ""
+
+
+def _values(memory: Memory) -> Values:
+    point = "" if memory.status == PRUNING else newest_merge(memory)  # a memory being pruned may have lost its points
+    return {"memory": memory.uid, "since": max(memory.step - 1, 0), "step": memory.step, "point": point}
+
+
+def _slides(memory: Memory, drawn: Pictured) -> set[str]:
+    """Return the names of the slides that have contents."""
+    optional = {"steps": memory.steps, "growth": drawn.lineage or drawn.bridges, "answer": memory.answers}
+    return {"question", "corpus", "onward"} | {name for name, there in optional.items() if there}
+
+
+def _query(name: str, values: Values) -> str:
+    return runnable(favourites()[name].filled(**values))
+
+
+def _pictures(memory: Memory, drawn: Pictured, values: Values) -> dict[str, str]:
+    """Return, by favourite, the caption and query of each picture, or the text that replaces it."""
+    whole = "The newest point that was revised or merged, with all its predecessors:"
+    supported = ", and the active points that the same chunks support" if drawn.has_active_points(memory.step) else ""
+    captions = {
+        "corpus-overview": (drawn.overview, "The entities that most chunks mention, with their documents:"),
+        "lineage-of-points": (drawn.lineage, whole if values["point"] else "How points were revised and merged:"),
+        "bridges": (drawn.bridges, "Bridges: the entities that several active points share:"),
+        "evidence-of-an-answer": (
+            drawn.evidence,
+            f"The quotes of all answers so far, the chunks that they come from{supported}:",
+        ),
+        "not-covered-yet": (drawn.uncovered, "The entities around memory that no active point involves:"),
+    }
+    without = {
+        "corpus-overview": "<p>No chunk of this corpus mentions an entity.</p>",
+        "evidence-of-an-answer": "<p>No chunk that its answers quote is still in the corpus.</p>",
+    }
+    return {
+        name: f"<p>{said}</p>{_query(name, values)}" if there else without.get(name, "")
+        for name, (there, said) in captions.items()
+    }
+
+
+def _steps(memory: Memory, drawn: Pictured, values: Values) -> Iterator[str]:
+    for step in memory.steps[-_MOST_STEPS:]:
+        at = {**values, "since": step.number - 1, "step": step.number}
+        asked = "; ".join(one.subquery.text for one in step.retrieved) or step.question
+        yield f"<h4>Step {step.number}, {escape(step.strategy)}</h4>\n<p>Asked: {escape(asked)}</p>"
+        if drawn.has_active_points(step.number):
+            yield f"<p>Memory at its end:</p>{_query('memory-at-a-step', at)}"
+        else:
+            found = len({hit.uid for one in step.retrieved for hit in one.chunks})
+            yield f"<p>It found {counted(found, 'chunk')}; no point was active at its end.</p>"
+        if step.number > 1 and step.number in drawn.births:
+            yield f"<p>What changed in it:</p>{_query('changes-between-steps', at)}"
+
+
+def _map(values: Values) -> str:
+    said = (f"{name}: {value if isinstance(value, int) else repr(value)}" for name, value in values.items())
+    return f"{{{', '.join(said)}}}"
+
+
+def _what(memory: Memory, drawn: Pictured) -> str:
+    if memory.status == PRUNED:
+        return "This memory was pruned: its steps and points were removed; its answers and quotes are kept."
+    if memory.status == PRUNING:
+        return "This memory is being pruned: part of it is already deleted."
+    if drawn.births:
+        return (
+            "Each step of the investigation is stored in this database as memory points: statements that "
+            "connect several entities."
+        )
+    if memory.system == _NAIVE:
+        return "The naive system answers from the chunks most similar to the question and creates no points."
+    return "None of its steps created a memory point." if memory.steps else "This memory has no steps yet."
+
+
+def _limits(drawn: Pictured) -> str:
+    if not drawn.uncovered:
+        return "<h3>Next steps</h3>"
+    return (
+        "<h3>What is not covered yet</h3>\n"
+        "<p>Global exploration searches what memory does not cover: V<sub>G</sub> − V<sub>M</sub>.</p>"
+    )
+
+
+def _continuation(memory: Memory) -> str:
+    """Return the text on how to continue and export the memory."""
+    uid = escape(memory.uid)
+    page = f"hgmem memory export {uid} --html memory.html"
+    if memory.system == _NAIVE or memory.status in (PRUNED, PRUNING):
+        return (
+            "<p>This memory cannot be continued with another question. Export it as a page:</p>"
+            f'\n<pre class="code">{page}</pre>'
+        )
+    return (
+        "<p>Continue the memory with another question, or export it as one page:</p>\n"
+        f'<pre class="code">hgmem ask "…" --continue {uid}\n{page}</pre>'
+    )
+
+
+def _question(memory: Memory) -> str:
+    if memory.answers:
+        return memory.answers[-1].question
+    return memory.steps[-1].question if memory.steps else "No question has been answered yet."
+
+
+def _counted(memory: Memory) -> str:
+    if memory.status == PRUNED:
+        return "only its answers are kept, status pruned"
+    steps, points = counted(len(memory.steps), "step"), counted(len(memory.points), "active point")
+    return f"{steps}, {points}, status {memory.status}"
+
+
+def _answer_text(memory: Memory) -> str:
+    text = memory.answers[-1].text if memory.answers else ""
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST].rstrip()} …"

@@ -1,0 +1,78 @@
+"""Retention: inactive memories are deleted, or reduced to their answers.
+
+The last activity of a memory is the newest of its creation, its steps, its answers and its last heartbeat. Pruned
+memories are marked first. If pruning is interrupted, the next run finishes the marked ones.
+"""
+
+import secrets
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import timedelta
+
+from hgmem.errors import ConflictError, HGMemError, UnreachableError, UsageError
+from hgmem.graph.memory import Lease, find_memory, release_memory
+from hgmem.graph.pruning import Age, claim_old_memories, delete_emptied, empty_memories, keep_answers, old_memories
+from hgmem.services import Services, known_corpus
+from hgmem.values.records import PRUNED, PRUNING
+from hgmem.values.reports import Pruned
+
+
+def prune(services: Services, *, older_than: timedelta, keep: bool = False, dry_run: bool = False) -> Pruned:
+    """Delete inactive memories of the corpus and return their uids. With `keep`, memory and answers stay."""
+    if not isinstance(older_than, timedelta) or older_than <= timedelta(0):
+        raise UsageError(f"invalid older_than={older_than!r}: use a timedelta greater than zero")
+    known_corpus(services)
+    age = Age(
+        seconds=int(older_than.total_seconds()),
+        timeout=services.settings.claim_timeout,
+        spared=(PRUNED,) if keep else (),
+    )
+    gone: list[str] = []
+    for uids in _pages(services, age):
+        gone += uids if dry_run else _pruned(services, uids, age, keep=keep)
+    return Pruned(corpus=services.corpus, memories=tuple(gone), kept_answers=keep, dry_run=dry_run)
+
+
+def delete_memory(services: Services, *, uid: str) -> None:
+    """Delete one memory, whatever its age.
+
+    Raises `ConflictError` if a run is using it.
+    """
+    find_memory(services.database, corpus=services.corpus, memory=uid)
+    timeout = services.settings.claim_timeout
+    if not _pruned(services, [uid], Age(seconds=0, timeout=timeout), keep=False):
+        raise ConflictError(
+            f"memory {uid!r} is in use by another run: wait until it ends; if that run crashed, retry {timeout:g} "
+            "s after its last heartbeat"
+        )
+
+
+def _pages(services: Services, age: Age) -> Iterator[list[str]]:
+    after = ""
+    while uids := old_memories(services.database, corpus=services.corpus, age=age, after=after):
+        yield uids
+        after = uids[-1]
+
+
+def _pruned(services: Services, uids: list[str], age: Age, *, keep: bool) -> list[str]:
+    """Prune the memories in three passes: mark, empty, finish. Return those that were pruned."""
+    scope = {"corpus": services.corpus, "run": secrets.token_hex(8)}
+    held = claim_old_memories(services.database, **scope, uids=uids, age=age)
+    if not held:
+        return []
+    try:
+        empty_memories(services.database, **scope, uids=held)
+        finish = keep_answers if keep else delete_emptied
+        return finish(services.database, **scope, uids=held)
+    except BaseException as error:
+        if not isinstance(error, UnreachableError):  # server unreachable: the leases expire by themselves
+            _release(services, scope["run"], held)
+        raise
+
+
+def _release(services: Services, run: str, uids: list[str]) -> None:
+    """Release the leases. The marks stay, so that the next prune resumes."""
+    for uid in uids:
+        with suppress(HGMemError):
+            lease = Lease(corpus=services.corpus, memory=uid, run=run)
+            release_memory(services.database, lease=lease, status=PRUNING)

@@ -1,0 +1,234 @@
+"""Recording: what a system does with a question, written to Neo4j step by step under a claim."""
+
+import secrets
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+
+from hgmem.errors import HGMemError, UnreachableError, UsageError
+from hgmem.extraction.contributions import entity_text, own_relation_text
+from hgmem.graph.entities import missing_entity_vectors, put_entity_vectors
+from hgmem.graph.leases import renewing
+from hgmem.graph.memory import (
+    Lease,
+    claim_memory,
+    create_memory,
+    memory_answers,
+    memory_points,
+    memory_steps,
+    release_memory,
+    renew_memory,
+    write_answer,
+    write_step,
+)
+from hgmem.graph.retrieval import Scope
+from hgmem.graph.values import to_json
+from hgmem.models.embedding import Vectors
+from hgmem.models.metering import Meter, measuring
+from hgmem.retrieval.citations import Cited
+from hgmem.retrieval.document_filters import Choice, choose, misfit
+from hgmem.services import Services
+from hgmem.values.events import Answered, Planned, QuestionAccepted
+from hgmem.values.inputs import Question
+from hgmem.values.records import INTERRUPTED, RUNNING, UNANSWERED, Answer, MemoryPoint, Step, StepChanges
+
+
+@dataclass(slots=True, kw_only=True)
+class Recording:
+    """One question's memory while it is being written: whole steps, then an answer.
+
+    `steps` and `points` (by uid, dead ones too) hold what the memory had before as well, where it goes on.
+    """
+
+    services: Services
+    lease: Lease
+    system: str
+    question: str
+    meter: Meter
+    began: float
+    filters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    choice: Choice = field(default_factory=Choice)  # the documents that the filters leave
+    status: str = RUNNING  # that the memory falls back to where nothing is written
+    steps: list[Step] = field(default_factory=list)
+    points: dict[str, MemoryPoint] = field(default_factory=dict)
+    answered: set[tuple[str, int]] = field(default_factory=set)  # questions answered before, and at which step
+
+    @property
+    def scope(self) -> Scope:
+        """Where this question looks."""
+        return Scope(corpus=self.lease.corpus, memory=self.lease.memory, documents=self.choice.documents)
+
+    def choose(self) -> None:
+        """Find the documents that the filters leave."""
+        self.choice = choose(self.services.database, self.filters, corpus=self.lease.corpus)
+
+    @property
+    def active(self) -> tuple[MemoryPoint, ...]:
+        """The points that no later one has superseded, in order of birth."""
+        return tuple(point for point in self.points.values() if point.died is None)
+
+    @property
+    def number(self) -> int:
+        """The number of the next step."""
+        return self.steps[-1].number + 1 if self.steps else 1
+
+    def step(self, step: Step, changes: StepChanges | None = None) -> None:
+        """Write one step with what it did to memory, in one transaction."""
+        changes = changes or StepChanges()
+        vectors = self._vectors(changes)
+        try:
+            kept = write_step(self.services.database, lease=self.lease, step=step, changes=changes, vectors=vectors)
+        except UnreachableError as error:
+            error.memory = self.lease.memory  # the step may be there: a commit that nobody answered may be done
+            raise
+        if kept:
+            self._embed(kept)
+        self.status = INTERRUPTED
+        self.steps.append(step)
+        self.points |= {birth.point.uid: birth.point for birth in changes.births}
+        for uid in changes.died:
+            self.points[uid] = replace(self.points[uid], died=step.number)
+        self.services.listener.emit(
+            Planned(step=step.number, judgement=step.judgement, subqueries=step.planned, notes=step.notes)
+        )
+
+    def _embed(self, uids: Sequence[str]) -> None:
+        """Give a vector to entities that the memory keeps of a corpus that has them no more."""
+        database, corpus = self.services.database, self.lease.corpus
+        rows = missing_entity_vectors(database, corpus=corpus, uids=uids)
+        texts = [entity_text(row["name"], row["description"]) for row in rows]
+        put_entity_vectors(database, corpus=corpus, rows=rows, vectors=self.services.embed(texts, kind="document"))
+
+    def answer(self, cited: Cited, *, step: int, notes: Sequence[str] = (), last: bool = True) -> Answer:
+        """Write an answer with its citations and return it. The last one gives the lease back."""
+        return self._finish(cited, status="answered", step=step, notes=notes, last=last)
+
+    def nothing(self, text: str, *, step: int) -> Answer:
+        """Return the answer that says that there is no evidence, written without a model call."""
+        notes = (misfit(self.filters, corpus=self.lease.corpus),) if self.choice.documents == () else ()
+        cited = Cited(text=text, citations=(), notes=())
+        return self._finish(cited, status="no_evidence", step=step, notes=notes, last=True)
+
+    def unanswered(self, *, step: int) -> Answer:
+        """Return an answer without text where none was requested. The memory can be continued for it."""
+        release_memory(self.services.database, lease=self.lease, status=UNANSWERED)
+        answer = self._of(Cited(text="", citations=(), notes=()), status=UNANSWERED, step=step)
+        self.services.listener.emit(Answered(answer=answer))
+        return answer
+
+    def _finish(self, cited: Cited, *, status: str, step: int, notes: Sequence[str], last: bool) -> Answer:
+        answer = replace(
+            self._of(cited, status=status, step=step),
+            uid=f"{self.lease.memory}-answer-{step}-{secrets.token_hex(3)}",
+            notes=(*notes, *cited.notes),
+        )
+        write_answer(self.services.database, lease=self.lease, answer=answer, status=status if last else RUNNING)
+        self.services.listener.emit(Answered(answer=answer))
+        return answer
+
+    def _of(self, cited: Cited, *, status: str, step: int) -> Answer:
+        return Answer(
+            uid="",
+            question=self.question,
+            text=cited.text,
+            status=status,
+            corpus=self.lease.corpus,
+            system=self.system,
+            memory=self.lease.memory,
+            model=self.services.model.name,
+            step=step,
+            citations=cited.citations,
+            points=tuple(self.points.values()),
+            steps=tuple(self.steps),
+            usage=self.meter.usage(),
+            seconds=round(time.perf_counter() - self.began, 4),
+        )
+
+    def _vectors(self, changes: StepChanges) -> Mapping[str, Vectors]:
+        texts = {birth.point.uid: birth.point.description for birth in changes.births}
+        texts |= {entity.uid: entity_text(entity.name, entity.description) for entity in changes.entities}
+        texts |= {
+            relation.uid: own_relation_text((relation.source_name, relation.target_name), relation.description)
+            for relation in changes.relations
+        }
+        if not texts:
+            return {}
+        return dict(zip(texts, self.services.embed(list(texts.values()), kind="document"), strict=True))
+
+
+@contextmanager
+def recording(
+    services: Services, *, system: str, question: Question, settings: Mapping[str, object]
+) -> Iterator[Recording]:
+    """Yield a memory, new or one that goes on, held by this run until the block ends.
+
+    A block that ends early leaves the whole steps that it wrote.
+    """
+    memory = question.memory or f"m{secrets.token_hex(8)}"
+    lease = Lease(corpus=services.corpus, memory=memory, run=secrets.token_hex(8))
+    with measuring() as meter:
+        record = Recording(
+            services=services,
+            lease=lease,
+            system=system,
+            question=question.text,
+            meter=meter,
+            began=time.perf_counter(),
+            filters=question.filters or {},
+        )
+        record.choose()  # before anything is written
+        if question.memory:
+            _lease(record, question)
+        else:
+            properties = {"system": system, "model": services.model.name, "question": question.text}
+            texts = {"settings": to_json(settings), "filters": to_json(record.filters)}
+            create_memory(services.database, lease=lease, properties={**properties, **texts})
+        with _held(record):
+            if question.memory:
+                _resume(record)
+            services.listener.emit(
+                QuestionAccepted(question=question.text, corpus=services.corpus, memory=memory, steps=len(record.steps))
+            )
+            yield record
+
+
+def _lease(record: Recording, question: Question) -> None:
+    """Lease a memory that is continued. Given filters replace its own."""
+    given = None if question.filters is None else to_json(question.filters)
+    found = claim_memory(
+        record.services.database,
+        lease=record.lease,
+        question=question.text,
+        filters=given,
+        timeout=record.services.settings.claim_timeout,
+    )
+    record.status = found.status
+    record.filters = found.filters
+
+
+@contextmanager
+def _held(record: Recording) -> Iterator[None]:
+    """Keep the claim alive while the block runs, and give it back where the block fails."""
+    services, lease = record.services, record.lease
+    try:
+        with renewing(lambda: renew_memory(services.database, lease=lease), every=services.settings.heartbeat):
+            yield
+    except BaseException as error:
+        if record.steps and isinstance(error, HGMemError | KeyboardInterrupt) and not isinstance(error, UsageError):
+            error.memory = lease.memory  # type: ignore[union-attr]
+        if not isinstance(error, UnreachableError):  # no server: the claim runs out by itself
+            status = INTERRUPTED if record.status == RUNNING else record.status
+            with suppress(HGMemError):
+                release_memory(services.database, lease=lease, status=status)
+        raise
+
+
+def _resume(record: Recording) -> None:
+    """Take in what the memory holds, and what its filters leave."""
+    record.choose()
+    scope = {"corpus": record.lease.corpus, "memory": record.lease.memory}
+    record.steps = memory_steps(record.services.database, **scope)
+    stored = memory_points(record.services.database, **scope)
+    record.points = {one.point.uid: one.point for one in stored}
+    record.answered = {(row["question"], row["step"]) for row in memory_answers(record.services.database, **scope)}

@@ -1,0 +1,162 @@
+// What is told beside the picture: of a point, an entity, a step, an answer.
+
+const calm = matchMedia("(prefers-reduced-motion: reduce)");
+
+const lineage = (uid, seen = new Set()) => {
+  const point = points.get(uid);
+  const parts = point && !seen.has(uid) ? point.parts : [];
+  const item = make("li", {},
+    make("span", { className: `kind ${point ? point.kind : ""}` }, point ? `${SAID[point.kind]}, step ${point.born}` : "gone"),
+    " ", pointLink(uid));
+  if (parts.length) item.append(make("ul", {}, ...parts.map((part) => lineage(part, new Set([...seen, uid])))));
+  return item;
+};
+
+const passage = (uid) => {
+  const chunk = scene.chunks[uid];
+  if (!chunk) return make("p", { className: "quiet" }, "A chunk that was deleted since.");
+  return make("details", {}, make("summary", {}, chunk.title), make("p", { className: "text" }, chunk.text));
+};
+
+const cited = (chunks) => scene.answers.flatMap((answer) => answer.citations.filter((one) => chunks.includes(one.chunk)));
+
+const withdrawn = (one) => ", withdrawn" + {
+  in_document: "; the sentence still stands in the document",
+  not_in_document: "; no longer in the document",
+  document_deleted: "; the document was deleted",
+}[one.status];
+
+const whereFrom = (one) =>
+  `[${one.marker}] ${one.title}${one.start === null ? "" : ` (${one.start}–${one.end})`}${one.withdrawn ? withdrawn(one) : ""}`;
+
+const quoted = (one, id = "") => make("blockquote", { id }, one.quote, make("footer", {}, whereFrom(one)));
+
+const tellPoint = (point) => {
+  const becoming = successors.get(point.uid);
+  const named = (uid) => {
+    const entity = scene.entities[uid];
+    return make("li", { mark: colour(entity) },
+      link(`#${uid}`, () => choose("e", uid, true), entity.name));
+  };
+  const quotes = cited(point.chunks);
+  return [
+    make("h2", {}, "Memory point"),
+    make("p", { className: "text" }, point.description),
+    make("p", { className: "quiet" }, `${point.uid}: `, make("span", { className: `kind ${point.kind}` }, SAID[point.kind]),
+      ` in step ${point.born}${point.died === null ? "" : `, died in step ${point.died}`}`),
+    ...(becoming ? [make("p", {}, make("span", { className: `kind ${becoming.kind}` }, `${SAID[becoming.kind]} into`), " ", pointLink(becoming.uid))] : []),
+    make("h3", {}, plural(point.entities.length, "entity", "entities")),
+    make("ul", { className: "names" }, ...point.entities.map(named)),
+    ...(point.parts.length ? [make("h3", {}, "Lineage"), make("ul", { className: "lineage" }, lineage(point.uid))] : []),
+    ...(quotes.length ? [make("h3", {}, "Quoted in the answer"), ...quotes.map((one) => quoted(one))] : []),
+    make("h3", {}, `Supported by ${plural(point.chunks.length, "chunk")}` +
+      (point.deleted ? `, ${point.deleted} deleted or changed since` : "")),
+    ...point.chunks.map(passage),
+  ];
+};
+
+const tellEntity = (uid) => {
+  const entity = scene.entities[uid];
+  const tied = scene.points.filter((point) => point.entities.includes(uid) && alive(point, now));
+  return [
+    make("h2", {}, entity.name),
+    make("p", { className: "quiet" }, [entity.type || "entity", entity.provisional ? "named by the model, not in the corpus" : ""].filter(Boolean).join(" · ")),
+    ...(entity.description ? [make("p", { className: "text" }, entity.description)] : []),
+    make("h3", {}, `Tied by ${plural(tied.length, "point")} at step ${now}`),
+    make("ul", { className: "plain" }, ...tied.map((point) => make("li", {}, pointLink(point.uid)))),
+  ];
+};
+
+const tellOperation = (operation) => {
+  const item = make("li", {}, make("span", { className: `kind ${operation.kind}` }, SAID[operation.kind]), " ");
+  if (operation.point) item.append(pointLink(operation.point));
+  if (operation.parts.length) {
+    item.append(make("ul", { className: "parts" }, ...operation.parts.map((part) => make("li", {}, pointLink(part, 70)))));
+  }
+  if (operation.reason) item.append(make("span", { className: "quiet" }, ` ${operation.reason}`));
+  return item;
+};
+
+const tellSubquery = (one) => {
+  const found = one.found
+    ? make("span", { className: "quiet" }, `${plural(one.found.entities, "entity", "entities")}, ${plural(one.found.chunks, "chunk")}` +
+        (one.entities.length ? `: ${one.entities.join(", ")}${one.found.entities > one.entities.length ? ", …" : ""}` : ""))
+    : null;
+  const item = make("li", {}, one.text);
+  if (one.concern && one.concern !== one.text) item.append(make("div", { className: "quiet" }, `for: ${one.concern}`));
+  if (one.targets.length) item.append(make("div", { className: "quiet" }, "around ", ...one.targets.flatMap((uid, index) => [index ? " · " : "", pointLink(uid, 48)])));
+  if (found) item.append(make("div", {}, found));
+  return item;
+};
+
+const STRATEGY = { global: "global exploration: where memory has nothing", local: "local investigation: around named points" };
+const JUDGED = { sufficient: "memory suffices: answer", local: "go on, around named points", global: "go on, where memory has nothing" };
+
+const tellStep = (step) => {
+  const filters = Object.entries(step.filters).map(([name, wanted]) => `${name} = ${wanted.join(" or ")}`);
+  return [
+    make("h2", {}, `Step ${step.number}`),
+    make("p", { className: "quiet" }, STRATEGY[step.strategy] || step.strategy, filters.length ? ` · ${filters.join(", ")}` : ""),
+    ...(scene.steps.some((one) => one.question !== step.question) ? [make("p", {}, step.question)] : []),
+    make("h3", {}, "Asked"),
+    make("ol", {}, ...step.subqueries.map(tellSubquery)),
+    make("h3", {}, step.operations.length ? "What became of memory" : "Memory stayed as it was"),
+    make("ul", {}, ...step.operations.map(tellOperation)),
+    ...(step.judgement ? [make("h3", {}, "Plan"), make("p", {}, JUDGED[step.judgement] || step.judgement)] : []),
+    ...(step.planned.length ? [make("ol", {}, ...step.planned.map(tellSubquery))] : []),
+    ...(step.notes.length ? [make("details", {}, make("summary", {}, plural(step.notes.length, "note")), make("ul", {}, ...step.notes.map((note) => make("li", {}, note))))] : []),
+  ];
+};
+
+const marked = (answer, number) => {
+  const known = new Set(answer.citations.map((one) => one.marker));
+  const target = (marker) => `quote-${number}-${marker}`;
+  return answer.text.split(/(\[\d+\])/).map((piece) => {
+    const marker = Number((piece.match(/^\[(\d+)\]$/) || [])[1]);
+    if (!known.has(marker)) return make("bdi", {}, piece);
+    return link(`#${target(marker)}`, () => light(target(marker)), piece);
+  });
+};
+
+const light = (id) => {
+  document.querySelectorAll("blockquote.lit").forEach((one) => one.classList.remove("lit"));
+  at(id).classList.add("lit");
+  at(id).scrollIntoView({ block: "center", behavior: calm.matches ? "auto" : "smooth" });
+};
+
+const tellAnswer = (answer, number) => {
+  const follow = scene.answers.length > 1 ? [make("p", {}, answer.question)] : [];
+  if (numbers.length && answer.step > now) {
+    return [make("h2", {}, "Answer"), ...follow,
+      make("button", { type: "button", onclick: () => go(answer.step) }, `Given after step ${answer.step}: go there`)];
+  }
+  return [
+    make("h2", {}, "Answer"), ...follow,
+    make("p", { className: "text" }, ...marked(answer, number)),
+    ...answer.citations.map((one) => quoted(one, `quote-${number}-${one.marker}`)),
+    make("p", { className: "quiet" }, `after step ${answer.step}, ${answer.model}`),
+    ...answer.notes.map((note) => make("p", { className: "quiet" }, note)),
+  ];
+};
+
+const tell = () => {
+  const point = chosen && chosen.kind === "p" ? points.get(chosen.uid) : null;
+  at("chosen").hidden = !chosen;
+  at("chosen").replaceChildren(...(chosen
+    ? [make("button", { type: "button", className: "close", ariaLabel: "Let go", title: "Let go (Esc)", onclick: () => choose(null) }, "×"),
+      ...(point ? tellPoint(point) : tellEntity(chosen.uid))] : []));
+  const step = stepOf(now);
+  at("step").hidden = !step;
+  at("step").replaceChildren(...(step ? tellStep(step) : []));
+  at("answer").hidden = !scene.answers.length;
+  at("answer").replaceChildren(...scene.answers.map(tellAnswer).reverse().flat()); // the newest first
+  const living = scene.points.filter((one) => alive(one, now)).length;
+  at("at").textContent = `Step ${now} of ${last} · ${plural(living, "point")}`;
+  at("slider").value = now;
+  at("slider").setAttribute("aria-valuetext", at("at").textContent);
+  const held = document.activeElement;
+  at("back").disabled = !numbers.length || now <= numbers[0];
+  at("on").disabled = now >= last;
+  if (held && held.disabled) at("slider").focus(); // what can't be pressed any more would lose the keyboard
+  at("question").textContent = step ? step.question : scene.question;
+};

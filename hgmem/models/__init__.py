@@ -1,0 +1,1 @@
+"""Language models, embedders, prompts, budgets and metering."""

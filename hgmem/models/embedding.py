@@ -1,0 +1,63 @@
+"""The embedder interface."""
+
+from collections.abc import Sequence
+from typing import Literal, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hgmem.errors import ModelError
+from hgmem.models.metering import timed
+
+Kind: TypeAlias = Literal["query", "document"]
+Vectors: TypeAlias = NDArray[np.float32]
+
+
+class Embedder(Protocol):
+    """The interface of embedders, which turn texts into vectors."""
+
+    @property
+    def name(self) -> str:
+        """The model's name, as recorded in `:Corpus.embedding_model`."""
+
+    @property
+    def dimensions(self) -> int:
+        """The length of every vector."""
+
+    def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
+        """Return unit vectors, float32 of shape (len(texts), dimensions), in the order of `texts`."""
+
+
+class CheckedEmbedder:
+    """An embedder that counts calls and checks vectors: shape, finite values, no zero vectors."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self._embedder.name
+
+    @property
+    def dimensions(self) -> int:
+        """The length of every vector."""
+        return self._embedder.dimensions
+
+    def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
+        """Return unit vectors, float32 of shape (len(texts), dimensions), in the order of `texts`."""
+        with timed("embedding", kind):
+            given = self._embedder.embed(texts, kind=kind)
+        try:
+            vectors = np.asarray(given, dtype=np.float32)
+        except (TypeError, ValueError) as error:
+            raise ModelError(f"embedder {self.name!r} returned {type(given).__name__}, not vectors: {error}") from error
+        if vectors.shape != (len(texts), self.dimensions):
+            raise ModelError(
+                f"embedder {self.name!r} returned an array of shape {vectors.shape} for {len(texts)} "
+                f"texts: expected {self.dimensions} dimensions"
+            )
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        if not bool(np.all(np.isfinite(lengths) & (lengths > 0))):
+            raise ModelError(f"embedder {self.name!r} returned a zero or non-finite vector")
+        return np.asarray(vectors / lengths, dtype=np.float32)

@@ -1,0 +1,210 @@
+"""The language model over a chat: sends a task's prompt and parses the reply."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import TypeVar, cast
+
+from hgmem.errors import AccessError, BadReplyError, BudgetError, ModelError
+from hgmem.models.llm import close
+from hgmem.models.llm.chat import Chat, Completion, FormatRefusedError, Request, Sampling, UnavailableError
+from hgmem.models.llm.reply_parsing import UnreadableError, read
+from hgmem.models.llm.reply_schema import json_schema
+from hgmem.models.llm.response_formats import Formats, Ladder
+from hgmem.models.llm.thinking_tags import Visible, starts_inside, without_thinking
+from hgmem.models.prompts import Message, prompt_of
+from hgmem.models.reply import Reply, TextReply
+from hgmem.values.task import Task
+
+ReplyT = TypeVar("ReplyT")
+
+_SAMPLING = Sampling()
+_LONGEST_QUOTED = 4000  # characters of a bad reply that the retry quotes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Conversation:
+    """The messages for one task so far, and its sampling parameters."""
+
+    task: Task[Reply]
+    messages: tuple[Message, ...]
+    sampling: Sampling
+
+
+class ChatModel:
+    """A language model that answers tasks over `chat`, with sampling parameters by task in `per_task`.
+
+    A truncated or unreadable reply is requested once more. The format that the server supports is determined at the
+    first structured task and cached in `store`.
+    """
+
+    def __init__(
+        self,
+        chat: Chat,
+        *,
+        sampling: Sampling = _SAMPLING,
+        per_task: Mapping[str, Sampling] | None = None,
+        store: Formats | None = None,
+    ) -> None:
+        self._chat = chat
+        self._sampling = sampling
+        self._per_task = dict(per_task or {})
+        self._ladder = Ladder(chat, store)
+        self._starts_inside = False  # whether replies began inside an untagged thinking block
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self._chat.name
+
+    @property
+    def chat(self) -> Chat:
+        """The rate-limited chat."""
+        return self._chat
+
+    def close(self) -> None:
+        """Close the chat's connections."""
+        close(self._chat)
+
+    def reply(self, task: Task[ReplyT], /) -> ReplyT:
+        """Return the reply to `task`.
+
+        Raises `BadReplyError` if the reply is unusable twice.
+        """
+        asked = self._conversation(task)
+        first = self._complete(asked)
+        if first.cut:
+            problem = f"the reply was truncated at {asked.sampling.max_tokens:,} tokens"
+            longer = replace(asked, sampling=replace(asked.sampling, max_tokens=2 * asked.sampling.max_tokens))
+            try:
+                return cast("ReplyT", self._again(longer).noted([f"asked again: {problem}"]))
+            except (AccessError, BadReplyError, BudgetError, UnavailableError):
+                raise
+            except ModelError as error:  # such as a bad reply that exceeds the context window when quoted
+                raise self._cut(asked, first.text) from error
+        try:
+            return cast("ReplyT", read(asked.task.reply_type, first.text))
+        except UnreadableError as error:
+            problem = str(error)
+            asked = replace(asked, messages=_corrected(asked.messages, first.text, problem))
+        return cast("ReplyT", self._again(asked).noted([f"asked again: {problem}"]))
+
+    def stream(self, task: Task[ReplyT], /) -> Iterator[str]:
+        """Yield the text of a `TextReply` as it is written, without thinking.
+
+        Raises `BadReplyError` if it ends truncated or empty.
+        """
+        if not issubclass(task.reply_type, TextReply):
+            raise TypeError(f"task {task.name!r} returns {task.reply_type.__name__}, not text: it cannot be streamed")
+        return self._streamed(self._conversation(task))
+
+    def key(self, task: Task[ReplyT], /) -> str:
+        """Return the cache key of a task, which is stable across processes and machines."""
+        asked = self._conversation(task)
+        schema = "text" if issubclass(asked.task.reply_type, TextReply) else json_schema(asked.task.reply_type)
+        parts = [
+            self._chat.endpoint,
+            self.name,
+            task.name,
+            prompt_of(task).version,
+            asdict(asked.sampling),
+            schema,
+            dict(task.fields()),
+        ]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+    def _conversation(self, task: Task[ReplyT]) -> _Conversation:
+        return _Conversation(
+            task=cast("Task[Reply]", task),
+            messages=prompt_of(task).filled(task.fields()),
+            sampling=self._per_task.get(task.name, self._sampling),
+        )
+
+    def _again(self, asked: _Conversation) -> Reply:
+        second = self._complete(asked)
+        if second.cut:
+            raise self._cut(asked, second.text)
+        try:
+            return read(asked.task.reply_type, second.text)
+        except UnreadableError as error:
+            name = asked.task.name
+            message = f"{self.name!r} returned no usable reply to task {name!r} in two attempts: {error}"
+            raise BadReplyError(message, task=name, text=second.text) from error
+
+    def _complete(self, asked: _Conversation) -> Completion:
+        while True:
+            request = self._request(asked)
+            try:
+                completion = self._chat.complete(request)
+            except FormatRefusedError:
+                if request.format == "text":
+                    raise
+                self._ladder.step_down(request.format)
+                continue
+            self._starts_inside = self._starts_inside or starts_inside(completion.text)
+            return completion
+
+    def _request(self, asked: _Conversation) -> Request:
+        kind = asked.task.reply_type
+        way = "text" if issubclass(kind, TextReply) else self._ladder.best()
+        schema = json_schema(kind) if way == "json_schema" else None
+        return Request(
+            task=asked.task.name, messages=asked.messages, sampling=asked.sampling, format=way, schema=schema
+        )
+
+    def _streamed(self, asked: _Conversation) -> Iterator[str]:
+        visible = Visible(inside=self._starts_inside)
+        written: list[str] = []
+        heard: list[str] = []
+        cut = False
+        pieces = self._chat.stream(self._request(asked))
+        try:
+            for piece in pieces:
+                if isinstance(piece, Completion):
+                    cut = piece.cut
+                    continue
+                heard.append(piece)
+                written.append(visible.feed(piece))
+                if written[-1]:
+                    yield written[-1]
+        finally:  # a reader that stops closes the connection
+            close = getattr(pieces, "close", None)
+            if close:
+                close()
+        written.append(visible.end())
+        if written[-1]:
+            yield written[-1]
+        self._starts_inside = self._starts_inside or starts_inside("".join(heard))
+        self._check(asked, "".join(written), cut=cut)
+
+    def _check(self, asked: _Conversation, text: str, *, cut: bool) -> None:
+        """Raise `BadReplyError` if a streamed text is incomplete."""
+        if cut:
+            raise self._cut(asked, text)
+        if not text.strip():
+            raise BadReplyError(
+                f"{self.name!r} returned an empty reply to task {asked.task.name!r}", task=asked.task.name
+            )
+
+    def _cut(self, asked: _Conversation, text: str) -> BadReplyError:
+        return BadReplyError(
+            f"the reply of {self.name!r} to task {asked.task.name!r} was truncated at "
+            f"{asked.sampling.max_tokens:,} tokens: set HGMEM_MAX_TOKENS higher",
+            task=asked.task.name,
+            text=text,
+        )
+
+
+def _corrected(messages: tuple[Message, ...], text: str, problem: str) -> tuple[Message, ...]:
+    """Return the conversation extended by a bad reply and its error.
+
+    Roles alternate and no message is empty, because some servers reject other conversations.
+    """
+    wish = f"That could not be used: {problem}. Give the whole reply again, as it was asked for, and nothing else."
+    reply_text = without_thinking(text)
+    if not reply_text:
+        *before, last = messages
+        return (*before, replace(last, content=f"{last.content}\n\n{wish}"))
+    quoted = reply_text if len(reply_text) <= _LONGEST_QUOTED else f"{reply_text[:_LONGEST_QUOTED]}…"
+    return (*messages, Message(role="assistant", content=quoted), Message(role="user", content=wish))

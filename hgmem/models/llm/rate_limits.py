@@ -1,0 +1,300 @@
+"""Rate limits and retries: concurrent requests, requests and tokens per minute, backoff.
+
+Every request to a language model passes here, so requests and tokens are counted here for the meter and the budget.
+"""
+
+import secrets
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import copy_context
+from dataclasses import dataclass, fields
+
+from hgmem.errors import UsageError
+from hgmem.models import budget as budgets
+from hgmem.models.llm import close
+from hgmem.models.llm.chat import Chat, Completion, Format, Request, UnavailableError
+from hgmem.models.metering import TokenKind, spent, took
+from hgmem.text.tokens import count
+from hgmem.values.sharing import Shared
+
+LONGEST = 120.0  # seconds: a longer `Retry-After` is not waited for
+MINUTE = 60.0
+FIRST_BACKOFF, LONGEST_BACKOFF = 1.0, 30.0  # seconds
+_INSTANT = 1e-6  # seconds: shorter waits are rounding errors
+_chance = secrets.SystemRandom()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Limits of requests, where None means unlimited. `attempts` counts the first attempt too."""
+
+    concurrency: int = 8
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+    attempts: int = 6
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value is not None and value < 1:
+                raise UsageError(
+                    f"invalid {field.name!r}: {value!r}: use a number of at least 1, or omit it for the default"
+                )
+
+
+class LimitedChat(Shared):
+    """A chat that respects rate limits, retries failed requests and counts answered ones. Safe between threads.
+
+    Waiting time is not part of a request's seconds. A request that failed is not counted and costs no call of the
+    budget. One whose stream broke or was closed early is counted.
+    """
+
+    def __init__(
+        self,
+        chat: Chat,
+        limits: Limits,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], object] = time.sleep,
+    ) -> None:
+        self._chat = chat
+        self._limits = limits
+        self._clock = clock
+        self._sleep = sleep
+        self._places = threading.Semaphore(limits.concurrency)
+        self._pace = _Pace(limits, clock)
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self._chat.name
+
+    @property
+    def endpoint(self) -> str:
+        """The server's address."""
+        return self._chat.endpoint
+
+    @property
+    def formats(self) -> tuple[Format, ...]:
+        """The supported reply formats, best first."""
+        return self._chat.formats
+
+    def close(self) -> None:
+        """Close the chat's connections."""
+        close(self._chat)
+
+    def complete(self, request: Request, /) -> Completion:
+        """Return the completion of a request. Raises `UnavailableError` if the last attempt failed too."""
+        attempt = 0
+        while True:
+            attempt += 1
+            with self._turn(request) as turn:
+                try:
+                    return turn.complete(self._chat)
+                except UnavailableError as error:
+                    in_vain = self._pace.paused(error)
+            self._back_off(in_vain, attempt)
+
+    def stream(self, request: Request, /) -> Iterator[str | Completion]:
+        """Yield the pieces of a completion as they arrive, then the completion. Retries until the first piece."""
+        attempt = 0
+        while True:
+            attempt += 1
+            with self._turn(request) as turn:
+                try:
+                    yield from turn.stream(self._chat)
+                    return
+                except UnavailableError as error:
+                    in_vain = self._pace.paused(error)
+                    if turn.answered:
+                        raise
+            self._back_off(in_vain, attempt)
+
+    @contextmanager
+    def _turn(self, request: Request) -> Iterator["_Turn"]:
+        """Wait until a request may be sent, yield the attempt that sends it, and count it."""
+        budget = budgets.current()
+        with self._places:
+            sent = self._admitted(_estimate(request) if self._limits.tokens_per_minute else 0)
+            try:
+                budget.take()
+            except BaseException:
+                self._pace.withdraw(sent)
+                raise
+            turn = _Turn(request, self._clock)
+            try:
+                yield turn
+            finally:
+                sent.tokens = turn.counted()
+                budget.add_tokens(sent.tokens)
+                if not turn.answered:
+                    budget.give_back()
+
+    def _admitted(self, tokens: int) -> "_Sent":
+        while True:
+            wait, sent = self._pace.enter(tokens)
+            if sent:
+                return sent
+            if wait > LONGEST:
+                raise self._far_off(wait)
+            self._sleep(wait)
+
+    def _back_off(self, error: UnavailableError, attempt: int) -> None:
+        """Wait until the next attempt, or raise the error if there is none."""
+        later = error.retry_after or 0.0
+        if later > LONGEST:
+            raise self._far_off(later) from error
+        if attempt >= self._limits.attempts:
+            if attempt == 1:
+                raise error
+            raise UnavailableError(f"{error} ({attempt} attempts)", retry_after=error.retry_after) from error
+        backoff = min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** (attempt - 1)) * _chance.uniform(0.5, 1.0)
+        self._sleep(max(later, backoff))
+
+    def _far_off(self, seconds: float) -> UnavailableError:
+        message = f"model {self.name!r} at {self.endpoint} is rate-limited for {seconds:,.0f} s: try again then"
+        return UnavailableError(message, retry_after=seconds)
+
+
+class _Turn:
+    """One attempt of a request: its duration and result."""
+
+    def __init__(self, request: Request, clock: Callable[[], float]) -> None:
+        self.answered = False
+        self._request = request
+        self._clock = clock
+        self._seconds = 0.0
+        self._pieces: list[str] = []
+        self._completion: Completion | None = None
+        # A stream may be closed outside the meter's context, such as by the garbage collector.
+        self._context = copy_context()
+
+    def complete(self, chat: Chat) -> Completion:
+        """Return the chat's completion."""
+        with self._listening():
+            completion = chat.complete(self._request)
+        self._hear(completion)
+        return completion
+
+    def stream(self, chat: Chat) -> Iterator[str | Completion]:
+        """Yield the chat's pieces. The caller's time between them does not count."""
+        with self._listening():
+            source = chat.stream(self._request)
+        try:
+            while True:
+                with self._listening():
+                    piece = next(source, None)
+                if piece is None:
+                    return
+                self._hear(piece)
+                yield piece
+        finally:
+            close = getattr(source, "close", None)
+            if close:
+                close()
+
+    def counted(self) -> int:
+        """Report the request to the meter and return its prompt and completion tokens, or 0 if it failed."""
+        if not self.answered:
+            return 0
+        tokens = self._tokens()
+        self._context.run(took, "request", self._request.task, self._seconds)
+        self._context.run(spent, self._request.task, tokens)
+        return tokens["prompt"] + tokens["completion"]
+
+    def _tokens(self) -> dict[TokenKind, int]:
+        done = self._completion or Completion(text="".join(self._pieces))
+        prompt, completion, estimated = done.prompt_tokens, done.completion_tokens, 0
+        if prompt is None:
+            prompt = _estimate(self._request)
+            estimated += prompt
+        if completion is None:
+            completion = count(done.text)
+            estimated += completion
+        return {"prompt": prompt, "completion": completion, "cached": done.cached_tokens, "estimated": estimated}
+
+    def _hear(self, piece: str | Completion) -> None:
+        self.answered = True
+        if isinstance(piece, str):
+            self._pieces.append(piece)
+        else:
+            self._completion = piece
+
+    @contextmanager
+    def _listening(self) -> Iterator[None]:
+        began = self._clock()
+        try:
+            yield
+        finally:
+            self._seconds += self._clock() - began
+
+
+@dataclass(slots=True, eq=False)
+class _Sent:
+    """A request of the last minute. `tokens` is an estimate until it is answered."""
+
+    at: float
+    tokens: int
+
+
+class _Pace:
+    """A sliding window of 60 seconds that enforces the limits, and pauses that servers ask for."""
+
+    def __init__(self, limits: Limits, clock: Callable[[], float]) -> None:
+        self._limits = limits
+        self._clock = clock
+        self._paused_until = float("-inf")
+        self._window: deque[_Sent] = deque()
+        self._lock = threading.Lock()
+
+    def enter(self, tokens: int) -> tuple[float, _Sent | None]:
+        """Return 0 and the request, now counted, or the seconds to wait before the next try."""
+        with self._lock:
+            now = self._clock()
+            while self._window and self._window[0].at + MINUTE - now < _INSTANT:
+                self._window.popleft()
+            wait = max(self._paused_until, self._free_of_requests(), self._free_of_tokens(tokens)) - now
+            if wait >= _INSTANT:
+                return wait, None
+            sent = _Sent(now, tokens)
+            self._window.append(sent)
+            return 0.0, sent
+
+    def withdraw(self, sent: _Sent) -> None:
+        """Uncount a request that was not sent."""
+        with self._lock:
+            self._window.remove(sent)
+
+    def paused(self, error: UnavailableError) -> UnavailableError:
+        """Return the error after pausing all requests until the server accepts them again."""
+        # Before the request's slot is released: the next request has to see the pause.
+        with self._lock:
+            self._paused_until = max(self._paused_until, self._clock() + (error.retry_after or 0.0))
+        return error
+
+    def _free_of_requests(self) -> float:
+        most = self._limits.requests_per_minute
+        if most is None or len(self._window) < most:
+            return float("-inf")
+        return self._window[-most].at + MINUTE
+
+    def _free_of_tokens(self, tokens: int) -> float:
+        most = self._limits.tokens_per_minute
+        if most is None:
+            return float("-inf")
+        # A request larger than the limit is sent once the window is empty.
+        too_many = sum(sent.tokens for sent in self._window) + tokens - most
+        free = float("-inf")
+        for sent in self._window:
+            if too_many <= 0:
+                break
+            too_many -= sent.tokens
+            free = sent.at + MINUTE
+        return free
+
+
+def _estimate(request: Request) -> int:
+    return sum(count(message.content) for message in request.messages)

@@ -1,0 +1,230 @@
+"""Reply parsing: the text of a completion, read as the reply type of its task."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+from hgmem.models.llm.lenient_validation import MismatchError, is_text, item_of, named, plain, validated
+from hgmem.models.llm.repair import JsonRepair
+from hgmem.models.llm.thinking_tags import without_thinking
+from hgmem.models.reply import Reply, TextReply
+from hgmem.text.plurals import counted
+from hgmem.text.segmentation import sound
+
+ReplyT = TypeVar("ReplyT", bound=Reply)
+
+_START = re.compile(r"[{\[]")
+_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[{\[}\]]', re.S)
+_DECODER = json.JSONDecoder(strict=False)
+_MOST_REPAIRED = 8  # each costs a scan of the rest of the text
+_MOST_NOTES = 100
+_DEEPEST_WRAPPER = 4
+_WRAPPERS = ("properties", "arguments", "parameters")  # other keys may stand beside these
+_SCHEMA_WORDS = {"$ref", "allOf", "anyOf", "const", "enum", "items", "oneOf"}
+_SCHEMA_TYPES = {"array", "boolean", "integer", "null", "number", "object", "string"}
+
+
+class UnreadableError(ValueError):
+    """A text is not a reply of the requested type. The message can be sent back to the model."""
+
+
+def read(reply_type: type[ReplyT], text: str) -> ReplyT:
+    """Return the reply in a completion's text, with notes on repairs and omissions.
+
+    Unreadable list items are dropped, but no field is. Raises `UnreadableError` with the problem.
+    """
+    text = sound(text)
+    try:
+        if issubclass(reply_type, TextReply):
+            return reply_type.model_validate({"text": _plain_text(text)})
+        return _structured(reply_type, text)
+    except RecursionError:
+        raise UnreadableError("the reply is nested too deeply") from None
+
+
+def _plain_text(text: str) -> str:
+    """Return a text without thinking, and without a code fence or JSON object around all of it."""
+    text = without_thinking(text).strip()
+    if text.startswith("```") and text.endswith("```") and text.count("```") == 2 and "\n" in text:
+        text = text[text.index("\n") + 1 : -3].strip()
+    if text.startswith("{"):
+        try:
+            data = _DECODER.decode(text)
+        except ValueError:
+            data = {}
+        for key, value in data.items() if len(data) == 1 else ():
+            if plain(key) in ("answer", "text") and isinstance(value, str):
+                text = sound(value).strip()
+    if not text:
+        raise UnreadableError("the reply was empty")
+    return text
+
+
+def _structured(reply_type: type[ReplyT], text: str) -> ReplyT:
+    found = _Found(reply_type, text)
+    objects = found.objects or found.lists
+    if not objects:
+        raise UnreadableError(_missing(reply_type, found))
+    together, left = _united(reply_type, objects)
+    try:
+        reply, notes = validated(reply_type, together)
+    except MismatchError as error:
+        reply, notes = _first(reply_type, objects, error)
+        left = len(objects) - 1
+    if left:
+        notes.insert(0, f"{counted(left, 'further JSON object was', 'further JSON objects were')} dropped")
+    if found.repaired:
+        notes.insert(0, "the JSON was repaired")
+    if len(notes) > _MOST_NOTES:
+        notes[_MOST_NOTES:] = [f"… and {len(notes) - _MOST_NOTES:,} more notes"]
+    return reply.noted(notes) if notes else reply
+
+
+def _missing(reply_type: type[Reply], found: "_Found") -> str:
+    wanted = ", ".join(reply_type.model_fields)
+    if found.empty:
+        return "the reply was empty"
+    if found.schema:
+        return f"the reply was the JSON schema itself, not an object that follows it, with {wanted}"
+    if found.json:
+        return f"the JSON has none of the fields wanted: {wanted}"
+    return f"the reply holds no JSON object with {wanted}"
+
+
+def _united(reply_type: type[Reply], objects: list[dict[str, Any]]) -> tuple[dict[str, Any], int]:
+    """Merge the objects that share no field. Return the result and the number of objects left out."""
+    together: dict[str, Any] = {}
+    left = 0
+    for each in objects:
+        fields = named(reply_type, each)
+        if fields.keys().isdisjoint(together):
+            together.update(fields)
+        else:
+            left += 1
+    return together, left
+
+
+def _first(reply_type: type[ReplyT], objects: list[dict[str, Any]], error: MismatchError) -> tuple[ReplyT, list[str]]:
+    """Return the first object that is a valid reply alone.
+
+    Raises `UnreadableError` with the error of the merged objects if there is none.
+    """
+    for each in objects if len(objects) > 1 else ():
+        try:
+            return validated(reply_type, each)
+        except MismatchError:
+            continue
+    raise UnreadableError(str(error)) from error
+
+
+class _Found:
+    """The JSON in a text that has fields of the reply. `objects` take precedence over `lists`."""
+
+    def __init__(self, reply_type: type[Reply], text: str) -> None:
+        self.reply_type = reply_type
+        self.objects: list[dict[str, Any]] = []
+        self.lists: list[dict[str, Any]] = []
+        self.json = self.repaired = self.schema = False
+        self.empty = not text.strip()
+        try:
+            self._keep(_DECODER.decode(text.strip()))
+        except (ValueError, RecursionError):
+            visible = without_thinking(text)
+            self.empty = not visible
+            self._search(visible)
+
+    def _search(self, text: str) -> None:
+        at = tries = 0
+        repairer = JsonRepair(len(text))
+        while start := _START.search(text, at):
+            begin = start.start()
+            try:
+                value, at = _DECODER.raw_decode(text, begin)
+                self._keep(value)
+            except (ValueError, RecursionError):
+                tries += 1
+                if tries > _MOST_REPAIRED:
+                    return
+                end = _closing(text, begin)
+                matched = [self._keep(value) for value in repairer.values(text[begin:end])]
+                self.repaired = self.repaired or any(matched)
+                at = end if any(matched) else begin + 1
+
+    def _keep(self, value: Any) -> bool:
+        """Keep a value that has data of the reply, and return whether it was kept."""
+        self.json = self.json or isinstance(value, dict | list)
+        matched = list(self._unwrapped(value))
+        if isinstance(value, dict):
+            self.objects += matched
+        elif not self.lists:
+            self.lists += matched
+        return bool(matched)
+
+    def _unwrapped(self, value: Any, deep: int = 0) -> Iterator[dict[str, Any]]:
+        """Yield the objects with fields of the reply, unwrapped from other objects."""
+        if deep > _DEEPEST_WRAPPER:
+            return
+        if isinstance(value, list):
+            own = {plain(name) for name in self.reply_type.model_fields}
+            whole = [item for item in value if isinstance(item, dict) and not own.isdisjoint(map(plain, item))]
+            matched = [each for item in whole for each in self._unwrapped(item, deep + 1)]
+            yield from matched or _listed(self.reply_type, value)
+        elif isinstance(value, dict):
+            known = bool(named(self.reply_type, value))
+            if _is_schema(value, known=known):
+                self.schema = True
+            elif known:
+                yield value
+            else:
+                inner = [value[key] for key in _WRAPPERS if key in value] or list(value.values())
+                yield from self._unwrapped(inner[0], deep + 1) if len(inner) == 1 else ()
+
+
+def _listed(reply_type: type[Reply], items: list[Any]) -> Iterator[dict[str, Any]]:
+    """Yield a bare list as the first list field of the reply whose items look similar."""
+    kinds = {name: item_of(field.annotation) for name, field in reply_type.model_fields.items()}
+    records = {n: k for n, k in kinds.items() if isinstance(k, type) and issubclass(k, BaseModel)}
+    first = next((item for item in items if isinstance(item, dict)), {})
+    matched = {name: named(kind, first).keys() for name, kind in records.items()}
+    fitting = [name for name, kind in records.items() if matched[name] and _required(kind) <= matched[name]]
+    fitting += [name for name in matched if matched[name]]
+    if items and all(map(is_text, items)):
+        fitting += [name for name, kind in kinds.items() if kind is str]
+    for name in fitting[:1]:
+        yield {name: items}
+
+
+def _required(model: type[BaseModel]) -> set[str]:
+    return {name for name, field in model.model_fields.items() if field.is_required()}
+
+
+def _is_schema(value: Mapping[str, Any], *, known: bool) -> bool:
+    """Whether an object is a JSON schema, echoed instead of data."""
+    properties = value.get("properties")
+    if isinstance(properties, dict) and properties and all(map(_describes, properties.values())):
+        return True
+    return not known and ("$schema" in value or "$defs" in value)
+
+
+def _describes(value: Any) -> bool:
+    """Whether the value of a property is a schema of that property."""
+    if not isinstance(value, dict):
+        return False
+    kind = value.get("type")
+    return bool(_SCHEMA_WORDS & value.keys()) or (isinstance(kind, str) and kind in _SCHEMA_TYPES)
+
+
+def _closing(text: str, begin: int) -> int:
+    """Return where the bracket at `begin` closes, or the end of the text if it never does."""
+    depth = 0
+    for token in _TOKEN.finditer(text, begin):
+        if token[0] in "{[":
+            depth += 1
+        elif token[0] in "}]":
+            depth -= 1
+            if depth <= 0:
+                return token.end()
+    return len(text)

@@ -1,0 +1,117 @@
+"""Reply formats: which JSON format a server supports, determined once and cached."""
+
+import json
+import threading
+from collections.abc import Mapping
+from copy import copy
+from typing import Any, Protocol
+
+from hgmem.errors import BudgetError
+from hgmem.models.llm.chat import Chat, Completion, Format, FormatRefusedError, Request, Sampling
+from hgmem.models.llm.thinking_tags import without_thinking
+from hgmem.models.prompts import Message
+
+_QUESTION = Message(role="user", content='Are you ready? Reply with the JSON object {"ready": true} and nothing else.')
+_SAMPLING = Sampling(temperature=None, max_tokens=256)
+_SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {"ready": {"type": "boolean"}},
+    "required": ["ready"],
+    "additionalProperties": False,
+}
+
+
+class Formats(Protocol):
+    """A store of the formats that servers support, shared between processes."""
+
+    def get(self, key: str, /) -> str | None:
+        """Return the text stored under a key, or None."""
+
+    def put(self, key: str, text: str, /) -> None:
+        """Store a text under a key."""
+
+
+class Ladder:
+    """The formats of one chat, best first, and the one in use. Safe between threads."""
+
+    def __init__(self, chat: Chat, store: Formats | None) -> None:
+        self._chat = chat
+        self._store = store
+        self._key = f"format {chat.endpoint} {chat.name}"
+        self._format: Format | None = None
+        self._failed: Exception | None = None
+        self._failures = 0
+        self._lock = threading.Lock()
+
+    def best(self) -> Format:
+        """Return the best format that the server supports. The first call probes the server."""
+        if self._format is None:
+            before = self._failures
+            with self._lock:
+                if self._format is None:
+                    self._share_failure(before)
+                    self._format = self._remembered() or self._probed()
+        return self._format
+
+    def step_down(self, refused: Format) -> None:
+        """Move one format down from a rejected one, unless another thread did."""
+        with self._lock:
+            if self._format == refused:
+                self._remember(self._below(refused))
+
+    def _share_failure(self, before: int) -> None:
+        """Raise the error of another thread's probe meanwhile, so that all waiting threads share its outcome."""
+        if self._failed is not None and self._failures > before:
+            raise copy(self._failed)  # a copy, as an error's memory belongs to one question
+
+    def _probed(self) -> Format:
+        try:
+            way: Format = self._chat.formats[0]
+            while way != "text" and not self._understood(way):
+                way = self._below(way)
+        except BudgetError:  # concerns one question only
+            raise
+        except Exception as error:
+            self._failures += 1
+            self._failed = error
+            raise
+        return self._remember(way)
+
+    def _understood(self, way: Format) -> bool:
+        schema = _SCHEMA if way == "json_schema" else None
+        request = Request(task="probe", messages=(_QUESTION,), sampling=_SAMPLING, format=way, schema=schema)
+        try:
+            return _obeyed(self._chat.complete(request))
+        except FormatRefusedError:
+            return False
+
+    def _below(self, way: Format) -> Format:
+        formats = self._chat.formats
+        return formats[min(formats.index(way) + 1, len(formats) - 1)]
+
+    def _remember(self, way: Format) -> Format:
+        self._format = way
+        if self._store is not None and len(self._chat.formats) > 1:
+            self._store.put(self._key, way)
+        return way
+
+    def _remembered(self) -> Format | None:
+        if self._store is None or len(self._chat.formats) == 1:
+            return None
+        kept = self._store.get(self._key)
+        return next((way for way in self._chat.formats if way == kept), None)
+
+
+def _obeyed(probe: Completion) -> bool:
+    """Whether a probe's reply shows that the server enforced JSON, or shows nothing to the contrary.
+
+    A truncated or empty reply shows nothing: a thinking model may need more tokens than a probe allows.
+    """
+    visible = without_thinking(probe.text)
+    if probe.cut or not visible:
+        return True
+    try:
+        data = json.loads(visible)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(data, dict) and "ready" in data

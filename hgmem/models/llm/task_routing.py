@@ -1,0 +1,49 @@
+"""Task routing: one model for some tasks, another for the rest."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar
+
+from hgmem.models.llm import LanguageModel, close
+from hgmem.models.llm.chat import Chat, chat_below
+from hgmem.values.task import Task
+
+Reply = TypeVar("Reply")
+
+
+class RoutedModel:
+    """A model that delegates the tasks named in `others` to other models. Its name is the usual model's."""
+
+    def __init__(self, usual: LanguageModel, others: Mapping[str, LanguageModel]) -> None:
+        self._usual = usual
+        self._others = dict(others)
+
+    @property
+    def name(self) -> str:
+        """The usual model's name."""
+        return self._usual.name
+
+    @property
+    def chat(self) -> Chat | None:
+        """The usual model's chat, or None."""
+        return chat_below(self._usual)
+
+    def serving(self, task: str) -> LanguageModel:
+        """Return the model for the named task."""
+        return self._others.get(task, self._usual)
+
+    def close(self) -> None:
+        """Close the connections of all models."""
+        for model in (self._usual, *self._others.values()):
+            close(model)
+
+    def reply(self, task: Task[Reply], /) -> Reply:
+        """Return the reply of the task's model."""
+        return self.serving(task.name).reply(task)
+
+    def stream(self, task: Task[Any], /) -> Iterator[str]:
+        """Yield the pieces of text from the task's model."""
+        model: Any = self.serving(task.name)
+        if hasattr(model, "stream"):
+            yield from model.stream(task)
+        else:
+            yield model.reply(task).text

@@ -1,0 +1,79 @@
+"""Prompts: one Markdown file per task, beside the task's module, filled with the task's fields.
+
+A file has a comment on the prompt's purpose, then the parts `# System` and `# User`. `{{name}}` is replaced by the
+field of that name. Placeholders inside field values are not replaced.
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from hgmem.text.resources import PACKAGE
+from hgmem.values.task import Task
+
+Role: TypeAlias = Literal["system", "user", "assistant"]
+
+_PLACE = re.compile(r"\{\{(\w+)\}\}")
+_PARTS = re.compile(r"\A<!--(?P<purpose>.*?)-->\s*^# System\n(?P<system>.*?)^# User\n(?P<user>.*)\Z", re.S | re.M)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One message of a conversation with a language model."""
+
+    role: Role
+    content: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """A task's prompt. `version` is a hash of its text, `fields` are its placeholders."""
+
+    name: str
+    purpose: str
+    system: str
+    user: str
+    version: str
+    fields: frozenset[str]
+
+    def filled(self, fields: Mapping[str, str]) -> tuple[Message, ...]:
+        """Return the messages to send. `fields` must match the prompt's placeholders exactly."""
+        if fields.keys() != self.fields:
+            raise TypeError(f"prompt {self.name!r} takes {sorted(self.fields)}, got {sorted(fields)}")
+
+        def fill(text: str) -> str:
+            return _PLACE.sub(lambda place: fields[place[1]], text)
+
+        return Message(role="system", content=fill(self.system)), Message(role="user", content=fill(self.user))
+
+
+def shipped_prompts() -> dict[str, Path]:
+    """Return the shipped prompt files by task name, sorted."""
+    found = {path.stem: path for path in PACKAGE.rglob("prompts/*.md")}
+    return dict(sorted(found.items()))
+
+
+def prompt_of(task: Task[object]) -> Prompt:
+    """Return the prompt of a task."""
+    return read_prompt(task.prompt_file)
+
+
+@cache
+def read_prompt(path: Path) -> Prompt:
+    """Return the prompt in a file, named after the file."""
+    name, text = path.stem, path.read_text(encoding="utf-8")
+    parts = _PARTS.match(text)
+    if parts is None:
+        raise ValueError(f"prompt {name!r} has to be a comment, then # System, then # User")
+    return Prompt(
+        name=name,
+        purpose=" ".join(parts["purpose"].split()),
+        system=parts["system"].strip(),
+        user=parts["user"].strip(),
+        version=hashlib.sha256(text.encode()).hexdigest()[:12],
+        fields=frozenset(_PLACE.findall(parts["system"] + parts["user"])),
+    )

@@ -1,0 +1,57 @@
+"""The answer task: memory and numbered chunks in, a text with citation markers out."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
+
+from hgmem.models.extractive.vector_cache import VectorCache
+from hgmem.models.reply import TextReply
+from hgmem.retrieval import rendering
+from hgmem.retrieval.citations import Cited, cite
+from hgmem.retrieval.extractive_answer import answer
+from hgmem.retrieval.rendering import Shown
+from hgmem.services import Services
+from hgmem.values.graph_elements import Chunk
+
+PROMPTS = Path(__file__).parent / "prompts"
+
+
+class AnswerReply(TextReply):
+    """The answer's text. Its markers `[n]` cite evidence chunks by number, from 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerQuestion:
+    """The task of writing the answer. `[n]` cites the n-th of `chunks`, from 1. `memory` may be empty."""
+
+    question: str
+    memory: Shown
+    chunks: tuple[Chunk, ...]
+    form: str = ""
+    language: str = ""
+    name: ClassVar[str] = "answer"
+    prompt_file: ClassVar[Path] = PROMPTS / "answer.md"
+    reply_type: ClassVar[type[AnswerReply]] = AnswerReply
+
+    def fields(self) -> Mapping[str, str]:
+        """Return the values of the prompt's placeholders."""
+        return {
+            "question": rendering.text(self.question),
+            "memory": rendering.memory(self.memory, numbered=False),
+            "chunks": rendering.chunks(self.chunks, start=1),
+            "form": self.form or "as long as the question needs, in plain prose",
+            "language": rendering.language(self.language),
+        }
+
+    def extractive(self, vectors: VectorCache) -> AnswerReply:
+        """Return the sentences that best cover the question, each with its marker, without a language model."""
+        remembered = [point.description for point in self.memory.points]
+        return AnswerReply(text=answer(self.question, self.chunks, remembered=remembered, vectors=vectors))
+
+
+def cited_answer(services: Services, task: AnswerQuestion) -> Cited:
+    """Return the model's answer with its citations checked, the notes of the reply first."""
+    reply = services.write(task)
+    cited = cite(reply.text, task.chunks)
+    return replace(cited, notes=(*reply.notes, *cited.notes))

@@ -1,0 +1,86 @@
+"""Citations: checks an answer's markers against the evidence and quotes the cited sentences."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hgmem.text.segmentation import Span, sentences, words
+from hgmem.values.graph_elements import Chunk
+from hgmem.values.records import Citation
+
+_MARKER = re.compile(r"\[(\d+)\]")
+_SEVERAL = re.compile(r"\[\d+(?:\s*[,;]\s*\d+)+\]")  # [1, 2] is [1][2]
+_NUMBER = re.compile(r"\d+")
+_DIGITS = 9  # a longer number can't be valid
+_OPEN = re.compile(r"[\[\d]")  # after these, removing a marker could join its surroundings to another marker
+_SPACE_BEFORE = re.compile(r"[ \t]+(?=[.,;:!?]|$)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cited:
+    """An answer with valid citations only, and notes on the markers that were removed."""
+
+    text: str
+    citations: tuple[Citation, ...]
+    notes: tuple[str, ...]
+
+
+def cite(text: str, chunks: Sequence[Chunk]) -> Cited:
+    """Return the text with markers numbered in order of first use, without invalid ones.
+
+    A marker stands for one quote: two claims supported by different sentences of a chunk get two markers.
+    """
+    order: dict[tuple[int, Span], int] = {}
+    unknown: list[str] = []
+
+    def renumber(found: re.Match[str]) -> str:
+        number = int(found[1]) if len(found[1]) <= _DIGITS else 0
+        if not 1 <= number <= len(chunks):
+            unknown.append(found[1])
+            return " " if _OPEN.search(text[: found.start()][-1:]) else ""
+        quoted = quote(_claim(text, found.start()), chunks[number - 1].text)
+        return f"[{order.setdefault((number, quoted), len(order) + 1)}]"
+
+    text = _SEVERAL.sub(lambda found: "".join(f"[{number}]" for number in _NUMBER.findall(found[0])), text)
+    renumbered = _MARKER.sub(renumber, text)
+    if unknown:
+        renumbered = _SPACE_BEFORE.sub("", renumbered)
+    return Cited(
+        text=renumbered.strip(),
+        citations=tuple(_citation(marker, chunks[number - 1], span) for (number, span), marker in order.items()),
+        notes=tuple(f"marker [{number}] was removed: no evidence has that number" for number in unknown),
+    )
+
+
+def quote(claim: str, text: str) -> Span:
+    """Return the span of the chunk's sentence that shares most words with the claim, else of the whole text."""
+    wanted = Counter(words(claim))
+    best, most = Span(0, len(text)), 0.0
+    for span in sentences(text):
+        sentence_words = Counter(words(text[span.start : span.end]))
+        shared = (wanted & sentence_words).total()
+        score = 2 * shared / max(1, wanted.total() + sentence_words.total())
+        if score > most:
+            best, most = span, score
+    return best
+
+
+def _claim(text: str, at: int) -> str:
+    """Return the claim before the marker at `at`, back to the previous marker or the sentence's start."""
+    before = _MARKER.sub(lambda found: " " * len(found[0]), text[:at]).rstrip()
+    spans = sentences(before)
+    return before[spans[-1].start :] if spans else before
+
+
+def _citation(marker: int, chunk: Chunk, span: Span) -> Citation:
+    return Citation(
+        marker=marker,
+        chunk=chunk.uid,
+        document=chunk.document,
+        title=chunk.title,
+        quote=chunk.text[span.start : span.end],
+        start=None if chunk.start is None else chunk.start + span.start,
+        end=None if chunk.start is None else chunk.start + span.end,
+        source_id=chunk.source_id,
+    )

@@ -1,0 +1,99 @@
+"""Filters: select the documents to search by title, source or metadata."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hgmem.errors import UsageError
+from hgmem.graph.database import Database
+from hgmem.graph.documents import described_documents
+from hgmem.values.inputs import Scalar
+
+OWN = {"document": "uid", "title": "title", "source": "source"}  # names that every document has, and their properties
+NAMED = 20  # names that an error lists
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """The selected documents (uids), or None for all. `narrow` is set if they are fewer than half."""
+
+    documents: tuple[str, ...] | None = None
+    narrow: bool = False
+
+
+def normal(filters: object) -> dict[str, tuple[str, ...]]:
+    """Return filters in normal form: the accepted texts by name. All names must match, with any one text each."""
+    if not isinstance(filters, Mapping):
+        raise UsageError('filters= must map names to values, such as {"source": "report.pdf"}')
+    return {_name(name): _texts(name, value) for name, value in filters.items()}
+
+
+def choose(database: Database, filters: Mapping[str, Sequence[str]], *, corpus: str) -> Choice:
+    """Return the matching documents.
+
+    Raises `UsageError` for a name that no document of the corpus has.
+    """
+    if not filters:
+        return Choice()
+    rows = described_documents(database, corpus=corpus)
+    values = {row["uid"]: _values(row) for row in rows}
+    known = set(OWN).union(*values.values())
+    unknown = [name for name in filters if name not in known]
+    if unknown and rows:
+        named = ", ".join(sorted(known)[:NAMED])
+        raise UsageError(f"no document of corpus {corpus!r} has the filter name {unknown[0]!r}: choose from {named}")
+    documents = tuple(uid for uid, one in values.items() if _chosen(one, filters))
+    return Choice(documents=documents, narrow=2 * len(documents) < len(rows))
+
+
+def misfit(filters: Mapping[str, Sequence[str]], *, corpus: str) -> str:
+    """Return the note for filters that no document matches."""
+    wanted = " and ".join(f"{name} {' or '.join(map(repr, texts))}" for name, texts in filters.items())
+    return f"no document of corpus {corpus!r} has {wanted}"
+
+
+def _name(name: object) -> str:
+    if not isinstance(name, str) or not name.strip():
+        raise UsageError(f"invalid filter name {name!r}: use a non-empty string")
+    return name.strip()
+
+
+def _texts(name: object, value: object) -> tuple[str, ...]:
+    many = list(value) if isinstance(value, list | tuple | set | frozenset) else [value]
+    texts = {_text(one) for one in many if isinstance(one, str | int | float)}
+    if not many or not all(isinstance(one, str | int | float) for one in many):
+        raise UsageError(
+            f"invalid value {value!r} of filter {name!r}: use a string, a number, True or False, or several of them"
+        )
+    return tuple(sorted(texts))
+
+
+def _text(value: Scalar) -> str:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _values(row: Mapping[str, str]) -> dict[str, set[str]]:
+    """Return a document's filter values by name. Metadata named `source` adds to the document's own source."""
+    metadata = json.loads(row["metadata"] or "{}")
+    values = {name: {row[property_] or ""} for name, property_ in OWN.items()}
+    for name, value in metadata.items():
+        values.setdefault(name, set()).add(_text(value))
+    return values
+
+
+def _chosen(values: Mapping[str, set[str]], filters: Mapping[str, Sequence[str]]) -> bool:
+    return all(_fits(values.get(name, set()), wanted) for name, wanted in filters.items())
+
+
+def _fits(values: set[str], wanted: Sequence[str]) -> bool:
+    return any(_alike(one, text) for one in wanted for text in values)
+
+
+def _alike(wanted: str, text: str) -> bool:
+    """Whether a text matches the pattern `wanted`, in which `*` stands for anything."""
+    if "*" not in wanted:
+        return wanted == text
+    return re.fullmatch(".*".join(map(re.escape, re.split(r"\*+", wanted))), text, re.DOTALL) is not None

@@ -1,0 +1,112 @@
+"""Rendering of memory and evidence in prompts: compact, numbered, with delimited source text."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from hgmem.models.prompt_delimiters import quoted
+from hgmem.text.segmentation import collapse
+from hgmem.text.tokens import count
+from hgmem.values.evidence import Evidence
+from hgmem.values.graph_elements import Chunk, Entity, Relation
+from hgmem.values.records import MemoryPoint
+
+DESCRIPTION_TOKENS = 100  # per entity or relation (the official code's value)
+NONE = "(none)"
+_tokens = lru_cache(maxsize=4_096)(count)  # of words, most of which recur
+_NUMBERED = re.compile(r"\[(\d+(?:\s*[,;–-]\s*\d+)*)\]")  # looks like a citation marker
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """The points of memory that a prompt shows, numbered from 0, and the number of those left out."""
+
+    points: tuple[MemoryPoint, ...] = ()
+    more: int = 0
+
+
+def text(value: str) -> str:
+    """Return a source text, such as a question, escaped and on its own lines."""
+    return quoted(value.strip())
+
+
+def language(name: str) -> str:
+    """Return the language to write in."""
+    return name or "the language of the question"
+
+
+def listed(texts: Iterable[str]) -> str:
+    """Return texts as a list, one line each."""
+    return "\n".join(f"- {_line(text)}" for text in texts) or NONE
+
+
+def asked(subqueries: Sequence[str]) -> str:
+    """Return the sub-queries of a round. Without any, it asked the question itself."""
+    return listed(subqueries) if subqueries else "(the question itself)"
+
+
+def memory(shown: Shown, *, numbered: bool = True) -> str:
+    """Return the points with their entities, and with their numbers if the reply may refer to them."""
+    lines = [
+        f"{f'[{number}]' if numbered else '-'} {_line(point.description)} — "
+        + "; ".join(_line(entity.name) for entity in point.entities)
+        for number, point in enumerate(shown.points)
+    ]
+    if shown.more:
+        lines.append(f"(and {shown.more} more points that are not shown)")
+    return "\n".join(lines) or "(empty)"
+
+
+def evidence(found: Evidence) -> str:
+    """Return the evidence: entities, relations, and chunks numbered from 0."""
+    parts = []
+    if found.entities:
+        parts.append("Entities\n" + entities(found.entities))
+    if found.relations:
+        parts.append("Relations\n" + "\n".join(map(_relation, found.relations)))
+    if found.chunks:
+        parts.append("Chunks\n" + chunks(found.chunks))
+    return "\n\n".join(parts) or NONE
+
+
+def entities(found: Sequence[Entity]) -> str:
+    """Return entities, one line each, with type and shortened description."""
+    lines = []
+    for entity in found:
+        kind = f" ({_line(entity.type)})" if entity.type else ""
+        said = f": {_short(entity.description)}" if entity.description else ""
+        lines.append(f"- {_line(entity.name)}{kind}{said}")
+    return "\n".join(lines) or NONE
+
+
+def chunks(found: Sequence[Chunk], *, start: int = 0) -> str:
+    """Return chunks with numbers from `start` and their documents' titles."""
+    parts = []
+    for number, chunk in enumerate(found, start=start):
+        title = f" {_line(chunk.title)}" if chunk.title else ""
+        text = _NUMBERED.sub(r"‹\1›", quoted(chunk.text.strip()))
+        parts.append(f"[{number}]{title}\n{text}")
+    return "\n\n".join(parts) or NONE
+
+
+def _relation(relation: Relation) -> str:
+    keywords = f" ({_line(', '.join(relation.keywords))})" if relation.keywords else ""
+    ends = f"{_line(relation.source_name)} — {_line(relation.target_name)}"
+    return f"- {ends}{keywords}: {_short(relation.description)}"
+
+
+def _short(description: str) -> str:
+    """Return the first whole words of a description, up to about so many tokens."""
+    kept: list[str] = []
+    left = DESCRIPTION_TOKENS
+    for word in description.split():
+        left -= _tokens(word)
+        if left < 0:
+            return quoted(" ".join(kept)) + " …"
+        kept.append(word)
+    return quoted(" ".join(kept))
+
+
+def _line(value: str) -> str:
+    return quoted(collapse(value))

@@ -1,0 +1,207 @@
+"""Retrieval of one step: local investigation and global exploration (paper, equations 1, 6 and 7)."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Literal, TypeAlias, TypeVar
+
+from pydantic import Field
+
+from hgmem.graph.database import Database
+from hgmem.graph.retrieval import Found, Limits, Query, Retrieval, Scope, Search, retrieve
+from hgmem.models.embedding import Vectors
+from hgmem.values.evidence import Evidence, Hit, Retrieved, Subquery
+from hgmem.values.graph_elements import Chunk, Entity, Relation
+
+Count: TypeAlias = Annotated[int, Field(ge=0, le=10_000)]
+Positive: TypeAlias = Annotated[int, Field(ge=1, le=10_000)]
+ChunkSearch: TypeAlias = Literal["hybrid", "vector", "off"]
+Thing = TypeVar("Thing", Entity, Relation, Chunk)
+
+FUSION = 60  # reciprocal rank fusion's constant: how much the first ranks count over the later ones
+PROPOSED_NEAREST = 150  # hits that a vector index is asked for at least: fewer miss some of the 20 nearest among copies
+PROPOSED = 40  # chunks that the full-text index proposes, to be ranked by what the corpus alone holds
+PROPOSED_AMONG = 400  # where others than those of the chosen documents may be among them
+CANDIDATES = 20  # chunks that each of two rankings brings to their fusion
+SMALL = 2_000  # entities up to which exact search is an alternative to the index
+PROPOSING: tuple[Search, ...] = ("index", "documents")  # searches whose candidates the index may have proposed
+BEYOND = 500  # of memory's entities that the index is first asked for in addition: they seldom are all the nearest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetrievalConfig:
+    """How much a sub-query finds and how far it looks. n_v, n_e and n_d are the paper's symbols."""
+
+    entities: Positive = 5  # n_v
+    relations: Count = 5  # n_e
+    chunks: Count = 5  # n_d, source chunks of the entities found
+    searched_chunks: Count = 5  # found by a search over all chunks
+    chunk_search: ChunkSearch = "hybrid"
+    hops: Annotated[int, Field(ge=1, le=2)] = 1  # N_G of local investigation
+    shared: bool = True  # N_M of local investigation
+    anchors: bool = True  # the target points' own entities in its scope
+    pooled: bool = False  # one local scope for all sub-queries of a step (official code), not one each (paper)
+    exclude: bool = True  # global exploration leaves V_M out
+    hub: Positive = 200  # neighbours that one entity gives at most, heaviest relations first
+    exact: Positive = 200  # candidates that are ranked without the index
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """Where a step looks, how many entities memory involves (|V_M|) and how many the corpus has (|V_G|).
+
+    `narrow` is whether the scope's documents are less than half of the corpus's.
+    """
+
+    scope: Scope
+    covered: int
+    entities: int
+    narrow: bool = False
+
+
+def gather(
+    database: Database, subqueries: Sequence[Subquery], vectors: Vectors, *, scene: Scene, config: RetrievalConfig
+) -> tuple[Evidence, tuple[str, ...]]:
+    """Return the evidence of the sub-queries (with their vectors) and notes, in one round trip, rarely two."""
+    pool = tuple(dict.fromkeys(uid for asked in subqueries for uid in asked.targets))
+    queries = [
+        Query(
+            number=number,
+            vector=vector,
+            search=_search(asked, scene),
+            words=asked.text if config.chunk_search == "hybrid" else "",
+            targets=pool if config.pooled and asked.targets else asked.targets,
+        )
+        for number, (asked, vector) in enumerate(zip(subqueries, vectors, strict=True))
+    ]
+    limits = _limits(scene, config)
+    first = retrieve(database, scope=scene.scope, queries=queries, limits=limits)
+    again, notes = _again(queries, first, scene=scene, limits=limits)
+    if not again:
+        return _evidence(subqueries, first), ()
+    wider = replace(limits, overfetch=2 * _over(scene, config, most=scene.covered))
+    second = retrieve(database, scope=scene.scope, queries=again, limits=wider)
+    asked_as = [_as_searched(asked, query) for asked, query in zip(subqueries, _latest(queries, again), strict=True)]
+    return _evidence(asked_as, _combined(first, second)), notes
+
+
+def _search(asked: Subquery, scene: Scene) -> Search:
+    if asked.strategy == "local":
+        return "scope"
+    return "documents" if scene.narrow else "index"
+
+
+def _limits(scene: Scene, config: RetrievalConfig) -> Limits:
+    searched = 0 if config.chunk_search == "off" else max(CANDIDATES, config.searched_chunks)
+    return Limits(
+        overfetch=_over(scene, config, most=BEYOND),
+        overfetch_chunks=max(5 * searched, PROPOSED_NEAREST),
+        fulltext_limit=max(PROPOSED if scene.scope.documents is None else PROPOSED_AMONG, 2 * searched),
+        entity_limit=config.entities,
+        relation_limit=config.relations,
+        source_limit=config.chunks,
+        search_limit=searched,
+        read_limit=config.searched_chunks,
+        fusion=FUSION,
+        hops=config.hops,
+        neighbour_limit=config.hub,
+        exact_limit=config.exact,
+        target_entities=config.anchors,
+        shared_entities=config.shared,
+        exclude_covered=config.exclude,
+    )
+
+
+def _over(scene: Scene, config: RetrievalConfig, *, most: int) -> int:
+    """Return how many candidates the index is asked for: what is left out has to be made up for."""
+    return max(5 * config.entities, PROPOSED_NEAREST) + (min(scene.covered, most) if config.exclude else 0)
+
+
+def _again(
+    queries: Sequence[Query], first: Retrieval, *, scene: Scene, limits: Limits
+) -> tuple[list[Query], tuple[str, ...]]:
+    """Return the queries to ask once more: exploring ones that the index left short, local ones with an empty scope."""
+    again, notes = [], []
+    for query, found in zip(queries, first.found, strict=True):
+        if query.search == "scope" and not found.entities:
+            again.append(replace(query, search="documents" if scene.narrow else "index", targets=()))
+            notes.append(f"sub-query {query.number + 1}: nothing around its points, so it was asked globally")
+        elif (
+            query.search in ("index", "documents")
+            and len(found.entities) < limits.entity_limit
+            and found.seen == limits.overfetch
+        ):
+            wider: Search = "documents" if scene.scope.documents is not None else "index"
+            again.append(replace(query, search="exact" if scene.entities < SMALL else wider))
+    return again, tuple(notes)
+
+
+def _latest(queries: Sequence[Query], again: Sequence[Query]) -> list[Query]:
+    newer = {query.number: query for query in again}
+    return [newer.get(query.number, query) for query in queries]
+
+
+def _as_searched(asked: Subquery, query: Query) -> Subquery:
+    return asked if query.search == "scope" else replace(asked, strategy="global", targets=())
+
+
+def _combined(first: Retrieval, second: Retrieval) -> Retrieval:
+    newer = {found.number: found for found in second.found}
+    return Retrieval(
+        found=tuple(newer.get(found.number, found) for found in first.found),
+        entities={**first.entities, **second.entities},
+        relations={**first.relations, **second.relations},
+        chunks={**first.chunks, **second.chunks},
+    )
+
+
+def fuse(rankings: Iterable[Iterable[str]]) -> list[str]:
+    """Fuse the rankings by reciprocal rank (Cormack et al., 2009), best first, ties by uid."""
+    weights: dict[str, float] = defaultdict(float)
+    for ranking in rankings:
+        for rank, uid in enumerate(ranking, start=1):
+            weights[uid] += 1 / (FUSION + rank)
+    return sorted(weights, key=lambda uid: (-weights[uid], uid))
+
+
+def _evidence(subqueries: Sequence[Subquery], retrieval: Retrieval) -> Evidence:
+    retrieved = tuple(
+        Retrieved(
+            subquery=asked,
+            entities=_hits(found.entities, retrieval.entities),
+            relations=_hits(found.relations, retrieval.relations),
+            chunks=_hits(_chunks(found), retrieval.chunks),
+        )
+        for asked, found in zip(subqueries, retrieval.found, strict=True)
+    )
+    chunks = _distinct((one.chunks for one in retrieved), retrieval.chunks)
+    return Evidence(
+        retrieved=retrieved,
+        entities=_distinct((one.entities for one in retrieved), retrieval.entities),
+        relations=_distinct((one.relations for one in retrieved), retrieval.relations),
+        chunks=tuple(sorted(chunks, key=lambda chunk: (chunk.document, chunk.position, chunk.uid))),
+    )
+
+
+def _chunks(found: Found) -> dict[str, float]:
+    """Return the chunks of a query with their scores: the entities' own, and the best of the search over all."""
+    scores = {**found.chunks, **found.read}
+    order = fuse([found.chunks, found.near, found.matching])
+    return {uid: scores[uid] for uid in order if uid in scores}
+
+
+def _hits(scores: Mapping[str, float], things: Mapping[str, Thing]) -> tuple[Hit, ...]:
+    return tuple(
+        Hit(
+            uid=uid,
+            rank=rank,
+            score=score,
+            name=getattr(things[uid], "name", ""),
+            source_id=getattr(things[uid], "source_id", ""),
+        )
+        for rank, (uid, score) in enumerate(((uid, score) for uid, score in scores.items() if uid in things), start=1)
+    )
+
+
+def _distinct(lists: Iterable[Sequence[Hit]], things: Mapping[str, Thing]) -> tuple[Thing, ...]:
+    return tuple(things[uid] for uid in dict.fromkeys(hit.uid for hits in lists for hit in hits))

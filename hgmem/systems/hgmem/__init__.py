@@ -1,0 +1,1 @@
+"""HGMem: a working memory that is a hypergraph (HGMem, 2025)."""

@@ -1,0 +1,286 @@
+"""Memory within one step: what a model's replies do to its points, without I/O."""
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from hgmem.systems.hgmem.replies import EvolveReply, Insertion, MergeReply, Revision
+from hgmem.systems.hgmem.tasks.memory_changes import MergeRule, UpdateRule
+from hgmem.text.identity import key
+from hgmem.text.segmentation import collapse
+from hgmem.values.graph_elements import Chunk, Entity, Relation
+from hgmem.values.records import Birth, MemoryPoint, Operation, OperationKind, StepChanges
+
+MOST_CHARACTERS = 4_000  # of a point's text: a statement, not a document
+LONGEST_NAME = 300  # characters; what is longer is no name
+
+Resolve: TypeAlias = Mapping[str, Entity]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What updates and merges do to points (paper, section 3.2 and equation 8).
+
+    An update unites the entities that it names with the point's own, keeps the point's own, or replaces them. A
+    merged point takes the place of its parts, or is added beside them.
+    """
+
+    update: UpdateRule = "unite"
+    merge: MergeRule = "replace"
+
+
+class Draft:
+    """Memory within one step: the living points, and what happened to them so far.
+
+    Replies name points by their index in what was shown to the model; `shown` of every method is that. A point
+    that changed since is followed to what it became.
+    """
+
+    def __init__(self, *, memory: str, number: int, points: Sequence[MemoryPoint], rules: Rules | None = None) -> None:
+        self.memory = memory
+        self.number = number
+        self.points = tuple(points)
+        self.rules = rules or Rules()
+        self.births: list[Birth] = []
+        self.died: list[str] = []
+        self.operations: list[Operation] = []
+        self.provisionals: dict[str, Entity] = {}
+        self.relations: dict[str, Relation] = {}
+        self._became: dict[str, str] = {}
+
+    def evolve(
+        self, reply: EvolveReply, *, shown: Sequence[MemoryPoint], chunks: Sequence[Chunk], entities: Resolve
+    ) -> tuple[MemoryPoint | None, ...]:
+        """Apply updates, then inserts, and return the point of each insertion, None where it was dropped.
+
+        `entities` maps the key of a name to its entity; names that it lacks are left out.
+        """
+        updated: set[int] = set()
+        for revision in reply.update:
+            reason = self._against_revision(revision, shown, updated)
+            if reason:
+                self._drop(f"update of point {revision.point}: {reason}")
+                continue
+            if self._revise(shown[revision.point], revision, chunks=chunks, entities=entities):
+                updated.add(revision.point)
+        return tuple(self._insert(insertion, chunks=chunks, entities=entities) for insertion in reply.insert)
+
+    def merge(self, reply: MergeReply, *, shown: Sequence[MemoryPoint | None]) -> None:
+        """Apply merges: V_k = V_i ∪ V_j (paper, equation 8). Parts are superseded unless merges add."""
+        merged: set[int] = set()
+        for joining in reply.merge:
+            if self.rules.merge == "off":
+                self._drop(f"merge of points {list(joining.points)}: points are not merged here")
+                continue
+            parts = self._parts(joining.points, shown, merged)
+            if len(parts) < 2 or not joining.description.strip():
+                self._drop(f"merge of points {list(joining.points)}: {_unmergeable(parts)}")
+                continue
+            merged.update(parts)
+            self._merge(list(parts.values()), self._statement(joining.description))
+
+    def living(self, point: MemoryPoint | None) -> MemoryPoint | None:
+        """Return what became of a point that was shown: itself, what it was revised as or merged into, or None."""
+        if point is None:
+            return None
+        uid = point.uid
+        while uid in self._became:
+            uid = self._became[uid]
+        return next((one for one in self.points if one.uid == uid), None)
+
+    def changes(self) -> StepChanges:
+        """Return what happened to memory so far, as a value that can be written."""
+        return StepChanges(
+            births=tuple(self.births),
+            died=tuple(self.died),
+            entities=tuple(self.provisionals.values()),
+            relations=tuple(self.relations.values()),
+        )
+
+    def redescribe(self, entity: Entity) -> None:
+        """Let an entity that is new to the database have this type and text, in the points that involve it too."""
+        self.provisionals[entity.uid] = entity
+        self.births = [replace(birth, point=_with(birth.point, entity)) for birth in self.births]
+        self.points = tuple(_with(point, entity) for point in self.points)
+
+    def _parts(
+        self, indices: Sequence[int], shown: Sequence[MemoryPoint | None], merged: Set[int]
+    ) -> dict[int, MemoryPoint]:
+        """Return the living points of those indices that no merge has taken yet."""
+        parts: dict[int, MemoryPoint] = {}
+        for index in dict.fromkeys(indices):
+            point = self.living(shown[index]) if 0 <= index < len(shown) else None
+            if point is None:
+                self._drop(f"merge: there is no point {index}")
+            elif index in merged:
+                self._drop(f"merge: point {index} is in another merge already")
+            else:
+                parts[index] = point
+        return parts
+
+    def _against_revision(self, revision: Revision, shown: Sequence[MemoryPoint], updated: set[int]) -> str:
+        if self.rules.update == "off":
+            return "points are not updated here"
+        if not 0 <= revision.point < len(shown):
+            return "the point does not exist"
+        if revision.point in updated:
+            return "it was updated already"
+        if not revision.description.strip():
+            return "the text is empty"
+        return ""
+
+    def _revise(self, old: MemoryPoint, revision: Revision, *, chunks: Sequence[Chunk], entities: Resolve) -> bool:
+        description = self._statement(revision.description)
+        involved = self._involved(old, revision.entities, description=description, entities=entities)
+        supports = tuple(dict.fromkeys((*old.chunks, *self._supports(revision.chunks, chunks))))
+        if (description, _uids(involved), supports) == (old.description, _uids(old.entities), old.chunks):
+            self._drop(f"update of point {revision.point}: nothing changed")
+            return False
+        new = self._born(description, entities=involved, chunks=supports, kind="revise", parts=(old.uid,))
+        self.births.append(Birth(point=new, revises=(old.uid,)))
+        self._replace([old], new)
+        return True
+
+    def _involved(
+        self, old: MemoryPoint, names: Sequence[str], *, description: str, entities: Resolve
+    ) -> tuple[Entity, ...]:
+        if self.rules.update == "keep":
+            return old.entities
+        named = self._described(self._named(names, entities), description)
+        if self.rules.update == "replace" and named:
+            return _tied(named)
+        return _tied(old.entities, named)
+
+    def _insert(self, insertion: Insertion, *, chunks: Sequence[Chunk], entities: Resolve) -> MemoryPoint | None:
+        description = self._statement(insertion.description)
+        named = self._named(insertion.entities, entities)
+        if not description or not named:
+            self._drop(f"insert: {'the text is empty' if not description else 'it names no entity'}")
+            return None
+        if self._said(description, named):
+            self._drop("insert: an active point has the same text")
+            return None
+        involved = _tied(self._described(named, description))
+        supports = self._supports(insertion.chunks, chunks) or _mentioning(involved, chunks)
+        new = self._born(description, entities=involved, chunks=supports, kind="insert", parts=())
+        self.births.append(Birth(point=new))
+        self.points = (*self.points, new)
+        return new
+
+    def _merge(self, parts: Sequence[MemoryPoint], description: str) -> None:
+        involved = _tied(*(part.entities for part in parts))
+        supports = tuple(dict.fromkeys(chunk for part in parts for chunk in part.chunks))
+        uids = tuple(part.uid for part in parts)
+        if self.rules.merge == "add" and self._said(description, involved):
+            self._drop("merge: an active point has the same text")
+            return
+        new = self._born(description, entities=involved, chunks=supports, kind="merge", parts=uids)
+        self.births.append(Birth(point=new, merges=uids))
+        if self.rules.merge == "add":
+            self.points = (*self.points, new)
+        else:
+            self._replace(parts, new)
+
+    def _born(
+        self,
+        description: str,
+        *,
+        entities: tuple[Entity, ...],
+        chunks: tuple[str, ...],
+        kind: OperationKind,
+        parts: tuple[str, ...],
+    ) -> MemoryPoint:
+        uid = f"{self.memory}-{self.number}-{len(self.operations) + 1}"
+        self.operations.append(Operation(kind=kind, point=uid, parts=parts))
+        lost = tuple(dict.fromkeys(each for one in self.points if one.uid in parts for each in one.deleted_chunks))
+        return MemoryPoint(
+            uid=uid,
+            description=description,
+            entities=entities,
+            chunks=chunks,
+            born=self.number,
+            deleted_chunks=lost,
+        )
+
+    def _replace(self, parts: Sequence[MemoryPoint], new: MemoryPoint) -> None:
+        """Let the parts die and the new point stand at the end, as the newest."""
+        gone = {part.uid for part in parts}
+        self.died.extend(part.uid for part in parts)
+        self._became |= dict.fromkeys(gone, new.uid)
+        self.points = (*(point for point in self.points if point.uid not in gone), new)
+
+    def _said(self, description: str, entities: Iterable[Entity]) -> bool:
+        wanted = _uids(entities)
+        return any(point.description == description and _uids(point.entities) == wanted for point in self.points)
+
+    def _statement(self, text: str) -> str:
+        statement = collapse(text)
+        if len(statement) <= MOST_CHARACTERS:
+            return statement
+        self._drop(f"the end of a text of {len(statement):,} characters: the most is {MOST_CHARACTERS:,}")
+        return statement[:MOST_CHARACTERS].rsplit(" ", 1)[0]
+
+    def _named(self, names: Sequence[str], entities: Resolve) -> tuple[Entity, ...]:
+        for name in names:
+            if not key(name):
+                self._drop("a name is empty")
+            elif len(name) > LONGEST_NAME:
+                self._drop(f"a name has {len(name):,} characters")
+        return tuple(entities[key(name)] for name in names if key(name) in entities)
+
+    def _described(self, entities: Iterable[Entity], description: str) -> list[Entity]:
+        """Return the entities. A new one takes the text of the first point that names it."""
+        found = []
+        for entity in entities:
+            if entity.provisional and not entity.description:
+                described = replace(entity, description=description)
+                entity = self.provisionals.setdefault(entity.uid, described)
+            found.append(entity)
+        return found
+
+    def _supports(self, indices: Sequence[int], chunks: Sequence[Chunk]) -> tuple[str, ...]:
+        known = tuple(dict.fromkeys(index for index in indices if 0 <= index < len(chunks)))
+        for index in sorted(set(indices) - set(known)):
+            self._drop(f"evidence chunk {index}: the chunk does not exist")
+        return tuple(chunks[index].uid for index in known)
+
+    def _drop(self, reason: str) -> None:
+        self.operations.append(Operation(kind="drop", reason=reason))
+
+
+def names_of(reply: EvolveReply) -> tuple[str, ...]:
+    """Return every name that a reply ties, each once."""
+    said = [name for revision in reply.update for name in revision.entities]
+    said += [name for insertion in reply.insert for name in insertion.entities]
+    return tuple(dict.fromkeys(collapse(name) for name in said if key(name) and len(name) <= LONGEST_NAME))
+
+
+def _mentioning(entities: Sequence[Entity], chunks: Sequence[Chunk]) -> tuple[str, ...]:
+    """Return the evidence chunks that mention most of the entities: the support of a point that names none."""
+    wanted = _uids(entities)
+    shared = {chunk.uid: len(wanted & _uids(chunk.entities)) for chunk in chunks}
+    most = max(shared.values(), default=0)
+    return tuple(uid for uid, count in shared.items() if count == most and most > 0)
+
+
+def _unmergeable(parts: Mapping[int, MemoryPoint]) -> str:
+    return "the text is empty" if len(parts) >= 2 else "fewer than two points are left"
+
+
+def _tied(*groups: Iterable[Entity]) -> tuple[Entity, ...]:
+    """Return the union of vertex sets, each entity once, in order of first mention."""
+    found: dict[str, Entity] = {}
+    for entity in (entity for group in groups for entity in group):
+        found.setdefault(entity.uid, entity)
+    return tuple(found.values())
+
+
+def _uids(entities: Iterable[Entity]) -> set[str]:
+    return {entity.uid for entity in entities}
+
+
+def _with(point: MemoryPoint, entity: Entity) -> MemoryPoint:
+    if all(one.uid != entity.uid for one in point.entities):
+        return point
+    entities = tuple(entity if one.uid == entity.uid else one for one in point.entities)
+    return replace(point, entities=entities)

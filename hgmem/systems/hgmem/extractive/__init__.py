@@ -1,0 +1,1 @@
+"""How HGMem's tasks are answered without a language model."""

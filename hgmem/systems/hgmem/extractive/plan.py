@@ -1,0 +1,169 @@
+"""What memory doesn't cover of the question, and where to look for it."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+
+from hgmem.models.extractive.entity_recognition import leads
+from hgmem.models.extractive.key_phrases import stems
+from hgmem.models.extractive.question_aspects import Aspect, aspects
+from hgmem.models.extractive.vector_cache import VectorCache
+from hgmem.systems.hgmem.replies import Concern, PlanReply
+from hgmem.values.graph_elements import Entity
+from hgmem.values.records import Judgement, MemoryPoint
+
+_MEANT = 0.5
+_TARGETS = 2
+_BRIDGES = 2  # concerns of a plan that follow a name which memory brought
+_RARE = 3  # points that hold such a name at most: a name that is everywhere leads nowhere
+_OPEN = 2  # what is asked of such a name: so many aspects
+# How near the best point has to be, and how much of the question it has to hold, at first and later.
+_FIRST_REST = (0.65, 1.0)
+_LATER_REST = (0.55, 0.6)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanContext:
+    """What a plan starts from: the question, memory's points, what was asked before, entities beside memory."""
+
+    question: str
+    points: Sequence[MemoryPoint]
+    previous: Sequence[str] = ()
+    hints: Sequence[Entity] = ()
+
+
+def plan(context: PlanContext, *, concerns: int, vectors: VectorCache) -> PlanReply:
+    """Return "sufficient", or what is missing: names beyond memory, the rest around the points nearest to it.
+
+    What is covered, but by no point near the question, is dug into once more around those points (local), then
+    beyond memory (global). Nothing is asked twice.
+    """
+    view = _View(context, vectors)
+    missing = view.missing()
+    if not missing and view.rests():
+        return PlanReply(judgement="sufficient")
+    judgement = view.direction(missing)
+    bridges = list(islice(view.bridges(), min(_BRIDGES, concerns)))
+    others = list(islice(view.concerns(missing or view.weakest(), judgement), concerns))
+    chosen = (*bridges, *others)[:concerns]
+    if not chosen:
+        return PlanReply(judgement="sufficient")
+    return PlanReply(judgement="local" if bridges else judgement, concerns=chosen)
+
+
+class _View:
+    """Memory as the question sees it: which point covers which aspect, and how near each point is."""
+
+    def __init__(self, context: PlanContext, vectors: VectorCache) -> None:
+        self._context = context
+        question = context.question
+        self._wanted = aspects(question) or [Aspect(question, frozenset(stems(question)), False)]
+        earlier = [text for text in context.previous if text.casefold() != question.casefold()]
+        self._previous = [frozenset(stems(text)) for text in earlier]
+        texts = [point.description for point in context.points]
+        queries = [question, *(each.text for each in self._wanted)]
+        near = vectors.of(queries, kind="query") @ vectors.of(texts).T
+        self._near = near[0]
+        self._covered = np.zeros((len(self._wanted), len(texts)), dtype=np.bool_)
+        for at, said in enumerate(map(_said, context.points)):
+            for row, each in enumerate(self._wanted):
+                meant = not each.name and float(near[row + 1, at]) > _MEANT
+                self._covered[row, at] = meant or each.covered_by(said)
+
+    def missing(self) -> list[Aspect]:
+        """Return the aspects that no point covers and no earlier sub-query asked for."""
+        return [
+            each
+            for each, held in zip(self._wanted, self._covered, strict=True)
+            if not held.any() and not any(each.stems <= previous for previous in self._previous)
+        ]
+
+    def rests(self) -> bool:
+        """Whether a point near the question holds most of its aspects."""
+        if not len(self._near):
+            return False
+        near, together = _LATER_REST if self._previous else _FIRST_REST
+        best = float(self._near.max())
+        return best >= near and float(self._covered.mean(axis=0)[self._near >= best - 0.1].max()) >= together
+
+    def direction(self, missing: Sequence[Aspect]) -> Judgement:
+        """Return where to look: around points that hold a name of the question, else beyond memory."""
+        if any(each.name for each in missing) or not self._anchored():
+            return "global"
+        return "local" if missing or not self._previous else "global"
+
+    def weakest(self) -> list[Aspect]:
+        """Return the aspects, those that the fewest points hold first."""
+        counts = self._covered.sum(axis=1)
+        order = sorted(range(len(self._wanted)), key=lambda row: (int(counts[row]), row))
+        return [self._wanted[row] for row in order]
+
+    def concerns(self, wanted: Sequence[Aspect], judgement: Judgement) -> Iterator[Concern]:
+        """Yield concerns, none of them asked for yet: each wanted aspect with another one, then with a hint."""
+        taken = set(self._previous)
+        for words, aspect in [*self._with_aspects(wanted), *self._with_hints(wanted)]:
+            key = frozenset(stems(words))
+            if key and key not in taken:
+                taken.add(key)
+                targets = self._targets(aspect) if judgement == "local" else ()
+                yield Concern(text=words, points=tuple(targets))
+
+    def bridges(self) -> Iterator[Concern]:
+        """Yield concerns about names that points of the question's matter brought and the question lacks.
+
+        What is asked of may be told elsewhere, of something that only memory names: of a film's director, say, where
+        the question describes the film. The points that hold most of the question go first, and in each the names
+        that fewest others hold; a name that shares a word with the question is a likeness, no bridge.
+        """
+        points = self._context.points
+        held = Counter(frozenset(stems(entity.name)) for point in points for entity in point.entities)
+        known = frozenset[str]().union(*(each.stems for each in self._wanted))
+        for at in self._closest():
+            brought = {frozenset(stems(entity.name)): entity.name for entity in points[at].entities}
+            for key in sorted(brought, key=lambda key: held[key]):
+                fresh = key and not key & known and not any(key <= earlier for earlier in self._previous)
+                if fresh and held[key] <= _RARE and leads(brought[key], points[at].description):
+                    yield Concern(text=", ".join([brought[key], *self._open(at)]), points=(at,))
+
+    def _closest(self) -> list[int]:
+        """Return the points that hold some of the question, first those that are nearest to it and hold most."""
+        worth = self._near + self._covered.mean(axis=0)
+        touching = (at for at in range(len(self._near)) if self._covered[:, at].any())
+        return sorted(touching, key=lambda at: (-float(worth[at]), at))
+
+    def _open(self, at: int) -> list[str]:
+        """Return the aspects that a point does not cover, or all that are not names if it covers all."""
+        rows = range(len(self._wanted))
+        left = [row for row in rows if not self._covered[row, at]] or [r for r in rows if not self._wanted[r].name]
+        return [self._wanted[row].text for row in left[:_OPEN]]
+
+    def _anchored(self) -> bool:
+        rows = [row for row, each in enumerate(self._wanted) if each.name]
+        return bool(self._covered[rows].any()) if rows else len(self._near) > 0
+
+    def _with_aspects(self, wanted: Sequence[Aspect]) -> Iterator[tuple[str, Aspect]]:
+        for aspect in wanted:
+            others = [each for each in self._wanted if each is not aspect]
+            partners = sorted(others, key=lambda each: each.name == aspect.name)
+            yield ", ".join([aspect.text, *(each.text for each in partners[:1])]), aspect
+
+    def _with_hints(self, wanted: Sequence[Aspect]) -> Iterator[tuple[str, Aspect]]:
+        """Yield the aspects with the entities beside memory whose description shares most words with the question."""
+        stems_wanted = frozenset[str]().union(*(each.stems for each in self._wanted))
+        shared = [(len(stems_wanted.intersection(stems(hint.description))), hint.name) for hint in self._context.hints]
+        for count, name in sorted(shared, key=lambda row: -row[0]):
+            for aspect in wanted[:1] if count else ():
+                yield f"{aspect.text}, {name}", aspect
+
+    def _targets(self, aspect: Aspect) -> list[int]:
+        """Return the points to dig into: near the question, the ones that hold the aspect before others."""
+        row = self._covered[self._wanted.index(aspect)]
+        score = self._near + 0.1 * self._covered.mean(axis=0) + 0.1 * row
+        return sorted(sorted(range(len(score)), key=lambda at: (-float(score[at]), at))[:_TARGETS])
+
+
+def _said(point: MemoryPoint) -> frozenset[str]:
+    return frozenset(stems(f"{point.description} {' '.join(entity.name for entity in point.entities)}"))

@@ -1,0 +1,95 @@
+"""From a plan to the next step: which sub-queries it asks, and where."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from hgmem.systems.hgmem.replies import Concern, Inquiry, SubqueriesReply
+from hgmem.systems.hgmem.tasks.planning import Strategies
+from hgmem.text.segmentation import collapse
+from hgmem.values.evidence import Strategy, Subquery
+from hgmem.values.records import Judgement, MemoryPoint
+
+Follow: TypeAlias = Callable[[MemoryPoint], MemoryPoint | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Next:
+    """What a plan leads to: the sub-queries of the next step, none where the loop ends, and what was dropped."""
+
+    judgement: Judgement | None = None
+    subqueries: tuple[Subquery, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def paired(concerns: Sequence[Concern], reply: SubqueriesReply) -> tuple[tuple[Inquiry, ...], tuple[str, ...]]:
+    """Return each concern with its sub-query, short replies padded with the concern's text, and notes."""
+    surplus = len(reply.subqueries) - len(concerns)
+    notes = (f"{surplus} sub-queries beyond the concerns were dropped",) if surplus > 0 else ()
+    texts = (*reply.subqueries, *("" for _ in concerns))
+    inquiries = tuple(
+        Inquiry(text=concern.text, subquery=text, points=concern.points)
+        for concern, text in zip(concerns, texts, strict=False)
+    )
+    return inquiries, notes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Course:
+    """What a plan may lead to: so many concerns, by these strategies, none of them asked before."""
+
+    concerns: int = 3
+    strategies: Strategies = "adaptive"
+    previous: tuple[str, ...] = ()
+
+
+def following(
+    judgement: Judgement,
+    inquiries: Sequence[Inquiry],
+    *,
+    shown: Sequence[MemoryPoint | None],
+    living: Follow,
+    course: Course,
+) -> Next:
+    """Return the sub-queries of the next step, without surplus, empty and repeated ones, which are noted.
+
+    A concern's points are followed to what they became; one with no living point is asked globally.
+    """
+    if judgement == "sufficient":
+        return Next(judgement=judgement)
+    allowed: Judgement = judgement if course.strategies == "adaptive" else course.strategies
+    notes = [] if allowed == judgement else [f"the plan judged {judgement}, here it is always {allowed}"]
+    surplus = len(inquiries) - course.concerns
+    if surplus > 0:
+        notes.append(f"{surplus} concerns beyond {course.concerns} were dropped")
+    asked = {collapse(text).casefold() for text in course.previous}
+    subqueries: list[Subquery] = []
+    for inquiry in inquiries[: course.concerns]:
+        text = collapse(inquiry.subquery) or collapse(inquiry.text)
+        if not text or text.casefold() in asked:
+            notes.append(f"sub-query {text!r} was dropped: {'it was asked before' if text else 'it is empty'}")
+            continue
+        asked.add(text.casefold())
+        targets = _targets(inquiry, shown, living) if allowed == "local" else ()
+        if allowed == "local":
+            notes += _untargeted(text, inquiry, shown, targets)
+        strategy: Strategy = "local" if targets else "global"
+        subqueries.append(Subquery(text=text, concern=collapse(inquiry.text), strategy=strategy, targets=targets))
+    if not subqueries:
+        notes.append("the plan leaves nothing to ask, so the loop ends")
+    return Next(judgement=allowed, subqueries=tuple(subqueries), notes=tuple(notes))
+
+
+def _untargeted(text: str, inquiry: Inquiry, shown: Sequence[MemoryPoint | None], targets: Sequence[str]) -> list[str]:
+    """Return what is to note of the points that a concern names and nobody can dig into."""
+    if not targets:
+        return [f"sub-query {text!r} names no active point, so it is asked globally"]
+    unknown = [at for at in dict.fromkeys(inquiry.points) if not 0 <= at < len(shown) or shown[at] is None]
+    return [f"sub-query {text!r}: there is no point {at}" for at in unknown]
+
+
+def _targets(inquiry: Inquiry, shown: Sequence[MemoryPoint | None], living: Follow) -> tuple[str, ...]:
+    """Return the uids of the living points that a concern names."""
+    named = (shown[index] for index in inquiry.points if 0 <= index < len(shown))
+    points = (living(point) for point in named if point is not None)
+    return tuple(dict.fromkeys(point.uid for point in points if point is not None))

@@ -1,0 +1,150 @@
+"""Recipes of HGMem as named constants, with a field for each ablation of the paper.
+
+Sources: the paper (HGMem, 2025, arXiv 2512.23959), sections 3 and 4, and its official code (`Encyclomen/HGMem`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal, TypeAlias
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from hgmem.errors import UsageError
+from hgmem.retrieval.step_evidence import Count, Positive, RetrievalConfig
+from hgmem.systems.hgmem.tasks.memory_changes import MergeRule, UpdateRule
+from hgmem.systems.hgmem.tasks.planning import Strategies
+
+Calls: TypeAlias = Literal["separate", "compact", "single"]
+AnswerFrom: TypeAlias = Literal["read", "supports", "memory", "around"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HGMemConfig:
+    """How far a question goes, how it retrieves, and what memory does. The paper's t is 0 to `steps` − 1.
+
+    `answer_from` says which chunks the answer is drawn from: the `supports` of living points, these and all others
+    that were `read` by their ranks (docs/decisions/0017), all chunks of V_M nearest to the question (`memory`, the
+    paper), or those read that lie `around` each point (the official code).
+    """
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    steps: Positive = 3  # the most new steps of one question (paper: best at t = 3, four steps; section 4.4)
+    concerns: Positive = 3  # the most concerns, and so sub-queries, of one plan
+    calls: Calls = "separate"  # evolve, merge, plan, sub-queries each by itself; two calls a step; one call a step
+    strategies: Strategies = "adaptive"  # the paper's ablations: local alone, global alone (section 4.3)
+    update: UpdateRule = "unite"  # what an update does to a point's entities; off is the paper's ablation
+    merge: MergeRule = "replace"  # whether a merged point stands for its parts or beside them; off is the ablation
+    describe: bool = False  # names and pairs that the corpus lacks are described by calls of their own
+    retrieval: RetrievalConfig = field(default_factory=RetrievalConfig)
+    only_new: bool = False  # a step's prompt leaves out what memory holds already
+    evidence_tokens: Count = 8_000  # of the chunks in a step's prompt
+    memory_tokens: Positive = 6_000  # of the points in a prompt: targets first, then the newest
+    hints: Count = 5  # entities beside memory that a plan is told of (official code; paper: none)
+    hint_hub: Positive = 20  # relations that one entity of memory gives for hints, heaviest first
+    answer_from: AnswerFrom = "read"
+    answer_chunks: Positive = 20  # of the answer at most
+    point_chunks: Positive = 5  # that one point brings to the answer, where it is drawn from `supports` or `around`
+    answer_tokens: Positive = 10_000  # of the answer's chunks (the official code's value)
+    answer_each_step: bool = False
+    form: str = ""  # how the answer is to look, such as "one paragraph"
+
+
+DEFAULT = HGMemConfig()
+"""The paper's calls with safer rules: an update unites entities (docs/decisions/0002), a merged point takes its
+parts' place, chunks are searched by words as well, and the plan is told of entities beside memory."""
+
+PAPER = HGMemConfig(
+    steps=4,
+    update="keep",
+    merge="add",
+    retrieval=RetrievalConfig(chunk_search="off", anchors=True, shared=True, hops=1, exclude=True),
+    hints=0,
+    answer_from="memory",
+    answer_chunks=200,
+)
+"""As the paper has it: t = 0…3 (section 4.4), equations 1, 6, 7 and 8, the answer from the chunks of all V_M.
+Sub-queries of a plan are asked for in one call, and merging begins at the second step, both as in the official code;
+n_v, n_e and n_d, which the paper leaves open, are the code's too."""
+
+CODE = HGMemConfig(
+    steps=4,
+    update="replace",
+    describe=True,
+    retrieval=RetrievalConfig(chunk_search="vector", hops=2, shared=False, pooled=True, anchors=True, exclude=False),
+    evidence_tokens=4_000,
+    memory_tokens=10_000,
+    answer_from="around",
+    answer_chunks=50,
+)
+"""As the official code behaves where it differs: an update replaces the entities, one local scope of two hops for all
+sub-queries, nothing is left out of global exploration, dense chunk search, absent names described by calls."""
+
+COMPACT = HGMemConfig(
+    calls="compact",
+    only_new=True,
+    retrieval=RetrievalConfig(chunks=4, searched_chunks=3),
+    evidence_tokens=2_600,
+    answer_from="supports",
+    answer_chunks=16,
+    point_chunks=2,
+    answer_tokens=3_000,
+)
+"""Two calls a step: evolve; then merge, plan and sub-queries together. Evidence is what is new to memory, the answer
+is drawn from the points' own chunks."""
+
+SINGLE = replace(COMPACT, calls="single", evidence_tokens=2_200)
+"""One call a step, for strong models: operations, merges, plan and sub-queries in one reply."""
+
+RECIPES: Mapping[str, HGMemConfig] = {
+    "default": DEFAULT,
+    "paper": PAPER,
+    "code": CODE,
+    "compact": COMPACT,
+    "single": SINGLE,
+    "global-only": replace(PAPER, strategies="global"),
+    "local-only": replace(PAPER, strategies="local"),
+    "no-update": replace(PAPER, update="off"),
+    "no-merge": replace(PAPER, merge="off"),
+}
+"""By name; the last four are the ablations of the paper's section 4.3, each one setting away from `PAPER`."""
+
+_ADAPTER = TypeAdapter(HGMemConfig)
+
+
+def recipe(name: str) -> HGMemConfig:
+    """Return the recipe of this name."""
+    if name not in RECIPES:
+        raise UsageError(f"unknown recipe {name!r}: choose one of {', '.join(RECIPES)}")
+    return RECIPES[name]
+
+
+def changed(config: HGMemConfig, changes: Mapping[str, object]) -> HGMemConfig:
+    """Return the config with options changed by name, such as `retrieval.hops`. Text is converted."""
+    values: dict[str, Any] = asdict(config)
+    for name, value in changes.items():
+        *outer, last = name.split(".")
+        place = values
+        for part in outer:
+            place = place.get(part) if isinstance(place.get(part), dict) else {}  # type: ignore[assignment]
+        if last not in place or isinstance(place[last], dict):
+            raise UsageError(f"unknown recipe option {name!r}: choose from {', '.join(_names(asdict(config)))}")
+        place[last] = value
+    return loaded(values)
+
+
+def loaded(values: Mapping[str, Any]) -> HGMemConfig:
+    """Return the config of plain values, such as those that a memory was stored with."""
+    try:
+        return _ADAPTER.validate_python(dict(values))
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"])
+        raise UsageError(f"setting {name!r} of a recipe: {first['msg']}, got {first['input']!r}") from None
+
+
+def _names(values: Mapping[str, Any], prefix: str = "") -> list[str]:
+    found: list[str] = []
+    for name, value in values.items():
+        found += _names(value, f"{prefix}{name}.") if isinstance(value, dict) else [f"{prefix}{name}"]
+    return found

@@ -1,0 +1,129 @@
+"""Reply types of HGMem's tasks. Numbers of points and chunks are those of the prompt, from 0."""
+
+from typing import Annotated, TypeAlias
+
+from pydantic import BaseModel, ConfigDict
+
+from hgmem.models.reply import Leniently, Reply, named
+from hgmem.values.records import Judgement
+
+# What models call these fields instead.
+_DESCRIPTION = named(
+    "description", "statement", "text", "content", "summary", "desc", "relationship", "relation", "predicate"
+)
+_ENTITIES = named("entities", "objects", "entity_names", "names", "vertices", "nodes", "entity")
+_CHUNKS = named("chunks", "sources", "evidence", "chunk", "chunk_ids", "evidence_chunks", "citations")
+_POINT = named("point", "index", "id", "point_index", "point_id", "number")
+_POINTS = named("points", "indices", "indexes", "ids", "targets", "point", "index", "id", "point_ids", "point_indices")
+_TEXT = named("text", "concern", "statement", "description", "content", "desc")
+_UPDATE = named("update", "updates", "updated", "revise", "revised", "revision", "revisions", "modified", "modify")
+_INSERT = named("insert", "inserted", "inserts", "insertion", "insertions", "new", "new_points", "add", "added")
+_MERGE = named("merge", "merges", "merged", "merging")
+_JUDGEMENT = named("judgement", "judgment", "decision", "verdict")
+_CONCERNS = named("concerns", "concern", "gaps", "open_questions")
+_SUBQUERY = named("subquery", "sub_query", "query", "question")
+_SUBQUERIES = named("subqueries", "sub_queries", "queries", "questions", "subquery", "sub_query", "query")
+# The numbers are those of the paper's prompt for the plan.
+_CHOICES = Leniently(
+    words={
+        "global": ("2.2", "global exploration", "global investigation", "explore"),
+        "local": ("2.1", "local investigation", "local exploration", "investigate"),
+        "sufficient": ("1", "enough", "yes", "true", "complete", "sufficient information"),
+    }
+)
+
+Description: TypeAlias = Annotated[str, _DESCRIPTION]
+Names: TypeAlias = Annotated[tuple[str, ...], _ENTITIES]
+Chunks: TypeAlias = Annotated[tuple[int, ...], _CHUNKS]
+Points: TypeAlias = Annotated[tuple[int, ...], _POINTS]
+
+
+class Insertion(BaseModel):
+    """A new point: the names that it ties, and the evidence chunks (indices, from 0) that support it."""
+
+    model_config = ConfigDict(frozen=True)
+    entities: Names
+    description: Description
+    chunks: Chunks = ()
+
+
+class Revision(BaseModel):
+    """A revised point, numbered as in the memory shown. `chunks` are added to those it has."""
+
+    model_config = ConfigDict(frozen=True)
+    point: Annotated[int, _POINT]
+    description: Description
+    entities: Names = ()
+    chunks: Chunks = ()
+
+
+class EvolveReply(Reply):
+    """What the evidence adds to memory."""
+
+    update: Annotated[tuple[Revision, ...], _UPDATE] = ()
+    insert: Annotated[tuple[Insertion, ...], _INSERT] = ()
+
+
+class Joining(BaseModel):
+    """Two or more points said as one."""
+
+    model_config = ConfigDict(frozen=True)
+    points: Points
+    description: Description
+
+
+class MergeReply(Reply):
+    """Which points belong together."""
+
+    merge: Annotated[tuple[Joining, ...], _MERGE] = ()
+
+
+class Concern(BaseModel):
+    """A gap in memory. `points` are indices, from 0, of the points to investigate."""
+
+    model_config = ConfigDict(frozen=True)
+    text: Annotated[str, _TEXT]
+    points: Points = ()
+
+
+class PlanReply(Reply):
+    """The judgement, and the concerns that it leaves."""
+
+    judgement: Annotated[Judgement, _JUDGEMENT, _CHOICES]
+    concerns: Annotated[tuple[Concern, ...], _CONCERNS] = ()
+
+
+class Inquiry(BaseModel):
+    """A concern with the sub-query that asks for it."""
+
+    model_config = ConfigDict(frozen=True)
+    text: Annotated[str, _TEXT]
+    subquery: Annotated[str, _SUBQUERY]
+    points: Points = ()
+
+
+class SubqueriesReply(Reply):
+    """One sub-query a concern, in the order of the concerns."""
+
+    subqueries: Annotated[tuple[str, ...], _SUBQUERIES, Leniently(sentences=True, aligned=True)]
+
+
+class MergeAndPlanReply(Reply):
+    """Merges, the judgement and concerns. All indices are those before the merges."""
+
+    merge: Annotated[tuple[Joining, ...], _MERGE] = ()
+    judgement: Annotated[Judgement, _JUDGEMENT, _CHOICES]
+    concerns: Annotated[tuple[Inquiry, ...], _CONCERNS] = ()
+
+
+class StepReply(Reply):
+    """A whole step: what the evidence adds, which points to merge, the judgement, and what to ask next.
+
+    Points that this reply inserts are counted on from those shown, in the order of `insert`.
+    """
+
+    update: Annotated[tuple[Revision, ...], _UPDATE] = ()
+    insert: Annotated[tuple[Insertion, ...], _INSERT] = ()
+    merge: Annotated[tuple[Joining, ...], _MERGE] = ()
+    judgement: Annotated[Judgement | None, _JUDGEMENT, _CHOICES] = None
+    concerns: Annotated[tuple[Inquiry, ...], _CONCERNS] = ()

@@ -1,0 +1,1 @@
+"""Naive retrieval: the chunks nearest to the question, one answer. The first baseline."""

@@ -1,0 +1,1 @@
+"""Sentences, tokens, identity, languages, shipped files."""

@@ -1,0 +1,65 @@
+"""Identity: keys of names, uids, hashes of texts. Pure and stable.
+
+A change here makes every stored corpus unreadable: tests pin the values.
+"""
+
+import hashlib
+import re
+import unicodedata
+from functools import lru_cache
+
+from hgmem.errors import UsageError
+
+CORPUS_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
+
+
+def key(name: str) -> str:
+    """Return the normalised form of a name: NFKC, whitespace collapsed, casefolded. It may be `''`.
+
+    Casefolding can undo NFKC and vice versa, so both run twice: a key's key is itself.
+    """
+    once = _fold(_fold(name))
+    return " ".join(once.split())
+
+
+def uid(corpus: str, kind: str, *parts: str | int) -> str:
+    """Return the uid, 32 hex characters, of an object with this corpus, kind and parts."""
+    digest = hashlib.blake2b(digest_size=16)
+    for part in (corpus, kind, *parts):
+        encoded = _bytes(str(part))
+        digest.update(b"%d:%b," % (len(encoded), encoded))  # lengths first, so that ab+c differs from a+bc
+    return digest.hexdigest()
+
+
+def provisional_uid(memory: str, entity_uid: str) -> str:
+    """Return the uid of a memory's provisional entity. In the corpus, it would have `entity_uid`."""
+    return f"{memory}-{entity_uid}"
+
+
+def text_hash(text: str) -> str:
+    """Return the SHA-256 of the text as 64 hex characters."""
+    return hashlib.sha256(_bytes(text)).hexdigest()
+
+
+@lru_cache(maxsize=64)
+def corpus_key(corpus: str) -> str:
+    """Return 16 hex characters for the corpus, safe in full-text queries unlike its name."""
+    return hashlib.blake2b(_bytes(corpus), digest_size=8, person=b"corpus_key").hexdigest()
+
+
+def check_corpus_name(name: str) -> str:
+    """Return a valid corpus name.
+
+    Raises `UsageError` that names the rule.
+    """
+    if not isinstance(name, str) or not re.fullmatch(CORPUS_NAME, name):
+        raise UsageError(f"invalid corpus name {name!r}: it must match {CORPUS_NAME}")
+    return name
+
+
+def _fold(text: str) -> str:
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")  # unpaired surrogates must not fail here

@@ -1,0 +1,177 @@
+"""Rule-based splitting of text into sentences and words. Offsets are half-open, in code points.
+
+Every pattern here matches unconditionally from its start and consumes what it reads, so the running time is linear in
+the text.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from typing import NamedTuple
+
+
+class Span(NamedTuple):
+    """A piece of a text: `text[start:end]`."""
+
+    start: int
+    end: int
+
+
+def word_set(text: str) -> frozenset[str]:
+    """Return the words of a space-separated list."""
+    return frozenset(text.split())
+
+
+_CLOSERS = "\"'”’»›)\\]}』」）】_*"
+_STOP = re.compile(
+    rf"(?P<hard>[。！？｡؟۔।॥]+[{_CLOSERS}]*)"
+    rf"|(?P<soft>[.!?…]+[{_CLOSERS}]*)"
+    r"|(?P<blank>\n[ \t\r]*\n)"
+    r"|(?P<heading>(?<![^\n])#{1,6} [^\n]*)"
+    r"|(?P<item>\n[ \t]*(?=[-*•] |#{1,6} |\d\d?[.)] ))"
+)
+_FENCE_OR_HEADING = re.compile(r"(?<![^\r\n])(?:[ \t]*(?P<fence>```|~~~)|#{1,6}[ \t]+\S[^\r\n]*)")
+_WORD = re.compile(r"[^\W_]+(?:['’\-][^\W_]+)*")
+_BEFORE_STOP = re.compile(r"(?:\w\.)*\w+$")
+_DOTTED = re.compile(r"(?:\w\.)+\w$")
+_FOLLOWING = re.compile(r"[^\W_]+")
+_LOOKBACK = 24
+
+# A full stop after these does not end a sentence.
+_ABBREVIATIONS = word_set(
+    "mr mrs ms mx dr prof st ste rev hon capt col cpt cmdr gen lt sgt maj adm gov sen rep pres messrs mme mlle mgr vs "
+    "cf no nos nr vol ch chap fig figs pp ed eds art sec viz approx ca dept est hr frl sra bzw ggf inkl vgl ул г им "
+    "jan feb mar apr jun jul aug sep sept oct nov dec e.g i.e z.b d.h u.a"
+)
+# After these it ends one if the next word usually starts a sentence.
+_ENDABLE = word_set("inc ltd co corp bros llc plc jr sr etc al a.m p.m am pm usw")
+_STARTERS = word_set(
+    "the a an this that these those it he she they we you in on at as but and so when while after before for from "
+    "if its his her their our there then here to by with no not what who why how der die das er sie es le la les il "
+    "elle el los las un une"
+)
+# Scripts without spaces: their words are pairs of neighbouring characters.
+_UNSPACED = re.compile("[぀-ヿ㐀-鿿豈-﫿ｦ-ﾟ฀-໿ក-៿က-႟𠀀-𯿿]+")
+
+
+def sentences(text: str) -> list[Span]:
+    """Return the sentences of `text` in order, trimmed. Blank lines and list items end one too.
+
+    Text without a letter or digit (such as a rule of dashes) is left out. Abbreviations, initials and a lower-case
+    continuation do not end a sentence.
+    """
+    spans: list[Span] = []
+    start = 0
+    for stop in _STOP.finditer(text):
+        if stop.lastgroup == "soft" and not _ends_sentence(text, start, stop):
+            continue
+        _append(spans, text, start, stop.end())
+        start = stop.end()
+    _append(spans, text, start, len(text))
+    return spans
+
+
+def words(text: str) -> list[str]:
+    """Return the words of `text` in order, in NFKC, casefolded, without a possessive 's.
+
+    Scripts without spaces (Chinese, Japanese, Thai, …) give overlapping pairs of characters.
+    """
+    found: list[str] = []
+    for match in _WORD.finditer(unicodedata.normalize("NFKC", text).casefold()):
+        word = match.group()
+        if word.isascii():
+            found.append(_unpossessed(word))
+        else:
+            found.extend(_pieces(_unpossessed(word)))
+    return found
+
+
+def sound(text: str) -> str:
+    """Return the text in storable form: NULs removed, unpaired surrogates replaced by �."""
+    text = text.replace("\0", "")
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if has_half_pair(text) else text
+
+
+def has_half_pair(text: str) -> bool:
+    """Return whether the text holds an unpaired surrogate, which databases reject."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def headings(text: str) -> Iterator[Span]:
+    """Yield the lines that are Markdown headings outside code blocks."""
+    fenced = False
+    for line in _FENCE_OR_HEADING.finditer(text):
+        if line["fence"]:
+            fenced = not fenced
+        elif not fenced:
+            yield Span(*line.span())
+
+
+def collapse(text: str) -> str:
+    """Return `text` with each run of whitespace as one space, trimmed."""
+    return " ".join(text.split())
+
+
+def _append(spans: list[Span], text: str, start: int, end: int) -> None:
+    piece = text[start:end]
+    if not _WORD.search(piece):
+        return
+    left = len(piece) - len(piece.lstrip())
+    spans.append(Span(start + left, start + len(piece.rstrip())))
+
+
+def _ends_sentence(text: str, start: int, stop: re.Match[str]) -> bool:
+    end = stop.end()
+    if end < len(text) and not text[end].isspace():
+        return False
+    following = _following(text, end)
+    if following[:1].islower():
+        return False
+    if not stop.group().startswith(".") or stop.group().startswith(".."):
+        return True
+    return not following or _full_stop(text[max(start, stop.start() - _LOOKBACK) : stop.start()], following)
+
+
+def _following(text: str, end: int) -> str:
+    """Return the next word without opening marks, within a few characters."""
+    word = _FOLLOWING.search(text, end, end + _LOOKBACK)
+    return word.group() if word else ""
+
+
+def _full_stop(before: str, following: str) -> bool:
+    token = _BEFORE_STOP.search(before)
+    if not token:
+        return True
+    word = token.group().casefold()
+    if word in _ABBREVIATIONS:
+        return False
+    if word in _ENDABLE or _DOTTED.match(word):
+        return following.casefold() in _STARTERS
+    if len(word) == 1 and word.isalpha():
+        # An initial ("J. Smith"), unless it is the pronoun. Scripts without case have no initials.
+        return word == "i" or word.upper() == word
+    # "1. First": a list item's number is not a sentence.
+    return not (word.isdigit() and len(word) <= 2 and before.strip() == token.group())
+
+
+def _unpossessed(word: str) -> str:
+    return word[:-2] if word.endswith(("'s", "’s")) else word
+
+
+def _pieces(word: str) -> list[str]:
+    pieces: list[str] = []
+    end = 0
+    for run in _UNSPACED.finditer(word):
+        pieces.extend(part for part in [word[end : run.start()]] if part)
+        pieces.extend(_pairs(run.group()))
+        end = run.end()
+    pieces.extend(part for part in [word[end:]] if part)
+    return pieces
+
+
+def _pairs(run: str) -> list[str]:
+    return [run[at : at + 2] for at in range(max(1, len(run) - 1))]

@@ -1,0 +1,1 @@
+"""Frozen values shared by all packages, and argument checks."""

@@ -1,0 +1,66 @@
+"""Argument checks, whose errors name the argument, its value and the remedy."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeGuard
+
+from hgmem.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """A named argument: `fits` checks its value, `otherwise` ends the error message.
+
+    None means "not given", unless `optional` is False.
+    """
+
+    fits: Callable[[object], bool]
+    otherwise: str
+    optional: bool = True
+
+
+def check(given: Mapping[str, object], known: Mapping[str, Argument]) -> None:
+    """Check the values of known arguments and ignore other names.
+
+    Raises `UsageError` for the first invalid value.
+    """
+    for name, value in given.items():
+        argument = known.get(name)
+        if argument is None or (value is None and argument.optional):
+            continue
+        if not argument.fits(value):
+            raise UsageError(f"{name}={value!r} {argument.otherwise}")
+
+
+def text(value: object) -> bool:
+    """Whether the value is a string."""
+    return isinstance(value, str)
+
+
+def flag(value: object) -> bool:
+    """Whether the value is a boolean."""
+    return isinstance(value, bool)
+
+
+def whole(value: object) -> bool:
+    """Whether the value is an integer, but not a boolean."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def count(value: object) -> bool:
+    """Whether the value is an integer of at least 1."""
+    return isinstance(value, int) and whole(value) and value >= 1
+
+
+def number(value: object) -> TypeGuard[int | float]:
+    """Whether the value is a number, but not a boolean."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def named(value: object) -> bool:
+    """Whether the value is a mapping with string keys."""
+    return isinstance(value, Mapping) and all(isinstance(name, str) for name in value)
+
+
+UID = Argument(text, "is not a memory uid: pass one, such as answer.memory", optional=False)
+STEP = Argument(count, "is not a valid step: use an integer of at least 1")

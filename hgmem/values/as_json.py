@@ -1,0 +1,111 @@
+"""The output of `--json`: plain dictionaries with stable keys."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from hgmem.values.evidence import Hit, Retrieved
+from hgmem.values.records import Answer, Lineage, Memory, MemoryPoint, Step
+from hgmem.values.usage import Usage
+
+Row = dict[str, Any]
+
+
+def answer(one: Answer) -> Row:
+    """Return an answer with its citations, steps and points, superseded ones included."""
+    return {
+        "answer": one.text,
+        "status": one.status,
+        "question": one.question,
+        "uid": one.uid,
+        "corpus": one.corpus,
+        "system": one.system,
+        "citations": [asdict(citation) for citation in one.citations],
+        "memory": one.memory,
+        "step": one.step,
+        "points": [point(each) for each in one.points],
+        "steps": [step(each) for each in one.steps],
+        "notes": list(one.notes),
+        "usage": usage(one.usage),
+        "model": one.model,
+        "seconds": one.seconds,
+    }
+
+
+def memory(one: Memory) -> Row:
+    """Return a memory as of the end of a step."""
+    names = ("uid", "question", "text", "status", "step", "model", "notes", "seconds")
+    return {
+        "memory": one.uid,
+        "corpus": one.corpus,
+        "system": one.system,
+        "model": one.model,
+        "status": one.status,
+        "created_at": one.created_at,
+        "step": one.step,
+        "points": [point(each) for each in one.points],
+        "steps": [step(each) for each in one.steps],
+        "answers": [
+            {**{name: getattr(each, name) for name in names}, "citations": [asdict(cited) for cited in each.citations]}
+            for each in one.answers
+        ],
+    }
+
+
+def lineage(one: Lineage) -> Row:
+    """Return a point with the kind of its creation and its parts, recursively."""
+    return {**point(one.point), "kind": one.kind, "parts": [lineage(part) for part in one.parts]}
+
+
+def point(one: MemoryPoint) -> Row:
+    """Return a memory point with the names of its entities."""
+    return {
+        "uid": one.uid,
+        "description": one.description,
+        "entities": [entity.name for entity in one.entities],
+        "born": one.born,
+        "died": one.died,
+        "chunks": list(one.chunks),
+        "deleted_chunks": list(one.deleted_chunks),
+    }
+
+
+def step(one: Step) -> Row:
+    """Return a step with what each of its sub-queries retrieved."""
+    return {
+        "number": one.number,
+        "question": one.question,
+        "strategy": one.strategy,
+        "judgement": one.judgement,
+        "filters": {name: list(texts) for name, texts in one.filters.items()},
+        "subqueries": [_subquery(each) for each in one.retrieved],
+        "operations": [asdict(operation) for operation in one.operations],
+        "planned": [asdict(subquery) for subquery in one.planned],
+        "notes": list(one.notes),
+        "seconds": one.seconds,
+        "usage": usage(one.usage),
+    }
+
+
+def usage(one: Usage) -> Row:
+    """Return the usage with its totals."""
+    sums = ("requests", "prompt_tokens", "completion_tokens", "cached_tokens")
+    return {**asdict(one), **{name: getattr(one, name) for name in sums}}
+
+
+def _subquery(one: Retrieved) -> Row:
+    return {
+        "text": one.subquery.text,
+        "concern": one.subquery.concern,
+        "strategy": one.subquery.strategy,
+        "targets": list(one.subquery.targets),
+        "retrieved": {
+            "entities": _hits(one.entities, "name"),
+            "relations": _hits(one.relations),
+            "chunks": _hits(one.chunks, "source_id"),
+        },
+    }
+
+
+def _hits(hits: Sequence[Hit], *more: str) -> list[Row]:
+    return [{name: getattr(hit, name) for name in ("uid", "rank", "score", *more)} for hit in hits]

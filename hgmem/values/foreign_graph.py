@@ -1,0 +1,166 @@
+"""How their graph is drawn, where it is, and what was read of it."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Annotated, Any, TypeAlias, TypedDict, Unpack
+
+from hgmem.errors import UsageError
+
+Notes: TypeAlias = Counter[
+    tuple[str, str]
+]  # how often each reported event happened, keyed by its singular and plural wording
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """Marks a keyword argument that is an option of the command too: its value's name in the help, and the help."""
+
+    metavar: str
+    help: str
+
+
+class Source(TypedDict, total=False):
+    """Where a graph to adopt is, if not in the database of the client: on another server, or another of this one.
+
+    A `from_driver` stays the caller's. Without `from_password`, that of HGMEM_FROM_PASSWORD is used.
+    """
+
+    from_driver: Any
+    from_uri: Annotated[str, Option("URI", "Another server, where the graph is. Its password: HGMEM_FROM_PASSWORD.")]
+    from_username: Annotated[str, Option("NAME", "Its user. Default: neo4j.")]
+    from_password: str
+    from_database: Annotated[str, Option("NAME", "Another database, of that server or of the usual one.")]
+
+
+class Names(TypedDict, total=False):
+    """The labels, relationship types and property names of their graph that differ from the package's.
+
+    A line here is a keyword argument of `HGMem.adopt` and an option of `hgmem adopt`; its default is in `Shape`.
+    """
+
+    document_label: Annotated[str, Option("LABEL", "Label of documents.")]
+    chunk_label: Annotated[str, Option("LABEL", "Label of chunks.")]
+    entity_label: Annotated[str, Option("LABEL", "Label of all entities.")]
+    document_relationship: Annotated[str, Option("TYPE", "Relationship type between chunk and document.")]
+    next_relationship: Annotated[str, Option("TYPE", "Relationship type to the next chunk.")]
+    entity_relationship: Annotated[str, Option("TYPE", "Relationship type between entity and chunk.")]
+    text_property: Annotated[str, Option("NAME", "Property with a chunk's text.")]
+    index_property: Annotated[str, Option("NAME", "Property with a chunk's number in its document.")]
+    id_property: Annotated[str, Option("NAME", "Property with a chunk's own id.")]
+    name_property: Annotated[str, Option("NAME", "Property with an entity's name.")]
+
+
+class Adopting(Source, Names, total=False):
+    """The keyword arguments of `HGMem.adopt` that describe a graph: where it is, and what its parts are called.
+
+    `config` is a `LexicalGraphConfig` of Neo4j's GraphRAG package; names that are given count before its own.
+    """
+
+    config: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """The names of labels, types and properties in the source graph, by default neo4j-graphrag's."""
+
+    document_label: str = "Document"
+    chunk_label: str = "Chunk"
+    entity_label: str = "__Entity__"
+    document_relationship: str = "FROM_DOCUMENT"
+    next_relationship: str = "NEXT_CHUNK"
+    entity_relationship: str = "FROM_CHUNK"
+    text_property: str = "text"
+    index_property: str = "index"
+    id_property: str = "id"
+    name_property: str = "name"
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if not isinstance(value, str) or not value or "\0" in value:
+                raise UsageError(
+                    f"invalid {each.name}={value!r}: use the name of a label, a relationship type or a property"
+                )
+        labels = (self.document_label, self.chunk_label, self.entity_label)
+        if len(set(labels)) < len(labels):
+            raise UsageError(
+                f"documents, chunks and entities need three different labels, not {', '.join(map(repr, labels))}"
+            )
+
+    @property
+    def lexical_labels(self) -> tuple[str, str]:
+        """The labels of documents and chunks."""
+        return self.document_label, self.chunk_label
+
+
+# The names of these fields in the package's `LexicalGraphConfig`.
+_CONFIGURED = {
+    "document_label": "document_node_label",
+    "chunk_label": "chunk_node_label",
+    "document_relationship": "chunk_to_document_relationship_type",
+    "next_relationship": "next_chunk_relationship_type",
+    "entity_relationship": "node_to_chunk_relationship_type",
+    "text_property": "chunk_text_property",
+    "index_property": "chunk_index_property",
+    "id_property": "chunk_id_property",
+}
+
+
+def configured(config: object, **named: Unpack[Names]) -> Shape:
+    """Return the shape with the given names. The rest comes from a `LexicalGraphConfig` or is the default."""
+    if config is not None and not hasattr(config, "chunk_node_label"):
+        raise UsageError(f"{type(config).__name__!r} is not a LexicalGraphConfig: pass one, or pass the labels by name")
+    theirs: dict[str, Any] = {name: getattr(config, attribute, None) for name, attribute in _CONFIGURED.items()}
+    return Shape(**{**{name: value for name, value in theirs.items() if value is not None}, **named})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignDocument:
+    """A document of the source graph. Here and below, `id` is the element id."""
+
+    id: str
+    properties: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignChunk:
+    """A chunk of the source graph: text, stored index and id, and the element ids that it leads to."""
+
+    id: str
+    text: Any
+    position: Any = None
+    own: Any = None
+    documents: tuple[str, ...] = ()
+    following: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignEntity:
+    """An entity of the source graph, and the chunks that mention it."""
+
+    id: str
+    labels: tuple[str, ...]
+    properties: Mapping[str, Any]
+    chunks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignRelation:
+    """A relationship between two entities of the source graph."""
+
+    id: str
+    type: str
+    source: str
+    target: str
+    properties: Mapping[str, Any]
+
+
+@dataclass(slots=True, kw_only=True)
+class Found:
+    """The elements read from the source graph, each kind by element id."""
+
+    documents: list[ForeignDocument] = field(default_factory=list)
+    chunks: list[ForeignChunk] = field(default_factory=list)
+    entities: list[ForeignEntity] = field(default_factory=list)
+    relations: list[ForeignRelation] = field(default_factory=list)

@@ -1,0 +1,45 @@
+"""The document graph: chunks, entities and the relations between them."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    """A piece of a document: `document.text[start:end] == text`, if the offsets are known."""
+
+    uid: str
+    document: str
+    position: int
+    text: str
+    tokens: int
+    start: int | None = None
+    end: int | None = None
+    title: str = ""
+    source_id: str = ""
+    entities: tuple["Entity", ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entity:
+    """A vertex. `provisional` entities were named by a model and belong to one memory."""
+
+    uid: str
+    name: str
+    type: str = ""
+    description: str = ""
+    provisional: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relation:
+    """An undirected edge between two entities, named by their uids and their names."""
+
+    uid: str
+    source: str
+    target: str
+    source_name: str
+    target_name: str
+    description: str = ""
+    keywords: tuple[str, ...] = ()
+    weight: float = 1.0
+    chunks: tuple[str, ...] = ()

@@ -1,0 +1,91 @@
+"""Input values: documents to index, and pre-built graphs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+Scalar: TypeAlias = str | int | float | bool
+Filters: TypeAlias = Mapping[str, Scalar | Sequence[Scalar]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A question, either new or about a memory (uid) to continue.
+
+    Without a text, the memory's latest question is resumed. `at_step` answers from memory as of the end of that step,
+    without a new step. `filters` select documents (accepted texts by name). Without them, a continued memory keeps its
+    own. `answer=False` builds the memory only.
+    """
+
+    text: str = ""
+    memory: str | None = None
+    at_step: int | None = None
+    filters: Mapping[str, tuple[str, ...]] | None = None
+    answer: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """A text to index. Its `id`, by default its `source`, identifies the document across runs."""
+
+    text: str
+    id: str = ""
+    title: str = ""
+    source: str = ""
+    metadata: Mapping[str, Scalar] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenChunk:
+    """A chunk of a pre-built graph. `id` is the caller's, `document` the `Document.id` that it belongs to."""
+
+    id: str
+    document: str
+    text: str
+    start: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenEntity:
+    """An entity of a pre-built graph. `chunks` are the `GivenChunk.id` that mention it."""
+
+    name: str
+    type: str = ""
+    description: str = ""
+    chunks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenRelation:
+    """An undirected relation of a pre-built graph, between two entity names."""
+
+    source: str
+    target: str
+    description: str = ""
+    keywords: tuple[str, ...] = ()
+    weight: float = 1.0
+    chunks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """A pre-built graph, added without extraction."""
+
+    documents: tuple[Document, ...] = ()
+    chunks: tuple[GivenChunk, ...] = ()
+    entities: tuple[GivenEntity, ...] = ()
+    relations: tuple[GivenRelation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skipped:
+    """A file, folder or record that could not be used, and the reason."""
+
+    path: str
+    reason: str
+
+
+GraphInput = Given
+ChunkInput = GivenChunk
+EntityInput = GivenEntity
+RelationInput = GivenRelation

@@ -1,0 +1,128 @@
+"""Reports of work on a corpus: indexing, cost estimates, progress, archives, checks, pruning."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from hgmem.values.inputs import Skipped
+
+Unit: TypeAlias = Literal["chunks", "entities and relations", "descriptions", "records", "vectors"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CorpusStatus:
+    """The contents of a corpus. `failed` counts chunks whose extraction failed, `pending` unextracted ones."""
+
+    corpus: str
+    status: str
+    documents: int
+    chunks: int
+    entities: int
+    relations: int
+    memories: int
+    failed: int
+    pending: int
+    embedding_model: str
+    dimensions: int
+    failures: tuple[Mapping[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """Progress of indexing: `done` of `total` known so far, in chunks, then in entities and relations."""
+
+    done: int
+    total: int
+    document: str = ""
+    unit: Unit = "chunks"
+
+
+@dataclass(slots=True, kw_only=True)
+class IndexReport:
+    """The result of an indexing run. `failed` counts chunks whose extraction failed."""
+
+    documents: int = 0
+    unchanged: int = 0
+    chunks: int = 0
+    failed: int = 0
+    errors: list[str] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexPlan:
+    """A cost estimate of indexing. Calls and completion tokens are upper bounds.
+
+    Tokens are estimates. Summarizing descriptions and retries come on top, as they can't be known in advance.
+    """
+
+    documents: int = 0
+    unchanged: int = 0
+    chunks: int = 0
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens_at_most: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdoptReport:
+    """The corpus after an import from neo4j-graphrag.
+
+    `notes` list what was left out, `written` tells whether anything was written.
+    """
+
+    corpus: str
+    written: bool
+    documents: int
+    chunks: int
+    entities: int
+    relations: int
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchiveReport:
+    """The contents of an archive, in records by kind.
+
+    `notes` list what is missing in it, `written` tells whether anything was written.
+    """
+
+    corpus: str
+    written: bool
+    counts: Mapping[str, int]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """An integrity violation: its count, its meaning, the remedy and some uids."""
+
+    name: str
+    count: int
+    uids: tuple[str, ...]
+    meaning: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkup:
+    """The result of an integrity check: violations, and notes on unfinished work."""
+
+    corpus: str
+    findings: tuple[Finding, ...] = ()
+    notes: tuple[Finding, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether there are no violations."""
+        return not self.findings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pruned:
+    """The memories (uids) that were deleted or reduced to their answers. A dry run lists them without changes."""
+
+    corpus: str
+    memories: tuple[str, ...]
+    kept_answers: bool = False
+    dry_run: bool = False

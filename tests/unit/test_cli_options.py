@@ -1,0 +1,68 @@
+"""Options that a command has from the keyword arguments of a method."""
+
+from typing import Annotated, Any, TypedDict, get_type_hints
+
+import pytest
+import typer
+from typer.main import get_command
+from typer.testing import CliRunner
+
+from hgmem.cli.adopt import app as adopting
+from hgmem.cli.options import options
+from hgmem.values.foreign_graph import Adopting, Names, Option, Shape
+
+
+class Table(TypedDict, total=False):
+    """Two options, and one that only Python has."""
+
+    first_thing: Annotated[str, Option("THING", "One.")]
+    driver: Any
+    second: Annotated[str, Option("NAME", "Another.")]
+
+
+def given(*typed: str) -> dict[str, Any]:
+    """What a command with the options of the table gets."""
+    found: dict[str, Any] = {}
+    app = typer.Typer(rich_markup_mode=None)
+
+    @app.command()
+    @options(Table, defaults={"second": "two"})
+    def command(place: str = "here", *, loud: bool = False, **named: Any) -> None:
+        found.update(place=place, loud=loud, **named)
+
+    done = CliRunner().invoke(app, typed)
+    return found or {"said": done.output}
+
+
+@pytest.mark.parametrize(
+    ("typed", "wanted"),
+    [
+        ((), {}),
+        (("--second", "b"), {"second": "b"}),
+        (("--first-thing", "", "--loud"), {"first_thing": "", "loud": True}),
+    ],
+)
+def test_a_command_gets_the_options_that_were_typed_and_no_others(typed: tuple[str, ...], wanted: Any) -> None:
+    assert given(*typed) == {"place": "here", "loud": False} | wanted
+
+
+def test_help_lists_the_options_of_the_table_between_the_commands_own_with_their_defaults() -> None:
+    said = given("--help")["said"]
+    assert "--driver" not in said
+    assert "Another. Default: two." in said
+    listed = ["--place", "--first-thing THING", "--second NAME", "--loud"]
+    assert sorted(listed, key=said.index) == listed
+
+
+def test_adopt_has_an_option_for_every_marked_keyword_argument_and_says_its_default() -> None:
+    offered = {each.name: each for each in get_command(adopting).params}
+    marked = [
+        name for name, hint in get_type_hints(Adopting, include_extras=True).items() if hasattr(hint, "__metadata__")
+    ]
+    assert [*offered][: len(marked) + 2] == ["corpus", *marked, "as_json"]
+    for name in get_type_hints(Names):
+        assert f"Default: {getattr(Shape(), name)}." in offered[name].help
+
+
+def test_every_name_in_a_graph_is_a_keyword_argument_and_has_a_default() -> None:
+    assert [*get_type_hints(Names)] == [*get_type_hints(Shape)]
