@@ -62,12 +62,12 @@ def test_half_a_schema_is_one(database: FakeDatabase, monkeypatch: pytest.Monkey
 
 def test_a_server_that_is_down_is_told_and_nothing_more_is_asked_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     def down(settings: object) -> None:
-        raise GraphError(f"Neo4j at {URI!r} can't be reached: start it")
+        raise GraphError(f"Neo4j at {URI!r} cannot be reached: start it")
 
     monkeypatch.setattr(module, "find_address", lambda settings: Address(uri=URI))
     monkeypatch.setattr(module, "find_database", down)
     found = checks()
-    assert "can't be reached: start it" in found["server"].line
+    assert "cannot be reached: start it" in found["server"].line
     assert found["server"].failed
     assert not found["schema"].failed
 

@@ -88,5 +88,5 @@ def test_whoever_changes_a_schema_changes_their_own() -> None:
 
 
 def test_a_reply_that_holds_itself_is_refused() -> None:
-    with pytest.raises(TypeError, match="'Ring' holds itself"):
+    with pytest.raises(TypeError, match="'Ring' contains itself"):
         json_schema(Ring)

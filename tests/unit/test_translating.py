@@ -42,8 +42,8 @@ def test_what_fails_otherwise_is_no_lack_of_a_right(code: str) -> None:
     [
         ("Failed to read from defunct connection", TimeoutError("timed out"), "'bolt://db' stopped answering: check"),
         ("Timed out trying to establish connection to db", None, "'bolt://db' stopped answering: check"),
-        ("Failed to read from defunct connection", OSError("reset by peer"), "'bolt://db' can't be reached: start"),
-        ("Couldn't connect", None, "'bolt://db' can't be reached: start"),
+        ("Failed to read from defunct connection", OSError("reset by peer"), "'bolt://db' cannot be reached: start"),
+        ("Couldn't connect", None, "'bolt://db' cannot be reached: start"),
     ],
 )
 def test_a_server_that_stopped_answering_is_told_from_one_that_is_gone(
