@@ -72,7 +72,7 @@ def delete(
         if not yes and not typer.confirm(f"Delete {what}?", err=True):
             note("nothing was deleted")
             raise typer.Exit(FAILED)
-        client.delete(document=[str(row["uid"]) for row in found] or None)
+        client.delete(document=[str(row["uid"]) for row in found] if document else None)  # None is the corpus
     plain(f"deleted {what}")
 
 

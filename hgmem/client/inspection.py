@@ -92,11 +92,10 @@ class Inspecting(ABC):
         `document` names the ones that are wanted, as in `delete`.
         """
         services = self._services(corpus)
-        rows = list_documents(self._database, corpus=known_corpus(services).corpus)
-        if document is None:
-            return rows
-        wanted = {state.uid for state in named_documents(services, document)}
-        return [row for row in rows if row["uid"] in wanted]
+        corpus = known_corpus(services).corpus
+        wanted = None if document is None else {state.uid for state in named_documents(services, document)}
+        rows = list_documents(self._database, corpus=corpus)
+        return rows if wanted is None else [row for row in rows if row["uid"] in wanted]
 
     def corpora(self) -> list[dict[str, str]]:
         """Return every corpus: name, status, embedding model, dimensions, time of creation."""

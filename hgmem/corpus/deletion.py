@@ -74,7 +74,8 @@ def named_documents(services: Services, names: Named) -> list[DocumentState]:
             f"corpus {corpus!r} has no document {missing[0]!r}, and none from a file of that name: "
             f"`hgmem status --corpus {corpus}` lists its documents"
         )
-    return [states[each] for each in dict.fromkeys(each for uids in found.values() for each in uids)]
+    named = dict.fromkeys(each for uids in found.values() for each in uids)
+    return [states[each] for each in named if each in states]  # but those that another run deleted meanwhile
 
 
 def delete_corpus(services: Services) -> int:
