@@ -53,7 +53,16 @@ if TYPE_CHECKING:
         Passage,
         Step,
     )
-    from hgmem.values.reports import AdoptReport, ArchiveReport, Checkup, CorpusStatus, Finding, IndexPlan, IndexReport
+    from hgmem.values.reports import (
+        AdoptReport,
+        ArchiveReport,
+        Checkup,
+        CorpusStatus,
+        Finding,
+        IndexPlan,
+        IndexReport,
+        Pruned,
+    )
     from hgmem.values.usage import Usage
 
 __version__ = "0.1.0"
