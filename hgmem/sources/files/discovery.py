@@ -76,7 +76,7 @@ def _objection(path: Path, status: os.stat_result, max_bytes: int) -> str:
     if not stat.S_ISREG(status.st_mode):
         return "not a regular file"  # reading a pipe might never end
     if status.st_size > max_bytes:
-        return f"{status.st_size:,} bytes are above the limit of {max_bytes:,} : raise HGMEM_MAX_FILE_BYTES"
+        return f"{status.st_size:,} bytes are above the limit of {max_bytes:,}: raise HGMEM_MAX_FILE_BYTES"
     if printable(path) != str(path):
         return "its file name is not UTF-8"
     return format_of(path).missing if status.st_size else "empty"
