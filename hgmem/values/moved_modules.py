@@ -2,7 +2,7 @@
 
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -51,15 +51,26 @@ class _Finder(MetaPathFinder, Loader):
     def exec_module(self, module: ModuleType) -> None:
         homes = [f"hgmem.{home}" for home in MOVED[module.__name__.partition(".")[2]]]
         warnings.warn(f"{module.__name__} moved: import from {' or '.join(homes)}", DeprecationWarning, stacklevel=2)
+        module.__getattr__ = lambda name: _found(name, module.__name__, homes)  # type: ignore[method-assign]
 
-        def found(name: str) -> Any:
-            for home in homes:
-                holder = import_module(home)
-                if not name.startswith("__") and hasattr(holder, name):
-                    return getattr(holder, name)
-            raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
 
-        module.__getattr__ = found  # type: ignore[method-assign]
+def earlier_classes(module: str, *homes: str) -> Callable[[str], Any]:
+    """Return the `__getattr__` of a module that is something else now: classes that it held are found in `homes`."""
+
+    def found(name: str) -> Any:
+        value = _found(name, module, homes if name[:1].isupper() else ())
+        warnings.warn(f"{module}.{name} moved: import it from {' or '.join(homes)}", DeprecationWarning, stacklevel=2)
+        return value
+
+    return found
+
+
+def _found(name: str, module: str, homes: Sequence[str]) -> Any:
+    for home in homes:
+        holder = import_module(home)
+        if not name.startswith("__") and hasattr(holder, name):
+            return getattr(holder, name)
+    raise AttributeError(f"module {module!r} has no attribute {name!r}")
 
 
 def keep_importable() -> None:

@@ -185,4 +185,5 @@ def test_module_paths_of_earlier_versions_lead_to_what_moved(path: str) -> None:
 
 def test_names_are_imported_from_paths_of_earlier_versions() -> None:
     code = "from hgmem.events import Answered; from hgmem.model import Step; from hgmem.systems.recipes import DEFAULT"
+    code += "; from hgmem.memory import EvolveReply, Joining, pruning"
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)
