@@ -1,4 +1,4 @@
-"""`index` and `import`: add documents and pre-built graphs to a corpus."""
+"""`index`: add documents to a corpus."""
 
 import time
 from dataclasses import asdict

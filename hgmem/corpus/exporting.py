@@ -42,7 +42,7 @@ from hgmem.values.reports import ArchiveReport
 ROWS = 250  # things read at once, with their vectors
 LINKED = 50  # things whose links are read at once: a few have very many
 
-# Properties that archives leave out: claims, and what follows from the rest.
+# Properties that archives leave out: leases, and what follows from the rest.
 DERIVED = frozenset({"corpus", "corpus_key", "memory", "run", "heartbeat"})
 # Lists of `read_memory`, in an order in which everything comes after what it names.
 MEMORY_LISTS = {

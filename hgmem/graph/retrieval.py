@@ -1,4 +1,4 @@
-"""Typed twins of `cypher/retrieval.cypher`."""
+"""Typed wrappers for `cypher/retrieval.cypher`."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass

@@ -1,4 +1,4 @@
-"""Recording: what a system does with a question, written to Neo4j step by step under a claim."""
+"""Recording: what a system does with a question, written to Neo4j step by step under a lease."""
 
 import secrets
 import time
@@ -209,7 +209,7 @@ def _lease(record: Recording, question: Question) -> None:
 
 @contextmanager
 def _held(record: Recording) -> Iterator[None]:
-    """Keep the claim alive while the block runs, and give it back where the block fails."""
+    """Renew the lease while the block runs, and release it where the block fails."""
     services, lease = record.services, record.lease
     try:
         with renewing(lambda: renew_memory(services.database, lease=lease), every=services.settings.heartbeat):
@@ -217,7 +217,7 @@ def _held(record: Recording) -> Iterator[None]:
     except BaseException as error:
         if record.steps and isinstance(error, HGMemError | KeyboardInterrupt) and not isinstance(error, UsageError):
             error.memory = lease.memory  # type: ignore[union-attr]
-        if not isinstance(error, UnreachableError):  # no server: the claim runs out by itself
+        if not isinstance(error, UnreachableError):  # no server: the lease expires by itself
             status = INTERRUPTED if record.status == RUNNING else record.status
             with suppress(HGMemError):
                 release_memory(services.database, lease=lease, status=status)

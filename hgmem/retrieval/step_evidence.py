@@ -24,7 +24,6 @@ PROPOSED = 40  # chunks that the full-text index proposes, to be ranked by what 
 PROPOSED_AMONG = 400  # where others than those of the chosen documents may be among them
 CANDIDATES = 20  # chunks that each of two rankings brings to their fusion
 SMALL = 2_000  # entities up to which exact search is an alternative to the index
-PROPOSING: tuple[Search, ...] = ("index", "documents")  # searches whose candidates the index may have proposed
 BEYOND = 500  # of memory's entities that the index is first asked for in addition: they seldom are all the nearest
 
 

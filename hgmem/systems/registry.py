@@ -1,4 +1,4 @@
-"""Systems: ways of remembering and answering. Each is one file here, given `Services` and nothing else."""
+"""The systems by name. Each has a room here, and is given `Services` and a question."""
 
 from collections.abc import Callable, Mapping
 from typing import Protocol

@@ -1,4 +1,4 @@
-"""How their graph is drawn, where it is, and what was read of it."""
+"""A graph of the neo4j-graphrag package: where it is, what its parts are called, and what was read of it."""
 
 from collections import Counter
 from collections.abc import Mapping
