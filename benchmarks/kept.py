@@ -13,11 +13,21 @@ from hgmem.text.segmentation import word_set
 ROOT = Path(__file__).resolve().parents[1]
 BENCH = ROOT / ".hgmem" / "bench"
 # What an index is made of, beside its content: these files, but for those that only answer.
-INDEXING = ("hgmem/*.py", "hgmem/corpus/*.py", "hgmem/graph/*.py", "hgmem/extractive/*.py", "cypher/*.cypher")
+INDEXING = (
+    "hgmem/*.py",
+    "hgmem/corpus/*.py",
+    "hgmem/extraction/*.py",
+    "hgmem/graph/*.py",
+    "hgmem/models/*.py",
+    "hgmem/models/extractive/*.py",
+    "hgmem/sources/lightrag.py",
+    "hgmem/text/*.py",
+    "hgmem/values/*.py",
+    "cypher/*.cypher",
+)
 ANSWERING = word_set(
-    "answer answering asking aspects client combined diagnose draft events evolve excerpt following inspecting "
-    "memories memory merge passages plan ranking recording rendering retrieval retrieve streaming subqueries ties "
-    "upkeep"
+    "as_json entity_mentions events evidence memory moved_modules question_aspects records retrieval sentence_ranking "
+    "sentences"
 )
 
 
