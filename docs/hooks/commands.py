@@ -13,7 +13,7 @@ from hgmem.cli.commands import EPILOG
 def reference() -> str:
     """Return a section for the options of every command, then one for each command, in the order of `--help`."""
     front = get_command(app)
-    parts = ["## Before every command", f"```text\n{usage('hgmem', front)} COMMAND …\n```", *tables(front), EPILOG]
+    parts = ["## Global options", f"```text\n{usage('hgmem', front)} COMMAND …\n```", *tables(front), EPILOG]
     for name, command in named(front, "hgmem"):
         parts += [f"## {name}", prose(command.help or ""), f"```text\n{usage(name, command)}\n```", *tables(command)]
     return "\n\n".join(parts)

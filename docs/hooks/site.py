@@ -20,6 +20,7 @@ SHOWN = {
     "CONTRIBUTING.md": "contributing.md",
     "benchmarks/README.md": "benchmarks.md",
     "benchmarks/PEERS.md": "peers.md",
+    "benchmarks/FINDINGS.md": "findings.md",
 }
 _MARKS = re.compile(r"^<!-- (?:generated: \w+|end of what is generated) -->\n", re.MULTILINE)
 _LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?!\w+:|#)([^)#\s]+)(#[^)\s]*)?\)")

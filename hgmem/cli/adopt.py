@@ -1,4 +1,4 @@
-"""`adopt`: import a graph that Neo4j's GraphRAG package wrote, without extracting again."""
+"""`adopt`: import a graph that neo4j-graphrag wrote, without extracting again."""
 
 import time
 from dataclasses import asdict, fields
@@ -24,10 +24,10 @@ app = typer.Typer(rich_markup_mode=None)
 def adopt(
     context: typer.Context, corpus: CorpusOption = DEFAULT_CORPUS, *, as_json: JsonOption = False, **graph: Any
 ) -> None:
-    """Take over the graph that Neo4j's GraphRAG package wrote (neo4j-graphrag), without extracting again.
+    """Import a graph that neo4j-graphrag wrote, without extracting again.
 
-    It is copied into a corpus that is new or empty; theirs is only read. Options name what is called otherwise there.
-    An adoption that fails leaves nothing. The same graph again writes nothing.
+    The corpus must be new or empty. hgmem never writes to the source graph. Options map other labels, types and
+    properties. A failed import leaves nothing. Importing the same graph again writes nothing.
     """
     began = time.monotonic()
     with connected(context, corpus) as client, progress() as report:
@@ -41,5 +41,5 @@ def _print(done: "AdoptReport", seconds: float, *, as_json: bool) -> None:
     if as_json:
         print_json({**asdict(done), "seconds": round(seconds, 3)})
         return
-    what = f"adopted in {seconds:.1f} s" if done.written else "adopted before, nothing was written"
+    what = f"imported in {seconds:.1f} s" if done.written else "already imported, nothing was written"
     plain(f"{done.corpus}: {contained(done)}; {what}")

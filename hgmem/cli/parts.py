@@ -21,7 +21,7 @@ COMMANDS = {
     "delete": ("corpora", "Delete a corpus, or documents of it."),
     "export": ("archive", "Export a corpus, with its memories, to one file."),
     "reembed": ("archive", "Recompute all vectors of a corpus and its memories."),
-    "adopt": ("adopt", "Take over the graph that Neo4j's GraphRAG package wrote."),
+    "adopt": ("adopt", "Import a graph that neo4j-graphrag wrote."),
 }
 
 

@@ -22,7 +22,7 @@ from hgmem.corpus.deletion import Named, delete_corpus, delete_documents
 from hgmem.corpus.importing import import_graph
 from hgmem.corpus.indexing import Report, aggregation_progress, index, retry_failed
 from hgmem.errors import UsageError
-from hgmem.graph.database import Database, adopt
+from hgmem.graph.database import Database, wrap_driver
 from hgmem.graph.memory import corpus_of
 from hgmem.graph.schema import ensure_schema
 from hgmem.memory.pruning import delete_memory
@@ -273,4 +273,4 @@ def _name(chosen: object) -> str | None:
 
 
 def _adopted(driver: Any, settings: Settings) -> Database:
-    return adopt(driver, database=settings.neo4j_database, statement_timeout=settings.statement_timeout)
+    return wrap_driver(driver, database=settings.neo4j_database, statement_timeout=settings.statement_timeout)

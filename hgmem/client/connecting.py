@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from hgmem.errors import AccessError, HGMemError, UsageError
-from hgmem.graph.database import Database, adopt, connect
+from hgmem.graph.database import Database, connect, wrap_driver
 from hgmem.graph.translating import Address
 from hgmem.local import find
 from hgmem.models.embedders import OPENAI, LangChainEmbedder, OpenAIEmbedder, SentenceTransformerEmbedder
@@ -86,7 +86,7 @@ def reading(database: Database, settings: Settings, source: Source) -> Iterator[
         return
     with _source_names_in_errors():
         if driver is not None:
-            opened = adopt(driver, database=name, statement_timeout=settings.statement_timeout)
+            opened = wrap_driver(driver, database=name, statement_timeout=settings.statement_timeout)
         elif uri:
             opened = _connected(uri, settings, source)
         else:

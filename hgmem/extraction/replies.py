@@ -6,17 +6,17 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from hgmem.models.reply import Reply, TextReply, named
 
-# What models call these fields instead.
+# Other names that models use for these fields.
 _NAME = named("name", "entity", "entity_name", "title")
 _TYPE = named("type", "entity_type", "category", "label", "kind")
-_DESCRIPTION = named(
+DESCRIPTION = named(
     "description", "statement", "text", "content", "summary", "desc", "relationship", "relation", "predicate"
 )
 _SOURCE = named("source", "src", "from", "subject", "head", "source_entity")
 _TARGET = named("target", "tgt", "to", "object", "tail", "target_entity")
 _KEYWORDS = named("keywords", "keyword", "key_words", "keyphrases", "tags")
 _WEIGHT = named("weight", "strength", "score", "importance")
-_ENTITIES = named("entities", "objects", "entity_names", "names", "vertices", "nodes", "entity")
+ENTITIES = named("entities", "objects", "entity_names", "names", "vertices", "nodes", "entity")
 _RELATIONS = named("relations", "relationships", "relation", "relationship", "edges", "triples")
 
 
@@ -26,7 +26,7 @@ class ExtractedEntity(BaseModel):
     model_config = ConfigDict(frozen=True)
     name: Annotated[str, _NAME]
     type: Annotated[str, _TYPE] = ""
-    description: Annotated[str, _DESCRIPTION] = ""
+    description: Annotated[str, DESCRIPTION] = ""
 
 
 class ExtractedRelation(BaseModel):
@@ -35,7 +35,7 @@ class ExtractedRelation(BaseModel):
     model_config = ConfigDict(frozen=True)
     source: Annotated[str, _SOURCE]
     target: Annotated[str, _TARGET]
-    description: Annotated[str, _DESCRIPTION] = ""
+    description: Annotated[str, DESCRIPTION] = ""
     keywords: Annotated[tuple[str, ...], _KEYWORDS] = ()
     weight: Annotated[float, Field(ge=0, allow_inf_nan=False), _WEIGHT] = 1.0
 
@@ -43,7 +43,7 @@ class ExtractedRelation(BaseModel):
 class Extraction(Reply):
     """The contributions of one chunk, stored as JSON in `Chunk.extraction`."""
 
-    entities: Annotated[tuple[ExtractedEntity, ...], _ENTITIES] = ()
+    entities: Annotated[tuple[ExtractedEntity, ...], ENTITIES] = ()
     relations: Annotated[tuple[ExtractedRelation, ...], _RELATIONS] = ()
 
 

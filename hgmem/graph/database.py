@@ -157,16 +157,14 @@ class Database:
             raise translate(told(error), statement=statement[0], address=self.address) from error
         except UnicodeEncodeError as error:
             raise UsageError(
-                f"statement {statement[0]!r}: a text holds half a surrogate pair, such as {HALF}"
+                f"statement {statement[0]!r}: a text has an unpaired surrogate, such as {HALF}: remove it"
             ) from error
 
 
 def connect(address: Address, *, connect_timeout: float, statement_timeout: float) -> Database:
     """Return a database that answered. A wrong address fails within seconds."""
     if not _is_address(address.uri):
-        raise UsageError(
-            f"{address.uri!r} is no Neo4j address: use bolt://host:7687, neo4j://host or a TLS form of them"
-        )
+        raise UsageError(f"{address.uri!r} is not a Neo4j address: use bolt://host:7687, neo4j://host, or +s for TLS")
     try:
         driver = neo4j.GraphDatabase.driver(
             address.uri,
@@ -180,7 +178,7 @@ def connect(address: Address, *, connect_timeout: float, statement_timeout: floa
         )
     except (driver_errors.DriverError, ValueError) as error:
         raise UsageError(
-            f"{address.uri!r} is no Neo4j address ({error}): use bolt://host:7687 or neo4j://host"
+            f"{address.uri!r} is not a Neo4j address ({error}): use bolt://host:7687 or neo4j://host"
         ) from error
     database = Database(driver, address=address, timeout=statement_timeout)
     try:
@@ -195,17 +193,17 @@ def _is_address(uri: str) -> bool:
     try:
         parts = urlsplit(uri)
         return parts.scheme in _SCHEMES and (parts.port is None or parts.port > 0)
-    except ValueError:  # a port that is no number, a bracket left open
+    except ValueError:  # the port is not a number, or a bracket is open
         return False
 
 
-def adopt(driver: neo4j.Driver, *, database: str | None, statement_timeout: float) -> Database:
+def wrap_driver(driver: neo4j.Driver, *, database: str | None, statement_timeout: float) -> Database:
     """Return a database on a driver that the caller owns and closes."""
-    adopted = Database(
+    wrapped = Database(
         driver, address=Address(uri="the given driver", database=database), timeout=statement_timeout, owned=False
     )
-    _probe(adopted, driver)
-    return adopted
+    _probe(wrapped, driver)
+    return wrapped
 
 
 def _probe(database: Database, driver: neo4j.Driver) -> None:
@@ -226,7 +224,7 @@ def _one(transaction: Transaction, name: str, parameters: Row) -> list[Row]:
 
 
 def _rows(result: neo4j.Result) -> list[Row]:
-    """Return the records as they are: statements return maps, never nodes, so nothing in them is to be turned."""
+    """Return the records unchanged: statements return maps, never nodes, so nothing needs conversion."""
     keys = result.keys()
     return [dict(zip(keys, record.values(), strict=True)) for record in result]
 
@@ -259,5 +257,5 @@ def _literal(statement: Statement) -> LiteralString:
 def claimed(rows: list[Row], *, what: str) -> Row:
     """Return the one row of a write that checks its lease. No row means that the lease is lost."""
     if not rows:
-        raise ConflictError(f"{what} is no longer held by this run: another took it over, or it was deleted")
+        raise ConflictError(f"{what} is no longer held by this run: another run took it over, or it was deleted")
     return rows[0]

@@ -102,7 +102,7 @@ class JavaEngine:
             if _gone(server, seconds):
                 _pid_file(home).unlink(missing_ok=True)
                 return True
-        raise GraphError(f"Neo4j (process {server.pid}) does not end: stop it by hand")
+        raise GraphError(f"Neo4j (process {server.pid}) does not stop: kill it by hand")
 
     def last_words(self, home: Home) -> str:
         """Return the line of the log that says best why the server ended."""
@@ -177,7 +177,9 @@ def set_password(home: Home, password: str, *, runtime: java.Java, lib: Path) ->
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise GraphError("Neo4j's password tool does not end: is this machine busy?", retryable=True) from None
+        raise GraphError(
+            "Neo4j's password tool timed out: try again when this machine is less busy", retryable=True
+        ) from None
     finally:
         arguments.unlink(missing_ok=True)
     if done.returncode != 0:
@@ -211,7 +213,7 @@ def meaningful(lines: list[str]) -> str:
             said = found
             break
     # The time and the level of a log line say nothing more than the sentence around them.
-    return re.sub(r"^[0-9-]{10} [0-9:.+]+ +[A-Z]+ +", "", said[-1]) if said else "it said nothing"
+    return re.sub(r"^[0-9-]{10} [0-9:.+]+ +[A-Z]+ +", "", said[-1]) if said else "no output"
 
 
 def _detach(command: list[str], home: Home) -> None:

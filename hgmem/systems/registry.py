@@ -23,7 +23,7 @@ Recipe = str | HGMemConfig | None
 
 
 def system(name: str, *, recipe: Recipe = None, changes: Mapping[str, object] | None = None) -> System:
-    """Return the system of this name, set by a recipe (its name or itself) and single settings by name."""
+    """Return the system of this name, configured by a recipe (or its name) and single options."""
     if name not in SYSTEMS:
         raise UsageError(f"unknown system {name!r}: choose one of {', '.join(sorted(SYSTEMS))}")
     return SYSTEMS[name](recipe, changes or {})
@@ -32,19 +32,19 @@ def system(name: str, *, recipe: Recipe = None, changes: Mapping[str, object] | 
 def _hgmem(chosen: Recipe, changes: Mapping[str, object]) -> System:
     if not isinstance(chosen, str | HGMemConfig | None):
         raise UsageError(
-            f"a recipe is a name or an HGMemConfig, not {type(chosen).__name__}: single values are settings="
+            f"a recipe must be a name or an HGMemConfig, not {type(chosen).__name__}: pass single options as settings="
         )
     return HGMemSystem(recipe=recipe(chosen) if isinstance(chosen, str) else chosen, changes=changes)
 
 
 def _naive(chosen: Recipe, changes: Mapping[str, object]) -> System:
-    if chosen is not None or changes.keys() - {"steps", "chunks"}:  # it takes one step, whatever is asked for
+    if chosen is not None or changes.keys() - {"steps", "chunks"}:  # it always takes one step
         raise UsageError(
-            "the system 'naive' has no recipes and only the setting 'chunks': leave others out, or choose hgmem"
+            "system 'naive' has no recipes and only the option 'chunks': omit the others, or use system 'hgmem'"
         )
     chunks = changes.get("chunks", NaiveConfig().chunks)
     if not isinstance(chunks, int) or chunks < 1:
-        raise UsageError(f"the system 'naive' has invalid chunks={chunks!r}: use an integer of at least 1")
+        raise UsageError(f"system 'naive' has invalid chunks={chunks!r}: use an integer of at least 1")
     return NaiveSystem(config=NaiveConfig(chunks=chunks))
 
 

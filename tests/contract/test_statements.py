@@ -121,13 +121,13 @@ CALLERS = callers()
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_a_statement_has_one_caller_its_typed_twin(name: str) -> None:
-    twin = OTHER_CALLERS.get(name, f"{Path(ALL[name].file).stem}.{name}")
-    assert [caller.where for caller in CALLERS[name]] == [f"graph/{twin}"]
+def test_a_statement_has_one_caller_its_typed_wrapper(name: str) -> None:
+    wrapper = OTHER_CALLERS.get(name, f"{Path(ALL[name].file).stem}.{name}")
+    assert [caller.where for caller in CALLERS[name]] == [f"graph/{wrapper}"]
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_a_twin_passes_exactly_the_parameters(name: str) -> None:
+def test_a_wrapper_passes_exactly_the_parameters(name: str) -> None:
     assert [caller.parameters for caller in CALLERS[name]] == [frozenset(ALL[name].parameters)]
 
 

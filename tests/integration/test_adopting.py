@@ -296,7 +296,7 @@ def test_another_server_is_read_over_its_own_connection(
             "cannot be reached: check --from-uri and that its server is running",
         ),
         ({"from_uri": "bolt://u:p@127.0.0.1:1"}, UsageError, "--from-uri must not contain a user or password"),
-        ({"from_uri": "nonsense"}, UsageError, "'nonsense' is no Neo4j address"),
+        ({"from_uri": "nonsense"}, UsageError, "'nonsense' is not a Neo4j address"),
         ({"from_uri": "bolt://127.0.0.1:1", "from_driver": "any"}, UsageError, "cannot be combined: drop one"),
         ({"from_username": "neo4j"}, UsageError, "need --from-uri: pass it"),
     ],
@@ -568,12 +568,12 @@ def test_the_command_adopts_once_and_says_what_it_left_out(
     assert "entities were merged with others of the same name" in first.stderr
     again = hgmem("adopt", "-c", client.corpus)
     assert again.exit_code == 0
-    assert "adopted before, nothing was written" in again.stdout
+    assert "already imported, nothing was written" in again.stdout
     elsewhere = ["--from-uri", environment["NEO4J_URI"], "--from-database", "neo4j"]
     refused = hgmem("adopt", "-c", client.corpus, *elsewhere)
     assert "check --from-username and HGMEM_FROM_PASSWORD" in refused.stderr
     environment["HGMEM_FROM_PASSWORD"] = environment["NEO4J_PASSWORD"]
-    assert "adopted before, nothing was written" in hgmem("adopt", "-c", client.corpus, *elsewhere).stdout
+    assert "already imported, nothing was written" in hgmem("adopt", "-c", client.corpus, *elsewhere).stdout
     absent = hgmem("adopt", "-c", f"{client.corpus}-x", "--chunk-label", "Passage")
     assert absent.exit_code == 1
     assert "error: nothing to import:" in absent.stderr

@@ -242,7 +242,7 @@ def test_an_archive_under_another_name_is_refused(
 ) -> None:
     header, *rest = archived.records()
     renamed = written([{**header, "corpus": corpus}, *rest], tmp_path / "renamed")
-    with pytest.raises(DocumentError, match=f"is none of corpus '{corpus}'"):
+    with pytest.raises(DocumentError, match=f"does not belong to corpus '{corpus}'"):
         place.import_archive(renamed)
     assert corpus not in {row["corpus"] for row in place.corpora()}
 

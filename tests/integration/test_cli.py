@@ -324,8 +324,8 @@ def test_a_step_that_a_memory_does_not_have_is_refused(hgmem: Run, memory: str) 
     [
         ({"NEO4J_URI": UNREACHABLE}, (UNREACHABLE, "cannot be reached", "hgmem up")),
         ({"NEO4J_URI": "neo4j://127.0.0.1:1"}, ("neo4j://127.0.0.1:1", "cannot be reached")),
-        ({"NEO4J_URI": "http://127.0.0.1:7474"}, ("no Neo4j address", "bolt://")),
-        ({"NEO4J_URI": "localhost"}, ("'localhost' is no Neo4j address",)),
+        ({"NEO4J_URI": "http://127.0.0.1:7474"}, ("not a Neo4j address", "bolt://")),
+        ({"NEO4J_URI": "localhost"}, ("'localhost' is not a Neo4j address",)),
         ({"NEO4J_PASSWORD": "wrong"}, ("rejected the credentials of user 'neo4j'", "NEO4J_PASSWORD")),
         ({"NEO4J_DATABASE": "absent"}, ("no database 'absent'", "NEO4J_DATABASE")),
         ({"NEO4J_URI": "", "HGMEM_DATA": "/nonexistent/hgmem"}, ("hgmem up", "NEO4J_URI")),

@@ -277,7 +277,7 @@ def test_what_a_merge_does_stays_as_it_is_for_the_life_of_a_memory(letters: Any)
             {"memory": "MINE", "at_step": 1, "filters": {"title": "a"}},
             "at_step= (--at-step) and filters= (--where) cannot be combined",
         ),
-        ({"memory": "MINE", "system": "naive"}, "the system 'naive' remembers nothing that could go on"),
+        ({"memory": "MINE", "system": "naive"}, "a memory of system 'naive' cannot be continued"),
         ({"memory": "NAIVE"}, "was made by system 'naive', which cannot be continued"),
     ],
 )

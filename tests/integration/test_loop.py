@@ -490,7 +490,7 @@ def test_evidence_without_a_point_is_answered_from_and_the_notes_say_so(
 
     assert answer.status == "answered"
     assert answer.points == ()
-    assert answer.notes == ("no point was remembered: the answer is drawn from the evidence",)
+    assert answer.notes == ("memory has no points: the answer uses the evidence of the steps",)
     (task,) = [task for task in model.tasks if isinstance(task, AnswerQuestion)]
     assert task.memory.points == ()
     assert {chunk.text for chunk in task.chunks} == set(SENTENCES)
@@ -562,13 +562,13 @@ def test_whatever_a_model_replies_the_question_is_answered_and_the_notes_say_wha
         "evidence chunk -1: the chunk does not exist",
         "evidence chunk 99: the chunk does not exist",
         "insert: an active point has the same text",
-        "a name is empty",
-        "a name is empty",
-        "insert: it names no entity",
-        "insert: it names no entity",
+        "entity name dropped: it is empty",
+        "entity name dropped: it is empty",
+        "insert: no entity named",
+        "insert: no entity named",
         "insert: the text is empty",
-        "the end of a text of 49,999 characters: the most is 4,000",
-        "a name has 20,000 characters",
+        "text truncated: 49,999 characters, the limit is 4,000",
+        "entity name dropped: 20,000 characters, the limit is 300",
     ]
     merging = [each for each in answer.steps[1].operations if each.kind == "merge"]
     assert len(merging) == 1

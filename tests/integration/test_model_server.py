@@ -441,7 +441,7 @@ def test_an_evolve_that_is_always_cut_inserts_nothing_and_the_question_is_answer
         assert step.operations == ()
         (note,) = [note for note in step.notes if note.startswith("evolve: no usable reply")]
         assert "was truncated at 4,096 tokens: set HGMEM_MAX_TOKENS higher" in note
-    assert answer.notes == ("no point was remembered: the answer is drawn from the evidence",)
+    assert answer.notes == ("memory has no points: the answer uses the evidence of the steps",)
     assert len(by_task(server.requests, "evolve")) == 4
 
 
@@ -579,15 +579,15 @@ def test_numbers_that_name_nothing_are_dropped_and_noted_in_every_task(house: Ho
         "update of point 7: the point does not exist",
         "update of point -1: the point does not exist",
         "merge of points [0, 0]: fewer than two points are left",
-        "merge: there is no point -2",
+        "merge: point -2 does not exist",
         "merge of points [-2, 1]: fewer than two points are left",
-        "merge: there is no point 44",
+        "merge: point 44 does not exist",
     ]
     assert [len(one.targets) for one in first.planned] == [1, 0]
     assert list(first.notes) == [
-        "sub-query 'Local query 1': there is no point 12",
-        "sub-query 'Local query 1': there is no point -1",
-        "sub-query 'Global query 1' names no active point, so it is asked globally",
+        "sub-query 'Local query 1': point 12 does not exist",
+        "sub-query 'Local query 1': point -1 does not exist",
+        "sub-query 'Global query 1' names no active point: searched globally",
     ]
     asked = fenced(by_task(server.requests, "subqueries")[0], "concern")
     assert asked == "- Why? (points: 0)\n- Where?"
@@ -618,8 +618,8 @@ def test_an_endless_text_is_cut_and_an_endless_name_dropped_and_both_are_noted(h
     assert 3_900 < len(answer.points[0].description) <= 4_000
     assert [entity.name for entity in answer.points[0].entities] == ["Anna"]
     assert drops(answer.steps[0].operations) == [
-        "the end of a text of 49,999 characters: the most is 4,000",
-        "a name has 50,000 characters",
+        "text truncated: 49,999 characters, the limit is 4,000",
+        "entity name dropped: 50,000 characters, the limit is 300",
     ]
     assert max(len(one.user) for one in server.requests) < 20_000
 

@@ -120,7 +120,7 @@ def test_without_updates_or_merges_they_are_dropped_and_noted_and_the_calls_that
     )
     answer, _ = ask({"evolve": lambda _: next(replies)}, recipe="no-update", steps=2)
     assert [point.description for point in answer.points] == ["Sold."]
-    assert [one.reason for one in answer.steps[1].operations] == ["update of point 0: points are not updated here"]
+    assert [one.reason for one in answer.steps[1].operations] == ["update of point 0: updates are off"]
 
     answer, model = ask(recipe="no-merge", steps=3)
     assert "merge" not in names(model)
@@ -130,7 +130,7 @@ def test_without_updates_or_merges_they_are_dropped_and_noted_and_the_calls_that
 def test_global_only_never_looks_around_points_and_local_only_always_does_after_the_first_step(ask: Asked) -> None:
     everywhere, _ = ask(recipe="global-only", steps=3)
     assert [step.strategy for step in everywhere.steps] == ["global"] * 3
-    assert "the plan judged local, here it is always global" in everywhere.steps[0].notes
+    assert "the plan judged local, but this recipe always uses global" in everywhere.steps[0].notes
 
     plan = {"plan": lambda _: PlanReply(judgement="global", concerns=(Concern(text="What?", points=(0,)),))}
     around, _ = ask(plan, recipe="local-only", steps=3)
@@ -194,7 +194,7 @@ def test_a_single_reply_without_a_judgement_goes_on_with_its_concerns_and_says_s
     answer, _ = ask({"step": lambda _: StepReply(insert=insert, concerns=(inquiry,))}, recipe="single", steps=2)
 
     assert [step.judgement for step in answer.steps] == ["global", None]
-    assert "step: the judgement is missing, the concerns stand for it" in answer.steps[0].notes
+    assert "step: judgement missing, so it was inferred from the concerns" in answer.steps[0].notes
 
 
 def test_a_step_that_finds_nothing_new_asks_nothing_of_the_model_about_it(ask: Asked) -> None:
@@ -209,7 +209,7 @@ def test_a_step_that_finds_nothing_new_asks_nothing_of_the_model_about_it(ask: A
     answer, model = ask({"evolve": lambda _: everything}, recipe="compact", settings=all_chunks, steps=2)
 
     assert names(model) == ["evolve", "merge_and_plan", "answer"]
-    assert "evolve: nothing was found that memory lacks, so nothing was asked" in answer.steps[1].notes
+    assert "evolve: no new evidence, so the model was not called" in answer.steps[1].notes
 
 
 def test_a_concern_that_names_a_point_merged_in_the_same_reply_digs_into_the_whole(ask: Asked) -> None:
@@ -291,8 +291,8 @@ def test_settings_are_changed_by_name_and_text_is_converted(ask: Asked, open_cli
         ({"recipe": "papper"}, "unknown recipe 'papper': choose one of default, paper"),
         ({"settings": {"hops": 2}}, "unknown recipe option 'hops': choose from steps, concerns"),
         ({"settings": {"retrieval": 2}}, "unknown recipe option 'retrieval'"),
-        ({"settings": {"retrieval.hops": "many"}}, "setting 'retrieval.hops' of a recipe"),
-        ({"settings": {"concerns": 0}}, "setting 'concerns' of a recipe"),
+        ({"settings": {"retrieval.hops": "many"}}, "invalid recipe option 'retrieval.hops'"),
+        ({"settings": {"concerns": 0}}, "invalid recipe option 'concerns'"),
         ({"system": "naive", "recipe": "paper"}, "'naive' has no recipes"),
     ],
 )

@@ -13,7 +13,7 @@ from dumping import driver
 
 from hgmem import HGMem
 from hgmem.errors import GraphError, HGMemError, UsageError
-from hgmem.graph.database import Database, Row, _probe, adopt, connect
+from hgmem.graph.database import Database, Row, _probe, connect, wrap_driver
 from hgmem.graph.schema import CREATE, FULLTEXT, VECTOR, differing, ensure_schema, missing, show_indexes
 from hgmem.graph.translating import Address
 from hgmem.local import Server
@@ -292,7 +292,7 @@ def test_a_callers_driver_is_used_and_left_open(settings: Settings, corpus: str)
         assert isinstance(client.corpora(), list)
         client.close()
         own.verify_connectivity()
-        database = adopt(own, database=None, statement_timeout=10)
+        database = wrap_driver(own, database=None, statement_timeout=10)
         assert database.version.startswith("20")
         database.close()
         own.verify_connectivity()

@@ -73,7 +73,7 @@ def test_what_a_reply_loses_is_told_with_its_reason(letters: Any) -> None:
     events = list(letters(evolve=lambda _: evolve).stream(QUESTION, steps=1))
     (drop,) = [one.operation for one in events if isinstance(one, OperationApplied)]
 
-    assert (drop.kind, drop.reason) == ("drop", "insert: it names no entity")
+    assert (drop.kind, drop.reason) == ("drop", "insert: no entity named")
 
 
 def test_a_model_that_writes_piece_by_piece_is_heard_so_and_its_answer_is_the_pieces_together(

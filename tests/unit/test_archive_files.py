@@ -178,57 +178,69 @@ def test_a_file_that_is_cut_short_is_refused(tmp_path_factory: pytest.TempPathFa
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"archive": {"version": 2}}, "line 1: it is of format version '2', this hgmem reads 1"),
-        ({"archive": {"format": "zip"}}, "line 1: it is no header"),
-        ({"archive": {"schema_version": 9}}, "line 1: its schema is version 9"),
+        ({"archive": {"version": 2}}, "line 1: format version '2', but this hgmem reads 1"),
+        ({"archive": {"format": "zip"}}, "line 1: not the header"),
+        ({"archive": {"schema_version": 9}}, "line 1: schema version 9"),
         ({"archive": {"corpus": "../etc"}}, "line 1: invalid corpus name '../etc'"),
-        ({"archive": {"dimensions": 0}}, "line 1: it names 0 dimensions"),
-        ({"archive": {"corpus": "other"}}, "line 4: entity '.*' is none of corpus 'other'"),
-        ({"archive": {"memories": False}}, "line 8: it belongs to a memory"),
-        ({"archive": {"embeddings": False}}, "line 3: it has a vector"),
-        ({"archive": {"embeddings": 1}}, "line 1: 'embeddings' is no boolean: 1"),
-        ({"Document": {"kind": "Dokument"}}, "line 2: there are no records of kind 'Dokument'"),
-        ({"Document": {"kind": ["Document"]}}, "line 2: there are no records of kind"),
-        ({"Document": {"title": 7}}, "line 2: 'title' is no text: 7"),
+        ({"archive": {"dimensions": 0}}, "line 1: invalid dimensions 0"),
+        ({"archive": {"corpus": "other"}}, "line 4: entity '.*' does not belong to corpus 'other'"),
+        ({"archive": {"memories": False}}, "line 8: the record belongs to a memory"),
+        ({"archive": {"embeddings": False}}, "line 3: the record has a vector"),
+        ({"archive": {"embeddings": 1}}, "line 1: field 'embeddings': expected boolean, got 1"),
+        ({"Document": {"kind": "Dokument"}}, "line 2: unknown kind 'Dokument'"),
+        ({"Document": {"kind": ["Document"]}}, "line 2: unknown kind"),
+        ({"Document": {"title": 7}}, "line 2: field 'title': expected text, got 7"),
         ({"Document": {"title": "\ud800"}}, "line 2"),
-        ({"Document": {"metadata": "{"}}, "line 2: 'metadata' is no object"),
-        ({"Document": {"metadata": "[" * 100_000}}, "line 2: it is longer than 10,000 bytes"),
-        ({"Document": {"indexed_at": "2026-13-45T00:00Z"}}, "line 2: 'indexed_at' is no time"),
-        ({"Document": {"title": ...}}, "line 2: it has no 'title'"),
-        ({"Document": {"chunking": None}}, "line 2: 'chunking' is null: leave it out"),
-        ({"Document": {"corpus": "other"}}, "line 2: it has a field 'corpus'"),
-        ({"Document": {"uid": "x' OR true"}}, "line 2: 'uid' is no uid"),
-        ({"Document": {"uid": DOCUMENT + "\0"}}, "line 2: 'uid' is no uid"),
-        ({"Chunk": {"document": "0" * 32}}, "line 3: it names Document '0+', which did not come before it"),
-        ({"Chunk": {"position": True}}, "line 3: 'position' is no integer: True"),
-        ({"Chunk": {"position": 2**63}}, "line 3: 'position' is no integer"),
-        ({"Chunk": {"position": 1.0}}, "line 3: 'position' is no integer"),
-        ({"Chunk": {"extraction": '{"entities": 5}'}}, "line 3: 'extraction' is no extraction"),
-        ({"Chunk": {"embedding": pack([1.0])}}, "line 3: 'embedding' has 1 dimensions, the archive's have 2"),
-        ({"Chunk": {"embedding": pack([math.nan, 1.0])}}, "line 3: 'embedding' is a vector without direction"),
-        ({"Chunk": {"embedding": pack([0.0, 0.0])}}, "line 3: 'embedding' is a vector without direction"),
-        ({"Chunk": {"embedding": "%%%%"}}, "line 3: 'embedding' is no base64"),
-        ({"Chunk": {"embedding": "AAA"}}, "line 3: 'embedding' is no base64"),
-        ({"Entity": {"given": '[{"name": "a", "chunks": [], "evil": 1}]'}}, "line 4: 'given' is no given entities"),
-        ({"Entity": {"given": '[{"name": 5, "chunks": []}]'}}, "line 4: 'given' is no given entities"),
-        ({"Entity": {"given": '[{"name": "a", "chunks": "b"}]'}}, "line 4: 'given' is no given entities"),
-        ({"Entity": {"condensed": "{}"}}, "line 4: 'condensed' is no condensed"),
-        ({"RELATES": {"given": '[{"weight": NaN, "chunks": []}]'}}, "line 7: 'given' is no given relations"),
-        ({"RELATES": {"given": '[{"keywords": "ab", "chunks": []}]'}}, "line 7: 'given' is no given relations"),
-        ({"RELATES": {"weight": "1"}}, "line 7: 'weight' is no number"),
-        ({"RELATES": {"keywords": ["a", 1]}}, "line 7: 'keywords' is no texts: list"),
-        ({"RELATES": {"target": CHUNK}}, f"line 7: it names Entity '{CHUNK}'"),
-        ({"RELATES": {"memory": MEMORY, "target": f"{MEMORY}-x"}}, "line 7: it names Entity"),
-        ({"Step": {"operations": '[{"kind": "insert", "parts": 7}]'}}, "line 9: 'operations' is no operations"),
-        ({"Step": {"operations": '[{"evil": 1}]'}}, "line 9: 'operations' is no operations"),
-        ({"Step": {"operations": "[5]"}}, "line 9: 'operations' is no operations"),
-        ({"Step": {"planned": '[{"text": 5}]'}}, "line 9: 'planned' is no planned"),
-        ({"Step": {"usage": '{"calls": {"model": "many"}}'}}, "line 9: 'usage' is no usage"),
-        ({"Step": {"filters": '{"title": 5}'}}, "line 9: 'filters' is no filters"),
-        ({"Step": {"memory": "m" + "f" * 16}}, "line 9: it names Memory 'mf+'"),
-        ({"MemoryPoint": {"uid": "m" + "f" * 16 + "-1-1"}}, "line 10: 'uid' is of another memory"),
-        ({"MemoryPoint": {"memory": ...}}, "line 10: it has no 'memory'"),
-        ({"INVOLVES": {"point": f"{MEMORY}-1-2"}}, "line 11: it names MemoryPoint"),
+        ({"Document": {"metadata": "{"}}, "line 2: field 'metadata': expected object"),
+        ({"Document": {"metadata": "[" * 100_000}}, "line 2: longer than 10,000 bytes"),
+        ({"Document": {"indexed_at": "2026-13-45T00:00Z"}}, "line 2: field 'indexed_at': expected time"),
+        ({"Document": {"title": ...}}, "line 2: field 'title' is missing"),
+        ({"Document": {"chunking": None}}, "line 2: field 'chunking' is null: omit it"),
+        ({"Document": {"corpus": "other"}}, "line 2: unknown field 'corpus'"),
+        ({"Document": {"uid": "x' OR true"}}, "line 2: field 'uid': expected uid"),
+        ({"Document": {"uid": DOCUMENT + "\0"}}, "line 2: field 'uid': expected uid"),
+        ({"Chunk": {"document": "0" * 32}}, "line 3: refers to Document '0+', which no earlier line defines"),
+        ({"Chunk": {"position": True}}, "line 3: field 'position': expected integer, got True"),
+        ({"Chunk": {"position": 2**63}}, "line 3: field 'position': expected integer"),
+        ({"Chunk": {"position": 1.0}}, "line 3: field 'position': expected integer"),
+        ({"Chunk": {"extraction": '{"entities": 5}'}}, "line 3: field 'extraction': expected extraction"),
+        ({"Chunk": {"embedding": pack([1.0])}}, "line 3: field 'embedding': expected 2 dimensions, got 1"),
+        (
+            {"Chunk": {"embedding": pack([math.nan, 1.0])}},
+            "line 3: field 'embedding': the vector is zero or not finite",
+        ),
+        ({"Chunk": {"embedding": pack([0.0, 0.0])}}, "line 3: field 'embedding': the vector is zero or not finite"),
+        ({"Chunk": {"embedding": "%%%%"}}, "line 3: field 'embedding': expected base64"),
+        ({"Chunk": {"embedding": "AAA"}}, "line 3: field 'embedding': expected base64"),
+        (
+            {"Entity": {"given": '[{"name": "a", "chunks": [], "evil": 1}]'}},
+            "line 4: field 'given': expected given entities",
+        ),
+        ({"Entity": {"given": '[{"name": 5, "chunks": []}]'}}, "line 4: field 'given': expected given entities"),
+        ({"Entity": {"given": '[{"name": "a", "chunks": "b"}]'}}, "line 4: field 'given': expected given entities"),
+        ({"Entity": {"condensed": "{}"}}, "line 4: field 'condensed': expected condensed"),
+        ({"RELATES": {"given": '[{"weight": NaN, "chunks": []}]'}}, "line 7: field 'given': expected given relations"),
+        (
+            {"RELATES": {"given": '[{"keywords": "ab", "chunks": []}]'}},
+            "line 7: field 'given': expected given relations",
+        ),
+        ({"RELATES": {"weight": "1"}}, "line 7: field 'weight': expected number"),
+        ({"RELATES": {"keywords": ["a", 1]}}, "line 7: field 'keywords': expected texts, got list"),
+        ({"RELATES": {"target": CHUNK}}, f"line 7: refers to Entity '{CHUNK}'"),
+        ({"RELATES": {"memory": MEMORY, "target": f"{MEMORY}-x"}}, "line 7: refers to Entity"),
+        (
+            {"Step": {"operations": '[{"kind": "insert", "parts": 7}]'}},
+            "line 9: field 'operations': expected operations",
+        ),
+        ({"Step": {"operations": '[{"evil": 1}]'}}, "line 9: field 'operations': expected operations"),
+        ({"Step": {"operations": "[5]"}}, "line 9: field 'operations': expected operations"),
+        ({"Step": {"planned": '[{"text": 5}]'}}, "line 9: field 'planned': expected planned"),
+        ({"Step": {"usage": '{"calls": {"model": "many"}}'}}, "line 9: field 'usage': expected usage"),
+        ({"Step": {"filters": '{"title": 5}'}}, "line 9: field 'filters': expected filters"),
+        ({"Step": {"memory": "m" + "f" * 16}}, "line 9: refers to Memory 'mf+'"),
+        ({"MemoryPoint": {"uid": "m" + "f" * 16 + "-1-1"}}, "line 10: field 'uid' belongs to another memory"),
+        ({"MemoryPoint": {"memory": ...}}, "line 10: field 'memory' is missing"),
+        ({"INVOLVES": {"point": f"{MEMORY}-1-2"}}, "line 11: refers to MemoryPoint"),
     ],
 )
 def test_what_is_not_as_its_kind_says_is_refused_by_line(
@@ -260,14 +272,14 @@ def assert_matches(pattern: str, said: str) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b'{"kind":"Document","kind":"Chunk"}', "line 2: the field 'kind' is there twice"),
-        (b'{"kind":"Document","uid":NaN}', "line 2: NaN is no number"),
-        (b'{"kind":"Document","uid":-Infinity}', "line 2: -Infinity is no number"),
-        (b'{"kind":"Document","uid":' + b"[" * 4_000 + b"]" * 4_000 + b"}", "line 2: its JSON is nested too deeply"),
-        (b'{"kind":"Document","uid":' + b"9" * 5_000 + b"}", "line 2: it is no JSON"),
-        (b'{"kind":"Document","uid":"\0"}', "line 2: it is no JSON"),
-        (b'{"kind":"Document","uid":"\xff"}', "line 2: it is no JSON"),
-        (b"[1}", "line 2: it is no JSON"),
+        (b'{"kind":"Document","kind":"Chunk"}', "line 2: duplicate field 'kind'"),
+        (b'{"kind":"Document","uid":NaN}', "line 2: NaN is not a JSON number"),
+        (b'{"kind":"Document","uid":-Infinity}', "line 2: -Infinity is not a JSON number"),
+        (b'{"kind":"Document","uid":' + b"[" * 4_000 + b"]" * 4_000 + b"}", "line 2: JSON nested too deeply"),
+        (b'{"kind":"Document","uid":' + b"9" * 5_000 + b"}", "line 2: not JSON"),
+        (b'{"kind":"Document","uid":"\0"}', "line 2: not JSON"),
+        (b'{"kind":"Document","uid":"\xff"}', "line 2: not JSON"),
+        (b"[1}", "line 2: not JSON"),
     ],
 )
 def test_a_line_that_is_no_plain_json_is_refused(tmp_path: Path, content: bytes, said: str) -> None:
@@ -280,16 +292,16 @@ def test_what_is_there_twice_is_refused(tmp_path: Path) -> None:
     for at in (1, 2, 3, 6, 7, 8, 9):
         doubled = refusal(tmp_path / "doubled", packed(lines([*said, said[at]])))
         assert f"line {len(said) + 1}" in doubled
-        assert "is there twice" in doubled
+        assert "duplicate" in doubled
 
 
 def test_counts_that_are_others_and_lines_after_the_last_are_refused(tmp_path: Path) -> None:
     chain = Chain()
     made = [chain.line(record) for record in (*records(), footer({"Document": 9}))]
-    assert "it counts {'Document': 9}" in refusal(tmp_path / "counts", packed(made))
+    assert "the footer counts {'Document': 9}" in refusal(tmp_path / "counts", packed(made))
     chain = Chain()
     after = [chain.line(record) for record in (*records(), footer(counted()), records()[3])]
-    assert "there is something after the archive's last line" in refusal(tmp_path / "after", packed(after))
+    assert "data after the last record" in refusal(tmp_path / "after", packed(after))
     refusal(tmp_path / "twice", packed(WHOLE) + packed(WHOLE))
 
 
@@ -299,10 +311,10 @@ def counted() -> dict[str, int]:
 
 def test_bombs_are_refused_within_the_bounds(tmp_path: Path) -> None:
     bomb = gzip.compress(b"a" * 50_000_000)
-    assert "line 1: it is longer than 10,000 bytes" in refusal(tmp_path / "bomb", bomb)
+    assert "line 1: longer than 10,000 bytes" in refusal(tmp_path / "bomb", bomb)
     many = packed(lines(records()))
     small = Bounds(line=10_000, total=2_000)
-    assert "there are more than 2,000 bytes (HGMEM_MAX_ARCHIVE_BYTES)" in refusal(tmp_path / "many", many, small)
+    assert "more than 2,000 bytes: raise HGMEM_MAX_ARCHIVE_BYTES" in refusal(tmp_path / "many", many, small)
 
 
 @pytest.mark.parametrize(
@@ -316,7 +328,7 @@ def test_what_is_no_archive_is_said_so(tmp_path: Path, data: bytes) -> None:
 
 def test_a_folder_and_a_file_that_is_not_there_are_named(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "nowhere"):
-        with pytest.raises(DocumentError, match="is no file"), opened(path):
+        with pytest.raises(DocumentError, match="is not a file"), opened(path):
             pass
 
 
@@ -382,6 +394,6 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 
 
 def test_a_chain_without_its_beginning_does_not_hold() -> None:
-    with pytest.raises(LineError, match="not what was written"):
+    with pytest.raises(LineError, match="digest does not match"):
         Chain().record(WHOLE[1])
     assert len(bytes.fromhex(Chain().digest)) == BYTES

@@ -107,7 +107,7 @@ def test_without_a_neo4j_the_three_ways_to_one_are_named(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("uri", ["http://127.0.0.1:7474", "127.0.0.1:7687", "nonsense"])
 def test_an_address_that_is_none_is_refused_by_name(uri):
-    with pytest.raises(UsageError, match="is no Neo4j address"):
+    with pytest.raises(UsageError, match="is not a Neo4j address"):
         HGMem.open("tales", uri=uri)
 
 
@@ -138,7 +138,7 @@ def test_every_system_can_be_had_with_and_without_a_number_of_steps():
         ({"answer": "no"}, "answer='no' must be True or False"),
         ({"answer": None}, "answer=None must be True or False"),
         ({"watcher": print}, "is not a tracing hook: pass an hgmem.values.events.Watcher"),
-        ({"recipe": {"steps": 2}}, "a recipe is a name or an HGMemConfig, not dict"),
+        ({"recipe": {"steps": 2}}, "a recipe must be a name or an HGMemConfig, not dict"),
     ],
 )
 def test_what_a_question_is_not_asked_with_is_refused_by_name(client, asking, what):

@@ -116,7 +116,7 @@ def test_a_living_process_has_its_command_line() -> None:
 @pytest.mark.parametrize(
     ("lines", "cause"),
     [
-        ([], "it said nothing"),
+        ([], "no output"),
         (["Could not reserve enough space", "Error: A fatal exception has occurred. Program will exit."],
          "Could not reserve enough space"),
         (["2026-11-21 18:10:48.606+0000 ERROR Invalid memory configuration", "2026-11-21 18:10:49.000+0000 INFO  x"],

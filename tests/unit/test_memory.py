@@ -124,7 +124,7 @@ def test_the_first_valid_update_of_a_point_wins_and_a_second_one_is_dropped():
     )
 
     assert [one.description for one in made.points] == ["First."]
-    assert reasons(made) == ["update of point 0: it was updated already"]
+    assert reasons(made) == ["update of point 0: the point was already updated"]
 
 
 @pytest.mark.parametrize("useless", ["  ", "Point 1."])
@@ -189,8 +189,8 @@ def test_two_values_of_one_entity_that_differ_in_description_are_one_vertex():
     ("insertion", "reason"),
     [
         (Insertion(entities=("Anna",), description=" \n"), "insert: the text is empty"),
-        (Insertion(entities=(), description="Nobody."), "insert: it names no entity"),
-        (Insertion(entities=("unresolved",), description="Nobody."), "insert: it names no entity"),
+        (Insertion(entities=(), description="Nobody."), "insert: no entity named"),
+        (Insertion(entities=("unresolved",), description="Nobody."), "insert: no entity named"),
         (Insertion(entities=("Bo", "Anna"), description="Point 1."), "insert: an active point has the same text"),
     ],
 )
@@ -205,7 +205,7 @@ def test_an_empty_name_is_dropped_and_noted_and_the_others_stay():
     made = evolved(draft(), insert=[Insertion(entities=("", "Anna", " \t"), description="She.")])
 
     assert named(made.points[0]) == ["Anna"]
-    assert reasons(made) == ["a name is empty"] * 2
+    assert reasons(made) == ["entity name dropped: it is empty"] * 2
 
 
 def test_the_same_insert_twice_in_one_reply_is_one_point():
@@ -331,7 +331,7 @@ def test_a_merge_left_with_fewer_than_two_points_is_dropped(group):
 def test_indices_of_a_merge_that_do_not_exist_are_dropped_and_the_rest_is_merged():
     made = merged(draft(point(1), point(2)), (0, -1, 1, 5))
 
-    assert reasons(made) == ["merge: there is no point -1", "merge: there is no point 5"]
+    assert reasons(made) == ["merge: point -1 does not exist", "merge: point 5 does not exist"]
     assert len(made.points) == 1
 
 
@@ -339,7 +339,7 @@ def test_a_point_in_two_merges_belongs_to_the_first_one():
     made = merged(draft(point(1), point(2), point(3), point(4)), (0, 1), (1, 2, 3), (3, 0))
 
     assert [birth.merges for birth in made.births] == [("m-1-1", "m-1-2"), ("m-1-3", "m-1-4")]
-    assert reasons(made)[0] == "merge: point 1 is in another merge already"
+    assert reasons(made)[0] == "merge: point 1 is already in another merge"
     assert len(made.points) == 2
 
 

@@ -94,7 +94,7 @@ def test_a_local_concern_without_a_living_point_is_asked_globally_and_noted(poin
 
     assert [one.strategy for one in following.subqueries] == ["global", "local"]
     assert following.subqueries[0].targets == ()
-    assert following.notes == ("sub-query 'Who?' names no active point, so it is asked globally",)
+    assert following.notes == ("sub-query 'Who?' names no active point: searched globally",)
 
 
 def test_a_global_plan_has_no_targets_even_where_concerns_name_points():

@@ -40,7 +40,7 @@ def type_name(field: FieldInfo) -> str:
 
 def _whole(text: str) -> str:
     if has_half_pair(text):
-        raise ValueError("half a surrogate pair")
+        raise ValueError("unpaired surrogate")
     return text
 
 
@@ -54,7 +54,7 @@ def _number(value: object) -> int | float:
         return value
     if isinstance(value, int) and not isinstance(value, bool) and SMALLEST <= value <= LARGEST:
         return value
-    raise ValueError("neither a finite float nor an integer of 64 bits")
+    raise ValueError("not a finite float or a 64-bit integer")
 
 
 Text: TypeAlias = Annotated[str, AfterValidator(_whole), Called("text")]
@@ -87,8 +87,8 @@ def check_vector(text: str, *, dimensions: int) -> None:
     try:
         vector = unpack(text)
     except (binascii.Error, ValueError):
-        raise LineError("'embedding' is no base64 of float32") from None
+        raise LineError("field 'embedding': expected base64 of float32") from None
     if len(vector) != dimensions:
-        raise LineError(f"'embedding' has {len(vector)} dimensions, the archive's have {dimensions}")
+        raise LineError(f"field 'embedding': expected {dimensions} dimensions, got {len(vector)}")
     if not np.isfinite(vector).all() or not vector.any():
-        raise LineError("'embedding' is a vector without direction")
+        raise LineError("field 'embedding': the vector is zero or not finite")

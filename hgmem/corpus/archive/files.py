@@ -42,7 +42,7 @@ def _writer(path: Path, packed: gzip.GzipFile, bounds: Bounds) -> Callable[[Reco
         total += len(line)
         if len(line) > bounds.line or total > bounds.total:
             setting = "MAX_ARCHIVE_LINE_BYTES" if len(line) > bounds.line else "MAX_ARCHIVE_BYTES"
-            raise UsageError(f"{str(path)!r} would be larger than what may be read again: raise HGMEM_{setting}")
+            raise UsageError(f"{str(path)!r} would exceed the size limit for reading: raise HGMEM_{setting}")
         packed.write(line)
 
     return write
@@ -52,11 +52,11 @@ def _writer(path: Path, packed: gzip.GzipFile, bounds: Bounds) -> Callable[[Reco
 def opened(path: Path) -> Iterator[IO[bytes]]:
     """Yield the open file, to be read more than once: nobody puts another one in its place meanwhile."""
     if not path.is_file():
-        raise DocumentError(f"{str(path)!r} is no file: name one that `hgmem export` wrote")
+        raise DocumentError(f"{str(path)!r} is not a file: name an archive that `hgmem export` wrote")
     try:
         raw = path.open("rb")
     except OSError as error:
-        raise DocumentError(f"{str(path)!r} can't be read: {error.strerror or error}") from error
+        raise DocumentError(f"{str(path)!r} cannot be read: {error.strerror or error}") from error
     with raw:
         yield raw
 
@@ -93,7 +93,7 @@ class Reader:
                 yield Line(record=record, length=len(line))
             if not self.records.ended:
                 self._number += 1
-                raise LineError("the archive ends before its last line: it was cut short")
+                raise LineError("the last record is missing: the file is truncated")
         except LineError as error:
             raise DocumentError(f"{self._raw.name!r}, line {self._number}: {error}") from None
 
@@ -107,13 +107,15 @@ class Reader:
                     self._number += 1
                     total += len(line)
                     if len(line) > self._bounds.line:
-                        raise LineError(f"it is longer than {self._bounds.line:,} bytes (HGMEM_MAX_ARCHIVE_LINE_BYTES)")
+                        raise LineError(f"longer than {self._bounds.line:,} bytes: raise HGMEM_MAX_ARCHIVE_LINE_BYTES")
                     if total > self._bounds.total:
-                        raise LineError(f"there are more than {self._bounds.total:,} bytes (HGMEM_MAX_ARCHIVE_BYTES)")
+                        raise LineError(
+                            f"the archive has more than {self._bounds.total:,} bytes: raise HGMEM_MAX_ARCHIVE_BYTES"
+                        )
                     yield line
         except EOFError:
             self._number += 1
-            raise LineError("the file ends in the middle: it was cut short") from None
-        except (OSError, zlib.error) as error:  # a file that is no gzip is an OSError too
+            raise LineError("the compressed data end early: the file is truncated") from None
+        except (OSError, zlib.error) as error:  # a file that is not gzip is an OSError too
             self._number += 1
-            raise LineError(f"it can't be unpacked ({error}): the file was damaged, or is no archive") from None
+            raise LineError(f"cannot be decompressed ({error}): the file is damaged or not an archive") from None

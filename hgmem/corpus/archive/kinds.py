@@ -1,4 +1,4 @@
-"""What an archive holds: a header, records of the kinds below, a footer. docs/archives.md shows all of it.
+"""The kinds of records in an archive: a header, the kinds below, a footer (docs/reference/archive.md).
 
 There is a kind for each label and relationship type. A new one is a class in `corpus_kinds.py` or `memory_kinds.py`
 and its name in `Line`. What says where a thing belongs has no record of its own: a chunk's `document` is

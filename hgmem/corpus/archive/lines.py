@@ -39,11 +39,11 @@ class Chain:
         """Return the record of the next line, or raise `LineError` if the line was changed."""
         tail = _TAIL.fullmatch(line, max(0, len(line) - _TAIL_LENGTH))
         if tail is None:
-            raise LineError("it has no digest at its end: this is no archive, or it was cut short")
+            raise LineError("no digest at the end: the file is not an archive, or it is truncated")
         content = line[: -len(tail[0])]
         self._extend(content)
         if tail[1].decode() != self.digest:
-            raise LineError("it is not what was written there: the file was damaged, reordered or changed")
+            raise LineError("the digest does not match: the file was damaged, reordered or changed")
         return _parsed(content + b"}")
 
     def _extend(self, content: bytes) -> None:
@@ -54,13 +54,13 @@ def _parsed(text: bytes) -> dict[str, Any]:
     try:
         parsed = json.loads(text.decode(), object_pairs_hook=_distinct, parse_constant=_refused)
     except RecursionError:
-        raise LineError("its JSON is nested too deeply") from None
+        raise LineError("JSON nested too deeply") from None
     except LineError:
         raise
     except ValueError as error:  # no JSON, no UTF-8, a number of thousands of digits
-        raise LineError(f"it is no JSON: {str(error)[:200]}") from None
+        raise LineError(f"not JSON: {str(error)[:200]}") from None
     if not isinstance(parsed, dict):
-        raise LineError("it is no JSON object")
+        raise LineError("not a JSON object")
     return parsed
 
 
@@ -68,10 +68,10 @@ def _distinct(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found:
-            raise LineError(f"the field {name[:80]!r} is there twice")
+            raise LineError(f"duplicate field {name[:80]!r}")
         found[name] = value
     return found
 
 
 def _refused(constant: str) -> NoReturn:
-    raise LineError(f"{constant} is no number that JSON has")
+    raise LineError(f"{constant} is not a JSON number")

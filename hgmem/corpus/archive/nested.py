@@ -51,7 +51,7 @@ class StoredRelation(_Stored):
 
 
 class StoredDescription(BaseModel):
-    """What a model condensed (`text`), and the hash of what it stands for (`of`)."""
+    """A summarized description (`text`) and the hash of its sources (`of`)."""
 
     text: str
     of: str
@@ -70,7 +70,7 @@ def _accepted_by(read: Callable[[str], object]) -> AfterValidator:
         try:
             read(text)
         except (RecursionError, ValidationError):
-            raise ValueError("JSON of something else") from None
+            raise ValueError("JSON of another type") from None
         return text
 
     return AfterValidator(checked)

@@ -29,33 +29,33 @@ class Records:
     def header(self) -> Header:
         """What the first line says."""
         if self._header is None:
-            raise LineError("it is no header, which comes first")
+            raise LineError("the first line is not a header")
         return self._header
 
     def check(self, record: Record) -> None:
         """Check the record of the next line, or raise `LineError`."""
         if self.ended:
-            raise LineError("there is something after the archive's last line")
+            raise LineError("data after the last record")
         if self._header is None:
             self._header = _header(record, self._schema_version)
         elif record.get("kind") == FOOTER:
             self._end(record)
         elif missing := self.add(record):
-            raise LineError(f"it names {missing}, which did not come before it")
+            raise LineError(f"refers to {missing}, which no earlier line defines")
 
     def add(self, record: Record) -> str:
-        """Return what the record names that did not come before it, or nothing once it is taken in.
+        """Add the record, or return the reference that no earlier record defines.
 
-        `LineError` where it is not what its kind says, or is there already.
+        Raises `LineError` if the record does not match its kind or is a duplicate.
         """
         name = str(record.get("kind"))
         kind = KINDS.get(name)
         if kind is None:
-            raise LineError(f"there are no records of kind {name[:SHOWN]!r}")
+            raise LineError(f"unknown kind {name[:SHOWN]!r}")
         parse(record)
         self._check(name, record)
         if kind.identity and self._knows(name, kind.identity, record):
-            raise LineError(f"{_named(((name, kind.identity),), record)} is there twice")
+            raise LineError(f"duplicate {_named(((name, kind.identity),), record)}")
         for reference in kind.refers:
             if not any(self._knows(other, fields, record) for other, fields in reference):
                 return _named(reference, record)
@@ -65,16 +65,16 @@ class Records:
         return ""
 
     def _check(self, kind: str, record: Record) -> None:
-        """Raise `LineError` unless the record is one that the header lets expect."""
+        """Raise `LineError` unless the record agrees with the header."""
         header = self.header
         if not header.memories and (kind in OF_MEMORIES or record.get("memory")):
-            raise LineError("it belongs to a memory, and the archive says that it holds none")
+            raise LineError("the record belongs to a memory, but the header says that there are none")
         if "embedding" in record:
             if not header.embeddings:
-                raise LineError("it has a vector, and the archive says that it holds none")
+                raise LineError("the record has a vector, but the header says that there are none")
             check_vector(record["embedding"], dimensions=header.dimensions)
         if kind == "Entity" and record["uid"] != uid(header.corpus, "entity", record["key"]):
-            raise LineError(f"entity {record['uid']!r} is none of corpus {header.corpus!r}, which the archive names")
+            raise LineError(f"entity {record['uid']!r} does not belong to corpus {header.corpus!r} of the header")
 
     def _knows(self, kind: str, fields: Sequence[str], record: Record) -> bool:
         return all(name in record for name in fields) and _identity(kind, fields, record) in self._known
@@ -82,7 +82,7 @@ class Records:
     def _end(self, record: Record) -> None:
         counts = cast("Footer", parse(record)).counts
         if counts != dict(self.counts):
-            raise LineError(f"it counts {str(counts)[:SHOWN]}, and there were {dict(self.counts)}")
+            raise LineError(f"the footer counts {str(counts)[:SHOWN]}, but the archive has {dict(self.counts)}")
         self.ended = True
 
 
@@ -99,17 +99,17 @@ def footer(counts: Mapping[str, int]) -> dict[str, Any]:
 
 def _header(record: Record, schema_version: int) -> Header:
     if record.get("kind") != HEADER or record.get("format") != FORMAT:
-        raise LineError(f"it is no header of an {FORMAT}: make one with `hgmem export`")
+        raise LineError(f"not the header of an {FORMAT}: create an archive with `hgmem export`")
     if record.get("version") != VERSION:
         raise LineError(
-            f"it is of format version {str(record.get('version'))[:SHOWN]!r}, this hgmem reads {VERSION}: "
-            "use the hgmem that wrote it, or a newer one"
+            f"format version {str(record.get('version'))[:SHOWN]!r}, but this hgmem reads {VERSION}: "
+            "use the hgmem that wrote the archive, or a newer one"
         )
     found = cast("Header", parse(record))
     if found.schema_version != schema_version:
-        raise LineError(f"its schema is version {found.schema_version}, this hgmem writes {schema_version}")
+        raise LineError(f"schema version {found.schema_version}, but this hgmem uses {schema_version}")
     if not 0 < found.dimensions <= MOST_DIMENSIONS:
-        raise LineError(f"it names {found.dimensions} dimensions: there are 1 to {MOST_DIMENSIONS}")
+        raise LineError(f"invalid dimensions {found.dimensions}: expected 1 to {MOST_DIMENSIONS}")
     try:
         check_corpus_name(found.corpus)
     except UsageError as error:

@@ -1,4 +1,4 @@
-"""What all kinds of records have in common: strict fields, what identifies a record, and what it refers to."""
+"""Base classes of all records: strict fields, a record's identity and its references."""
 
 from typing import Any, ClassVar, Self, TypeAlias
 
@@ -47,7 +47,7 @@ class ArchiveRecord(BaseModel):
     def _has_no_null(cls, record: Record) -> Record:
         if None in record.values():
             name = next(name for name, value in record.items() if value is None)
-            raise _error(f"{name!r} is null: leave it out")
+            raise _error(f"field {name!r} is null: omit it")
         return record
 
 
@@ -67,7 +67,7 @@ class MemoryRecord(ArchiveRecord):
         values = self.__dict__
         for name in self.own:
             if not values[name].startswith(f"{values['memory']}-"):
-                raise _error(f"{name!r} is of another memory: {_shown(values[name])}")
+                raise _error(f"field {name!r} belongs to another memory: {_shown(values[name])}")
         return self
 
 
@@ -80,16 +80,16 @@ def problem(error: ValidationError, kind: type[ArchiveRecord], record: Record) -
         return LineError(first["msg"])
     name = str(where[0])
     if first["type"] == "extra_forbidden":
-        return LineError(f"it has a field {name[:SHOWN]!r}, which its kind has not")
+        return LineError(f"unknown field {name[:SHOWN]!r}")
     if first["type"] == "missing":
-        return LineError(f"it has no {name!r}")
-    return LineError(f"{name!r} is no {type_name(kind.model_fields[name])}: {_shown(record[name])}")
+        return LineError(f"field {name!r} is missing")
+    return LineError(f"field {name!r}: expected {type_name(kind.model_fields[name])}, got {_shown(record[name])}")
 
 
 def one_of(record: ArchiveRecord, *names: str) -> None:
     """Raise what pydantic collects unless the record has exactly one of these fields."""
     if sum(getattr(record, name) is not None for name in names) != 1:
-        raise _error(f"it has not just one of {' and '.join(map(repr, names))}")
+        raise _error(f"expected exactly one of the fields {' and '.join(map(repr, names))}")
 
 
 def _error(said: str) -> PydanticCustomError:

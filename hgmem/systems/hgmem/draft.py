@@ -1,4 +1,4 @@
-"""Memory within one step: what a model's replies do to its points, without I/O."""
+"""Memory within one step: apply a model's replies to its points, without I/O."""
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
@@ -11,18 +11,18 @@ from hgmem.text.segmentation import collapse
 from hgmem.values.graph_elements import Chunk, Entity, Relation
 from hgmem.values.records import Birth, MemoryPoint, Operation, OperationKind, StepChanges
 
-MOST_CHARACTERS = 4_000  # of a point's text: a statement, not a document
-LONGEST_NAME = 300  # characters; what is longer is no name
+MOST_CHARACTERS = 4_000  # of a point's text
+LONGEST_NAME = 300  # characters
 
 Resolve: TypeAlias = Mapping[str, Entity]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """What updates and merges do to points (paper, section 3.2 and equation 8).
+    """Rules for updates and merges (paper, section 3.2 and equation 8).
 
     An update unites the entities that it names with the point's own, keeps the point's own, or replaces them. A
-    merged point takes the place of its parts, or is added beside them.
+    merged point replaces its parts, or is added beside them.
     """
 
     update: UpdateRule = "unite"
@@ -30,10 +30,10 @@ class Rules:
 
 
 class Draft:
-    """Memory within one step: the living points, and what happened to them so far.
+    """Memory within one step: its active points and the changes so far.
 
-    Replies name points by their index in what was shown to the model; `shown` of every method is that. A point
-    that changed since is followed to what it became.
+    Replies name points by their index in `shown`, the points of the prompt. A point that was revised or merged
+    since then stands for its successor.
     """
 
     def __init__(self, *, memory: str, number: int, points: Sequence[MemoryPoint], rules: Rules | None = None) -> None:
@@ -51,9 +51,9 @@ class Draft:
     def evolve(
         self, reply: EvolveReply, *, shown: Sequence[MemoryPoint], chunks: Sequence[Chunk], entities: Resolve
     ) -> tuple[MemoryPoint | None, ...]:
-        """Apply updates, then inserts, and return the point of each insertion, None where it was dropped.
+        """Apply updates, then inserts. Return the point of each insertion, or None if it was dropped.
 
-        `entities` maps the key of a name to its entity; names that it lacks are left out.
+        `entities` maps the key of a name to its entity. Names without an entry are ignored.
         """
         updated: set[int] = set()
         for revision in reply.update:
@@ -70,7 +70,7 @@ class Draft:
         merged: set[int] = set()
         for joining in reply.merge:
             if self.rules.merge == "off":
-                self._drop(f"merge of points {list(joining.points)}: points are not merged here")
+                self._drop(f"merge of points {list(joining.points)}: merging is off")
                 continue
             parts = self._parts(joining.points, shown, merged)
             if len(parts) < 2 or not joining.description.strip():
@@ -80,7 +80,7 @@ class Draft:
             self._merge(list(parts.values()), self._statement(joining.description))
 
     def living(self, point: MemoryPoint | None) -> MemoryPoint | None:
-        """Return what became of a point that was shown: itself, what it was revised as or merged into, or None."""
+        """Return a point's active version: itself, its successor, or None."""
         if point is None:
             return None
         uid = point.uid
@@ -89,7 +89,7 @@ class Draft:
         return next((one for one in self.points if one.uid == uid), None)
 
     def changes(self) -> StepChanges:
-        """Return what happened to memory so far, as a value that can be written."""
+        """Return the changes so far, ready to be written."""
         return StepChanges(
             births=tuple(self.births),
             died=tuple(self.died),
@@ -98,7 +98,7 @@ class Draft:
         )
 
     def redescribe(self, entity: Entity) -> None:
-        """Let an entity that is new to the database have this type and text, in the points that involve it too."""
+        """Replace a new entity by this one, also in the points that involve it."""
         self.provisionals[entity.uid] = entity
         self.births = [replace(birth, point=_with(birth.point, entity)) for birth in self.births]
         self.points = tuple(_with(point, entity) for point in self.points)
@@ -106,25 +106,25 @@ class Draft:
     def _parts(
         self, indices: Sequence[int], shown: Sequence[MemoryPoint | None], merged: Set[int]
     ) -> dict[int, MemoryPoint]:
-        """Return the living points of those indices that no merge has taken yet."""
+        """Return the active points with these indices that are in no other merge."""
         parts: dict[int, MemoryPoint] = {}
         for index in dict.fromkeys(indices):
             point = self.living(shown[index]) if 0 <= index < len(shown) else None
             if point is None:
-                self._drop(f"merge: there is no point {index}")
+                self._drop(f"merge: point {index} does not exist")
             elif index in merged:
-                self._drop(f"merge: point {index} is in another merge already")
+                self._drop(f"merge: point {index} is already in another merge")
             else:
                 parts[index] = point
         return parts
 
     def _against_revision(self, revision: Revision, shown: Sequence[MemoryPoint], updated: set[int]) -> str:
         if self.rules.update == "off":
-            return "points are not updated here"
+            return "updates are off"
         if not 0 <= revision.point < len(shown):
             return "the point does not exist"
         if revision.point in updated:
-            return "it was updated already"
+            return "the point was already updated"
         if not revision.description.strip():
             return "the text is empty"
         return ""
@@ -148,19 +148,19 @@ class Draft:
             return old.entities
         named = self._described(self._named(names, entities), description)
         if self.rules.update == "replace" and named:
-            return _tied(named)
-        return _tied(old.entities, named)
+            return _united(named)
+        return _united(old.entities, named)
 
     def _insert(self, insertion: Insertion, *, chunks: Sequence[Chunk], entities: Resolve) -> MemoryPoint | None:
         description = self._statement(insertion.description)
         named = self._named(insertion.entities, entities)
         if not description or not named:
-            self._drop(f"insert: {'the text is empty' if not description else 'it names no entity'}")
+            self._drop(f"insert: {'the text is empty' if not description else 'no entity named'}")
             return None
-        if self._said(description, named):
+        if self._duplicate(description, named):
             self._drop("insert: an active point has the same text")
             return None
-        involved = _tied(self._described(named, description))
+        involved = _united(self._described(named, description))
         supports = self._supports(insertion.chunks, chunks) or _mentioning(involved, chunks)
         new = self._born(description, entities=involved, chunks=supports, kind="insert", parts=())
         self.births.append(Birth(point=new))
@@ -168,10 +168,10 @@ class Draft:
         return new
 
     def _merge(self, parts: Sequence[MemoryPoint], description: str) -> None:
-        involved = _tied(*(part.entities for part in parts))
+        involved = _united(*(part.entities for part in parts))
         supports = tuple(dict.fromkeys(chunk for part in parts for chunk in part.chunks))
         uids = tuple(part.uid for part in parts)
-        if self.rules.merge == "add" and self._said(description, involved):
+        if self.rules.merge == "add" and self._duplicate(description, involved):
             self._drop("merge: an active point has the same text")
             return
         new = self._born(description, entities=involved, chunks=supports, kind="merge", parts=uids)
@@ -203,13 +203,13 @@ class Draft:
         )
 
     def _replace(self, parts: Sequence[MemoryPoint], new: MemoryPoint) -> None:
-        """Let the parts die and the new point stand at the end, as the newest."""
+        """Supersede the parts and append the new point as the newest."""
         gone = {part.uid for part in parts}
         self.died.extend(part.uid for part in parts)
         self._became |= dict.fromkeys(gone, new.uid)
         self.points = (*(point for point in self.points if point.uid not in gone), new)
 
-    def _said(self, description: str, entities: Iterable[Entity]) -> bool:
+    def _duplicate(self, description: str, entities: Iterable[Entity]) -> bool:
         wanted = _uids(entities)
         return any(point.description == description and _uids(point.entities) == wanted for point in self.points)
 
@@ -217,19 +217,19 @@ class Draft:
         statement = collapse(text)
         if len(statement) <= MOST_CHARACTERS:
             return statement
-        self._drop(f"the end of a text of {len(statement):,} characters: the most is {MOST_CHARACTERS:,}")
+        self._drop(f"text truncated: {len(statement):,} characters, the limit is {MOST_CHARACTERS:,}")
         return statement[:MOST_CHARACTERS].rsplit(" ", 1)[0]
 
     def _named(self, names: Sequence[str], entities: Resolve) -> tuple[Entity, ...]:
         for name in names:
             if not key(name):
-                self._drop("a name is empty")
+                self._drop("entity name dropped: it is empty")
             elif len(name) > LONGEST_NAME:
-                self._drop(f"a name has {len(name):,} characters")
+                self._drop(f"entity name dropped: {len(name):,} characters, the limit is {LONGEST_NAME}")
         return tuple(entities[key(name)] for name in names if key(name) in entities)
 
     def _described(self, entities: Iterable[Entity], description: str) -> list[Entity]:
-        """Return the entities. A new one takes the text of the first point that names it."""
+        """Return the entities. A new one gets the text of the first point that names it."""
         found = []
         for entity in entities:
             if entity.provisional and not entity.description:
@@ -249,14 +249,14 @@ class Draft:
 
 
 def names_of(reply: EvolveReply) -> tuple[str, ...]:
-    """Return every name that a reply ties, each once."""
+    """Return every entity name of a reply, each once."""
     said = [name for revision in reply.update for name in revision.entities]
     said += [name for insertion in reply.insert for name in insertion.entities]
     return tuple(dict.fromkeys(collapse(name) for name in said if key(name) and len(name) <= LONGEST_NAME))
 
 
 def _mentioning(entities: Sequence[Entity], chunks: Sequence[Chunk]) -> tuple[str, ...]:
-    """Return the evidence chunks that mention most of the entities: the support of a point that names none."""
+    """Return the evidence chunks that mention most of the entities, to support a point that cites no chunk."""
     wanted = _uids(entities)
     shared = {chunk.uid: len(wanted & _uids(chunk.entities)) for chunk in chunks}
     most = max(shared.values(), default=0)
@@ -267,8 +267,8 @@ def _unmergeable(parts: Mapping[int, MemoryPoint]) -> str:
     return "the text is empty" if len(parts) >= 2 else "fewer than two points are left"
 
 
-def _tied(*groups: Iterable[Entity]) -> tuple[Entity, ...]:
-    """Return the union of vertex sets, each entity once, in order of first mention."""
+def _united(*groups: Iterable[Entity]) -> tuple[Entity, ...]:
+    """Return the union of the groups, each entity once, in order of first mention."""
     found: dict[str, Entity] = {}
     for entity in (entity for group in groups for entity in group):
         found.setdefault(entity.uid, entity)

@@ -129,7 +129,7 @@ class Investigation:
             form=self.config.form,
             language=self.services.language,
         )
-        notes = () if points else ("no point was remembered: the answer is drawn from the evidence",)
+        notes = () if points else ("memory has no points: the answer uses the evidence of the steps",)
         return self.record.answer(cited_answer(self.services, task), step=step, notes=notes, last=last)
 
     def _draft(self, number: int) -> Draft:

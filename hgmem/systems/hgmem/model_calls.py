@@ -221,7 +221,7 @@ def single(turn: Turn) -> Next:
     if turn.last:
         return Next()
     if reply.judgement is None:
-        turn.notes.append("step: the judgement is missing, the concerns stand for it")
+        turn.notes.append("step: judgement missing, so it was inferred from the concerns")
     return turn.next(reply.judgement or _judged(reply.concerns), reply.concerns, known)
 
 
@@ -231,7 +231,7 @@ CALLS: Mapping[str, Callable[[Turn], Next]] = {"separate": separate, "compact": 
 def _evolve(turn: Turn) -> None:
     found = turn.evidence
     if not (found.entities or found.relations or found.chunks):
-        turn.notes.append("evolve: nothing was found that memory lacks, so nothing was asked")
+        turn.notes.append("evolve: no new evidence, so the model was not called")
         return
     memory = turn.shown()
     reply = turn.reply(

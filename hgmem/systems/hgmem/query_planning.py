@@ -1,4 +1,4 @@
-"""From a plan to the next step: which sub-queries it asks, and where."""
+"""Turn a plan into the sub-queries of the next step, local or global."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ Follow: TypeAlias = Callable[[MemoryPoint], MemoryPoint | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Next:
-    """What a plan leads to: the sub-queries of the next step, none where the loop ends, and what was dropped."""
+    """The next step: its sub-queries, empty if the loop ends, and notes on dropped ones."""
 
     judgement: Judgement | None = None
     subqueries: tuple[Subquery, ...] = ()
@@ -36,7 +36,7 @@ def paired(concerns: Sequence[Concern], reply: SubqueriesReply) -> tuple[tuple[I
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Course:
-    """What a plan may lead to: so many concerns, by these strategies, none of them asked before."""
+    """Limits of a plan: the number of concerns, the strategies, and the sub-queries asked before."""
 
     concerns: int = 3
     strategies: Strategies = "adaptive"
@@ -51,14 +51,14 @@ def following(
     living: Follow,
     course: Course,
 ) -> Next:
-    """Return the sub-queries of the next step, without surplus, empty and repeated ones, which are noted.
+    """Return the sub-queries of the next step. Surplus, empty and repeated ones are dropped with a note.
 
-    A concern's points are followed to what they became; one with no living point is asked globally.
+    A concern's points stand for their active versions. A concern without an active point is searched globally.
     """
     if judgement == "sufficient":
         return Next(judgement=judgement)
     allowed: Judgement = judgement if course.strategies == "adaptive" else course.strategies
-    notes = [] if allowed == judgement else [f"the plan judged {judgement}, here it is always {allowed}"]
+    notes = [] if allowed == judgement else [f"the plan judged {judgement}, but this recipe always uses {allowed}"]
     surplus = len(inquiries) - course.concerns
     if surplus > 0:
         notes.append(f"{surplus} concerns beyond {course.concerns} were dropped")
@@ -76,20 +76,20 @@ def following(
         strategy: Strategy = "local" if targets else "global"
         subqueries.append(Subquery(text=text, concern=collapse(inquiry.text), strategy=strategy, targets=targets))
     if not subqueries:
-        notes.append("the plan leaves nothing to ask, so the loop ends")
+        notes.append("no sub-queries left: the investigation ends")
     return Next(judgement=allowed, subqueries=tuple(subqueries), notes=tuple(notes))
 
 
 def _untargeted(text: str, inquiry: Inquiry, shown: Sequence[MemoryPoint | None], targets: Sequence[str]) -> list[str]:
-    """Return what is to note of the points that a concern names and nobody can dig into."""
+    """Return notes on points that a concern names but that are not active."""
     if not targets:
-        return [f"sub-query {text!r} names no active point, so it is asked globally"]
+        return [f"sub-query {text!r} names no active point: searched globally"]
     unknown = [at for at in dict.fromkeys(inquiry.points) if not 0 <= at < len(shown) or shown[at] is None]
-    return [f"sub-query {text!r}: there is no point {at}" for at in unknown]
+    return [f"sub-query {text!r}: point {at} does not exist" for at in unknown]
 
 
 def _targets(inquiry: Inquiry, shown: Sequence[MemoryPoint | None], living: Follow) -> tuple[str, ...]:
-    """Return the uids of the living points that a concern names."""
+    """Return the uids of the active points that a concern names."""
     named = (shown[index] for index in inquiry.points if 0 <= index < len(shown))
     points = (living(point) for point in named if point is not None)
     return tuple(dict.fromkeys(point.uid for point in points if point is not None))

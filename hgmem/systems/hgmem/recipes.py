@@ -20,11 +20,11 @@ AnswerFrom: TypeAlias = Literal["read", "supports", "memory", "around"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HGMemConfig:
-    """How far a question goes, how it retrieves, and what memory does. The paper's t is 0 to `steps` − 1.
+    """Options of an investigation: steps, calls, retrieval, memory and answer. The paper's t is 0 to `steps` − 1.
 
-    `answer_from` says which chunks the answer is drawn from: the `supports` of living points, these and all others
-    that were `read` by their ranks (docs/decisions/0017), all chunks of V_M nearest to the question (`memory`, the
-    paper), or those read that lie `around` each point (the official code).
+    `answer_from` selects the chunks for the answer: the `supports` of active points; these and all others that
+    were `read`, by rank (docs/decisions/0017); the chunks of V_M nearest to the question (`memory`, the paper);
+    or the chunks read `around` each point (the official code).
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -51,8 +51,8 @@ class HGMemConfig:
 
 
 DEFAULT = HGMemConfig()
-"""The paper's calls with safer rules: an update unites entities (docs/decisions/0002), a merged point takes its
-parts' place, chunks are searched by words as well, and the plan is told of entities beside memory."""
+"""The paper's calls with safer rules: an update unites entities (docs/decisions/0002), a merged point replaces its
+parts, chunk search is hybrid, and the plan sees entities next to memory."""
 
 PAPER = HGMemConfig(
     steps=4,
@@ -63,9 +63,9 @@ PAPER = HGMemConfig(
     answer_from="memory",
     answer_chunks=200,
 )
-"""As the paper has it: t = 0…3 (section 4.4), equations 1, 6, 7 and 8, the answer from the chunks of all V_M.
-Sub-queries of a plan are asked for in one call, and merging begins at the second step, both as in the official code;
-n_v, n_e and n_d, which the paper leaves open, are the code's too."""
+"""The paper: t = 0…3 (section 4.4), equations 1, 6, 7 and 8, the answer from the chunks of all V_M.
+Three details follow the official code: one call writes all sub-queries of a plan, merging begins at the second step,
+and n_v, n_e and n_d, which the paper leaves open, have the code's values."""
 
 CODE = HGMemConfig(
     steps=4,
@@ -77,8 +77,8 @@ CODE = HGMemConfig(
     answer_from="around",
     answer_chunks=50,
 )
-"""As the official code behaves where it differs: an update replaces the entities, one local scope of two hops for all
-sub-queries, nothing is left out of global exploration, dense chunk search, absent names described by calls."""
+"""The official code where it differs from the paper: an update replaces the entities, all sub-queries share one local
+scope of two hops, global exploration excludes nothing, chunk search is dense, and model calls describe new names."""
 
 COMPACT = HGMemConfig(
     calls="compact",
@@ -90,11 +90,11 @@ COMPACT = HGMemConfig(
     point_chunks=2,
     answer_tokens=3_000,
 )
-"""Two calls a step: evolve; then merge, plan and sub-queries together. Evidence is what is new to memory, the answer
-is drawn from the points' own chunks."""
+"""Two calls per step: evolve; then merge, plan and sub-queries together. Evidence excludes what memory holds. The
+answer uses the points' own chunks."""
 
 SINGLE = replace(COMPACT, calls="single", evidence_tokens=2_200)
-"""One call a step, for strong models: operations, merges, plan and sub-queries in one reply."""
+"""One call per step, for strong models: operations, merges, plan and sub-queries in one reply."""
 
 RECIPES: Mapping[str, HGMemConfig] = {
     "default": DEFAULT,
@@ -107,7 +107,7 @@ RECIPES: Mapping[str, HGMemConfig] = {
     "no-update": replace(PAPER, update="off"),
     "no-merge": replace(PAPER, merge="off"),
 }
-"""By name; the last four are the ablations of the paper's section 4.3, each one setting away from `PAPER`."""
+"""Recipes by name. The last four are the ablations of the paper's section 4.3: `PAPER` with one option changed."""
 
 _ADAPTER = TypeAdapter(HGMemConfig)
 
@@ -140,7 +140,7 @@ def loaded(values: Mapping[str, Any]) -> HGMemConfig:
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
-        raise UsageError(f"setting {name!r} of a recipe: {first['msg']}, got {first['input']!r}") from None
+        raise UsageError(f"invalid recipe option {name!r}: {first['msg']}, got {first['input']!r}") from None
 
 
 def _names(values: Mapping[str, Any], prefix: str = "") -> list[str]:

@@ -4,14 +4,11 @@ from typing import Annotated, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
+from hgmem.extraction.replies import DESCRIPTION, ENTITIES
 from hgmem.models.reply import Leniently, Reply, named
 from hgmem.values.records import Judgement
 
-# What models call these fields instead.
-_DESCRIPTION = named(
-    "description", "statement", "text", "content", "summary", "desc", "relationship", "relation", "predicate"
-)
-_ENTITIES = named("entities", "objects", "entity_names", "names", "vertices", "nodes", "entity")
+# Other names that models use for these fields.
 _CHUNKS = named("chunks", "sources", "evidence", "chunk", "chunk_ids", "evidence_chunks", "citations")
 _POINT = named("point", "index", "id", "point_index", "point_id", "number")
 _POINTS = named("points", "indices", "indexes", "ids", "targets", "point", "index", "id", "point_ids", "point_indices")
@@ -32,8 +29,8 @@ _CHOICES = Leniently(
     }
 )
 
-Description: TypeAlias = Annotated[str, _DESCRIPTION]
-Names: TypeAlias = Annotated[tuple[str, ...], _ENTITIES]
+Description: TypeAlias = Annotated[str, DESCRIPTION]
+Names: TypeAlias = Annotated[tuple[str, ...], ENTITIES]
 Chunks: TypeAlias = Annotated[tuple[int, ...], _CHUNKS]
 Points: TypeAlias = Annotated[tuple[int, ...], _POINTS]
 

@@ -35,7 +35,9 @@ class NaiveSystem:
     def answer(self, services: Services, question: Question) -> Answer:
         """Return the answer, its memory written to Neo4j."""
         if question.memory:
-            raise UsageError("the system 'naive' remembers nothing that could go on: ask anew, or choose hgmem")
+            raise UsageError(
+                "a memory of system 'naive' cannot be continued: ask a new question, or use system 'hgmem'"
+            )
         ready_corpus(services)
         with recording(services, system="naive", question=question, settings=asdict(self.config)) as record:
             began = time.perf_counter()
