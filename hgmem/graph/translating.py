@@ -38,8 +38,8 @@ def translate(error: Exception, *, statement: str, address: Address) -> HGMemErr
     ):
         if _silent(error):
             return UnreachableError(
-                f"Neo4j at {address.uri!r} stopped answering: check that the server runs and that the network reaches "
-                "it, then try again",
+                f"Neo4j at {address.uri!r} stopped answering: check that the server runs, that NEO4J_URI names it, "
+                "and that the network reaches it, then try again",
                 retryable=True,
             )
         return UnreachableError(

@@ -20,7 +20,6 @@ MOST_POSITIONAL = 3
 MOST_POSITIONAL_OF_OWN = 4
 EMPTY_NAMES = {"base", "common", "helpers", "operate", "utils"}
 
-# Modules whose docstrings are checked: these, and what is in these packages but for what is listed below it.
 MOST_WORDS = 25  # of a docstring's first line
 
 # Functions that may take more parameters, each with its reason.

@@ -28,7 +28,10 @@ from hgmem.local.process import KEEP_ALIVE, PROBES
 
 HELD = "is in use by another run: wait until it ends; if that run crashed, retry"
 GONE = "cannot be reached: start one with `hgmem up`, or set NEO4J_URI to a running server"
-SILENT = "stopped answering: check that the server runs and that the network reaches it, then try again"
+SILENT = (
+    "stopped answering: check that the server runs, that NEO4J_URI names it, and that the network reaches it, "
+    "then try again"
+)
 HOUR = 3_600.0  # of a claim that is not to run out, however slow the machine
 PATIENCE = 0.6  # seconds after which a claim is taken over, where the test wants it
 
