@@ -510,7 +510,7 @@ def test_ctrl_c_keeps_finished_chunks_and_says_so(
 ) -> None:
     people = ["Rhee", "Aldo", "Brathe", "Marian", "Tobit", "Perrin", "Lucan"]
     sentences = [
-        f"Captain {people[n % 7]} met Clerk {people[n * 3 % 5]} in Port {n % 50} about load {n}." for n in range(30_000)
+        f"Captain {people[n % 7]} met Clerk {people[n * 3 % 5]} in Port {n % 50} about load {n}." for n in range(10_000)
     ]
     (tmp_path / "long.txt").write_text(" ".join(sentences))
     with start("index", "long.txt", "-c", corpus) as running:
