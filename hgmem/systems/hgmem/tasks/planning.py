@@ -62,10 +62,7 @@ class Plan:
 
     def extractive(self, vectors: VectorCache) -> PlanReply:
         """Return what memory does not cover of the question, without a language model."""
-        context = PlanContext(
-            question=self.question, points=self.memory.points, previous=self.previous, hints=self.hints
-        )
-        return plan(context, concerns=self.concerns, vectors=vectors)
+        return plan(_context(self), concerns=self.concerns, vectors=vectors)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,10 +90,11 @@ class Subqueries:
 
     def extractive(self, _: VectorCache) -> SubqueriesReply:
         """Return the concerns as sub-queries, none asked before, without a language model."""
-        context = PlanContext(
-            question=self.question, points=self.memory.points, previous=self.previous, hints=self.hints
-        )
-        return subqueries(context, self.concerns)
+        return subqueries(_context(self), self.concerns)
+
+
+def _context(task: Plan | Subqueries) -> PlanContext:
+    return PlanContext(question=task.question, points=task.memory.points, previous=task.previous, hints=task.hints)
 
 
 def _about(concern: Concern, shown: int) -> str:
