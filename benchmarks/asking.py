@@ -1,4 +1,4 @@
-"""The workloads of the product alone, W3 and W8: whole questions whose model and embedder answer at once."""
+"""Workloads W3 and W8, of hgmem alone: whole questions with a model and an embedder that answer at once."""
 
 import hashlib
 import random
@@ -17,8 +17,8 @@ from hgmem.models.embedding import Kind, Vectors
 
 STEPS = 3
 RECIPES = ("paper", "default", "compact", "single", "code")
-# A question of three steps by the official code, in one process and with an instant model, on the novel's graph:
-# measured once, on two cores, not in this run. So the ratio to it says no more than the order, and of that graph alone.
+# A question of three steps by the official code, in one process and with an instant model, on the novel's graph.
+# Measured once, on two cores, not in this run: the ratio shows only the order of magnitude, on that graph.
 OFFICIAL_MS = 170.0
 OFFICIAL = f"against {OFFICIAL_MS:.0f} ms of the official code, measured once, another day"
 POINTS = """
@@ -35,11 +35,11 @@ MERGE (p)-[:INVOLVES]->(e)
 
 LENGTH = 200  # characters of a point
 MANY = 3  # steps of the longer follow-up
-SETTLED = 300  # memories, beside which those of some questions change no plan
+SETTLED = 300  # stored memories: beside them, those of some questions change no query plan
 
 
 class Instant:
-    """An embedder that draws a vector from a text's hash, and remembers it: no time of a model is in any figure."""
+    """An embedder that derives a vector from a text's hash and caches it, so that figures include no model's time."""
 
     name = "precomputed"
     dimensions = 384
@@ -66,9 +66,9 @@ def questions(
     recipes: Sequence[str] = RECIPES,
     novel: bool = False,
 ) -> dict[str, Any]:
-    """W3: a whole question of three steps, each recipe in turn; the product's own milliseconds.
+    """W3: a whole question of three steps, each recipe in turn, in hgmem's own milliseconds.
 
-    `novel`: the corpus holds the graph that the official code was measured on.
+    `novel`: the corpus contains the graph that the official code was measured on.
     """
     runs: dict[str, list[Answer]] = {recipe: [] for recipe in recipes}
     seconds: dict[str, list[float]] = {recipe: [] for recipe in recipes}
@@ -92,10 +92,10 @@ def questions(
 
 
 def warmed(client: HGMem, asked: Sequence[str], recipes: Sequence[str], *, seconds: float) -> None:
-    """Ask every question by every recipe, and go on for so many seconds.
+    """Ask every question by every recipe, and continue until `seconds` have passed.
 
-    Neo4j plans a statement anew, for a second where it is large, when the numbers that it planned with have changed by
-    three quarters, and at most every ten seconds. In a database of few memories the first questions alone do that.
+    Neo4j plans a statement again when the numbers that it planned with have changed by three quarters, at most every
+    ten seconds. This takes a second for a large statement. In a database of few memories, the first questions cause it.
     """
     end = time.perf_counter() + seconds
     for question, recipe in _shuffled(asked, recipes):
@@ -105,15 +105,15 @@ def warmed(client: HGMem, asked: Sequence[str], recipes: Sequence[str], *, secon
 
 
 def settled(client: HGMem) -> None:
-    """Store so many memories in the client's corpus that the next ones don't change what the database plans with."""
+    """Store enough memories in the client's corpus that further ones change no query plan."""
     store(client, SETTLED)
 
 
 def growing(client: HGMem, asked: Sequence[str], points: Sequence[int]) -> dict[str, Any]:
-    """W8: follow-ups of one step and of more, on memories that hold so many points already, milliseconds.
+    """W8: follow-ups of one step and of more, on memories that already have `points` points, in milliseconds.
 
-    Each is asked of a memory of its own, whose texts no other one has: a process that knows them would count no tokens
-    anew. A further step is the difference of both follow-ups, by the steps that one of them has more.
+    Each follow-up has its own memory with unique texts: a process that knows a text does not count its tokens again.
+    A further step is the difference between both follow-ups, divided by the number of additional steps.
     """
     lengths = (1, MANY)
     memories = {
@@ -133,9 +133,9 @@ def growing(client: HGMem, asked: Sequence[str], points: Sequence[int]) -> dict[
 
 
 def beside(clients: Mapping[int, HGMem], asked: Sequence[str], *, rounds: int) -> dict[str, Any]:
-    """W8: a question beside so many stored memories over the same entities, milliseconds; against none.
+    """W8: a question beside each number of stored memories over the same entities, in milliseconds, against none.
 
-    Each client's corpus is its own, holds the same graph, and takes its turn at every question.
+    Each client has its own corpus with the same graph. The clients take turns at every question.
     """
     found: dict[str, list[float]] = {str(many): [] for many in clients}
     for many, client in clients.items():
@@ -157,12 +157,12 @@ def _asked(client: HGMem, question: str, recipe: str) -> tuple[float, Answer]:
 
 
 def _followed(client: HGMem, question: str, memory: str, steps: int) -> float:
-    """Return the seconds of a follow-up, which takes all its steps."""
+    """Return the seconds of a follow-up. Raises `AssertionError` unless it took all its steps."""
     client.model = Script()
     began = time.perf_counter()
     there = len(client.ask(question, memory=memory, steps=steps).steps)
     took = time.perf_counter() - began
-    if there != steps + 1:  # that of `_held` is one of them
+    if there != steps + 1:  # including the step of `_held`
         raise AssertionError(f"a follow-up of {steps} steps leaves a memory of {there}")
     return took
 
@@ -173,7 +173,7 @@ def _shuffled(asked: Sequence[str], recipes: Sequence[str]) -> list[tuple[str, s
 
 
 def _held(client: HGMem, points: int, asked: Sequence[str]) -> str:
-    """Return the uid of a new memory of so many points, over entities that many relations join."""
+    """Return the uid of a new memory with `points` more points, over entities with many relations."""
     client.model = Script()
     memory = client.ask("What happened?", steps=1).memory
     driver = client._database._driver
@@ -184,14 +184,14 @@ def _held(client: HGMem, points: int, asked: Sequence[str]) -> str:
 
 
 def descriptions(memory: str, points: int, asked: Sequence[str]) -> list[str]:
-    """Return a text for each point, as long as those of a model: words of the questions, and what no other one has."""
+    """Return a text for each point, as long as a model's: words of the questions and a unique prefix."""
     words = [word for question in asked for word in question.split()]
     some = (" ".join(random.choices(words, k=LENGTH)) for _ in range(points))  # noqa: S311
     return [f"{memory}, {at}: {text}"[:LENGTH] for at, text in enumerate(some, start=1)]
 
 
 def _against(found: dict[str, list[float]]) -> dict[str, Any]:
-    """Return what was measured, and its medians against those of the first."""
+    """Return the times, and the ratio of each median to the first one."""
     times = {name: told(seconds) for name, seconds in found.items()}
     medians = {name: one["median_ms"] for name, one in times.items()}
     return {"times": times, "against_the_first": ratios(medians, to=next(iter(medians)))}

@@ -1,6 +1,6 @@
-"""hgmem beside its peers, in one run on one machine: `make bench` in minutes, `make bench-full` in hours.
+"""Compare hgmem with its peers in one run on one machine: `make bench` takes minutes, `make bench-full` hours.
 
-Prints a table, and leaves JSON, Markdown and plots in `.hgmem/bench/results/`.
+Prints a table and writes JSON, Markdown and plots to `.hgmem/bench/results/`.
 """
 
 import argparse
@@ -40,15 +40,15 @@ WORKLOADS = ("W1", "W2", "W3", "W4", "W5", "W6", "W8", "W9", "crowding", "large"
 
 
 def main() -> None:
-    """Run what is asked for, and write what was measured."""
+    """Run the requested workloads and write the results."""
     options = _options()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # or its servers would stay
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # otherwise its servers keep running
     random.seed(SEED)
     try:
         run = Run(options)
         try:
             run.everything()
-        finally:  # what was measured before an error is not lost
+        finally:  # keep what was measured before an error
             print(written(run.found, options.out))
     except (ChildError, HGMemError) as error:
         sys.exit(str(error))
@@ -57,19 +57,19 @@ def main() -> None:
 
 
 def _options() -> argparse.Namespace:
-    """Return what the command line asks for, once it is known that it can be had."""
+    """Return the options of the command line, after checking them."""
     known = (*OURS, *peers(), *SAME)
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--plan", choices=PLANS, default="bench")
-    parser.add_argument("--full", action="store_const", const="full", dest="plan", help="every peer and size; hours")
-    parser.add_argument("--lightrag", type=Path, help="a LightRAG directory: the graph of the run")
-    parser.add_argument("--graph", type=Path, help="a folder that was made of a graph before: used as it is")
-    parser.add_argument("--text", type=Path, help="of W6; the beginning of it in the quick run")
-    parser.add_argument("--questions", type=Path, default=DATA / "hotpotqa", help="of W9, as quality.py wants them")
-    parser.add_argument("--only", nargs="+", choices=WORKLOADS, default=WORKLOADS, help="these workloads alone")
-    parser.add_argument("--systems", nargs="+", choices=known, help="these, not the plan's; ratios need the floor")
-    parser.add_argument("--heap", help="of each server")
-    parser.add_argument("--pagecache", help="of each server")
+    parser.add_argument("--full", action="store_const", const="full", dest="plan", help="all peers and sizes; hours")
+    parser.add_argument("--lightrag", type=Path, help="use the graph of this LightRAG directory")
+    parser.add_argument("--graph", type=Path, help="use a graph folder of an earlier run, unchanged")
+    parser.add_argument("--text", type=Path, help="index this file in W6; the quick run uses its beginning")
+    parser.add_argument("--questions", type=Path, default=DATA / "hotpotqa", help="W9's data, as for quality.py")
+    parser.add_argument("--only", nargs="+", choices=WORKLOADS, default=WORKLOADS, help="run these workloads only")
+    parser.add_argument("--systems", nargs="+", choices=known, help="run these only; ratios need the floor")
+    parser.add_argument("--heap", help="heap size of each server")
+    parser.add_argument("--pagecache", help="page cache of each server")
     parser.add_argument("--out", type=Path, default=BENCH / "results")
     options = parser.parse_args()
     asked = options.systems or PLANS[options.plan].systems
@@ -86,7 +86,7 @@ def _options() -> argparse.Namespace:
 
 
 class Run:
-    """One run: what it measures on, and what it found."""
+    """One run: its inputs and its results."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self._began = time.perf_counter()
@@ -113,17 +113,17 @@ class Run:
         self.say("the environments are there")
 
     def say(self, text: str) -> None:
-        """Say how far the run is."""
+        """Print the progress of the run."""
         self.found["seconds"] = round(time.perf_counter() - self._began)
         print(f"{self.found['seconds']:6} s  {text}", file=sys.stderr, flush=True)
 
     def _done(self, text: str) -> None:
-        """Save what is measured, and say so: a run that is killed hours later loses nothing of it."""
+        """Save the results so far and print progress, so that a run killed hours later keeps them."""
         saved(self.found, self._options.out)
         self.say(text)
 
     def everything(self) -> None:
-        """Run every workload that is asked for."""
+        """Run every requested workload."""
         wanted = set(self._options.only)
         if wanted & {"W1", "W2", "W3", "W4", "W8"}:
             with self._systems() as (compared, server, _):
@@ -173,7 +173,7 @@ class Run:
             self._done("W8: memories are large and many")
 
     def _grown(self) -> None:
-        """W5 and W7: writing, a step and a whole question in one corpus that grows, on a server of its own."""
+        """W5 and W7: writing, a step and a whole question in one growing corpus, on its own server."""
         rows: list[dict[str, Any]] = []
         before = 0
         with self._systems(size=self._plan.sizes[0]) as (compared, server, data):
@@ -189,7 +189,7 @@ class Run:
                 self._done(f"W5: {size} graphs in one corpus")
 
     def _spread(self) -> None:
-        """W5: the same number of graphs in a corpus each, on a server of its own; steps in some of them."""
+        """W5: the same number of graphs in one corpus each, on its own server; steps in some of them."""
         many = self._plan.corpora
         with self._systems(size=many) as (compared, server, data):
             self._warmed(compared, server)
@@ -202,7 +202,7 @@ class Run:
         self._done(f"W5: {many} graphs in a corpus each")
 
     def _warmed(self, compared: Compared, server: Server) -> None:
-        """Write what no figure holds; so many memories that those of the questions change no plan are part of it."""
+        """Warm up outside of the figures, and store enough memories that those of the questions change no plan."""
         corpus = compared.warmed()
         if "product" in compared.children and "W3" in self._options.only:
             with HGMem.open(corpus, embedder=Instant(), **access(server)) as client:
@@ -228,7 +228,7 @@ class Run:
         return row
 
     def _scripts(self, wanted: set[str]) -> None:
-        """Run what measures in processes of its own; say what it lacks where its data are not there."""
+        """Run the workloads that have their own scripts; report missing data."""
         plan, options = self._plan, self._options
         text = options.text or next(iter(sorted((DATA / "a_christmas_carol").glob("*.txt"))), ROOT / "ARCHITECTURE.md")
         quick = ("--embedder", "deterministic", "--seconds", "0.1") if options.plan in ("tiny", "peers") else ()
@@ -249,7 +249,7 @@ class Run:
                 self.found[name] = {"lacking": f"not run: it wants {script}"}
 
     def _given_lightrag(self) -> Path | None:
-        """Return the LightRAG directory of the run: as given, else that beside the repository, else none."""
+        """Return the LightRAG directory of the run: the given one, else the one beside the repository, else None."""
         known = DATA / "gods_of_mars"
         directory: Path | None = self._options.lightrag or (known if known.is_dir() else None)
         if directory and not self._options.graph:
@@ -260,9 +260,9 @@ class Run:
         return directory
 
     def _graph(self) -> tuple[Path, str]:
-        """Return the folder of the graph's files, and what it is of."""
+        """Return the folder of the graph's files, and a description of its source."""
         if self._options.graph:
-            folder = self._options.graph.resolve()  # systems run elsewhere
+            folder = self._options.graph.resolve()  # systems run in other folders
             if not (folder / "queries.json").exists():
                 sys.exit(f"{folder} is no graph that a run made: give a folder of {BENCH / 'graphs'}, or no --graph")
             return folder, str(self._options.graph)
@@ -273,9 +273,9 @@ class Run:
 
     @contextmanager
     def _systems(self, *, size: int = 0) -> Iterator[tuple[Compared, Server, Path]]:
-        """Yield the systems at work on one server, those that are given as many graphs.
+        """Yield the running systems that get `size` graphs, on one server.
 
-        Those whose labels are the product's have a server of their own.
+        Systems that use hgmem's labels have their own server.
         """
         names = [name for name in self._pythons if size <= self._plan.until(SAME.get(name, name))]
         sizes = {"heap": self._plan.heap, "pagecache": self._plan.pagecache}

@@ -1,4 +1,4 @@
-"""The workloads that systems share, W1, W2, W4, W5 and W7: each in its own process, taking turns in random order."""
+"""The workloads of all systems, W1, W2, W4, W5 and W7: each system in its own process, in random turns."""
 
 import random
 import statistics
@@ -23,7 +23,7 @@ THREE = RETRIEVALS[1]
 
 @dataclass(frozen=True, kw_only=True)
 class Placed:
-    """A case in a corpus that holds these copies, asked about `copy`; what has one title is told together."""
+    """A case in a corpus with these copies, queried about `copy`; cases with one title are reported together."""
 
     title: str
     case: Retrieval
@@ -34,7 +34,7 @@ class Placed:
 
     @property
     def name(self) -> str:
-        """What a system calls its steps."""
+        """The name of its steps in a system."""
         return f"{self.title} in {self.corpus}"
 
     @property
@@ -44,13 +44,13 @@ class Placed:
         return {"corpus": self.corpus, "steps": self.steps, "seed": SEED, "copy": self.copy, **case}
 
     def wanted(self, folder: Path) -> list[list[Wanted]]:
-        """Return what is nearest to each sub-query of each step."""
+        """Return the nearest items for each sub-query of each step."""
         return wanted(steps(folder, **self.asked), (load(folder, copy) for copy in self.copies))
 
 
 @dataclass(kw_only=True)
 class Compared:
-    """The systems at work, on one graph; `lacking` is what each can't, by workload and system."""
+    """The running systems, on one graph; `lacking` has the reasons for missing figures, by workload and system."""
 
     children: dict[str, Child]
     folder: Path
@@ -58,7 +58,7 @@ class Compared:
     lacking: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def writes(self) -> dict[str, Any]:
-        """W1: a whole graph into a new corpus, every index online: a near-copy of what the others hold."""
+        """W1: write a whole graph into a new corpus until every index is online; each is a near-copy of the others."""
         seconds: dict[str, list[float]] = defaultdict(list)
         for turn in range(WARM_WRITES + self.plan.writes):
             for name in _shuffled(self.writing):
@@ -68,13 +68,13 @@ class Compared:
         return compared(seconds)
 
     def retrievals(self, corpus: str = "w1-0") -> dict[str, Any]:
-        """W2: a step of sub-queries, in each of its cases, beside the near-copies that W1 wrote; everything is warm."""
+        """W2: retrieve a step, in each of its cases, beside the near-copies that W1 wrote; everything is warm."""
         return self.measured(
             [Placed(title=case.name, case=case, corpus=corpus, steps=self.plan.steps) for case in RETRIEVALS]
         )
 
     def measured(self, placed: Sequence[Placed], names: Iterable[str] | None = None) -> dict[str, Any]:
-        """Return, by title, what the cases take each of the systems, and what they find of what is nearest."""
+        """Return, by title, the times of the cases for each system, and their recall of the nearest items."""
         able = {one.name: self._ready(one, names) for one in placed}
         nearest = {one.name: one.wanted(self.folder) for one in placed}
         turns = [(one, at) for one in placed for at in range(one.steps)]
@@ -101,7 +101,7 @@ class Compared:
         }
 
     def throughput(self, corpus: str = "w1-0") -> dict[str, Any]:
-        """W4: steps of three sub-queries a second, by so many threads of one process."""
+        """W4: steps of three sub-queries per second, by the number of threads of one process."""
         placed = Placed(title="throughput", case=THREE, corpus=corpus, steps=self.plan.steps)
         able = self._ready(placed, None)
         found: dict[str, Any] = {}
@@ -118,17 +118,17 @@ class Compared:
         return found
 
     def warmed(self) -> str:
-        """Let each system write some graphs that no figure holds; return the corpus of one."""
+        """Let each system write some graphs outside of the figures; return the corpus of one."""
         for turn in range(WARM_WRITES):
             self._written({f"warm-{turn}": (0,)}, until=1)
         return "warm-0"
 
     def grown(self, corpus: str, copies: Sequence[int], *, until: int) -> dict[str, dict[str, float]]:
-        """Write copies into one corpus by each system that goes so far; return what it took."""
+        """Write copies into one corpus by each system with a limit of `until` or more; return times and memory."""
         return self._written({corpus: copies}, until=until)
 
     def spread(self, corpora: int) -> dict[str, dict[str, float]]:
-        """Write a copy into each of so many corpora by each system that goes so far; return what it took."""
+        """Write one copy into each corpus by each system with a sufficient limit; return times and memory."""
         return self._written({f"spread-{copy}": [copy] for copy in range(corpora)}, until=corpora)
 
     def _written(self, given: dict[str, Sequence[int]], *, until: int) -> dict[str, dict[str, float]]:
@@ -150,11 +150,11 @@ class Compared:
 
     @property
     def writing(self) -> list[str]:
-        """The systems that write; others read what one of these wrote."""
+        """The systems that write; the others read what one of these wrote."""
         return [name for name in self.children if name not in SAME]
 
     def reading(self, written: Iterable[str]) -> list[str]:
-        """Return the systems that have something to read where these wrote."""
+        """Return the systems that can read what these wrote."""
         there = set(written)
         return [name for name in self.children if SAME.get(name, name) in there]
 
@@ -163,7 +163,7 @@ class Compared:
         return {"folder": str(self.folder)}
 
     def _ready(self, placed: Placed, names: Iterable[str] | None) -> list[str]:
-        """Return the systems that can do it, which are ready then."""
+        """Prepare the case in each system; return the systems that support it."""
         return [
             name
             for name in (self.children if names is None else names)
@@ -171,7 +171,7 @@ class Compared:
         ]
 
     def _asked(self, workload: str, name: str, do: str, **arguments: Any) -> Any:
-        """Return what a system answers; None, with the reason kept, where it can't."""
+        """Return a system's reply; on failure, record the reason and return None."""
         try:
             answer = self.children[name].ask(do, **arguments)
         except ChildError as error:
@@ -185,7 +185,7 @@ class Compared:
 
 
 def compared(seconds: dict[str, list[float]]) -> dict[str, Any]:
-    """Return what is told of the runs of each system, and the medians against the floor's."""
+    """Return the times of each system, and the ratios of their medians to the floor's."""
     times = {name: told(of) for name, of in sorted(seconds.items())}
     medians = {name: one["median_ms"] for name, one in times.items()}
     return {"times": times, "against_floor": ratios(medians, to="floor")}
@@ -196,14 +196,14 @@ def _shuffled(names: Sequence[str]) -> list[str]:
 
 
 def bought(done: dict[str, Any], nearest: Sequence[Wanted]) -> dict[str, float]:
-    """Return how much a step found, and the part of what is nearest that is in it."""
+    """Return the number of items that a step found, and its recall of the nearest."""
     found = Found(entities=tuple(done["entities"]), relations=done["relations"], chunks=tuple(done["chunks"]))
     counts = {"entities": len(found.entities), "relations": found.relations, "chunks": len(found.chunks)}
     return {**counts, **{f"recall_of_{kind}": part for kind, part in recall(found, nearest).items()}}
 
 
 def means(found: dict[str, list[dict[str, float]]]) -> dict[str, dict[str, float]]:
-    """Return the means of what each system's steps found."""
+    """Return the mean counts and recall of each system's steps."""
     return {
         name: {kind: mean(one[kind] for one in each if kind in one) for kind in each[0]} for name, each in found.items()
     }

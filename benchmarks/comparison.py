@@ -1,7 +1,7 @@
-"""hgmem against the fastest peer on Neo4j, case by case: with what both find, and with what the peer does not do there.
+"""Compare hgmem with the fastest peer on Neo4j, case by case: what both find, and what the peer does not do.
 
-Every peer here keeps to its corpus within its search, or compares every vector of it; none filters afterwards. What
-finds one thing less than hgmem, of all that a case's sub-queries want, is as good.
+Every peer here limits its search to its corpus, or compares every vector of it; none filters afterwards. A peer that
+finds one item less than hgmem, of all items of a case's sub-queries, counts as equally good.
 """
 
 from collections.abc import Mapping
@@ -10,14 +10,14 @@ from typing import Any
 from nearest import MOST
 from workloads import IN_NEO4J, LACKING, LEFT_TO_THE_CALLER, RETRIEVALS
 
-MISSES = 1.5  # fewer, of all that a case's sub-queries want
+MISSES = 1.5  # fewer items, of all items of a case's sub-queries
 RECALLS = ("recall_of_entities", "recall_of_chunks")
 
 
 def against_peers(cases: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return, for each case that hgmem ran, its median and recall, the fastest peer's, and the fastest as good one's.
+    """Return the median and recall of hgmem, of the fastest peer and of the fastest equally good peer, for each case.
 
-    A peer is None where none can.
+    A peer is None if none can run the case.
     """
     return [_against(name, case) for name, case in cases.items() if "product" in case["times"]]
 

@@ -1,4 +1,4 @@
-"""Measure what other corpora cost one in recall: near-copies of its entities and chunks beside it, by over-fetch."""
+"""Measure how much recall a corpus loses beside near-copies of its entities and chunks, by over-fetch."""
 
 import argparse
 import hashlib
@@ -26,7 +26,7 @@ from hgmem.values.inputs import Given
 
 K = 20
 OVER = (20, 40, 60, 100, 200)
-MARKS = tuple(f"marker{letter}" for letter in "bcdefghij")  # one a copy; the measured corpus has its texts unmarked
+MARKS = tuple(f"marker{letter}" for letter in "bcdefghij")  # one per copy; the texts of the measured corpus have none
 _MARK = re.compile(r" marker[b-j]\b")
 _VECTORS = """
 MATCH (n:Entity|Chunk {corpus: $corpus}) WHERE coalesce(n.memory, '') = ''
@@ -35,12 +35,12 @@ RETURN n.uid AS uid, n:Entity AS entity, n.embedding AS vector
 
 
 class NearEmbedder:
-    """Another embedder's vectors; a text that holds a marker gets those of the text without it, moved a little."""
+    """Returns another embedder's vectors; a text with a marker gets the vector of the text without it, plus noise."""
 
     name = "near"
 
     def __init__(self, embedder: Embedder, *, noise: float = 0.05) -> None:
-        self.noise = noise  # length of what is added to a vector of length 1
+        self.noise = noise  # length of the noise added to a vector of length 1
         self._embedder = embedder
         self._known: dict[tuple[str, Kind], Vectors] = {}
 
@@ -50,7 +50,7 @@ class NearEmbedder:
         return self._embedder.dimensions
 
     def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
-        """Return unit vectors, the same for ever for the same text."""
+        """Return unit vectors, always the same for the same text."""
         plain = [_MARK.sub("", text) for text in texts]
         fresh = list(dict.fromkeys(text for text in plain if (text, kind) not in self._known))
         for text, vector in zip(fresh, self._embedder.embed(fresh, kind=kind), strict=True):
@@ -69,7 +69,7 @@ class NearEmbedder:
 
 
 def marked(given: Given, mark: str) -> Given:
-    """Return a near-copy: each name, description and text has the marker in it, each text in three places."""
+    """Return a near-copy: each name and description contains the marker, each text contains it three times."""
 
     def said(text: str) -> str:
         words = text.split(" ")
@@ -101,11 +101,11 @@ class Recall:
     entities: float
     searched: float
     chunks: float
-    full_text: tuple[int, ...]  # hits by words, one number a query
+    full_text: tuple[int, ...]  # number of full-text hits of each query
 
 
 def recall(client: HGMem, texts: Sequence[str], *, over: int) -> Recall:
-    """Return how much of what is nearest to the texts, in the client's corpus alone, its searches find."""
+    """Return the recall of the nearest items for the texts, within the client's corpus."""
     database, corpus = client._database, client.corpus
     scope = Scope(corpus=corpus)
     with _driver(client) as driver:
@@ -133,7 +133,7 @@ def recall(client: HGMem, texts: Sequence[str], *, over: int) -> Recall:
 
 
 def limits(over: int) -> Limits:
-    """Return what gives the K nearest entities and chunks, and little else."""
+    """Return limits that give the K nearest entities and chunks, and little else."""
     return Limits(
         overfetch=over,
         overfetch_chunks=over,
@@ -154,7 +154,7 @@ def limits(over: int) -> Limits:
 
 
 def _mean(stored: Mapping[str, Sequence[float]], queries: Vectors, found: Iterable[Iterable[str]]) -> float:
-    """Return the mean recall; what is as near as the K-th is as good."""
+    """Return the mean recall; items as near as the K-th count as found."""
     matrix = np.asarray(list(stored.values()), dtype=np.float64)
     rows = {uid: row for row, uid in enumerate(stored)}
     parts = []

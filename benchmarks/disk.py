@@ -1,4 +1,4 @@
-"""What Neo4j keeps on disk, by store and index: bytes of files, for the sizing of a server."""
+"""Neo4j's disk use by store and index, in bytes of files, to size a server."""
 
 import re
 from collections import defaultdict
@@ -9,7 +9,7 @@ from typing import Any
 import neo4j
 
 DATABASE = Path("data/databases/neo4j")
-STORES = (  # of files' names, the first that fits
+STORES = (  # the first pattern that matches a file's name
     ("node store", r"neostore\.nodestore"),
     ("relationship store", r"neostore\.relationship(store|groupstore)"),
     ("property store: vectors and lists", r"neostore\.propertystore\.db\.arrays"),
@@ -22,12 +22,12 @@ KINDS = {"Entity": "entities", "Chunk": "chunks", "RELATES": "relations"}  # wha
 
 
 def indexes(driver: neo4j.Driver) -> dict[str, str]:
-    """Return what each index is of, by the folder that it lies in."""
+    """Return a description of each index by its folder."""
     return {str(row["id"]): _index(row) for row in driver.execute_query(INDEXES).records}
 
 
 def stored(data: Path, names: Mapping[str, str]) -> dict[str, int]:
-    """Return the bytes of each store, index and log in the data folder of a server that was stopped."""
+    """Return the bytes of each store, index and log in the data folder of a stopped server."""
     found: dict[str, int] = defaultdict(int)
     for path in (data / DATABASE).rglob("*"):
         if path.is_file():
@@ -38,7 +38,7 @@ def stored(data: Path, names: Mapping[str, str]) -> dict[str, int]:
 
 
 def each(found: Mapping[str, int], counts: Mapping[str, int]) -> dict[str, float]:
-    """Return the bytes of each store for an entity, and those of a vector index for one of what it holds."""
+    """Return the bytes of each store per entity, and those of a vector index per indexed item."""
     every = {name: size for name, size in found.items() if name != "transaction log"}
     told = {f"{name}, an entity": round(size / counts["entities"], 1) for name, size in every.items()}
     for kind, count in counts.items():

@@ -1,6 +1,6 @@
-"""The systems that are compared, each in a process of its own, the peers also in environments of their own.
+"""The compared systems: each runs in its own process, and each peer also in its own environment.
 
-An environment holds exactly what `peers.toml` says, and is made once; packages come from where pip is told to look.
+An environment contains exactly the packages of `peers.toml` and is made once. Packages come from pip's index.
 """
 
 import json
@@ -23,21 +23,21 @@ from hgmem.errors import UsageError
 
 HERE = Path(__file__).resolve().parent
 HOME = HERE.parent / ".hgmem" / "bench" / "environments"
-SAME = {"graphrag_broad": "graphrag"}  # systems that run in another's environment, and read what that one wrote
-OURS = ("floor", "product")  # run by the Python that asks
+SAME = {"graphrag_broad": "graphrag"}  # systems that run in another's environment and read its data
+OURS = ("floor", "product")  # run by the current Python
 FOREIGN = ("NEO4J_", "HGMEM_", "OPENAI_", "AZURE_", "ANTHROPIC_", "LIGHTRAG_", "LANGCHAIN_", "LANGSMITH_")
 STAMP = "requirements.json"
-LIMIT = 600.0  # seconds that a command may take, unless it is told otherwise
-LAST = 2_000  # characters of what a process said before it ended
+LIMIT = 600.0  # default limit of a command in seconds
+LAST = 2_000  # characters of a process's last output in an error
 
 
 class ChildError(Exception):
-    """A system's process failed at a command, ended, or took too long; holds what it said."""
+    """A system's process failed at a command, ended, or took too long; contains its output."""
 
 
 @dataclass(frozen=True)
 class Unsupported:
-    """What a system answers to a command that it has nothing for."""
+    """A system's reply to a command that it does not support."""
 
     reason: str
 
@@ -48,7 +48,7 @@ def peers() -> dict[str, list[str]]:
 
 
 def python(name: str, *, home: Path = HOME) -> Path:
-    """Return the Python that runs a system; a peer's environment is made unless it is there as it should be."""
+    """Return the Python that runs a system; make a peer's environment if it is missing or outdated."""
     if name in OURS:
         return Path(sys.executable)
     known, held = peers(), SAME.get(name, name)
@@ -58,7 +58,7 @@ def python(name: str, *, home: Path = HOME) -> Path:
 
 
 def environment(folder: Path, requirements: list[str]) -> Path:
-    """Return the Python of a folder's environment that holds exactly the requirements; made anew where it differs."""
+    """Return the Python of a folder's environment with exactly the requirements; rebuild it if it differs."""
     python, stamp = folder / "bin" / "python", folder / STAMP
     wanted = json.dumps({"python": sys.version, "requirements": requirements}, indent=2)
     if python.exists() and stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
@@ -71,7 +71,7 @@ def environment(folder: Path, requirements: list[str]) -> Path:
 
 
 def settings() -> dict[str, str]:
-    """Return what pip is told about packages, as variables for uv; the Makefile's own script says them."""
+    """Return pip's settings as environment variables for uv, from the Makefile's own script."""
     makefile = (HERE.parent / "Makefile").read_text(encoding="utf-8")
     script = makefile.partition("define UV_SETTINGS\n")[2].partition("\nendef\n")[0]
     said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
@@ -80,7 +80,7 @@ def settings() -> dict[str, str]:
 
 
 def _uv(*command: str) -> None:
-    from uv import find_uv_bin  # of what hgmem's own environment is made with
+    from uv import find_uv_bin  # installed in hgmem's own environment
 
     done = subprocess.run(
         [find_uv_bin(), *command, "--quiet"], env=os.environ | settings(), capture_output=True, text=True, check=False
@@ -90,9 +90,9 @@ def _uv(*command: str) -> None:
 
 
 class Child:
-    """A system in a process of its own, which ends with this object's block.
+    """A system in its own process, which ends with this object's block.
 
-    The process sees none of the caller's servers and keys, and writes what it writes into a folder that goes with it.
+    The process sees none of the caller's servers and keys. It writes to a folder that is deleted with it.
     """
 
     def __init__(self, name: str, *, python: Path, benchmarks: Path = HERE) -> None:
@@ -112,16 +112,16 @@ class Child:
                 encoding="utf-8",
                 env=kept,
                 cwd=self._folder.name,
-                start_new_session=True,  # so that what it starts ends with it
+                start_new_session=True,  # so that its child processes end with it
             )
         self._replies: queue.SimpleQueue[str] = queue.SimpleQueue()
         threading.Thread(target=self._read, args=(self._process.stdout,), daemon=True).start()
 
     def ask(self, do: str, *, limit: float = LIMIT, **arguments: Any) -> Any:
-        """Return what the system answers to a command, or `Unsupported`.
+        """Return the system's reply to a command, or `Unsupported`.
 
-        Raises `ChildError` with the process's traceback where the command failed; one that ended, or took longer than
-        `limit` seconds and was ended, answers nothing any more.
+        Raises `ChildError` with the process's traceback if the command failed, the process ended, or it took longer
+        than `limit` seconds. After the last two, the process is gone and answers no more commands.
         """
         try:
             self._process.stdin.write(json.dumps({"do": do, **arguments}) + "\n")
@@ -141,16 +141,16 @@ class Child:
         return Unsupported(reply["unsupported"]) if "unsupported" in reply else reply["is"]
 
     def kill(self) -> None:
-        """End the process, and what it started."""
+        """Kill the process and its child processes."""
         if self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
 
     def close(self) -> None:
-        """End the process; what it wrote goes."""
+        """Kill the process and delete its files."""
         self.kill()
         for stream in (self._process.stdin, self._process.stdout):
-            with suppress(BrokenPipeError):  # of a command that it never read
+            with suppress(BrokenPipeError):  # from a command that it never read
                 stream.close()
         self._folder.cleanup()
 

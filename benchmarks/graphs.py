@@ -1,6 +1,6 @@
-"""The graphs that all systems are given: texts and vectors on disk, and near-copies of them, alike for everybody.
+"""The graphs for all systems: texts and vectors on disk, and their near-copies, the same for every system.
 
-Runs in the environment of every peer: the standard library and numpy, nothing else.
+Runs in the environment of every peer: uses only the standard library and numpy.
 """
 
 import json
@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-FORMAT = b"2"  # of the files: it goes into their folders' names
-NOISE = 0.05  # length of what a copy's vectors are moved by
+FORMAT = b"2"  # version of the files, part of their folders' names
+NOISE = 0.05  # length of the noise added to a copy's vectors
 KINDS = ("entities", "relations", "chunks")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Graph:
-    """One corpus's worth of graph. Rows of `vectors[kind]` (float32, unit length) go with the lists, in order.
+    """The graph of one corpus. Rows of `vectors[kind]` (float32, unit length) correspond to the lists, in order.
 
     A chunk: id, document, position, text, tokens. An entity: name, type, description, chunks (ids). A relation: source
     and target (names), description, keywords, weight, chunks (ids).
@@ -33,9 +33,9 @@ class Graph:
 
 @dataclass(frozen=True, kw_only=True)
 class Query:
-    """A sub-query, with its vector, and with its words that tell texts apart, which a full-text index is asked for.
+    """A sub-query with its vector, and with its distinctive words for full-text search.
 
-    `entities` (names) is what a local one investigates.
+    `entities` (names) are the targets of a local sub-query.
     """
 
     text: str
@@ -46,9 +46,9 @@ class Query:
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """What one step asks of one corpus: by the entities given, if `local`, else anywhere but at what memory holds.
+    """A step in one corpus: around given entities if `local`, else everywhere except at the entities of memory.
 
-    `memory` is the entities (names) of each point of the question's memory.
+    `memory` has the entities (names) of each point of the question's memory.
     """
 
     corpus: str
@@ -59,7 +59,7 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """What a step brought: names of entities, how many relations, and the ids of its chunks, best first."""
+    """The result of a step: names of entities, the number of relations, and ids of chunks, best first."""
 
     entities: tuple[str, ...]
     relations: int
@@ -67,11 +67,11 @@ class Found:
 
 
 class UnsupportedError(Exception):
-    """The system has no such thing; the message says what it lacks."""
+    """The system does not support the command; the message names the missing feature."""
 
 
 def load(folder: Path, copy: int = 0) -> Graph:
-    """Return the graph of a folder, or its n-th near-copy: other names, other ids, vectors moved a little."""
+    """Return the graph of a folder, or its n-th near-copy: other names, other ids, vectors with a little noise."""
     graph = json.loads((folder / "graph.json").read_text(encoding="utf-8"))
     with np.load(folder / "vectors.npz") as stored:
         vectors = {kind: stored[kind] for kind in KINDS}
@@ -82,7 +82,7 @@ def load(folder: Path, copy: int = 0) -> Graph:
 
 
 def queries(folder: Path, copy: int = 0) -> list[Query]:
-    """Return the sub-queries that go with a graph; `copy` moves their vectors as it does the graph's."""
+    """Return the sub-queries of a graph; `copy` moves their vectors like the graph's."""
     asked = json.loads((folder / "queries.json").read_text(encoding="utf-8"))
     with np.load(folder / "vectors.npz") as stored:
         vectors = stored["queries"]
@@ -106,9 +106,9 @@ def steps(
     local: bool = False,
     copy: int = 0,
 ) -> list[Step]:
-    """Return that many steps of `size` sub-queries each, beside memories of `points` points of `of` entities.
+    """Return `steps` steps of `size` sub-queries each, beside memories of `points` points of `of` entities.
 
-    They are the same for whoever asks with the same arguments.
+    The same arguments give the same steps.
     """
     chance = random.Random(seed)  # noqa: S311
     known = [one["name"] for one in load(folder, copy).entities] if points else []
@@ -124,7 +124,7 @@ def steps(
 
 
 def save(folder: Path, graph: Graph, asked: Sequence[Query]) -> None:
-    """Write what `load` and `queries` read."""
+    """Write the files that `load` and `queries` read."""
     folder.mkdir(parents=True, exist_ok=True)
     parts = {kind: getattr(graph, kind) for kind in KINDS}
     (folder / "graph.json").write_text(json.dumps(parts), encoding="utf-8")
@@ -135,12 +135,12 @@ def save(folder: Path, graph: Graph, asked: Sequence[Query]) -> None:
 
 
 def corpus_key(corpus: str) -> str:
-    """Return a corpus's name as one word of a full-text index."""
+    """Return a corpus's name as one word for a full-text index."""
     return corpus.encode().hex()
 
 
 def lucene(query: Query, corpus: str) -> str:
-    """Return what a full-text index of `corpus_key` and `text` is asked for: any of the words, in one corpus."""
+    """Return the query for a full-text index of `corpus_key` and `text`: any of the words, in one corpus."""
     if not query.words:
         return ""
     return f"+corpus_key:{corpus_key(corpus)}^0 +({' '.join(f'text:{word}' for word in query.words)})"

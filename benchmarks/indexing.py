@@ -1,9 +1,9 @@
-"""Measure how indexing spends its time: chunks a second, and in how much of it embedder or model are waited for.
+"""Measure how indexing spends its time: chunks per second, and the share spent waiting for embedder or model.
 
-That is the share of the wall time in which at least one call of the embedder or of the model is under way; in the rest
-only Neo4j and Python work. Once with a scripted slow model, which has to be waited for, once with one that answers at
-once, and once with the extractive one. That one is Python of ours: a call of it is under way also while its thread
-waits for the interpreter, so the embedder's share alone is told there.
+This is the share of the wall time with at least one active call of the embedder or the model; in the rest only Neo4j
+and Python work. Runs with a slow scripted model, with one that answers at once, and with the extractive model. The
+extractive model is our own Python code: its calls are also active while their thread waits for the interpreter, so
+only the embedder's share is reported for it.
 """
 
 import argparse
@@ -28,11 +28,11 @@ from hgmem.settings import load
 from hgmem.testing import DeterministicEmbedder
 from hgmem.text.segmentation import words
 
-MUST = 0.85  # of the time
+MUST = 0.85  # required share of the time
 
 
 class Slow:
-    """A model that takes its time over every chunk: it sees the first capitalised words, each tied to the next."""
+    """A model with a fixed delay per chunk: it extracts the first capitalised words and relates each to the next."""
 
     name = "slow"
 
@@ -44,7 +44,7 @@ class Slow:
         self._lock = threading.Lock()
 
     def reply(self, task: Any) -> Any:
-        """Return the chunk's extraction, after a while."""
+        """Return the chunk's extraction after the delay."""
         with self._lock:
             self.calls += 1
             self._at_once += 1
@@ -64,13 +64,13 @@ class Slow:
 
 
 def main() -> None:
-    """Print the figures as JSON; exit with 1 where embedder and model are waited for too little of the time."""
+    """Print the figures as JSON; exit with 1 if too little of the time is spent waiting for embedder and model."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--text", type=Path, required=True)
     parser.add_argument(
-        "--characters", type=int, default=0, help="of the text, from its beginning; all where not given"
+        "--characters", type=int, default=0, help="index the first N characters of the text. Default: all"
     )
-    parser.add_argument("--seconds", type=float, default=2.0, help="of one call")
+    parser.add_argument("--seconds", type=float, default=2.0, help="delay of one model call")
     parser.add_argument("--workers", type=int, default=16)
     parser.add_argument("--embedder", choices=("deterministic", "real"), default="real")
     options = parser.parse_args()
@@ -93,7 +93,7 @@ def main() -> None:
 
 
 def all_figures(access: dict[str, Any], text: str, options: argparse.Namespace) -> dict[str, Any]:
-    """Return the figures of each model: the extractive one, one that answers at once, one that takes its time."""
+    """Return the figures of each model: the extractive one, one that answers at once, a slow one."""
     embedder = SentenceTransformerEmbedder() if options.embedder == "real" else DeterministicEmbedder(384)
     scripted = {"a call of 0 s": Slow(0.0), f"a call of {options.seconds:g} s": Slow(options.seconds)}
     with HGMem.open("warm", model=Slow(0.0), embedder=embedder, **access) as client:
@@ -105,12 +105,12 @@ def all_figures(access: dict[str, Any], text: str, options: argparse.Namespace) 
         noted = {"embedder": NotedEmbedder(embedder), "model": NotedModel(model)}
         with HGMem.open(f"c{at}", workers=options.workers, **noted, **access) as client:
             found[name] = figures(client, text, noted) | slow(model, options.workers)
-        found[name]["must"] = model.seconds > 0  # a model that takes no time is waited for by nobody
+        found[name]["must"] = model.seconds > 0  # nothing waits for a model without delay
     return found
 
 
 def figures(client: HGMem, text: str, noted: Mapping[str, Noted]) -> dict[str, Any]:
-    """Return what indexing the text took, and the share of it in which calls of those that are noted are under way."""
+    """Return the time that indexing the text took, and the share of it with active calls of the recorded objects."""
     with measuring() as meter:
         began = time.perf_counter()
         client.add(Document(id="text", text=text))
@@ -131,7 +131,7 @@ def figures(client: HGMem, text: str, noted: Mapping[str, Noted]) -> dict[str, A
 
 
 def slow(model: Slow, workers: int) -> dict[str, Any]:
-    """Return what the calls took, and what they would take side by side if nothing else took time."""
+    """Return the total time of the calls, and their time if they ran concurrently without any other work."""
     return {
         "calls": model.calls,
         "calls_at_once": model.most_at_once,

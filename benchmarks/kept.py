@@ -1,4 +1,4 @@
-"""What benchmarks make once and keep under `.hgmem/bench`: used again while nothing that it depends on has changed."""
+"""Data that benchmarks make once and keep under `.hgmem/bench`, reused until one of its dependencies changes."""
 
 import hashlib
 import json
@@ -12,7 +12,7 @@ from hgmem.text.segmentation import word_set
 
 ROOT = Path(__file__).resolve().parents[1]
 BENCH = ROOT / ".hgmem" / "bench"
-# What an index is made of, beside its content: these files, but for those that only answer.
+# The code that an index depends on: these files, except those that only answer questions.
 INDEXING = (
     "hgmem/*.py",
     "hgmem/corpus/*.py",
@@ -32,9 +32,9 @@ ANSWERING = word_set(
 
 
 def home(kind: str, content: Any, *, again: bool = False, held: Path = BENCH) -> Path:
-    """Return the folder of what is kept of a kind, for this content and the code that writes; older code's goes.
+    """Return the folder of a kind for this content and the current code; delete folders of older code.
 
-    `again`: the newest one of the same content is kept and used, whatever code wrote it.
+    `again`: return the newest folder with the same content instead, whichever code wrote it.
     """
     told = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:8]
     wanted = held / f"{kind}-{told}-{code()}"
@@ -43,14 +43,14 @@ def home(kind: str, content: Any, *, again: bool = False, held: Path = BENCH) ->
         return older[-1]
     for path in older:
         if path != wanted:
-            for data in (path, path / "neo4j"):  # where kinds have their servers: a run that was killed left it running
+            for data in (path, path / "neo4j"):  # data folders of servers, which a killed run left running
                 down(load(data=data))
             shutil.rmtree(path)
     return wanted
 
 
 def code() -> str:
-    """Return what the code that writes is told by."""
+    """Return a digest of the code that writes."""
     said = hashlib.sha256()
     for path in sorted(path for pattern in INDEXING for path in ROOT.glob(pattern) if path.stem not in ANSWERING):
         said.update(path.read_bytes())

@@ -1,10 +1,10 @@
-"""What systems are called, and the order in which all tables and plots have them; one of your own comes last."""
+"""The systems' names and their order in all tables and plots; a system that you add comes last."""
 
 from collections.abc import Iterable
 
 from workloads import FULL
 
-LABELS = {"product": "hgmem", "graphrag_broad": "graphrag, asked as broadly"}  # others are called what they are
+LABELS = {"product": "hgmem", "graphrag_broad": "graphrag, asked as broadly"}  # the others keep their names
 
 
 def ordered(systems: Iterable[str]) -> list[str]:
@@ -14,5 +14,5 @@ def ordered(systems: Iterable[str]) -> list[str]:
 
 
 def label(name: str) -> str:
-    """Return what a person reads."""
+    """Return the name for tables and plots."""
     return LABELS.get(name, name)

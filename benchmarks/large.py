@@ -1,7 +1,7 @@
-"""One corpus that grows by near-copies of a graph, by `add_graph`, to 500 of them: the product alone, kept on disk.
+"""Grow one corpus by near-copies of a graph, by `add_graph`, up to 500 of them: hgmem alone, kept on disk.
 
-It is made once and used again while nothing that writes has changed; killed in between, it goes on where it was. Along
-the way and at the end a step, a whole question and the disk are measured, beside one graph in the same server.
+The corpus is made once and reused until the code that writes changes. If interrupted, run the command again to resume.
+On the way and at the end, a step, a whole question and the disk are measured, beside one graph on the same server.
 """
 
 import argparse
@@ -35,27 +35,27 @@ from hgmem.local import down, up
 from hgmem.settings import Settings, load
 
 LARGE, SMALL = "large", "small"
-EVERY = 25  # graphs, of which one line is told
-EARLY = 100  # graphs, among which are the cheapest ones that later ones are held against
-SIZES = (1, 10, 50)  # that are measured on the way
+EVERY = 25  # graphs per reported line
+EARLY = 100  # graphs; later ones are compared with the cheapest of these
+SIZES = (1, 10, 50)  # measured on the way
 WARM = 2  # rounds
 
 
 def main() -> None:
-    """Print one JSON object; how far it is goes to standard error."""
+    """Print one JSON object; progress goes to standard error."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--lightrag", type=Path, help="a LightRAG directory; this repository's documents without")
-    parser.add_argument("--graph", type=Path, help="a folder that was made of a graph before: used as it is")
+    parser.add_argument("--lightrag", type=Path, help="use this LightRAG graph. Default: this repository's documents")
+    parser.add_argument("--graph", type=Path, help="use a graph folder of an earlier run, unchanged")
     parser.add_argument("--graphs", type=int, default=500)
-    parser.add_argument("--steps", type=int, default=20, help="different ones that are measured")
-    parser.add_argument("--rounds", type=int, default=6, help="that each is run in")
-    parser.add_argument("--warm", type=float, default=30, help="seconds of whole questions before any is measured")
+    parser.add_argument("--steps", type=int, default=20, help="measure N different steps")
+    parser.add_argument("--rounds", type=int, default=6, help="run each step N times")
+    parser.add_argument("--warm", type=float, default=30, help="warm up with whole questions for N seconds")
     parser.add_argument("--heap", default="4g")
     parser.add_argument("--pagecache", default="4g")
-    parser.add_argument("--again", action="store_true", help="use what was made, though code that writes has changed")
-    parser.add_argument("--held", type=Path, default=BENCH, help="where it is kept")
+    parser.add_argument("--again", action="store_true", help="reuse the corpus even if the code that writes changed")
+    parser.add_argument("--held", type=Path, default=BENCH, help="keep the corpus in this folder")
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # or the server would stay
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # otherwise the server keeps running
     folder = options.graph or (made(options.lightrag, BENCH / "graphs") if options.lightrag else own(BENCH / "graphs"))
     content = hashlib.sha256((folder / "graph.json").read_bytes()).hexdigest()
     kept = home("large", content, again=options.again, held=options.held)
@@ -68,13 +68,13 @@ def main() -> None:
 
 
 def say(text: str) -> None:
-    """Say how far it is."""
+    """Print progress."""
     print(text, file=sys.stderr, flush=True)
 
 
 @dataclass
 class Growing:
-    """The corpus in its server, and the lines of what was measured of it: one a graph, and one a size."""
+    """The corpus in its server, and the recorded measurements: one line per graph, and one per size."""
 
     folder: Path
     kept: Path
@@ -82,7 +82,7 @@ class Growing:
     options: argparse.Namespace
 
     def found(self) -> dict[str, Any]:
-        """Return everything that was measured, in this run and in those that it goes on from."""
+        """Return all measurements, of this run and of the runs that it resumes."""
         graph = graphs.load(self.folder)
         self._counts = {kind: len(getattr(graph, kind)) for kind in graphs.KINDS}
         before = list(self._lines())
@@ -102,7 +102,7 @@ class Growing:
         return self._told(there)
 
     def _connect(self, written: int) -> None:
-        """Start the server, and connect to it; that many graphs are in it."""
+        """Start the server, which already contains `written` graphs, and connect to it."""
         sizes = {"heap": self.options.heap, "pagecache": self.options.pagecache}
         self.server = up(self.settings, **sizes, report=say)
         self._system = System()
@@ -112,7 +112,7 @@ class Growing:
         self._system.hold(SMALL, self._counts["entities"])
 
     def _disk(self, written: int) -> dict[str, int]:
-        """Return what is on disk of a stopped server, which has written everything to its stores; it starts again."""
+        """Stop the server, so that it writes everything to its stores; return its disk use and start it again."""
         names = indexes(self._system.driver)
         self._system.close()
         down(self.settings)
@@ -121,7 +121,7 @@ class Growing:
         return found
 
     def _small(self, graph: graphs.Graph) -> None:
-        """Write one graph beside, into a corpus of its own, with memories; note the disk before there is more."""
+        """Write one graph with memories into its own corpus; record the disk use before there is more."""
         if not any(row.get("size") == 0 for row in self._lines()):
             self._system.write(graph, SMALL)()
             with HGMem.open(SMALL, embedder=Instant(), **access(self.server)) as client:
@@ -141,13 +141,13 @@ class Growing:
             "server_megabytes": resident(self.server.pid or 0),
             "disk_megabytes": round(on_disk([self.kept]) / 2**20, 1),
         }
-        if copy in self._begun:  # a run that was killed had written some of it, or all
+        if copy in self._begun:  # a killed run had written part or all of it
             row["again"] = True
         self._note(row)
         say(f"{copy + 1} graphs, {(copy + 1) * self._counts['entities']:,} entities: {row['seconds']} s for this one")
 
     def _measured(self, graphs_there: int) -> None:
-        """Measure the disk, a step and a whole question, in both corpora, and note it."""
+        """Measure the disk, a step and a whole question, in both corpora, and record the results."""
         copies = {LARGE: tuple(range(graphs_there)), SMALL: (0,)}
         row: dict[str, Any] = {"size": graphs_there, "disk": self._disk(graphs_there)}
         before = next(one["disk"] for one in self._lines() if one.get("size") == 0)
@@ -165,7 +165,7 @@ class Growing:
         self._note(row)
 
     def _steps(self, copies: dict[str, Sequence[int]]) -> dict[str, Any]:
-        """Return the times of steps in both corpora, which take turns, and what they find of what is nearest."""
+        """Return the times of steps in both corpora, which take turns, and their recall of the nearest items."""
         placed = {
             corpus: Placed(title=THREE.name, case=THREE, corpus=corpus, copies=tuple(of), steps=self.options.steps)
             for corpus, of in copies.items()
@@ -210,7 +210,7 @@ class Growing:
     def _lines(self) -> Iterator[dict[str, Any]]:
         path = self.kept / "progress.jsonl"
         for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
-            with suppress(ValueError):  # one that was being written when it was killed
+            with suppress(ValueError):  # an incomplete line of a killed run
                 yield json.loads(line)
 
     def _note(self, row: dict[str, Any]) -> None:
@@ -221,9 +221,9 @@ class Growing:
 
 
 def growth(rows: Sequence[dict[str, Any]]) -> dict[str, float] | None:
-    """Return the seconds a graph of the last 25 against the lowest 25 of the first 100; None where there are fewer.
+    """Return the seconds per graph of the last 25 against the lowest 25 of the first 100; None if there are fewer.
 
-    The lowest, as the first graphs of a server are written while it warms up, and would hide growth.
+    The lowest are used because the first graphs are written while the server warms up, and would hide growth.
     """
     fresh = [row["seconds"] for row in rows if "again" not in row]
     if len(fresh) < EARLY + EVERY:
@@ -233,7 +233,7 @@ def growth(rows: Sequence[dict[str, Any]]) -> dict[str, float] | None:
 
 
 def _seconds(rows: Sequence[dict[str, Any]]) -> float | None:
-    """Return the mean of the graphs that were written once; None where there is none."""
+    """Return the mean of the graphs that were written only once; None if there are none."""
     fresh = [row["seconds"] for row in rows if "again" not in row]
     return mean(fresh) if fresh else None
 

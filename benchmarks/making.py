@@ -15,13 +15,13 @@ from hgmem.sources.lightrag import read
 from hgmem.text.identity import key
 
 QUESTIONS = Path(__file__).with_name("questions.txt")
-NOVEL = {"entities": 1_279, "relations": 1_791, "chunks": 754}  # the graph that the questions are on
+NOVEL = {"entities": 1_279, "relations": 1_791, "chunks": 754}  # the graph that the questions are about
 LIMIT = 2_000  # characters of a description, the default of HGMEM_DESCRIPTION_CHARACTERS
 MOST = 50  # queries drawn from relations
 
 
 def made(lightrag: Path, folder: Path) -> Path:
-    """Return the folder of a LightRAG directory's graph, made if it is not there yet."""
+    """Return the folder of a LightRAG directory's graph; make it if it is missing."""
     digest = hashlib.sha256(graphs.FORMAT)
     for path in sorted(lightrag.iterdir()):
         digest.update(path.read_bytes())
@@ -56,7 +56,7 @@ def questions() -> list[str]:
 
 
 def sub_queries(asked: list[str], relations: list[dict[str, Any]], embedder: Embedder) -> list[graphs.Query]:
-    """Return what is asked, and what relations say, as sub-queries with their words and vectors."""
+    """Return the questions and relations' descriptions as sub-queries with their words and vectors."""
     texts = asked + [one["description"] for one in relations[:: max(1, len(relations) // MOST)]]
     vectors = embedder.embed(texts, kind="query")
     return [
@@ -114,7 +114,7 @@ def _relations(prepared: Prepared, ids: dict[str, str], names: dict[str, str]) -
 
 
 def line(text: str) -> str:
-    """Return the text as one line: lines are what contributions are told apart by."""
+    """Return the text as one line, because line breaks separate contributions."""
     return " ".join(text.split("\n"))
 
 

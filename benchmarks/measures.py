@@ -1,4 +1,4 @@
-"""What is said of many runs of the same: median, 95th percentile, ratios; and of the machine that ran them."""
+"""Statistics of repeated runs: median, 95th percentile and ratios, and a description of the machine."""
 
 import os
 import platform
@@ -27,12 +27,12 @@ def mean(values: Iterable[float]) -> float:
 
 
 def ratios(medians: dict[str, float], *, to: str) -> dict[str, float]:
-    """Return how many times what `to` takes each takes; nothing where that one is missing."""
+    """Return the ratio of each median to that of `to`; nothing if that one is missing."""
     return {name: round(value / medians[to], 3) for name, value in medians.items()} if medians.get(to) else {}
 
 
 def machine() -> dict[str, Any]:
-    """Return what ran the figures."""
+    """Return a description of the machine that ran the benchmarks."""
     return {
         "cpus": os.cpu_count(),
         "processor": _processor() or platform.processor(),
@@ -44,7 +44,7 @@ def machine() -> dict[str, Any]:
 
 
 def resident(process: int) -> float:
-    """Return the resident megabytes of a process, 0 where that can't be read."""
+    """Return the resident megabytes of a process, 0 if they can't be read."""
     try:
         return round(psutil.Process(process).memory_info().rss / 2**20, 1)
     except psutil.Error:
@@ -52,12 +52,12 @@ def resident(process: int) -> float:
 
 
 def on_disk(folders: Iterable[Path]) -> int:
-    """Return the bytes that all files below the folders take."""
+    """Return the total bytes of all files below the folders."""
     return sum(path.stat().st_size for folder in folders for path in folder.rglob("*") if path.is_file())
 
 
 def _processor() -> str:
-    """Return the name of the processor where Linux tells it."""
+    """Return the name of the processor if Linux reports it, else an empty string."""
     told = Path("/proc/cpuinfo")
     lines = told.read_text(encoding="utf-8").splitlines() if told.exists() else []
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")

@@ -1,4 +1,4 @@
-"""Measure what a question costs beside so many stored memories over the same entities: ratios against none."""
+"""Measure the cost of a question beside stored memories over the same entities, as ratios against none."""
 
 import argparse
 import json
@@ -20,9 +20,9 @@ from hgmem.text.resources import resource
 STORED = (0, 1_000, 10_000)
 RECIPES = ("default", "code")  # by vectors alone, and over two hops from entities
 STEPS = 3
-BATCH = 200  # memories a transaction
-POINTS, ENTITIES = 8, 4  # of a memory, of a point
-MOST = 1.2  # times what it costs beside none
+BATCH = 200  # memories per transaction
+POINTS, ENTITIES = 8, 4  # per memory, per point
+MOST = 1.2  # maximum ratio of the cost to that beside none
 
 POPULAR = """
 MATCH (e:Entity {corpus: $corpus, memory: ''}) WITH e, COUNT { (e)-[:RELATES]-() } AS ties ORDER BY ties DESC, e.uid
@@ -49,12 +49,14 @@ CREATE (q)-[:RETRIEVED {rank: 1, score: 0.5}]->(e)
 
 
 def main() -> None:
-    """Print the figures as JSON; exit with 1 where stored memories make a question dearer than they may."""
+    """Print the figures as JSON; exit with 1 if stored memories make a question more expensive than allowed."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--lightrag", type=Path, help="a LightRAG directory; the demo corpus without")
-    parser.add_argument("--questions", type=Path, default=Path(__file__).with_name("questions.txt"), help="one a line")
-    parser.add_argument("--most", type=int, default=6, help="questions that are asked")
-    parser.add_argument("--rounds", type=int, default=3, help="in which the corpora take turns")
+    parser.add_argument("--lightrag", type=Path, help="import this LightRAG directory. Default: the demo corpus")
+    parser.add_argument(
+        "--questions", type=Path, default=Path(__file__).with_name("questions.txt"), help="questions, one per line"
+    )
+    parser.add_argument("--most", type=int, default=6, help="ask the first N questions")
+    parser.add_argument("--rounds", type=int, default=3, help="let the corpora take turns N times")
     options = parser.parse_args()
     lines = options.questions.read_text(encoding="utf-8").splitlines()
     questions = [line for line in lines if line.strip()][: options.most]
@@ -73,7 +75,7 @@ def main() -> None:
 
 
 def figures(access: dict[str, Any], options: argparse.Namespace, questions: list[str]) -> dict[str, Any]:
-    """Return medians of Neo4j's seconds a question, on corpora that take turns at every question."""
+    """Return medians of Neo4j's time per question, on corpora that take turns at every question."""
     clients = {
         stored: HGMem.open(f"beside{stored}", embedder="deterministic", **access)  # one server: its cache is shared
         for stored in STORED
@@ -97,7 +99,7 @@ def figures(access: dict[str, Any], options: argparse.Namespace, questions: list
 
 
 def fill(client: HGMem, lightrag: Path | None, stored: int) -> float:
-    """Return the seconds that it took to store memories in a corpus that is made for them."""
+    """Create a corpus and store memories in it; return the seconds for the memories."""
     if lightrag:
         client.import_lightrag(lightrag)
     else:
@@ -108,7 +110,7 @@ def fill(client: HGMem, lightrag: Path | None, stored: int) -> float:
 
 
 def store(client: HGMem, memories: int) -> None:
-    """Store so many memories beside those of the client's corpus, over entities that many relations join."""
+    """Add memories to the client's corpus, over entities with many relations."""
     driver = client._database._driver
     popular = driver.execute_query(POPULAR, corpus=client.corpus, most=200).records[0].data()
     for batch in batches(memories):
@@ -116,13 +118,13 @@ def store(client: HGMem, memories: int) -> None:
 
 
 def batches(stored: int) -> Iterator[list[str]]:
-    """Yield uids of memories, so many at a time."""
+    """Yield uids of new memories in batches."""
     for begin in range(0, stored, BATCH):
         yield [f"m{secrets.token_hex(8)}" for _ in range(min(BATCH, stored - begin))]
 
 
 def costs(answers: list[Answer]) -> dict[str, float]:
-    """Return medians in milliseconds: Neo4j as a whole, and its statements one by one."""
+    """Return medians in milliseconds: Neo4j in total, and each of its statements."""
     names = sorted({name for answer in answers for name in answer.usage.seconds.get("neo4j", {})})
     by_name = {
         name: round(1e3 * statistics.median(one.usage.seconds["neo4j"].get(name, 0.0) for one in answers), 2)
@@ -133,7 +135,7 @@ def costs(answers: list[Answer]) -> dict[str, float]:
 
 
 def ratios(found: dict[str, Any]) -> Iterator[tuple[str, str, float]]:
-    """Yield recipe, number of stored memories, and the cost against that beside none."""
+    """Yield the recipe, the number of stored memories, and the ratio of the cost to that beside none."""
     for recipe in RECIPES:
         for stored, cost in found[recipe].items():
             yield recipe, stored, cost["neo4j"] / found[recipe]["0"]["neo4j"]

@@ -1,4 +1,4 @@
-"""What is nearest to sub-queries by exact cosine, and how much of it a step found: no time stands without that."""
+"""The items nearest to sub-queries by exact cosine, and the recall of a step, which is reported with every time."""
 
 import re
 import statistics
@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from graphs import Found, Graph, Query, Step
 
-MOST = 5  # of each kind that a sub-query asks for
-KEPT = 20  # of each graph: more than as many that are equally near are not expected
+MOST = 5  # items of each kind per sub-query
+KEPT = 20  # items of each graph; more equally near ones are not expected
 HUB = 200  # relations of one entity that a local sub-query follows, heaviest first
 SAME = 1e-6  # cosines that differ by less are equal
 KINDS = {"entities": "name", "chunks": "id"}
@@ -19,14 +19,14 @@ KINDS = {"entities": "name", "chunks": "id"}
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """What is as near to a sub-query as its fifth nearest, by kind; entities that are left out are not counted."""
+    """Items at least as near to a sub-query as its fifth nearest, by kind, without excluded entities."""
 
     entities: frozenset[str]
     chunks: frozenset[str]
 
 
 def wanted(steps: Sequence[Step], graphs: Iterable[Graph]) -> list[list[Wanted]]:
-    """Return what each sub-query of each step should find in a corpus of these graphs, which are seen once."""
+    """Return the items that each sub-query of each step should find in a corpus of these graphs, read once."""
     asked = [(step, query) for step in steps for query in step.queries]
     vectors = np.stack([query.vector for _, query in asked])
     best: dict[tuple[int, str], list[tuple[float, str]]] = defaultdict(list)
@@ -45,7 +45,7 @@ def wanted(steps: Sequence[Step], graphs: Iterable[Graph]) -> list[list[Wanted]]
 
 
 def recall(found: Found, wanted: Sequence[Wanted]) -> dict[str, float]:
-    """Return the part of the nearest entities and chunks of each sub-query that its step found, the mean of them."""
+    """Return the mean share of the nearest entities and chunks of each sub-query that its step found."""
     have = {"entities": {plain(name) for name in found.entities}, "chunks": set(found.chunks)}
     parts: dict[str, list[float]] = defaultdict(list)
     for one in wanted:
@@ -57,12 +57,12 @@ def recall(found: Found, wanted: Sequence[Wanted]) -> dict[str, float]:
 
 
 def plain(name: str) -> str:
-    """Return a name without what systems write differently: case, and signs between words."""
+    """Return a name without case and punctuation, which systems write differently."""
     return " ".join(re.findall(r"\w+", name.casefold()))
 
 
 def _allowed(scores: Any, names: Any, step: Step, scope: set[str]) -> Any:
-    """Return the scores of what a sub-query may find, and less than any of what it may not."""
+    """Return the scores of items that a sub-query may find, and minus infinity for the others."""
     if step.local:
         inside = np.asarray([name in scope for name in names], dtype=bool)
     else:
@@ -72,7 +72,7 @@ def _allowed(scores: Any, names: Any, step: Step, scope: set[str]) -> Any:
 
 
 def _scope(query: Query, step: Step, around: Mapping[str, Sequence[str]]) -> set[str]:
-    """Return where a local sub-query looks: its entities, what is tied to them, and what points with them hold."""
+    """Return the scope of a local sub-query: its entities, related entities, and entities of points with them."""
     own = set(query.entities)
     beside = {name for target in own for name in around.get(target, ())}
     return own | beside | {name for names in step.memory if own & set(names) for name in names}

@@ -1,4 +1,4 @@
-"""Measure the main job on a novel: import, questions, indexing, memory."""
+"""Measure the main job on a novel: import, questions, indexing, RAM."""
 
 import argparse
 import json
@@ -27,7 +27,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--lightrag", type=Path, required=True)
     parser.add_argument("--text", type=Path, required=True)
-    parser.add_argument("--questions", type=Path, default=QUESTIONS, help="one a line")
+    parser.add_argument("--questions", type=Path, default=QUESTIONS, help="questions, one per line")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         settings = load(data=Path(folder) / "neo4j")
@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def figures(options: argparse.Namespace, server: Server) -> dict[str, Any]:
-    """Return all figures, each part on a corpus of its own."""
+    """Return all figures; the text has its own corpus."""
     access: dict[str, Any] = {"uri": server.uri, "username": server.username, "password": server.password}
     with HGMem.open("novel", **access) as client:
         client.embedder.embed(["warm"], kind="query")
@@ -59,7 +59,7 @@ def figures(options: argparse.Namespace, server: Server) -> dict[str, Any]:
 
 
 def measured(work: Callable[[], T]) -> tuple[T, Usage, float]:
-    """Return what the work returns, what it used, and how many seconds it took."""
+    """Run the work; return its result, its usage, and its seconds."""
     with measuring() as meter:
         began = time.perf_counter()
         done = work()
@@ -67,13 +67,13 @@ def measured(work: Callable[[], T]) -> tuple[T, Usage, float]:
 
 
 def split(used: Usage, seconds: float) -> dict[str, float]:
-    """Return the seconds as a whole and by kind."""
+    """Return the seconds in total and by kind."""
     kinds = {kind: round(sum(names.values()), 3) for kind, names in used.seconds.items()}
     return {"seconds": round(seconds, 3), **kinds}
 
 
 def asked(answers: list[Answer]) -> dict[str, Any]:
-    """Return medians over questions, and of steps the statements and commits that each took."""
+    """Return medians over questions, and the statements and commits per step."""
     seconds = [answer.seconds for answer in answers]
     kinds = {
         kind: round(statistics.median(sum(answer.usage.seconds.get(kind, {}).values()) for answer in answers), 3)
@@ -92,7 +92,7 @@ def asked(answers: list[Answer]) -> dict[str, Any]:
 
 
 def quality(answers: list[Answer]) -> dict[str, float]:
-    """Return the shares of questions that show what a hypergraph memory is for."""
+    """Return the shares of questions that use the features of a hypergraph memory."""
     tied = [
         max((len(point.entities) for point in answer.points if point.died is None), default=0) for answer in answers
     ]

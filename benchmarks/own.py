@@ -1,6 +1,6 @@
-"""A graph for a machine that has nothing but this repository: its own documents, indexed once by the extractive model.
+"""A graph of this repository's own documents, indexed once by the extractive model, for runs without other data.
 
-Texts, entities, relations and their vectors are read back from Neo4j and kept as every system reads a graph.
+Texts, entities, relations and their vectors are read back from Neo4j and saved in the format that every system reads.
 """
 
 import hashlib
@@ -42,7 +42,7 @@ ORDER BY source, target
 
 
 def own(folder: Path) -> Path:
-    """Return the folder of the graph's files, made if they are not there yet."""
+    """Return the folder of the graph's files; make them if they are missing."""
     texts = documents()
     said = "\n".join(f"{title}\n{text}" for title, text in texts.items())
     digest = hashlib.sha256(graphs.FORMAT + said.encode())
@@ -55,13 +55,13 @@ def own(folder: Path) -> Path:
 
 
 def documents() -> dict[str, str]:
-    """Return the texts of the repository's documents by their place in it."""
+    """Return the texts of the repository's documents by path."""
     paths = sorted(path for pattern in SOURCES for path in ROOT.glob(pattern))
     return {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in paths}
 
 
 def headings(texts: dict[str, str]) -> list[str]:
-    """Return what the documents' sections are about: the questions of this graph."""
+    """Return the headings of the documents' sections: the questions of this graph."""
     found = (said.lstrip("# ").strip() for text in texts.values() for said in text.splitlines() if said.startswith("#"))
     return list(dict.fromkeys(said for said in found if len(said.split()) > 1))[:ASKED]
 

@@ -1,4 +1,4 @@
-"""Measure the way from `make demo` to the first picture of its memory in Neo4j Browser, in seconds by stage."""
+"""Measure the time from `make demo` to the first picture of its memory in Neo4j Browser, in seconds by stage."""
 
 import argparse
 import json
@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def main() -> None:
-    """Print the figures as JSON; the demo's server is left running, as the demo leaves it."""
+    """Print the figures as JSON; the demo's server keeps running, as after the demo."""
     argparse.ArgumentParser(description=__doc__).parse_args()
     began = time.perf_counter()
     subprocess.run([shutil.which("make") or "make", "demo"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def _drawn(link: str, password: str) -> float:
-    """Return the seconds from the link, without the pauses of a person, until step 1's memory is drawn in our style."""
+    """Return the seconds from the link until step 1's memory is drawn in our style, without a person's pauses."""
     with launched() as browser:
         began = time.perf_counter()
         tab = browser.new_context(viewport={"width": 1400, "height": 1000}).new_page()

@@ -1,4 +1,4 @@
-"""The plots of a run: steps with what they found, throughput, and growth."""
+"""The plots of a run: steps with their recall, throughput, and growth."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -9,13 +9,13 @@ import matplotlib
 from labels import label, ordered
 
 matplotlib.use("agg")
-from matplotlib import pyplot as plt  # after the choice of a backend that needs no screen
+from matplotlib import pyplot as plt  # after selecting a backend that needs no screen
 from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter, LogLocator
 from workloads import FULL
 
 COLUMNS = 2  # of cases
-Look: TypeAlias = Mapping[str, Any]  # how a system is drawn, in every plot alike
+Look: TypeAlias = Mapping[str, Any]  # style of a system, the same in every plot
 Looks: TypeAlias = Mapping[str, Look]  # by system
 
 
@@ -32,7 +32,7 @@ def plots(found: Mapping[str, Any], folder: Path) -> None:
 
 
 def _steps(cases: Mapping[str, Any], looks: Looks, path: Path) -> None:
-    """Draw a panel of bars for each case, milliseconds from nothing on, with the recall of entities and chunks."""
+    """Draw a panel of bars for each case: milliseconds from zero, with the recall of entities and chunks."""
     systems = ordered(name for case in cases.values() for name in case["times"])
     rows = -(-len(cases) // COLUMNS)
     figure, panels = plt.subplots(
@@ -66,7 +66,7 @@ def _bars(axes: Axes, case: Mapping[str, Any], looks: Looks) -> None:
             f"{one:.1f} ms   {said}", (one, at), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8
         )
     axes.set_yticks(range(len(looks)), [look["label"] for look in looks.values()], fontsize=8)
-    axes.set_xlim(0, 1.45 * most)  # room for what is said beside the longest bar
+    axes.set_xlim(0, 1.45 * most)  # room for the text beside the longest bar
     axes.tick_params(axis="x", labelsize=8)
     axes.set_ylim(len(looks) - 0.4, -0.6)  # the first one on top
     axes.spines[["top", "right"]].set_visible(False)
@@ -88,7 +88,7 @@ def _throughput(found: Mapping[str, Any], looks: Looks, path: Path) -> None:
 
 
 def _growth(found: Mapping[str, Any], looks: Looks, path: Path) -> None:
-    """Draw the time of a step, of a question and of writing one graph more, against entities; both axes logarithmic."""
+    """Draw the time of a step, of a question and of writing one more graph by entities; both axes are logarithmic."""
     figure, panels = plt.subplots(1, 3, figsize=(15, 4.2), layout="constrained")
     entities = found["graph"]["entities"]
     rows = found.get("W5", {}).get("grown", [])
@@ -125,7 +125,7 @@ def _growth(found: Mapping[str, Any], looks: Looks, path: Path) -> None:
 
 
 def _large(panels: Any, found: Mapping[str, Any], entities: int, look: Look) -> None:
-    """Draw the corpus that the product has alone."""
+    """Draw the large corpus of hgmem alone."""
     look = {**look, "linestyle": "--", "marker": "s", "label": "hgmem, alone on its server"}
     sizes = [({"graphs": one["size"]}, one) for one in found.get("sizes", [])]
     for axes, what in ((panels[0], "step"), (panels[1], "question")):
@@ -146,7 +146,7 @@ def _logarithmic(axes: Axes, title: str) -> None:
     axes.set_xscale("log")
     axes.set_yscale("log")
     low, high = axes.get_ylim()
-    wider = max(1, math.sqrt(10 * low / high))  # less than a decade would show chance as growth
+    wider = max(1, math.sqrt(10 * low / high))  # less than a decade would make noise look like growth
     axes.set_ylim(low / wider, high * wider)
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter("{x:g}")

@@ -1,7 +1,7 @@
-"""Measure what retrieval finds of the passages that questions rest on: dense chunks, BM25, and HGMem step by step.
+"""Measure the recall of passages that support the answers: dense chunks, BM25, and HGMem step by step.
 
-All passages of the questions go into one corpus, a document each; the embedder is the real one, the model the
-extractive one. The indexed server is kept under `.hgmem/bench` and made anew where something that indexes changed.
+All passages of the questions go into one corpus, one document per passage; the embedder is the real one, the model
+the extractive one. The indexed server is kept under `.hgmem/bench` and rebuilt when the code that indexes changes.
 """
 
 import argparse
@@ -23,34 +23,34 @@ from hgmem.settings import load
 
 DEPTHS = (5, 10, 20)
 CORPUS = "passages"
-MOST = 60  # chunks that are asked for, so that 20 passages are among them where some come in several chunks
-NEEDED, DEPTH = 1.0, 10  # of the better baseline's recall at this depth, which the whole of HGMem has to reach
+MOST = 60  # requested chunks: enough for 20 passages even if some have several chunks
+NEEDED, DEPTH = 1.0, 10  # required share of the better baseline's recall at this depth, for all of HGMem
 
-Rankings: TypeAlias = dict[str, list[list[str]]]  # by way of retrieving: titles, the best first, a question each
+Rankings: TypeAlias = dict[str, list[list[str]]]  # by retrieval method: for each question its titles, best first
 
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """A question, of which kind it is, and the titles of the passages that it rests on."""
+    """A question, its kind, and the titles of the passages that support its answer."""
 
     text: str
     kind: str
     supporting: frozenset[str]
 
     def recall(self, titles: Sequence[str], depth: int) -> float:
-        """Return the part of the supporting passages that is among the first so many."""
+        """Return the share of the supporting passages among the first `depth` titles."""
         return len(self.supporting.intersection(titles[:depth])) / len(self.supporting)
 
 
 def main() -> None:
-    """Print one JSON object; exit with 1 where HGMem finds less than the better baseline."""
+    """Print one JSON object; exit with 1 if HGMem finds less than the better baseline."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="a folder with NAME.json and NAME_corpus.json")
-    parser.add_argument("--name", default="hotpotqa_train", help="of the two files (HippoRAG's format)")
+    parser.add_argument("--data", type=Path, required=True, help="folder with NAME.json and NAME_corpus.json")
+    parser.add_argument("--name", default="hotpotqa_train", help="name of the two files (HippoRAG's format)")
     parser.add_argument("--recipe", default="default")
-    parser.add_argument("--steps", type=int, help="the most steps; as many as the recipe says where not given")
-    parser.add_argument("--most", type=int, default=1_000, help="questions that are asked")
-    parser.add_argument("--missed", action="store_true", help="also print what HGMem's whole did not find, and who did")
+    parser.add_argument("--steps", type=int, help="maximum number of steps. Default: the recipe's")
+    parser.add_argument("--most", type=int, default=1_000, help="ask the first N questions")
+    parser.add_argument("--missed", action="store_true", help="also print passages that HGMem missed")
     options = parser.parse_args()
     passages = read_passages(options.data / f"{options.name}_corpus.json")
     questions = read_questions(options.data / f"{options.name}.json")[: options.most]
@@ -69,13 +69,13 @@ def main() -> None:
 
 
 def read_passages(path: Path) -> dict[str, str]:
-    """Return the texts by title; a passage is its sentences, or one text."""
+    """Return the texts by title; a passage is a list of sentences or one text."""
     held = json.loads(path.read_text(encoding="utf-8"))
     return {title: text if isinstance(text, str) else "".join(text) for title, text in held.items()}
 
 
 def read_questions(path: Path) -> list[Asked]:
-    """Return the questions with their supporting facts' titles."""
+    """Return the questions with the titles of their supporting facts."""
     return [
         Asked(
             text=one["question"],
@@ -88,7 +88,7 @@ def read_questions(path: Path) -> list[Asked]:
 
 @contextmanager
 def indexed(passages: Mapping[str, str]) -> Iterator[HGMem]:
-    """Yield a client on a server of its own, whose corpus holds the passages; killed in between, it goes on."""
+    """Yield a client on its own server, with the passages indexed; an interrupted run is resumed."""
     settings = load(data=home("quality", [MINILM, dict(passages)]))
     server = up(settings)
     access: dict[str, Any] = {"uri": server.uri, "username": server.username, "password": server.password}
@@ -101,7 +101,7 @@ def indexed(passages: Mapping[str, str]) -> Iterator[HGMem]:
 
 
 def naive(client: HGMem, questions: Sequence[Asked]) -> list[list[str]]:
-    """Return what the chunks nearest to each question lead to."""
+    """Return the titles of the chunks nearest to each question."""
     found = []
     for asked in questions:
         answer = client.ask(asked.text, system="naive", settings={"chunks": MOST}, answer=False)
@@ -111,7 +111,7 @@ def naive(client: HGMem, questions: Sequence[Asked]) -> list[list[str]]:
 
 
 def words(passages: Mapping[str, str], questions: Sequence[Asked]) -> list[list[str]]:
-    """Return what BM25 over title and text finds, English stop words left out."""
+    """Return the titles that BM25 over title and text finds, without English stop words."""
     named = list(passages)
     index = bm25s.BM25()
     texts = [f"{title}\n{text}" for title, text in passages.items()]
@@ -122,7 +122,7 @@ def words(passages: Mapping[str, str], questions: Sequence[Asked]) -> list[list[
 
 
 def hgmem(client: HGMem, questions: Sequence[Asked], asking: Mapping[str, Any]) -> tuple[Rankings, dict[str, Any]]:
-    """Return the passages of each question's memory after its first step and as a whole, and how much was asked."""
+    """Return the passages of each question's memory after the first step and at the end, and the mean counts."""
     rankings: Rankings = {"hgmem's first step": [], "hgmem": []}
     steps, subqueries, points, passages = [], [], [], []
     for asked in questions:
@@ -141,12 +141,12 @@ def hgmem(client: HGMem, questions: Sequence[Asked], asking: Mapping[str, Any]) 
 
 
 def titles(passages: Sequence[Passage]) -> list[str]:
-    """Return the documents' titles, each at the place of its best chunk."""
+    """Return the documents' titles, each at the position of its best chunk."""
     return list(dict.fromkeys(passage.chunk.title for passage in passages))
 
 
 def table(questions: Sequence[Asked], rankings: Rankings) -> dict[str, Any]:
-    """Return recall by way and depth: of all questions, of those of a kind, and of either half."""
+    """Return recall by retrieval method and depth, for all questions, each kind, and each half."""
     places = {"all": list(range(len(questions)))}
     places |= {kind: [at for at in places["all"] if questions[at].kind == kind] for kind in kinds(questions)}
     places |= {"odd": places["all"][::2], "even": places["all"][1::2]}
@@ -175,7 +175,7 @@ def recall(questions: Sequence[Asked], found: Sequence[Sequence[str]], depth: in
 
 
 def missed(questions: Sequence[Asked], rankings: Rankings) -> Iterator[dict[str, Any]]:
-    """Yield each supporting passage that HGMem has not among the first ten, and where each way has it (from 1)."""
+    """Yield each supporting passage outside of HGMem's first ten, with its rank by each method (from 1)."""
     for at, asked in enumerate(questions):
         for title in sorted(asked.supporting.difference(rankings["hgmem"][at][:DEPTH])):
             places = {name: found[at].index(title) + 1 for name, found in rankings.items() if title in found[at]}

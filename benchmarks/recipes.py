@@ -1,4 +1,4 @@
-"""Count what each recipe costs: calls and prompt characters, with scripted replies of equal length, on one graph."""
+"""Count the cost of each recipe: calls and prompt characters, with scripted replies of equal length, on one graph."""
 
 import argparse
 import json
@@ -34,13 +34,13 @@ from hgmem.values.evidence import Evidence
 
 RECIPES = ("paper", "default", "compact", "single", "code")
 STEPS = 3
-LIMITS = {"compact": 0.65, "single": 0.50}  # of the paper's prompt characters
+LIMITS = {"compact": 0.65, "single": 0.50}  # maximum share of the paper's prompt characters
 
 
 class Script:
     """A model that answers at once: three points a step, one of them revised later, one merge, three sub-queries.
 
-    What it says is the same under every recipe, so that prompts differ by what a recipe puts into them alone.
+    Its replies are the same under every recipe, so that prompts differ only by the recipe's own parts.
     """
 
     name = "scripted"
@@ -51,7 +51,7 @@ class Script:
         self._lock = threading.Lock()
 
     def reply(self, task: Any) -> Any:
-        """Return the task's reply, the characters of its prompt noted."""
+        """Return the task's reply, and record the characters of its prompt."""
         with self._lock:
             sent = sum(len(message.content) for message in prompt_of(task).filled(task.fields()))
             self.sent[task.name].append(sent)
@@ -124,11 +124,13 @@ class Script:
 
 
 def main() -> None:
-    """Print the figures as JSON; exit with 1 where a recipe costs more than it may."""
+    """Print the figures as JSON; exit with 1 if a recipe costs more than allowed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--lightrag", type=Path, required=True)
-    parser.add_argument("--questions", type=Path, default=Path(__file__).with_name("questions.txt"), help="one a line")
-    parser.add_argument("--most", type=int, default=25, help="questions that are asked")
+    parser.add_argument(
+        "--questions", type=Path, default=Path(__file__).with_name("questions.txt"), help="questions, one per line"
+    )
+    parser.add_argument("--most", type=int, default=25, help="ask the first N questions")
     options = parser.parse_args()
     questions = [line for line in options.questions.read_text(encoding="utf-8").splitlines() if line.strip()]
     with tempfile.TemporaryDirectory() as folder:
@@ -147,11 +149,11 @@ def main() -> None:
 
 
 def figures(access: Mapping[str, Any], directory: Path, questions: list[str]) -> dict[str, Any]:
-    """Return the figures of each recipe; the recipes take turns at every question."""
+    """Return the figures of each recipe. The recipes take turns at every question."""
     with HGMem.open("novel", **access) as client:
         client.import_lightrag(directory)
         runs: dict[str, list[tuple[Answer, Script, float]]] = defaultdict(list)
-        client.ask(questions[0], steps=1)  # weights loaded, statements planned
+        client.ask(questions[0], steps=1)  # load weights and plan statements
         for question in questions:
             for recipe in RECIPES:
                 client.model = script = Script()
@@ -166,7 +168,7 @@ def figures(access: Mapping[str, Any], directory: Path, questions: list[str]) ->
 
 
 def counts(runs: list[tuple[Answer, Script, float]]) -> dict[str, Any]:
-    """Return medians over the questions that went through all steps."""
+    """Return medians over the questions that took all steps."""
     whole = [run for run in runs if len(run[0].steps) == STEPS]
     tasks = sorted({task for _, script, _ in whole for task in script.sent})
     a_step = [sum(step.usage.calls["model"].values()) for step in whole[0][0].steps]

@@ -1,4 +1,4 @@
-"""Measure the replay page of a memory of many points in a real browser: its size, its frames, its steps."""
+"""Measure the replay page of a memory with many points in a real browser: size, frame rates, time per step."""
 
 import argparse
 import json
@@ -20,7 +20,7 @@ from hgmem.memory.replay.scene import scene
 
 STEPS = 6
 SECONDS = 3
-# The milliseconds between frames while the picture is moved, zoomed, or left alone.
+# The milliseconds between frames while the picture is moved, zoomed, or at rest.
 MOVING = """
 ([how, seconds]) => new Promise((done) => {
   const gaps = [];
@@ -75,7 +75,7 @@ def main() -> None:
 
 
 def measured(tab: Page) -> dict[str, Any]:
-    """Return frames a second while nothing moves, and while the picture does; milliseconds of a step."""
+    """Return frames per second at rest and while the picture moves, and milliseconds per step."""
     ready = tab.evaluate("performance.now()")
     rates = {how: _rate(tab.evaluate(MOVING, [how, SECONDS])) for how in ("rest", "pan", "zoom")}
     steps = tab.evaluate(STEPPING, [*range(1, STEPS + 1)] * 3)

@@ -1,4 +1,4 @@
-"""What a run measured, as JSON, as Markdown and as plots."""
+"""The results of a run as JSON, Markdown and plots."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,7 +13,7 @@ NONE = "—"
 
 
 def written(found: Mapping[str, Any], folder: Path) -> str:
-    """Return the Markdown of a run; it, the JSON and the plots lie in a folder of the run's own below `folder`."""
+    """Write the Markdown, the JSON and the plots of a run to its own folder below `folder`; return the Markdown."""
     target = saved(found, folder)
     text = markdown(found)
     (target / "figures.md").write_text(text, encoding="utf-8")
@@ -22,7 +22,7 @@ def written(found: Mapping[str, Any], folder: Path) -> str:
 
 
 def saved(found: Mapping[str, Any], folder: Path) -> Path:
-    """Write the JSON alone, as far as it is measured; return the run's own folder below `folder`."""
+    """Write only the JSON, with the results so far; return the run's own folder below `folder`."""
     target = folder / str(found["at"]).replace(":", "").replace("+0000", "")
     target.mkdir(parents=True, exist_ok=True)
     (target / "figures.json").write_text(json.dumps(found, indent=2), encoding="utf-8")
@@ -39,7 +39,7 @@ def markdown(found: Mapping[str, Any]) -> str:
 
 
 def _parts(found: Mapping[str, Any]) -> dict[str, tuple[str, Callable[[Any], Sequence[str]]]]:
-    """Return title and tables of each workload."""
+    """Return the title and tables of each workload."""
     return {
         "W1": ("W1: write a graph", lambda one: [_compared({_size(found, 1): one})]),
         "W2": ("W2: retrieve a step", lambda one: [_compared(one), *_bought(one), *_against(one)]),
@@ -102,7 +102,7 @@ def _cell(case: Mapping[str, Any], name: str) -> str:
 
 
 def _bought(cases: Mapping[str, Any]) -> list[str]:
-    """Return what these times bought: recall of the nearest, and how much was found."""
+    """Return the results for these times: recall of the nearest, and the number of items found."""
     systems = ordered(name for case in cases.values() for name in case["found"])
 
     def cell(case: Mapping[str, Any], name: str) -> str:
@@ -127,7 +127,7 @@ def recalls(one: Mapping[str, float]) -> str:
 
 
 def _against(cases: Mapping[str, Any]) -> Sequence[str]:
-    """Return the table of the fastest peers on Neo4j, each with what it finds and what it does not do, if any ran."""
+    """Return the table of the fastest peers on Neo4j, with recall and missing features; empty if none ran."""
     compared = against_peers(cases)
     if not any(one["fastest"] for one in compared):
         return ()
@@ -194,7 +194,7 @@ def _growth(found: Mapping[str, Any]) -> list[str]:
 
 
 def _script(found: Mapping[str, Any], told: Any) -> list[str]:
-    """Return what a script of its own found; or why it found nothing."""
+    """Return the tables of a separate script, or the reason for its missing results."""
     if "lacking" in found:
         return [f"Not measured: {found['lacking']}"]
     return [*([f"**Missed:** {found['failed']}"] if "failed" in found else []), *told(found)]

@@ -1,4 +1,4 @@
-"""Servers and scripts of a run: each server on a data directory of its own, each script in a process of its own."""
+"""Servers and scripts of a run: each server has its own data directory, each script its own process."""
 
 import json
 import subprocess
@@ -13,12 +13,12 @@ from hgmem.local import Server, down, up
 from hgmem.settings import load
 
 HERE = Path(__file__).resolve().parent
-LAST = 600  # characters of what a script said before it failed
+LAST = 600  # characters of a failed script's last output
 
 
 @contextmanager
 def running(*, heap: str, pagecache: str) -> Iterator[tuple[Server, Path]]:
-    """Run a server of its own, and yield it with the folder of its data; both go."""
+    """Run a new server and yield it with its data folder; stop it and delete the folder at the end."""
     with TemporaryDirectory(prefix="hgmem-bench.") as folder:
         data = Path(folder) / "neo4j"
         settings = load(data=data)
@@ -30,20 +30,23 @@ def running(*, heap: str, pagecache: str) -> Iterator[tuple[Server, Path]]:
 
 
 def access(server: Server) -> dict[str, Any]:
-    """Return how a client reaches the server."""
+    """Return the connection arguments of a client."""
     return {"uri": server.uri, "username": server.username, "password": server.password}
 
 
 def place(server: Server, name: str) -> dict[str, str]:
-    """Return how a system reaches the server, and where it may write."""
+    """Return a system's connection to the server, and its folder for files."""
     password = server.password.get_secret_value()
     return {"uri": server.uri, "username": server.username, "password": password, "folder": name}
 
 
 def scripted(script: str, *arguments: str | Path) -> dict[str, Any]:
-    """Return what a script of this folder prints as JSON; `failed`: it missed a mark; `lacking`: it printed nothing."""
+    """Run a script of this folder and return its JSON, plus `failed` if it missed a target.
+
+    If it printed no JSON, return `lacking` with the reason.
+    """
     command = [sys.executable, str(HERE / f"{script}.py"), *map(str, arguments)]
-    with TemporaryFile("w+", encoding="utf-8") as out:  # a pipe that nobody reads yet would fill
+    with TemporaryFile("w+", encoding="utf-8") as out:  # an unread pipe would fill up
         with subprocess.Popen(command, stdout=out, stderr=subprocess.PIPE, text=True, encoding="utf-8") as process:
             said: list[str] = []
             for heard in process.stderr or ():

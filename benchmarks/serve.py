@@ -1,7 +1,7 @@
-"""One system in a process and an environment of its own: takes commands as lines of JSON, times them, answers alike.
+"""Serve one system in its own process and environment: read commands as lines of JSON, time them, reply in JSON.
 
-`python serve.py NAME` imports `systems/NAME.py`, whose `System` is asked what the methods of `Benched` say. Runs in the
-environment of every peer: the standard library and numpy, nothing else.
+`python serve.py NAME` imports `systems/NAME.py`, whose `System` has the methods of `Benched`. Runs in the environment
+of every peer: uses only the standard library and numpy.
 """
 
 import importlib
@@ -21,26 +21,26 @@ from graphs import Found, Graph, Step, UnsupportedError, load, steps
 
 
 class Benched(Protocol):
-    """What a system does for the benchmarks; what it can't it says by `UnsupportedError`."""
+    """The interface of a system. Its methods raise `UnsupportedError` for unsupported commands."""
 
     def open(self, place: dict[str, str]) -> dict[str, str]:
         """Connect to `place` (uri, username, password, folder for files); return versions by package."""
 
     def write(self, graph: Graph, corpus: str) -> Callable[[], None]:
-        """Return what writes a graph into a corpus, beside what it holds, and ends when all of it can be found.
+        """Return a function that adds a graph to a corpus and returns when all of it can be found.
 
-        The making ready is not timed: the graph in the form in which a user of the system brings it, and the vectors
-        of its texts for a system that embeds them itself.
+        The preparation is not timed: the graph in the form in which a user of the system has it, and the vectors of
+        its texts for a system that embeds them itself.
         """
 
     def step(self, step: Step) -> Callable[[], Found]:
-        """Return what makes the step's retrieval; the making ready, such as storing a memory, is not timed.
+        """Return a function that runs the step's retrieval. The preparation, such as storing a memory, is not timed.
 
-        It may be called any number of times, by several threads at once.
+        The function may be called any number of times, by several threads at once.
         """
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Release all resources."""
 
 
 class Serving:
@@ -65,18 +65,18 @@ class Serving:
         return {"seconds": seconds, **memory()}
 
     def ready(self, *, folder: str, as_: str = "", **asked: Any) -> int:
-        """Make ready, under a name, the steps that `graphs.steps` makes of what is asked."""
+        """Prepare the steps of `graphs.steps` with these arguments under a name; return their number."""
         self._ready[as_] = [self._system.step(step) for step in steps(Path(folder), **asked)]
         return len(self._ready[as_])
 
     def retrieve(self, *, at: int, as_: str = "") -> dict[str, Any]:
-        """Run a step that is ready; return its seconds and what it found."""
+        """Run a prepared step; return its seconds and results."""
         began = time.perf_counter()
         found = self._ready[as_][at]()
         return {"seconds": time.perf_counter() - began, **asdict(found)}
 
     def throughput(self, *, threads: int, seconds: float, as_: str = "") -> float:
-        """Return the steps a second that so many threads get, taking the ready ones in turn."""
+        """Return the steps per second of all threads, which take the prepared steps in turn."""
         ready = self._ready[as_]
         end = time.perf_counter() + seconds
 
@@ -93,18 +93,18 @@ class Serving:
         return done / (time.perf_counter() - began)
 
     def memory(self) -> dict[str, float]:
-        """Return the megabytes that this process holds, now and at most."""
+        """Return the current and peak megabytes of this process."""
         return memory()
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Release all resources."""
         self._system.close()
 
 
 def memory() -> dict[str, float]:
-    """Return the megabytes that this process holds, now and at most.
+    """Return the current and peak megabytes of this process.
 
-    Linux tells both of a program; what `getrusage` calls the most begins with what the starting process held.
+    Linux reports both for a program; the peak of `getrusage` starts at the memory of the parent process.
     """
     status = Path("/proc/self/status")
     if not status.exists():
@@ -123,14 +123,14 @@ def serve(serving: Any, lines: TextIO, replies: TextIO) -> None:
             reply: dict[str, Any] = {"is": getattr(serving, command.pop("do"))(**command)}
         except UnsupportedError as lacking:
             reply = {"unsupported": str(lacking)}
-        except Exception as error:  # said to whoever asked, who decides
+        except Exception as error:  # sent to the caller, which decides
             reply = {"error": f"{type(error).__name__}: {error}", "traceback": traceback.format_exc()}
         replies.write(json.dumps(reply) + "\n")
         replies.flush()
 
 
 def main() -> None:
-    """Serve the system that the command line names; whatever else prints goes to standard error."""
+    """Serve the system that the command line names; all other output goes to standard error."""
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     system = importlib.import_module(f"systems.{sys.argv[1]}").System()

@@ -1,4 +1,4 @@
-"""Who is waited for: embedders and models whose calls are noted, and the time in which at least one is under way."""
+"""Waiting times: wrappers that record the calls of embedders and models, and the time with at least one active call."""
 
 import threading
 import time
@@ -12,7 +12,7 @@ Span = tuple[float, float]  # seconds of `time.perf_counter`
 
 
 class Noted:
-    """When calls began and ended; any number of them at once."""
+    """Records when calls began and ended, any number of them at once."""
 
     def __init__(self) -> None:
         self.spans: list[Span] = []
@@ -20,7 +20,7 @@ class Noted:
 
     @contextmanager
     def call(self) -> Iterator[None]:
-        """Note the block as one call."""
+        """Record the block as one call."""
         began = time.perf_counter()
         try:
             yield
@@ -30,7 +30,7 @@ class Noted:
 
 
 class NotedEmbedder(Noted):
-    """An embedder whose calls are noted."""
+    """An embedder whose calls are recorded."""
 
     def __init__(self, embedder: Embedder) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class NotedEmbedder(Noted):
 
 
 class NotedModel(Noted):
-    """A model whose calls are noted."""
+    """A model whose calls are recorded."""
 
     def __init__(self, model: Any) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ class NotedModel(Noted):
 
 
 def covered(spans: Iterable[Span], within: Span) -> float:
-    """Return the seconds of `within` in which at least one of the spans is under way."""
+    """Return the seconds of `within` in which at least one of the spans is active."""
     first, last = within
     seconds, until = 0.0, first
     for began, ended in sorted(spans):

@@ -1,12 +1,12 @@
-"""The workloads, as data. What each is for and what it does not say is in `README.md`."""
+"""The workloads, as data. `README.md` describes their purpose and limits."""
 
 from dataclasses import dataclass, replace
 
 NEO4J_PEERS = ("graphrag", "graphrag_broad", "langchain")
 QUICK = ("floor", "product", *NEO4J_PEERS, "lightrag")
 FULL = (*QUICK, "lightrag_neo4j", "graphiti")
-IN_NEO4J = (*NEO4J_PEERS, "lightrag_neo4j", "graphiti")  # peers whose graph lies there
-OWN_SERVER = ("graphiti",)  # its labels are the product's
+IN_NEO4J = (*NEO4J_PEERS, "lightrag_neo4j", "graphiti")  # peers with their graph in Neo4j
+OWN_SERVER = ("graphiti",)  # uses hgmem's labels
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,29 +22,29 @@ class Retrieval:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """How much of everything a run does, in graphs: one is everything that the run was given."""
+    """The size of a run. Sizes are in graphs: one is the whole graph of the run."""
 
     systems: tuple[str, ...]
-    writes: int  # measured, after some that warm up
-    steps: int  # different ones of a case
-    rounds: int  # that each step is run in, after some that warm up
-    windows: int  # of each throughput, which is their median, after one that warms up; systems take turns
-    seconds: float  # of each window
-    warm: float  # seconds of whole questions before any is measured
+    writes: int  # measured, after some for warm-up
+    steps: int  # different ones per case
+    rounds: int  # runs of each step, after some for warm-up
+    windows: int  # per throughput, which is their median, after one for warm-up; systems take turns
+    seconds: float  # per window
+    warm: float  # seconds of warm-up by whole questions
     sizes: tuple[int, ...]  # graphs in one corpus, one after the other
     floor_until: int  # graphs
     peers_until: int
-    corpora: int  # that as many graphs are spread over; 0 for none
-    large: int  # graphs in a corpus of the product's alone, which is kept; 0 for none
+    corpora: int  # with one graph each; 0 for none
+    large: int  # graphs in the kept corpus of hgmem alone; 0 for none
     asked: int  # whole questions
     points: tuple[int, ...]  # of a memory that grows
     stored: tuple[int, ...]  # memories beside a question
-    characters: int  # of the text that is indexed, 0 for all of it
+    characters: int  # of the indexed text, 0 for all of it
     heap: str  # of each server
     pagecache: str
 
     def until(self, name: str) -> int:
-        """Return how many graphs a system is given in all, in the workloads that grow."""
+        """Return the maximum number of graphs of a system in the workloads that grow."""
         if name == "product":
             return max(*self.sizes, self.corpora)
         return self.floor_until if name == "floor" else self.peers_until
@@ -61,7 +61,7 @@ RETRIEVALS = (
     Retrieval(name="local, 3, memory of 50 points", size=3, points=50, local=True),
 )
 THREADS = (1, 4, 16)
-# What peers leave to their caller, or can't, by what a case wants beside nearest entities, relations and chunks.
+# Features of a case, beside nearest entities, relations and chunks, that peers leave to their caller or lack.
 LEFT_TO_THE_CALLER = {
     "graphrag": "keeps no memory: the caller names what to leave out",
     "graphrag_broad": "keeps no memory: the caller names what to leave out",
@@ -97,7 +97,7 @@ TINY = Plan(  # of the tests
 )
 PLANS = {
     "tiny": TINY,
-    "peers": replace(TINY, systems=FULL, sizes=(1,), floor_until=1, corpora=1),  # every system once: whether they run
+    "peers": replace(TINY, systems=FULL, sizes=(1,), floor_until=1, corpora=1),  # checks that every system runs
     "bench": Plan(
         systems=QUICK,
         writes=7,

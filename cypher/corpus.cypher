@@ -22,11 +22,11 @@ ON CREATE SET k.status = $status, k.embedding_model = $embedding_model, k.dimens
 RETURN k.name AS corpus, k.status AS status, k.embedding_model AS embedding_model, k.dimensions AS dimensions,
        k.settings AS settings, k.imported AS imported;
 
-// name: claim_corpus(corpus, run, status, timeout) write
+// name: lease_corpus(corpus, run, status, timeout) write
 // Lease the corpus to this run unless another run renewed its lease in the last `timeout` seconds. Returns one row on
 // success.
 CYPHER 25 MATCH (k:Corpus {name: $corpus})
-SET k.name = k.name // takes the lock before the claim is read
+SET k.name = k.name // takes the lock before the lease is read
 WITH k WHERE k.run IS NULL OR k.run = $run OR k.heartbeat < datetime() - duration({milliseconds: $timeout * 1000})
 SET k.run = $run, k.heartbeat = datetime(), k.status = $status
 RETURN k.name AS corpus;
@@ -34,21 +34,21 @@ RETURN k.name AS corpus;
 // name: set_embedder(corpus, run, embedding_model, dimensions) write
 // Set the embedder of a corpus that this run has leased.
 CYPHER 25 MATCH (k:Corpus {name: $corpus})
-SET k.name = k.name // takes the lock before the claim is read
+SET k.name = k.name // takes the lock before the lease is read
 WITH k WHERE k.run = $run
 SET k.embedding_model = $embedding_model, k.dimensions = $dimensions
 RETURN k.name AS corpus;
 
 // name: renew_corpus(corpus, run) write
 CYPHER 25 MATCH (k:Corpus {name: $corpus})
-SET k.name = k.name // takes the lock before the claim is read
+SET k.name = k.name // takes the lock before the lease is read
 WITH k WHERE k.run = $run
 SET k.heartbeat = datetime()
 RETURN k.name AS corpus;
 
 // name: release_corpus(corpus, run, status, imported) write
 CYPHER 25 MATCH (k:Corpus {name: $corpus})
-SET k.name = k.name // takes the lock before the claim is read
+SET k.name = k.name // takes the lock before the lease is read
 WITH k WHERE k.run = $run
 SET k.run = NULL, k.heartbeat = NULL, k.status = $status, k.imported = $imported, k.archive = NULL
 RETURN k.name AS corpus;

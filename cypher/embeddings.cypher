@@ -22,14 +22,14 @@ SET m.run = NULL, m.heartbeat = NULL, m.status = CASE m.status WHEN 'running' TH
 // name: begin_reembedding(corpus, run, embedding_model, dimensions) write
 // Set the new embedder. The old vectors stay until `mark_cleared`.
 CYPHER 25 MATCH (k:Corpus {name: $corpus})
-SET k.name = k.name // takes the lock before the claim is read
+SET k.name = k.name // takes the lock before the lease is read
 WITH k WHERE k.run = $run
 SET k.embedding_model = $embedding_model, k.dimensions = $dimensions, k.cleared = false
 RETURN k.name AS corpus;
 
 // name: mark_cleared(corpus, run) write
 CYPHER 25 MATCH (k:Corpus {name: $corpus})
-SET k.name = k.name // takes the lock before the claim is read
+SET k.name = k.name // takes the lock before the lease is read
 WITH k WHERE k.run = $run
 SET k.cleared = true
 RETURN k.name AS corpus;
@@ -37,7 +37,7 @@ RETURN k.name AS corpus;
 // name: release_reembedding(corpus, run, status) write
 // Release the lease. With any status but 'ready', re-embedding resumes later.
 CYPHER 25 MATCH (k:Corpus {name: $corpus})
-SET k.name = k.name // takes the lock before the claim is read
+SET k.name = k.name // takes the lock before the lease is read
 WITH k WHERE k.run = $run
 SET k.run = NULL, k.heartbeat = NULL, k.status = $status, k.cleared = CASE $status WHEN 'ready' THEN NULL ELSE k.cleared END
 RETURN k.name AS corpus;

@@ -18,11 +18,11 @@ CREATE (m:Memory {uid: $memory, corpus: $corpus, memory: $memory})
 SET m += $properties, m.status = 'running', m.run = $run, m.heartbeat = datetime(), m.created_at = datetime()
 RETURN m.uid AS memory;
 
-// name: claim_memory(corpus, memory, run, timeout, question, filters) write
+// name: lease_memory(corpus, memory, run, timeout, question, filters) write
 // Lease the memory to this run for this question, if the corpus is `ready` and the memory `free`: not pruned, and
 // without another lease renewed in the last `timeout` seconds. Its filters stay unless `filters` is set.
 CYPHER 25 MATCH (k:Corpus {name: $corpus})
-SET k.name = k.name // takes the locks before status and claim are read
+SET k.name = k.name // takes the locks before status and lease are read
 WITH k.status = 'ready' AS ready
 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
 SET m.uid = m.uid
@@ -36,7 +36,7 @@ RETURN before, ready, free, m.filters AS filters;
 
 // name: renew_memory(corpus, memory, run) write
 CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
-SET m.uid = m.uid // takes the lock before the claim is read
+SET m.uid = m.uid // takes the lock before the lease is read
 WITH m WHERE m.run = $run
 SET m.heartbeat = datetime()
 RETURN m.uid AS memory;
@@ -44,7 +44,7 @@ RETURN m.uid AS memory;
 // name: release_memory(corpus, memory, run, status) write
 // Release the lease, so that the memory can be continued.
 CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
-SET m.uid = m.uid // takes the lock before the claim is read
+SET m.uid = m.uid // takes the lock before the lease is read
 WITH m WHERE m.run = $run
 SET m.run = NULL, m.heartbeat = NULL, m.status = $status
 RETURN m.uid AS memory;
@@ -53,7 +53,7 @@ RETURN m.uid AS memory;
 // Write one complete step, or nothing if the lease is lost: sub-queries and their hits, new points with their lineage,
 // superseded points, and the memory's own entities and relations. `kept` are own entities that lack a vector.
 CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
-SET m.uid = m.uid // takes the lock before the claim is read
+SET m.uid = m.uid // takes the lock before the lease is read
 WITH m WHERE m.run = $run
 SET m.heartbeat = datetime()
 CREATE (m)-[:HAS_STEP]->(s:Step {corpus: $corpus, memory: $memory})
@@ -158,7 +158,7 @@ RETURN s.number AS number,
 // name: write_answer(corpus, memory, run, answer, citations, status) write
 // Write the answer with its citations, and release the lease unless the status is 'running'.
 CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
-SET m.uid = m.uid // takes the lock before the claim is read
+SET m.uid = m.uid // takes the lock before the lease is read
 WITH m WHERE m.run = $run
 SET m.run = CASE $status WHEN 'running' THEN $run END, m.status = $status,
     m.heartbeat = CASE $status WHEN 'running' THEN datetime() END

@@ -18,7 +18,7 @@ RETURN uid;
 // Lease and mark those of the memories that still meet the conditions of `old_memories`.
 CYPHER 25 UNWIND $uids AS uid
 MATCH (m:Memory {uid: uid, corpus: $corpus}) USING INDEX m:Memory(uid)
-SET m.uid = m.uid // takes the lock before the claim and the times are read
+SET m.uid = m.uid // takes the lock before the lease and the times are read
 WITH DISTINCT m
 WITH m, COLLECT { MATCH (m)-[:HAS_STEP]->(s:Step {corpus: $corpus}) RETURN s.created_at } +
         COLLECT { MATCH (m)-[:HAS_ANSWER]->(a:Answer {corpus: $corpus}) RETURN a.created_at } + [m.heartbeat] AS times
@@ -51,7 +51,7 @@ CALL (n) { DETACH DELETE n } IN TRANSACTIONS OF $batch ROWS;
 // Mark emptied memories as pruned and release them, keeping their answers.
 CYPHER 25 UNWIND $uids AS uid
 MATCH (m:Memory {uid: uid, corpus: $corpus}) USING INDEX m:Memory(uid)
-SET m.uid = m.uid // takes the lock before the claim is read
+SET m.uid = m.uid // takes the lock before the lease is read
 WITH m WHERE m.run = $run AND m.status = 'pruning'
 SET m.status = 'pruned', m.run = NULL, m.heartbeat = NULL
 RETURN m.uid AS uid;
@@ -60,7 +60,7 @@ RETURN m.uid AS uid;
 // Delete emptied memories with their answers and citations.
 CYPHER 25 UNWIND $uids AS uid
 MATCH (m:Memory {uid: uid, corpus: $corpus}) USING INDEX m:Memory(uid)
-SET m.uid = m.uid // takes the lock before the claim is read
+SET m.uid = m.uid // takes the lock before the lease is read
 WITH m WHERE m.run = $run AND m.status = 'pruning'
 WITH DISTINCT m, m.uid AS uid
 CALL (m) {

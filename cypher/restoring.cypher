@@ -173,7 +173,7 @@ CREATE (q)-[:CITES]->(c);
 // name: finish_restoring(corpus, run, properties, archive) write
 // Release the completely restored corpus, and set its original properties and the archive.
 CYPHER 25 MATCH (k:Corpus {name: $corpus})
-SET k.name = k.name // takes the lock before the claim is read
+SET k.name = k.name // takes the lock before the lease is read
 WITH k WHERE k.run = $run
 SET k.run = NULL, k.heartbeat = NULL, k.status = 'ready', k.archive = $archive,
     k.settings = $properties.settings, k.schema_version = $properties.schema_version,

@@ -4,8 +4,8 @@
     python examples/demo.py --files DIR --question "…"            your own documents
     python examples/demo.py --lightrag DIR --question "…"         a graph that LightRAG or HGMem's code wrote
 
-It runs the commands that you would type, on a server of its own in `.hgmem/demo`, and leaves that running for Neo4j
-Browser. Whatever NEO4J_*, HGMEM_* or model key your shell has is not used.
+It runs the commands that you would type, on its own server in `.hgmem/demo`, and leaves the server running for Neo4j
+Browser. It ignores NEO4J_* and HGMEM_* variables and model keys of your shell.
 """
 
 import argparse
@@ -40,12 +40,12 @@ def main() -> int:
 
 
 def arguments() -> argparse.Namespace:
-    """Return what to show: the affair, own files, or a LightRAG directory."""
-    parser = argparse.ArgumentParser(description="Index, ask, look.")
+    """Return the options: the affair, your own files, or a LightRAG directory."""
+    parser = argparse.ArgumentParser(description="Index documents, ask a question, look at its memory.")
     source = parser.add_mutually_exclusive_group()
-    source.add_argument("--files", type=Path, help="a file or folder of your own")
-    source.add_argument("--lightrag", type=Path, help="a LightRAG working directory")
-    parser.add_argument("--question", help="what to ask")
+    source.add_argument("--files", type=Path, help="index your own file or folder")
+    source.add_argument("--lightrag", type=Path, help="import a LightRAG working directory")
+    parser.add_argument("--question", help="ask this question. Default: the first of questions.json")
     options = parser.parse_args()
     if options.question is None:
         if options.files or options.lightrag:
@@ -55,7 +55,7 @@ def arguments() -> argparse.Namespace:
 
 
 def commands(options: argparse.Namespace) -> list[list[str]]:
-    """Return the commands, as one would type them."""
+    """Return the commands, as a user would type them."""
     corpus = named(options)
     if options.lightrag:
         fill = ["import", "lightrag", str(options.lightrag)]
@@ -69,7 +69,7 @@ def commands(options: argparse.Namespace) -> list[list[str]]:
 
 
 def named(options: argparse.Namespace) -> str:
-    """Return a corpus name after the path, so that another path gets another corpus."""
+    """Return a corpus name derived from the path, so that another path gets another corpus."""
     path = options.lightrag or options.files
     if path is None:
         return "affair"
@@ -78,7 +78,7 @@ def named(options: argparse.Namespace) -> str:
 
 
 def environment() -> dict[str, str]:
-    """Return the shell's environment without anything that names another server or a model, `.env` overruled."""
+    """Return the shell's environment without variables for other servers or models; it overrides `.env`."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
     own = {
         "NEO4J_URI": "",
@@ -90,7 +90,7 @@ def environment() -> dict[str, str]:
 
 
 def farewell(options: argparse.Namespace, *, seconds: float) -> str:
-    """Return where to look, and what to do next."""
+    """Return the closing text: where to look, and the next commands."""
     server = find(load(data=DATA.resolve(), neo4j_uri=""))
     hgmem = f"HGMEM_DATA={DATA} {os.path.relpath(Path(sys.executable).parent / 'hgmem')}"
     lines = [f"\nDone in {seconds:.0f} s."]

@@ -1,7 +1,7 @@
-"""Run the notebooks and write what they show to docs/notebooks; `--clean` strips what a run left in them.
+"""Run the notebooks and write their outputs to docs/notebooks. `--clean` strips the outputs of a run instead.
 
-Runs need a Neo4j, found as hgmem finds it. Pictures of neo4j-viz are megabytes of JavaScript each: the copies hold
-what Chromium shows of them instead.
+Runs need a Neo4j, found as hgmem finds it. Pictures of neo4j-viz are megabytes of JavaScript each, so the copies
+contain Chromium screenshots of them.
 """
 
 import argparse
@@ -39,16 +39,16 @@ METADATA = {
 FRAME = re.compile(r'<iframe [^>]*?height="(\d+)"[^>]*? srcdoc="([^"]*)"')
 IMAGE = re.compile(r"!\[(?:png|jpeg)\]\((.+?)\)")
 WIDTH = 960  # of a picture, in pixels of a page
-SETTLING = 6_000  # milliseconds that a graph is given to lay itself out
+SETTLING = 6_000  # milliseconds for the layout of a graph
 COLOURS = 128  # of a picture's palette
-SECONDS = 300  # that one cell may take
+SECONDS = 300  # limit for one cell
 
 
 def main() -> int:
-    """Return the exit code: 1 where a notebook could not be run."""
+    """Return the exit code: 1 if a notebook fails."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("notebooks", nargs="*", type=Path, help="default: all of this folder")
-    parser.add_argument("--clean", action="store_true", help="strip outputs and metadata, and run nothing")
+    parser.add_argument("notebooks", nargs="*", type=Path, help="notebooks to run. Default: all of this folder")
+    parser.add_argument("--clean", action="store_true", help="strip outputs and metadata; run nothing")
     options = parser.parse_args()
     paths = options.notebooks or sorted(HERE.glob("*.ipynb"))
     if options.clean:
@@ -70,7 +70,7 @@ def main() -> int:
 
 
 def clean(path: Path) -> str:
-    """Return a notebook's text as it is committed: no outputs, no counts, cells named by their place, keys sorted."""
+    """Return a notebook's text as committed: no outputs or counts, cells named by position, keys sorted."""
     notebook = nbformat.read(path, as_version=4)
     cells = []
     for number, cell in enumerate(notebook.cells, start=1):
@@ -82,7 +82,7 @@ def clean(path: Path) -> str:
 
 
 def executed(path: Path, folder: Path) -> NotebookNode:
-    """Return the notebook with its outputs, run in a folder; `CellExecutionError` where a cell fails."""
+    """Run the notebook in a folder and return it with its outputs. Raises `CellExecutionError` if a cell fails."""
     notebook = nbformat.read(path, as_version=4)
     client = NotebookClient(
         notebook, timeout=SECONDS, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
@@ -92,7 +92,7 @@ def executed(path: Path, folder: Path) -> NotebookNode:
 
 
 def forget() -> None:
-    """Delete the corpora of the notebooks, so that each begins as its text says."""
+    """Delete the corpora of the notebooks, so that each starts as its text says."""
     with HGMem.open("notebook-affair", embedder="deterministic") as hg:
         there = {row["corpus"] for row in hg.corpora()}
         for corpus in there.intersection(CORPORA):
@@ -100,7 +100,7 @@ def forget() -> None:
 
 
 def write(path: Path, picture: Callable[[str, int], bytes]) -> None:
-    """Run a notebook and write its copy, with its pictures beside it."""
+    """Run a notebook; write its copy and its pictures."""
     with tempfile.TemporaryDirectory() as folder:
         notebook = executed(path, Path(folder))
     for cell in notebook.cells:
@@ -121,7 +121,7 @@ def write(path: Path, picture: Callable[[str, int], bytes]) -> None:
 
 
 def drawn(output: NotebookNode, picture: Callable[[str, int], bytes]) -> NotebookNode:
-    """Return an output whose page in a frame has become a picture; others as they are."""
+    """Return an output with its framed page replaced by a picture; return other outputs unchanged."""
     frame = FRAME.search(output.get("data", {}).get("text/html", ""))
     if not frame:
         return output
@@ -131,13 +131,13 @@ def drawn(output: NotebookNode, picture: Callable[[str, int], bytes]) -> Noteboo
 
 @contextmanager
 def pictures() -> Iterator[Callable[[str, int], bytes]]:
-    """Yield what takes a picture (PNG) of a page that is so many pixels high."""
+    """Yield a function that takes a screenshot (PNG) of a page at a height in pixels."""
     with launched() as browser:
         yield lambda page, height: screenshot(browser, page, height)
 
 
 def screenshot(browser: Browser, page: str, height: int) -> bytes:
-    """Return what the browser shows of a page once it has settled."""
+    """Return a screenshot of a page after its layout has settled."""
     opened = browser.new_page(viewport={"width": WIDTH, "height": height})
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "page.html"
@@ -150,7 +150,7 @@ def screenshot(browser: Browser, page: str, height: int) -> bytes:
 
 
 def smaller(data: bytes) -> bytes:
-    """Return a PNG with few colours, which takes a fraction of the bytes."""
+    """Return the PNG with few colours, for a fraction of its size."""
     image = Image.open(io.BytesIO(data)).convert("RGB").quantize(COLOURS, dither=Image.Dither.NONE)
     out = io.BytesIO()
     image.save(out, "PNG", optimize=True)
@@ -158,12 +158,12 @@ def smaller(data: bytes) -> bytes:
 
 
 def captioned(text: str, names: dict[str, str]) -> str:
-    """Return Markdown whose pictures have their files' names, and the heading above them as text."""
+    """Return Markdown whose pictures link to their files, with the heading above each as its text."""
     heading, code, lines = "", False, [""]
     for line in text.strip().splitlines():
         code ^= line.startswith("```")
         heading = line.lstrip("# ") if line.startswith("#") and not code else heading
-        if line.strip() or lines[-1] or code:  # blank lines in a row are kept in code alone
+        if line.strip() or lines[-1] or code:  # keep consecutive blank lines only in code
             lines.append(IMAGE.sub(lambda found, said=heading: f"![{said}]({names[found[1]]})", line).rstrip())
     return "\n".join(lines[1:]) + "\n"
 

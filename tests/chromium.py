@@ -1,4 +1,4 @@
-"""Chromium, as tests, benchmarks and notebooks start it: the system's, else the one that Playwright installed."""
+"""Starts Chromium for tests, benchmarks and notebooks: the system's, else the one that Playwright installed."""
 
 import shutil
 from collections.abc import Iterator
@@ -14,13 +14,13 @@ FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--
 
 
 class NoBrowserError(SystemExit):
-    """There is none: a script ends with what to install, a test is skipped."""
+    """No browser is installed. A script ends with the packages to install; a test is skipped."""
 
 
 @contextmanager
 def launched() -> "Iterator[Browser]":
-    """Yield the browser, which ends with the block; `NoBrowserError` says what to install."""
-    from playwright.sync_api import sync_playwright  # late: tests that need no browser run without it
+    """Yield a browser and close it at the end. Raises `NoBrowserError` with the packages to install."""
+    from playwright.sync_api import sync_playwright  # imported late: tests without a browser do not need it
 
     with sync_playwright() as playwright:
         own = playwright.chromium.executable_path

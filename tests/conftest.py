@@ -1,4 +1,4 @@
-"""One real Neo4j for each process of a run, with a data directory of its own; the caller's environment is unused."""
+"""Fixtures: one real Neo4j with its own data directory for each test process; the caller's environment is ignored."""
 
 import os
 import secrets
@@ -35,7 +35,7 @@ for name in [name for name in os.environ if name.startswith(FOREIGN)]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add what writes golden files anew, and the settings of pytest-asyncio where that is not installed."""
+    """Add the option that rewrites golden files, and the settings of pytest-asyncio if it is not installed."""
     parser.addoption("--rewrite-golden", action="store_true", help="write tests/golden/ from what is sent")
     if find_spec("pytest_asyncio") is None:
         for name in ("asyncio_mode", "asyncio_default_fixture_loop_scope"):
@@ -43,7 +43,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """End the servers of processes that were ended before they could, as Ctrl-C does: a server lives by itself."""
+    """Stop servers of test processes that were interrupted, for example by Ctrl-C: servers outlive their processes."""
     if config.getoption("numprocesses", default=None) and not hasattr(config, "workerinput"):
         for number in config._tmp_path_factory.getbasetemp().glob("popen-*/*/home/run/neo4j.pid"):
             down(load(data=number.parents[1]))
@@ -51,14 +51,14 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A real server: a container where a Docker engine answers, else started as `hgmem up` starts one."""
+    """A real server: a container if a Docker engine answers, else a process as started by `hgmem up`."""
     with _serving(tmp_path_factory.mktemp("neo4j") / "home") as started:
         yield started
 
 
 @pytest.fixture(scope="module")
 def another_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A real server of the module's own that plans as a user's does, for what depends on all that a server holds."""
+    """The module's own server, which plans as a user's does, for tests that depend on all data of a server."""
     with _serving(tmp_path_factory.mktemp("another") / "home", more="") as started:
         yield started
 
@@ -99,7 +99,7 @@ def _container(data: Path) -> Iterator[Server]:
 
 @pytest.fixture
 def started(server: Server) -> Server:
-    """The server, where `up` started it."""
+    """The server, if `up` started it."""
     if server.pid is None:
         pytest.skip("the server of this run is a container that `up` knows nothing of")
     return server
@@ -107,7 +107,7 @@ def started(server: Server) -> Server:
 
 @pytest.fixture(scope="session")
 def settings(server: Server) -> Settings:
-    """Settings that lead to the server, with the deterministic embedder."""
+    """Settings for the server, with the deterministic embedder."""
     return load(
         neo4j_uri=server.uri,
         neo4j_username=server.username,
@@ -135,13 +135,13 @@ def environment(server: Server) -> dict[str, str]:
 
 @pytest.fixture
 def corpus() -> str:
-    """The name of a corpus that nobody else uses."""
+    """The name of an unused corpus."""
     return f"t{secrets.token_hex(6)}"
 
 
 @pytest.fixture
 def open_client(settings: Settings, corpus: str) -> Iterator[Callable[..., HGMem]]:
-    """Opens clients of the server on the test's corpus; they are closed, and the corpus deleted, at the end."""
+    """Opens clients on the test's corpus; closes them and deletes the corpus at the end."""
     opened: list[HGMem] = []
 
     def opening(**arguments: object) -> HGMem:
@@ -165,7 +165,7 @@ def client(open_client: Callable[..., HGMem]) -> HGMem:
 
 @pytest.fixture(scope="module")
 def chromium() -> "Iterator[Browser]":
-    """The browser that is installed, by the system or by Playwright; no longer than a module, for its event loop."""
+    """The browser of the system or of Playwright; module-scoped because of its event loop."""
     pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     try:
         with launched() as browser:

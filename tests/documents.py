@@ -1,4 +1,4 @@
-"""Real files of every format, made of nothing: PDF by hand, Word documents as the archives that they are, pages."""
+"""Generates real files of every format: PDF, Word documents as archives, and HTML pages."""
 
 import io
 import zipfile
@@ -16,7 +16,7 @@ TYPES = (
 
 
 def pdf(*pages: Iterable[str], info: Mapping[str, str] | None = None, stream: bytes | None = None) -> bytes:
-    """A PDF of these pages, each of lines in Helvetica; `stream` is drawn on every page instead."""
+    """Return a PDF with these pages of lines in Helvetica; `stream`, if given, is drawn on every page instead."""
     contents = [_drawn(lines) if stream is None else stream for lines in pages]
     kids = " ".join(f"{4 + 2 * number} 0 R" for number in range(len(contents)))
     objects = [
@@ -33,7 +33,7 @@ def pdf(*pages: Iterable[str], info: Mapping[str, str] | None = None, stream: by
 
 
 def assembled(objects: Iterable[bytes]) -> bytes:
-    """A PDF of these objects: the first is its catalog, the last what it says of itself."""
+    """Return a PDF of these objects: the first is its catalog, the last its metadata."""
     found = bytearray(b"%PDF-1.7\n")
     places = []
     for number, body in enumerate(objects, start=1):
@@ -54,7 +54,7 @@ def _drawn(lines: Iterable[str]) -> bytes:
 
 
 def docx(*blocks: str, properties: str = "", parts: Mapping[str, str | bytes] | None = None) -> bytes:
-    """A Word document of these blocks of XML; `parts` are added, or take the place of its own."""
+    """Return a Word document of these XML blocks; `parts` are added or replace its own parts."""
     target = f'<Relationship Id="r1" Type="{OFFICE}/officeDocument" Target="word/document.xml"/>'
     whole: dict[str, str | bytes] = {
         "[Content_Types].xml": TYPES,
@@ -68,7 +68,7 @@ def docx(*blocks: str, properties: str = "", parts: Mapping[str, str | bytes] | 
 
 
 def zipped(parts: Mapping[str, str | bytes]) -> bytes:
-    """An archive of these parts."""
+    """Return a zip archive of these parts."""
     held = io.BytesIO()
     with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in parts.items():
@@ -77,13 +77,13 @@ def zipped(parts: Mapping[str, str | bytes]) -> bytes:
 
 
 def paragraph(text: str, style: str = "") -> str:
-    """A paragraph of a Word document, in the style of that id."""
+    """Return a paragraph of a Word document in the style with this id."""
     styled = f'<w:pPr><w:pStyle w:val="{style}"/></w:pPr>' if style else ""
     return f'<w:p>{styled}<w:r><w:t xml:space="preserve">{escape(text)}</w:t></w:r></w:p>'
 
 
 def table(*rows: Iterable[str]) -> str:
-    """A table of a Word document."""
+    """Return a table of a Word document."""
     cells = ("".join(f"<w:tc>{paragraph(cell)}</w:tc>" for cell in row) for row in rows)
     return f"<w:tbl>{''.join(f'<w:tr>{row}</w:tr>' for row in cells)}</w:tbl>"
 

@@ -1,8 +1,8 @@
-"""Writes a graph with Neo4j's GraphRAG package itself: run by a Python that has it, told by JSON on stdin.
+"""Writes a graph with Neo4j's GraphRAG package; runs in a Python with that package and reads JSON from stdin.
 
-The package's requirements don't go with hgmem's (it wants an older pypdf), so it has an environment of its own. Its
-pipeline is used as it is, with a language model and an embedder that need no network. Where the server lacks APOC, the
-one procedure that the writer calls is replaced by the MERGE that it stands for; entities are then left unresolved.
+The package's requirements conflict with hgmem's (it needs an older pypdf), so it has its own environment. Its pipeline
+is unmodified, with a language model and an embedder that need no network. If the server lacks APOC, an equivalent
+MERGE replaces the one procedure that the writer calls; entities are then not resolved.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ DIMENSIONS = 8
 
 
 class Hashes(Embedder):
-    """An embedder whose vectors are the same every time."""
+    """An embedder with the same vectors on every run."""
 
     def embed_query(self, text: str) -> list[float]:
         digest = hashlib.blake2b(text.encode(), digest_size=DIMENSIONS).digest()
@@ -36,7 +36,7 @@ class Hashes(Embedder):
 
 
 class Lexicon(LLMInterface):
-    """A model that knows names by heart: it finds those in the text, and ties each to the one that follows."""
+    """A model with a fixed list of names: it finds these in the text and relates each to the next one."""
 
     def __init__(self, known: dict[str, dict[str, Any]]) -> None:
         super().__init__(model_name="lexicon")
@@ -65,7 +65,7 @@ class Lexicon(LLMInterface):
 
 
 def without_apoc(driver: neo4j.Driver) -> None:
-    """Let the writer do without the procedure, if the server has not got it."""
+    """Replace the writer's APOC procedure if the server lacks it."""
     listed, _, _ = driver.execute_query("SHOW PROCEDURES YIELD name WHERE name = 'apoc.merge.relationship' RETURN name")
     if listed:
         return
@@ -101,7 +101,7 @@ async def write(driver: neo4j.Driver, told: dict[str, Any]) -> None:
 
 
 async def write_bare(driver: neo4j.Driver, told: dict[str, Any]) -> None:
-    """Write a text's lexical graph without a document, as the builder does where no `DocumentInfo` is given."""
+    """Write a text's lexical graph without a document, as the builder does without a `DocumentInfo`."""
     for text in told.get("bare", []):
         chunks = await FixedSizeSplitter(chunk_size=60, chunk_overlap=0).run(text=text)
         built = await LexicalGraphBuilder().run(text_chunks=chunks)
@@ -110,7 +110,7 @@ async def write_bare(driver: neo4j.Driver, told: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Write what stdin tells, and print the package's version."""
+    """Write the graph that stdin describes, and print the package's version."""
     from importlib.metadata import version
 
     told = json.load(sys.stdin)

@@ -1,4 +1,4 @@
-"""Memories made up for pictures: any number of points over shared entities, with revisions and merges."""
+"""Synthetic memories for pictures: any number of points over shared entities, with revisions and merges."""
 
 import random
 from dataclasses import replace
@@ -14,7 +14,7 @@ MEMORY = "m0123456789abcdef"
 
 
 def history(*, points: int = 12, steps: int = 3, text: str = "", seed: int = 1) -> History:
-    """Return a memory of so many points, born over so many steps; `text` is put into everything that is written."""
+    """Return a memory with `points` points, born over `steps` steps; `text` is part of every written text."""
     chance = random.Random(seed)
     entities = [
         Entity(uid=f"e{number}", name=f"Name {number} {text}".strip(), type=TYPES[number % 5], description=text)

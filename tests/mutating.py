@@ -1,4 +1,4 @@
-"""Valid files spoilt: bits flipped, parts cut out, repeated, moved, or words put in that parsers stumble over."""
+"""Corrupts valid files: flips bits, deletes, repeats or moves parts, or inserts words that are hard to parse."""
 
 from collections.abc import Sequence
 
@@ -40,7 +40,7 @@ ENCODED = tuple(word.encode() if isinstance(word, str) else word for word in WOR
 
 @st.composite
 def spoilt(draw: st.DrawFn, seeds: Sequence[bytes]) -> bytes:
-    """One of the files after one to six changes."""
+    """Return one of the files after one to six changes."""
     data = draw(st.sampled_from(seeds))
     for _ in range(draw(st.integers(1, 6))):
         at = draw(st.integers(0, len(data)))

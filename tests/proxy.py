@@ -1,10 +1,10 @@
-"""A proxy between the driver and Neo4j that cuts or freezes the line on command, or where a request has come to.
+"""A proxy between the driver and Neo4j that cuts or freezes connections on command or at a phase of a request.
 
     with Proxy("bolt://127.0.0.1:7687") as line:
         line.at("write_step", "unanswered")
 
-The next step is committed by the server, and the driver never hears of it. A statement is known by the name in its
-transaction's metadata.
+In this example the server commits the next step, but the driver gets no reply. A statement is identified by the name
+in its transaction's metadata.
 """
 
 import re
@@ -20,30 +20,30 @@ Moment: TypeAlias = Literal["asked", "uncommitted", "unanswered"]
 Fault: TypeAlias = Callable[[], object]
 
 COMMIT = b"\x00\x02\xb0\x12\x00\x00"  # Bolt's message: a chunk of two bytes, a structure without fields
-PATIENCE = rb"(connection\.recv_timeout_seconds)[\x01-\x7f]"  # how many seconds of silence Neo4j tells drivers to bear
+PATIENCE = rb"(connection\.recv_timeout_seconds)[\x01-\x7f]"  # Neo4j's timeout hint to drivers, in seconds
 SIZE = 1 << 16
-LONGEST = 100  # bytes of metadata that may come in two parts
+LONGEST = 100  # bytes of metadata that may be split between two parts
 
 
 @dataclass(slots=True, kw_only=True)
 class Rule:
-    """What happens when a statement is sent, before its commit arrives, or before the reply to that."""
+    """A fault when a statement is sent, before its commit arrives, or before the reply to the commit."""
 
     metadata: bytes
     moment: Moment
-    number: int  # of the transaction with this statement, from 1
+    number: int  # number of the transaction with this statement, from 1
     fault: Fault
 
 
 class Proxy:
-    """The line; whole until told otherwise. It listens from its construction to the end of the `with` block."""
+    """The proxy, without faults by default. It listens from its construction to the end of the `with` block."""
 
     def __init__(self, uri: str) -> None:
         at = urlsplit(uri)
         self.target = (at.hostname, at.port)
-        self.patience: int | None = None  # seconds of silence that a new connection bears; where None, what Neo4j says
+        self.patience: int | None = None  # silence timeout of a new connection in seconds; None: Neo4j's own hint
         self.rules: list[Rule] = []
-        self.commits = 0  # that the server got
+        self.commits = 0  # received by the server
         self.flowing = threading.Event()
         self.flowing.set()
         self.refusing = False
@@ -69,12 +69,12 @@ class Proxy:
         self.cut()
 
     def at(self, statement: str, moment: Moment, *, number: int = 1, fault: Fault | None = None) -> None:
-        """Have `fault` happen, by default `cut`, once a transaction with this statement has come so far."""
+        """Trigger `fault`, by default `cut`, when a transaction with this statement reaches this phase."""
         metadata = packed("statement") + packed(statement)
         self.rules.append(Rule(metadata=metadata, moment=moment, number=number, fault=fault or self.cut))
 
     def cut(self) -> None:
-        """Cut all connections; new ones are welcome."""
+        """Cut all connections; accept new ones."""
         with self._lock:
             lines, self._lines = self._lines, set()
         for line in lines:
@@ -86,11 +86,11 @@ class Proxy:
         self.cut()
 
     def freeze(self) -> None:
-        """Let nothing through any more, in either direction, and cut nothing, until `mend`."""
+        """Forward nothing in either direction, without cutting connections, until `mend`."""
         self.flowing.clear()
 
     def mend(self) -> None:
-        """Let everything through again; what was begun while the line was frozen is cut."""
+        """Forward everything again; cut connections that were opened while the proxy was frozen."""
         self.rules.clear()
         self.refusing = False
         if not self.flowing.is_set():
@@ -98,7 +98,7 @@ class Proxy:
             self.flowing.set()
 
     def passing(self, sent: bytes) -> tuple[bool, Rule | None]:
-        """Return whether a rule is about what was sent, and the one whose turn has come."""
+        """Return whether a rule applies to the message, and the rule that is due."""
         with self._lock:
             about = [rule for rule in self.rules if rule.metadata in sent]
             for rule in about:
@@ -129,7 +129,7 @@ def packed(text: str) -> bytes:
 
 
 class _Line:
-    """One connection, with the rule that its request is under."""
+    """One connection, with the rule that applies to its request."""
 
     def __init__(self, proxy: Proxy, client: socket.socket, server: socket.socket) -> None:
         self.proxy, self.client, self.server = proxy, client, server
@@ -145,13 +145,13 @@ class _Line:
         for one in (self.client, self.server):
             try:
                 one.shutdown(socket.SHUT_RDWR)
-            except OSError:  # it was closed before
+            except OSError:  # already closed
                 continue
 
     def guarded(self, work: Callable[[], None]) -> None:
         try:
             work()
-        except OSError:  # one side hung up: so does the other
+        except OSError:  # one side closed: close the other
             pass
         finally:
             self.close()
@@ -181,7 +181,7 @@ class _Line:
             self.client.sendall(data)
 
     def fault(self) -> None:
-        """Let happen what the rule says; what comes now is no business of it any more."""
+        """Trigger the rule's fault and remove the rule from this connection."""
         rule, self.rule = self.rule, None
         assert rule
         rule.fault()

@@ -1,4 +1,4 @@
-"""A server of a test's own, which may be killed and brought back without harm to anybody else."""
+"""A test's own server, which may be killed and restarted without affecting other tests."""
 
 import os
 import signal
@@ -27,14 +27,14 @@ HEAP, PAGECACHE = "512m", "128m"
 
 @dataclass
 class OwnServer:
-    """The server, which changes with every restart; clients find it by its data directory, as a user's do."""
+    """The server, which changes with every restart; clients find it by its data directory, like a user's clients."""
 
     server: Server
     embedder: str = DeterministicEmbedder.name
 
     @property
     def settings(self) -> Settings:
-        """Settings that lead to the server that runs now."""
+        """Settings for the server that currently runs."""
         return load(
             neo4j_uri=self.server.uri,
             neo4j_username=self.server.username,
@@ -44,7 +44,7 @@ class OwnServer:
         )
 
     def kill(self) -> None:
-        """End the server at once."""
+        """Kill the server."""
         if self.server.pid is None:
             name = container(Home.at(self.server.data))
             subprocess.run(["docker", "kill", name], check=True, capture_output=True)
@@ -54,11 +54,11 @@ class OwnServer:
             time.sleep(0.02)
 
     def stop(self) -> None:
-        """End the server in order: one that was killed can't come back where it may not write."""
+        """Stop the server cleanly: a killed server can't restart on a read-only disk."""
         down(self.settings)
 
     def restart(self, *, more: str = "") -> None:
-        """Bring a server back that ended, on its data and with its password; its ports are the same if they are free.
+        """Restart a server on its data and with its password, on the same ports if they are free.
 
         `more` are lines of its configuration, for a server without Docker.
         """
@@ -75,13 +75,17 @@ class OwnServer:
 PLANNED_ONCE = """dbms.cypher.min_replan_interval=1d
 internal.cypher.use_parameter_size=false
 """
-# A server that lives for minutes spends more on its second compiler than it gets back.
-BRIEFLY = (*OPTIONS, "-XX:TieredStopAtLevel=1")
+# A server that lives for minutes spends more on its second compiler than it gets back. Two servers share two cores: a
+# collector without threads of its own leaves them to the tests.
+BRIEFLY = (
+    *(option for option in OPTIONS if option != "-XX:+UseG1GC"),
+    *("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
+)
 
 
 @contextmanager
 def any_ports(*, more: str = PLANNED_ONCE) -> Iterator[None]:
-    """Let a server that starts for the first time take any ports: several runs at once would all want Neo4j's own.
+    """Let a new server use any free ports, because concurrent runs would all use Neo4j's default ports.
 
     `more` are lines of its configuration, for a server without Docker.
     """
@@ -98,7 +102,7 @@ def any_ports(*, more: str = PLANNED_ONCE) -> Iterator[None]:
 
 @contextmanager
 def own_server(directory: Path, *, embedder: str = DeterministicEmbedder.name) -> Iterator[OwnServer]:
-    """A server on a data directory in this one; it ends with the block."""
+    """Yield a server with a data directory in this folder; stop it at the end of the block."""
     settings = load(data=directory / "home")
     try:
         with any_ports():
@@ -110,10 +114,10 @@ def own_server(directory: Path, *, embedder: str = DeterministicEmbedder.name) -
 
 @contextmanager
 def alone(*, embedder: str = DeterministicEmbedder.name) -> Iterator[OwnServer]:
-    """A server for a script; nothing of the caller's environment and files is used, and nothing of it stays behind."""
+    """Yield a server for a script, without the caller's environment and files; delete all its data at the end."""
     for name in [name for name in os.environ if name.startswith(FOREIGN)]:
         del os.environ[name]
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # or the server would stay behind
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # otherwise the server keeps running
     with (
         tempfile.TemporaryDirectory(prefix="hgmem-long.") as directory,
         chdir(directory),

@@ -1,11 +1,10 @@
-"""A server on this machine that speaks OpenAI's wire and misbehaves on demand: what the client sees is real HTTP.
+"""A local OpenAI-compatible server over real HTTP that misbehaves on demand.
 
     with WireServer(lambda asked: Said('{"name": "Corrie Vane"}')) as server:
         openai.OpenAI(base_url=server.base_url, api_key="any")
 
-What goes into `WireServer` is a function from what was asked to what is done about it. Chat requests are counted
-exactly, and before the client can see the end of the reply: `requests`, `answered`, `most_at_once` and the tokens
-that were reported. A token is a word here.
+`WireServer` takes a function from a request to a reply. It counts chat requests exactly, before the client sees the
+end of the reply: `requests`, `answered`, `most_at_once` and the reported tokens. A token is a word here.
 """
 
 import json
@@ -23,14 +22,14 @@ import numpy as np
 
 from hgmem.testing import DeterministicEmbedder
 
-MOST_INPUTS = 2048  # texts of one embedding request, as with OpenAI
+MOST_INPUTS = 2048  # limit of texts per embedding request, as with OpenAI
 
-MODELS = ("wire", "big", "small")  # that the server lists; it answers for any
+MODELS = ("wire", "big", "small")  # listed by the server; it replies for any model
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """One request; `number` counts from 1, chat and embeddings each on their own. Names of headers are lower-case."""
+    """One request. `number` counts chat and embedding requests separately from 1. Names of headers are lower-case."""
 
     number: int
     path: str
@@ -57,13 +56,13 @@ class Asked:
 
     @property
     def format(self) -> str | None:
-        """`json_schema`, `json_object` or `text`; None where no format was asked for."""
+        """`json_schema`, `json_object` or `text`; None if the request has no format."""
         given = self.body.get("response_format")
         return given["type"] if given else None
 
     @property
     def schema(self) -> dict[str, Any] | None:
-        """The JSON Schema that was asked for."""
+        """The requested JSON Schema."""
         given = self.body.get("response_format") or {}
         return given.get("json_schema", {}).get("schema")
 
@@ -89,8 +88,8 @@ class Asked:
 class Said:
     """A completion. `delay` is seconds before it begins, `gap` seconds between the pieces of a stream.
 
-    `finish="length"` is a truncated one; without `usage` no tokens are reported; `cached` prompt tokens were at hand;
-    `reasoning` comes in a field of its own, as DeepSeek and vLLM give it.
+    `finish="length"` marks a truncated one. Without `usage`, no tokens are reported. `cached` is the number of cached
+    prompt tokens. `reasoning` has its own field, as with DeepSeek and vLLM.
     """
 
     text: str | None
@@ -105,7 +104,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Failing:
-    """An error with OpenAI's body, or with `raw` as it stands, such as a gateway's page."""
+    """An error with OpenAI's body, or with `raw` as its body, such as a gateway's page."""
 
     status: int
     message: str = "it failed"
@@ -119,7 +118,7 @@ class Failing:
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """The connection is closed without a reply, or after so many pieces of a stream."""
+    """Closes the connection without a reply, or after a number of pieces of a stream."""
 
     after: int = 0
     text: str = "these are words of a reply that nobody ever gets to the end of"
@@ -128,7 +127,7 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Embedded:
-    """Vectors. `backwards` gives the last one first, their indices right; the first `missing` ones are left out."""
+    """Vectors. `backwards` reverses their order, with correct indices; the first `missing` ones are omitted."""
 
     backwards: bool = False
     missing: int = 0
@@ -139,7 +138,7 @@ Answered: TypeAlias = Said | Failing | Dropped
 Answer: TypeAlias = Callable[[Asked], Answered]
 Embedding: TypeAlias = Callable[[Asked], Embedded | Failing | Dropped]
 
-# What servers say to a format that they don't know.
+# Servers' replies to an unknown format.
 SCHEMA_REFUSED = Failing(
     400, "Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model."
 )
@@ -148,21 +147,21 @@ OBJECT_REFUSED = Failing(400, "'response_format.type' must be 'json_schema' or '
 
 
 def too_many(retry_after: float | None = None) -> Failing:
-    """The 429 of a server whose limit is reached."""
+    """Return the 429 error of a server at its rate limit."""
     headers = {} if retry_after is None else {"Retry-After": f"{retry_after:g}"}
     return Failing(429, "Rate limit reached for requests", headers=headers, code="rate_limit_exceeded")
 
 
 def words(text: str) -> int:
-    """How many tokens a text has here."""
+    """Return the number of tokens of a text."""
     return len(text.split())
 
 
 class WireServer:
-    """The server; it listens from its construction to `close()`, or to the end of the `with` block.
+    """The server. It listens from its construction to `close()`, or to the end of the `with` block.
 
-    `requests` and the counts are of chat, `embedded` are the embedding requests. An `answer` that raises is a 500 to
-    the client, and is raised again at the end of the block.
+    `requests` and the counts are for chat; `embedded` has the embedding requests. If `answer` raises, the client gets a
+    500, and the exception is raised again at the end of the block.
     """
 
     def __init__(self, answer: Answer, *, embedding: Embedding = lambda _: Embedded(), dimensions: int = 64) -> None:
@@ -197,7 +196,7 @@ class WireServer:
             raise self.errors[0]
 
     def close(self) -> None:
-        """Stop, and cut what is under way or kept alive: from now on nobody is here."""
+        """Stop the server, and cut active and idle connections."""
         self.closing.set()
         self._http.shutdown()
         self._http.server_close()
@@ -205,7 +204,7 @@ class WireServer:
         self._thread.join()
 
     def began(self, path: str, headers: Mapping[str, str], body: Mapping[str, Any]) -> Asked:
-        """Keep a request; one of chat is under way from here to `ends`."""
+        """Record a request; a chat request is active from here to `ends`."""
         chat = path == "/v1/chat/completions"
         with self._lock:
             kept = self.requests if chat else self.embedded
@@ -217,7 +216,7 @@ class WireServer:
         return asked
 
     def ends(self, usage: Mapping[str, Any] | None = None, *, answered: bool = False) -> None:
-        """Count the end of a chat request, which the client has not seen yet."""
+        """Count the end of a chat request, before the client sees it."""
         with self._lock:
             self._under_way -= 1
             self.answered += answered
@@ -227,7 +226,7 @@ class WireServer:
                 self.cached_tokens += usage["prompt_tokens_details"]["cached_tokens"]
 
     def wait(self, seconds: float) -> None:
-        """Wait, but not beyond the end of the server."""
+        """Wait until the time has passed or the server is closed."""
         if seconds:
             self.closing.wait(seconds)
 
@@ -250,7 +249,7 @@ class _Http(ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that hangs up is nothing to talk about."""
+        """Ignore clients that close the connection."""
 
     def cut(self) -> None:
         for connection in list(self._open):
@@ -263,7 +262,7 @@ class _Handler(BaseHTTPRequestHandler):
     wire: WireServer
 
     def log_message(self, *_: Any) -> None:
-        """Quiet."""
+        """Log nothing."""
 
     def do_GET(self) -> None:
         if self.path == "/v1/models":
@@ -330,7 +329,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self.event({**_piece(asked, {}), "choices": [], "usage": usage})
             self.chunk(b"data: [DONE]\n\n")
             self.chunk(b"")
-        except OSError:  # the client has hung up
+        except OSError:  # the client closed the connection
             if not ended:
                 self.wire.ends()
             self.close_connection = True
@@ -382,7 +381,7 @@ def _handler(server: WireServer) -> type[_Handler]:
 def _hang_up(connection: socket.socket) -> None:
     try:
         connection.shutdown(socket.SHUT_RDWR)
-    except OSError:  # it was closed before
+    except OSError:  # already closed
         return
 
 
@@ -423,7 +422,7 @@ def _deltas(said: Said) -> Iterator[dict[str, Any]]:
 
 
 def _pieces(text: str) -> list[str]:
-    """Words with the blanks before them; put together they are the text."""
+    """Return the words of a text, each with the blanks before it."""
     starts = [at for at in range(1, len(text)) if text[at].isspace() and not text[at - 1].isspace()]
     return [text[start:end] for start, end in zip([0, *starts], [*starts, len(text)], strict=True) if end > start]
 

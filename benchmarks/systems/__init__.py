@@ -1,1 +1,1 @@
-"""The systems that are compared, one a file: each a class `System` as `serve.Benched` describes it."""
+"""The compared systems, one per file: each has a class `System` with the interface `serve.Benched`."""

@@ -1,4 +1,4 @@
-"""A graph as LightRAG takes a custom one, and the texts that it embeds for it."""
+"""Converts a graph to LightRAG's custom graph, and lists the texts that LightRAG embeds for it."""
 
 import re
 from typing import Any
@@ -10,19 +10,19 @@ from systems._keywords import joined
 
 
 class Pieces:
-    """Tokens without a download, as tiktoken's table would be: words, spaces and signs."""
+    """A tokenizer into words, spaces and signs, which needs no download, unlike tiktoken."""
 
     def encode(self, content: str) -> list[int]:
-        """Return one number a piece."""
+        """Return one number per piece."""
         return [hash(piece) for piece in re.findall(r"\s?\w+|\s|[^\w\s]", content)]
 
     def decode(self, tokens: list[int]) -> str:
-        """Refuse: what is shortened is cut from the text itself."""
+        """Raise `NotImplementedError`: texts are shortened without tokens."""
         raise NotImplementedError
 
 
 def texts(graph: Graph) -> dict[str, Any]:
-    """Return the vectors by the texts that LightRAG embeds for them."""
+    """Return the vectors by the text that LightRAG embeds for each."""
     chunks = [sanitize_text_for_encoding(one["text"]) for one in graph.chunks]
     entities = [f"{normalize_entity_name(one['name'])}\n{one['description']}" for one in graph.entities]
     ties = []
@@ -36,7 +36,7 @@ def texts(graph: Graph) -> dict[str, Any]:
 
 
 def given(graph: Graph) -> dict[str, Any]:
-    """Return the graph as a custom one; what is found names a chunk by its file's path, so that is its id."""
+    """Return the graph as a custom one. Results name a chunk by its file's path, so that path is the chunk's id."""
     return {
         "chunks": [
             {
@@ -66,6 +66,6 @@ def given(graph: Graph) -> dict[str, Any]:
                 "source_id": next(iter(one["chunks"]), ""),
             }
             for one in graph.relations
-            if normalize_entity_name(one["source"]) != normalize_entity_name(one["target"])  # which it refuses
+            if normalize_entity_name(one["source"]) != normalize_entity_name(one["target"])  # LightRAG refuses loops
         ],
     }

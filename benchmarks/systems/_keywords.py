@@ -1,8 +1,8 @@
-"""A relation's keywords for systems that keep them as one text."""
+"""A relation's keywords for systems that store them as one text."""
 
 from collections.abc import Sequence
 
 
 def joined(keywords: str | Sequence[str]) -> str:
-    """Return the keywords with commas between them; a text stays as it is."""
+    """Return the keywords joined by commas; a text is returned unchanged."""
     return keywords if isinstance(keywords, str) else ",".join(keywords)

@@ -1,4 +1,4 @@
-"""For systems whose methods are coroutines: one event loop for all of them, in a thread of its own."""
+"""One event loop in its own thread, for systems whose methods are coroutines."""
 
 import asyncio
 import threading
@@ -9,7 +9,7 @@ Result = TypeVar("Result")
 
 
 class Loop:
-    """The loop; any number of threads may wait for what runs in it."""
+    """The loop. Any number of threads may wait for coroutines in it."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -17,7 +17,7 @@ class Loop:
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Return what the coroutine returns."""
+        """Run the coroutine and return its result."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def close(self) -> None:

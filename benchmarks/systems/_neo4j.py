@@ -1,4 +1,4 @@
-"""What the packages that append Cypher to a search of Neo4j append alike, and what comes back of it."""
+"""The Cypher that adapters append to a package's search of Neo4j, and the conversion of its results."""
 
 import logging
 from collections.abc import Iterable, Mapping
@@ -6,15 +6,15 @@ from typing import Any
 
 from graphs import Found
 
-MOST = 5  # of each kind that a sub-query finds
-CANDIDATES = 20  # chunks that each of two rankings brings to their fusion
-INDEXED = ("corpus_key", "text")  # properties of a chunk that its full-text index holds
+MOST = 5  # results of each kind per sub-query
+CANDIDATES = 20  # chunks of each of the two fused rankings
+INDEXED = ("corpus_key", "text")  # properties of a chunk in its full-text index
 
-logging.getLogger("neo4j.notifications").setLevel(logging.ERROR)  # what a server remarks on statements costs time
+logging.getLogger("neo4j.notifications").setLevel(logging.ERROR)  # logging the server's notifications costs time
 
 
 class Names:
-    """Labels, types of relationships and indexes of one system; `id` is the property that holds a chunk's id."""
+    """Labels, relationship types and indexes of one system; `id` is the property with a chunk's id."""
 
     def __init__(self, system: str, *, id: str) -> None:  # noqa: A002
         self.entity, self.chunk = f"{system}_Entity", f"{system}_Chunk"
@@ -24,7 +24,7 @@ class Names:
 
     @property
     def around(self) -> str:
-        """Cypher from `found` entities to the `ties` and the `sources` (nodes) at them nearest to $query_vector."""
+        """Cypher from `found` entities to their `ties` and `sources` (nodes) nearest to $query_vector."""
         return f"""
 CALL (found) {{
   UNWIND found AS e MATCH (e)-[r:{self.tie}]-() WITH DISTINCT r
@@ -39,7 +39,7 @@ CALL (found) {{
 
     @property
     def fused(self) -> str:
-        """Cypher from the nodes `near` $query_vector to the `best` of them and of those that $lucene finds."""
+        """Cypher from the nodes `near` $query_vector to the `best` of these and of the nodes that $lucene finds."""
         return f"""
 CALL () {{
   WITH $lucene AS words WHERE words <> ''
@@ -55,7 +55,7 @@ CALL (near, worded) {{
 }}"""
 
     def told(self, nodes: str) -> str:
-        """Return Cypher that is a list of what is told of these chunks, each once."""
+        """Return a Cypher expression for a list of these chunks' results, each chunk once."""
         return f"""COLLECT {{
   UNWIND {nodes} AS c WITH DISTINCT c
   RETURN c {{id: c.{self.id}, .text, score: vector.similarity.cosine(c.embedding, $query_vector)}}
@@ -63,7 +63,7 @@ CALL (near, worded) {{
 
 
 def found(rows: Iterable[Mapping[str, Any]]) -> Found:
-    """Return what all sub-queries brought: chunks nearest first, by the best score that one has."""
+    """Return the results of all sub-queries, with chunks ordered by their best score."""
     entities, ties, scores = set(), set(), {}
     for row in rows:
         entities |= {entity["name"] for entity in row.get("entities", ())}

@@ -1,8 +1,8 @@
-"""The floor: the plain driver with the best statements we can write by hand for the same evidence, and no product.
+"""The floor, a hand-written baseline: the plain driver with the best statements we can write for the same evidence.
 
-Corpora are kept apart by a property, within each index. No memory in the database, no contributions, no claims, no
-filters by document: what a program of one purpose would do. `Vector` parameters, auto-commit reads, batches of 1,000
-rows, one statement a step.
+A property separates corpora within each index. Like a single-purpose program, it has no memory in the database, no
+contributions, no leases and no filters by document. It uses `Vector` parameters, auto-commit reads, batches of 1,000
+rows, and one statement per step.
 """
 
 from collections import defaultdict
@@ -115,7 +115,7 @@ class System:
     """See `serve.Benched`."""
 
     def open(self, place: dict[str, str]) -> dict[str, str]:
-        """Connect; make the schema."""
+        """Connect and create the schema."""
         self._driver = neo4j.GraphDatabase.driver(
             place["uri"], auth=(place["username"], place["password"]), notifications_min_severity="OFF"
         )
@@ -126,11 +126,11 @@ class System:
         return {"neo4j": neo4j.__version__}
 
     def write(self, graph: Graph, corpus: str) -> Callable[[], None]:
-        """Return what creates everything; to give each thing its key and its vector is part of it."""
+        """Return a function that creates the graph, which includes adding keys and vectors."""
         return partial(self._write, graph, corpus)
 
     def step(self, step: Step) -> Callable[[], Found]:
-        """Return the retrieval; what memory holds is known to the program, and goes along as a parameter."""
+        """Return the retrieval. The program knows the memory and passes its entities as a parameter."""
         uid = f"{step.corpus} {{}}".format
         covered = sorted({uid(name) for names in step.memory for name in names})
         queries = [_query(query, step, uid) for query in step.queries]
@@ -154,7 +154,7 @@ class System:
         self._driver.close()
 
     def _write(self, graph: Graph, corpus: str) -> None:
-        """Create everything, in batches."""
+        """Create the graph in batches."""
         uid = f"{corpus} {{}}".format
         documents = {one["document"]: {"uid": uid(one["document"]), "title": one["document"]} for one in graph.chunks}
         chunks = [{**one, "uid": uid(one["id"]), "document": uid(one["document"])} for one in graph.chunks]
@@ -193,7 +193,7 @@ def _query(query: Query, step: Step, uid: Callable[[str], str]) -> dict[str, Any
 
 
 def _found(rows: list[dict[str, Any]]) -> Found:
-    """Fuse each query's chunks: the entities' own, and the five best of the two searches by fused rank."""
+    """Return the results, with each query's chunks fused: those of the entities, and the five best of both searches."""
     entities: dict[str, Any] = {}
     relations: dict[str, Any] = {}
     chunks: dict[str, Any] = {}

@@ -1,8 +1,8 @@
-"""Graphiti on Neo4j: its bulk write and its combined hybrid search, a group a corpus, no model asked.
+"""Graphiti on Neo4j: its bulk write and its combined hybrid search, one group per corpus, without a model.
 
-What it does otherwise: chunks are episodes, which it finds by words alone; it has no vector index in Neo4j, so every
-vector of the group is compared; each of its searches is a statement, and they run side by side. Its labels are :Entity
-and :Episodic, so it wants a server without the product. Communities are not made, and not searched.
+Differences: chunks are episodes, which it finds by full-text search alone. It has no vector index in Neo4j, so it
+compares every vector of the group. Each of its searches is a statement; they run concurrently. Its labels are :Entity
+and :Episodic, so it needs a server without hgmem. Communities are neither created nor searched.
 """
 
 import asyncio
@@ -31,24 +31,24 @@ from systems._keywords import joined
 from systems._loop import Loop
 
 MOST = 5
-THEN = datetime(2000, 1, 1, tzinfo=UTC)  # it dates everything; the texts here have no dates
+THEN = datetime(2000, 1, 1, tzinfo=UTC)  # Graphiti requires dates; these texts have none
 
 
 class System:
     """See `serve.Benched`."""
 
     def open(self, place: dict[str, str]) -> dict[str, str]:
-        """Connect, and make its indexes."""
+        """Connect and create its indexes."""
         logging.getLogger("neo4j.notifications").setLevel(logging.ERROR)
         self._loop = Loop()
         self._driver = Neo4jDriver(place["uri"], place["username"], place["password"])
-        # The search is given vectors and fuses ranks: nobody embeds, completes or reranks.
+        # The search gets vectors and fuses ranks, so it needs no embedder, language model or reranker.
         self._clients = GraphitiClients.model_construct(driver=self._driver, embedder=None, cross_encoder=None)
         self._loop.run(self._driver.build_indices_and_constraints())
         return {name: version(name) for name in ("graphiti-core", "neo4j")}
 
     def write(self, graph: Graph, corpus: str) -> Callable[[], None]:
-        """Return what writes episodes, entities and edges by its bulk write: one transaction."""
+        """Return a function that writes episodes, entities and edges by its bulk write, in one transaction."""
         episodes = [
             EpisodicNode(
                 uuid=_uuid(corpus, one["id"]), name=one["id"], group_id=corpus, source=EpisodeType.text, valid_at=THEN,
@@ -88,7 +88,7 @@ class System:
         return written
 
     def step(self, step: Step) -> Callable[[], Found]:
-        """Return what searches for each sub-query, all of them at once."""
+        """Return a function that searches for all sub-queries concurrently."""
         if step.local:
             raise UnsupportedError(
                 "its search from given nodes follows outgoing edges alone and takes any ten of what it meets"
@@ -125,7 +125,7 @@ class System:
 
 
 def _config() -> Any:
-    """Return its recipe, for five of each, and the nearest however far, as everybody else's are."""
+    """Return its recipe, limited to five of each kind, without a similarity threshold, as for the other systems."""
     kept = COMBINED_HYBRID_SEARCH_RRF.model_copy(update={"community_config": None, "limit": MOST}, deep=True)
     kept.node_config.sim_min_score = kept.edge_config.sim_min_score = 0.0
     return kept

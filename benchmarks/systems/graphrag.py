@@ -1,8 +1,8 @@
-"""Neo4j's GraphRAG package: `Neo4jWriter` and `VectorCypherRetriever`, its filter within the vector index.
+"""Neo4j's GraphRAG package: `Neo4jWriter` and `VectorCypherRetriever`, with its filter within the vector index.
 
-What it does otherwise: one call of the retriever, so one statement, for each sub-query. Its hybrid retrievers take no
-filters and so can't be kept to a corpus; words are looked up in the query that it appends to the search. It keeps no
-memory: which entities to leave out, the caller says.
+Differences: one call of the retriever, and thus one statement, for each sub-query. Its hybrid retrievers take no
+filters and so can't be limited to a corpus; the query appended to the search does the full-text search. It stores no
+memory: the caller names the entities to exclude.
 """
 
 import asyncio
@@ -41,12 +41,12 @@ RETURN [e IN found | e {.name, .type, .description}] AS entities, ties, %(told)s
 
 
 class System:
-    """See `serve.Benched`. `pool` is how many entities the index is asked for, of which five are kept."""
+    """See `serve.Benched`. `pool` is the number of entities requested from the index; five of them are kept."""
 
     pool = MOST
 
     def open(self, place: dict[str, str]) -> dict[str, str]:
-        """Connect, and let the writer do without APOC where the server lacks it."""
+        """Connect; replace APOC in the writer if the server lacks it."""
         self._driver = neo4j.GraphDatabase.driver(
             place["uri"], auth=(place["username"], place["password"]), notifications_min_severity="OFF"
         )
@@ -61,7 +61,7 @@ class System:
         return {name: version(name) for name in ("neo4j-graphrag", "neo4j")}
 
     def write(self, graph: Graph, corpus: str) -> Callable[[], None]:
-        """Return what writes nodes, relationships and vectors by the package's writer, into its indexes."""
+        """Return a function that writes nodes, relationships and vectors by the package's writer, into its indexes."""
         brought = _graph(graph, corpus)
 
         def written() -> None:
@@ -76,7 +76,7 @@ class System:
         return written
 
     def step(self, step: Step) -> Callable[[], Found]:
-        """Return what calls the retriever once for each sub-query."""
+        """Return a function that calls the retriever once for each sub-query."""
         if step.local:
             raise UnsupportedError("a retriever starts from a search of an index, not from given entities")
         retriever = self._retriever = self._retriever or _retriever(self._driver, self.pool)
@@ -96,14 +96,14 @@ class System:
         self._indexed = True
 
     def _ratio(self, known: int) -> dict[str, int]:
-        """Return what makes the package ask its index for as many as the pool, and as many more as are left out."""
+        """Return the ratio by which the package requests `pool` items plus the excluded ones from its index."""
         return {"effective_search_ratio": math.ceil((self.pool + known) / (MOST + known))}
 
 
 def _retriever(driver: neo4j.Driver, pool: int) -> VectorCypherRetriever:
-    """Return the retriever, told what its index filters by.
+    """Return the retriever with its index's filterable properties set.
 
-    It looks for that in the index's options, where this server does not list it, and then fails: what it falls back on
+    It looks for these in the index's options, where this server does not list them. Its fallback then fails, because it
     reads an attribute that this retriever never sets.
     """
     parts = {"around": OWN.around, "fused": OWN.fused, "told": OWN.told("sources + best")}

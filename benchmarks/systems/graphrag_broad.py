@@ -1,6 +1,6 @@
-"""Neo4j's GraphRAG package, asked as broadly as the floor: 100 candidates of each index.
+"""Neo4j's GraphRAG package with as many candidates as the floor: 100 from each index.
 
-It reads what `systems.graphrag` wrote. The ratio of candidates is an option of the package's own search.
+It reads the graph that `systems.graphrag` wrote. The ratio of candidates is an option of the package's own search.
 """
 
 from systems.graphrag import System as Narrow

@@ -1,9 +1,9 @@
-"""LangChain on Neo4j: `Neo4jVector`, with its filter and a query of its own behind the search.
+"""LangChain on Neo4j: `Neo4jVector`, with its filter and a custom query after the search.
 
-What it does otherwise: `Neo4jGraph.add_graph_documents` needs APOC, so relationships are written by `Neo4jGraph.query`;
-its vector indexes know no filters, so a filtered search compares every vector of the corpus; two searches, so two
-statements, for each sub-query. Its hybrid search takes no filters, so words are looked up in the query behind the
-search of chunks. It keeps no memory: which entities to leave out, the caller says.
+Differences: `Neo4jGraph.add_graph_documents` needs APOC, so `Neo4jGraph.query` writes relationships. Its vector indexes
+have no filters, so a filtered search compares every vector of the corpus. Each sub-query needs two searches, and thus
+two statements. Its hybrid search takes no filters, so the query after the search of chunks does the full-text search.
+It stores no memory: the caller names the entities to exclude.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,8 +16,8 @@ from langchain_neo4j import Neo4jGraph, Neo4jVector
 
 from systems._neo4j import CANDIDATES, INDEXED, MOST, Names, found
 
-OWN = Names("langchain", id="chunk")  # a node's own id is unique by label, and so holds the corpus too
-BATCH = 1_000  # what the package itself commits at a time
+OWN = Names("langchain", id="chunk")  # a node's own id is unique by label, so it includes the corpus
+BATCH = 1_000  # the package's own batch size
 CREATE_TIES = f"""
 UNWIND $rows AS row
 MATCH (source:{OWN.entity} {{id: row.source}}) MATCH (target:{OWN.entity} {{id: row.target}})
@@ -50,11 +50,11 @@ class System:
         """Connect."""
         access = {"url": place["uri"], "username": place["username"], "password": place["password"]}
         quiet = {"notifications_min_severity": "OFF"}
-        self._graph = Neo4jGraph(**access, driver_config=quiet, refresh_schema=False)  # which would need APOC
+        self._graph = Neo4jGraph(**access, driver_config=quiet, refresh_schema=False)  # a refresh needs APOC
         return {name: version(name) for name in ("langchain-neo4j", "langchain-core", "neo4j-graphrag", "neo4j")}
 
     def write(self, graph: Graph, corpus: str) -> Callable[[], None]:
-        """Return what writes nodes by the vector stores, then what lies between them."""
+        """Return a function that writes nodes by the vector stores, then the relationships between them."""
         nodes = {kind: _nodes(graph, kind, corpus) for kind in ("entities", "chunks")}
         vectors = graph.vectors["relations"].tolist()
         ties = [_tie(*pair, corpus) for pair in zip(graph.relations, vectors, strict=True)]
@@ -75,7 +75,7 @@ class System:
         return written
 
     def step(self, step: Step) -> Callable[[], Found]:
-        """Return what searches entities and chunks for each sub-query."""
+        """Return a function that searches entities and chunks for each sub-query."""
         if step.local:
             raise UnsupportedError("a vector store starts from a search of an index, not from given entities")
         size = len(step.queries[0].vector)
@@ -100,7 +100,7 @@ class System:
         self._graph.close()
 
     def _store(self, kind: str, label: str, *, size: int) -> dict[str, Any]:
-        nobody = DeterministicFakeEmbedding(size=size)  # wanted by the constructor; every vector is given
+        nobody = DeterministicFakeEmbedding(size=size)  # required by the constructor; all vectors are precomputed
         named = {"index_name": getattr(OWN, kind), "node_label": label}
         return {"embedding": nobody, "graph": self._graph, "embedding_dimension": size, **named}
 
@@ -114,7 +114,7 @@ def _key(name: str, corpus: str) -> str:
 
 
 def _nodes(graph: Graph, kind: str, corpus: str) -> dict[str, list[Any]]:
-    """Return what a store takes of the nodes of a kind."""
+    """Return a store's arguments for the nodes of a kind."""
     ids, texts, said = zip(*(_row(one, corpus) for one in getattr(graph, kind)), strict=True)
     pairs = list(zip(texts, graph.vectors[kind].tolist(), strict=True))
     return {"text_embeddings": pairs, "metadatas": list(said), "ids": list(ids)}

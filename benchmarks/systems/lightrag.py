@@ -1,9 +1,9 @@
-"""LightRAG within the process, with the file storages that it has by default: one workspace a corpus.
+"""LightRAG within the process, with its default file storages: one workspace per corpus.
 
-What it does otherwise: it is held in memory as a whole and compares every vector; an entity and a relation keep one of
-their chunks; each found entity brings all its relations and each found relation its entities; sub-queries go to it one
-by one, side by side, in the only thread it has. Keywords are given, so no language model is asked. Words are not
-searched. It has no filter but the workspace, so nothing can be left out.
+Differences: everything is in RAM, and every vector is compared. An entity or relation keeps one of its chunks. Each
+found entity brings all its relations, and each found relation its entities. Sub-queries run concurrently in one thread.
+Keywords are passed in, so no language model is called. It has no full-text search, and no filter except the workspace,
+so it can't exclude anything.
 """
 
 import asyncio
@@ -21,8 +21,8 @@ from lightrag.utils import EmbeddingFunc, Tokenizer
 from systems._custom import Pieces, given, texts
 from systems._loop import Loop
 
-TOP, CHUNKS = 5, 10  # entities and relations of a sub-query; chunks that it keeps
-BATCH = 512  # texts that are embedded in one call, which looks them up
+TOP, CHUNKS = 5, 10  # entities and relations per sub-query; chunks that it keeps
+BATCH = 512  # texts per embedding call, which looks up their vectors
 NONE: dict[str, list[Any]] = {"entities": [], "relationships": [], "chunks": []}
 
 
@@ -33,16 +33,16 @@ class System:
     packages = ("lightrag-hku", "nano-vectordb", "networkx")
 
     def open(self, place: dict[str, str]) -> dict[str, str]:
-        """Say where the files go; a corpus is opened when it is used first."""
+        """Set the folder for files; a corpus is opened on first use."""
         logging.getLogger("lightrag").setLevel(logging.WARNING)
         self._place = place
         self._loop = Loop()
         self._opened: dict[str, LightRAG] = {}
-        self._vectors: dict[str, Any] = {}  # of texts that are being written, and of sub-queries
+        self._vectors: dict[str, Any] = {}  # of texts during a write, and of sub-queries
         return {name: version(name) for name in self.packages}
 
     def write(self, graph: Graph, corpus: str) -> Callable[[], None]:
-        """Return what inserts the graph as a custom one."""
+        """Return a function that inserts the graph as a custom one."""
         embedded, custom = texts(graph), given(graph)
         self._vectors |= embedded
 
@@ -55,7 +55,7 @@ class System:
         return written
 
     def step(self, step: Step) -> Callable[[], Found]:
-        """Return what asks for the context of each sub-query, all of them at once."""
+        """Return a function that retrieves the contexts of all sub-queries concurrently."""
         if step.local:
             raise UnsupportedError("a query starts from a search of all entities, not from given ones")
         if step.memory:
@@ -77,13 +77,13 @@ class System:
         return retrieve
 
     def close(self) -> None:
-        """Write what is not written, and end."""
+        """Write unsaved data and close."""
         for rag in self._opened.values():
             self._loop.run(rag.finalize_storages())
         self._loop.close()
 
     def _named(self, query: Query) -> str:
-        """Return the text of a sub-query, told from the same text with another vector, and keep its vector."""
+        """Store a sub-query's vector; return its text with a digest that separates equal texts with other vectors."""
         text = f"{query.text} {_digest(query.vector.tobytes())}"
         self._vectors[text] = query.vector
         return text
@@ -97,7 +97,7 @@ class System:
                 llm_model_func=_nobody,
                 tokenizer=Tokenizer("pieces", Pieces()),
                 embedding_batch_num=BATCH,
-                vector_db_storage_cls_kwargs={"cosine_better_than_threshold": -1.0},  # the nearest, however far
+                vector_db_storage_cls_kwargs={"cosine_better_than_threshold": -1.0},  # the nearest at any distance
                 **self.storages,
             )
             self._loop.run(rag.initialize_storages())

@@ -1,6 +1,6 @@
-"""LightRAG with its graph in Neo4j; vectors, chunks and the rest stay in files, so the process holds them too.
+"""LightRAG with its graph in Neo4j. Vectors, chunks and the rest stay in files, and so in the process's RAM.
 
-See `systems.lightrag` for what it does otherwise. Neo4j gets a label for each corpus.
+See `systems.lightrag` for the differences. Neo4j gets a label for each corpus.
 """
 
 import logging
@@ -16,7 +16,7 @@ class System(Files):
     packages = (*Files.packages, "neo4j")
 
     def open(self, place: dict[str, str]) -> dict[str, str]:
-        """Say where Neo4j is by what the package reads, and where the files go."""
+        """Set the environment variables of Neo4j that the package reads, and the folder for files."""
         logging.getLogger("neo4j.notifications").setLevel(logging.ERROR)
         for name in ("uri", "username", "password"):
             os.environ[f"NEO4J_{name.upper()}"] = place[name]

@@ -1,4 +1,4 @@
-"""hgmem itself: `import_graph` into a new corpus, `add_graph` into one that holds something, `gather` for a step."""
+"""hgmem itself: `import_graph` into a new corpus, `add_graph` into one with data, `gather` for a step."""
 
 from collections.abc import Callable, Sequence
 from secrets import token_hex
@@ -39,11 +39,11 @@ class Precomputed:
         self.dimensions = 384
 
     def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
-        """Return the vectors of texts that are known."""
+        """Return the vectors of known texts."""
         return cast("Vectors", np.stack([self.known[text] for text in texts]))
 
     def learn(self, graph: Graph) -> None:
-        """Know the vectors of a graph, and no others."""
+        """Replace the known vectors by those of a graph."""
         texts = {
             "entities": [entity_text(one["name"], one["description"]) for one in graph.entities],
             "relations": [
@@ -71,7 +71,7 @@ class System:
         return {"hgmem": __version__}
 
     def write(self, graph: Graph, corpus: str) -> Callable[[], None]:
-        """Return what writes a graph as a user brings one."""
+        """Return a function that writes a graph in hgmem's input format."""
         self._embedder.learn(graph)
         brought = given(graph)
 
@@ -85,16 +85,16 @@ class System:
         return written
 
     def hold(self, corpus: str, entities: int) -> None:
-        """Know of a corpus that was begun before, and is added to."""
+        """Record the size of an existing corpus that will be added to."""
         self._sizes[corpus] = entities
 
     @property
     def driver(self) -> Any:
-        """The connections."""
+        """The driver of the database."""
         return self._database._driver
 
     def step(self, step: Step) -> Callable[[], Found]:
-        """Store the memory; return the retrieval of a step of the loop."""
+        """Store the memory; return a function that runs one step's retrieval."""
         memory, points = self._remembered(step)
         targets = {names: uid for uid, names in points.items()}
         subqueries = tuple(
@@ -127,7 +127,7 @@ class System:
         self._client.close()
 
     def _remembered(self, step: Step) -> tuple[str, dict[str, tuple[str, ...]]]:
-        """Return the memory's uid, empty where there is none, and its points by uid."""
+        """Return the memory's uid, empty if there is none, and its points by uid."""
         if not step.memory:
             return "", {}
         memory = f"bench{token_hex(8)}"
@@ -141,7 +141,7 @@ class System:
 
 
 def given(graph: Graph) -> Given:
-    """Return a graph as a user brings one."""
+    """Return a graph in hgmem's input format."""
     return Given(
         documents=tuple(Document(id=id_, text="", title=id_) for id_ in {one["document"]: 0 for one in graph.chunks}),
         chunks=tuple(GivenChunk(id=one["id"], document=one["document"], text=one["text"]) for one in graph.chunks),

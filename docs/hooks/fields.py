@@ -108,7 +108,7 @@ MEANINGS = {
     "status": "state of the node, such as `done` or `failed` ([of memories](../concepts.md))",
     "step": "number of the step",
     "strategy": "`local`, `global` or mixed",
-    "system": "`hgmem` or `naive`",
+    "system": "name of the system, such as `hgmem`",
     "target": "end of a relationship",
     "text": "text of a chunk, sub-query or answer",
     "title": "title of the document",

@@ -29,14 +29,17 @@ Corpus = Annotated[
     str | None, typer.Option("--corpus", "-c", metavar="NAME", help=f"The corpus. Default: {DEFAULT_CORPUS}.")
 ]
 Steps = Annotated[int | None, typer.Option(metavar="N", help="Maximum new steps. Default: the recipe's.")]
-System = Annotated[str, typer.Option(metavar="NAME", help="System: hgmem or naive. Default: hgmem.")]
+System = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="System, see `hgmem systems`. Default: that of the memory, else HGMEM_SYSTEM."),
+]
 Recipe = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
         help=(
-            "Preset: default, paper, code, compact (two calls per step), single (one call per step), or an "
-            "ablation: global-only, local-only, no-update, no-merge."
+            "Preset of the system. Of hgmem: default, paper, code, compact (two calls per step), single (one call per "
+            "step), or an ablation: global-only, local-only, no-update, no-merge."
         ),
     ),
 ]
@@ -78,7 +81,7 @@ def ask(
     question: Question = None,
     corpus: Corpus = None,
     steps: Steps = None,
-    system: System = "hgmem",
+    system: System = None,
     recipe: Recipe = None,
     set_: Changes = None,
     where: Where = None,
@@ -100,7 +103,6 @@ def ask(
         )
     asking: Asking = {
         "corpus": corpus,
-        "system": system,
         "recipe": recipe,
         "settings": changes(set_ or ()),
         "steps": steps,
@@ -110,6 +112,8 @@ def ask(
         "max_calls": max_calls,
         "max_tokens": max_tokens,
     }
+    if system is not None:
+        asking["system"] = system
     with connected(context, DEFAULT_CORPUS if corpus is None else corpus) as client:
         answer = _answer(client, question or "", asking, quietly=show_memory or as_json)
     if as_json:

@@ -9,6 +9,7 @@ from hgmem.cli.output import cut, one_line, when
 from hgmem.cli.shown import indented, words
 from hgmem.values.records import MemorySummary
 from hgmem.values.reports import CorpusStatus
+from hgmem.values.systems import SystemInfo
 
 MOST = 50  # documents and failures that are listed
 QUESTION = 70  # characters of a question or a title in a list
@@ -28,6 +29,14 @@ def tenants(found: Sequence[Mapping[str, object]]) -> Table:
     table = _table("corpus", "status", "embedded with", "since")
     for one in found:
         _row(table, one["corpus"], one["status"], one["embedding_model"], when(str(one["created_at"])))
+    return table
+
+
+def ways(found: Sequence[SystemInfo]) -> Table:
+    """Return a table of systems."""
+    table = _table("system", "recipes", "summary")
+    for one in found:
+        _row(table, one.name, ", ".join(one.recipes) or "none", one_line(one.summary))
     return table
 
 

@@ -48,10 +48,11 @@ def show_(
     """Show a memory: its steps, active points and answers."""
     with connected(context) as client:
         found = client.memory(uid, step=step)
+        system = client.system(found.system)
     if as_json:
         print_json(shape.memory(found))
     else:
-        show(*stored(found))
+        show(*stored(found, system=system))
 
 
 @memory.command("export")

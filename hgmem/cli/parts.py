@@ -14,6 +14,7 @@ COMMANDS = {
     "index": ("index", "Index documents into a corpus: chunks, entities, relations."),
     "import": ("importing", "Import an archive or an existing graph."),
     "ask": ("ask", "Answer a question, with supporting quotes."),
+    "systems": ("systems", "List the systems that can answer, with their recipes."),
     "memory": ("memory", "List, inspect, export and delete memories."),
     "browser": ("browser", "Open Neo4j Browser on a memory."),
     "status": ("corpora", "Show a corpus's contents and failures."),

@@ -13,6 +13,7 @@ from hgmem.cli.shown import WIDEST, indented, words
 from hgmem.text.plurals import counted
 from hgmem.values.evidence import Retrieved
 from hgmem.values.records import PRUNED, UNANSWERED, Answer, Citation, Lineage, Memory, MemoryPoint, Operation, Step
+from hgmem.values.systems import SystemInfo
 from hgmem.values.usage import Usage
 
 EXTRACTIVE = "extractive"
@@ -61,8 +62,8 @@ def remembered(answer: Answer) -> Iterator[RenderableType]:
     yield _bold("answer (quotes only)" if answer.model == EXTRACTIVE else "answer")
 
 
-def stored(memory: Memory) -> Iterator[RenderableType]:
-    """Yield a stored memory: its steps, points and answers up to the requested step."""
+def stored(memory: Memory, *, system: SystemInfo) -> Iterator[RenderableType]:
+    """Yield a stored memory: its steps, points and answers up to the requested step. `system` is the memory's."""
     yield _bold(f"memory {memory.uid}")
     yield indented(f"corpus {memory.corpus}, system {memory.system}, {memory.status}, since {when(memory.created_at)}")
     yield ""
@@ -79,7 +80,7 @@ def stored(memory: Memory) -> Iterator[RenderableType]:
         yield indented(answer.text, 2)
         yield from map(_citation, answer.citations)
         yield ""
-    if memory.status == UNANSWERED and memory.system == "hgmem":  # the naive system can't continue a memory
+    if memory.status == UNANSWERED and system.continues:
         yield indented(f"No answer was requested: write it with `hgmem ask --continue {memory.uid}`.")
         yield ""
     yield from _browser(memory.uid, points=bool(memory.points), step=memory.step)

@@ -9,8 +9,8 @@ from hgmem.errors import UsageError
 from hgmem.models.budget import spending
 from hgmem.retrieval.document_filters import normal
 from hgmem.services import Services
+from hgmem.systems.registry import Asked, answer
 from hgmem.systems.registry import Recipe as Recipe
-from hgmem.systems.registry import system
 from hgmem.values.arguments import STEP, Argument, check, count, flag, named, text
 from hgmem.values.events import Event, Watcher
 from hgmem.values.inputs import Filters, Question
@@ -20,7 +20,9 @@ from hgmem.values.records import Answer
 class Asking(TypedDict, total=False):
     """Options of `ask` and `stream`, by name.
 
-    - `recipe`: a name or an `HGMemConfig`. `settings` override single fields of it, as in `{"retrieval.hops": 2}`.
+    - `system`: a name of `HGMem.systems()`. The default is the system of `memory`, else `HGMEM_SYSTEM`.
+    - `recipe`: a name, or a config of the system such as an `HGMemConfig`. `settings` override single fields of it, as
+      in `{"retrieval.hops": 2}`.
     - `steps`: maximum of new steps.
     - `filters`: select the documents to search by `source`, `title`, `document` (uid) or metadata, as in `{"year":
       2020, "author": ["Doyle", "Poe"]}`. All names must match, with any one value each. `*` in a text matches anything.
@@ -92,16 +94,16 @@ def answer_question(services: Services, text: str, asking: Asking) -> Answer:
     if at_step is not None and not asking.get("answer", True):
         raise UsageError("at_step= and answer=False cannot be combined: drop one")
     changes = {**(asking.get("settings") or {}), **({"steps": steps} if steps is not None else {})}
-    chosen = system(asking.get("system", "hgmem"), recipe=asking.get("recipe"), changes=changes)
+    chosen = Asked(system=asking.get("system"), recipe=asking.get("recipe"), changes=changes)
     query = Question(
         text=text, memory=memory, at_step=at_step, filters=_filters(asking), answer=asking.get("answer", True)
     )
     watcher = asking.get("watcher")
     with limited(max_calls=asking.get("max_calls"), max_tokens=asking.get("max_tokens")):
         if watcher is None:
-            return chosen.answer(services, query)
+            return answer(services, query, chosen)
         services_with_watcher = _with_watcher(services, watcher)
-        return watcher.question(lambda: chosen.answer(services_with_watcher, query))
+        return watcher.question(lambda: answer(services_with_watcher, query, chosen))
 
 
 def checked(text: object, *, most: int) -> str:

@@ -19,8 +19,11 @@ from hgmem.memory.replay.scene import scene
 from hgmem.memory.stored_memories import load_history, load_lineage, load_memory, summaries
 from hgmem.services import Services, known_corpus
 from hgmem.settings import Settings
+from hgmem.systems.registry import describe
+from hgmem.systems.registry import systems as systems
 from hgmem.values.records import Lineage, Memory, MemorySummary
 from hgmem.values.reports import CorpusStatus
+from hgmem.values.systems import SystemInfo
 
 
 class Inspecting(ABC):
@@ -37,6 +40,14 @@ class Inspecting(ABC):
     def server(self) -> tuple[str, str, str]:
         """The server's address, version and edition."""
         return self._database.address.uri, self._database.version, self._database.edition
+
+    def systems(self) -> tuple[SystemInfo, ...]:
+        """Return the systems that can answer, by name."""
+        return systems()
+
+    def system(self, name: str) -> SystemInfo:
+        """Return what is known of a system by its name, such as `memory.system`, even if it is not installed."""
+        return describe(name)
 
     def memories(self, *, corpus: str | None = None) -> list[MemorySummary]:
         """Return the corpus's memories, newest first."""
@@ -69,7 +80,7 @@ class Inspecting(ABC):
         memory = self.memory(uid or self._newest(corpus))
         with suppress(ForbiddenError):
             add_styling_labels(self._database, corpus=memory.corpus)
-        with viewing(self._database, memory, browser=browser, port=port) as view:
+        with viewing(self._database, memory, system=self.system(memory.system), browser=browser, port=port) as view:
             yield view
 
     def _newest(self, corpus: str | None) -> str:

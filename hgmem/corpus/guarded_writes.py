@@ -8,10 +8,10 @@ from typing import Any, TypeAlias
 
 from hgmem.errors import ConflictError, HGMemError
 from hgmem.graph.corpus import (
-    claim_corpus,
     create_corpus,
     delete_corpus_contents,
     delete_corpus_node,
+    lease_corpus,
     renew_corpus,
     set_embedder,
 )
@@ -71,7 +71,7 @@ def leased_writer(services: Services, run: str) -> GuardedWriter:
 def renewing_lease(services: Services, run: str) -> Iterator[None]:
     """Renew the run's lease on the corpus while the block runs."""
     database, corpus = services.database, services.corpus
-    with renewing(lambda: renew_corpus(database, corpus=corpus, run=run), every=services.settings.heartbeat):
+    with renewing(database, lambda at: renew_corpus(at, corpus=corpus, run=run), every=services.settings.heartbeat):
         yield
 
 
@@ -110,7 +110,7 @@ def _lease(transaction: Transaction, services: Services, run: str, embedder: tup
     """
     corpus, timeout = services.corpus, services.settings.claim_timeout
     create_corpus(transaction, corpus=corpus, status=IMPORTING, embedder=embedder, settings={})
-    if not claim_corpus(transaction, corpus=corpus, run=run, status=IMPORTING, timeout=timeout):
+    if not lease_corpus(transaction, corpus=corpus, run=run, status=IMPORTING, timeout=timeout):
         return False
     set_embedder(transaction, corpus=corpus, run=run, embedder=embedder)
     return True

@@ -12,7 +12,7 @@ from hgmem.corpus.aggregation import Report
 from hgmem.corpus.guarded_writes import GuardedWriter, leased_writer, renewing_lease
 from hgmem.corpus.missing_vectors import fill
 from hgmem.errors import ConflictError, HGMemError, UsageError
-from hgmem.graph.corpus import claim_corpus
+from hgmem.graph.corpus import lease_corpus
 from hgmem.graph.database import Transaction
 from hgmem.graph.embeddings import (
     LockedCorpus,
@@ -73,7 +73,7 @@ def _lease(transaction: Transaction, services: Services, run: str) -> bool:
             f"corpus {corpus!r} is in use by a question (memory {memories[0]!r}): wait until it ends; if that run "
             f"crashed, retry {timeout:g} s after its last heartbeat"
         )
-    if not claim_corpus(transaction, corpus=corpus, run=run, status=RE_EMBEDDING, timeout=timeout):
+    if not lease_corpus(transaction, corpus=corpus, run=run, status=RE_EMBEDDING, timeout=timeout):
         raise ConflictError(
             f"corpus {corpus!r} is being re-embedded by another process: wait until it ends; if it "
             f"crashed, retry {timeout:g} s after its last heartbeat"

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from hgmem.graph.database import Database, claimed
+from hgmem.graph.database import Database, leased
 from hgmem.graph.values import Runner, to_json
 from hgmem.values.reports import CorpusStatus
 
@@ -57,27 +57,27 @@ def create_corpus(
     return CorpusRow(**rows[0])
 
 
-def claim_corpus(database: Runner, *, corpus: str, run: str, status: str, timeout: float) -> bool:
+def lease_corpus(database: Runner, *, corpus: str, run: str, status: str, timeout: float) -> bool:
     """Return whether this run has the lease on the corpus now."""
-    return bool(database.run("claim_corpus", corpus=corpus, run=run, status=status, timeout=timeout))
+    return bool(database.run("lease_corpus", corpus=corpus, run=run, status=status, timeout=timeout))
 
 
 def set_embedder(database: Runner, *, corpus: str, run: str, embedder: tuple[str, int]) -> None:
     """Set the corpus's embedder (name and dimensions)."""
     model, dimensions = embedder
     rows = database.run("set_embedder", corpus=corpus, run=run, embedding_model=model, dimensions=dimensions)
-    claimed(rows, what=f"corpus {corpus!r}")
+    leased(rows, what=f"corpus {corpus!r}")
 
 
 def renew_corpus(database: Runner, *, corpus: str, run: str) -> None:
     """Renew the lease, or raise `ConflictError` if it is lost."""
-    claimed(database.run("renew_corpus", corpus=corpus, run=run), what=f"corpus {corpus!r}")
+    leased(database.run("renew_corpus", corpus=corpus, run=run), what=f"corpus {corpus!r}")
 
 
 def release_corpus(database: Runner, *, corpus: str, run: str, status: str, imported: str | None) -> None:
     """Release the lease, and set the corpus's status."""
     rows = database.run("release_corpus", corpus=corpus, run=run, status=status, imported=imported)
-    claimed(rows, what=f"corpus {corpus!r}")
+    leased(rows, what=f"corpus {corpus!r}")
 
 
 def count_corpus(database: Runner, *, corpus: CorpusRow) -> CorpusStatus:

@@ -42,9 +42,9 @@ class Rows(list[Any]):
 
 
 class Transaction:
-    """A running managed transaction, whose statements see each other's writes."""
+    """A running transaction, whose statements see each other's writes."""
 
-    def __init__(self, transaction: neo4j.ManagedTransaction) -> None:
+    def __init__(self, transaction: neo4j.ManagedTransaction | neo4j.Transaction) -> None:
         self._transaction = transaction
         self.last = ""
 
@@ -54,6 +54,26 @@ class Transaction:
         self.last = name
         with timed("neo4j", name):
             return _rows(self._transaction.run(_literal(statement), _brief(parameters)))
+
+
+class Once:
+    """Runs each statement in a transaction of its own, and never again: for a caller that repeats it by itself."""
+
+    def __init__(self, database: "Database") -> None:
+        self._database = database
+
+    def run(self, name: str, /, **parameters: Any) -> list[Row]:
+        """Return the rows of a statement."""
+        database = self._database
+        with (
+            timed("neo4j", "commit"),
+            database._translated([name]),
+            database._session(neo4j.WRITE_ACCESS) as session,
+            session.begin_transaction(metadata={"statement": name}, timeout=database._timeout) as transaction,
+        ):
+            rows = Transaction(transaction).run(name, **parameters)
+            transaction.commit()
+        return rows
 
 
 class Database:
@@ -254,7 +274,7 @@ def _literal(statement: Statement) -> LiteralString:
     return statement.text  # from our files, never from data
 
 
-def claimed(rows: list[Row], *, what: str) -> Row:
+def leased(rows: list[Row], *, what: str) -> Row:
     """Return the one row of a write that checks its lease. No row means that the lease is lost."""
     if not rows:
         raise ConflictError(f"{what} is no longer held by this run: another run took it over, or it was deleted")

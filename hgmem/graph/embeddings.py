@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hgmem.graph.database import Row, claimed
+from hgmem.graph.database import Row, leased
 from hgmem.graph.values import Runner, rows_with_vectors
 from hgmem.models.embedding import Vectors
 
@@ -43,17 +43,17 @@ def begin_reembedding(database: Runner, *, corpus: str, run: str, embedder: tupl
     """Record the new embedder (name and dimensions), with the old vectors still to be cleared."""
     model, dimensions = embedder
     rows = database.run("begin_reembedding", corpus=corpus, run=run, embedding_model=model, dimensions=dimensions)
-    claimed(rows, what=f"corpus {corpus!r}")
+    leased(rows, what=f"corpus {corpus!r}")
 
 
 def mark_cleared(database: Runner, *, corpus: str, run: str) -> None:
     """Record that no vector of the old embedder is left."""
-    claimed(database.run("mark_cleared", corpus=corpus, run=run), what=f"corpus {corpus!r}")
+    leased(database.run("mark_cleared", corpus=corpus, run=run), what=f"corpus {corpus!r}")
 
 
 def release_reembedding(database: Runner, *, corpus: str, run: str, status: str) -> None:
     """Release the lease, and set the corpus's status."""
-    claimed(database.run("release_reembedding", corpus=corpus, run=run, status=status), what=f"corpus {corpus!r}")
+    leased(database.run("release_reembedding", corpus=corpus, run=run, status=status), what=f"corpus {corpus!r}")
 
 
 def clear_chunk_vectors(database: Runner, *, corpus: str, most: int) -> int:

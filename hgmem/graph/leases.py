@@ -6,26 +6,29 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from hgmem.errors import ConflictError, HGMemError
+from hgmem.graph.database import Database, Once
+from hgmem.graph.values import Runner
 
 
 @contextmanager
-def renewing(renew: Callable[[], None], *, every: float) -> Iterator[None]:
+def renewing(database: Database, renew: Callable[[Runner], None], *, every: float) -> Iterator[None]:
     """Call `renew` every `every` seconds while the block runs, until the lease is lost.
 
-    Other errors are retried at the next heartbeat: the block's own writes check the lease and raise.
+    After another error it is called again at the next heartbeat, and not before: an attempt repeated after the block
+    would hold a lease for a run that is over. The block's own writes check the lease and raise.
     """
-    stopped = threading.Event()
+    stopped, once = threading.Event(), Once(database)
 
     def beat() -> None:
         while not stopped.wait(every):
             try:
-                renew()
+                renew(once)
             except ConflictError:
                 return
             except HGMemError:
                 continue
 
-    thread = threading.Thread(target=contextvars.copy_context().run, args=(beat,), name="hgmem-claim", daemon=True)
+    thread = threading.Thread(target=contextvars.copy_context().run, args=(beat,), name="hgmem-lease", daemon=True)
     thread.start()
     try:
         yield

@@ -7,7 +7,7 @@ from operator import itemgetter
 from typing import Any
 
 from hgmem.errors import ConflictError, UsageError
-from hgmem.graph.database import Row, claimed
+from hgmem.graph.database import Row, leased
 from hgmem.graph.retrieval import to_entity
 from hgmem.graph.step_rows import birth_row, provisional_row, relation_row, step_row, subquery_row
 from hgmem.graph.values import Runner, to_json, vector
@@ -67,12 +67,12 @@ class LeasedMemory:
     filters: Mapping[str, tuple[str, ...]]
 
 
-def claim_memory(database: Runner, *, lease: Lease, question: str, filters: str | None, timeout: float) -> LeasedMemory:
+def lease_memory(database: Runner, *, lease: Lease, question: str, filters: str | None, timeout: float) -> LeasedMemory:
     """Lease a memory for a question.
 
     `filters` (JSON) replaces the memory's own; None keeps them. Raises `ConflictError` if another run has the lease.
     """
-    rows = database.run("claim_memory", **asdict(lease), question=question, filters=filters, timeout=timeout)
+    rows = database.run("lease_memory", **asdict(lease), question=question, filters=filters, timeout=timeout)
     if rows and not rows[0]["ready"]:
         raise _not_ready(lease)
     if not rows or not rows[0]["free"]:
@@ -219,7 +219,7 @@ def _not_ready(lease: Lease) -> UsageError:
 
 
 def _held(rows: list[Row], lease: Lease) -> None:
-    claimed(rows, what=f"memory {lease.memory!r}")
+    leased(rows, what=f"memory {lease.memory!r}")
 
 
 def _stored(row: Row, links: Mapping[str, Sequence[str]], entities: Mapping[str, Entity]) -> StoredPoint:

@@ -6,7 +6,7 @@ Rows are records of an archive, with vectors in the driver's type.
 from collections.abc import Sequence
 from typing import Any
 
-from hgmem.graph.database import Row, claimed
+from hgmem.graph.database import Row, leased
 from hgmem.graph.values import Runner, vector
 from hgmem.text.identity import corpus_key
 
@@ -119,7 +119,7 @@ def restore_cited(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None
 def finish_restoring(database: Runner, *, corpus: str, run: str, properties: Row, archive: str) -> None:
     """Release the lease on a completely restored corpus, and set its original properties."""
     rows = database.run("finish_restoring", corpus=corpus, run=run, properties=properties, archive=archive)
-    claimed(rows, what=f"corpus {corpus!r}")
+    leased(rows, what=f"corpus {corpus!r}")
 
 
 def with_vector(row: Row, values: Any) -> Row:

@@ -23,7 +23,7 @@ _FIELDS = {name: replace(argument, optional=True) for name, argument in ARGUMENT
 class Investigating(BaseModel):
     """Ask options as fields. Missing ones keep the defaults of `HGMem.ask`.
 
-    `system="naive"` runs a single vector search without steps. The client is not serialised.
+    `system` is a name of `HGMem.systems()`. The client is not serialised.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)

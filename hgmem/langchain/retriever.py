@@ -53,8 +53,10 @@ class HGMemRetriever(Investigating, BaseRetriever):
         asking: Any = self.asking(manager, given)
         k: int = asking.pop("k", self.k)
         asking["answer"] = False
-        if asking.get("system") == "naive":
-            asking["settings"] = {"chunks": k, **asking.get("settings", {})}
+        named = asking.get("system") or ("" if asking.get("memory") else self.client.settings.system)
+        option = self.client.system(named).passage_option if named else ""
+        if option:
+            asking["settings"] = {option: k, **asking.get("settings", {})}
         return k, asking
 
 

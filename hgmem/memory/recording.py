@@ -12,8 +12,8 @@ from hgmem.graph.entities import missing_entity_vectors, put_entity_vectors
 from hgmem.graph.leases import renewing
 from hgmem.graph.memory import (
     Lease,
-    claim_memory,
     create_memory,
+    lease_memory,
     memory_answers,
     memory_points,
     memory_steps,
@@ -196,7 +196,7 @@ def recording(
 def _lease(record: Recording, question: Question) -> None:
     """Lease a memory that is continued. Given filters replace its own."""
     given = None if question.filters is None else to_json(question.filters)
-    found = claim_memory(
+    found = lease_memory(
         record.services.database,
         lease=record.lease,
         question=question.text,
@@ -212,7 +212,7 @@ def _held(record: Recording) -> Iterator[None]:
     """Renew the lease while the block runs, and release it where the block fails."""
     services, lease = record.services, record.lease
     try:
-        with renewing(lambda: renew_memory(services.database, lease=lease), every=services.settings.heartbeat):
+        with renewing(services.database, lambda at: renew_memory(at, lease=lease), every=services.settings.heartbeat):
             yield
     except BaseException as error:
         if record.steps and isinstance(error, HGMemError | KeyboardInterrupt) and not isinstance(error, UsageError):

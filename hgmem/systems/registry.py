@@ -1,51 +1,147 @@
-"""The systems by name. Each has a room here, and is given `Services` and a question."""
+"""The systems by name: each room of this package, and what other packages register as `hgmem.systems`."""
 
-from collections.abc import Callable, Mapping
-from typing import Protocol
+import pkgutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any, TypeAlias
 
-from hgmem.errors import UsageError
-from hgmem.services import Services
-from hgmem.systems.hgmem.loop import HGMemSystem
-from hgmem.systems.hgmem.recipes import HGMemConfig, recipe
-from hgmem.systems.naive.answer import NaiveConfig, NaiveSystem
+import hgmem.systems
+from hgmem.errors import HGMemError, UsageError
+from hgmem.memory.stored_memories import Stored, load_stored
+from hgmem.services import Services, ready_corpus
+from hgmem.systems.options import Options
+from hgmem.systems.recorded_passages import recorded_chunks
+from hgmem.systems.spec import SystemSpec
+from hgmem.values.graph_elements import Chunk
 from hgmem.values.inputs import Question
-from hgmem.values.records import Answer
+from hgmem.values.records import Answer, Memory
+from hgmem.values.systems import SystemInfo
+
+GROUP = "hgmem.systems"  # the entry points of other packages
+
+Recipe: TypeAlias = object  # a recipe's name, a config of the system, or None
+AnySpec: TypeAlias = SystemSpec[Any]
 
 
-class System(Protocol):
-    """One way of answering a question over a corpus."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """The system and the options that a caller asks for. `system` None: that of the memory, else the default."""
 
-    def answer(self, services: Services, question: Question) -> Answer:
-        """Return the answer, its memory written to Neo4j."""
-
-
-Recipe = str | HGMemConfig | None
-
-
-def system(name: str, *, recipe: Recipe = None, changes: Mapping[str, object] | None = None) -> System:
-    """Return the system of this name, configured by a recipe (or its name) and single options."""
-    if name not in SYSTEMS:
-        raise UsageError(f"unknown system {name!r}: choose one of {', '.join(sorted(SYSTEMS))}")
-    return SYSTEMS[name](recipe, changes or {})
+    system: str | None = None
+    recipe: Recipe = None
+    changes: Mapping[str, object]
 
 
-def _hgmem(chosen: Recipe, changes: Mapping[str, object]) -> System:
-    if not isinstance(chosen, str | HGMemConfig | None):
+def answer(services: Services, question: Question, asked: Asked) -> Answer:
+    """Answer a question by the system that is asked for, else that of the memory, else the default.
+
+    Raises `UsageError` for an unknown system, recipe or option, and for a memory that the system can't continue.
+    """
+    named = asked.system or (None if question.memory else services.settings.system)
+    spec = system(named) if named else None
+    if spec and question.memory and not spec.continues:
+        raise UsageError(f"a memory of system {spec.name!r} cannot be continued: ask a new question")
+    options = _options(spec, asked) if spec else None
+    ready_corpus(services)
+    stored = None
+    if question.memory:
+        stored = load_stored(services.database, question.memory, corpus=services.corpus, step=question.at_step)
+        spec = _continuing(stored, spec)
+        question = question if question.text else replace(question, text=stored.question)
+    if spec is None:
+        raise AssertionError("a new question has a named system, a continued one that of its memory")
+    return spec.answer(services, question, options or _options(spec, asked), stored=stored)
+
+
+def memory_passages(services: Services, memory: Memory, *, limit: int | None) -> Sequence[Chunk]:
+    """Return the chunks behind an answer from a stored memory, as its system ranks them, the best first.
+
+    Those of a system that is not installed, or ranks none, are all that the memory's steps retrieved.
+    """
+    stored = load_stored(services.database, memory.uid, corpus=services.corpus)
+    ranking = system(stored.system).passages if describe(stored.system).installed else None
+    if ranking is None:
+        return recorded_chunks(services, memory, limit=limit)
+    return ranking(services, memory, settings=stored.settings, limit=limit)
+
+
+def system(name: str) -> AnySpec:
+    """Return the system of this name."""
+    known = _loaders()
+    if name not in known:
+        raise UsageError(f"unknown system {name!r}: choose one of {', '.join(known)}")
+    try:
+        spec = known[name]()
+    except HGMemError:
+        raise
+    except Exception as error:  # another package's code
         raise UsageError(
-            f"a recipe must be a name or an HGMemConfig, not {type(chosen).__name__}: pass single options as settings="
-        )
-    return HGMemSystem(recipe=recipe(chosen) if isinstance(chosen, str) else chosen, changes=changes)
+            f"system {name!r} cannot be loaded ({type(error).__name__}: {error}): reinstall or uninstall its package"
+        ) from error
+    if not isinstance(spec, SystemSpec) or spec.name != name:
+        raise UsageError(f"system {name!r} cannot be loaded: its package registers {spec!r}, not its SystemSpec")
+    return spec
 
 
-def _naive(chosen: Recipe, changes: Mapping[str, object]) -> System:
-    if chosen is not None or changes.keys() - {"steps", "chunks"}:  # it always takes one step
+def describe(name: str) -> SystemInfo:
+    """Return what callers are told about a system, which may not be installed any more."""
+    try:
+        return system(name).info
+    except UsageError as error:
+        return SystemInfo(name=name, summary=str(error), installed=False)
+
+
+def systems() -> tuple[SystemInfo, ...]:
+    """Return all systems by name. One that cannot be loaded has the reason as its summary."""
+    return tuple(describe(name) for name in _loaders())
+
+
+@cache
+def _loaders() -> Mapping[str, Callable[[], object]]:
+    """Return what loads each system, sorted by name. A room of this package wins over another package's system."""
+    rooms = [room.name for room in pkgutil.iter_modules(hgmem.systems.__path__) if room.ispkg]
+    others = {point.name: point.load for point in entry_points(group=GROUP)}
+    return dict(sorted((others | {name: _room(name) for name in rooms}).items()))
+
+
+def _room(name: str) -> Callable[[], object]:
+    return lambda: import_module(f"{hgmem.systems.__name__}.{name}").SPEC
+
+
+def _options(spec: AnySpec, asked: Asked) -> Options[Any]:
+    return Options(recipe=_recipe(spec, asked.recipe), changes=asked.changes)
+
+
+def _recipe(spec: AnySpec, chosen: Recipe) -> Any:
+    if chosen is None or isinstance(chosen, spec.config):
+        return chosen
+    if not spec.recipes:
+        raise UsageError(f"system {spec.name!r} has no recipes: omit recipe= (--recipe), or use another system")
+    if not isinstance(chosen, str):
         raise UsageError(
-            "system 'naive' has no recipes and only the option 'chunks': omit the others, or use system 'hgmem'"
+            f"a recipe must be a name or an {spec.config.__name__}, not {type(chosen).__name__}: pass single options "
+            "as settings="
         )
-    chunks = changes.get("chunks", NaiveConfig().chunks)
-    if not isinstance(chunks, int) or chunks < 1:
-        raise UsageError(f"system 'naive' has invalid chunks={chunks!r}: use an integer of at least 1")
-    return NaiveSystem(config=NaiveConfig(chunks=chunks))
+    if chosen not in spec.recipes:
+        raise UsageError(f"unknown recipe {chosen!r}: choose one of {', '.join(spec.recipes)}")
+    return spec.recipes[chosen]
 
 
-SYSTEMS: Mapping[str, Callable[[Recipe, Mapping[str, object]], System]] = {"hgmem": _hgmem, "naive": _naive}
+def _continuing(stored: Stored, asked: AnySpec | None) -> AnySpec:
+    """Return the system that continues a memory: its own."""
+    known = describe(stored.system)
+    if not known.installed:
+        raise UsageError(f"memory {stored.uid!r} cannot be continued: {known.summary}")
+    if not known.continues:
+        raise UsageError(
+            f"memory {stored.uid!r} was made by system {stored.system!r}, which cannot be continued: ask a new question"
+        )
+    if asked and asked.name != stored.system:
+        raise UsageError(
+            f"memory {stored.uid!r} was made by system {stored.system!r}, not {asked.name!r}: omit system= (--system) "
+            "to continue it, or ask a new question"
+        )
+    return system(stored.system)

@@ -33,7 +33,7 @@ MOVED: Mapping[str, Sequence[str]] = {
     "plan": ("systems.hgmem.replies", "systems.hgmem.tasks.planning"),
     "resources": ("text.resources",),
     "retrieve": ("retrieval.step_evidence",),
-    "systems.recipes": ("systems.hgmem.recipes",),
+    "systems.recipes": ("systems.hgmem.recipes", "systems.options"),
     "usage": ("values.usage",),
 }
 

@@ -7,7 +7,7 @@ import pytest
 
 @pytest.fixture(scope="session")
 def pictures() -> Path:
-    """Where screenshots are left to be looked at."""
+    """The folder for screenshots."""
     folder = Path(__file__).parents[2] / ".hgmem" / "pictures"
     folder.mkdir(parents=True, exist_ok=True)
     return folder

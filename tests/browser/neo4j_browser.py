@@ -1,10 +1,10 @@
-"""Neo4j Browser as a person drives it: connect, click through a guide, run what is in the editor."""
+"""Drives Neo4j Browser as a user would: connect, click through a guide, run the editor's content."""
 
 from dataclasses import dataclass
 
 from playwright.sync_api import Locator, Page, expect
 
-SLOW = 60_000  # milliseconds: two busy cores
+SLOW = 60_000  # milliseconds, enough for two busy cores
 
 
 @dataclass
@@ -25,7 +25,7 @@ class Neo4jBrowser:
         return self.tab.get_by_test_id("frame").first
 
     def run(self, command: str) -> None:
-        """Type a command over what is in the editor, and run it."""
+        """Replace the editor's content by a command, and run it."""
         self._type(command)
         self._until(command)
 
@@ -52,12 +52,12 @@ class Neo4jBrowser:
         expect(self.frame.get_by_test_id("frameCommand")).to_contain_text(first, timeout=SLOW)
 
     def nodes(self, least: int) -> int:
-        """Return how many nodes the newest frame draws, once there are so many."""
+        """Wait until the newest frame draws at least `least` nodes; return their number."""
         drawn = self.frame.locator("g.node")
         expect(drawn.nth(least - 1)).to_be_attached(timeout=SLOW)
         return drawn.count()
 
     def shade(self, caption: str) -> str:
-        """Return the colour of the first node with a caption that begins so."""
+        """Return the colour of the first node whose caption begins with this text."""
         circle = self.frame.locator("g.node", has_text=caption).first.locator("circle.b-outline, circle.outline").first
         return str(circle.get_attribute("fill"))

@@ -1,4 +1,4 @@
-"""`hgmem browser` in the real Neo4j Browser: it connects, the guide plays, every favourite draws what it should."""
+"""Tests of `hgmem browser` in the real Neo4j Browser: connection, guide, and the picture of every favourite."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -32,7 +32,7 @@ CORPUS = "pictures"
 
 @pytest.fixture(scope="module")
 def client(settings: Settings, affair: Path) -> Iterator[HGMem]:
-    """A client of a corpus that holds the affair, one question of it answered."""
+    """A client of a corpus with the affair and one answered question."""
     pytest.importorskip("sentence_transformers")
     given = settings.model_dump(exclude_none=True, exclude={"embedding_model"})
     with HGMem.open(CORPUS, embedder=SentenceTransformerEmbedder(), **given) as opened:
@@ -57,7 +57,7 @@ def view(client: HGMem, server: Server) -> Iterator[View]:
 
 @pytest.fixture(scope="module")
 def opened(chromium: Browser, view: View, server: Server) -> Iterator[Neo4jBrowser]:
-    """Neo4j Browser, opened by the link and connected, the guide in front."""
+    """Neo4j Browser, opened by the link and connected, showing the guide."""
     tab = chromium.new_context(viewport={"width": 1400, "height": 1000}).new_page()
     tab.goto(view.link)
     browser = Neo4jBrowser(tab)
@@ -69,7 +69,7 @@ def opened(chromium: Browser, view: View, server: Server) -> Iterator[Neo4jBrows
 
 @pytest.fixture
 def returned(settings: Settings) -> Callable[..., int]:
-    """How many nodes a query returns, paths and lists included."""
+    """Return the number of nodes in a query's result, including paths and lists."""
 
     def counting(query: str) -> int:
         password = settings.neo4j_password.get_secret_value() if settings.neo4j_password else ""
@@ -127,7 +127,7 @@ def test_a_favourite_draws_what_it_returns(
     least = returned(favourite.filled(**values(memory)))
     assert least >= 3
     assert opened.nodes(least) >= least
-    opened.tab.wait_for_timeout(2_500)  # until the picture has come to rest
+    opened.tab.wait_for_timeout(2_500)  # until the picture is at rest
     opened.frame.screenshot(path=pictures / f"browser-{name}.png")
 
 

@@ -1,4 +1,4 @@
-"""The replay page in a real browser, opened as a file, as a user opens it."""
+"""Tests of the replay page in a real browser, opened as a file."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -18,21 +18,21 @@ Open: TypeAlias = Callable[..., Page]
 HOSTILE = """</script><script>window.hacked = 1</script><img src=x onerror="window.hacked = 2">
 <a href="javascript:window.hacked = 3">a</a> <svg onload="window.hacked = 4"> <!-- \u202e \u2028"""
 DESK, PHONE = (1280, 800), (390, 844)
-CONTRAST = Path(__file__).with_name("contrast.js")  # texts that stand out too little from what they stand on
-SMALLEST = 24  # pixels that a finger hits (WCAG 2.2, 2.5.8)
+CONTRAST = Path(__file__).with_name("contrast.js")  # texts with too little contrast
+SMALLEST = 24  # minimum target size in pixels (WCAG 2.2, 2.5.8)
 LOCAL = ("file:", "data:", "blob:")
 
 
 @pytest.fixture(scope="session")
 def library() -> None:
-    """The graph library, fetched where it is missing, as a build does."""
+    """The graph library, downloaded if it is missing, as by a build."""
     if missing := fetching.fetch():
         pytest.skip(missing)
 
 
 @pytest.fixture
 def opened(library: None, chromium: Browser, tmp_path: Path) -> Iterator[Open]:
-    """Opens the page of a history; whatever goes wrong in it, or is asked of any network, fails the test."""
+    """Opens the page of a history; any error in it and any network request fail the test."""
     wrong: list[str] = []
     pages: list[Page] = []
 
@@ -158,7 +158,7 @@ def test_what_happened_in_a_step_is_marked(opened: Open) -> None:
 def test_markers_lead_to_their_quotes(opened: Open) -> None:
     tab = opened(history())
     links = tab.locator("#answer a")
-    expect(links).to_have_text(["[1]"])  # [7] is no citation, and stays text
+    expect(links).to_have_text(["[1]"])  # [7] is not a citation and stays text
     links.first.click()
     expect(tab.locator("#answer blockquote.lit")).to_contain_text("Passage 1.")
 
@@ -194,14 +194,14 @@ def test_a_finger_hits_the_slider_and_the_buttons_of_a_phone(opened: Open) -> No
     assert play
     assert at
     assert slider["width"] >= 250
-    assert slider["y"] >= max(play["y"] + play["height"], at["y"] + at["height"])  # a row of its own
+    assert slider["y"] >= max(play["y"] + play["height"], at["y"] + at["height"])  # its own row
     thumb = "name => parseFloat(getComputedStyle(document.getElementById('slider'), '::-webkit-slider-thumb')[name])"
     assert [tab.evaluate(thumb, name) >= SMALLEST for name in ("width", "height")] == [True, True]
     assert slider["height"] >= SMALLEST
 
     press(tab, "p")
     boxes = [one.bounding_box() for one in tab.locator("button:visible").all()]
-    assert len(boxes) == 7  # three of the view, three of the steps, one that lets go
+    assert len(boxes) == 7  # three for the view, three for the steps, one to deselect
     assert [box for box in boxes if not box or min(box["width"], box["height"]) < SMALLEST] == []
     for step, share in ((1, 0.03), (2, 0.5), (3, 0.97)):
         tab.touchscreen.tap(slider["x"] + share * slider["width"], slider["y"] + slider["height"] / 2)

@@ -1,4 +1,4 @@
-"""The conventions of the code, read from its syntax trees."""
+"""Tests of the code's conventions, on its syntax trees."""
 
 import ast
 import statistics
@@ -20,7 +20,7 @@ MOST_POSITIONAL = 3
 MOST_POSITIONAL_OF_OWN = 4
 EMPTY_NAMES = {"base", "common", "helpers", "operate", "utils"}
 
-MOST_WORDS = 25  # of a docstring's first line
+MOST_WORDS = 25  # length of a docstring's first line
 
 # Functions that may take more parameters, each with its reason.
 EXEMPT: dict[str, str] = {
@@ -44,7 +44,7 @@ class Module:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Defined:
-    """A function of the package; `name` leads to it: `module.Class.function`."""
+    """A function of the package; `name` is its path: `module.Class.function`."""
 
     name: str
     public: bool
@@ -84,7 +84,7 @@ MODULES = [read(path) for path in sorted(PACKAGE.rglob("*.py")) if path.relative
 
 
 def definitions(body: ast.AST, name: str, *, public: bool) -> Iterator[tuple[str, bool, ast.AST]]:
-    """Classes and functions with the name that leads to them, and whether a stranger may use them."""
+    """Classes and functions with their paths, and whether they are public."""
     for node in ast.iter_child_nodes(body):
         if not isinstance(node, Function | ast.ClassDef):
             yield from definitions(node, name, public=public)
@@ -104,7 +104,7 @@ FUNCTIONS = [Defined(name=name, public=known, node=node) for name, known, node i
 
 
 def imported(tree: ast.AST) -> Iterator[str]:
-    """Names of all modules that are imported anywhere in the tree, absolute ones."""
+    """Absolute names of all modules imported anywhere in the tree."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -175,7 +175,7 @@ def test_what_strangers_may_use_is_documented() -> None:
 
 
 def first_lines(modules: Iterable[Module]) -> Iterator[tuple[str, str]]:
-    """First lines of docstrings, each with the name that leads to it."""
+    """First lines of docstrings, each with the path of its owner."""
     for module in modules:
         nodes = [(module.name, module.tree), *((name, node) for name, _, node in definitions_of(module))]
         for name, node in nodes:
@@ -212,6 +212,66 @@ def test_only_the_graph_package_imports_neo4j() -> None:
         and not module.name.startswith("graph.")
     ]
     assert drivers == []
+
+
+ROOMS = sorted(path.parent.name for path in (PACKAGE / "systems").glob("*/__init__.py"))
+# Where documented module paths of earlier versions stay importable.
+KEEPS_NAMES = {"values.moved_modules"}
+
+
+def room_of(module: str) -> str:
+    """The system whose room holds a module, or an empty string."""
+    parts = module.removeprefix("hgmem.").split(".")
+    return parts[1] if parts[0] == "systems" and len(parts) > 1 and parts[1] in ROOMS else ""
+
+
+def named_systems(tree: ast.AST) -> Iterator[str]:
+    """Names of systems that are compared with something, or passed or set as a system."""
+    for node in ast.walk(tree):
+        candidates: list[ast.AST] = []
+        if isinstance(node, ast.Compare):
+            candidates = [node.left, *node.comparators]
+        elif isinstance(node, ast.keyword) and node.arg == "system":
+            candidates = [node.value]
+        elif isinstance(node, ast.Call) and any(
+            isinstance(one, ast.Constant) and one.value == "system" for one in node.args
+        ):
+            candidates = list(node.args)
+        elif isinstance(node, ast.arguments):
+            named = [*node.args, *node.kwonlyargs]
+            if any(one.arg == "system" for one in named):
+                candidates = [one for one in (*node.defaults, *node.kw_defaults) if one]
+        for one in candidates:
+            for part in ast.walk(one):
+                if isinstance(part, ast.Constant) and part.value in ROOMS:
+                    yield str(part.value)
+
+
+def test_no_system_is_imported_or_named_outside_its_room() -> None:
+    """The default system is one setting; everything else goes through the registry."""
+    assert {"hgmem", "naive"} <= set(ROOMS)
+    for module in MODULES:
+        own = room_of(module.name)
+        imports = {room_of(one) for one in imported(module.tree)} - {own, ""}
+        assert not imports or module.name in KEEPS_NAMES, f"{module.name} imports {imports}"
+        if not own and module.name not in KEEPS_NAMES:
+            assert not list(named_systems(module.tree)), module.name
+            assert "naive" not in {node.value for node in ast.walk(module.tree) if isinstance(node, ast.Constant)}
+
+
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        "if memory.system == 'hgmem': pass",
+        "ask(system='naive')",
+        "asking.get('system', 'hgmem')",
+        "def ask(system='hgmem'): pass",
+        "def ask(*, system='naive'): pass",
+        "x = name in ('hgmem', 'naive')",
+    ],
+)
+def test_a_system_named_outside_its_room_is_noticed(spoilt: str) -> None:
+    assert list(named_systems(ast.parse(spoilt)))
 
 
 def test_only_the_settings_read_the_environment() -> None:

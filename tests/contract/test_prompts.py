@@ -1,4 +1,4 @@
-"""The contract of prompts: each has its task, and the task fills exactly what the prompt takes."""
+"""Tests of prompts: each has a task, and the task fills exactly the prompt's placeholders."""
 
 import importlib
 import json
@@ -17,12 +17,12 @@ from hgmem.models.prompts import prompt_of, read_prompt, shipped_prompts
 PROMPTS = shipped_prompts()
 NAMES = sorted(PROMPTS)
 OURS = {"extract", "glean", "condense"}
-LONGEST = 2_500  # characters of what is paid for with every call
+LONGEST = 2_500  # characters that every call pays for
 TAG = re.compile(r"</?([a-z]+)>")
 
 
 def task_classes() -> dict[str, type]:
-    """Return every class of the package that names itself and its reply type, by name."""
+    """Return every class of the package with a name and a reply type, by name."""
     found = {}
     for module in pkgutil.walk_packages(hgmem.__path__, "hgmem."):
         if module.name.endswith((".tasks", ".answer")) or ".tasks." in module.name:

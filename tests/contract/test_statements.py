@@ -1,4 +1,4 @@
-"""The contracts of the statements: one caller each, their parameters, the corpus, and plans that don't scan."""
+"""Tests of the statements: one caller each, parameters, limits to the corpus, and plans without scans."""
 
 import ast
 import dataclasses
@@ -31,19 +31,19 @@ WITHOUT_CORPUS = {
     "corpus_of": "finds the corpus of a uid by unique seek; every later statement then takes it",
     "server_settings": "touches no data",
     "server_version": "touches no data",
-    # What another program wrote has no corpora; these leave out what is hgmem's, of whichever corpus.
+    # Data of another program has no corpora; these statements exclude hgmem's data of all corpora.
     **dict.fromkeys(
         ("foreign_nodes", "foreign_documents", "foreign_chunks", "foreign_entities", "foreign_relations"),
         "reads a graph to adopt",
     ),
     **dict.fromkeys(("foreign_labels", "foreign_twice"), "says what there is to adopt"),
 }
-# Statements that take the corpus and look beyond it, each with its reason.
-BEYOND_THE_CORPUS = {"crossings": ["(other)"], "leaks": ["(other)"]}  # what leads elsewhere is what they look for
+# Statements that take the corpus and read beyond it, each with its reason.
+BEYOND_THE_CORPUS = {"crossings": ["(other)"], "leaks": ["(other)"]}  # they look for links to other corpora
 # Statements whose caller is not the function of the same name in the module of the same name.
 OTHER_CALLERS = {
-    "server_version": "database._probe",  # every connection begins with it
-    **dict.fromkeys(CREATE, "schema.ensure_schema"),  # named in a list that is run in order
+    "server_version": "database._probe",  # every connection runs it first
+    **dict.fromkeys(CREATE, "schema.ensure_schema"),  # in a list of statements that run in order
 }
 SCANS = {"corpora": "the one label scan that is allowed: of :Corpus"}
 
@@ -79,7 +79,7 @@ SAMPLES: dict[str, Any] = {
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Caller:
-    """A place that runs a statement: `module.function`, and the parameters that it passes."""
+    """A call of a statement: `module.function`, and the parameters that it passes."""
 
     where: str
     parameters: frozenset[str]
@@ -134,7 +134,7 @@ def test_a_wrapper_passes_exactly_the_parameters(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name, one in ALL.items() if one.mode == "write" and "run" in one.parameters])
 def test_a_write_locks_what_is_claimed_before_it_looks_who_holds_it(name: str) -> None:
     looked = re.search(r"(?:WHERE|WITH)[^\n]*\b(?P<variable>[km])\.run\b", ALL[name].text)
-    if looked:  # what makes a memory looks at no claim
+    if looked:  # creating a memory needs no lease
         held = looked["variable"]
         locks = re.compile(rf"SET {held}\.(?P<property>name|uid) = {held}\.(?P=property)\b")
         assert locks.search(ALL[name].text, 0, looked.start())
@@ -197,11 +197,11 @@ def test_a_block_is_read_as_it_is_written(tmp_path: Path) -> None:
 
 
 def beside_the_corpus(text: str) -> list[str]:
-    """Return the node and RELATES patterns of a statement that could be another corpus's.
+    """Return the node and RELATES patterns of a statement that could match another corpus.
 
-    A labelled node is bound by `{corpus: $corpus}` (a :Corpus by `{name: $corpus}`) or by one `x.corpus = $corpus` for
-    each pattern without; a node without a label must be bound elsewhere, be compared so, or be an end of a RELATES
-    that is.
+    A labelled node is bound by `{corpus: $corpus}` (a :Corpus by `{name: $corpus}`) or by `x.corpus = $corpus`, once
+    for each pattern without it. A node without a label must be bound elsewhere, be compared in this way, or be an end
+    of a bound RELATES.
     """
     text = NOISE.sub("''", text)
     compared = Counter(re.findall(r"\b(\w+)\.corpus = \$corpus\b", text))
@@ -282,7 +282,7 @@ def test_the_scanner_passes_what_is_bound_to_the_corpus(text: str) -> None:
 
 @pytest.fixture(scope="module")
 def session(another_server: Server, affair: Path) -> Iterator[neo4j.Session]:
-    """A session on a server that holds a corpus and a memory: where all is empty every plan costs the same."""
+    """A session on a server with a corpus and a memory, because all plans cost the same on an empty server."""
     username, password = another_server.username, another_server.password.get_secret_value()
     access = {"uri": another_server.uri, "username": username, "password": password, "data": another_server.data}
     driving = neo4j.GraphDatabase.driver(
@@ -301,7 +301,7 @@ def session(another_server: Server, affair: Path) -> Iterator[neo4j.Session]:
 
 def plan_of(session: neo4j.Session, text: str, parameters: Iterable[str]) -> dict[str, Any]:
     values = {name: SAMPLES.get(name, "x") for name in parameters}
-    fresh = text.replace("CYPHER 25", "CYPHER 25 replan=force", 1)  # no plan of an emptier database
+    fresh = text.replace("CYPHER 25", "CYPHER 25 replan=force", 1)  # discard plans of an emptier database
     plan = session.run(f"EXPLAIN {fresh}", values).consume().plan
     assert plan
     return plan
@@ -314,7 +314,7 @@ def operators(plan: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def faults(plan: dict[str, Any], text: str) -> list[str]:
-    """Return what a plan does that takes longer the more others have stored."""
+    """Return the plan's operators whose cost grows with the data of other corpora."""
     found = [name for name, _ in operators(plan) if "Scan" in name]
     for name, node in operators(plan):
         if name == "CartesianProduct" and not all(_unique(child) for child in node["children"]):
@@ -339,7 +339,7 @@ def _unique(plan: dict[str, Any]) -> bool:
 
 
 def _matched(text: str) -> str:
-    """Return the text without its CREATE clauses: what they name is new."""
+    """Return the text without its CREATE clauses, which name only new nodes."""
     return re.sub(r"\bCREATE\b(?:(?!\bMATCH\b|\bCALL\b|\bSET\b|\bWITH\b)[\s\S])*", "", NOISE.sub("''", text))
 
 

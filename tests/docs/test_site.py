@@ -1,4 +1,4 @@
-"""The documents as a site: built without a warning, whole, and without anything from another host."""
+"""Tests of the documentation site: built without warnings, complete, and without resources of other hosts."""
 
 import os
 import re
@@ -31,7 +31,7 @@ LOADED = {
     "audio": "src",
     "use": "href",
 }
-NOT_LOADED = {"canonical", "prev", "next", "alternate"}  # links of the head that a browser only knows of
+NOT_LOADED = {"canonical", "prev", "next", "alternate"}  # links in the head that a browser does not load
 
 pytestmark = pytest.mark.skipif(not (ROOT / "mkdocs.yml").is_file(), reason="the documents are not in the wheel")
 for needed in ("mkdocs", "material", "mkdocstrings", "latex2mathml"):
@@ -40,7 +40,7 @@ for needed in ("mkdocs", "material", "mkdocstrings", "latex2mathml"):
 
 @dataclass
 class Page(HTMLParser):
-    """What a page links to, what it loads, and its anchors."""
+    """A page's links, resources and anchors."""
 
     links: list[str] = field(default_factory=list)
     loads: list[str] = field(default_factory=list)
@@ -65,13 +65,13 @@ class Page(HTMLParser):
 
 
 def _urls(css: str) -> list[str]:
-    """Return what a style refers to."""
+    """Return the URLs of a style sheet."""
     imported = re.findall(r"""@import\s+["']([^"']+)""", css)
     return [*imported, *re.findall(r"""url\(\s*["']?([^"')]+)""", css)]
 
 
 def built(target: Path, *, root: Path = ROOT, **environment: str) -> "subprocess.CompletedProcess[str]":
-    """Return how a strict build went."""
+    """Return the result of a strict build."""
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(target)]
     given = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT), **environment}
     return subprocess.run(
@@ -82,7 +82,7 @@ def built(target: Path, *, root: Path = ROOT, **environment: str) -> "subprocess
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("site") / "site"
-    dead = "http://127.0.0.1:9"  # nobody is there: whatever asks another host fails
+    dead = "http://127.0.0.1:9"  # unreachable: any request to another host fails
     done = built(target, http_proxy=dead, https_proxy=dead, HTTP_PROXY=dead, HTTPS_PROXY=dead)
     assert done.returncode == 0, done.stderr
     assert "WARNING" not in done.stderr + done.stdout
@@ -101,7 +101,7 @@ def pages(site: Path) -> Mapping[str, Page]:
 
 
 def missing(site: Path, pages: Mapping[str, Page]) -> Iterator[str]:
-    """Yield the links within the site that lead to no file, or to no place in it."""
+    """Yield the site's internal links to missing files or anchors."""
     for name, page in pages.items():
         for link in (*page.links, *page.loads):
             parts = urlsplit(link)
@@ -117,7 +117,7 @@ def missing(site: Path, pages: Mapping[str, Page]) -> Iterator[str]:
 
 
 def elsewhere(site: Path, pages: Mapping[str, Page]) -> Iterator[str]:
-    """Yield what pages and styles load from another host."""
+    """Yield the resources that pages and styles load from other hosts."""
     texts = {path.relative_to(site).as_posix(): path.read_text(encoding="utf-8") for path in site.rglob("*.css")}
     loads = {name: page.loads for name, page in pages.items()} | {name: _urls(css) for name, css in texts.items()}
     for name, urls in loads.items():
@@ -155,7 +155,7 @@ def test_a_dead_link_and_a_foreign_script_are_noticed(site: Path) -> None:
 def served(site: Path) -> Iterator[str]:
     class Quiet(SimpleHTTPRequestHandler):
         def log_message(self, *_: object) -> None:
-            """Keep quiet."""
+            """Log nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site))) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -1,4 +1,4 @@
-"""What several integration tests begin with."""
+"""Fixtures of several integration tests."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ from hgmem import HGMem
 
 @pytest.fixture
 def letters(open_client: Callable[..., HGMem]) -> Callable[..., HGMem]:
-    """Opens a client on the letters whose model wants every step, unless told otherwise."""
+    """Opens a client on the letters; by default its model uses every step."""
 
     def opening(model: Any = None, **replies: Any) -> HGMem:
         client = open_client(model=model or wanting(**replies))

@@ -1,7 +1,7 @@
-"""The fenced blocks of README.md and docs/, and what a page needs to be run as it stands.
+"""The fenced blocks of README.md and docs/, and the environment to run a page's blocks unchanged.
 
-A block of `bash`, `console`, `python` or `cypher` is run with its page, in order. A comment on the line above says
-otherwise: `<!-- not run: REASON -->`, or `<!-- run by tests … -->` where a test of its own does.
+Blocks of `bash`, `console`, `python` or `cypher` run with their page, in order. A comment on the line above excludes a
+block: `<!-- not run: REASON -->`, or `<!-- run by tests … -->` if a separate test runs it.
 """
 
 import os
@@ -14,8 +14,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 RUN = {"bash", "console", "python", "cypher"}
-SHOWN = {"text", "toml", "math"}  # what is only to be read
-OURS = {"docs/graphrag.md": "test_adopting.py", "docs/langchain.md": "test_docs.py", "README.md": "test_docs.py"}
+SHOWN = {"text", "toml", "math"}  # blocks that are never run
+OURS = {
+    "docs/graphrag.md": "test_adopting.py",
+    "docs/langchain.md": "test_docs.py",
+    "README.md": "test_docs.py",
+    "docs/systems.md": "test_systems.py",
+}
 
 _BLOCK = re.compile(r"(?P<above>[^\n]*)\n```(?P<language>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 _ELSEWHERE = re.compile(r"<!-- (example: )?run by tests.* -->")
@@ -38,7 +43,7 @@ class Block:
 
     @property
     def reason(self) -> str:
-        """Why it is not run, or nothing."""
+        """The reason for not running it, or an empty string."""
         found = _NOT_RUN.fullmatch(self.above)
         return found["reason"] if found else ""
 
@@ -51,7 +56,7 @@ class Block:
 
 
 def pages() -> list[str]:
-    """Return the documents that people read; those of notebooks are written by notebooks, which run themselves."""
+    """Return the documents, except those that notebooks generate, because the notebooks have their own tests."""
     found = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     named = [path.relative_to(ROOT).as_posix() for path in found if path.is_file()]
     return [name for name in named if not name.startswith("docs/notebooks/")]
@@ -73,7 +78,7 @@ def blocks(page: str) -> list[Block]:
 
 
 def wrong(block: Block) -> Iterator[str]:
-    """Yield what keeps a block from being either run or excused."""
+    """Yield the errors of blocks that are neither run nor validly excluded."""
     marked = block.above.startswith("<!--")
     if block.language not in RUN | SHOWN:
         yield f"{block}: a block of {block.language!r} is neither run nor one of {', '.join(sorted(SHOWN))}"
@@ -86,7 +91,7 @@ def wrong(block: Block) -> Iterator[str]:
 
 
 def _runner(page: str) -> str:
-    """Return the test that runs a page's marked blocks."""
+    """Return the test file that runs a page's marked blocks."""
     return (Path(__file__).parent / OURS[page]).read_text(encoding="utf-8") if page in OURS else ""
 
 
@@ -110,7 +115,7 @@ if [[ $served == 1 ]]; then exit $code; else exit 1; fi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shell:
-    """A folder to run commands in, and their environment; `says` is what stands for what in the documents."""
+    """A folder for commands, and their environment; `says` maps texts of the documents to actual values."""
 
     folder: Path
     environment: Mapping[str, str]
@@ -126,19 +131,19 @@ class Shell:
             "PATH": f"{command.parent}{os.pathsep}{os.environ['PATH']}",
             "PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH")))),
             "TESTED_PYTHON": sys.executable,
-            "BROWSER": "true",  # nobody's browser is to open
+            "BROWSER": "true",  # open no browser
             "HGMEM_CACHE": str(folder / ".cache"),
         }
         return cls(folder=folder, environment={**environment, **added}, says=says)
 
     def put(self, text: str) -> str:
-        """Return the text with the uids and addresses of here."""
+        """Return the text with actual uids and addresses."""
         for written, meant in self.says.items():
             text = text.replace(written, meant)
         return text
 
     def run(self, block: Block) -> str:
-        """Return what the commands print; each of them has to succeed."""
+        """Run the commands, each of which must succeed; return their output."""
         done = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", self.put(block.text)],
             cwd=self.folder,
@@ -153,7 +158,7 @@ class Shell:
         return done.stdout
 
     def check(self, block: Block) -> None:
-        """Run a `console` block: what stands under a command is printed by it, in this order; `…` is anything."""
+        """Run a `console` block: each command must print the lines below it in this order; `…` matches any text."""
         for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
             command, *shown = part.splitlines()
             text = Block(page=block.page, line=block.line, language="bash", text=command, above="")

@@ -1,4 +1,4 @@
-"""What a corpus holds, whole, as values to compare: what is equal here is equal in Neo4j."""
+"""Dumps of a whole corpus as comparable values: equal dumps mean equal data in Neo4j."""
 
 import json
 from collections import Counter
@@ -22,7 +22,7 @@ from hgmem.extraction.replies import Extraction
 from hgmem.settings import Settings
 from hgmem.testing import DeterministicEmbedder
 
-TIMES = frozenset({"indexed_at", "created_at", "attempts", "heartbeat"})  # what differs from run to run
+TIMES = frozenset({"indexed_at", "created_at", "attempts", "heartbeat"})  # properties that differ between runs
 LIMIT = 2_000
 
 NODES = """
@@ -39,7 +39,7 @@ RETURN type(r) AS type, coalesce(a.uid, elementId(a)) AS source, coalesce(b.uid,
 
 @dataclass(frozen=True, kw_only=True)
 class Dump:
-    """Nodes by uid with their labels and properties, and relationships as often as they are there."""
+    """Nodes by uid with labels and properties, and relationships with their counts."""
 
     nodes: dict[str, tuple[list[str], dict[str, Any]]]
     relationships: Counter[str]
@@ -55,7 +55,7 @@ class Dump:
 
 
 def driver(settings: Settings) -> Driver:
-    """Return a driver of the test's own."""
+    """Return a separate driver for the test."""
     assert settings.neo4j_uri
     assert settings.neo4j_password
     auth = (settings.neo4j_username, settings.neo4j_password.get_secret_value())
@@ -63,7 +63,7 @@ def driver(settings: Settings) -> Driver:
 
 
 def dump(settings: Settings, corpus: str, *, times: bool = False) -> Dump:
-    """Return all that the corpus holds, vectors too; with `times`, also what differs from run to run."""
+    """Return all data of the corpus, including vectors; with `times`, also properties that differ between runs."""
     left_out = frozenset() if times else TIMES
     with driver(settings) as opened, opened.session() as session:
         nodes = session.run(NODES, corpus=corpus).data()
@@ -84,7 +84,7 @@ def dump(settings: Settings, corpus: str, *, times: bool = False) -> Dump:
 
 
 def check(found: Dump) -> None:
-    """Check that entities and relations are what their contributions give, and vectors those of their texts."""
+    """Check that entities and relations match their contributions, and vectors match their texts."""
     chunks = found.of("Chunk")
     said = {uid: _extraction(chunk) for uid, chunk in sorted(chunks.items())}
     entities = {uid: entity for uid, entity in found.of("Entity").items() if not entity["memory"]}

@@ -1,4 +1,4 @@
-"""A corpus small enough to know by heart, and a model that plays three steps on it: what tests of the loop share."""
+"""A very small corpus, and a scripted model for three steps on it, shared by tests of the loop."""
 
 from collections.abc import Callable
 from typing import Any
@@ -64,7 +64,7 @@ QUESTION = "Who sold the mill, and who burned it?"
 
 
 class Wanting:
-    """Replies of a model that always adds two points, merges the first two shown, and wants to know more."""
+    """Replies of a model that always adds two points, merges the first two in the prompt, and asks for another step."""
 
     def __init__(self) -> None:
         self.step = 0
@@ -117,7 +117,7 @@ class Wanting:
 
 
 def wanting(**replies: Callable[[Any], object]) -> ScriptedModel:
-    """Return a model that uses every step it is given, unless told otherwise."""
+    """Return a model that by default uses every step."""
     play = Wanting()
     usual = {
         "evolve": play.evolve,

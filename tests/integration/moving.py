@@ -1,4 +1,4 @@
-"""A corpus that has everything that there can be, and all of it as values that are the same wherever it is moved to."""
+"""A corpus with every kind of data, and its data as values that stay the same when it is moved."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -28,11 +28,11 @@ MATCH (a)-[r]->(b) WHERE a.corpus = $corpus OR b.corpus = $corpus
 RETURN type(r) AS type, COLLECT {{ WITH a AS n RETURN {IDENTITY} }}[0] AS source,
        COLLECT {{ WITH b AS n RETURN {IDENTITY} }}[0] AS target, properties(r) AS properties
 """
-HERE = frozenset({"archive"})  # what says of a corpus where it came from
+HERE = frozenset({"archive"})  # properties that record a corpus's origin
 
 
 def moved(settings: Settings, corpus: str, *, without: frozenset[str] = HERE) -> Dump:
-    """Return all that the corpus holds, times and vectors too."""
+    """Return all data of the corpus, including times and vectors."""
     with driver(settings) as opened, opened.session() as session:
         nodes = session.run(NODES, corpus=corpus).data()
         relationships = session.run(RELATIONSHIPS, corpus=corpus).data()
@@ -47,7 +47,7 @@ def moved(settings: Settings, corpus: str, *, without: frozenset[str] = HERE) ->
 
 
 def kinds(found: Dump) -> set[str]:
-    """Return the labels and relationship types that are there."""
+    """Return the existing labels and relationship types."""
     types = {joined.split("'")[1] for joined in found.relationships}
     return types | {label for labels, _ in found.nodes.values() for label in labels}
 
@@ -73,7 +73,7 @@ TEXTS = {
     "crew": "Captain Rhee commands the ferry Aurora of the Nordhavn Line.",
     "owners": "The Nordhavn Line belongs to Marian Dace. Captain Rhee is her cousin.",
 }
-# What condensing and deletes that are cut short leave.
+# Data that interrupted summaries and deletes leave.
 SETTLED = """
 MATCH (e:Entity {corpus: $corpus, name: 'Anna'}), (:Entity {corpus: $corpus})-[r:RELATES {corpus: $corpus}]->()
 WITH e, r ORDER BY r.uid LIMIT 1
@@ -83,7 +83,7 @@ SET e.condensed = '{"text": "short", "of": "hash"}', e.cut = true, e.stale = tru
 
 
 def telling() -> ScriptedModel:
-    """Return a model that names an entity that the corpus lacks, relates it, and revises its point."""
+    """Return a model that names and relates an entity that is missing from the corpus, and revises its point."""
     described = Extraction(
         entities=(ExtractedEntity(name="Old Tom", type="person", description="A trader."),),
         relations=(ExtractedRelation(source="Bo", target="Old Tom", description="They trade.", keywords=("trade",)),),
@@ -105,7 +105,7 @@ def telling() -> ScriptedModel:
 
 
 def hold(settings: Settings, memory: str, ago: str) -> None:
-    """Have a run hold the memory that was heard of so long ago (an ISO duration)."""
+    """Lease the memory to a run whose last heartbeat is this old (an ISO duration)."""
     with driver(settings) as opened:
         opened.execute_query(HELD, uid=memory, ago=ago)
 

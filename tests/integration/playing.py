@@ -1,9 +1,9 @@
-"""A model behind a real server: tasks are told by what is sent, and answered from the script or as a test says.
+"""A model behind a real server: identifies tasks by their requests and replies from the script or from a test.
 
     with WireServer(playing({"evolve": ["", None]})) as server:
         ...
 
-The first `evolve` gets an empty reply, the second and all others what `letters.Wanting` says.
+The first `evolve` gets an empty reply, the second and all others the replies of `letters.Wanting`.
 """
 
 import re
@@ -22,10 +22,10 @@ from hgmem.extraction.replies import ExtractedEntity, ExtractedRelation, Extract
 from hgmem.models.prompt_delimiters import TAGS
 from hgmem.models.prompts import read_prompt, shipped_prompts
 
-Told: TypeAlias = Answered | BaseModel | str | None  # None is what the script says
-Telling: TypeAlias = Callable[[Asked, int], Told]  # from what was asked, and how often this task was, from 1
+Told: TypeAlias = Answered | BaseModel | str | None  # None: the script's reply
+Telling: TypeAlias = Callable[[Asked, int], Told]  # from the request, and its number among those of this task, from 1
 Always: TypeAlias = Answered | BaseModel | str
-Play: TypeAlias = Mapping[str, Telling | Sequence[Told] | Always]  # a list is how it begins
+Play: TypeAlias = Mapping[str, Telling | Sequence[Told] | Always]  # a list has the first replies
 
 READY = '{"ready": true}'
 ANSWER = "Anna sold it [1]."
@@ -35,12 +35,12 @@ _TAG = re.compile(rf"<\s*/?\s*(?:{'|'.join(TAGS)})\b", re.IGNORECASE)
 
 @cache
 def beginnings() -> Mapping[str, str]:
-    """Return how the system prompt of each task begins, up to the first place that is filled."""
+    """Return the beginning of each task's system prompt, up to the first placeholder."""
     return {name: read_prompt(path).system.partition("{{")[0] for name, path in shipped_prompts().items()}
 
 
 def task_of(asked: Asked) -> str:
-    """Return what a request is for, by the name of its schema or by its system prompt; a probe has none."""
+    """Return a request's task, by the name of its schema or by its system prompt; a probe has none."""
     named = (asked.body.get("response_format") or {}).get("json_schema", {}).get("name")
     if named:
         return str(named)
@@ -52,22 +52,22 @@ def task_of(asked: Asked) -> str:
 
 
 def fenced(asked: Asked, tag: str) -> str:
-    """Return what stands between the first two tags of this name."""
+    """Return the text between the first two tags of this name."""
     return asked.user.partition(f"<{tag}>\n")[2].partition(f"\n</{tag}>")[0]
 
 
 def points_in(asked: Asked) -> int:
-    """Return how many points of memory a prompt shows."""
+    """Return the number of memory points in a prompt."""
     return len(_POINT.findall(fenced(asked, "memory")))
 
 
 def fences(text: str) -> list[str]:
-    """Return the beginnings of all tags of ours, in order, whoever wrote them."""
+    """Return the beginnings of all tags with our names, in order, including those in data."""
     return [tag[0] for tag in _TAG.finditer(text)]
 
 
 def check_fences(asked: Asked) -> None:
-    """Check that a prompt has the tags of its template, each where it was, and no other one of ours."""
+    """Check that a prompt has exactly the delimiter tags of its template, in the same order."""
     task = task_of(asked)
     if task == "probe":
         return
@@ -78,7 +78,7 @@ def check_fences(asked: Asked) -> None:
 
 
 def playing(replies: Play | None = None) -> Answer:
-    """Return what a server does about a question on the letters: the script, but for what `replies` say by task."""
+    """Return a server's replies to a question on the letters: from the script, except for `replies` by task."""
     return _Playing(replies=dict(replies or {})).answer
 
 
@@ -133,5 +133,5 @@ def by_task(requests: Sequence[Asked], task: str) -> list[Asked]:
 
 
 def tasks(requests: Sequence[Asked]) -> list[str]:
-    """Return what the requests were for, in order."""
+    """Return the tasks of the requests, in order."""
     return [task_of(asked) for asked in requests]

@@ -1,4 +1,4 @@
-"""A graph that Neo4j's GraphRAG package wrote, kept as JSON: read off a database, and put into one again."""
+"""A graph that Neo4j's GraphRAG package wrote, stored as JSON: record it from a database, and write it to one."""
 
 import json
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from neo4j import Driver
 GOLDEN = Path(__file__).parents[1] / "golden" / "neo4j_graphrag.json"
 Graph: TypeAlias = dict[str, Any]
 
-# What the package's pipeline is told to write: five papers of the affair, and a page that has no document.
+# Input of the package's pipeline: five papers of the affair, and a page without a document.
 PAPERS = ("04-captain-statement", "05-lighthouse-log", "06-police-daybook", "07-gate-book", "09-bank-note")
 BARE = "Nobody knows where this page is from. It stands alone here, in two pieces of text."
 KNOWN = {
@@ -44,7 +44,7 @@ CREATE (n)-[r:$(row.type)]->(o) SET r = row.properties
 
 
 def record(driver: Driver, version: str) -> Graph:
-    """Return the nodes and relationships that carry the package's label, the same for the same graph but for times."""
+    """Return the nodes and relationships with the package's label; equal graphs differ only in times."""
 
     def by(row: Any) -> str:
         return json.dumps([sorted(row["labels"]), row["properties"]], sort_keys=True)
@@ -63,13 +63,13 @@ def record(driver: Driver, version: str) -> Graph:
 
 
 def stored() -> Graph:
-    """Return what the package wrote when it was last asked to (`pytest -m long --rewrite-golden`)."""
+    """Return the last recorded graph of the package (`pytest -m long --rewrite-golden` records it)."""
     graph: Graph = json.loads(GOLDEN.read_text(encoding="utf-8"))
     return graph
 
 
 def put(driver: Driver, graph: Graph, *, renamed: Mapping[str, str] | None = None) -> None:
-    """Write a recorded graph, labels, types and properties renamed."""
+    """Write a recorded graph with renamed labels, types and properties."""
     new = (renamed or {}).get
     nodes = [
         {
@@ -89,7 +89,7 @@ def put(driver: Driver, graph: Graph, *, renamed: Mapping[str, str] | None = Non
 
 
 def clear(driver: Driver) -> None:
-    """Delete every node that is not hgmem's."""
+    """Delete all nodes except hgmem's."""
     driver.execute_query(
         "MATCH (n) WHERE (n.uid IS NULL OR n.corpus IS NULL) AND NOT n:Corpus AND NOT n:Step AND NOT n:SubQuery "
         "DETACH DELETE n"

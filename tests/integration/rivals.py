@@ -1,4 +1,4 @@
-"""Writes that wait for a rival's, as they do beside many writers, at a moment of the test's choice."""
+"""Writes that wait for a rival's write, as with many writers, at a moment that the test chooses."""
 
 import threading
 from collections.abc import Callable
@@ -10,7 +10,7 @@ _LOOKS = 600
 
 
 def overtaken(opened: neo4j.Driver, ours: Callable[[], object], rival: str, **parameters: object) -> list[Exception]:
-    """Return what ours raised that began while the rival's statement was not committed, and waited until it was."""
+    """Run our write so that it waits for the rival's uncommitted statement; return our write's exception."""
     raised: list[Exception] = []
 
     def run() -> None:

@@ -1,4 +1,4 @@
-"""Runs of LangChain as trees that can be compared: what a tracer saw, in order, and who was below whom."""
+"""LangChain runs as comparable trees: the runs that a tracer saw, in order, with their children."""
 
 import threading
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from langchain_core.tracers.schemas import Run
 
 
 class Collector(BaseTracer):
-    """A tracer that keeps the trees of runs; each is whole, and ends are checked against beginnings."""
+    """A tracer that collects complete trees of runs and checks that every started run ends."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -34,18 +34,18 @@ class Told:
 
 
 def told(run: Run) -> Told:
-    """Return a run with all below it, in order of their beginning."""
+    """Return a run with its descendants, in order of their start."""
     below = sorted(run.child_runs, key=lambda one: one.dotted_order or "")
     ours = tuple(tag for tag in run.tags or () if tag.startswith("hgmem:"))
     return Told(run.name, run.run_type, ours, tuple(told(one) for one in below))
 
 
 def every(run: Run) -> list[Run]:
-    """Return a run and all that are below it."""
+    """Return a run and its descendants."""
     return [run, *(one for child in run.child_runs for one in every(child))]
 
 
 def used(run: Run) -> Any:
-    """Return the tokens that the run of a model counted."""
+    """Return the token counts of a model's run."""
     assert run.outputs is not None
     return run.outputs["generations"][0][0]["message"]["kwargs"].get("usage_metadata")

@@ -1,4 +1,4 @@
-"""A graph of random vectors for the systems that the benchmarks compare, on disk as they all read it."""
+"""A graph of random vectors for the compared systems of the benchmarks, in their common format on disk."""
 
 import sys
 from pathlib import Path
@@ -14,7 +14,7 @@ CHUNKS, ENTITIES, RELATIONS, SIZE = 30, 60, 80, 384
 
 
 def write(folder: Path) -> None:
-    """Write a graph, and a query near to each of its first chunks, in that chunk's own words."""
+    """Write a graph, and for each of its first chunks a query with a near vector and the chunk's own words."""
     draw, chance = np.random.default_rng(5), Random(5)
     words = ["".join(chance.choices(("ba", "ke", "li", "mo", "nu", "ra", "se", "ti"), k=3)) for _ in range(200)]
     pairs = chance.sample([(one, other) for one in range(ENTITIES) for other in range(one)], RELATIONS)

@@ -1,8 +1,7 @@
-"""Graphs that Neo4j's GraphRAG package wrote, taken over: whole, once, and with theirs left as it is.
+"""Import of graphs from Neo4j's GraphRAG package: complete, once, and without changes to the source graph.
 
-The graph is a recording of what the package's own pipeline wrote (tests/golden/neo4j_graphrag.json). The test marked
-`long` installs the package into an environment of its own, lets it write again, and compares; with `--rewrite-golden`
-it records.
+The graph is a recording of the package's own pipeline (tests/golden/neo4j_graphrag.json). The test marked `long`
+installs the package into its own environment, lets it write again, and compares; `--rewrite-golden` records the graph.
 """
 
 import asyncio
@@ -70,7 +69,7 @@ ORDER BY id
 
 @pytest.fixture
 def theirs(settings: Settings, client: HGMem) -> Iterator[Driver]:
-    """A driver of the database that the client is connected to, where nothing but hgmem's is."""
+    """A driver of the client's database, which contains only hgmem's data."""
     with driver(settings) as opened:
         clear(opened)
         yield opened
@@ -79,18 +78,18 @@ def theirs(settings: Settings, client: HGMem) -> Iterator[Driver]:
 
 @pytest.fixture
 def graph(theirs: Driver) -> Graph:
-    """The recorded graph, written into the database."""
+    """Writes the recorded graph into the database."""
     recorded = stored()
     put(theirs, recorded)
     return recorded
 
 
 def as_it_is(theirs: Driver) -> str:
-    """Return all that is theirs, to the last property."""
+    """Return the whole source graph with all properties."""
     return json.dumps([row.data() for row in theirs.execute_query(THEIRS)[0]], default=str, sort_keys=True)
 
 
-# Whole, once, beside theirs ---------------------------------------------------------------------------------------
+# Complete, once, beside the source graph --------------------------------------------------------------------------
 
 
 def test_a_graph_of_the_package_is_adopted_whole(client: HGMem, settings: Settings, graph: Graph) -> None:
@@ -190,7 +189,7 @@ def test_a_corpus_that_holds_something_is_refused(
 
 
 class Failing(DeterministicEmbedder):
-    """Gives up after the chunks."""
+    """Fails after the chunks."""
 
     calls = 2
 
@@ -211,7 +210,7 @@ def test_an_adoption_that_fails_leaves_theirs_and_nothing_else(
     assert as_it_is(theirs) == before
 
 
-# Called otherwise, and elsewhere ----------------------------------------------------------------------------------
+# Other names and databases ----------------------------------------------------------------------------------------
 
 
 def test_labels_types_and_properties_may_have_other_names(
@@ -283,7 +282,7 @@ def test_another_server_is_read_over_its_own_connection(
         copy = open_client(corpus=f"{client.corpus}-{number}")
         assert copy.adopt(**place).chunks == len(of(graph, "Chunk"))
         assert copy.ask("Who commands the Corrie Vane?", steps=1).text
-    theirs.verify_connectivity()  # the caller's, and still open
+    theirs.verify_connectivity()  # the caller's driver is still open
 
 
 @pytest.mark.parametrize(
@@ -316,7 +315,7 @@ def test_a_wrong_password_names_where_it_is_set(client: HGMem, server: Server) -
         client.adopt(from_uri=server.uri, from_password="wrong")
 
 
-# What is not there, and what is broken ----------------------------------------------------------------------------
+# Missing and invalid data -----------------------------------------------------------------------------------------
 
 
 def test_where_there_is_no_graph_what_is_there_is_named(client: HGMem, theirs: Driver) -> None:
@@ -603,7 +602,7 @@ has_docs = pytest.mark.skipif(not DOCS.is_file(), reason="the documents are not 
 
 
 def documented(mark: str, language: str) -> str:
-    """Return the block of docs/graphrag.md that follows the mark."""
+    """Return the block of docs/graphrag.md after the mark."""
     text = DOCS.read_text(encoding="utf-8")
     (found,) = re.findall(rf"<!-- {mark} -->\n```{language}\n(.*?)```", text, re.DOTALL)
     return str(found)
@@ -644,7 +643,7 @@ def test_the_documented_example_and_query_run(
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A Python that has the newest `neo4j-graphrag`, in an environment of its own."""
+    """A Python with the newest `neo4j-graphrag`, in its own environment."""
     home = tmp_path_factory.mktemp("graphrag") / "venv"
     python = home / "bin" / "python"
     subprocess.run([sys.executable, "-m", "venv", str(home)], check=True)
@@ -653,7 +652,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def written(package: Path, server: Server, affair: Path, **more: Any) -> str:
-    """Let the package write, and return its version."""
+    """Let the package write its graph; return the package's version."""
     told = {
         "uri": server.uri,
         "username": server.username,
@@ -669,7 +668,7 @@ def written(package: Path, server: Server, affair: Path, **more: Any) -> str:
 
 
 def timeless(graph: Graph) -> list[Any]:
-    """Return a recording without what differs from run to run: version, times, and so the numbers of nodes."""
+    """Return a recording without values that differ between runs: version, times, and thus node numbers."""
     nodes = [
         json.dumps([labels, {**properties, "createdAt": "" if "createdAt" in properties else None}], sort_keys=True)
         for labels, properties in graph["nodes"]

@@ -1,4 +1,4 @@
-"""Archives: a corpus out of one Neo4j and into another, the same there, or not there at all."""
+"""Archives: a corpus moves from one Neo4j to another completely or not at all."""
 
 import gzip
 import json
@@ -22,7 +22,7 @@ from hgmem.corpus.archive.kinds import KINDS, OF_MEMORIES
 from hgmem.corpus.archive.lines import Chain
 from hgmem.corpus.archive.records import footer
 from hgmem.errors import ConflictError, GraphError, HGMemError
-from hgmem.graph.corpus import claim_corpus, create_corpus
+from hgmem.graph.corpus import create_corpus, lease_corpus
 from hgmem.settings import Settings
 from hgmem.testing import DeterministicEmbedder
 from hgmem.values.inputs import Document, Given, GivenEntity
@@ -33,14 +33,14 @@ NAME = "moving-house"
 
 @dataclass(frozen=True, kw_only=True)
 class Archived:
-    """A rich corpus that is no more: its archive, what it was, and what was found wrong with it."""
+    """A deleted rich corpus: its archive, its former data, and the findings of its integrity check."""
 
     path: Path
     wanted: Dump
     checkup: Checkup
 
     def records(self) -> list[dict[str, Any]]:
-        """Return the archive's lines as they are, first and last too."""
+        """Return all lines of the archive, including the first and the last."""
         return [json.loads(line) for line in gzip.decompress(self.path.read_bytes()).splitlines()]
 
 
@@ -65,13 +65,13 @@ def archived(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Ar
 
 @pytest.fixture
 def place(open_client: Open) -> HGMem:
-    """A client of the corpus that archives go to, which is not there yet."""
+    """A client of the target corpus, which does not exist yet."""
     return open_client(corpus=NAME)
 
 
 @pytest.fixture
 def other(client: HGMem, settings: Settings) -> Iterator[None]:
-    """A corpus beside, which nothing may change."""
+    """Another corpus, which must not change."""
     client.add(Document(id="other", text="Captain Rhee commands the ferry Aurora."))
     client.ask("Who commands the Aurora?")
     before = moved(settings, client.corpus)
@@ -80,7 +80,7 @@ def other(client: HGMem, settings: Settings) -> Iterator[None]:
 
 
 def written(records: list[dict[str, Any]], path: Path) -> Path:
-    """Write records as an archive whose digests and counts hold."""
+    """Write records as an archive with valid digests and counts."""
     plain = [{name: value for name, value in record.items() if name != "digest"} for record in records[:-1]]
     chain, counts = Chain(), {}
     for record in plain[1:]:
@@ -89,7 +89,7 @@ def written(records: list[dict[str, Any]], path: Path) -> Path:
     return path
 
 
-# There and back -------------------------------------------------------------------------------------------------
+# Round trip -----------------------------------------------------------------------------------------------------
 
 
 def test_a_corpus_comes_back_uid_for_uid_and_property_for_property(
@@ -201,7 +201,7 @@ def test_an_archive_of_another_embedder_keeps_its_vectors_and_names_it(
         client.ask("Who?")
 
 
-# Refused --------------------------------------------------------------------------------------------------------
+# Errors ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_corpus_that_holds_something_is_refused(archived: Archived, place: HGMem, settings: Settings) -> None:
@@ -261,7 +261,7 @@ def a_memory(archived: Archived) -> str:
     return next(str(record["uid"]) for record in archived.records() if record["kind"] == "Memory")
 
 
-# Ended early ----------------------------------------------------------------------------------------------------
+# Early ends -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("error", [GraphError("the server is gone"), KeyboardInterrupt()])
@@ -269,7 +269,7 @@ def test_an_import_that_fails_leaves_nothing_and_the_next_begins_anew(
     archived: Archived, place: HGMem, settings: Settings, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
     def failing(*_: object, **__: object) -> None:
-        assert moved(settings, NAME).of("Memory")  # half of it is there
+        assert moved(settings, NAME).of("Memory")  # half of it is written
         with pytest.raises(UsageError, match="importing"):
             place.ask("Who?")
         raise error
@@ -289,7 +289,7 @@ def test_what_a_killed_import_left_is_removed_by_the_next(
     client = open_client(corpus=NAME, claim_timeout=0.3, heartbeat=0.1)
     database = client._database
     create_corpus(database, corpus=NAME, status="importing", embedder=("another", 3), settings={})
-    assert claim_corpus(database, corpus=NAME, run="killed", status="importing", timeout=0.3)
+    assert lease_corpus(database, corpus=NAME, run="killed", status="importing", timeout=0.3)
     with driver(settings) as opened:
         opened.execute_query("CREATE (:Document {uid: 'left', corpus: $corpus})", corpus=NAME)
     with pytest.raises(ConflictError, match="is being imported by another process"):
@@ -315,7 +315,7 @@ def test_an_archive_that_is_changed_while_it_is_read_is_refused_whole(
     assert dump(settings, NAME).nodes == {}
 
 
-# While others write ---------------------------------------------------------------------------------------------
+# Concurrent writes ----------------------------------------------------------------------------------------------
 
 
 def test_an_unknown_corpus_and_one_that_is_being_written_are_not_exported(

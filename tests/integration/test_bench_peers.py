@@ -1,4 +1,4 @@
-"""What the peers of the benchmarks find, each on what its environment installs and a server that nothing else uses."""
+"""Results of the benchmarks' peers, each in its own environment, on a server without other users."""
 
 import sys
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from nearest import recall, wanted
 
 pytestmark = pytest.mark.long
 
-WRITTEN = {"mine": (0, 2), "theirs": (1,)}  # corpora, and the copies that each is given
+WRITTEN = {"mine": (0, 2), "theirs": (1,)}  # corpora, and the copies in each
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """A server without anything else: some peers have labels like ours."""
+    """An empty server, because some peers use labels like ours."""
     with own_server(tmp_path_factory.mktemp("peers")) as own:
         yield {
             "uri": own.server.uri,
@@ -70,7 +70,7 @@ def test_a_peer_finds_what_is_nearest_and_nothing_of_another_corpus(
         assert len(found["chunks"]) == len(set(found["chunks"])) >= 5
         assert len(found["entities"]) == len(set(found["entities"])) >= 5
         assert found["relations"] >= 3
-        if peer.name == "langchain":  # which compares every vector
+        if peer.name == "langchain":  # it compares every vector
             assert set(nearest[:5]) <= set(found["chunks"])
 
 

@@ -1,4 +1,4 @@
-"""A run of the benchmarks on a graph of a few entities: what it measures and leaves behind, not how fast it is."""
+"""A run of the benchmarks on a tiny graph: tests the reported measurements and files, not speed."""
 
 import json
 import os
@@ -32,7 +32,7 @@ def command(graph: Path, out: Path, *workloads: str) -> list[str | Path]:
 
 
 def bench(graph: Path, out: Path, *workloads: str) -> tuple[dict[str, Any], str, Path]:
-    """Return the figures, the Markdown and the folder of a run that may take some minutes on a busy machine."""
+    """Run the benchmarks, which may take minutes on a busy machine; return the figures, the Markdown and the folder."""
     subprocess.run(command(graph, out, *workloads), check=True, capture_output=True, timeout=900)
     (folder,) = out.iterdir()
     return json.loads((folder / "figures.json").read_text()), (folder / "figures.md").read_text(), folder
@@ -48,12 +48,12 @@ def test_a_run_says_what_times_bought_and_leaves_tables_and_plots(graph: Path, t
         for system in ("floor", "product"):
             bought = case["found"][system]
             assert case["times"][system]["median_ms"] > 0
-            if "500" not in name:  # where memory holds everything there is
+            if "500" not in name:  # memory contains every entity
                 assert bought["recall_of_entities"] == 1.0
             assert 0.5 <= bought["recall_of_chunks"] <= 1.0
     assert found["W4"]["16 threads"]["steps_a_second"]["product"] > 0
     assert f"A graph is {ENTITIES} entities, {RELATIONS} relations and {CHUNKS} chunks" in text
-    assert "peer on Neo4j" not in text  # none is in this plan
+    assert "peer on Neo4j" not in text  # this plan has none
     assert {path.name for path in folder.iterdir()} >= {"steps.png", "throughput.png"}
 
 

@@ -1,4 +1,4 @@
-"""The systems that the benchmarks compare have processes and environments of their own."""
+"""The compared systems of the benchmarks have their own processes and environments."""
 
 import os
 import subprocess
@@ -63,13 +63,13 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def fake(tmp_path: Path) -> Iterator[Child]:
-    """A system in its process that is no system."""
+    """A fake system in its own process."""
     with served(FAKE, tmp_path, name="fake") as child:
         yield child
 
 
 def served(code: str, folder: Path, *, name: str) -> Child:
-    """Return a system of this code in its process: served as all are, from a copy of what serves them."""
+    """Return a system with this code in its own process, served from a copy of the real server code."""
     (folder / "systems").mkdir()
     (folder / "systems" / "__init__.py").touch()
     (folder / "systems" / f"{name}.py").write_text(code)
@@ -180,7 +180,7 @@ def test_a_system_sees_none_of_the_callers_servers_and_keys(
 
 
 def wheel(folder: Path, version: str) -> str:
-    """Return a package that needs no network: one module that knows its version."""
+    """Return a package that needs no network: one module with its version."""
     file = folder / f"tiny-{version}-py3-none-any.whl"
     about = f"tiny-{version}.dist-info"
     with zipfile.ZipFile(file, "w") as archive:

@@ -1,4 +1,4 @@
-"""`hgmem browser` as a process, and what it does to the corpus: second labels, and nothing else."""
+"""Tests of `hgmem browser` as a process, and of its only change to the corpus: styling labels."""
 
 import http.client
 import re
@@ -37,7 +37,7 @@ def answer(client: HGMem) -> Answer:
 
 @pytest.fixture
 def labels(settings: Settings, corpus: str) -> Iterator[Any]:
-    """The labels of the corpus's entities by name, of its points by uid."""
+    """Return the labels of the corpus's entities by name and of its points by uid."""
     with driver(settings) as opened:
 
         def read(label: str, key: str) -> dict[str, set[str]]:
@@ -65,7 +65,7 @@ def test_the_command_prints_the_link_and_serves_until_it_is_ended(environment: d
         text = connection.getresponse().read().decode()
         assert answer.memory in text
         assert "Who sold the mill" in text
-        run.send_signal(signal.SIGTERM)  # taken as Ctrl-C, which shells withhold from what they start in the background
+        run.send_signal(signal.SIGTERM)  # like Ctrl-C, which background processes do not get
         try:
             _, errors = run.communicate(timeout=30)
         finally:
@@ -85,7 +85,7 @@ def test_entities_are_painted_after_their_types_and_again_when_these_change(
         Given(documents=(document,), chunks=(GivenChunk(id="c", document="d", text="One."),), entities=entities)
     )
     client.ask("What is one?", steps=1)
-    for _ in range(2):  # the second time nothing changes
+    for _ in range(2):  # the second run changes nothing
         with client.browse():
             pass
         found = labels("Entity", "name")

@@ -1,4 +1,4 @@
-"""What changes later: titles, chunks in between, corpora that go while somebody writes."""
+"""Later changes: titles, inserted chunks, corpora deleted during a write."""
 
 import dataclasses
 import functools
@@ -137,7 +137,7 @@ def test_a_document_is_deleted_by_uid_id_or_path(
 
 
 def table(path: Path) -> Path:
-    """Write three rows, the last with an id of its own."""
+    """Write three rows, the last with its own id."""
     path.write_text(f"id,text\n,{TEXT}\n,Nordhavn has a lamp.\nlog,Rhee met Olsen.\n")
     return path
 

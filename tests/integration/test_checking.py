@@ -1,6 +1,6 @@
-"""Promises of a corpus: kept where only hgmem wrote, and each seen, by its name and alone, where it is broken.
+"""Integrity check: no findings if only hgmem wrote, and exactly one named finding for each violation.
 
-A break is made and looked at in one transaction, which is then rolled back: so each begins with the same corpus.
+A test makes and checks a violation in one transaction and rolls it back, so each starts with the same corpus.
 """
 
 import secrets
@@ -30,11 +30,11 @@ GONE = "Josse Arkwell left the Brass Key with Dace."
 
 
 class RolledBackError(Exception):
-    """Ends a transaction without a trace."""
+    """Rolls a transaction back."""
 
 
 def fill(client: HGMem) -> None:
-    """Let a corpus live: every kind of memory, a document that went, one that was cut into several chunks."""
+    """Fill a corpus: every kind of memory, a deleted document, a document of several chunks."""
     client.add_graph(LETTERS)
     client.model = ExtractiveModel(client.embedder)
     client.add(
@@ -60,7 +60,7 @@ def fill(client: HGMem) -> None:
 
 @pytest.fixture(scope="module")
 def client(settings: Settings) -> Iterator[HGMem]:
-    """A client of a corpus that has seen much, beside another corpus."""
+    """A client of a corpus with a long history, beside another corpus."""
     given = {**settings.model_dump(exclude_none=True), "model": wanting()}
     name = f"t{secrets.token_hex(6)}"
     with HGMem.open(name, **given) as client:
@@ -77,7 +77,7 @@ def names(found: Checkup) -> dict[str, int]:
 
 @pytest.fixture
 def broken(client: HGMem) -> Callable[[str], Checkup]:
-    """Breaks a corpus with a statement, looks, and lets nothing of it stay."""
+    """Damages a corpus with a statement, checks it, and rolls the statement back."""
 
     def breaking(text: str) -> Checkup:
         seen: list[Checkup] = []
@@ -157,8 +157,8 @@ BREAKS = {
 }
 
 
-# These make things with vectors, which no index has before the commit: so they are committed, and mended again.
-# What is turned was given: that of an extraction would be told by its contributions too, which name its ends in order.
+# These create vectors, which indexes contain only after a commit: they are committed and then repaired.
+# Reverses a pre-built relation: the contributions of an extracted one also name its ends in order.
 TURNED = """MATCH (a:Entity {corpus: $corpus})-[r:RELATES {corpus: $corpus, memory: ''}]->(b:Entity)
     WHERE r.given IS NOT NULL AND %s WITH a, b, r, properties(r) AS held ORDER BY r.uid LIMIT 1
     DELETE r CREATE (b)-[new:RELATES]->(a) SET new = held"""
@@ -200,7 +200,7 @@ def test_an_index_that_is_missing_is_all_that_is_found(client: HGMem) -> None:
     assert [(one.name, one.uids) for one in found.findings] == [("schema", ("entity_text",))]
 
 
-# What is new in a transaction is not in its vector indexes: each of these is whole, but for that.
+# Vector indexes do not contain a transaction's own writes; otherwise each of these is valid.
 UNINDEXED = {
     "entity": f"""{POINT} WITH p LIMIT 1 MATCH (p)-[:INVOLVES]->(held) WITH p, held LIMIT 1
         CREATE (p)-[:INVOLVES]->(new:Entity:Provisional) SET new += {{uid: 'stray', corpus: $corpus, memory: p.memory}}

@@ -1,4 +1,4 @@
-"""A claim that is taken over while a write waits for its lock: the write sees who holds it now, and writes nothing."""
+"""Leases taken over while a write waits for a lock: the write sees the new holder and writes nothing."""
 
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
@@ -10,7 +10,7 @@ from rivals import overtaken
 
 from hgmem import HGMem, Settings
 from hgmem.errors import ConflictError
-from hgmem.graph.corpus import claim_corpus, create_corpus, release_corpus, renew_corpus, set_embedder
+from hgmem.graph.corpus import create_corpus, lease_corpus, release_corpus, renew_corpus, set_embedder
 from hgmem.graph.database import Database
 from hgmem.graph.embeddings import begin_reembedding, mark_cleared, release_reembedding
 from hgmem.graph.memory import Lease, create_memory, release_memory, renew_memory, write_answer, write_step
@@ -60,11 +60,11 @@ OF_MEMORY: dict[str, Write] = {
 
 @pytest.fixture
 def held(client: HGMem, settings: Settings) -> Iterator[neo4j.Driver]:
-    """A driver beside the client, whose corpus and one memory in it are held by our run."""
+    """A separate driver; our run holds the leases of the client's corpus and of one memory."""
     name = client.corpus
     create_corpus(client._database, corpus=name, status="ready", embedder=("deterministic", 64), settings={})
     create_memory(client._database, lease=_lease(name), properties={"question": "Who?"})
-    assert claim_corpus(client._database, corpus=name, run=RUN, status="ready", timeout=60)
+    assert lease_corpus(client._database, corpus=name, run=RUN, status="ready", timeout=60)
     with driver(settings) as opened:
         yield opened
 
@@ -81,7 +81,7 @@ def test_a_memory_that_was_taken_over_meanwhile_stays_the_rivals(write: str, hel
 
 
 def _overtaken(held: neo4j.Driver, client: HGMem, write: Write, match: str) -> None:
-    """Let a rival take the claim while we write."""
+    """Let a rival take the lease during our write."""
     raised = overtaken(
         held,
         lambda: write(client._database, client.corpus),

@@ -1,4 +1,4 @@
-"""The command line against a real server: what it prints, what it exits with, and what bad input gets."""
+"""The command line with a real server: output, exit codes, and errors for invalid input."""
 
 import json
 import os
@@ -33,7 +33,7 @@ class Run(Protocol):
 
 @pytest.fixture
 def hgmem(environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    monkeypatch.chdir(tmp_path)  # so that nobody's .env or hgmem.toml is read
+    monkeypatch.chdir(tmp_path)  # so that no .env or hgmem.toml is read
 
     def run(*arguments: str | Path, env: Mapping[str, str] = {}) -> Result:
         return CliRunner().invoke(app, [str(each) for each in arguments], env={**environment, **env})
@@ -43,7 +43,7 @@ def hgmem(environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.Monke
 
 @pytest.fixture
 def start(environment: dict[str, str], tmp_path: Path) -> Callable[..., subprocess.Popen[str]]:
-    """Starts the real command, in a process of its own."""
+    """Starts the real command in its own process."""
 
     def popen(*arguments: str | Path, env: Mapping[str, str] = {}, **options: Any) -> subprocess.Popen[str]:
         settings = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "encoding": "utf-8", **options}
@@ -55,7 +55,7 @@ def start(environment: dict[str, str], tmp_path: Path) -> Callable[..., subproce
 
 
 def interruptible() -> None:
-    """Let Ctrl-C reach the command, also where the tests run in the background and ignore it."""
+    """Let Ctrl-C reach the command even if the tests run in the background and ignore it."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -76,7 +76,7 @@ def memory(settings: Settings, affair_corpus: str) -> str:
 
 
 def one_error(result: Result, *parts: str) -> None:
-    """Check that it failed with one line on stderr that holds these parts, and nothing on stdout."""
+    """Check that it failed with one line on stderr that contains these parts, and nothing on stdout."""
     assert result.exit_code == 1, result.output
     assert result.stdout == ""
     [line] = result.stderr.splitlines()
@@ -86,7 +86,7 @@ def one_error(result: Result, *parts: str) -> None:
         assert part in line
 
 
-# The way through -----------------------------------------------------------------------------------------------
+# Complete workflow ---------------------------------------------------------------------------------------------
 
 
 def test_documents_in_and_a_cited_answer_out(
@@ -151,13 +151,13 @@ def test_the_naive_system_answers_and_its_citations_can_be_drawn(
 
 
 def drawn(server: Server, output: str) -> int:
-    """How many paths the query draws that stands in the output."""
+    """Return the number of paths that the query in the output draws."""
     [query] = [line for line in output.splitlines() if "MATCH path" in line]
     return len(rows(server, query))
 
 
 def rows(server: Server, query: str, **parameters: Any) -> list[neo4j.Record]:
-    """What the server answers to a query of ours."""
+    """Return the server's rows for a query."""
     auth = (server.username, server.password.get_secret_value())
     with neo4j.GraphDatabase.driver(server.uri, auth=auth) as driver:
         return driver.execute_query(query, parameters).records  # type: ignore[arg-type]
@@ -259,7 +259,7 @@ def lightrag_directory(folder: Path) -> Path:
     return folder
 
 
-# Bad input -----------------------------------------------------------------------------------------------------
+# Invalid input -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -376,7 +376,7 @@ def test_a_folder_with_nothing_usable_says_what_would_be(hgmem: Run, tmp_path: P
 def test_an_embedder_that_is_not_installed_is_named_and_nothing_is_made(
     hgmem: Run, tmp_path: Path, corpus: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "sentence_transformers", None)  # as if it were not there
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)  # as if it were not installed
     (tmp_path / "good.txt").write_text("Captain Rhee commands the ferry Aurora.")
     usual = {"HGMEM_EMBEDDING_MODEL": "all-MiniLM-L6-v2"}
     one_error(hgmem("index", "good.txt", "-c", corpus, env=usual), "sentence-transformers", "hgmem[local]")
@@ -407,7 +407,7 @@ def test_the_rows_of_a_table_are_deleted_by_the_path_of_their_file(hgmem: Run, t
     hgmem("delete", "-c", corpus, "--yes")
 
 
-# How it behaves -----------------------------------------------------------------------------------------------
+# Behaviour ----------------------------------------------------------------------------------------------------
 
 
 def test_debug_shows_the_traceback_wherever_it_stands(hgmem: Run) -> None:
@@ -478,12 +478,12 @@ def test_deleting_asks_on_a_terminal(
 
 
 def read_all(terminal: int) -> str:
-    """Everything that was written to the other end until it closed."""
+    """Return everything written to the other end until it closed."""
     pieces = []
     try:
         while piece := os.read(terminal, 4096):
             pieces.append(piece)
-    except OSError:  # how Linux says that the other end is closed
+    except OSError:  # Linux's error if the other end is closed
         pass
     os.close(terminal)
     return b"".join(pieces).decode()

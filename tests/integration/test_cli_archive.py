@@ -1,4 +1,4 @@
-"""`hgmem export`, `hgmem import archive` and `hgmem reembed`: what they print, and what bad input gets."""
+"""`hgmem export`, `hgmem import archive` and `hgmem reembed`: output, and errors for invalid input."""
 
 import gzip
 import json
@@ -35,7 +35,7 @@ def hgmem(environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.Monke
 
 @pytest.fixture
 def letters(client: HGMem) -> HGMem:
-    """A client whose corpus holds the letters and a memory."""
+    """A client whose corpus contains the letters and a memory."""
     client.add_graph(LETTERS)
     client.ask(QUESTION, steps=2)
     return client

@@ -1,4 +1,4 @@
-"""`hgmem ask` on a memory that goes on, by a recipe, with a budget, and on a terminal."""
+"""`hgmem ask` with `--continue`, a recipe, a budget, and on a terminal."""
 
 import json
 import os
@@ -26,7 +26,7 @@ ESCAPES = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 
 @pytest.fixture
 def letters(client: HGMem) -> HGMem:
-    """A client whose corpus holds the letters."""
+    """A client whose corpus contains the letters."""
     client.add_graph(LETTERS)
     return client
 
@@ -45,7 +45,7 @@ def hgmem(environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.Monke
 
 @pytest.fixture
 def served(letters: HGMem) -> Iterator[tuple[WireServer, dict[str, str]]]:
-    """A server of a model that wants every step, and the environment that leads to it."""
+    """A server of a model that uses every step, and the environment for it."""
     with WireServer(playing()) as server:
         yield server, {"HGMEM_MODEL": "test-model", "OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "secret"}
 
@@ -142,7 +142,7 @@ def test_a_terminal_shows_what_happens_and_then_the_same_result(
 
 
 def terminal(environment: dict[str, str], folder: Path, *arguments: str) -> tuple[str, str, int]:
-    """Return what a terminal shows on stderr, what stdout gets, and the exit code."""
+    """Return a terminal's stderr, the stdout, and the exit code."""
     reader, writer = pty.openpty()
     with subprocess.Popen(
         [sys.executable, "-m", "hgmem", *arguments],

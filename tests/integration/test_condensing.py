@@ -1,4 +1,4 @@
-"""Descriptions that a model condenses: when they are used, when not any more, and the same graph in any order."""
+"""Descriptions that a model summarizes: when they are used, when they are outdated, and the same graph in any order."""
 
 import itertools
 from collections.abc import Callable
@@ -75,7 +75,7 @@ def test_descriptions_over_the_limit_are_condensed_and_embedded_anew(opened: Ope
     assert "cut" not in ada
     ((_, _, relation),) = found.joined("RELATES")
     assert relation["description"].startswith("ada – bo: 8 days ")
-    check(found)  # vectors too
+    check(found)  # including vectors
 
     model.tasks.clear()
     before = dump(settings, client.corpus, times=True)
@@ -111,7 +111,7 @@ def test_the_graph_is_the_same_in_any_order(opened: Opened, settings: Settings) 
         client.add(documents(*order[2:]))
         client.delete(document=uid(client.corpus, "document", "d6"))
         client.add(documents(*order))
-        # the deletion left it cut; the next document that is written has it condensed
+        # truncated by the deletion; the next written document triggers a summary
         client.add([Document(id="empty", text=" ")])
         client.delete(document=uid(client.corpus, "document", "empty"))
         assert dump(settings, client.corpus) == wanted

@@ -1,4 +1,4 @@
-"""Memory that lasts: another question, an interrupted one, an answer at an earlier step, two callers at once."""
+"""Continued memories: another question, an interrupted one, an answer at an earlier step, concurrent callers."""
 
 import itertools
 import threading
@@ -23,7 +23,7 @@ FOLLOW_UP = "And what did Cleo leave?"
 
 @pytest.fixture
 def letters(open_client: Open) -> Callable[..., tuple[HGMem, ScriptedModel]]:
-    """Opens a client on the letters whose model wants every step, unless told otherwise."""
+    """Opens a client on the letters; by default its model uses every step."""
 
     def opening(**replies: Any) -> tuple[HGMem, ScriptedModel]:
         model = wanting(**replies)

@@ -1,4 +1,4 @@
-"""A corpus among nine that are almost like it: what is found in it is what is found when it is alone, and its own."""
+"""A corpus among nine near-copies: searches find the same items as without the copies, and only its own."""
 
 import random
 import sys
@@ -24,12 +24,12 @@ pytestmark = pytest.mark.slow  # thousands of near-copies
 
 ENTITIES, CHUNKS, WORDS = 400, 120, 250  # of the synthetic corpus
 ENOUGH = 0.99
-# What a step asks the index for, where memory covers nothing yet.
+# A step's request to the index if memory is empty.
 OVER = _limits(Scene(scope=Scope(corpus=""), covered=0, entities=0), RetrievalConfig(entities=K)).overfetch
 
 
 def synthetic(seed: int = 7) -> Given:
-    """Return a graph whose texts share their words, so that much is near to much."""
+    """Return a graph whose texts share words, so that many items are near to each other."""
     draw = random.Random(seed)
     syllables = ("ba", "ke", "li", "mo", "nu", "ra", "se", "ti", "vo", "zu")
     words = ["".join(draw.choices(syllables, k=3)) for _ in range(WORDS)]
@@ -60,13 +60,13 @@ def synthetic(seed: int = 7) -> Given:
 
 @dataclass(frozen=True, kw_only=True)
 class Crowd:
-    """The corpus among nine near-copies, and what was measured of it before they came."""
+    """The corpus among nine near-copies, and its measurements from before they were added."""
 
     client: HGMem
     names: list[str]  # of entities
-    texts: list[str]  # to search for
+    texts: list[str]  # search texts
     alone: Recall
-    foreign: frozenset[str]  # uids of everything that others hold
+    foreign: frozenset[str]  # uids of all data of other corpora
 
     @property
     def amid(self) -> Recall:
@@ -110,7 +110,7 @@ def crowded(settings: Settings) -> Iterator[Crowd]:
 
 
 def said(value: object) -> Iterator[str]:
-    """Yield every text within a value."""
+    """Yield all texts within a value."""
     if isinstance(value, str):
         yield value
     elif is_dataclass(value):
@@ -125,12 +125,12 @@ def said(value: object) -> Iterator[str]:
 
 
 def strangers(crowd: Crowd, value: object) -> list[str]:
-    """Return the texts within a value that are, or name, something of another corpus."""
+    """Return the texts within a value that are or name data of another corpus."""
     return [text for text in said(value) if text in crowd.foreign or any(mark in text for mark in MARKS)]
 
 
 def check(crowd: Crowd, name: str) -> None:
-    """Check that searches find what they find alone, and print how much that is."""
+    """Check that searches find the same as without the copies, and print the recall."""
     amid = crowd.amid
     for where, found in (("alone", crowd.alone), ("among ten", amid)):
         parts = f"entities {found.entities:.3f}, chunks {found.searched:.3f} and {found.chunks:.3f}"

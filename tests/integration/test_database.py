@@ -1,4 +1,4 @@
-"""Transactions beside others: what the server takes back is written once more."""
+"""Concurrent transactions: rolled-back transactions are retried."""
 
 import threading
 from collections.abc import Callable
@@ -17,7 +17,7 @@ SYNTAX = {"code": "Neo.ClientError.Statement.SyntaxError", "message": "not so"}
 
 
 class Loud(str):
-    """A text that may be sent, but not written out."""
+    """A text that may be sent, but not printed."""
 
     __slots__ = ()
 
@@ -28,7 +28,7 @@ class Loud(str):
 def test_rows_are_sent_without_being_written_out_for_a_log(client: HGMem, corpus: str) -> None:
     database, uids = client._database, [Loud("one"), Loud("two")]
     create_corpus(database, corpus=corpus, status="ready", embedder=("deterministic", 64), settings={})
-    assert document_states(database, corpus=corpus, uids=uids) == {}  # read by itself
+    assert document_states(database, corpus=corpus, uids=uids) == {}  # read separately
     put_documents(database, corpus=corpus, documents={uid: {"title": Loud("x"), "sha256": ""} for uid in uids})
     assert database.write(lambda at: at.run("entity_contributions", corpus=corpus, uids=uids)) == []
 
@@ -67,7 +67,7 @@ def test_transactions_that_wait_for_each_other_both_end_well(client: HGMem, corp
 
 
 def failing(errors: list[dict[str, str]]) -> Callable[..., int]:
-    """Return work that fails with each of these, as the driver says it where its rollback fails too, and then ends."""
+    """Return work that fails with each of these, like a driver whose rollback also fails, and then succeeds."""
     calls: list[int] = []
 
     def work(transaction: Transaction) -> int:

@@ -1,4 +1,4 @@
-"""What README.md and docs/ show is run as it stands, against a real Neo4j: commands, sessions, Python and Cypher."""
+"""Runs the examples of README.md and docs/ unchanged against a real Neo4j: commands, sessions, Python and Cypher."""
 
 import json
 import re
@@ -79,7 +79,7 @@ def test_the_examples_for_langchain_do_what_they_say(
 
 @pytest.fixture(scope="module")
 def model() -> Iterator[WireServer]:
-    """A server that plays every task, and embeds; it lists the models that the documents name."""
+    """A model server for every task and for embeddings; it lists the models that the documents name."""
     with pytest.MonkeyPatch.context() as patched, WireServer(playing()) as server:
         patched.setattr("wire.MODELS", ("qwen2.5:32b", "gpt-4o"))
         yield server
@@ -87,7 +87,7 @@ def model() -> Iterator[WireServer]:
 
 @pytest.fixture(scope="module")
 def client(settings: Settings) -> Iterator[HGMem]:
-    """A client on the corpus that the documents speak of; what they made is deleted at the end."""
+    """A client on the corpus of the documents; deletes the data of their examples at the end."""
     before = {"affair"}
     with HGMem.open("affair", **settings.model_dump(exclude_none=True)) as client:
         before = {row["corpus"] for row in client.corpora()} - before
@@ -99,7 +99,7 @@ def client(settings: Settings) -> Iterator[HGMem]:
 
 @pytest.fixture
 def answer(client: HGMem, affair: Path) -> Answer:
-    """A question of three steps on the corpus as it was at first."""
+    """A question of three steps on the initial corpus."""
     embedder = {row["corpus"]: row["embedding_model"] for row in client.corpora()}.get("affair")
     if embedder not in (None, client.embedder.name):
         client.delete()
@@ -109,7 +109,7 @@ def answer(client: HGMem, affair: Path) -> Answer:
 
 @pytest.fixture(scope="module")
 def replays() -> None:
-    """The graph library of replays, fetched where it is missing, as a build does."""
+    """The graph library of replays, downloaded if it is missing, as by a build."""
     if missing := fetching.fetch():
         pytest.skip(missing)
 
@@ -124,7 +124,7 @@ def shell(
     environment: dict[str, str],
     tmp_path: Path,
 ) -> Shell:
-    """A folder with what the documents name: the affair, and a LightRAG working directory."""
+    """A folder with the files that the documents name: the affair, and a LightRAG working directory."""
     shutil.copytree(affair, tmp_path / "examples" / "affair")
     lightrag = tmp_path / "path" / "to" / "workdir"
     lightrag.mkdir(parents=True)
@@ -136,7 +136,7 @@ def shell(
     point = next(one.point for step in answer.steps for one in step.operations if one.kind == "merge")
     says = {"m0123456789abcdef-2-8": point, "m0123456789abcdef": answer.memory, OLLAMA: model.base_url}
     says["OPENAI_API_KEY=…"] = "OPENAI_API_KEY=any"
-    if server.pid is None:  # a container that `hgmem up` knows nothing of
+    if server.pid is None:  # a container that `hgmem up` did not start
         says["hgmem up "] = "hgmem doctor "
         says["hgmem up\n"] = "hgmem doctor\n"
     reached = {**environment, "OPENAI_BASE_URL": model.base_url, "OPENAI_API_KEY": "any"}

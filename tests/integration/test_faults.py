@@ -1,6 +1,7 @@
-"""Questions while something breaks: the server is killed, the line is cut or falls silent, the model goes away.
+"""Questions during faults: the server is killed, the connection is cut or silent, the model is unavailable.
 
-Each time the caller gets one clear error, memory holds whole steps, the corpus is as it was, and the memory goes on.
+Each time the caller gets one clear error, memory contains whole steps, the corpus is unchanged, and the memory can be
+continued.
 """
 
 import threading
@@ -32,10 +33,10 @@ SILENT = (
     "stopped answering: check that the server runs, that NEO4J_URI names it, and that the network reaches it, "
     "then try again"
 )
-HOUR = 3_600.0  # of a claim that is not to run out, however slow the machine
-PATIENCE = 0.6  # seconds after which a claim is taken over, where the test wants it
+HOUR = 3_600.0  # of a lease that must not expire, even on a slow machine
+PATIENCE = 0.6  # seconds after which a lease expires, if the test needs it
 
-# Where a question is: the task of the model, which request for it, and how many steps are whole by then.
+# Phases of a question: the model's task, the number of the request for it, and the number of whole steps so far.
 BEFORE = ("evolve", 1, 0)
 BETWEEN = ("evolve", 2, 1)
 ANSWERING = ("answer", 1, 2)
@@ -49,7 +50,7 @@ ASKERS = pytest.mark.parametrize("ask", [by_program, pytest.param(by_command, ma
 
 @dataclass
 class Scene:
-    """The letters in a corpus, and settings that lead there; `server` is what the test looks with, past the fault."""
+    """The letters in a corpus, and settings for it; with `server` the test reads the database around the fault."""
 
     corpus: str
     server: Settings
@@ -66,12 +67,12 @@ class Scene:
 
     @contextmanager
     def asking(self, answer: Callable[[Asked], Answered] | None = None) -> Iterator[tuple[dict[str, Any], WireServer]]:
-        """A model's server that does so, by default as it should, and the settings with it."""
+        """A model server with this behaviour, by default without faults, and settings for it."""
         with WireServer(answer or playing()) as model:
             yield self.reached(openai_base_url=model.base_url), model
 
     def memory(self, *, steps: int) -> str:
-        """Check that the corpus is as it was, and that its one memory has so many whole steps; return its uid."""
+        """Check that the corpus is unchanged, and that its one memory has `steps` whole steps; return its uid."""
         found = dump(self.server, self.corpus)
         assert corpus_layer(found) == self.before
         (memory,) = found.of("Memory")
@@ -82,7 +83,7 @@ class Scene:
         return len(dump(self.server, self.corpus).of("Answer"))
 
     def goes_on(self, ask: Asker, memory: str, *, steps: int, held: bool = True) -> Ended:
-        """Check that a memory of so many steps is refused while it is held, and that it then goes on to an answer."""
+        """Check that a memory of `steps` steps is refused while leased, and can then be continued to an answer."""
         with self.asking() as (settings, _):
             if held:
                 refused = ask(self.corpus, {**settings, "claim_timeout": HOUR}, memory=memory)
@@ -99,7 +100,7 @@ class Scene:
 
 
 def wired(settings: Settings, cache: Path) -> dict[str, Any]:
-    """Return settings with a model behind a server, asked twice at most."""
+    """Return settings with a model behind a server, with at most two attempts per request."""
     wire = {"model": "test-model", "openai_api_key": "secret", "model_attempts": 2, "model_timeout": 60}
     return {**settings.model_dump(exclude_none=True), **wire, "cache": str(cache)}
 
@@ -131,12 +132,12 @@ def test_a_server_killed_during_a_question_costs_the_step_under_way(
     scene.goes_on(ask, memory, steps=steps)
 
 
-# The line -------------------------------------------------------------------------------------------------------
+# Connection -----------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def line(settings: Settings) -> Iterator[Proxy]:
-    """A line to the server of the run."""
+    """A proxy to the server of the test run."""
     assert settings.neo4j_uri
     with Proxy(settings.neo4j_uri) as proxy:
         yield proxy
@@ -144,7 +145,7 @@ def line(settings: Settings) -> Iterator[Proxy]:
 
 @pytest.fixture
 def scene(settings: Settings, line: Proxy, corpus: str, tmp_path: Path, open_client: Any) -> Scene:
-    open_client()  # which deletes the corpus in the end
+    open_client()  # this client deletes the corpus at the end
     behind = {"neo4j_uri": line.uri, "connect_timeout": 1}
     return Scene(corpus, settings, {**wired(settings, tmp_path), **behind})
 
@@ -271,7 +272,7 @@ def test_a_line_to_a_server_of_hgmem_up_that_falls_silent_ends_the_question_with
         scene.goes_on(by_program, memory, steps=steps)
 
 
-LONG = KEEP_ALIVE * PROBES + 3  # seconds: more silence than a server of `hgmem up` tells drivers to bear
+LONG = KEEP_ALIVE * PROBES + 3  # seconds: longer than the timeout hint of a server of `hgmem up`
 
 
 @pytest.mark.slow
@@ -295,7 +296,7 @@ def test_a_statement_that_computes_for_longer_than_silence_is_borne_is_not_cut_o
     counting = "UNWIND range(1, $most) AS i WITH i WHERE sqrt(i) * sqrt(i + 1) < 0 RETURN count(i) AS found"
     most, took = 10_000_000, 0.0
     with driver(own.settings) as opened:
-        while took < LONG:  # until this machine needs as long
+        while took < LONG:  # assumes that this machine is fast enough
             began = time.monotonic()
             assert opened.execute_query(counting, most=most).records[0]["found"] == 0
             took = time.monotonic() - began

@@ -1,4 +1,4 @@
-"""Questions that draw on some documents alone: chosen by source, title and metadata, before anything is searched."""
+"""Questions limited to some documents, chosen by source, title and metadata before the search."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -47,7 +47,7 @@ def harbour(client: HGMem) -> Iterator[HGMem]:
 
 
 def sources(client: HGMem, answer: Answer, settings: Settings) -> set[str]:
-    """Return the ids of all documents that the answer's steps and citations draw on."""
+    """Return the ids of all documents that the answer's steps and citations use."""
     chunks = {hit.uid for step in answer.steps for one in step.retrieved for hit in one.chunks}
     chunks |= {citation.chunk for citation in answer.citations}
     chunks |= {chunk for point in answer.points for chunk in point.chunks}

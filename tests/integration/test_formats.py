@@ -1,4 +1,4 @@
-"""A folder with a file of every format, indexed into a real Neo4j: offsets hold, and each format is cited."""
+"""A folder with a file of every format, indexed into a real Neo4j: offsets are correct, and each format is cited."""
 
 import secrets
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
-"""One question of three steps, word for word as it is sent: a change of any prompt shows as a diff of one file.
+"""The exact prompts of one question with three steps: a change of any prompt is visible as a diff of one file.
 
-`pytest --rewrite-golden` writes the file anew. Nothing in it is random; but evidence that is equally near comes in the
-order of uids, which are hashes of the corpus's name too, so the name is always the same one.
+`pytest --rewrite-golden` rewrites the file. Nothing in it is random, but equally near evidence is ordered by uid. Uids
+are hashes that include the corpus's name, so the test always uses the same name.
 """
 
 from collections.abc import Callable
@@ -83,7 +83,7 @@ def test_three_steps_are_asked_word_for_word_as_the_golden_transcript_has_them(
     assert [step.number for step in answer.steps] == [1, 2, 3]
     uids = {answer.memory, CORPUS, *(point.uid for point in answer.points)}
     uids |= {entity.uid for point in answer.points for entity in point.entities}
-    assert not [uid for uid in uids if uid in text]  # nothing of one run alone
+    assert not [uid for uid in uids if uid in text]  # nothing specific to one run
     assert text == GOLDEN.read_text(encoding="utf-8")
     again, _ = played(open_client, tmp_path / "again")
     assert again == text

@@ -1,4 +1,4 @@
-"""Graphs that are brought ready-made, LightRAG's directories, and deleting what is there."""
+"""Pre-built graphs, LightRAG directories, and deletion."""
 
 import json
 import threading
@@ -17,7 +17,7 @@ from hgmem.corpus import adding, importing
 from hgmem.corpus.aggregation import entity_text
 from hgmem.errors import ConflictError, ModelError, UsageError
 from hgmem.extraction.replies import ExtractedEntity, ExtractedRelation, Extraction
-from hgmem.graph.corpus import claim_corpus, create_corpus, find_corpus
+from hgmem.graph.corpus import create_corpus, find_corpus, lease_corpus
 from hgmem.models.embedding import Kind, Vectors
 from hgmem.models.metering import measuring
 from hgmem.settings import Settings
@@ -64,7 +64,7 @@ def entity(found: Dump, client: HGMem, name: str) -> dict[str, object]:
     return found.of("Entity")[uid(client.corpus, "entity", key(name))]
 
 
-# Brought ready-made ---------------------------------------------------------------------------------------------
+# Pre-built graphs -----------------------------------------------------------------------------------------------
 
 
 def test_a_graph_is_written_as_it_is_given(client: HGMem, settings: Settings) -> None:
@@ -75,7 +75,7 @@ def test_a_graph_is_written_as_it_is_given(client: HGMem, settings: Settings) ->
     assert (status.pending, status.failed) == (0, 0)
     assert names(found) == ["Ada", "Aurora", "Bo", "Cy", "Port Ellis"]
     assert entity(found, client, "Bo")["description"] == "A captain."
-    assert entity(found, client, "Cy")["description"] == "Cy waits there."  # nobody described it, its relation did
+    assert entity(found, client, "Cy")["description"] == "Cy waits there."  # described only by its relation
     assert relations(found)["Ada", "Bo"]["keywords"] == ["meeting"]
     assert relations(found)["Aurora", "Bo"]["weight"] == 2.5
     (document,) = found.of("Document").values()
@@ -209,7 +209,7 @@ def test_a_graph_over_a_chunk_that_is_still_to_be_folded_waits_for_its_indexing(
 
 
 def many(documents: int) -> Given:
-    """Return a graph of so many documents, each with two chunks, all of them naming Ada."""
+    """Return a graph of `documents` documents, each with two chunks, all of which name Ada."""
     ids = [f"d{number}" for number in range(documents)]
     return Given(
         documents=tuple(Document(id=id_, text="") for id_ in ids),
@@ -221,7 +221,7 @@ def many(documents: int) -> Given:
 
 
 def test_many_documents_take_as_many_statements_as_one(client: HGMem, settings: Settings) -> None:
-    client.add_graph(Given(entities=(GivenEntity(name="Bo"),)))  # the corpus is there
+    client.add_graph(Given(entities=(GivenEntity(name="Bo"),)))  # the corpus exists
     calls = []
     for documents in (1, 40):
         with measuring() as meter:
@@ -229,7 +229,7 @@ def test_many_documents_take_as_many_statements_as_one(client: HGMem, settings: 
         calls.append(meter.usage().calls["neo4j"])
     found = dump(settings, client.corpus)
 
-    # By the second time Ada is there: no vector comes with her, it is looked for after she is written.
+    # The second time, Ada exists: she is written without a vector, which is looked up afterwards.
     of_vectors = {"missing_entity_vectors", "lock_corpus"}
     counted = [{name: number for name, number in each.items() if name not in of_vectors} for each in calls]
     assert counted[1] == counted[0]
@@ -319,7 +319,7 @@ def test_graphs_given_at_the_same_time_end_in_one_graph(open_client: Open, setti
     check(found)
 
 
-# LightRAG's directories -----------------------------------------------------------------------------------------
+# LightRAG directories -------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -400,7 +400,7 @@ def test_another_directory_into_an_imported_corpus_is_refused(
 
 
 class Failing(DeterministicEmbedder):
-    """Gives up after some calls."""
+    """Fails after some calls."""
 
     def __init__(self, calls: int, error: BaseException) -> None:
         super().__init__()
@@ -426,10 +426,10 @@ def test_a_failed_import_leaves_nothing(
 
 
 def leave_behind(client: HGMem, *, run: str, timeout: float = 60) -> None:
-    """Leave the corpus as an import leaves it that was killed, or that still runs."""
+    """Leave the corpus as after a killed import, or as during a running one."""
     database = client._database
     create_corpus(database, corpus=client.corpus, status="importing", embedder=("another", 3), settings={})
-    assert claim_corpus(database, corpus=client.corpus, run=run, status="importing", timeout=timeout)
+    assert lease_corpus(database, corpus=client.corpus, run=run, status="importing", timeout=timeout)
 
 
 def test_readers_and_writers_refuse_a_corpus_that_is_being_imported(client: HGMem, settings: Settings) -> None:
@@ -487,7 +487,7 @@ def test_an_import_that_lost_its_corpus_leaves_it_to_the_one_that_holds_it(
             if not taken:
                 taken.append(True)
                 time.sleep(0.3)
-                other.import_lightrag(directory)  # takes over what seems dead
+                other.import_lightrag(directory)  # takes over an expired lease
             return super().embed(texts, kind=kind)
 
     taken: list[bool] = []
@@ -520,7 +520,7 @@ def test_a_claim_is_renewed_while_an_import_lasts(open_client: Open, directory: 
     rival = open_client(claim_timeout=1, heartbeat=0.2)
     client = open_client(embedder=Slow(), heartbeat=0.2)
     assert client.import_lightrag(directory)
-    assert seen in ([0], [-1])  # whole seconds, rounded down: the claim may be renewed while it is being read
+    assert seen in ([0], [-1])  # whole seconds, rounded down: the lease may be renewed during the read
 
 
 def test_a_novels_graph_has_the_counts_of_its_files(client: HGMem, settings: Settings, shared: Path) -> None:
@@ -589,7 +589,7 @@ def test_deleting_the_last_document_leaves_only_the_corpus(client: HGMem, settin
         client.delete(document=str(row["uid"]))
     found = dump(settings, client.corpus)
     assert {label for labels, _ in found.nodes.values() for label in labels} == {"Corpus", "Entity"}
-    assert names(found) == ["Aurora"]  # given without a chunk: it stays
+    assert names(found) == ["Aurora"]  # added without a chunk: it stays
     assert found.relationships.total() == 0
     check(found)
 
@@ -681,12 +681,12 @@ def test_deleting_a_corpus_leaves_the_others_untouched(
         client.delete()
 
 
-# What memories hold ---------------------------------------------------------------------------------------------
+# Data of memories -----------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def asked(client: HGMem, documents: list[Document]) -> tuple[HGMem, str]:
-    """A corpus with a memory of it."""
+    """A corpus with a memory."""
     client.add(documents)
     answer = client.ask("Who took the Ravensund Orrery before the Corrie Vane sailed?", steps=2)
     assert answer.citations

@@ -1,4 +1,4 @@
-"""Hostile text in every field that takes text, and a model that does whatever documents tell it."""
+"""Prompt injection: hostile text in every text field, and a model that follows instructions in documents."""
 
 import logging
 import re
@@ -92,7 +92,7 @@ def test_any_text_in_any_field_is_stored_as_it_is_or_refused_whole(
     client: HGMem, settings: Settings, texts: list[str]
 ) -> None:
     id_, title, source, key, value, chunk, name, kind, description, keyword = texts
-    name, chunk = f"{secrets.token_hex(4)} {name}", f"{secrets.token_hex(4)} {chunk}"  # nothing of other examples
+    name, chunk = f"{secrets.token_hex(4)} {name}", f"{secrets.token_hex(4)} {chunk}"  # no data of other examples
     given_ = Given(
         documents=(Document(id=f"d{id_}", text="", title=title, source=source, metadata={key: value}),),
         chunks=(GivenChunk(id="c", document=f"d{id_}", text=f"x{chunk}"),),
@@ -207,7 +207,7 @@ def test_tls_is_asked_for_as_it_was_given(scheme: str, settings: Settings, monke
 
     monkeypatch.setattr(neo4j.GraphDatabase, "driver", driver)
     uri = f"{scheme}://{str(settings.neo4j_uri).partition('://')[2]}"
-    with pytest.raises(HGMemError, match="cannot be reached"):  # the server here speaks no TLS, and nothing falls back
+    with pytest.raises(HGMemError, match="cannot be reached"):  # this server has no TLS, and there is no fallback
         HGMem.open("x", **{**settings.model_dump(exclude_none=True), "neo4j_uri": uri, "connect_timeout": 2})
 
     assert [one[0] for one in seen] == [uri]

@@ -1,4 +1,4 @@
-"""Indexing: what a run writes, and that repeats, orders, failures, kills and rivals all end in the same graph."""
+"""Indexing: the data of a run, and the same graph after repeats, reordering, failures, kills and rivals."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ EXTRACTIVE = ExtractiveModel(DeterministicEmbedder())
 
 
 class CountingEmbedder(DeterministicEmbedder):
-    """The deterministic embedder, with the texts that it was given."""
+    """The deterministic embedder; records its texts."""
 
     def __init__(self, dimensions: int = 64) -> None:
         super().__init__(dimensions)
@@ -41,12 +41,12 @@ class CountingEmbedder(DeterministicEmbedder):
 
 
 def extracting(reply: Extractor = EXTRACTIVE.reply) -> ScriptedModel:
-    """Return a model that keeps the chunks that it was given."""
+    """Return a model that records its chunks."""
     return ScriptedModel({"extract": reply})
 
 
 def by_text(extractions: dict[str, Extraction]) -> ScriptedModel:
-    """Return a model that extracts what the first word of a chunk stands for."""
+    """Return a model that extracts the graph that a chunk's first word stands for."""
     return extracting(lambda task: extractions[task.text.split()[0]])
 
 
@@ -73,11 +73,11 @@ def long(documents: list[Document]) -> Document:
 
 
 class Killed(BaseException):
-    """Ends a run as a signal would."""
+    """Ends a run like a signal."""
 
 
 def killing(monkeypatch: pytest.MonkeyPatch, client: HGMem, *, after: int) -> list[str]:
-    """Let the client write `after` transactions and no more; return the list that they are noted in."""
+    """Let the client write only `after` transactions; return the list that records them."""
     write = client._database.write_as
     written: list[str] = []
 
@@ -91,7 +91,7 @@ def killing(monkeypatch: pytest.MonkeyPatch, client: HGMem, *, after: int) -> li
     return written
 
 
-# What is written ------------------------------------------------------------------------------------------------
+# Written data ---------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -189,7 +189,7 @@ def test_text_is_data_whatever_it_says(open_client: Open, settings: Settings) ->
     check(found)
 
 
-# Again, and in another order ------------------------------------------------------------------------------------
+# Repeats and order ----------------------------------------------------------------------------------------------
 
 
 def test_a_second_run_writes_nothing_and_calls_no_model(
@@ -241,7 +241,7 @@ def test_a_document_without_text_is_done_at_once_and_for_good(client: HGMem, set
     assert dump(settings, client.corpus, times=True) == before
 
 
-# What has no identity -------------------------------------------------------------------------------------------
+# Without identity -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -453,7 +453,7 @@ def editions() -> tuple[list[Document], list[Document], ScriptedModel]:
 
 
 def told_to_go_on(client: HGMem) -> set[str]:
-    """Return the names of what a check finds in a corpus where a run was cut short; it is told what makes that good."""
+    """Return the names of a check's findings in a corpus with an interrupted run; check that each has a remedy."""
     findings = client.check().findings
     assert all(one.remedy.startswith(("resume the ", "index the document again")) for one in findings), findings
     return {one.name for one in findings}
@@ -519,7 +519,7 @@ def test_a_deletion_killed_before_any_of_its_writes_is_made_good_by_the_next(
 
 
 def together(*runs: Callable[[], object]) -> list[BaseException]:
-    """Run all at once; return what they raised."""
+    """Run all concurrently; return their exceptions."""
     raised: list[BaseException] = []
     ready = threading.Barrier(len(runs))
 
@@ -636,7 +636,7 @@ def test_a_vector_without_direction_or_of_another_length_is_never_stored(
     assert not [chunk for chunk in chunks if "embedding" in chunk or "extraction" in chunk]
 
 
-# Beside others --------------------------------------------------------------------------------------------------
+# Concurrency ----------------------------------------------------------------------------------------------------
 
 
 def test_indexing_and_deleting_leave_other_corpora_as_they_were(

@@ -1,4 +1,4 @@
-"""Indexing while the line is cut, or an indexer is killed: begun again it ends in the graph of an undisturbed run."""
+"""Indexing with cut connections or killed indexers: after a restart, the graph is that of an undisturbed run."""
 
 import os
 import subprocess
@@ -23,9 +23,9 @@ from hgmem import HGMem, IndexReport, Settings
 from hgmem.cli import app
 from hgmem.errors import UnreachableError
 
-CORPUS = "faulty-indexing"  # uids are made of it
+CORPUS = "faulty-indexing"  # part of uids
 GONE = "cannot be reached: start one with `hgmem up`, or set NEO4J_URI to a running server"
-SECONDS = 120.0  # that a process may take
+SECONDS = 120.0  # limit for a process
 WORKERS = 2
 READY = "MATCH (c:Chunk {corpus: $corpus}) WHERE c.extraction IS NOT NULL RETURN count(c) AS number"
 
@@ -55,7 +55,7 @@ def wanted(settings: Settings, files: list[Path]) -> Wanted:
 
 @pytest.fixture
 def line(settings: Settings) -> Iterator[Proxy]:
-    """A line to the server of the run; the corpus is gone in the end."""
+    """A proxy to the server of the test run; deletes the corpus at the end."""
     assert settings.neo4j_uri
     with Proxy(settings.neo4j_uri) as proxy:
         yield proxy
@@ -69,11 +69,11 @@ def opened(settings: Settings, **changes: Any) -> HGMem:
 
 
 def attempts(settings: Settings) -> Counter[int]:
-    """Return how many chunks were saved how often."""
+    """Return the number of chunks by number of saves."""
     return Counter(chunk["attempts"] for chunk in dump(settings, CORPUS, times=True).of("Chunk").values())
 
 
-# The line -------------------------------------------------------------------------------------------------------
+# Connection -----------------------------------------------------------------------------------------------------
 
 CUTS: list[tuple[str, Moment]] = [
     ("put_chunks", "uncommitted"),
@@ -135,12 +135,12 @@ def test_a_command_whose_line_is_gone_says_so_in_one_line_and_goes_on_when_it_is
     assert dump(settings, CORPUS) == wanted.graph
 
 
-# The indexer ----------------------------------------------------------------------------------------------------
+# Indexer processes ----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
 class Indexers:
-    """Processes that index with a model behind a server, which takes its time."""
+    """Processes that index with a model behind a slow server."""
 
     settings: Settings
     given: Mapping[str, Any]
@@ -191,7 +191,7 @@ def indexers(settings: Settings, line: Proxy, model: WireServer, tmp_path: Path)
 
 
 def undisturbed(indexers: Indexers, model: WireServer, files: list[Path]) -> tuple[Dump, int]:
-    """Return the graph and the number of calls of a run that nobody kills, with everything of it gone again."""
+    """Return the graph and the number of calls of an undisturbed run, and delete its data."""
     quick, model.answer = model.answer, playing()
     cache = Path(indexers.given["cache"]).with_name("undisturbed")
     with opened(indexers.settings, **{**indexers.given, "cache": cache}) as client:
@@ -216,7 +216,7 @@ def test_a_killed_indexer_begun_again_pays_twice_only_for_the_calls_under_way(
     ended(indexers.start(files))
 
     assert before < calls
-    assert len(model.requests) <= calls + WORKERS + 1  # and one that asks which formats the model knows
+    assert len(model.requests) <= calls + WORKERS + 1  # and one probe of the model's formats
     assert dump(indexers.settings, CORPUS) == graph
 
 

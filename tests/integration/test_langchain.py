@@ -1,4 +1,4 @@
-"""hgmem in LangChain: what comes out, and which runs a tracer sees."""
+"""hgmem in LangChain: results, and the runs that a tracer sees."""
 
 import asyncio
 import copy
@@ -38,7 +38,7 @@ Open = Callable[..., HGMem]
 
 
 class Playing(BaseChatModel):
-    """A chat model of LangChain's that plays the letters, counts tokens, and writes its answers in pieces."""
+    """A LangChain chat model that plays the letters, counts tokens, and streams its answers."""
 
     script: Any
 
@@ -198,7 +198,7 @@ def test_a_question_that_fails_ends_every_run_with_its_error(letters: Any) -> No
 
 
 class Raising(BaseCallbackHandler):
-    """Notes how every run ends, and raises at the end of the first one of a name."""
+    """Records how every run ends, and raises at the end of the first one with a given name."""
 
     raise_error = True
 

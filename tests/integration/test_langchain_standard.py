@@ -1,4 +1,4 @@
-"""The standard tests of LangChain's integrations, as its package `langchain-tests` has them."""
+"""The standard tests of LangChain's integrations, from its package `langchain-tests`."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,14 +27,14 @@ MODEL = "wire"
 
 @pytest.fixture
 def letters(open_client: Any) -> HGMem:
-    """A client on the letters whose model wants every step."""
+    """A client on the letters whose model uses every step."""
     client: HGMem = open_client(model=wanting())
     client.add_graph(LETTERS)
     return client
 
 
 class Asking:
-    """Tests of what asks a client."""
+    """Common parts of tests that use a client."""
 
     client: HGMem
 
@@ -44,7 +44,7 @@ class Asking:
 
 
 class TestRetriever(Asking, RetrieversIntegrationTests):
-    """Investigations as a retriever."""
+    """The retriever with investigations."""
 
     @property
     def retriever_constructor(self) -> type[HGMemRetriever]:
@@ -60,7 +60,7 @@ class TestRetriever(Asking, RetrieversIntegrationTests):
 
 
 class TestPlainRetriever(TestRetriever):
-    """One look as a retriever."""
+    """The retriever with a single search."""
 
     @property
     def retriever_constructor_params(self) -> dict[str, Any]:
@@ -68,7 +68,7 @@ class TestPlainRetriever(TestRetriever):
 
 
 class OfTool(Asking):
-    """What tests of the tool have in common."""
+    """Common parts of the tool's tests."""
 
     @property
     def tool_constructor(self) -> type[HGMemTool]:
@@ -84,20 +84,20 @@ class OfTool(Asking):
 
 
 class TestToolUnit(OfTool, ToolsUnitTests):
-    """The tool by itself."""
+    """The tool without a server."""
 
 
 class TestTool(OfTool, ToolsIntegrationTests):
-    """The tool at work."""
+    """The tool with a server."""
 
 
 def says(asked: Asked) -> Said:
-    """Return what a model says that greets, and repeats what it was told last."""
+    """Return the reply of a model that greets and repeats its last message."""
     return Said(f"Hello. You said: {asked.messages[-1]['content']}")
 
 
 class OfChatModel:
-    """What tests of the chat model have in common: a server that it asks."""
+    """Common parts of the chat model's tests: its server."""
 
     served: WireServer
 
@@ -117,7 +117,7 @@ class OfChatModel:
 
 
 class TestChatModelUnit(OfChatModel, ChatModelUnitTests):
-    """The chat model by itself."""
+    """The chat model without calls."""
 
     @property
     def init_from_env_params(self) -> tuple[dict[str, str], dict[str, Any], dict[str, Any]]:
@@ -126,7 +126,7 @@ class TestChatModelUnit(OfChatModel, ChatModelUnitTests):
 
 
 class TestChatModel(OfChatModel, ChatModelIntegrationTests):
-    """The chat model at a server."""
+    """The chat model with a server."""
 
     @property
     def supports_model_override(self) -> bool:
@@ -134,7 +134,7 @@ class TestChatModel(OfChatModel, ChatModelIntegrationTests):
 
 
 class OfEmbeddings:
-    """What tests of the embeddings have in common."""
+    """Common parts of the embeddings' tests."""
 
     @property
     def embeddings_class(self) -> type[HGMemEmbeddings]:
@@ -146,7 +146,7 @@ class OfEmbeddings:
 
 
 class TestEmbeddingsUnit(OfEmbeddings, EmbeddingsUnitTests):
-    """The embeddings by themselves."""
+    """The embeddings without calls."""
 
     @property
     def init_from_env_params(self) -> tuple[dict[str, str], dict[str, Any], dict[str, Any]]:
@@ -154,7 +154,7 @@ class TestEmbeddingsUnit(OfEmbeddings, EmbeddingsUnitTests):
 
 
 class TestEmbeddings(OfEmbeddings, EmbeddingsIntegrationTests):
-    """The embeddings at work."""
+    """The embeddings with calls."""
 
 
 class TestServedEmbeddings(EmbeddingsIntegrationTests):

@@ -1,4 +1,4 @@
-"""A real server on a data directory of this module's own; the tests run in order, as one life of a server."""
+"""A real server with this module's own data directory; the tests run in order, as one life cycle of a server."""
 
 import os
 import signal
@@ -31,7 +31,7 @@ print(local.up(load(data=Path(sys.argv[1])), heap="512m", pagecache="32m").pid)
 
 @pytest.fixture(scope="module")
 def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
-    settings = load(data=tmp_path_factory.mktemp("local") / "a höme")  # as people call them
+    settings = load(data=tmp_path_factory.mktemp("local") / "a höme")  # a folder name like a user's
     try:
         yield settings
     finally:
@@ -40,7 +40,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settings]:
 
 @pytest.fixture(scope="module")
 def without_docker() -> Iterator[None]:
-    """Start as a process even where Docker could: the other way has its own test."""
+    """Start as a process even if Docker is available: Docker has its own test."""
     try:
         found = java.find(load())
         if not (jars.cached(load()) or jars.maven()):
@@ -54,7 +54,7 @@ def without_docker() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def first(settings: Settings, without_docker: None) -> Server:
-    """The server that two processes asked for at the same time, both gone now."""
+    """The server that two processes started at the same time; both have ended."""
     hidden = f"import hgmem.local.docker as docker; docker.engine = lambda: None\n{STARTER}"
     command = [sys.executable, "-c", hidden, str(settings.data)]
     starters = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]

@@ -1,4 +1,4 @@
-"""The loop on a real server: what a question leaves in Neo4j, and what it never does."""
+"""The loop on a real server: the data of a question in Neo4j, and what a question must not do."""
 
 import json
 import threading
@@ -39,7 +39,7 @@ Open = Callable[..., HGMem]
 
 @pytest.fixture(scope="module")
 def raw(settings: Settings) -> Iterator[Raw]:
-    """Runs any Cypher, to see what the server holds."""
+    """Runs any Cypher, to read the server's data."""
     password = settings.neo4j_password.get_secret_value() if settings.neo4j_password else ""
     with neo4j.GraphDatabase.driver(settings.neo4j_uri or "", auth=(settings.neo4j_username, password)) as driver:
 
@@ -50,7 +50,7 @@ def raw(settings: Settings) -> Iterator[Raw]:
 
 
 def scripted(**replies: Any) -> ScriptedModel:
-    """A model that inserts one point in the first step, then finds memory sufficient, unless told otherwise."""
+    """A model that by default inserts one point in the first step and then finds memory sufficient."""
     usual = {
         "evolve": lambda _: inserting(("Anna", "Mill"), "Anna sold the mill."),
         "merge": lambda _: MergeReply(),
@@ -70,7 +70,7 @@ def planning(judgement: Any, *texts: str, points: Sequence[int] = ()) -> PlanRep
 
 
 def at(evolve: Evolve, sentence: int) -> int:
-    """Return the index that a sentence has among the evidence chunks."""
+    """Return the index of a sentence among the evidence chunks."""
     return [chunk.text for chunk in evolve.evidence.chunks].index(SENTENCES[sentence])
 
 
@@ -84,7 +84,7 @@ def memory_of(raw: Raw, corpus: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Played:
-    """A question that went through three steps, and where it is kept."""
+    """A question with three steps, and its corpus."""
 
     client: HGMem
     answer: Answer
@@ -121,7 +121,7 @@ def second_evolve(task: Evolve) -> EvolveReply:
 
 @pytest.fixture(scope="module")
 def played(settings: Settings) -> Iterator[Played]:
-    """Two points; one revised, a third inserted and merged with it; then nothing more, and the answer."""
+    """A run with two points: one is revised, a third inserted and merged with it; then nothing, and the answer."""
     evolves = iter([first_evolve, second_evolve, lambda _: EvolveReply()])
     model = scripted(
         evolve=lambda task: next(evolves)(task),
@@ -167,7 +167,7 @@ def test_sub_queries_are_one_a_concern_in_order(played: Played) -> None:
     assert [[one.text for one in each] for each in asked] == [
         [QUESTION],
         ["What became of the mill?"],
-        ["Who left the harbour?", "the pier"],  # the second one padded with its concern
+        ["Who left the harbour?", "the pier"],  # the second one is extended by its concern
     ]
     assert [one.concern for one in asked[2]] == ["the harbour", "the pier"]
     assert asked[1][0].targets == (played.point("Anna sold it.").uid,)
@@ -359,7 +359,7 @@ def test_a_stored_memory_reads_as_it_was_returned(played: Played) -> None:
     memory = played.memory
     (stored,) = memory.answers
 
-    def unscored(steps: Any) -> Any:  # of relations, which nodes have no relationship to, uids and ranks are kept
+    def unscored(steps: Any) -> Any:  # relations have no relationships, so their uids and ranks are stored
         return [
             replace(
                 step,
@@ -407,7 +407,7 @@ def test_a_step_takes_at_most_two_round_trips_to_read_and_two_to_write(played: P
         assert step.usage.calls["neo4j"].get("find_entities", 0) <= 1
     calls = played.answer.usage.calls["neo4j"]
     assert (calls["write_step"], calls["create_memory"]) == (3, 1)
-    # The writing of the answer comes after what the answer counts; a slow question says that it is alive.
+    # The answer's write is not in its own counts; a slow question also sends heartbeats.
     assert calls["commit"] == 3 + 1 + calls.get("renew_memory", 0)
 
 
@@ -429,7 +429,7 @@ def test_the_list_of_memories_tells_of_each(played: Played) -> None:
     assert (summary.steps, summary.points, summary.system) == (3, 2, "hgmem")
 
 
-# How far it goes ----------------------------------------------------------------------------------------------
+# Limits of the loop -------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -644,11 +644,11 @@ def test_a_name_of_the_corpus_that_is_not_in_the_evidence_is_the_corpus_entity(o
     assert answer.steps[0].usage.calls["neo4j"] == {"retrieve": 1, "find_entities": 1}
 
 
-# The corpus stays as it is ------------------------------------------------------------------------------------
+# The corpus stays unchanged -----------------------------------------------------------------------------------
 
 
 def dump(raw: Raw, corpus: str) -> Any:
-    """Everything of the corpus layer: nodes with labels and properties, and the relationships among them."""
+    """Return the corpus layer: nodes with labels and properties, and the relationships among them."""
     inside = (
         "any(label IN labels({0}) WHERE label IN ['Document', 'Chunk', 'Entity']) AND coalesce({0}.memory, '') = ''"
     )
@@ -685,7 +685,7 @@ def test_answering_never_changes_the_corpus(open_client: Open, corpus: str, raw:
     assert dump(raw, corpus) == before
 
 
-# Several at once ----------------------------------------------------------------------------------------------
+# Concurrency --------------------------------------------------------------------------------------------------
 
 EIGHT = (
     "Who took the Ravensund Orrery?",
@@ -700,7 +700,7 @@ EIGHT = (
 
 
 def essence(answer: Answer) -> Any:
-    """All of an answer but the names that are made anew each time."""
+    """Return an answer without its random names."""
 
     def told(text: str) -> str:
         return text.replace(answer.memory, "memory")
@@ -750,7 +750,7 @@ def test_eight_questions_at_once_are_eight_memories_of_their_own(client: HGMem, 
 
     assert [essence(answer) for answer in together] == [essence(answer) for answer in alone]
     calls = [[answer.usage.calls["model"] for answer in answers] for answers in (together, alone)]
-    assert calls[0] == calls[1]  # of neither database nor embedder: beats of a slow question, texts known already
+    assert calls[0] == calls[1]  # not of database or embedder: heartbeats of a slow question, cached texts
     assert len({answer.memory for answer in (*alone, *together)}) == 2 * len(EIGHT)
     foreign = raw(
         "MATCH (p:MemoryPoint {corpus: $c})-[:INVOLVES]->(e:Entity) WHERE e.memory <> '' AND e.memory <> p.memory "
@@ -760,7 +760,7 @@ def test_eight_questions_at_once_are_eight_memories_of_their_own(client: HGMem, 
     assert foreign == [{"count": 0}]
 
 
-# When it ends early -------------------------------------------------------------------------------------------
+# Early ends ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("failure", [ModelError("the model is gone"), ValueError("odd"), KeyboardInterrupt()])
@@ -793,7 +793,7 @@ def test_a_question_that_ends_early_keeps_whole_steps_and_gives_its_claim_back(
 
 
 def overtake(raw: Raw, corpus: str, reply: object) -> Callable[[object], object]:
-    """A reply of the model, during which another run takes the memory over."""
+    """Return a reply of the model, during which another run takes the memory over."""
 
     def replying(_: object) -> object:
         raw("MATCH (m:Memory {corpus: $c}) SET m.run = 'another'", c=corpus)
@@ -888,7 +888,7 @@ def test_a_corpus_that_is_deleted_meanwhile_is_a_conflict_and_nothing_of_it_come
         client.ask(QUESTION)
 
 
-# Nothing to find, and odd questions ---------------------------------------------------------------------------
+# No evidence, and unusual questions ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("system", ["hgmem", "naive"])
@@ -975,7 +975,7 @@ def test_naive_retrieval_is_one_vector_query_and_one_answer(open_client: Open, c
     ]
 
 
-# What is refused ----------------------------------------------------------------------------------------------
+# Errors -------------------------------------------------------------------------------------------------------
 
 
 def test_a_corpus_that_is_being_written_is_refused_and_no_memory_is_made(letters: HGMem, raw: Raw) -> None:

@@ -1,4 +1,4 @@
-"""Whole questions and whole indexings over a real wire to a model's server that misbehaves: what comes of them."""
+"""Results of whole questions and whole index runs with a misbehaving model server over real HTTP."""
 
 import threading
 import time
@@ -62,14 +62,14 @@ SOLD = EvolveReply(insert=(Insertion(entities=("Anna", "Mill"), description="Ann
 
 @dataclass
 class House:
-    """Servers, clients that ask them, and the letters in a corpus of the test's own."""
+    """Servers, their clients, and the letters in the test's own corpus."""
 
     opening: Callable[..., HGMem]
     cache: Path
     stack: ExitStack = field(default_factory=ExitStack)
 
     def serve(self, play: Play | Callable[[Asked], Answered] | None = None) -> WireServer:
-        """Return a server; whatever it is sent has the fences of its prompt, or the test fails at its end."""
+        """Return a server; the test fails at its end if a request lacks its prompt's delimiters."""
         answer = play if callable(play) else playing(play)
 
         def answering(asked: Asked) -> Answered:
@@ -101,7 +101,7 @@ def house(open_client: Callable[..., HGMem], tmp_path: Path, monkeypatch: pytest
 
 
 def failed(kind: type[HGMemError], client: HGMem, question: str = QUESTION, **how: Any) -> HGMemError:
-    """Return the error that a question ends with; it is of one line."""
+    """Return the error of a question, which must have one line."""
     with pytest.raises(kind) as raised:
         client.ask(question, **how)
     assert type(raised.value) is kind
@@ -110,7 +110,7 @@ def failed(kind: type[HGMemError], client: HGMem, question: str = QUESTION, **ho
 
 
 def whole_steps(client: HGMem, *, number: int) -> str:
-    """Check that the newest memory was interrupted after so many steps and holds nothing else; return its uid."""
+    """Check that the newest memory was interrupted after `steps` steps and contains nothing else; return its uid."""
     newest = client.memories()[0]
     steps = client.memory(newest.uid).steps
     assert (newest.status, newest.steps) == ("interrupted", number)
@@ -126,13 +126,13 @@ def drops(operations: Sequence[Operation]) -> list[str]:
 
 
 def settled(server: WireServer, answer: Answer) -> None:
-    """Check that requests and tokens are those that the server counted."""
+    """Check that requests and tokens match the server's counts."""
     usage = answer.usage
     counted = (server.answered, server.prompt_tokens, server.completion_tokens, server.cached_tokens)
     assert (usage.requests, usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens) == counted
 
 
-# Nobody answers, or not now -----------------------------------------------------------------------------------
+# Unavailable servers ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("slow", ["probe", "evolve", "answer"])
@@ -174,14 +174,14 @@ def test_a_server_that_asks_for_time_gets_it_from_all_questions_in_one_pause(hou
     with ThreadPoolExecutor(questions) as pool:
         first = pool.submit(client.ask, QUESTION, steps=1)
         assert refused.wait(60)
-        others = [pool.submit(client.ask, QUESTION, steps=1) for _ in range(questions - 1)]  # nobody told them
+        others = [pool.submit(client.ask, QUESTION, steps=1) for _ in range(questions - 1)]  # none was reported
         answers = [one.result() for one in (first, *others)]
 
     waited = [at - evolves[0] for at in evolves[1:]]
     assert {one.text for one in answers} == {ANSWER}
     assert len(waited) == questions
     assert min(waited) >= 2
-    assert max(waited) < 4  # once for all, not one after another
+    assert max(waited) < 4  # a common wait, not one after another
     assert sum(one.usage.requests for one in answers) == server.answered == 1 + 2 * questions
 
 
@@ -333,7 +333,7 @@ def test_a_question_without_a_budget_does_not_share_the_spent_one_of_another(hou
     assert rich == ANSWER
 
 
-# Replies that are none, or not quite --------------------------------------------------------------------------
+# Invalid replies ----------------------------------------------------------------------------------------------
 
 POINT = '{"entities": ["Anna", "Mill"], "description": "Anna sold the mill."}'
 UNDERSTOOD = {
@@ -495,7 +495,7 @@ def test_an_answer_is_shown_without_its_thinking_and_with_checked_markers(house:
     assert [citation.marker for citation in answer.citations] == [1]
 
 
-# Which way of asking for JSON ---------------------------------------------------------------------------------
+# JSON modes ---------------------------------------------------------------------------------------------------
 
 WAYS = {
     "json_object": {"json_schema": SCHEMA_REFUSED},
@@ -511,7 +511,7 @@ def test_a_format_that_is_refused_is_not_asked_for_again_not_even_by_the_next_cl
     server = house.serve(lambda asked: refused.get(str(asked.format)) or play(asked))
     answer = house.client(server).ask(QUESTION, steps=2)
     probes, rest = server.requests[: len(refused) + 1], server.requests[len(refused) + 1 :]
-    if way is None:  # what takes any text needs no probe
+    if way is None:  # plain text needs no probe
         probes, rest = server.requests[: len(refused)], server.requests[len(refused) :]
 
     assert set(tasks(probes)) == {"probe"}
@@ -543,7 +543,7 @@ def test_a_schema_is_sent_that_names_the_fields_of_the_reply_and_the_task(house:
     assert server.requests[0].schema is not None
 
 
-# What replies say ---------------------------------------------------------------------------------------------
+# Content of replies -------------------------------------------------------------------------------------------
 
 
 def test_numbers_that_name_nothing_are_dropped_and_noted_in_every_task(house: House) -> None:
@@ -681,7 +681,7 @@ def test_whatever_documents_questions_and_replies_say_stays_between_the_fences(r
     assert answer.status == "answered"
     assert len(answer.steps) == 3
     for one in server.requests[1:]:
-        check_fences(one)  # as the server did
+        check_fences(one)  # like the server
         assert "PWNED" in one.user
         assert "PWNED" not in one.system
         if task_of(one) not in ("extract", "describe"):
@@ -689,7 +689,7 @@ def test_whatever_documents_questions_and_replies_say_stays_between_the_fences(r
     extract = by_task(server.requests, "extract")[0]
     assert QUOTED in fenced(extract, "text")
     assert fences(extract.user) == ["<title", "</title", "<text", "</text"]
-    if recipe == "default":  # which draws its answer from all that was read
+    if recipe == "default":  # which answers from all evidence
         assert QUOTED in fenced(by_task(server.requests, "answer")[0], "passages")
 
 
@@ -707,17 +707,17 @@ def test_whatever_a_document_and_its_extractions_say_stays_between_the_fences_wh
     assert (report.failed, report.errors) == (0, [])
     assert {"probe", "extract", "glean", "condense"} == set(tasks(server.requests))
     for one in server.requests[1:]:
-        check_fences(one)  # as the server did
+        check_fences(one)  # like the server
         assert "PWNED" in one.user
         assert "PWNED" not in one.system
     assert "‹/found>" in fenced(by_task(server.requests, "condense")[0], "descriptions")
 
 
-# What it costs ------------------------------------------------------------------------------------------------
+# Cost ---------------------------------------------------------------------------------------------------------
 
 
 def reporting(play: Callable[[Asked], Answered], **changes: Any) -> Callable[[Asked], Answered]:
-    """Return what does the same, but counts tokens otherwise."""
+    """Return a function with the same replies but other token counts."""
 
     def answer(asked: Asked) -> Answered:
         does = play(asked)
@@ -748,7 +748,7 @@ def test_the_steps_and_the_answer_cost_together_what_the_question_did(house: Hou
     for kind in ("prompt", "completion"):
         spent = sum(counts[kind] for usage in steps for counts in usage.tokens.values())
         assert spent + answer.usage.tokens["answer"][kind] == getattr(answer.usage, f"{kind}_tokens")
-    assert [usage.requests for usage in steps] == [4, 4, 2]  # the probe belongs to the step that first asked
+    assert [usage.requests for usage in steps] == [4, 4, 2]  # the probe belongs to the step of the first request
     assert answer.usage.requests == 11
     stored = house.client(server).memory(answer.memory)
     assert [step.usage for step in stored.steps] == steps
@@ -764,7 +764,7 @@ def test_tokens_that_no_server_counts_are_estimated_and_marked(house: House) -> 
         assert counts["estimated"] == counts["prompt"] + counts["completion"] > 0
 
 
-# (calls, whole steps that they pay for); the first one is the probe
+# (calls, whole steps within them); the first call is the probe
 BUDGETS = [(1, 0), (3, 0), (4, 1), (7, 1), (8, 2), (9, 2)]
 
 
@@ -821,7 +821,7 @@ def test_a_budget_of_tokens_stops_at_the_first_call_beyond_it(house: House, tmp_
     assert tasks(other.requests[5:]) == THREE_STEPS[4:]
 
 
-# Side by side -------------------------------------------------------------------------------------------------
+# Concurrency --------------------------------------------------------------------------------------------------
 
 
 def test_eight_questions_at_once_have_answers_prompts_and_costs_of_their_own(house: House) -> None:
@@ -839,7 +839,7 @@ def test_eight_questions_at_once_have_answers_prompts_and_costs_of_their_own(hou
         said = plays[mark](asked)
         assert isinstance(said, Said)
         text = str(said.text).replace(" of step", f" of {mark} in step").replace(" query", f" query {mark}")
-        text = text.replace('"Boat"', f'"Boat", "{mark}", "Stranger"')  # only memories know them, each its own
+        text = text.replace('"Boat"', f'"Boat", "{mark}", "Stranger"')  # stored only in memories, each in its own
         return replace(said, text=text.replace("Anna sold it", f"{mark}: Anna sold it"))
 
     server = house.serve(answer)
@@ -872,7 +872,7 @@ def test_every_recipe_makes_as_many_requests_as_it_has_calls(recipe: str, house:
     settled(server, answer)
 
 
-# Piece by piece -----------------------------------------------------------------------------------------------
+# Streaming ----------------------------------------------------------------------------------------------------
 
 LONG_ANSWER = "Anna sold the mill to Bo in spring [1], and Dag burned it at night."
 
@@ -1021,7 +1021,7 @@ def test_extractions_are_understood_as_leniently_as_replies_to_questions(kind: s
     report = client.add(Document(id="one", text=PARAGRAPHS[0]))
 
     assert (report.chunks, report.failed) == (1, 0)
-    assert client.status().entities == before + 1  # Anna is there already
+    assert client.status().entities == before + 1  # Anna exists already
     assert tasks(server.requests) == ["probe", "extract"]
 
 
@@ -1036,7 +1036,7 @@ def test_a_chunk_without_a_usable_extraction_fails_alone_and_is_all_that_the_nex
     assert (report.chunks, report.failed) == (3, 1)
     assert "returned no usable reply to task 'extract' in two attempts" in report.errors[0]
     asked = len(server.requests)
-    server.requests += [server.requests[0]] * (10 - asked)  # from now on all goes well
+    server.requests += [server.requests[0]] * (10 - asked)  # no faults from here on
     report = client.add(BOOK)
 
     assert (report.chunks, report.failed) == (1, 0)

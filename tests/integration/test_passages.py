@@ -1,4 +1,4 @@
-"""Questions that are left unanswered, and what their memory rests on; who watches while they are worked on."""
+"""Questions without an answer, the passages that support their memory, and tracing hooks."""
 
 import asyncio
 import threading
@@ -23,7 +23,7 @@ Open = Callable[..., HGMem]
 
 
 def supporting(task: Any) -> EvolveReply:
-    """A point that rests on the sentence about Anna alone."""
+    """A point that only the sentence about Anna supports."""
     (at,) = [at for at, chunk in enumerate(task.evidence.chunks) if "Anna" in chunk.text][:1] or [0]
     return EvolveReply(
         insert=(Insertion(entities=("Anna", "Mill"), description=f"Anna sold the mill ({task.name}).", chunks=(at,)),)
@@ -36,7 +36,7 @@ def names(client: HGMem) -> list[str]:
     return [task.name for task in model.tasks]
 
 
-# Unanswered ---------------------------------------------------------------------------------------------------
+# Without an answer --------------------------------------------------------------------------------------------
 
 
 def test_a_question_that_is_left_unanswered_has_its_memory_and_no_answer_was_written(letters: Any) -> None:
@@ -109,7 +109,7 @@ def test_the_command_line_and_the_guide_say_that_no_answer_was_wanted(
     shown = said("memory", "show", memory)
     assert "system hgmem, unanswered, since" in shown
     assert f"`hgmem ask --continue {memory}`" in shown
-    assert "status unanswered" in guide(client.memory(memory), Pictured(), style="x")
+    assert "status unanswered" in guide(client.memory(memory), Pictured(), style="x", system=client.system("hgmem"))
     client.ask(memory=memory)
     assert "No answer was requested" not in said("memory", "show", memory)
 
@@ -178,7 +178,7 @@ def test_where_too_few_were_read_the_same_sub_queries_find_what_comes_next(lette
     assert [one.rank for one in wanted] == list(range(1, len(SENTENCES) + 1))
     assert all((one.score, one.step, one.points) == (None, None, ()) for one in wanted[len(read) :])
     assert client.passages(memory, most=len(read) + 1) == wanted[: len(read) + 1]
-    assert client.passages(memory) == read  # asking for more has written nothing
+    assert client.passages(memory) == read  # a higher limit has written nothing
 
 
 def test_further_passages_keep_to_the_documents_that_were_asked_for(client: HGMem) -> None:
@@ -221,7 +221,7 @@ def test_plain_retrieval_gives_as_many_chunks_as_it_is_told(letters: Any) -> Non
     ]
     assert names(client) == []
     for wrong in (0, "many"):
-        with pytest.raises(UsageError, match="invalid chunks="):
+        with pytest.raises(UsageError, match="invalid recipe option 'chunks'"):
             client.ask(QUESTION, system="naive", settings={"chunks": wrong})
 
 
@@ -263,11 +263,11 @@ def test_no_evidence_leaves_no_passages_and_bad_input_is_named(client: HGMem, le
     assert asyncio.run(other.apassages(memory, limit=2)) == other.passages(memory, most=2)
 
 
-# Watching -----------------------------------------------------------------------------------------------------
+# Tracing hooks ------------------------------------------------------------------------------------------------
 
 
 class Noting(Watcher):
-    """Notes what it is told, and in which thread."""
+    """Records its events and their threads."""
 
     def __init__(self) -> None:
         self.noted: list[tuple[str, Any]] = []

@@ -1,7 +1,7 @@
-"""Plans of what a question runs: from what is bound along its relations, whatever the database holds then.
+"""Query plans of a question's statements: they follow relationships from bound nodes, for any size of the database.
 
-A plan that looks a corpus up by its index reads all of it. The planner likes that where it knows of few things, and
-keeps the plan until it knows of many more.
+A plan that looks up a corpus by its index reads the whole corpus. The planner prefers it when its statistics are small,
+and keeps the plan until they have grown a lot.
 """
 
 import re
@@ -29,7 +29,7 @@ STATEMENTS = (
         "find_memory",
         "count_entities",
         "create_memory",
-        "claim_memory",
+        "lease_memory",
         "renew_memory",
         "release_memory",
     ),
@@ -37,7 +37,7 @@ STATEMENTS = (
     *("retrieve", "near_chunks", "neighbours", "find_entities", "find_chunks"),
     *("chunks_of_entities", "chunks_around_points", "write_step", "write_answer"),
 )
-# What may be looked up by the corpus alone, each with its reason.
+# Lookups by the corpus alone that are allowed, each with its reason.
 ALLOWED = {
     "count_entities": ["NodeIndexSeek RANGE INDEX e:Entity(corpus)"],  # of a small corpus: it stops at a limit
     "retrieve": ["NodeIndexSeek RANGE INDEX e:Entity(corpus)"],  # exact search, of a small corpus
@@ -54,7 +54,7 @@ LISTS = ("subqueries", "provisionals", "relations", "points", "died", "citations
 
 
 def without(given: Given, *, relations: bool = False, mentions: bool = False) -> Given:
-    """A graph without its relations, or without what its chunks mention."""
+    """Return a graph without its relations, or without its chunks' mentions."""
     return replace(
         given,
         relations=() if relations else tuple(replace(one, chunks=()) for one in given.relations),
@@ -75,7 +75,7 @@ STATES: Mapping[str, Given | None] = {
 
 @pytest.fixture(scope="module")
 def open_there(another_server: Server) -> Callable[[str], HGMem]:
-    """Opens clients of a server that nobody else fills."""
+    """Opens clients of a server without other data."""
 
     def opening(corpus: str) -> HGMem:
         password = another_server.password.get_secret_value()
@@ -87,7 +87,7 @@ def open_there(another_server: Server) -> Callable[[str], HGMem]:
 
 @pytest.fixture(scope="module", params=STATES)
 def state(request: pytest.FixtureRequest, open_there: Callable[[str], HGMem]) -> Iterator[neo4j.Session]:
-    """A session on a server that holds this and nothing else."""
+    """A session on a server with only this data."""
     given = STATES[request.param]
     with open_there(request.param.replace(" ", "-")) as client, client._database._driver.session() as session:
         session.run("MATCH (n) DETACH DELETE n").consume()
@@ -97,7 +97,7 @@ def state(request: pytest.FixtureRequest, open_there: Callable[[str], HGMem]) ->
 
 
 def lookups(session: neo4j.Session, text: str, parameters: tuple[str, ...]) -> list[str]:
-    """Return how a plan made now finds what it begins with, other than by what is unique, and its hash joins."""
+    """Return the lookups of a fresh plan, except those by unique keys, and its hash joins."""
     values: dict[str, Any] = {**dict.fromkeys(parameters, "x"), **VALUES, **{name: [] for name in LISTS}}
     values |= {**{name: {} for name in MAPS}, "documents": None, "vector": [0.5, 0.5]}
     fresh = text.replace("CYPHER 25", "CYPHER 25 replan=force", 1)
@@ -107,7 +107,7 @@ def lookups(session: neo4j.Session, text: str, parameters: tuple[str, ...]) -> l
 
 
 def lookup(node: dict[str, Any]) -> str:
-    """Return the operator with what it looks up, where it reads more than what is bound or unique; else nothing."""
+    """Return the operator with its lookup if it reads more than bound or unique nodes; else an empty string."""
     name, details = node["operatorType"].partition("@")[0], node["args"].get("Details", "")
     if "HashJoin" in name or "Scan" in name or ("Seek" in name and "Unique" not in name):
         return f"{name} {re.sub(r' WHERE .*|anon_[0-9]+', '', details)}"
@@ -122,7 +122,7 @@ def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 @pytest.mark.parametrize("sampled", [False, True], ids=["at once", "sampled"])
 def test_a_question_expands_from_what_is_bound(state: neo4j.Session, sampled: bool) -> None:
-    if sampled:  # else the planner goes by what the indexes held when they were looked at last
+    if sampled:  # otherwise the planner uses old statistics of the indexes
         state.run("CALL db.prepareForReplanning()").consume()
     found = {name: lookups(state, statements()[name].text, statements()[name].parameters) for name in STATEMENTS}
 

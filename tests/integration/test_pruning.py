@@ -1,4 +1,4 @@
-"""Retention: old memories go or keep their answers, live ones and the corpus stay, and what is cut short goes on."""
+"""Retention: old memories are deleted or reduced to answers; active ones and the corpus stay; prunes can be resumed."""
 
 import json
 from collections.abc import Callable
@@ -27,7 +27,7 @@ DESCRIBED = Extraction(
 
 @pytest.fixture
 def client(open_client: Open) -> HGMem:
-    """A client of the letters whose memories name somebody that the corpus lacks."""
+    """A client of the letters whose memories name an entity that is missing from the corpus."""
     client = open_client(model=wanting(evolve=lambda _: TOM, describe=lambda _: DESCRIBED))
     client.add_graph(LETTERS)
     return client
@@ -35,7 +35,7 @@ def client(open_client: Open) -> HGMem:
 
 @pytest.fixture
 def aged(client: HGMem, settings: Settings) -> Callable[..., None]:
-    """Lets everything that memories did have happened so many days ago."""
+    """Moves all times of memories back by a number of days."""
 
     def aging(*answers: Answer, days: int = 40) -> None:
         with driver(settings) as opened:
@@ -180,7 +180,7 @@ def _gone(*_: object, **__: object) -> None:
 def test_a_prune_that_ended_between_two_transactions_breaks_no_promise(
     deleted: str, client: HGMem, aged: Any, settings: Settings
 ) -> None:
-    """What is found by way of another goes first: each label here stands for all before it as well."""
+    """Dependent nodes are deleted first: each label here stands for all before it as well."""
     answer = ask(client)
     order = ["SubQuery", "Step", "Provisional", "MemoryPoint"]
     with driver(settings) as opened:

@@ -1,4 +1,4 @@
-"""One question, end to end, on the demo corpus: memory in Neo4j, an answer whose citations hold."""
+"""One question, end to end, on the demo corpus: memory in Neo4j, and an answer with valid citations."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Recipes and their settings: which calls a question makes, where it looks, and what becomes of its points."""
+"""Recipes and their options: the calls of a question, its search scope, and its points."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -43,7 +43,7 @@ CALLS |= {"default": CALLS["paper"], "local-only": CALLS["paper"], "global-only"
 
 @pytest.fixture
 def ask(open_client: Open) -> Asked:
-    """Asks the question of the letters, with a model that wants every step it is given."""
+    """Asks the question of the letters, with a model that uses every step."""
 
     def asking(replies: dict[str, Any] | None = None, **how: Any) -> tuple[Answer, ScriptedModel]:
         model = wanting(**(replies or {}))

@@ -1,4 +1,4 @@
-"""Another embedder for a corpus: all vectors or none, gone on with where it was killed, and nobody reads in between."""
+"""Another embedder for a corpus: all vectors or none, resumed after a kill, and no reads in between."""
 
 import json
 import os
@@ -23,7 +23,7 @@ from hgmem.errors import ConflictError, ModelError
 from hgmem.extraction.contributions import entity_text, own_relation_text, relation_text
 from hgmem.graph.corpus import find_corpus
 from hgmem.graph.embeddings import lock_corpus
-from hgmem.graph.memory import Lease, claim_memory, create_memory
+from hgmem.graph.memory import Lease, create_memory, lease_memory
 from hgmem.models.embedding import Kind, Vectors
 from hgmem.settings import Settings
 from hgmem.testing import DeterministicEmbedder
@@ -32,7 +32,7 @@ Open = Callable[..., HGMem]
 
 
 class Other(DeterministicEmbedder):
-    """Another embedder; counts the texts, and may give up after some."""
+    """Another embedder; counts the texts, and may fail after some."""
 
     def __init__(self, name: str = "other", dimensions: int = 16, *, most: int = 10_000) -> None:
         super().__init__(dimensions)
@@ -53,13 +53,13 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def texts(found: Dump) -> list[tuple[str, str]]:
-    """Return the vector and the text of all that has, or should have, one."""
+    """Return the vector and the text of all nodes and relations that should have one."""
     entities = found.of("Entity")
     said = [(chunk["embedding"], chunk["text"]) for chunk in found.of("Chunk").values() if chunk["status"] == "done"]
     said += [(point["embedding"], point["description"]) for point in found.of("MemoryPoint").values()]
     said += [(one["embedding"], entity_text(one["name"], one["description"])) for one in entities.values()]
     for joined in found.relationships:
-        kind, source, target, relation = eval(joined)  # what `moved` wrote
+        kind, source, target, relation = eval(joined)  # written by `moved`
         if kind == "RELATES":
             ends, own = (entities[source], entities[target]), relation["memory"]
             keywords = eval(relation["keywords"])
@@ -117,7 +117,7 @@ def test_the_embedder_that_the_corpus_has_leaves_nothing_to_do(client: HGMem, se
     assert moved(settings, client.corpus) == before
 
 
-# Cut short ------------------------------------------------------------------------------------------------------
+# Interruptions --------------------------------------------------------------------------------------------------
 
 
 def test_what_was_embedded_before_it_failed_is_not_embedded_again(client: HGMem, small: None) -> None:
@@ -199,7 +199,7 @@ def test_a_run_that_is_killed_is_gone_on_with(
         [sys.executable, "-c", code], env=environment, cwd=tmp_path, stdout=subprocess.PIPE, text=True
     ) as running:
         assert running.stdout
-        assert [int(running.stdout.readline()) for _ in range(3)] == [4, 5, 9]  # the last four are not kept
+        assert [int(running.stdout.readline()) for _ in range(3)] == [4, 5, 9]  # the last four are not stored
         with pytest.raises(ConflictError, match="is being re-embedded by another process"):
             client.reembed(Other())
         os.kill(running.pid, signal.SIGKILL)
@@ -212,7 +212,7 @@ def test_a_run_that_is_killed_is_gone_on_with(
     assert client.status().status == "ready"
 
 
-# Beside others --------------------------------------------------------------------------------------------------
+# Concurrency ----------------------------------------------------------------------------------------------------
 
 
 def test_while_a_question_is_answered_nothing_is_embedded_and_a_run_that_died_loses_its_memory(
@@ -242,7 +242,7 @@ def test_no_memory_is_begun_or_gone_on_with_meanwhile(client: HGMem) -> None:
         create_memory(database, lease=Lease(corpus=client.corpus, memory="m" + "0" * 16, run="r"), properties=new)
     lease = Lease(corpus=client.corpus, memory=memory, run="r")
     with pytest.raises(UsageError, match="is not ready"):
-        claim_memory(database, lease=lease, question="?", filters=None, timeout=60)
+        lease_memory(database, lease=lease, question="?", filters=None, timeout=60)
     assert [one.uid for one in client.memories()] == [memory]
 
 
@@ -260,7 +260,7 @@ def test_a_memory_that_is_begun_waits_for_the_claim_and_is_then_refused(client: 
     def work(transaction: Any) -> None:
         lock_corpus(transaction, corpus=client.corpus)
         began.set()
-        time.sleep(1)  # it has seen that the corpus is ready by now, and wants to write
+        time.sleep(1)  # it has seen a ready corpus, and is about to write
         transaction.run("mark_corpus", corpus=client.corpus, status="re-embedding")
 
     thread = threading.Thread(target=asking)

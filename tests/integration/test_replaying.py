@@ -1,4 +1,4 @@
-"""A memory as a page: what the client, and the command, make of memories that lie in a real Neo4j."""
+"""Replay pages that the client and the command make of memories in a real Neo4j."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ Run = Callable[..., Result]
 
 @pytest.fixture(scope="module", autouse=True)
 def built() -> None:
-    """The graph library, fetched where it is missing, as a build does."""
+    """The graph library, downloaded if it is missing, as by a build."""
     if missing := fetching.fetch():
         pytest.skip(missing)
 
@@ -41,7 +41,7 @@ def asking(open_client: Callable[..., HGMem]) -> HGMem:
 
 
 def drawn(page: str) -> dict[str, Any]:
-    """What a page was made of."""
+    """Return the data of a page."""
     data = re.search(r'<script type="application/json" id="scene">(.*?)</script>', page, re.DOTALL)
     assert data
     return dict(json.loads(data[1]))

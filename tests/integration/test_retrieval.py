@@ -1,4 +1,4 @@
-"""What retrieval finds, compared with brute force over everything that the server holds."""
+"""Results of retrieval, compared with brute force over all data of the server."""
 
 import random
 import secrets
@@ -33,7 +33,7 @@ HUB = "Hub Harbour"
 
 @dataclass(frozen=True, kw_only=True)
 class World:
-    """A corpus, and all of it as the server holds it."""
+    """A corpus, and all of its data on the server."""
 
     client: HGMem
     corpus: str
@@ -81,7 +81,7 @@ class World:
 
 @pytest.fixture(scope="module")
 def raw(settings: Settings) -> Iterator[Raw]:
-    """Runs any Cypher, to see what the server holds."""
+    """Runs any Cypher, to read the server's data."""
     password = settings.neo4j_password.get_secret_value() if settings.neo4j_password else ""
     with neo4j.GraphDatabase.driver(settings.neo4j_uri or "", auth=(settings.neo4j_username, password)) as driver:
 
@@ -93,7 +93,7 @@ def raw(settings: Settings) -> Iterator[Raw]:
 
 @pytest.fixture(scope="module")
 def build(settings: Settings, raw: Raw) -> Iterator[Callable[..., World]]:
-    """Makes corpora of given graphs; they are deleted at the end."""
+    """Creates corpora from pre-built graphs and deletes them at the end."""
     clients: list[HGMem] = []
 
     def made(graph: Given) -> World:
@@ -134,7 +134,7 @@ def world(client: HGMem, raw: Raw) -> World:
 
 
 def graph(seed: int, *, entities: int, extra: str = "") -> Given:
-    """A random graph: names and texts of few words, a hub, groups of equal vectors."""
+    """Return a random graph: names and texts of few words, a hub, groups of equal vectors."""
     chance = random.Random(seed)
     names = [HUB, *TWINS, *(f"{' '.join(chance.sample(WORDS, 2)).title()} {at}" for at in range(entities))]
     chunks = tuple(
@@ -161,7 +161,7 @@ def graph(seed: int, *, entities: int, extra: str = "") -> Given:
                 source=source,
                 target=target,
                 description=" ".join(chance.choices(WORDS, k=5)),
-                weight=float(chance.randint(1, 4)),  # many ties
+                weight=float(chance.randint(1, 4)),  # many equal scores
                 chunks=tuple(chunk.id for chunk in chance.sample(chunks, 1)),
             )
             for source, target in sorted(pairs)
@@ -171,7 +171,7 @@ def graph(seed: int, *, entities: int, extra: str = "") -> Given:
 
 @pytest.fixture(scope="module")
 def tale(build: Callable[..., World]) -> World:
-    """A corpus of 367 entities, each with its vector."""
+    """A corpus of 367 entities with vectors."""
     return build(graph(1, entities=360))
 
 
@@ -181,7 +181,7 @@ def questions(seed: int, count: int) -> list[str]:
 
 
 def remember(found: World, *groups: Sequence[str], stranger: str = "") -> tuple[str, tuple[MemoryPoint, ...]]:
-    """Write a memory whose points tie these groups of entities (uids); return it and its points."""
+    """Write a memory whose points involve these groups of entities (uids); return it and its points."""
     lease = Lease(corpus=found.corpus, memory=f"m{secrets.token_hex(8)}", run="run")
     properties = {"system": "test", "model": "none", "question": "?", "settings": "{}"}
     create_memory(found.client._database, lease=lease, properties=properties)
@@ -208,7 +208,7 @@ def remember(found: World, *groups: Sequence[str], stranger: str = "") -> tuple[
 
 
 def nearest(vectors: Mapping[str, np.ndarray], query: np.ndarray) -> list[tuple[str, float]]:
-    """Everything by cosine, best first, ties by uid."""
+    """Return all candidates by cosine, best first, equal ones by uid."""
     scores = {
         one: float(vector @ query / np.linalg.norm(vector) / np.linalg.norm(query)) for one, vector in vectors.items()
     }
@@ -216,7 +216,7 @@ def nearest(vectors: Mapping[str, np.ndarray], query: np.ndarray) -> list[tuple[
 
 
 def assert_best(hits: Sequence[Any], among: Mapping[str, np.ndarray], query: np.ndarray, most: int) -> None:
-    """The hits are the best `most` of `among`, in order; scores that differ by rounding alone count as equal."""
+    """Check that the hits are the best `most` of `among`, in order; rounding differences count as equal."""
     best = nearest(among, query)
     scores = dict(best)
     assert {hit.uid for hit in hits} <= among.keys()
@@ -234,7 +234,7 @@ VECTOR = RetrievalConfig(chunk_search="vector")
 @pytest.mark.parametrize("covered", [0, 4, 40, 91, 92, 350, 367])
 def test_exploring_finds_the_nearest_of_what_memory_does_not_hold_and_nothing_else(tale: World, covered: int) -> None:
     texts = questions(covered, 6)
-    # The nearest of the first question are in memory, so that the search has to reach past them.
+    # The nearest to the first question are in memory, so the search must go beyond them.
     held = [one for one, _ in nearest(tale.entities, tale.vector(texts[0]))][:covered]
     memory, _ = remember(tale, *(held[at : at + 50] for at in range(0, covered, 50)))
     free = {one: vector for one, vector in tale.entities.items() if one not in held}
@@ -263,7 +263,7 @@ def test_a_memory_that_holds_all_the_nearest_is_reached_past_by_a_second_search(
     monkeypatch.setattr("hgmem.retrieval.step_evidence.BEYOND", beyond)
     monkeypatch.setattr(
         "hgmem.retrieval.step_evidence.PROPOSED_NEAREST", 100
-    )  # farther ones are equally far: any may come
+    )  # farther ones are equally far: any of them is valid
     text = questions(covered, 1)[0]
     held = [one for one, _ in nearest(tale.entities, tale.vector(text))][:covered]
     memory, _ = remember(tale, *(held[at : at + 50] for at in range(0, covered, 50)))
@@ -330,7 +330,7 @@ def test_the_memory_of_another_question_keeps_nothing_from_being_found(tale: Wor
 def scope_of(
     found: World, held: set[str], points: Sequence[MemoryPoint], config: RetrievalConfig
 ) -> dict[str, np.ndarray]:
-    """The scope as the paper has it: target points ∪ N_M ∪ N_G, by hand."""
+    """Compute the paper's scope by hand: target points ∪ N_M ∪ N_G."""
     first = {near for one in held for near in found.neighbours(one, hub=config.hub)}
     scope = held | first
     if config.hops == 2:
@@ -553,7 +553,7 @@ def test_an_unknown_corpus_and_an_unknown_memory_give_nothing_and_no_error(tale:
     assert (evidence.entities, evidence.relations, evidence.chunks) == ((), (), ())
 
 
-# Who sees what ------------------------------------------------------------------------------------------------
+# Scopes -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("search", ["index", "exact", "scope"])
@@ -575,7 +575,7 @@ def test_a_provisional_entity_is_seen_by_its_own_memory_alone(build: Callable[..
         return {hit.name for hit in evidence.retrieved[0].entities}
 
     assert "Zebulon Quay" not in names(other, others)
-    if search != "exact":  # there it is in V_M, which is left out
+    if search != "exact":  # there it is in V_M, which is excluded
         assert "Zebulon Quay" in names(own, points)
     assert "Zebulon Quay" not in names("", ())
 

@@ -1,4 +1,4 @@
-"""Connecting and the schema: created once, compared each time, and what is said where that does not work."""
+"""Connecting and the schema: created once, compared each time, and the errors if this fails."""
 
 import socket
 import threading
@@ -197,7 +197,7 @@ class Old(Database):
 
 
 class Reachable(neo4j.Driver):
-    """A driver that says yes."""
+    """A driver that can connect."""
 
     def __init__(self) -> None:
         pass
@@ -228,7 +228,7 @@ def test_a_server_at_or_above_the_floor_is_taken(version: str) -> None:
 
 
 def refused(address: Address) -> str:
-    """Return the one line that connecting fails with, within seconds."""
+    """Return the one-line error of a connection that fails within seconds."""
     began = time.monotonic()
     with pytest.raises(HGMemError) as raised:
         connect(address, connect_timeout=2, statement_timeout=60)

@@ -1,4 +1,4 @@
-"""Indexing with a model that takes time and costs something: overlap, budgets, failures, gleaning, plans."""
+"""Indexing with a slow, paid model: overlap, budgets, failures, gleaning, plans."""
 
 import json
 import threading
@@ -44,7 +44,7 @@ def saying(task: Any) -> Extraction:
 
 
 def paying(reply: Callable[[Any], object] = saying, **others: Callable[[Any], object]) -> ScriptedModel:
-    """Return a model whose calls are taken from the budget, as those of a server are."""
+    """Return a model whose calls count against the budget, like those of a server."""
 
     def paid(answer: Callable[[Any], object]) -> Callable[[Any], object]:
         def call(task: Any) -> object:
@@ -60,7 +60,7 @@ def extracted(model: ScriptedModel) -> Counter[str]:
     return Counter(task.text for task in model.tasks if isinstance(task, Extract))
 
 
-# Side by side ---------------------------------------------------------------------------------------------------
+# Concurrency ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -81,7 +81,7 @@ def test_calls_are_under_way_all_the_time(open_client: Open, settings: Settings)
 
     assert (report.documents, report.chunks, report.failed) == (1, chunks, 0)
     first, last = min(began for began, _ in times), max(ended for _, ended in times)
-    assert last - first < 1.5 * chunks * seconds / workers  # three groups were saved meanwhile
+    assert last - first < 1.5 * chunks * seconds / workers  # three groups were saved in the meantime
     done = [one.done for one in heard if one.unit == "chunks"]
     assert done == sorted(done)
     assert done[-1] == chunks
@@ -99,7 +99,7 @@ def test_documents_are_written_and_folded_while_calls_are_under_way(open_client:
     assert dump(settings, client.corpus) == wanted
 
 
-# What ends a run ------------------------------------------------------------------------------------------------
+# Ends of a run --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("calls", [7, *(pytest.param(calls, marks=pytest.mark.slow) for calls in (1, 70, 99))])
@@ -156,7 +156,7 @@ def test_a_model_that_is_gone_ends_the_run_and_what_it_gave_is_folded(open_clien
     client = open_client(model=model, workers=4)
     with pytest.raises(ModelError, match="nobody answers"):
         client.add(documents)
-    assert 24 <= len(model.tasks) <= 24 + 3  # those that were under way
+    assert 24 <= len(model.tasks) <= 24 + 3  # the active ones
     status, found = client.status(), dump(settings, client.corpus)
     assert Counter(chunk["status"] for chunk in found.of("Chunk").values())["done"] == 20
     assert 4 <= status.failed <= 7
@@ -350,7 +350,7 @@ def test_few_calls_are_made_without_asking(index: Callable[..., Result]) -> None
     done = index(env={"HGMEM_CONFIRM_CALLS": "12"})
     assert done.exit_code == 0
     assert "at most 12 model calls" in done.stderr
-    assert index("--json").exit_code == 0  # nothing is left to ask about
+    assert index("--json").exit_code == 0  # nothing is left to extract
 
 
 def test_a_dry_run_prints_the_plan_and_writes_nothing(index: Callable[..., Result], client: HGMem) -> None:

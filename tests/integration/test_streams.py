@@ -1,4 +1,4 @@
-"""Events as a question is answered, and the asynchronous twins."""
+"""Events during a question, and async variants of methods."""
 
 import asyncio
 import inspect
@@ -29,7 +29,7 @@ Open = Callable[..., HGMem]
 
 
 class Writing(ScriptedModel):
-    """A scripted model that writes its answers piece by piece."""
+    """A scripted model that streams its answers."""
 
     def stream(self, task: Any) -> Iterator[str]:
         yield from self.reply(task).text.split(" ")
@@ -151,7 +151,7 @@ def test_many_streams_at_once_tell_each_its_own(letters: Any) -> None:
     assert all(events[0].question == text == events[-1].answer.question for text, events in heard.items())
 
 
-# Asynchronous -------------------------------------------------------------------------------------------------
+# Async variants -----------------------------------------------------------------------------------------------
 
 
 def test_every_public_method_that_reaches_out_has_a_twin_of_the_same_signature() -> None:

@@ -1,4 +1,4 @@
-"""A server that is killed in the middle of a question: one clear error within seconds, and whole steps only."""
+"""A server killed in the middle of a question: one clear error within seconds, and only whole steps."""
 
 import os
 import signal

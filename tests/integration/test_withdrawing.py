@@ -1,4 +1,4 @@
-"""Memories of documents that were deleted or changed: their points and citations say what they rest on now."""
+"""Memories of deleted or changed documents: their points and citations show their current support."""
 
 import asyncio
 import json
@@ -121,7 +121,7 @@ def test_a_chunk_that_came_back_is_not_counted_as_deleted_where_it_supports_agai
     memory = client.ask(ASKED).memory
     client.delete(document="one")
     client.add(Document(id="one", text=TEXT))
-    assert all(point.unsupported for point in points(client, memory))  # nobody looked again
+    assert all(point.unsupported for point in points(client, memory))  # not checked again
     with driver(settings) as opened:
         opened.execute_query(
             "MATCH (p:MemoryPoint {corpus: $c}), (k:Chunk {corpus: $c}) MERGE (p)-[:SUPPORTED_BY]->(k)", c=client.corpus

@@ -1,4 +1,4 @@
-"""Asking while something breaks, as a program does and as a person at a command line does: what each gets to see."""
+"""Questions during faults, by a program and by the command line, and the resulting errors."""
 
 import json
 import os
@@ -24,7 +24,7 @@ STEPS = 2  # of a question
 
 @dataclass(frozen=True, kw_only=True)
 class Ended:
-    """How a question ended: with an answer, or with one error that may name a memory to go on with."""
+    """The result of a question: an answer, or one error, which may name a memory to continue."""
 
     answer: str = ""
     error: str = ""
@@ -32,14 +32,14 @@ class Ended:
 
 
 class Asker(Protocol):
-    """Asks, or goes on with a memory; `settings` are those of the client."""
+    """Asks a question or continues a memory; `settings` are those of the client."""
 
     def __call__(self, corpus: str, settings: Mapping[str, Any], *, memory: str | None = None) -> Ended:
-        """Return how it ended."""
+        """Return the result."""
 
 
 def by_program(corpus: str, settings: Mapping[str, Any], *, memory: str | None = None) -> Ended:
-    """Ask with a client; an error is one of ours, in one line, and says whether the same may be tried again."""
+    """Ask with a client; an error must be one of ours, in one line, and say whether a retry may help."""
     with HGMem.open(corpus, **settings) as client:
         try:
             answer = client.ask("" if memory else QUESTION, memory=memory, steps=STEPS)
@@ -53,7 +53,7 @@ def by_program(corpus: str, settings: Mapping[str, Any], *, memory: str | None =
 
 
 def by_command(corpus: str, settings: Mapping[str, Any], *, memory: str | None = None) -> Ended:
-    """Ask with `hgmem ask`; an error is one line on stderr, then perhaps how to go on, and the exit code is 1."""
+    """Ask with `hgmem ask`; an error is one line on stderr, perhaps followed by a way to continue, with exit code 1."""
     asked = ["--continue", memory] if memory else [QUESTION]
     arguments = ["ask", *asked, "-c", corpus, "--steps", str(STEPS), "--json"]
     done = CliRunner().invoke(app, arguments, env={**os.environ, **environment(settings)})
@@ -71,7 +71,7 @@ def by_command(corpus: str, settings: Mapping[str, Any], *, memory: str | None =
 
 
 def environment(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Return settings of one value as the environment of a command."""
+    """Return simple settings as environment variables of a command."""
     found = {}
     for name, value in settings.items():
         if not isinstance(value, str | int | float | Path | SecretStr):
@@ -82,7 +82,7 @@ def environment(settings: Mapping[str, Any]) -> dict[str, str]:
 
 
 def breaking(task: str, number: int, fault: Callable[[], Answered | None]) -> Callable[[Asked], Answered]:
-    """Return what a model's server does about the letters, `fault` happening at its n-th request for this task."""
+    """Return a model server's replies on the letters, with `fault` at the n-th request for this task."""
     play, counted = playing(), [0]
 
     def answer(asked: Asked) -> Answered:

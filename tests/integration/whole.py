@@ -1,4 +1,4 @@
-"""What a fault must leave: memories of whole steps, and the corpus as it was."""
+"""Checks after a fault: memories contain whole steps, and the corpus is unchanged."""
 
 import json
 from collections import Counter
@@ -9,7 +9,7 @@ from dumping import Dump
 
 
 def corpus_layer(found: Dump) -> Dump:
-    """Return the part of a dump that no question may change."""
+    """Return the part of a dump that questions must not change."""
     nodes = {uid: node for uid, node in found.nodes.items() if not node[1].get("memory")}
     kept: Counter[str] = Counter()
     for relationship, times in found.relationships.items():
@@ -20,7 +20,7 @@ def corpus_layer(found: Dump) -> Dump:
 
 
 def whole_steps(found: Dump, memory: str) -> int:
-    """Check that a memory holds whole steps only, each once; return how many."""
+    """Check that a memory contains only whole steps, each once; return their number."""
     steps = {step["number"]: (uid, step) for uid, step in _of(found, "Step", memory).items()}
     held = Counter(target for source, target, _ in found.joined("HAS_STEP") if source == memory)
     assert held == Counter({uid: 1 for uid, _ in steps.values()})
@@ -50,7 +50,7 @@ def _check_asked(found: Dump, step: str) -> None:
 
 
 def _check_operations(found: Dump, memory: str, *, number: int, operations: list[dict[str, Any]]) -> None:
-    """Check that what a step says it did is what is there: births, deaths, what became what, entities, vectors."""
+    """Check that a step's recorded operations match the data: births, deaths, successors, entities, vectors."""
     points = _of(found, "MemoryPoint", memory)
     done = [one for one in operations if one["kind"] != "drop"]
     born = {uid for uid, point in points.items() if point["born"] == number}

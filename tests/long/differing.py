@@ -1,4 +1,4 @@
-"""How two dumps of a corpus differ, line by line; vectors may be told apart only beyond a tolerance."""
+"""Differences between two dumps of a corpus, line by line, with an optional tolerance for vectors."""
 
 import json
 import sys
@@ -11,12 +11,12 @@ from dumping import Dump
 
 Node: TypeAlias = tuple[list[str], dict[str, Any]]
 
-SHOWN = 40  # lines of a difference
+SHOWN = 40  # reported lines
 WIDTH = 160
 
 
 def differences(wanted: Dump, found: Dump, *, tolerance: float = 0.0) -> list[str]:
-    """Return a line for each thing that only one of the graphs has (`-` wanted, `+` found), or that differs (`~`)."""
+    """Return a line for each item in only one of the graphs (`-` wanted, `+` found), or with differences (`~`)."""
     found = snapped(wanted, found, tolerance) if tolerance else found
     lines = []
     for uid in sorted(wanted.nodes.keys() | found.nodes.keys()):
@@ -34,12 +34,12 @@ def differences(wanted: Dump, found: Dump, *, tolerance: float = 0.0) -> list[st
 
 
 def shown(lines: list[str]) -> list[str]:
-    """Return the first lines, and how many more there are."""
+    """Return the first lines and the number of further ones."""
     return [*lines[:SHOWN], *([f"… and {len(lines) - SHOWN} more"] if len(lines) > SHOWN else [])]
 
 
 def snapped(wanted: Dump, found: Dump, tolerance: float) -> Dump:
-    """Return what was found with the wanted vectors where its own are as near: a network's sums vary with the batch."""
+    """Return the found graph, with wanted vectors in place of near-equal ones: a network's sums vary with the batch."""
     vectors = {uid: node["embedding"] for uid, (_, node) in wanted.nodes.items() if "embedding" in node}
     for relationship in wanted.relationships:
         *_, properties = json.loads(relationship)

@@ -2,13 +2,13 @@
 
     python tests/long/kills.py [--kills 5] [--server-kills 1] [--indexers 1] [--embedder real] [--seed N]
 
-An undisturbed run on a server of its own shows the graph that is wanted, and how long a run takes. Then run after run
-is killed at a moment drawn from that time, until all end by themselves; the graph is compared with the wanted one uid
-for uid and property for property, but times and attempts. Corpus names go into uids, so each round takes the same name.
-With several indexers of the same folder at once, one of them is killed and begun again while the others go on.
+An undisturbed run on its own server gives the wanted graph and the time of a run. Then the script kills runs at random
+moments within that time, until all end by themselves. It compares the graph with the wanted one by uid and property,
+except for times and attempts. Corpus names go into uids, so each round uses the same name. With several indexers of the
+same folder at once, the script kills and restarts one of them while the others continue.
 
-`attempts` counts how often a chunk's extraction was brought to the database: once, and once more for each indexer that
-had it in its hands when another was first.
+`attempts` counts the writes of a chunk's extraction to the database: one, plus one for each indexer that was still
+working on the chunk when another had written it.
 """
 
 import argparse
@@ -38,8 +38,8 @@ Process: TypeAlias = "subprocess.Popen[str]"
 
 CORPUS = "kills"
 EMBEDDERS = {"deterministic": DeterministicEmbedder.name, "real": MINILM}
-NEAR = 1e-5  # between vectors of a network, whose sums vary with the batch
-SECONDS = 300.0  # for a run that nobody kills
+NEAR = 1e-5  # for a network's vectors, whose sums vary with the batch
+SECONDS = 300.0  # for an undisturbed run
 STATES = """
 MATCH (c:Chunk {corpus: $corpus}) RETURN c.status AS status, count(*) AS number ORDER BY status
 """
@@ -49,7 +49,7 @@ MATCH (c:Chunk {corpus: $corpus}) RETURN count(*) AS chunks, sum(c.attempts) AS 
 
 
 class FailedError(Exception):
-    """What did not go as it must."""
+    """The test failed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +60,7 @@ class House:
     indexers: int
 
     def start(self) -> Process:
-        """Start an indexer, which finds the server as a user's would."""
+        """Start an indexer, which finds the server like a user's process."""
         return subprocess.Popen(
             [sys.executable, "-m", "hgmem", "index", str(resource("examples", "affair")), "--corpus", CORPUS],
             env={
@@ -74,25 +74,25 @@ class House:
         )
 
     def undisturbed(self) -> float:
-        """Return the seconds that the indexers take when nobody kills them."""
+        """Return the seconds of an undisturbed run of the indexers."""
         began = time.monotonic()
         must_succeed([self.start() for _ in range(self.indexers)])
         return time.monotonic() - began
 
     def empty(self) -> None:
-        """Delete the corpus, so that the next run starts anew."""
+        """Delete the corpus, so that the next run starts from nothing."""
         with HGMem.open(CORPUS, **self.own.settings.model_dump(exclude_none=True)) as client:
             if CORPUS in {row["corpus"] for row in client.corpora()}:
                 client.delete()
 
     def states(self) -> str:
-        """Return how many chunks are in which state."""
+        """Return the number of chunks in each state."""
         with driver(self.own.settings) as opened:
             rows = opened.execute_query(STATES, corpus=CORPUS).records
         return ", ".join(f"{row['number']} {row['status']}" for row in rows) or "none written"
 
     def repeated(self) -> int:
-        """Return how many extractions were brought to the database beyond one a chunk."""
+        """Return the number of written extractions beyond one per chunk."""
         with driver(self.own.settings) as opened:
             (row,) = opened.execute_query(ATTEMPTS, corpus=CORPUS).records
         if self.indexers == 1 and row["most"] > 1:
@@ -102,7 +102,7 @@ class House:
 
 @dataclass
 class Rounds:
-    """Rounds of kills until none is left; raises on the first difference to the wanted graph."""
+    """Rounds of kills until none is left. Raises on the first difference from the wanted graph."""
 
     house: House
     kills: list[Kind]
@@ -113,14 +113,14 @@ class Rounds:
     running: list[Process] = field(default_factory=list)
 
     def all(self, wanted: Dump) -> None:
-        """Go round until all kills are used up."""
+        """Run rounds until all kills are used up."""
         while self.kills:
             before = len(self.kills)
             self.house.empty()
             try:
                 self.once()
             finally:
-                for process in self.running:  # only after a failure are there any
+                for process in self.running:  # some remain only after a failure
                     process.kill()
             taken = before - len(self.kills)
             must_equal(wanted, self.house, after=f"{taken} kills")
@@ -138,7 +138,7 @@ class Rounds:
         self.running = []
 
     def alive(self, moment: float) -> bool:
-        """Wait for a moment; return whether an indexer is still running then."""
+        """Wait for `moment` seconds; return whether an indexer is still running."""
         until = time.monotonic() + moment
         while any(process.poll() is None for process in self.running):
             if time.monotonic() >= until:
@@ -147,7 +147,7 @@ class Rounds:
         return False
 
     def kill(self, kind: Kind) -> None:
-        """Kill what is to be killed, bring the server back if it was that, and begin again what did not get over it."""
+        """Kill an indexer or the server, restart a killed server, and restart the indexers that failed."""
         at = self.draw.choice([at for at, process in enumerate(self.running) if process.poll() is None] or [0])
         victim = self.running[at]
         if kind != "server":
@@ -164,7 +164,7 @@ class Rounds:
 
 
 def must_succeed(processes: Sequence[Process]) -> None:
-    """Wait for runs that have no reason to fail."""
+    """Wait for the runs; fail if one of them failed."""
     for process in processes:
         try:
             output, _ = process.communicate(timeout=SECONDS)
@@ -176,8 +176,8 @@ def must_succeed(processes: Sequence[Process]) -> None:
 
 
 def got_over_it(process: Process) -> bool:
-    """Whether a run whose server was killed ended well; if not, it must say so as an error of ours does."""
-    if process.stdout and process.stdout.closed:  # it was killed as well
+    """Return whether a run survived its killed server; if not, check that it printed an error of ours."""
+    if process.stdout and process.stdout.closed:  # this one was killed as well
         return not process.returncode
     output, _ = process.communicate(timeout=SECONDS)
     if process.returncode and ("Traceback" in output or not output.strip()):
@@ -195,7 +195,7 @@ def must_equal(wanted: Dump, house: House, *, after: str) -> None:
 
 def compare(house: House, kills: list[Kind], draw: random.Random) -> None:
     """Run undisturbed, then kill until `kills` is used up; raises on the first difference."""
-    house.undisturbed()  # the first run on a server that just started is slow
+    house.undisturbed()  # the first run on a new server is slow
     wanted = dump(house.own.settings, CORPUS)
     if house.own.embedder == DeterministicEmbedder.name:
         check(wanted)

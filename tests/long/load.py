@@ -1,11 +1,11 @@
-"""Many threads ask while others index and delete: nobody gets an error, and nothing is left over.
+"""Load test: many threads ask while others index and delete, without errors and without leaks.
 
     python tests/long/load.py [--seconds 30] [--askers 16] [--indexers 2] [--seed N] [--stall 120]
 
-Some corpora are quiet: their answers must be those of a run in which nothing else happened. The others change all the
-time: asking there must not fail, and in the end entities, relations and vectors must be what the chunks give. Then
-the client closes, and its threads and connections must be gone. A question, a document or a part of the script that
-takes longer than `--stall` seconds ends the run with the stacks of all threads.
+Quiet corpora must give the same answers as without other work. The busy corpora change all the time: questions there
+must not fail, and at the end their entities, relations and vectors must match the chunks. Then the client closes, and
+its threads and connections must be gone. A question, a document or a part of the script that takes longer than
+`--stall` seconds ends the run with the stacks of all threads.
 """
 
 import argparse
@@ -47,15 +47,15 @@ QUESTIONS = (
 )
 FIRST = 4  # documents of a busy corpus at the start
 SHOWN = 10  # failures
-ENOUGH = 30  # failures that end the run
-SETTLING = 10.0  # seconds that closed connections may take to vanish on the server
+ENOUGH = 30  # number of failures that end the run
+SETTLING = 10.0  # seconds until the server has dropped closed connections
 DELETED = 0.1  # of an indexer's turns
 ASKED_BUSY = 0.25  # of an asker's turns
 
 
 @dataclass
 class Tally:
-    """What all threads did together, until `deadline`; the watchdog hears of every turn."""
+    """The results of all threads until `deadline`; reports every turn to the watchdog."""
 
     deadline: float
     watchdog: Watchdog
@@ -66,7 +66,7 @@ class Tally:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def repeat(self, turn: Callable[["Tally"], None]) -> None:
-        """Take turns until time is up; an error is a failure, and the next turn goes on."""
+        """Repeat turns until time is up; record an error as a failure and continue."""
         while time.monotonic() < self.deadline and len(self.failures) < ENOUGH:
             self.watchdog.begin(f"a turn of {type(turn).__name__}")
             try:
@@ -84,14 +84,14 @@ class Tally:
             self.deleted += deleted
 
     def fail(self, why: str) -> None:
-        """Keep what must not happen."""
+        """Record a failure."""
         with self.lock:
             self.failures.append(why)
 
 
 @dataclass(frozen=True)
 class Asker:
-    """Asks quiet corpora, whose answers are known, and now and then a busy one."""
+    """Asks quiet corpora, whose answers are known, and sometimes a busy one."""
 
     client: HGMem
     wanted: dict[tuple[str, str], Said]
@@ -112,7 +112,7 @@ class Asker:
 
 @dataclass(frozen=True)
 class Indexer:
-    """Edits, adds and deletes documents of its own in corpora that others write to as well."""
+    """Edits, adds and deletes its own documents in corpora that others also write to."""
 
     client: HGMem
     name: str
@@ -136,7 +136,7 @@ class Indexer:
         tally.add(documents=1)
 
     def _edited(self, document: Document) -> str:
-        """Return the text with a sentence of another document put into it: other chunks, entities shared."""
+        """Return the text with a sentence of another document inserted: new chunks, shared entities."""
         paragraphs = document.text.split("\n\n")
         sentence = self.draw.choice(self.draw.choice(self.documents).text.split(". "))
         paragraphs.insert(self.draw.randrange(len(paragraphs) + 1), f"{sentence.strip()}.")
@@ -144,7 +144,7 @@ class Indexer:
 
 
 class Retries(logging.Handler):
-    """Counts transactions that the driver had to repeat, deadlocks mostly, instead of printing each."""
+    """Counts transactions that the driver retries, mostly deadlocks, instead of printing each."""
 
     number = 0
 
@@ -157,7 +157,7 @@ class Retries(logging.Handler):
 
 
 def said(answer: Answer) -> Said:
-    """Return what of an answer must be the same each time."""
+    """Return the parts of an answer that must be the same each time."""
     return answer.text, answer.citations
 
 
@@ -168,13 +168,13 @@ def documents() -> list[Document]:
 
 
 def prepare(client: HGMem, watchdog: Watchdog) -> dict[tuple[str, str], Said]:
-    """Fill the corpora; return what the quiet ones answer while nothing else goes on."""
+    """Fill the corpora; return the answers of the quiet ones without other work."""
     for corpus in QUIET:
         watchdog.begin("filling a quiet corpus")
         client.add(documents(), corpus=corpus)
     for corpus in BUSY:
         watchdog.begin("filling a busy corpus")
-        client.add(documents()[:FIRST], corpus=corpus)  # the others come while it is asked
+        client.add(documents()[:FIRST], corpus=corpus)  # the others are added during the questions
     wanted = {}
     for corpus, question in product(QUIET, QUESTIONS):
         watchdog.begin("the first question")
@@ -186,7 +186,7 @@ def prepare(client: HGMem, watchdog: Watchdog) -> dict[tuple[str, str], Said]:
 
 
 def work(client: HGMem, given: argparse.Namespace, watchdog: Watchdog) -> Tally:
-    """Return what the threads did; all of them have ended."""
+    """Run all threads to their end and return their results."""
     wanted = prepare(client, watchdog)
     retries = Retries(logging.WARNING)
     logging.getLogger("neo4j").addHandler(retries)
@@ -215,19 +215,19 @@ def work(client: HGMem, given: argparse.Namespace, watchdog: Watchdog) -> Tally:
 
 
 def resident() -> float:
-    """Return the megabytes of memory that this process holds."""
+    """Return the resident megabytes of this process."""
     return psutil.Process().memory_info().rss / 1e6
 
 
 def connections(settings: Settings) -> int:
-    """Return how many connections of clients the server holds."""
+    """Return the number of client connections of the server."""
     with driver(settings) as opened:
         rows = opened.execute_query("CALL dbms.listConnections() YIELD userAgent RETURN userAgent").records
     return sum(row["userAgent"] == "hgmem" for row in rows)
 
 
 def leaks(settings: Settings, before: set[threading.Thread]) -> list[str]:
-    """Return what is left of a client that was closed."""
+    """Return the remaining threads and connections of a closed client."""
     waited = time.monotonic() + SETTLING
     while (left := connections(settings)) and time.monotonic() < waited:
         time.sleep(0.2)
@@ -236,12 +236,12 @@ def leaks(settings: Settings, before: set[threading.Thread]) -> list[str]:
 
 
 def load_test(settings: Settings, given: argparse.Namespace, watchdog: Watchdog) -> list[str]:
-    """Return what went wrong."""
+    """Run the load test; return its failures."""
     before = set(threading.enumerate())
     with HGMem.open(QUIET[0], **settings.model_dump(exclude_none=True)) as client:
         tally = work(client, given, watchdog)
         watchdog.begin("checking")
-        most = 2 * given.askers + given.indexers  # each question's claim is renewed beside it
+        most = 2 * given.askers + given.indexers  # a thread per question renews its lease
         if (used := connections(settings)) > most:
             tally.fail(f"{most} threads left {used} connections open")
         for corpus in (*QUIET, *BUSY):

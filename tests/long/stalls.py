@@ -1,12 +1,12 @@
-"""A watchdog for long scripts: work that stands still ends the process, with the stacks of all threads.
+"""A watchdog for long scripts: ends the process with the stacks of all threads if a thread stalls.
 
     with Watchdog(120.0, own=own) as watchdog:
         watchdog.begin("asking")
         ...
         watchdog.end()
 
-Each thread says for itself what it begins; what takes longer than the limit is a stall. Then the stacks of this process
-and of the server go to standard error, with what the server is working on, and the exit code is 70.
+Each thread reports the work that it begins; work that exceeds the limit is a stall. Then the stacks of this process and
+of the server go to standard error, with the server's open transactions, and the exit code is 70.
 """
 
 import faulthandler
@@ -22,9 +22,9 @@ from dumping import driver
 from servers import OwnServer
 
 STALLED = 70  # the exit code
-LOOK = 1.0  # seconds between two looks
-ASKED = 20.0  # seconds that the server may take to say what it does
-LAST = 120.0  # seconds after which a process ends that can't even write its dump
+LOOK = 1.0  # seconds between two checks
+ASKED = 20.0  # seconds for the server's report
+LAST = 120.0  # seconds after which a process ends even without its dump
 TRANSACTIONS = """
 SHOW TRANSACTIONS YIELD transactionId, status, elapsedTime, metaData, currentQueryStatus, activeLockCount
 RETURN transactionId, status, toString(elapsedTime) AS elapsed, metaData, currentQueryStatus, activeLockCount
@@ -32,7 +32,7 @@ RETURN transactionId, status, toString(elapsedTime) AS elapsed, metaData, curren
 
 
 class Watchdog:
-    """Ends the process where a thread stands still for longer than `limit` seconds."""
+    """Ends the process if a thread stalls for longer than `limit` seconds."""
 
     def __init__(self, limit: float, *, own: OwnServer) -> None:
         self.limit = limit
@@ -50,11 +50,11 @@ class Watchdog:
         self._thread.join(ASKED)
 
     def begin(self, what: str) -> None:
-        """Say what this thread does from now on."""
+        """Report the work that this thread begins."""
         self._begun[threading.get_ident()] = what, time.monotonic()
 
     def end(self) -> None:
-        """Say that this thread has done it."""
+        """Report that this thread's work is done."""
         self._begun.pop(threading.get_ident(), None)
 
     def _watch(self) -> None:
@@ -64,7 +64,7 @@ class Watchdog:
                 self._dump(stalled)
 
     def _dump(self, stalled: list[str]) -> None:
-        # Should even the dump stand still, a thread of C that needs no lock of Python's ends the process.
+        # If even the dump stalls, a C thread that needs no Python lock ends the process.
         faulthandler.dump_traceback_later(LAST, exit=True)
         print(f"STALLED for {self.limit:g} s: {', '.join(sorted(stalled))}", flush=True)
         print(f"the server's data stay in {self._own.server.data}", flush=True)
@@ -80,7 +80,7 @@ class Watchdog:
             os._exit(STALLED)
 
     def _transactions(self) -> str:
-        """Return a line for each transaction that the server has open."""
+        """Return a line for each open transaction of the server."""
         found: list[str] = []
 
         def ask() -> None:
@@ -93,7 +93,7 @@ class Watchdog:
         return "\n".join(found) if found else f"no list of transactions within {ASKED:g} s"
 
     def _server_threads(self) -> str:
-        """Return the stacks of the server's threads, where a Java's tool is here to tell."""
+        """Return the stacks of the server's threads, if a JDK tool is available."""
         if self._own.server.pid is None:
             return "the server's stacks: `docker exec … jstack 1`"
         tool = ["jstack", "-l", str(self._own.server.pid)]

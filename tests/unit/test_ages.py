@@ -1,4 +1,4 @@
-"""Ages as people type them."""
+"""Ages as users type them."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Archives as files: what is refused, by which line, before anything could be written."""
+"""Archive files: refusals and their line numbers, before anything is written."""
 
 import gzip
 import json
@@ -53,7 +53,7 @@ def entity(uid_: str, key: str, **changed: Any) -> dict[str, Any]:
 
 
 def records(**changed: Any) -> list[dict[str, Any]]:
-    """A small whole archive without its last line; `changed` are other fields of the records of a kind."""
+    """Return a small complete archive without its last line; `changed` replaces fields of the records of a kind."""
     said = [
         HEADER,
         {"kind": "Document", "uid": DOCUMENT, "title": "T", "source": "", "sha256": "", "metadata": "{}"},
@@ -83,7 +83,7 @@ def records(**changed: Any) -> list[dict[str, Any]]:
 
 
 def lines(said: Iterable[dict[str, Any]], *, end: bool = True) -> list[bytes]:
-    """The records as lines, with digests that hold, and the last line that counts them."""
+    """Return the records as lines with valid digests, and the last line with their counts."""
     said, chain = list(said), Chain()
     counts: dict[str, int] = {}
     for record in said[1:]:
@@ -135,7 +135,7 @@ def test_a_byte_that_is_another_is_refused(tmp_path_factory: pytest.TempPathFact
     spoilt[at] ^= flip
     said = refusal(tmp_path_factory.getbasetemp() / "flipped", packed([bytes(spoilt)]))
     number = b"".join(WHOLE)[:at].count(b"\n") + 1
-    assert any(f"line {line}" in said for line in (number, number + 1))  # a broken line end is seen on the next
+    assert any(f"line {line}" in said for line in (number, number + 1))  # a corrupt line end fails on the next one
 
 
 @settings(max_examples=200, deadline=None)
@@ -150,7 +150,7 @@ def test_a_packed_byte_that_is_another_is_refused_or_changes_nothing(
         assert len(reading(path, bytes(spoilt))) == len(WHOLE)
     except DocumentError:
         return
-    assert gzip.decompress(bytes(spoilt)) == b"".join(WHOLE)  # bits that gzip itself passes over
+    assert gzip.decompress(bytes(spoilt)) == b"".join(WHOLE)  # bits that gzip itself ignores
 
 
 @settings(max_examples=100, deadline=None)
@@ -172,7 +172,7 @@ def test_a_file_that_is_cut_short_is_refused(tmp_path_factory: pytest.TempPathFa
     refusal(path, packed([plain[: data.draw(st.integers(0, len(plain) - 1))]]))
 
 
-# Hostile archives, whose digests hold -----------------------------------------------------------------------------
+# Hostile archives with valid digests ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -252,12 +252,12 @@ def test_what_is_not_as_its_kind_says_is_refused_by_line(
 
 
 def forged(changed: dict[str, dict[str, Any]]) -> list[bytes]:
-    """Lines with what only an escape can write."""
+    """Return lines with characters that only an escape can write."""
     return chained([json.dumps(record).encode() for record in records(**changed)])
 
 
 def chained(contents: Iterable[bytes]) -> list[bytes]:
-    """Any objects as lines whose digests hold."""
+    """Return any objects as lines with valid digests."""
     chain, made = Chain(), []
     for content in contents:
         chain._extend(content[:-1])

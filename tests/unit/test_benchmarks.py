@@ -1,4 +1,4 @@
-"""What the benchmarks reckon: recall, the share of time that is waited for, comparison with peers, sizes on disk."""
+"""The benchmarks' calculations: recall, the share of waiting time, comparison with peers, sizes on disk."""
 
 import json
 import sys
@@ -200,7 +200,7 @@ def test_growth_of_writing_is_told_without_the_cold_start() -> None:
 
 
 def test_a_graph_that_was_written_again_is_in_no_mean(tmp_path: Path) -> None:
-    lines: list[dict[str, Any]] = [{"graph": 0, "seconds": 2.0}, {"begun": 1}, {"begun": 1}]  # the first of older code
+    lines: list[dict[str, Any]] = [{"graph": 0, "seconds": 2.0}, {"begun": 1}, {"begun": 1}]  # first: older code
     lines += [{"graph": 1, "seconds": 0.1, "again": True}, {"begun": 2}, {"graph": 2, "seconds": 4.0}]
     noted = [json.dumps({**row, "client_megabytes": 1.0}) for row in lines]
     (tmp_path / "progress.jsonl").write_text("\n".join(noted))

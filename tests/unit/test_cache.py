@@ -1,4 +1,4 @@
-"""Replies and texts that are kept between runs."""
+"""Replies and texts that are cached between runs."""
 
 import subprocess
 import sys
@@ -17,7 +17,7 @@ from hgmem.models.llm.text_store import Store
 from hgmem.models.metering import measuring
 from hgmem.models.reply import Reply, TextReply
 
-pytestmark = pytest.mark.filterwarnings("ignore:responses are not cached")  # that is proved in test_connecting.py
+pytestmark = pytest.mark.filterwarnings("ignore:responses are not cached")  # tested in test_connecting.py
 
 
 class Names(Reply):
@@ -45,7 +45,7 @@ class Tell(Name):
 
 
 class FakeModel:
-    """A model whose every reply is another."""
+    """A model whose replies all differ."""
 
     name = "fake"
 
@@ -286,7 +286,7 @@ def test_processes_share_a_store_from_its_first_use_on(store: Store, again: int)
     command = [sys.executable, "-c", script, str(store.path)]
     pipe = subprocess.PIPE
     running = [subprocess.Popen([*command, str(number)], stdin=pipe, stdout=pipe, text=True) for number in range(4)]
-    # All at once: two that turn a new file to its log at the same moment are told that it is locked.
+    # All at once: two processes that switch a new file to its log concurrently get an error that it is locked.
     for process in running:
         assert process.stdout
         assert process.stdout.readline() == "ready\n"

@@ -1,4 +1,4 @@
-"""Calls side by side, when Ctrl-C comes at the worst moment."""
+"""Concurrent calls, with Ctrl-C at the worst moment."""
 
 from hgmem.corpus.parallel_calls import Calls
 
@@ -7,7 +7,7 @@ def test_an_outcome_that_an_interrupt_kept_from_being_taken_is_among_the_rest() 
     with Calls(lambda item: item, workers=2) as calls:
         for item in range(3):
             calls.submit(item)
-        calls._queue.get(timeout=5)  # as if Ctrl-C came between this and what follows
+        calls._queue.get(timeout=5)  # as if Ctrl-C came between this line and the next
 
         assert sorted(ended.result for ended in calls.rest()) == [0, 1, 2]
         assert not calls.busy

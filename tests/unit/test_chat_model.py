@@ -1,4 +1,4 @@
-"""Tasks over a chat that follows a script: what is sent, and what is made of what comes back."""
+"""Tasks over a scripted chat: requests, and the handling of replies."""
 
 import json
 import subprocess
@@ -58,7 +58,7 @@ Said = str | Completion | Exception
 
 
 class Script:
-    """A chat that says what a function of the request says; a probe is answered by `probe`."""
+    """A chat whose replies come from a function of the request; `probe` replies to probes."""
 
     name = "scripted"
     endpoint = "http://localhost/v1"
@@ -95,7 +95,7 @@ class Script:
 
 
 class Kept(dict[str, str]):
-    """A store in memory."""
+    """A store in RAM."""
 
     def put(self, key: str, text: str, /) -> None:
         self[key] = text
@@ -116,7 +116,7 @@ def refused(request: Request) -> FormatRefusedError:
     return FormatRefusedError(f"no {request.format}")
 
 
-# Asking -------------------------------------------------------------------------------------------------------
+# Requests -----------------------------------------------------------------------------------------------------
 
 
 def test_a_task_is_asked_with_its_prompt_and_its_schema() -> None:
@@ -154,7 +154,7 @@ def test_what_the_wire_raises_comes_through() -> None:
         ChatModel(Script(UnavailableError("nobody"))).reply(Answer())
 
 
-# The ladder ---------------------------------------------------------------------------------------------------
+# Choice of format ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -259,7 +259,7 @@ def test_a_server_that_refuses_even_text_is_an_error() -> None:
         ChatModel(Script(FormatRefusedError("no text"), probe=refused)).reply(Plan())
 
 
-# Asking again -------------------------------------------------------------------------------------------------
+# Retries ------------------------------------------------------------------------------------------------------
 
 
 def test_an_unreadable_reply_is_asked_for_again_with_what_is_wrong() -> None:

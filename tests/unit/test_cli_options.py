@@ -1,4 +1,4 @@
-"""Options that a command has from the keyword arguments of a method."""
+"""Command options generated from the keyword arguments of a method."""
 
 from typing import Annotated, Any, TypedDict, get_type_hints
 
@@ -13,7 +13,7 @@ from hgmem.values.foreign_graph import Adopting, Names, Option, Shape
 
 
 class Table(TypedDict, total=False):
-    """Two options, and one that only Python has."""
+    """Two options, and one that exists only in Python."""
 
     first_thing: Annotated[str, Option("THING", "One.")]
     driver: Any
@@ -21,7 +21,7 @@ class Table(TypedDict, total=False):
 
 
 def given(*typed: str) -> dict[str, Any]:
-    """What a command with the options of the table gets."""
+    """Return the arguments of a command with the options of the table."""
     found: dict[str, Any] = {}
     app = typer.Typer(rich_markup_mode=None)
 

@@ -26,6 +26,7 @@ from hgmem.values.records import (
     Step,
 )
 from hgmem.values.reports import CorpusStatus, Progress
+from hgmem.values.systems import SystemInfo
 from hgmem.values.usage import Usage
 
 HOSTILE = "\x1b]0;owned\x07 [bold]not markup[/bold] :smile: \x9b2J [1]"
@@ -79,6 +80,7 @@ ANSWER = Answer(
     usage=Usage(calls={"model": {"answer": 1}}, seconds={"model": {"answer": 0.5}}),
     seconds=1.25,
 )
+SYSTEM = SystemInfo(name="hgmem", continues=True)
 MEMORY = Memory(
     uid="m1",
     corpus="c",
@@ -105,7 +107,7 @@ def test_codes_that_steer_a_terminal_are_shown_and_not_sent(capsys: pytest.Captu
     everything = [
         *render.remembered(ANSWER),
         *render.answered(ANSWER),
-        *render.stored(MEMORY),
+        *render.stored(MEMORY, system=SYSTEM),
         render.ancestry(LINEAGE),
     ]
     text = shown(everything, capsys)
@@ -153,7 +155,7 @@ def test_a_point_says_how_many_chunks_support_it_and_how_many_are_gone(
     capsys: pytest.CaptureFixture[str], chunks: tuple[str, ...], deleted: tuple[str, ...], said: str
 ) -> None:
     point = replace(WHOLE, chunks=chunks, deleted_chunks=deleted)
-    text = " ".join(shown(list(render.stored(replace(MEMORY, points=(point,)))), capsys).split())
+    text = " ".join(shown(list(render.stored(replace(MEMORY, points=(point,)), system=SYSTEM)), capsys).split())
     assert said in text
     if not deleted:
         assert "deleted or changed" not in text
@@ -271,7 +273,7 @@ def test_the_query_to_paste_keeps_to_the_step_and_to_its_memory() -> None:
 
 
 class FakeClock:
-    """A clock that is set by hand."""
+    """A clock that the test sets."""
 
     now = 100.0
 

@@ -1,4 +1,4 @@
-"""The front door as far as it goes without a database: what is refused before anything is asked of the server."""
+"""The client without a database: errors before any request to the server."""
 
 from dataclasses import replace
 
@@ -10,13 +10,15 @@ from hgmem.errors import BudgetError
 from hgmem.models.budget import spending
 from hgmem.models.embedding import CheckedEmbedder
 from hgmem.settings import load
+from hgmem.systems.hgmem.loop import options_of
 from hgmem.systems.hgmem.recipes import COMPACT, DEFAULT
-from hgmem.systems.registry import SYSTEMS, system
+from hgmem.systems.options import Options
+from hgmem.systems.registry import system, systems
 from hgmem.testing import DeterministicEmbedder, ScriptedModel
 
 
 class NoDatabase:
-    """A database that must not be asked."""
+    """A database that must not be queried."""
 
     def __init__(self):
         self.closed = 0
@@ -111,12 +113,12 @@ def test_an_address_that_is_none_is_refused_by_name(uri):
         HGMem.open("tales", uri=uri)
 
 
-def test_every_system_can_be_had_with_and_without_a_number_of_steps():
-    for name in SYSTEMS:
-        assert callable(system(name).answer)
-        assert callable(system(name, changes={"steps": 2}).answer)
-    assert system("hgmem", recipe="compact", changes={"steps": "2"}).config(None) == replace(COMPACT, steps=2)
-    assert system("hgmem").config(None) == DEFAULT
+def test_every_system_can_be_had_and_options_change_its_recipe():
+    assert {one.name for one in systems()} == {"hgmem", "naive"}
+    for one in systems():
+        assert callable(system(one.name).answer)
+    assert options_of(Options(recipe=COMPACT, changes={"steps": "2"}), None) == replace(COMPACT, steps=2)
+    assert options_of(Options(), None) == DEFAULT
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Which model and which embedder settings and arguments lead to; nothing is asked here."""
+"""The model and the embedder that settings and arguments select; these tests make no calls."""
 
 import os
 import warnings
@@ -24,7 +24,7 @@ EXTRACTION = '{"entities": [{"name": "Ida Berg", "type": "person", "description"
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Callable[..., Settings]:
-    """Loads settings whose cache is the test's own."""
+    """Loads settings with the test's own cache."""
     return lambda **given: load(cache=tmp_path, **given)
 
 
@@ -209,7 +209,7 @@ def test_an_embedder_that_gives_no_vectors_is_a_model_error(body: str, settings:
             found.embed(["one"], kind="query")
 
 
-# Objects of the caller's own ----------------------------------------------------------------------------------
+# The caller's objects -----------------------------------------------------------------------------------------
 
 
 def test_whatever_replies_is_a_model_as_it_stands(settings: Any) -> None:

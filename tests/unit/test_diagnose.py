@@ -16,7 +16,7 @@ URI = "bolt://127.0.0.1:9"
 
 
 class FakeDatabase:
-    """A server that has these indexes."""
+    """A server with these indexes."""
 
     version = "2026.09.0"
     edition = "community"
@@ -88,7 +88,7 @@ def test_without_a_language_model_it_says_so_and_an_unknown_one_is_told(database
 
 
 class Installed:
-    """What `find_spec` finds."""
+    """The result of `find_spec`."""
 
     def __init__(self, *names: str) -> None:
         self.names = names

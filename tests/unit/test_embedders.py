@@ -1,4 +1,4 @@
-"""Adapters for other people's embedders, OpenAI's over a real wire."""
+"""Adapters for third-party embedders, OpenAI's over real HTTP."""
 
 import subprocess
 import sys
@@ -157,7 +157,7 @@ def test_it_passes_the_checks_that_every_embedder_passes():
 
 
 class Named(DeterministicFakeEmbedding):
-    """Embeddings that tell questions from documents, and count what they are asked."""
+    """Embeddings that distinguish questions from documents, and count their calls."""
 
     model: str = "some-model"
     queries: list[str] = Field(default_factory=list)

@@ -21,7 +21,7 @@ def files(examples: Path) -> list[Path]:
 
 
 def text_of(path: Path) -> str:
-    """What an indexer sees: the text, or the `text` fields of the records."""
+    """Return the indexed text: the file's text, or the `text` fields of its records."""
     text = path.read_text(encoding="utf-8")
     if path.suffix != ".jsonl":
         return text
@@ -80,7 +80,7 @@ def check_documents_exist(examples: Path) -> None:
 
 
 def check_phrases(examples: Path) -> None:
-    """Each phrase is in one of the question's documents, and each document is there for a phrase."""
+    """Check that each phrase is in one of the question's documents, and each document contains a phrase."""
     for item in questions(examples):
         texts = {name: text_of(examples / "affair" / name) for name in item["documents"]}
         assert item["key_phrases"], f"{item['question']}: no key phrases"
@@ -100,7 +100,7 @@ def check_main_question(examples: Path) -> None:
 
 
 def check_links(examples: Path) -> None:
-    """The names that tie the documents together are spelt alike in several of them."""
+    """Check that the names that connect the documents have the same spelling in several of them."""
     texts = [text_of(path) for path in files(examples)]
     for name in ("Tallow Stairs Warehouse", "Tamswell Company", "Edmund Sallowby", "seven boxes"):
         held = sum(name in text for text in texts)

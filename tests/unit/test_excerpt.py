@@ -1,4 +1,4 @@
-"""What of a memory goes into a prompt."""
+"""The part of a memory that goes into a prompt."""
 
 from hypothesis import given
 from hypothesis import strategies as st

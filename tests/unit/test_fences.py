@@ -1,4 +1,4 @@
-"""Fences: data between tags of ours stays data."""
+"""Prompt delimiters: data between our tags stays data."""
 
 import pytest
 

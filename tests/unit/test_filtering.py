@@ -1,4 +1,4 @@
-"""Filters as they are given, and which texts they fit."""
+"""Filters: their input, and the texts that they match."""
 
 import pytest
 

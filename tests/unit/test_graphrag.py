@@ -1,4 +1,4 @@
-"""Graphs of Neo4j's GraphRAG package as rows: what becomes of them, whole and broken."""
+"""Conversion of graphs of Neo4j's GraphRAG package from rows, valid and invalid ones."""
 
 from collections import Counter
 from datetime import date
@@ -27,7 +27,7 @@ from hgmem.values.inputs import Given
 
 def put(**found: Any) -> tuple[Given, tuple[str, ...]]:
     given, notes = assembled(Found(**found), Shape())
-    prepare(given, corpus="c")  # what comes out can be imported
+    prepare(given, corpus="c")  # the result can be imported
     return given, notes
 
 

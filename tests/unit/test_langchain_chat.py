@@ -1,4 +1,4 @@
-"""LangChain's own chat models as a chat."""
+"""LangChain's chat models as a chat."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -27,7 +27,7 @@ REQUEST = Request(
 
 
 class Watching(BaseCallbackHandler):
-    """Keeps what a model is started with."""
+    """Records the arguments of a model's calls."""
 
     def __init__(self) -> None:
         self.started: list[tuple[list[tuple[str, Any]], str | None, list[str] | None]] = []

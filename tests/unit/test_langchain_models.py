@@ -1,4 +1,4 @@
-"""Our models as LangChain's: what is sent, what is refused, what is kept; and what is imported when."""
+"""Our models as LangChain models: requests, refusals, caching, and imports."""
 
 import copy
 import pickle
@@ -50,7 +50,7 @@ def chat(server: WireServer) -> Open:
 
 
 def client(server: WireServer, cache: Path, **given: Any) -> HGMem:
-    """A client whose database nobody asks."""
+    """A client whose database is not queried."""
     settings = load(model="big", openai_base_url=server.base_url, cache=cache, **given)
     embedder = adapted_embedder(DeterministicEmbedder())
     nowhere: Any = None
@@ -160,7 +160,7 @@ def test_stops_end_a_reply_whole_or_streamed(chat: Open) -> None:
         assert "".join(str(one.content) for one in chat(stop=stops).stream(text)) == left
 
 
-@example(pieces=["ab", "b"], stops=["b", "abb"])  # one is whole before another that began before it
+@example(pieces=["ab", "b"], stops=["b", "abb"])  # one stop ends before another that began earlier
 @given(
     st.lists(st.text(alphabet="ab", max_size=5), max_size=6),
     st.lists(st.text(alphabet="ab", min_size=1, max_size=4), max_size=3),
@@ -286,7 +286,7 @@ def test_any_model_of_langchain_can_have_it_and_it_can_be_emptied(tmp_path: Path
 
 
 class Noting(DeterministicEmbedder):
-    """Notes what texts are for."""
+    """Records the kind of each embedding call."""
 
     def __init__(self) -> None:
         super().__init__(8)

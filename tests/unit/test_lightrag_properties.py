@@ -1,4 +1,4 @@
-"""Whatever is in a LightRAG directory: a graph that holds together, or one error of one line.
+"""Property tests: any content of a LightRAG directory gives a consistent graph or a one-line error.
 
 `pytest --hypothesis-profile=thorough` tries 5,000 directories of each kind.
 """
@@ -44,7 +44,7 @@ SEEDS = {GRAPH: GRAPHML.encode(), CHUNKS: json.dumps(STORED).encode(), DOCUMENTS
 
 @pytest.fixture(scope="module")
 def check(tmp_path_factory):
-    """Reads a directory with these files in place of the sound ones."""
+    """Reads a directory with these files instead of the valid ones."""
     folder = tmp_path_factory.mktemp("rag")
 
     def reading(**spoilt_files):

@@ -1,4 +1,4 @@
-"""What a server allows is kept, what passes is asked again, and what was answered is counted."""
+"""Rate limits are respected, transient errors are retried, and replies are counted."""
 
 import gc
 import threading
@@ -28,7 +28,7 @@ ESTIMATE = 5  # tokens of the messages, by hgmem.text.tokens
 
 
 class Clock:
-    """Time that passes only while somebody sleeps."""
+    """A clock that advances only during sleeps."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -44,7 +44,7 @@ class Clock:
 
 
 class FakeChat:
-    """A chat that does what the next thing of a list is: returns it, raises it, or streams it."""
+    """A chat that returns, raises or streams the next item of a list."""
 
     name = "fake"
     endpoint = "http://fake/v1"
@@ -74,7 +74,7 @@ class FakeChat:
 
     def stream(self, request: Request, /) -> Iterator[str | Completion]:
         source = self.pieces()
-        self.kept.append(source)  # so that it ends where it is closed, not where it is forgotten
+        self.kept.append(source)  # so that it ends when closed, not when garbage-collected
         return source
 
     def pieces(self) -> Iterator[str | Completion]:
@@ -110,7 +110,7 @@ def test_limits_below_one_are_refused(wrong: dict[str, int]):
         Limits(**wrong)
 
 
-# Again --------------------------------------------------------------------------------------------------------
+# Retries ------------------------------------------------------------------------------------------------------
 
 
 def test_what_may_pass_is_asked_again_later_and_later():
@@ -196,7 +196,7 @@ def test_an_interrupt_ends_the_waiting_and_leaves_the_place_to_others():
     assert found.complete(REQUEST).text == "ok"
 
 
-# Pace ---------------------------------------------------------------------------------------------------------
+# Rate limits --------------------------------------------------------------------------------------------------
 
 
 def test_no_sixty_seconds_see_more_requests_than_are_allowed():
@@ -441,11 +441,11 @@ def test_a_stream_that_is_under_way_holds_its_place():
     asking.join()
 
 
-# The wire -----------------------------------------------------------------------------------------------------
+# HTTP ---------------------------------------------------------------------------------------------------------
 
 
 class WireChat:
-    """The least that a chat over the wire is."""
+    """A minimal chat over HTTP."""
 
     name = "wire"
     formats = ("text",)

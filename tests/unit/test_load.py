@@ -34,7 +34,7 @@ def only(path, **options):
 
 
 def reason(path):
-    """Return why a file is skipped when it stands beside a good one."""
+    """Return the reason for skipping a file beside a valid one."""
     good = put(path.parent, "good.txt")
     (document,), skipped = taken([path, good])
     assert document.source == str(good)

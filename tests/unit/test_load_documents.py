@@ -1,4 +1,4 @@
-"""What becomes of PDF, HTML and Word documents: text, title, metadata."""
+"""Conversion of PDF, HTML and Word documents: text, title, metadata."""
 
 import io
 import sys
@@ -28,7 +28,7 @@ def converter() -> Iterator[ConverterProcess]:
 
 @pytest.fixture
 def only(converter, tmp_path):
-    """Reads a file of this name and content, which is one item."""
+    """Reads a file with this name and content, which must give one item."""
 
     def read(name, content):
         path = tmp_path / name
@@ -187,7 +187,7 @@ def test_what_is_no_word_document_is_skipped_with_the_remedy(only, content, reas
     assert reason in only("a.docx", content).reason
 
 
-# What is documented --------------------------------------------------------------------------------------------
+# Documented behaviour ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.skipif(not GUIDE.is_file(), reason="the documents are not in the wheel")
@@ -199,7 +199,7 @@ def test_the_guide_names_every_suffix_and_limit() -> None:
     assert [limit for limit in limits if f"{limit:,}" not in text] == []
 
 
-# What is not installed -----------------------------------------------------------------------------------------
+# Missing packages ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Files that were made to harm: each is skipped in time with one line, reaches nothing, and the next is read."""
+"""Malicious files: each is skipped in time with one line, has no effect, and the next file is read."""
 
 import json
 import struct
@@ -21,7 +21,7 @@ from hgmem.sources.files.reading import items_of
 from hgmem.values.inputs import Document, Skipped
 
 SECONDS = 10.0
-SLOW = b"<ol>" + b"<li>x" * 60_000  # numbering its items takes time that grows with the square
+SLOW = b"<ol>" + b"<li>x" * 60_000  # numbering its items takes quadratic time
 ENTITIES = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10 if n else "ha"}">' for n in range(10))
 BOMB = f'<!DOCTYPE w [{ENTITIES}]><w:document xmlns:w="w"><w:body>&e9;</w:body></w:document>'
 OUTSIDE = '<!DOCTYPE w [<!ENTITY e SYSTEM "file:///etc/hostname">]><w:document xmlns:w="w">&e;</w:document>'
@@ -51,7 +51,7 @@ def converter() -> Iterator[ConverterProcess]:
 
 @pytest.fixture
 def item(converter, tmp_path):
-    """Reads a file of this name and content, which is one item; fails if that takes as long as it may."""
+    """Reads a file with this name and content, which must give one item; fails if this takes twice the time limit."""
 
     def read(name, content, converter=converter):
         path = tmp_path / name
@@ -67,7 +67,7 @@ def item(converter, tmp_path):
 
 
 def flate(data, *, times=1):
-    """A stream that unpacks to the data, packed so many times."""
+    """Return a stream of the data, compressed `times` times."""
     for _ in range(times):
         data = zlib.compress(data, 9)
     filters = " ".join(["/FlateDecode"] * times).encode()
@@ -75,14 +75,14 @@ def flate(data, *, times=1):
 
 
 def page(content, *objects, resources=b""):
-    """A PDF of one page with this content stream, and further objects from 5 on."""
+    """Return a PDF of one page with this content stream, and further objects from 5 on."""
     kids = [b"<< /Type /Catalog /Pages 2 0 R >>", b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>"]
     one = b"<< /Type /Page /Parent 2 0 R /Contents 4 0 R /MediaBox [0 0 9 9] /Resources << %b >> >>" % resources
     return assembled([*kids, one, content, *objects, b"<< >>"])
 
 
 def forms(depth):
-    """Forms each of which draws the next one ten times."""
+    """Return a PDF with nested forms, each of which draws the next one ten times."""
     made = []
     for number in range(depth):
         drawn = b"/X Do " * 10 if number < depth - 1 else b"BT (ha) Tj ET"
@@ -193,7 +193,7 @@ def test_too_long_a_text_is_refused(monkeypatch):
         checked(Converted(text="text"))
 
 
-# The process apart ---------------------------------------------------------------------------------------------
+# Converter subprocess ------------------------------------------------------------------------------------------
 
 
 def test_a_file_that_takes_too_long_is_given_up_and_the_next_is_read(item):
@@ -242,7 +242,7 @@ def test_a_reader_that_cannot_be_started_is_a_reason(item, monkeypatch):
 
 
 def test_the_process_imports_what_its_parent_can_wherever_that_is(item, tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "path", [tmp_path, *sys.path])  # people put paths there that are no texts
+    monkeypatch.setattr(sys, "path", [tmp_path, *sys.path])  # some users add paths that are not strings
     monkeypatch.setenv("PYTHONPATH", "/nowhere")
     with ConverterProcess() as converter:
         assert item("a.html", "<p>x", converter).text == "x"

@@ -1,4 +1,4 @@
-"""Whatever is in a file: documents of whole characters, or reasons of one line; nothing raised, nothing endless.
+"""Property tests: any file content gives valid documents or one-line reasons, without exceptions or endless loops.
 
 `pytest --hypothesis-profile=thorough` tries 5,000 files of each kind.
 """
@@ -60,7 +60,7 @@ def converter() -> Iterator[ConverterProcess]:
 
 @pytest.fixture(scope="module")
 def check(converter, tmp_path_factory):
-    """Reads this content under this suffix, and checks what comes."""
+    """Reads this content with this suffix, and checks the result."""
     folder = tmp_path_factory.mktemp("files")
 
     def read(suffix, content):

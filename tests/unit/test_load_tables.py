@@ -1,4 +1,4 @@
-"""What becomes of CSV: a document a row."""
+"""Conversion of CSV: one document per row."""
 
 import pytest
 

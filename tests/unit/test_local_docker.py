@@ -24,7 +24,7 @@ def home(tmp_path: Path) -> Home:
 
 @pytest.fixture
 def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A docker client that notes what it is asked, and does nothing."""
+    """A docker client that records its commands and does nothing."""
     program = tmp_path / "docker"
     program.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/calls\n')
     program.chmod(0o755)

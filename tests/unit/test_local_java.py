@@ -16,7 +16,7 @@ def install(home: Path, version: str, *, modules: str = "java.base") -> Path:
 
 @pytest.fixture
 def only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A machine that has no Java but those in this folder."""
+    """A machine with no Java except those in this folder."""
     monkeypatch.setattr(java, "FOLDERS", (f"{tmp_path}/jvm/*",))
     monkeypatch.setattr(java.shutil, "which", lambda name: None)
     monkeypatch.setattr(java.importlib.util, "find_spec", lambda name: None)

@@ -71,7 +71,7 @@ def test_a_number_that_a_stranger_got_is_no_server_and_is_not_stopped(home: Home
 
 @pytest.fixture
 def server(home: Home) -> Iterator[subprocess.Popen[bytes]]:
-    """A process with a server's command line and number, and nothing else of one."""
+    """A fake server: a process with a server's command line and pid."""
     command = [sys.executable, "-c", "import time; time.sleep(60)", f"@{home.path / 'run' / 'server.args'}"]
     with subprocess.Popen(command) as process:
         (home.path / "run" / "neo4j.pid").write_text(str(process.pid))

@@ -17,7 +17,7 @@ KEPT = Record(password="n-kept", bolt=17687, http=17474, kind="maven", version="
 
 @dataclass
 class FakeEngine:
-    """Launches nothing; each start goes the next of the ways given: None is well, else the server's last words."""
+    """Launches nothing. Each start takes the next result of `ways`: None for success, else the server's last output."""
 
     ways: list[str | None]
     kind: Kind = "maven"

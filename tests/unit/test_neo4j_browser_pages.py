@@ -1,4 +1,4 @@
-"""What `hgmem browser` makes without a Browser: link, favourites, guide, and the server that hands them over."""
+"""Parts of `hgmem browser` without a browser: link, favourites, guide, and their server."""
 
 import http.client
 import re
@@ -21,16 +21,18 @@ from hgmem.memory.browser.favourites import Favourite, favourites
 from hgmem.memory.browser.guide import guide, newest_merge
 from hgmem.memory.browser.serving import Text, serving
 from hgmem.memory.browser.view import save
+from hgmem.values.systems import SystemInfo
 
 HOSTILE = "</pre><script>alert(1)</script>' OR true //\n{{style}}"
 FAVOURITES = favourites()
+SYSTEM = SystemInfo(name="hgmem", summary="Builds a memory.", continues=True)
 EVERYTHING = Pictured(
     lives=((1, None),), births=(1, 2, 3), lineage=True, evidence=True, bridges=True, uncovered=True, overview=True
 )
 
 
 class Server:
-    """What the settings of a server say, in place of a database."""
+    """A fake database with a server's settings."""
 
     def __init__(self, uri: str, **said: str) -> None:
         self.address = Address(uri=uri)
@@ -119,7 +121,7 @@ def test_values_stay_within_their_quotes() -> None:
 
 def test_the_guide_walks_through_each_step() -> None:
     memory = history(points=12, steps=3).memory
-    text = guide(memory, EVERYTHING, style="http://localhost:1/hgmem.grass")
+    text = guide(memory, EVERYTHING, style="http://localhost:1/hgmem.grass", system=SYSTEM)
     blocks = [unescape(block) for block in re.findall(r'runnable">(.*?)</pre>', text, re.DOTALL)]
     assert 3 <= text.count("<slide") <= 6
     assert ":style http://localhost:1/hgmem.grass" in blocks
@@ -139,7 +141,7 @@ def test_the_guide_walks_through_each_step() -> None:
     ids=["unanswered", "pruned", "empty"],
 )
 def test_a_memory_that_lacks_something_has_a_guide_too(memory: Memory, said: str) -> None:
-    text = guide(memory, EVERYTHING if memory.points else Pictured(), style="x")
+    text = guide(memory, EVERYTHING if memory.points else Pictured(), style="x", system=SYSTEM)
     slides = 3 + bool(memory.steps) + bool(memory.points) + bool(memory.answers)
     assert text.count("<slide") == text.count("</slide>") == slides
     assert f"{slides} slides walk through it" in text
@@ -148,7 +150,7 @@ def test_a_memory_that_lacks_something_has_a_guide_too(memory: Memory, said: str
 
 
 def test_text_of_documents_is_no_markup_in_the_guide() -> None:
-    text = guide(history(text=HOSTILE).memory, EVERYTHING, style="x")
+    text = guide(history(text=HOSTILE).memory, EVERYTHING, style="x", system=SYSTEM)
     assert "<script" not in text
     assert "&lt;script&gt;" in text
 

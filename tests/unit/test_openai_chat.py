@@ -1,4 +1,4 @@
-"""OpenAI's wire over real HTTP: what is sent, what comes back, and what each refusal becomes."""
+"""The OpenAI interface over real HTTP: requests, replies, and the error for each refusal."""
 
 import socket
 import subprocess
@@ -47,7 +47,7 @@ def chat(server: WireServer, *, timeout: float = 10.0) -> OpenAIChat:
 
 
 def complete(*answered: Answered, request: Request = TEXT, timeout: float = 10.0) -> Completion:
-    """The completion by a server that answers so, one request after the other."""
+    """Return the completion by a server with these replies, one per request."""
     script = iter(answered)
     with WireServer(lambda _: next(script)) as server:
         return chat(server, timeout=timeout).complete(request)
@@ -102,7 +102,7 @@ def test_halves_of_characters_are_sent_as_something_that_can_be() -> None:
         assert server.requests[0].user == "a�b"
 
 
-# What a server refuses is learnt ------------------------------------------------------------------------------
+# Unsupported parameters ---------------------------------------------------------------------------------------
 
 
 def refusing(name: str, *, param: str | None = None, status: int = 400) -> Callable[[Asked], Answered]:
@@ -388,7 +388,7 @@ def test_a_stream_that_is_closed_lets_go_of_its_connection() -> None:
         assert time.perf_counter() - began < 1
 
 
-# Side by side -------------------------------------------------------------------------------------------------
+# Concurrency --------------------------------------------------------------------------------------------------
 
 
 def test_64_requests_run_side_by_side_over_one_client() -> None:

@@ -1,4 +1,4 @@
-"""In which order a question's reading goes into its answer."""
+"""The order of a question's passages in its answer's prompt."""
 
 from collections.abc import Sequence
 from typing import Any, cast
@@ -16,7 +16,7 @@ QUERY = np.ones(2, dtype=np.float32)
 
 
 def step(number: int, *asked: Sequence[tuple[str, float]]) -> Step:
-    """A step whose sub-queries found these chunks with these scores, in this order."""
+    """Return a step whose sub-queries found these chunks with these scores, in this order."""
     return Step(
         number=number,
         question="Who?",
@@ -32,7 +32,7 @@ def step(number: int, *asked: Sequence[tuple[str, float]]) -> Step:
 
 
 def order(steps: Sequence[Step], points: Sequence[MemoryPoint] = ()) -> list[str]:
-    reading = Reading(services=cast(Any, None), scope=Scope(corpus="c"))  # all texts are at hand: nothing is fetched
+    reading = Reading(services=cast(Any, None), scope=Scope(corpus="c"))  # all texts are available: nothing is fetched
     reading.remember(steps)
     reading.chunks = {
         uid: Chunk(uid=uid, document="d", position=0, text=uid, tokens=1, start=0, end=1) for uid in reading.scores

@@ -1,4 +1,4 @@
-"""The generated tables in docs/: as the code has them."""
+"""The generated tables in docs/ match the code."""
 
 import sys
 from pathlib import Path

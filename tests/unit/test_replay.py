@@ -18,7 +18,7 @@ HOSTILE = "</script><script>alert(1)</script><!-- ]]> \u2028 {{library}} \" ' & 
 
 @pytest.fixture
 def built(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A library of one line, in place of the one that a build fetches."""
+    """A library of one line instead of the one that a build downloads."""
     files = {fetching.PROGRAM: b"var cytoscape = 1;", fetching.LICENCE: b"Do -- as you like."}
     for name, data in files.items():
         (tmp_path / name).write_bytes(data)

@@ -1,4 +1,4 @@
-"""What models really write, and what is made of it."""
+"""Real replies of models, and their conversion."""
 
 import json
 import time
@@ -43,7 +43,7 @@ def extracted(record: dict[str, Any]) -> tuple[Tie, tuple[str, ...]]:
     return reply.relations[0], reply.notes
 
 
-# What stands around the JSON ----------------------------------------------------------------------------------
+# Text around the JSON -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -316,7 +316,7 @@ def test_a_text_is_otherwise_left_alone(text: str) -> None:
     assert read(Answering, text).text == text
 
 
-# Thinking -----------------------------------------------------------------------------------------------------
+# Reasoning ----------------------------------------------------------------------------------------------------
 
 
 @given(
@@ -338,7 +338,7 @@ def test_a_text_that_was_taken_for_thinking_comes_at_the_end_if_no_tag_ends_it()
     assert visible.end() == "It is in the crypt."
 
 
-# Anything -----------------------------------------------------------------------------------------------------
+# Any input ----------------------------------------------------------------------------------------------------
 
 TYPES = (Evolving, Merging, Planning, Asking, Extracting, Answering)
 PIECES = [

@@ -1,4 +1,4 @@
-"""What a statement returns of things that another transaction deletes meanwhile: their properties read as null."""
+"""Rows of nodes that another transaction deletes during the statement: their properties are null."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ LIMITS = Limits(
 
 
 class Rows:
-    """A runner whose statements all return these rows."""
+    """A runner that returns these rows for every statement."""
 
     def __init__(self, *rows: dict[str, Any]) -> None:
         self.rows = list(rows)

@@ -71,7 +71,7 @@ def test_fusion_keeps_everything_once_and_what_is_first_everywhere_first(ranking
         assert order[0] == rankings[0][0]
 
 
-# Which search -------------------------------------------------------------------------------------------------
+# Choice of search ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("covered", "entities"), [(0, 0), (9, 10), (1_999, SMALL)])
@@ -98,7 +98,7 @@ def test_no_chunk_is_searched_for_where_plain_search_is_off():
     assert _limits(scene(), replace(CONFIG, chunk_search="off")).search_limit == 0
 
 
-# Asking once more ---------------------------------------------------------------------------------------------
+# Second requests ----------------------------------------------------------------------------------------------
 
 
 def again(*pairs, entities=SMALL, covered=0):
@@ -164,7 +164,7 @@ def test_chunks_are_the_entities_own_and_what_was_read_of_the_search_by_fused_ra
     chunks, near = (dict.fromkeys(uids, 0.5) for uids in ("ab", "cd"))
     order = list(_chunks(found(chunks=chunks, near=near, matching=tuple("dae"), read=dict.fromkeys("dc", 0.5))))
 
-    assert order[0] == "a"  # the first of the entities' own, the second of the words'
+    assert order[0] == "a"  # first of the entities' chunks, second of the full-text hits
     assert set(order) == {"a", "b", "c", "d"}
 
 

@@ -1,4 +1,4 @@
-"""The schemas that servers get: in the subset of JSON Schema that strict structured outputs take."""
+"""The schemas for servers are in the subset of JSON Schema that strict structured outputs accept."""
 
 import json
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ class Ring(Reply):
 
 
 def parts(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """A schema and all the schemas within it."""
+    """Yield a schema and all schemas within it."""
     yield schema
     for inner in [*schema.get("properties", {}).values(), *schema.get("anyOf", [])]:
         yield from parts(inner)

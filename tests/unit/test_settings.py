@@ -1,4 +1,4 @@
-"""Settings: where they come from, in which order, and what a wrong one is told."""
+"""Settings: their sources, precedence, and errors for invalid ones."""
 
 from pathlib import Path
 

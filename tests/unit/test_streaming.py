@@ -1,4 +1,4 @@
-"""Streams by themselves: work that tells before its thread was looked at."""
+"""Streams alone: work that emits events before its thread is checked."""
 
 import asyncio
 import threading
@@ -19,7 +19,7 @@ def telling(listener: Listener) -> None:
 
 @pytest.fixture
 def late(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lets every thread run on for a while before whoever started it goes on."""
+    """Lets every new thread run for a while before its starter continues."""
     start = threading.Thread.start
 
     def started(thread: threading.Thread) -> None:
@@ -41,7 +41,7 @@ def test_work_that_tells_at_once_is_heard_to_its_end() -> None:
 
 
 class Emptied(Queue[Any]):
-    """A full queue that its reader empties just after somebody found it full."""
+    """A full queue that its reader empties just after a writer found it full."""
 
     def put_nowait(self, item: Any) -> None:
         try:

@@ -1,4 +1,4 @@
-"""What becomes of the driver's errors."""
+"""Translation of the driver's errors."""
 
 import pytest
 from neo4j.exceptions import Neo4jError, ServiceUnavailable
@@ -10,7 +10,7 @@ ADDRESS = Address(uri="bolt://db", username="ann")
 
 
 def refused(code: str) -> Neo4jError:
-    """Return what the driver makes of a server's failure."""
+    """Return the driver's error for a server's failure."""
     return Neo4jError._hydrate_neo4j(code=code, message="No.")
 
 

@@ -1,4 +1,4 @@
-"""The server that stands in for a model's, seen through the official client."""
+"""The fake model server, tested with the official client."""
 
 import threading
 import time

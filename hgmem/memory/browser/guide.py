@@ -10,6 +10,7 @@ from hgmem.memory.browser.favourites import favourites
 from hgmem.text.plurals import counted
 from hgmem.text.resources import resource
 from hgmem.values.records import PRUNED, PRUNING, Memory
+from hgmem.values.systems import SystemInfo
 
 Values: TypeAlias = Mapping[str, str | int]
 
@@ -17,20 +18,20 @@ _PLACE = re.compile(r"\{\{([\w-]+)\}\}")
 _SLIDE = re.compile(r"<!-- (\w+) -->\n(<slide.*?</slide>\n)\n", re.DOTALL)
 _LONGEST = 400  # characters of an answer that are shown
 _MOST_STEPS = 12  # the number of latest steps that are shown
-_NAIVE = "naive"  # the system whose memories have no points and end with their answer
 
 
-def guide(memory: Memory, drawn: Pictured, *, style: str) -> str:
+def guide(memory: Memory, drawn: Pictured, *, style: str, system: SystemInfo) -> str:
     """Return the guide of a memory, as HTML for Browser's `:play`.
 
-    `style` is the address of the style. Slides and queries without results for this memory are left out.
+    `system` is the memory's, `style` is the address of the style. Slides and queries without results for this memory
+    are left out.
     """
     values = _values(memory)
     slides = _slides(memory, drawn)
     parts = {
         "question": escape(_question(memory)),
         "about": escape(f"Memory {memory.uid} of corpus {memory.corpus}: {_counted(memory)}."),
-        "what": escape(_what(memory, drawn)),
+        "what": escape(_what(memory, drawn, system)),
         "slides": str(len(slides)),
         "style": runnable(f":style {style}"),
         "parameters": runnable(f":params {_map(values)}"),
@@ -38,7 +39,7 @@ def guide(memory: Memory, drawn: Pictured, *, style: str) -> str:
         "steps": "\n".join(_steps(memory, drawn, values)),
         "answer": escape(_answer_text(memory)),
         "limits": _limits(drawn),
-        "onward": _continuation(memory),
+        "onward": _continuation(memory, system),
         **_pictures(memory, drawn, values),
     }
     template = resource("cypher", "browser", "guide.html").read_text(encoding="utf-8")
@@ -116,7 +117,7 @@ def _map(values: Values) -> str:
     return f"{{{', '.join(said)}}}"
 
 
-def _what(memory: Memory, drawn: Pictured) -> str:
+def _what(memory: Memory, drawn: Pictured, system: SystemInfo) -> str:
     if memory.status == PRUNED:
         return "This memory was pruned: its steps and points were removed; its answers and quotes are kept."
     if memory.status == PRUNING:
@@ -126,8 +127,8 @@ def _what(memory: Memory, drawn: Pictured) -> str:
             "Each step of the investigation is stored in this database as memory points: statements that "
             "connect several entities."
         )
-    if memory.system == _NAIVE:
-        return "The naive system answers from the chunks most similar to the question and creates no points."
+    if not system.continues:
+        return f"System {system.name}: {system.summary}"
     return "None of its steps created a memory point." if memory.steps else "This memory has no steps yet."
 
 
@@ -140,11 +141,11 @@ def _limits(drawn: Pictured) -> str:
     )
 
 
-def _continuation(memory: Memory) -> str:
+def _continuation(memory: Memory, system: SystemInfo) -> str:
     """Return the text on how to continue and export the memory."""
     uid = escape(memory.uid)
     page = f"hgmem memory export {uid} --html memory.html"
-    if memory.system == _NAIVE or memory.status in (PRUNED, PRUNING):
+    if not system.continues or memory.status in (PRUNED, PRUNING):
         return (
             "<p>This memory cannot be continued with another question. Export it as a page:</p>"
             f'\n<pre class="code">{page}</pre>'

@@ -16,6 +16,7 @@ from hgmem.memory.browser.guide import guide
 from hgmem.memory.browser.serving import Text, serving
 from hgmem.text.resources import resource
 from hgmem.values.records import Memory
+from hgmem.values.systems import SystemInfo
 
 GUIDE, STYLE = "guide.html", "hgmem.grass"
 
@@ -32,7 +33,9 @@ class View:
 
 
 @contextmanager
-def viewing(database: Database, memory: Memory, *, browser: str | None, port: int) -> Iterator[View]:
+def viewing(
+    database: Database, memory: Memory, *, system: SystemInfo, browser: str | None, port: int
+) -> Iterator[View]:
     """Serve guide and style until the block ends, and yield the view that opens the memory in Browser."""
     at = browser_of(database) if browser is None else checked(browser)
     style = resource("cypher", "browser", STYLE).read_text(encoding="utf-8")
@@ -40,7 +43,7 @@ def viewing(database: Database, memory: Memory, *, browser: str | None, port: in
 
     def texts(address: str) -> dict[str, Text]:
         return {
-            GUIDE: Text(content=guide(memory, drawn, style=f"{address}/{STYLE}"), type="text/html"),
+            GUIDE: Text(content=guide(memory, drawn, style=f"{address}/{STYLE}", system=system), type="text/html"),
             STYLE: Text(content=style, type="text/plain"),
         }
 

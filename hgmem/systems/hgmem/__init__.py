@@ -1,1 +1,16 @@
-"""HGMem: a working memory that is a hypergraph (HGMem, 2025)."""
+"""HGMem: a working memory that is a hypergraph (HGMem, 2025, arXiv 2512.23959)."""
+
+from hgmem.systems.hgmem.loop import NAME, answer
+from hgmem.systems.hgmem.passages import passages
+from hgmem.systems.hgmem.recipes import RECIPES, HGMemConfig
+from hgmem.systems.spec import SystemSpec
+
+SPEC = SystemSpec(
+    name=NAME,
+    summary="Builds a hypergraph memory of the question step by step, and answers from it.",
+    config=HGMemConfig,
+    recipes=RECIPES,
+    answer=answer,
+    passages=passages,
+    continues=True,
+)

@@ -5,54 +5,46 @@ dig into named points (local investigation) or look where memory has nothing (gl
 sub-queries of the next step. Then the answer, from the living points and their chunks.
 """
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict
 
 from hgmem.errors import UsageError
 from hgmem.memory.recording import Recording, recording
-from hgmem.memory.stored_memories import Stored, load_stored
-from hgmem.services import Services, ready_corpus
+from hgmem.memory.stored_memories import Stored
+from hgmem.services import Services
 from hgmem.systems.hgmem.investigation import Investigation
-from hgmem.systems.hgmem.recipes import DEFAULT, HGMemConfig, changed, loaded
+from hgmem.systems.hgmem.recipes import DEFAULT, HGMemConfig
+from hgmem.systems.options import Options, loaded
 from hgmem.text.language import no_evidence
 from hgmem.values.evidence import Subquery
 from hgmem.values.inputs import Question
 from hgmem.values.records import Answer
 
+NAME = "hgmem"
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HGMemSystem:
-    """Answers from a hypergraph memory that grows with each step.
 
-    Without a recipe a memory that goes on keeps the settings that it was made with, and a new one has the default's.
+def answer(services: Services, question: Question, options: Options[HGMemConfig], *, stored: Stored | None) -> Answer:
+    """Return the answer, its memory written to Neo4j.
+
+    Without a recipe a memory that is continued keeps the options that it was made with.
     """
+    config = options_of(options, stored)
+    with recording(services, system=NAME, question=question, settings=asdict(config)) as record:
+        work = Investigation.of(services, record, config)
+        if question.at_step is not None:
+            return work.answer_at(question.at_step)
+        return _investigated(work, record, config, wanted=question.answer)
 
-    recipe: HGMemConfig | None = None
-    changes: Mapping[str, object] = field(default_factory=dict)
 
-    def answer(self, services: Services, question: Question) -> Answer:
-        """Return the answer, its memory written to Neo4j."""
-        ready_corpus(services)
-        stored = _stored(services, question) if question.memory else None
-        if stored and not question.text:
-            question = replace(question, text=stored.question)
-        config = self.config(stored)
-        with recording(services, system="hgmem", question=question, settings=asdict(config)) as record:
-            work = Investigation.of(services, record, config)
-            if question.at_step is not None:
-                return work.answer_at(question.at_step)
-            return _investigated(work, record, config, wanted=question.answer)
-
-    def config(self, stored: Stored | None) -> HGMemConfig:
-        """Return the recipe options of this question. A memory keeps its rule for merges."""
-        before = loaded(stored.settings) if stored else None
-        config = changed(self.recipe or before or DEFAULT, self.changes)
-        if stored and before and "add" in (config.merge, before.merge) and config.merge != before.merge:
-            raise UsageError(
-                f"memory {stored.uid!r} was made with merge={before.merge} and cannot be continued with "
-                f"merge={config.merge}: choose a recipe that has {before.merge}, or ask a new question"
-            )
-        return config
+def options_of(options: Options[HGMemConfig], stored: Stored | None) -> HGMemConfig:
+    """Return the recipe options of this question. A memory keeps its rule for merges."""
+    before = loaded(HGMemConfig, stored.settings) if stored else None
+    config = options.applied(before or DEFAULT)
+    if stored and before and "add" in (config.merge, before.merge) and config.merge != before.merge:
+        raise UsageError(
+            f"memory {stored.uid!r} was made with merge={before.merge} and cannot be continued with "
+            f"merge={config.merge}: choose a recipe that has {before.merge}, or ask a new question"
+        )
+    return config
 
 
 def _investigated(work: Investigation, record: Recording, config: HGMemConfig, *, wanted: bool) -> Answer:
@@ -66,12 +58,3 @@ def _investigated(work: Investigation, record: Recording, config: HGMemConfig, *
         if config.answer_each_step and subqueries and wanted:
             work.answer(last=False)
     return work.answer() if wanted else record.unanswered(step=record.number - 1)
-
-
-def _stored(services: Services, question: Question) -> Stored:
-    stored = load_stored(services.database, question.memory or "", corpus=services.corpus, step=question.at_step)
-    if stored.system != "hgmem":
-        raise UsageError(
-            f"memory {stored.uid!r} was made by system {stored.system!r}, which cannot be continued: ask a new question"
-        )
-    return stored

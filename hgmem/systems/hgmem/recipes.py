@@ -4,15 +4,16 @@ Sources: the paper (HGMem, 2025, arXiv 2512.23959), sections 3 and 4, and its of
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import ConfigDict
 
 from hgmem.errors import UsageError
 from hgmem.retrieval.step_evidence import Count, Positive, RetrievalConfig
 from hgmem.systems.hgmem.tasks.memory_changes import MergeRule, UpdateRule
 from hgmem.systems.hgmem.tasks.planning import Strategies
+from hgmem.systems.options import changed as changed
 
 Calls: TypeAlias = Literal["separate", "compact", "single"]
 AnswerFrom: TypeAlias = Literal["read", "supports", "memory", "around"]
@@ -109,42 +110,9 @@ RECIPES: Mapping[str, HGMemConfig] = {
 }
 """Recipes by name. The last four are the ablations of the paper's section 4.3: `PAPER` with one option changed."""
 
-_ADAPTER = TypeAdapter(HGMemConfig)
-
 
 def recipe(name: str) -> HGMemConfig:
     """Return the recipe of this name."""
     if name not in RECIPES:
         raise UsageError(f"unknown recipe {name!r}: choose one of {', '.join(RECIPES)}")
     return RECIPES[name]
-
-
-def changed(config: HGMemConfig, changes: Mapping[str, object]) -> HGMemConfig:
-    """Return the config with options changed by name, such as `retrieval.hops`. Text is converted."""
-    values: dict[str, Any] = asdict(config)
-    for name, value in changes.items():
-        *outer, last = name.split(".")
-        place = values
-        for part in outer:
-            place = place.get(part) if isinstance(place.get(part), dict) else {}  # type: ignore[assignment]
-        if last not in place or isinstance(place[last], dict):
-            raise UsageError(f"unknown recipe option {name!r}: choose from {', '.join(_names(asdict(config)))}")
-        place[last] = value
-    return loaded(values)
-
-
-def loaded(values: Mapping[str, Any]) -> HGMemConfig:
-    """Return the config of plain values, such as those that a memory was stored with."""
-    try:
-        return _ADAPTER.validate_python(dict(values))
-    except ValidationError as error:
-        first = error.errors()[0]
-        name = ".".join(str(part) for part in first["loc"])
-        raise UsageError(f"invalid recipe option {name!r}: {first['msg']}, got {first['input']!r}") from None
-
-
-def _names(values: Mapping[str, Any], prefix: str = "") -> list[str]:
-    found: list[str] = []
-    for name, value in values.items():
-        found += _names(value, f"{prefix}{name}.") if isinstance(value, dict) else [f"{prefix}{name}"]
-    return found

@@ -1,0 +1,118 @@
+"""A whole system made of one function that finds evidence: retrieve once, record one step, answer."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Generic, Protocol, TypeVar
+
+from hgmem.graph.retrieval import Scope
+from hgmem.memory.recording import recording
+from hgmem.memory.stored_memories import Stored
+from hgmem.models.metering import measuring
+from hgmem.retrieval.answer import AnswerQuestion, cited_answer
+from hgmem.retrieval.rendering import Shown
+from hgmem.services import Services
+from hgmem.systems.options import Config, Options, loaded
+from hgmem.systems.recorded_passages import recorded_chunks, scope_of
+from hgmem.systems.spec import SystemSpec
+from hgmem.text.language import no_evidence
+from hgmem.values.events import StepStarted
+from hgmem.values.evidence import Evidence, Hit, Retrieved, Subquery
+from hgmem.values.graph_elements import Chunk
+from hgmem.values.inputs import Question
+from hgmem.values.records import Answer, Memory, Step
+
+Read = TypeVar("Read", contravariant=True)
+
+
+class Retrieve(Protocol[Read]):
+    """How a system finds evidence."""
+
+    def __call__(self, services: Services, question: str, *, scope: Scope, config: Read) -> Evidence:
+        """Return the evidence for a question within a scope."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SingleStep(Generic[Config]):
+    """A system that answers from what `retrieve` finds. Its memories have one step and no points.
+
+    `passage_option` names the option of `config` that limits the chunks. The option `steps`, which callers may pass to
+    any system, has no effect.
+    """
+
+    name: str
+    summary: str
+    config: type[Config]
+    retrieve: Retrieve[Config]
+    passage_option: str
+    recipes: Mapping[str, Config] = field(default_factory=dict)
+
+    @property
+    def spec(self) -> SystemSpec[Config]:
+        """The system's description, to export as `SPEC`."""
+        return SystemSpec(
+            name=self.name,
+            summary=self.summary,
+            config=self.config,
+            recipes=self.recipes,
+            answer=self.answer,
+            passages=self.passages,
+            passage_option=self.passage_option,
+        )
+
+    def answer(
+        self, services: Services, question: Question, options: Options[Config], *, stored: Stored | None
+    ) -> Answer:
+        """Return the answer, its memory written to Neo4j."""
+        changes = {name: value for name, value in options.changes.items() if name != "steps"}
+        config = replace(options, changes=changes).applied(self.config())
+        with recording(services, system=self.name, question=question, settings=_plain(config)) as record:
+            began, subquery = time.perf_counter(), Subquery(text=question.text)
+            services.listener.emit(StepStarted(step=1, subqueries=(subquery,)))
+            with measuring() as meter:
+                evidence = self.retrieve(services, question.text, scope=record.scope, config=config)
+            step = Step(
+                number=1,
+                question=question.text,
+                strategy=evidence.strategy,
+                filters=record.filters,
+                retrieved=evidence.retrieved,
+                seconds=round(time.perf_counter() - began, 4),
+                usage=meter.usage(),
+            )
+            record.step(step)
+            if evidence.empty:
+                return record.nothing(no_evidence(question.text), step=1)
+            if not question.answer:
+                return record.unanswered(step=1)
+            task = AnswerQuestion(
+                question=question.text, memory=Shown(), chunks=evidence.chunks, language=services.language
+            )
+            return record.answer(cited_answer(services, task), step=1)
+
+    def passages(
+        self, services: Services, memory: Memory, *, settings: Mapping[str, Any], limit: int | None
+    ) -> Sequence[Chunk]:
+        """Return the chunks that were retrieved, the best first, and further ones if there are fewer than `limit`."""
+        read = recorded_chunks(services, memory, limit=limit)
+        if limit is None or len(read) >= limit:
+            return read
+        config = loaded(self.config, {**settings, self.passage_option: limit})
+        scope, question = scope_of(services, memory), memory.steps[-1].question
+        more = self.retrieve(services, question, scope=scope, config=config)
+        held = {chunk.uid for chunk in read}
+        return [*read, *(chunk for chunk in more.chunks if chunk.uid not in held)][:limit]
+
+
+def evidence_of(question: str, found: Sequence[tuple[Chunk, float]]) -> Evidence:
+    """Return chunks with their scores, the best first, as the evidence of a question."""
+    hits = tuple(
+        Hit(uid=chunk.uid, rank=rank, score=score, source_id=chunk.source_id)
+        for rank, (chunk, score) in enumerate(found, start=1)
+    )
+    retrieved = Retrieved(subquery=Subquery(text=question), chunks=hits)
+    return Evidence(retrieved=(retrieved,), chunks=tuple(chunk for chunk, _ in found))
+
+
+def _plain(config: Any) -> dict[str, Any]:
+    return asdict(config)

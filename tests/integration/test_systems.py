@@ -1,0 +1,116 @@
+"""Systems of other packages: listed, asked, recorded, and gone again. The code is that of docs/systems.md."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from documented import blocks
+from letters import LETTERS, QUESTION
+
+from hgmem import HGMem, UsageError
+from hgmem.systems.registry import _loaders
+
+CODE = next(block.text for block in blocks("docs/systems.md") if block.language == "python")
+
+Command = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def install(folder: Path, package: str, code: str, *, name: str) -> None:
+    """Write what an installer leaves of a package that registers a system."""
+    (folder / package).mkdir(parents=True)
+    (folder / package / "__init__.py").write_text(code, encoding="utf-8")
+    about = folder / f"{package}-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n", encoding="utf-8")
+    (about / "entry_points.txt").write_text(f"[hgmem.systems]\n{name} = {package}:SPEC\n", encoding="utf-8")
+
+
+@pytest.fixture
+def command(environment: dict[str, str], tmp_path: Path) -> Command:
+    """Runs the real command in a process of its own, with or without the packages of a folder."""
+
+    def run(*arguments: str, packages: Path | None = None) -> subprocess.CompletedProcess[str]:
+        paths = [str(packages)] if packages else []
+        known = os.environ.get("PYTHONPATH")
+        env = {**environment, "PYTHONPATH": os.pathsep.join([*paths, *([known] if known else [])])}
+        done = [sys.executable, "-m", "hgmem", *arguments]
+        return subprocess.run(done, cwd=tmp_path, env=env, capture_output=True, encoding="utf-8", check=False)
+
+    return run
+
+
+def test_a_system_of_another_package_is_listed_asked_and_remembered_when_it_is_gone(
+    client: HGMem, command: Command, tmp_path: Path
+) -> None:
+    client.add_graph(LETTERS)
+    packages = tmp_path / "packages"
+    install(packages, "nearest_system", CODE, name="nearest")
+    listed = {one["name"]: one for one in json.loads(command("systems", "--json", packages=packages).stdout)}
+    assert listed.keys() == {"hgmem", "naive", "nearest"}
+    assert (listed["nearest"]["recipes"], listed["nearest"]["continues"]) == (["pair"], False)
+
+    asked = ("ask", QUESTION, "-c", client.corpus, "--system", "nearest", "--json")
+    answer = json.loads(command(*asked, "--recipe", "pair", packages=packages).stdout)
+    assert (answer["system"], len(answer["steps"])) == ("nearest", 1)
+    chunks = [hit["uid"] for hit in answer["steps"][0]["subqueries"][0]["retrieved"]["chunks"]]
+    assert len(chunks) == 2
+
+    refused = command("ask", "And?", "-c", client.corpus, "--continue", answer["memory"], packages=packages)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "was made by system 'nearest', which cannot be continued" in refused.stderr
+    wrong = command(*asked, "--set", "worst=3", packages=packages)
+    assert "unknown recipe option 'worst': choose from best" in wrong.stderr
+
+    gone = command(*asked)
+    assert gone.stderr.strip().splitlines() == ["error: unknown system 'nearest': choose one of hgmem, naive"]
+    assert "system nearest, answered" in command("memory", "show", answer["memory"]).stdout
+    assert [one.chunk.uid for one in client.passages(answer["memory"])] == chunks
+    with pytest.raises(UsageError, match="cannot be continued: unknown system 'nearest'"):
+        client.ask("And?", memory=answer["memory"])
+    assert client.check().findings == ()
+
+
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        ("raise RuntimeError('half installed')", "cannot be loaded (RuntimeError: half installed)"),
+        ("SPEC = {}", "its package registers {}, not its SystemSpec"),
+        (CODE, "its package registers SystemSpec(name='nearest'"),
+    ],
+    ids=["raises", "no spec", "another name"],
+)
+def test_a_package_that_cannot_be_loaded_is_named_and_all_else_works(
+    code: str, why: str, client: HGMem, command: Command, tmp_path: Path
+) -> None:
+    client.add_graph(LETTERS)
+    packages = tmp_path / "packages"
+    install(packages, "broken_system", code, name="broken")
+    listed = {one["name"]: one for one in json.loads(command("systems", "--json", packages=packages).stdout)}
+    assert why in listed["broken"]["summary"]
+    assert not listed["broken"]["installed"]
+
+    refused = command("ask", QUESTION, "-c", client.corpus, "--system", "broken", packages=packages)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    (line,) = refused.stderr.strip().splitlines()
+    assert "system 'broken' cannot be loaded" in line
+    assert command("ask", QUESTION, "-c", client.corpus, "--system", "naive", packages=packages).returncode == 0
+
+
+def test_a_package_cannot_replace_a_system_of_ours(command: Command, tmp_path: Path) -> None:
+    packages = tmp_path / "packages"
+    install(packages, "impostor", CODE.replace('name="nearest"', 'name="naive"'), name="naive")
+    listed = {one["name"]: one for one in json.loads(command("systems", "--json", packages=packages).stdout)}
+    assert listed["naive"]["recipes"] == []
+
+
+def test_a_memory_is_continued_by_its_own_system_whatever_the_default_is(open_client: Callable[..., HGMem]) -> None:
+    client = open_client(system="naive")
+    client.add_graph(LETTERS)
+    assert client.ask(QUESTION).system == "naive"
+    memory = client.ask(QUESTION, system="hgmem", steps=1).memory
+    assert client.ask("Who else?", memory=memory, steps=1).system == "hgmem"
+    assert sorted(_loaders()) == [one.name for one in client.systems()]
