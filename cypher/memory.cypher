@@ -65,7 +65,8 @@ CALL (m, s) {
 CALL (s) {
   UNWIND $subqueries AS row
   CREATE (s)-[:ASKED]->(q:SubQuery {corpus: $corpus, memory: $memory, number: row.number, text: row.text,
-                                    concern: row.concern, strategy: row.strategy, relations: row.relations})
+                                    concern: row.concern, strategy: row.strategy, relations: row.relations,
+                                    built: row.built})
   CALL (q, row) {
     UNWIND row.entities AS hit
     MATCH (e:Entity {uid: hit.uid, corpus: $corpus}) USING INDEX SEEK e:Entity(uid)
@@ -231,7 +232,7 @@ WITH m LIMIT 1 MATCH (m)-[:HAS_STEP]->(s) WHERE s.corpus = $corpus
 RETURN s {.number, .question, .strategy, .judgement, .filters, .operations, .planned, .notes, .seconds, .usage,
           subqueries: COLLECT {
             MATCH (s)-[:ASKED]->(q) WHERE q.corpus = $corpus
-            RETURN q {.number, .text, .concern, .strategy, .relations,
+            RETURN q {.number, .text, .concern, .strategy, .relations, .built,
                       targets: COLLECT { MATCH (q)-[:TARGETS]->(p) WHERE p.corpus = $corpus RETURN p.uid ORDER BY p.uid },
                       entities: COLLECT { MATCH (q)-[hit:RETRIEVED]->(e)
                                           WITH hit, e, e.corpus = $corpus AS ours WHERE ours AND e:Entity

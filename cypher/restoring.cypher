@@ -117,7 +117,8 @@ MATCH (m:Memory {uid: row.memory, corpus: $corpus}) USING INDEX m:Memory(uid)
 CALL (m, row) {
   MATCH (m)-[:HAS_STEP]->(s:Step {corpus: $corpus}) WHERE s.number = row.step
   CREATE (s)-[:ASKED]->(:SubQuery {corpus: $corpus, memory: row.memory, number: row.number, text: row.text,
-                                   concern: row.concern, strategy: row.strategy, relations: row.relations})
+                                   concern: row.concern, strategy: row.strategy, relations: row.relations,
+                                   built: row.built})
 };
 
 // name: restore_retrieved(corpus, rows) write

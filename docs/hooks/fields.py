@@ -57,6 +57,7 @@ OPTIONS = {
 MEANINGS = {
     "answer": "uid of the answer",
     "attempts": "how often extraction was tried",
+    "built": "what it retrieved of a system's build, with the texts of that time: a list in JSON",
     "born": "number of the step that created the point",
     "chunk": "uid of the chunk",
     "chunking": "identifies the chunking settings of the document",
@@ -107,7 +108,7 @@ MEANINGS = {
     "start": "offset in the document or chunk, inclusive",
     "status": "state of the node, such as `done` or `failed` ([of memories](../concepts.md))",
     "step": "number of the step",
-    "strategy": "`local`, `global` or mixed",
+    "strategy": "how it searched: `global`, `local`, or a few words of another system's",
     "system": "name of the system, such as `hgmem`",
     "target": "end of a relationship",
     "text": "text of a chunk, sub-query or answer",

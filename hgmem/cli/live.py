@@ -9,7 +9,7 @@ from rich.spinner import Spinner
 from rich.text import Text
 
 from hgmem.cli.output import cut
-from hgmem.cli.render import DONE, WHERE
+from hgmem.cli.render import DONE, way
 from hgmem.cli.shown import words
 from hgmem.values.events import (
     Answered,
@@ -91,7 +91,7 @@ def described(event: Event) -> list[Text]:
         case EvidenceFound():
             counts = f"{event.entities} entities, {event.relations} relations, {event.chunks} chunks"
             names = ", ".join(event.names[:NAMES])
-            return [words((f"  found {WHERE[event.strategy]}: {counts}", "dim"), f"  {cut(names, 100)}")]
+            return [words((f"  found {way(event.strategy)}: {counts}", "dim"), f"  {cut(names, 100)}")]
         case OperationApplied():
             operation = event.operation
             said = event.description or operation.reason

@@ -1,5 +1,6 @@
 """Terminal rendering of answers, memories and lineages."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from rich.console import RenderableType
@@ -11,22 +12,28 @@ from hgmem.cli.output import cut, one_line, when
 from hgmem.cli.queries import picture
 from hgmem.cli.shown import WIDEST, indented, words
 from hgmem.text.plurals import counted
-from hgmem.values.evidence import Retrieved
+from hgmem.values.evidence import Retrieved, Strategy
 from hgmem.values.records import PRUNED, UNANSWERED, Answer, Citation, Lineage, Memory, MemoryPoint, Operation, Step
 from hgmem.values.systems import SystemInfo
 from hgmem.values.usage import Usage
 
 EXTRACTIVE = "extractive"
 DONE = {"insert": "inserted", "revise": "revised", "merge": "merged", "drop": "dropped"}
-WHERE = {"global": "across the corpus", "local": "around its points"}
+_WAYS = {"global": "across the corpus", "local": "around its points"}
 QUOTES = {
     "in_document": "; the sentence still stands in the document",
     "not_in_document": "; no longer in the document",
     "document_deleted": "; the document was deleted",
     None: "",
 }
+NAMED = 30  # characters of a strategy or kind of another system
 NAMES = 12  # entities of a point that are named
 SAID = 160  # characters of a point's description within a step, while the list of points shows all of it
+
+
+def way(strategy: Strategy) -> str:
+    """Return how a step searched, to follow "searched" or "found"."""
+    return _WAYS.get(strategy, f"by {cut(strategy, NAMED)}")
 
 
 def answered(answer: Answer) -> Iterator[RenderableType]:
@@ -153,7 +160,7 @@ def _filtered(step: Step) -> str:
 
 def _where(step: Step) -> str:
     kinds = {one.subquery.strategy for one in step.retrieved} or {step.strategy}
-    return " and ".join(WHERE[kind] for kind in sorted(kinds))
+    return " and ".join(way(kind) for kind in sorted(kinds))
 
 
 def _asked(one: Retrieved, names: _Names) -> Iterator[RenderableType]:
@@ -162,7 +169,9 @@ def _asked(one: Retrieved, names: _Names) -> Iterator[RenderableType]:
         yield indented(f"concern: {one.subquery.concern}", 4)
     about = f"about {names(*one.subquery.targets)}; " if one.subquery.targets else ""
     found = f"found {len(one.entities)} entities, {len(one.relations)} relations, {len(one.chunks)} chunks"
-    yield indented(words((f"{about}{found}", "dim")), 4)
+    built = Counter(hit.kind for hit in one.built)
+    more = "".join(f", {number} of kind {cut(kind, NAMED)}" for kind, number in sorted(built.items()))
+    yield indented(words((f"{about}{found}{more}", "dim")), 4)
 
 
 def _operation(operation: Operation, names: _Names) -> RenderableType:

@@ -13,7 +13,7 @@ from hgmem.graph.step_rows import birth_row, provisional_row, relation_row, step
 from hgmem.graph.values import Runner, to_json, vector
 from hgmem.models.embedding import Vectors
 from hgmem.values.arguments import UID, check
-from hgmem.values.evidence import Hit, Retrieved, Subquery
+from hgmem.values.evidence import BuiltHit, Hit, Retrieved, Subquery
 from hgmem.values.graph_elements import Entity
 from hgmem.values.inputs import Scalar
 from hgmem.values.records import Answer, Citation, MemoryPoint, Operation, QuoteStatus, Step, StepChanges
@@ -267,6 +267,7 @@ def _to_retrieved(row: Row) -> Retrieved:
             Hit(**{**hit, "source_id": hit["source_id"] or ""}) for hit in sorted(row["chunks"], key=itemgetter("rank"))
         ),
         relations=tuple(Hit(uid=uid, rank=rank) for rank, uid in enumerate(row["relations"], start=1)),
+        built=tuple(BuiltHit(**hit) for hit in json.loads(row["built"] or "[]")),
     )
 
 

@@ -35,6 +35,7 @@ def subquery_row(number: int, one: Retrieved) -> Row:
         "concern": one.subquery.concern,
         "strategy": one.subquery.strategy,
         "targets": list(one.subquery.targets),
+        "built": to_json(one.built) if one.built else None,
         "relations": [hit.uid for hit in one.relations],
         "entities": [{"uid": hit.uid, "rank": hit.rank, "score": hit.score} for hit in one.entities],
         "chunks": [{"uid": hit.uid, "rank": hit.rank, "score": hit.score} for hit in one.chunks],

@@ -1,5 +1,6 @@
 """Recording: what a system does with a question, written to Neo4j step by step under a lease."""
 
+import re
 import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,6 +33,8 @@ from hgmem.services import Services
 from hgmem.values.events import Answered, Planned, QuestionAccepted
 from hgmem.values.inputs import Question
 from hgmem.values.records import INTERRUPTED, RUNNING, UNANSWERED, Answer, MemoryPoint, Step, StepChanges
+
+_STRATEGY = re.compile(r"[a-z][a-z ]{0,29}")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -74,7 +77,15 @@ class Recording:
         return self.steps[-1].number + 1 if self.steps else 1
 
     def step(self, step: Step, changes: StepChanges | None = None) -> None:
-        """Write one step with what it did to memory, in one transaction."""
+        """Write one step with what it did to memory, in one transaction.
+
+        Raises `UsageError` if a strategy is not a word or a few: lowercase letters and spaces, at most 30.
+        """
+        for strategy in (step.strategy, *(one.subquery.strategy for one in step.retrieved)):
+            if not _STRATEGY.fullmatch(strategy):
+                raise UsageError(
+                    f"system {self.system!r} gave strategy {strategy!r}: use at most 30 lowercase letters and spaces"
+                )
         changes = changes or StepChanges()
         vectors = self._vectors(changes)
         try:

@@ -17,7 +17,7 @@ from hgmem.systems.recorded_passages import recorded_chunks, scope_of
 from hgmem.systems.spec import SystemSpec
 from hgmem.text.language import no_evidence
 from hgmem.values.events import StepStarted
-from hgmem.values.evidence import Evidence, Hit, Retrieved, Subquery
+from hgmem.values.evidence import GLOBAL, BuiltHit, Evidence, Hit, Retrieved, Strategy, Subquery
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.inputs import Question
 from hgmem.values.records import Answer, Memory, Step
@@ -104,13 +104,23 @@ class SingleStep(Generic[Config]):
         return [*read, *(chunk for chunk in more.chunks if chunk.uid not in held)][:limit]
 
 
-def evidence_of(question: str, found: Sequence[tuple[Chunk, float]]) -> Evidence:
-    """Return chunks with their scores, the best first, as the evidence of a question."""
+def evidence_of(
+    question: str,
+    found: Sequence[tuple[Chunk, float]],
+    *,
+    strategy: Strategy = GLOBAL,
+    built: Sequence[BuiltHit] = (),
+) -> Evidence:
+    """Return chunks with their scores, the best first, as the evidence of a question.
+
+    `strategy` says in a word or a few how they were found, `built` which rows of the system's build led to them.
+    """
     hits = tuple(
         Hit(uid=chunk.uid, rank=rank, score=score, source_id=chunk.source_id)
         for rank, (chunk, score) in enumerate(found, start=1)
     )
-    retrieved = Retrieved(subquery=Subquery(text=question), chunks=hits)
+    subquery = Subquery(text=question, strategy=strategy)
+    retrieved = Retrieved(subquery=subquery, chunks=hits, built=tuple(built))
     return Evidence(retrieved=(retrieved,), chunks=tuple(chunk for chunk, _ in found))
 
 

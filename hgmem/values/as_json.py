@@ -103,6 +103,7 @@ def _subquery(one: Retrieved) -> Row:
             "entities": _hits(one.entities, "name"),
             "relations": _hits(one.relations),
             "chunks": _hits(one.chunks, "source_id"),
+            "built": [asdict(hit) for hit in one.built],
         },
     }
 

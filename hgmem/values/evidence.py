@@ -1,11 +1,14 @@
 """Sub-queries of a step, their hits and the resulting evidence."""
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from hgmem.values.graph_elements import Chunk, Entity, Relation
 
-Strategy: TypeAlias = Literal["global", "local"]
+GLOBAL = "global"
+
+# How a step or sub-query searched, in a word or a few: "global", "local", or what another system calls its own way.
+Strategy: TypeAlias = str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,7 +17,7 @@ class Subquery:
 
     text: str
     concern: str = ""
-    strategy: Strategy = "global"
+    strategy: Strategy = GLOBAL
     targets: tuple[str, ...] = ()
 
 
@@ -33,13 +36,28 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BuiltHit:
+    """A retrieved row of a system's build, such as a topic: uid, kind, rank from 1, score, and its text at that time.
+
+    The text is kept with the sub-query, because a later build may replace or delete the row.
+    """
+
+    uid: str
+    kind: str
+    rank: int
+    text: str
+    score: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Retrieved:
-    """The hits of one sub-query, nearest first."""
+    """The hits of one sub-query, nearest first. `built` are rows of a system's build."""
 
     subquery: Subquery
     entities: tuple[Hit, ...] = ()
     relations: tuple[Hit, ...] = ()
     chunks: tuple[Hit, ...] = ()
+    built: tuple[BuiltHit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,5 +76,5 @@ class Evidence:
 
     @property
     def strategy(self) -> Strategy:
-        """How the step retrieved: locally if any of its sub-queries dug into memory points."""
-        return "local" if any(one.subquery.targets for one in self.retrieved) else "global"
+        """How the step retrieved: the strategy of the first sub-query that did not search globally."""
+        return next((one.subquery.strategy for one in self.retrieved if one.subquery.strategy != GLOBAL), GLOBAL)

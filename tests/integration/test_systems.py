@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,67 @@ def test_a_system_of_another_package_is_listed_asked_and_remembered_when_it_is_g
     with pytest.raises(UsageError, match="cannot be continued: unknown system 'nearest'"):
         client.ask("And?", memory=answer["memory"])
     assert client.check().findings == ()
+
+
+WALKING = """
+from dataclasses import dataclass
+
+from hgmem.graph.retrieval import near_chunks
+from hgmem.systems.single_step import SingleStep, evidence_of
+from hgmem.values.evidence import BuiltHit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    best: int = 1
+
+
+def retrieve(services, question, *, scope, config):
+    vector = services.embed([question], kind="query")[0]
+    found = near_chunks(services.database, scope=scope, query=vector, k=config.best, over=50)
+    topic = BuiltHit(uid="t1", kind="topic", rank=1, score=0.5, text="Boats ⛵")
+    return evidence_of(question, found, strategy="walk", built=[topic])
+
+
+SPEC = SingleStep(name="walking", summary="Walks.", config=Config, retrieve=retrieve, passage_option="best").spec
+"""
+
+
+def test_how_another_system_searched_and_what_it_had_built_are_recorded_shown_and_archived(
+    client: HGMem, command: Command, tmp_path: Path
+) -> None:
+    client.add_graph(LETTERS)
+    packages = tmp_path / "packages"
+    install(packages, "walking_system", WALKING, name="walking")
+    asked = command("ask", QUESTION, "-c", client.corpus, "--system", "walking", "--json", packages=packages)
+    answer = json.loads(asked.stdout)
+    (subquery,) = answer["steps"][0]["subqueries"]
+    built = {"uid": "t1", "kind": "topic", "rank": 1, "score": 0.5, "text": "Boats ⛵"}
+    assert (answer["steps"][0]["strategy"], subquery["strategy"]) == ("walk", "walk")
+    assert subquery["retrieved"]["built"] == [built]
+
+    memory = answer["memory"]
+    told = command("memory", "show", memory).stdout
+    assert "searched by walk" in told
+    assert "1 of kind topic" in told
+    assert "Boats" in client.replay(memory)
+
+    archive = tmp_path / "letters.jsonl"
+    client.export(archive)
+    client.delete()
+    client.import_archive(archive)
+    (step,) = client.memory(memory).steps
+    assert (step.strategy, [asdict(hit) for hit in step.retrieved[0].built]) == ("walk", [built])
+
+
+def test_a_strategy_that_is_no_word_is_refused_by_name(client: HGMem, command: Command, tmp_path: Path) -> None:
+    client.add_graph(LETTERS)
+    packages = tmp_path / "packages"
+    install(packages, "walking_system", WALKING.replace('"walk"', "'Walk'"), name="walking")
+    refused = command("ask", QUESTION, "-c", client.corpus, "--system", "walking", packages=packages)
+    assert refused.returncode == 1
+    said = "error: system 'walking' gave strategy 'Walk': use at most 30 lowercase letters and spaces"
+    assert said in refused.stderr.strip().splitlines()
 
 
 @pytest.mark.parametrize(

@@ -251,6 +251,7 @@ def test_json_of_an_answer_holds_what_scripts_were_promised() -> None:
                 "entities": [{"uid": "e1", "rank": 1, "score": 0.5, "name": "Name 1"}],
                 "relations": [{"uid": "r1", "rank": 1, "score": 0.0}],
                 "chunks": [{"uid": "c1", "rank": 1, "score": 0.25, "source_id": "chunk-1"}],
+                "built": [],
             },
         }
     ]

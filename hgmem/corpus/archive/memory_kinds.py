@@ -5,7 +5,7 @@ from typing import ClassVar, Literal, Self
 from pydantic import model_validator
 
 from hgmem.corpus.archive.fields import Boolean, Integer, MemoryUid, Number, OwnUid, Text, Texts, Time, Uid, Vector
-from hgmem.corpus.archive.nested import Filters, Object, Operations, Planned, Usage
+from hgmem.corpus.archive.nested import Built, Filters, Object, Operations, Planned, Usage
 from hgmem.corpus.archive.schema import MemoryRecord, Reference, one_of, to, to_entity
 
 
@@ -145,6 +145,7 @@ class SubQuery(MemoryRecord):
     concern: Text | None = None
     strategy: Text
     relations: Texts
+    built: Built | None = None
 
     identity: ClassVar[tuple[str, ...]] = ("memory", "step", "number")
     refers: ClassVar[tuple[Reference, ...]] = (to("Step", "memory", "step"),)

@@ -6,7 +6,7 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from hgmem.corpus.archive.fields import Called, Number, Text
+from hgmem.corpus.archive.fields import Called, Integer, Number, Text
 from hgmem.extraction.replies import Extraction
 
 
@@ -30,6 +30,16 @@ class StoredSubquery(_Stored):
     concern: Text = ""
     strategy: Text = "global"
     targets: list[Text]
+
+
+class StoredBuiltHit(_Stored):
+    """A `BuiltHit` of a sub-query."""
+
+    uid: Text
+    kind: Text
+    rank: Integer
+    text: Text
+    score: Number = 0.0
 
 
 class StoredEntity(_Stored):
@@ -85,5 +95,6 @@ GivenEntities: TypeAlias = Annotated[Text, _json_of(list[StoredEntity]), Called(
 GivenRelations: TypeAlias = Annotated[Text, _json_of(list[StoredRelation]), Called("given relations")]
 Operations: TypeAlias = Annotated[Text, _json_of(list[StoredOperation]), Called("operations")]
 Planned: TypeAlias = Annotated[Text, _json_of(list[StoredSubquery]), Called("planned")]
+Built: TypeAlias = Annotated[Text, _json_of(list[StoredBuiltHit]), Called("retrieved built rows")]
 Usage: TypeAlias = Annotated[Text, _json_of(Counts), Called("usage")]
 Filters: TypeAlias = Annotated[Text, _json_of(dict[str, list[Text]]), Called("filters")]

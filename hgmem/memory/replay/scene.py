@@ -86,6 +86,7 @@ def _retrieved(one: Retrieved) -> Scene:
     return {
         **_subquery(one.subquery),
         "entities": [hit.name for hit in one.entities[:FOUND]],
+        "built": [{"kind": hit.kind, "text": _shortened(hit.text)} for hit in one.built[:FOUND]],
         "found": {"entities": len(one.entities), "relations": len(one.relations), "chunks": len(one.chunks)},
     }
 

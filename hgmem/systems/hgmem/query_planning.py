@@ -7,7 +7,7 @@ from typing import TypeAlias
 from hgmem.systems.hgmem.replies import Concern, Inquiry, SubqueriesReply
 from hgmem.systems.hgmem.tasks.planning import Strategies
 from hgmem.text.segmentation import collapse
-from hgmem.values.evidence import Strategy, Subquery
+from hgmem.values.evidence import GLOBAL, Subquery
 from hgmem.values.records import Judgement, MemoryPoint
 
 Follow: TypeAlias = Callable[[MemoryPoint], MemoryPoint | None]
@@ -73,7 +73,7 @@ def following(
         targets = _targets(inquiry, shown, living) if allowed == "local" else ()
         if allowed == "local":
             notes += _untargeted(text, inquiry, shown, targets)
-        strategy: Strategy = "local" if targets else "global"
+        strategy = "local" if targets else GLOBAL
         subqueries.append(Subquery(text=text, concern=collapse(inquiry.text), strategy=strategy, targets=targets))
     if not subqueries:
         notes.append("no sub-queries left: the investigation ends")

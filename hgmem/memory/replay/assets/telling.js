@@ -86,6 +86,7 @@ const tellSubquery = (one) => {
   if (one.concern && one.concern !== one.text) item.append(make("div", { className: "quiet" }, `for: ${one.concern}`));
   if (one.targets.length) item.append(make("div", { className: "quiet" }, "around ", ...one.targets.flatMap((uid, index) => [index ? " · " : "", pointLink(uid, 48)])));
   if (found) item.append(make("div", {}, found));
+  if (one.built && one.built.length) item.append(make("ul", {}, ...one.built.map((hit) => make("li", { className: "quiet" }, `${hit.kind}: ${hit.text}`))));
   return item;
 };
 
