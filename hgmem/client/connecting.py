@@ -24,6 +24,7 @@ from hgmem.models.llm.task_routing import RoutedModel
 from hgmem.models.llm.text_store import Store
 from hgmem.models.prompts import shipped_prompts
 from hgmem.settings import Settings
+from hgmem.systems.registry import task_names
 from hgmem.testing import DeterministicEmbedder
 from hgmem.values.foreign_graph import Source
 
@@ -233,9 +234,8 @@ def _sampling(usual: Sampling, task: str, values: Mapping[str, Any]) -> Sampling
 
 
 def _check_task(task: str, where: str) -> None:
-    known = shipped_prompts()
-    if task not in known:
-        raise UsageError(f"{where}: unknown task {task!r}: choose from {', '.join(known)}")
+    if task not in shipped_prompts() and task not in task_names():  # other packages are loaded only if needed
+        raise UsageError(f"{where}: unknown task {task!r}: choose from {', '.join(task_names())}")
 
 
 def _limits(settings: Settings) -> Limits:

@@ -51,10 +51,21 @@ class Prompt:
         return Message(role="system", content=fill(self.system)), Message(role="user", content=fill(self.user))
 
 
-def shipped_prompts() -> dict[str, Path]:
-    """Return the shipped prompt files by task name, sorted."""
-    found = {path.stem: path for path in PACKAGE.rglob("prompts/*.md")}
+@cache
+def shipped_prompts() -> Mapping[str, Path]:
+    """Return the shipped prompt files by task name, sorted. Raises `ValueError` if two tasks have the same name."""
+    found: dict[str, Path] = {}
+    for folder in sorted(PACKAGE.rglob("prompts")):
+        for name, path in prompts_in(folder).items():
+            if name in found:
+                raise ValueError(f"task {name!r} has two prompts, {found[name]} and {path}: rename one")
+            found[name] = path
     return dict(sorted(found.items()))
+
+
+def prompts_in(folder: Path) -> dict[str, Path]:
+    """Return the prompt files of a folder by task name, sorted."""
+    return {path.stem: path for path in sorted(folder.glob("*.md"))}
 
 
 def prompt_of(task: Task[object]) -> Prompt:

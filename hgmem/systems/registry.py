@@ -6,11 +6,13 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import hgmem.systems
 from hgmem.errors import HGMemError, UsageError
 from hgmem.memory.stored_memories import Stored, load_stored
+from hgmem.models.prompts import prompts_in, read_prompt, shipped_prompts
 from hgmem.services import Services, ready_corpus
 from hgmem.systems.options import Options
 from hgmem.systems.recorded_passages import recorded_chunks
@@ -83,7 +85,14 @@ def system(name: str) -> AnySpec:
         ) from error
     if not isinstance(spec, SystemSpec) or spec.name != name:
         raise UsageError(f"system {name!r} cannot be loaded: its package registers {spec!r}, not its SystemSpec")
+    _check_prompts(spec)
     return spec
+
+
+def task_names() -> tuple[str, ...]:
+    """Return the names of all tasks that a model may be asked, those of other packages' systems included, sorted."""
+    installed = [system(one.name) for one in systems() if one.installed]
+    return tuple(sorted({*shipped_prompts(), *(task for spec in installed for task in _own_prompts(spec))}))
 
 
 def describe(name: str) -> SystemInfo:
@@ -109,6 +118,23 @@ def _loaders() -> Mapping[str, Callable[[], object]]:
 
 def _room(name: str) -> Callable[[], object]:
     return lambda: import_module(f"{hgmem.systems.__name__}.{name}").SPEC
+
+
+def _own_prompts(spec: AnySpec) -> Mapping[str, Path]:
+    return prompts_in(spec.prompts) if spec.prompts else {}
+
+
+def _check_prompts(spec: AnySpec) -> None:
+    """Raise `UsageError` if a prompt cannot be read, or has the name of one of ours."""
+    for task, path in _own_prompts(spec).items():
+        try:
+            read_prompt(path)
+        except (OSError, ValueError) as error:
+            raise UsageError(f"system {spec.name!r} cannot be loaded: {error}") from error
+        if task in shipped_prompts():
+            raise UsageError(
+                f"system {spec.name!r} cannot be loaded: hgmem has a task {task!r} already: rename its prompt {path}"
+            )
 
 
 def _options(spec: AnySpec, asked: Asked) -> Options[Any]:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from hgmem.graph.retrieval import Scope
@@ -36,8 +37,8 @@ class Retrieve(Protocol[Read]):
 class SingleStep(Generic[Config]):
     """A system that answers from what `retrieve` finds. Its memories have one step and no points.
 
-    `passage_option` names the option of `config` that limits the chunks. The option `steps`, which callers may pass to
-    any system, has no effect.
+    `passage_option` names the option of `config` that limits the chunks, `prompts` the folder of the prompts of its own
+    tasks. The option `steps`, which callers may pass to any system, has no effect.
     """
 
     name: str
@@ -45,6 +46,7 @@ class SingleStep(Generic[Config]):
     config: type[Config]
     retrieve: Retrieve[Config]
     passage_option: str
+    prompts: Path | None = None
     recipes: Mapping[str, Config] = field(default_factory=dict)
 
     @property
@@ -58,6 +60,7 @@ class SingleStep(Generic[Config]):
             answer=self.answer,
             passages=self.passages,
             passage_option=self.passage_option,
+            prompts=self.prompts,
         )
 
     def answer(

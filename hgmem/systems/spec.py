@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Generic, Protocol
 
 from hgmem.memory.stored_memories import Stored
@@ -42,6 +43,8 @@ class SystemSpec(Generic[Config]):
     - `recipes`: named configs, such as the paper's.
     - `passages`: ranks the chunks behind an answer. By default, all that the record's steps retrieved.
     - `continues`: its memories take further questions. `answer` then gets the stored memory.
+    - `prompts`: the folder of its tasks' prompts, for a system of another package. Settings that name a task, such as
+      `HGMEM_SAMPLING`, then know them.
     - `passage_option`: the option of `config` that limits how many chunks are retrieved, if there is one.
     """
 
@@ -53,6 +56,7 @@ class SystemSpec(Generic[Config]):
     passages: Ranking | None = None
     continues: bool = False
     passage_option: str = ""
+    prompts: Path | None = None
 
     @property
     def info(self) -> SystemInfo:

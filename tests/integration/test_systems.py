@@ -4,13 +4,14 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 from documented import blocks
 from letters import LETTERS, QUESTION
+from wire import Asked, Said, WireServer
 
 from hgmem import HGMem, UsageError
 from hgmem.systems.registry import _loaders
@@ -34,10 +35,12 @@ def install(folder: Path, package: str, code: str, *, name: str) -> None:
 def command(environment: dict[str, str], tmp_path: Path) -> Command:
     """Runs the real command in a process of its own, with or without the packages of a folder."""
 
-    def run(*arguments: str, packages: Path | None = None) -> subprocess.CompletedProcess[str]:
+    def run(
+        *arguments: str, packages: Path | None = None, variables: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
         paths = [str(packages)] if packages else []
         known = os.environ.get("PYTHONPATH")
-        env = {**environment, "PYTHONPATH": os.pathsep.join([*paths, *([known] if known else [])])}
+        env = {**environment, **(variables or {}), "PYTHONPATH": os.pathsep.join([*paths, *([known] if known else [])])}
         done = [sys.executable, "-m", "hgmem", *arguments]
         return subprocess.run(done, cwd=tmp_path, env=env, capture_output=True, encoding="utf-8", check=False)
 
@@ -134,6 +137,115 @@ def test_a_strategy_that_is_no_word_is_refused_by_name(client: HGMem, command: C
     assert refused.returncode == 1
     said = "error: system 'walking' gave strategy 'Walk': use at most 30 lowercase letters and spaces"
     assert said in refused.stderr.strip().splitlines()
+
+
+REWORDING = """
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from hgmem.graph.retrieval import near_chunks
+from hgmem.models.reply import TextReply
+from hgmem.systems.single_step import SingleStep, evidence_of
+
+PROMPTS = Path(__file__).parent / "prompts"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reword:
+    question: str
+    name: ClassVar[str] = "reword"
+    prompt_file: ClassVar[Path] = PROMPTS / "reword.md"
+    reply_type: ClassVar[type[TextReply]] = TextReply
+
+    def fields(self) -> Mapping[str, str]:
+        return {"question": self.question}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    best: int = 1
+
+
+def retrieve(services, question, *, scope, config):
+    reworded = services.reply(Reword(question=question)).text
+    vector = services.embed([reworded], kind="query")[0]
+    found = near_chunks(services.database, scope=scope, query=vector, k=config.best, over=50)
+    return evidence_of(reworded, found, strategy="reworded")
+
+
+SPEC = SingleStep(
+    name="rewording", summary="Rewords.", config=Config, retrieve=retrieve, passage_option="best", prompts=PROMPTS
+).spec
+"""
+PROMPT = """<!-- Words a question anew, for a test of systems with tasks of their own. -->
+# System
+Word the question anew. Reply with JSON: {"text": "…"}
+
+# User
+<question>
+{{question}}
+</question>
+"""
+
+
+def install_rewording(packages: Path, *, prompt: str = PROMPT, task: str = "reword") -> None:
+    """Install a system with a task of its own, which needs a language model."""
+    install(packages, "rewording_system", REWORDING, name="rewording")
+    prompts = packages / "rewording_system" / "prompts"
+    prompts.mkdir()
+    (prompts / f"{task}.md").write_text(prompt, encoding="utf-8")
+
+
+def test_a_task_of_another_package_is_asked_sampled_counted_and_needs_a_language_model(
+    client: HGMem, command: Command, tmp_path: Path
+) -> None:
+    client.add_graph(LETTERS)
+    packages = tmp_path / "packages"
+    install_rewording(packages)
+    asking = ("ask", QUESTION, "-c", client.corpus, "--system", "rewording", "--json")
+    refused = command(*asking, packages=packages).stderr.strip().splitlines()
+    assert refused == ["error: task 'reword' needs a language model: set HGMEM_MODEL"]
+
+    def said(asked: Asked) -> Said:
+        rewording = "Word the question anew" in asked.system
+        return Said('{"text": "Who sold the boat?"}' if rewording else '{"text": "Anna sold it [1]."}')
+
+    with WireServer(said) as server:
+        model = {"HGMEM_MODEL": "wire", "OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "any"}
+        sampling = {"HGMEM_SAMPLING": '{"reword": {"temperature": 0.125}}'}
+        answer = json.loads(command(*asking, packages=packages, variables=model | sampling).stdout)
+        (subquery,) = answer["steps"][0]["subqueries"]
+        assert (subquery["text"], answer["answer"]) == ("Who sold the boat?", "Anna sold it [1].")
+        assert answer["usage"]["calls"]["model"].keys() == {"reword", "answer"}
+        assert [one.body.get("temperature") for one in server.requests if "anew" in one.system] == [0.125]
+
+        wrong = {"HGMEM_SAMPLING": '{"rewrite": {"temperature": 0}}'}
+        (line,) = command(*asking, packages=packages, variables=model | wrong).stderr.strip().splitlines()
+        assert line.startswith("error: HGMEM_SAMPLING: unknown task 'rewrite': choose from ")
+        assert "reword" in line
+        (line,) = command(*asking[:-2], "naive", variables=model | sampling).stderr.strip().splitlines()
+        assert line.startswith("error: HGMEM_SAMPLING: unknown task 'reword': choose from ")
+
+
+@pytest.mark.parametrize(
+    ("prompt", "task", "why"),
+    [
+        (PROMPT, "plan", "hgmem has a task 'plan' already: rename its prompt"),
+        ("Word it anew.", "reword", "prompt 'reword' has to be a comment, then # System, then # User"),
+    ],
+    ids=["a name of ours", "no prompt"],
+)
+def test_a_package_with_a_prompt_that_does_not_fit_is_named_and_all_else_works(
+    prompt: str, task: str, why: str, command: Command, tmp_path: Path
+) -> None:
+    packages = tmp_path / "packages"
+    install_rewording(packages, prompt=prompt, task=task)
+    listed = {one["name"]: one for one in json.loads(command("systems", "--json", packages=packages).stdout)}
+    assert why in listed["rewording"]["summary"]
+    assert not listed["rewording"]["installed"]
+    assert listed["naive"]["installed"]
 
 
 @pytest.mark.parametrize(
