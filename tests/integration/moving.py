@@ -66,6 +66,7 @@ def rich(open_client: Callable[..., HGMem], settings: Settings) -> HGMem:
     usual.delete(document=next(str(row["uid"]) for row in usual.documents() if row["title"] == "crew"))
     with driver(settings) as opened:
         opened.execute_query(SETTLED, corpus=usual.corpus)
+        opened.execute_query(BUILT, corpus=usual.corpus)
     return usual
 
 
@@ -79,6 +80,11 @@ MATCH (e:Entity {corpus: $corpus, name: 'Anna'}), (:Entity {corpus: $corpus})-[r
 WITH e, r ORDER BY r.uid LIMIT 1
 SET e.condensed = '{"text": "short", "of": "hash"}', e.cut = true, e.stale = true,
     r.condensed = e.condensed, r.cut = true, r.stale = true
+"""
+# What a sub-query of a system that builds has found in its build.
+BUILT = """
+MATCH (q:SubQuery {corpus: $corpus}) WITH q ORDER BY q.memory, q.number LIMIT 1
+SET q.built = '[{"uid":"t1","kind":"topic","rank":1,"text":"Ferries","score":0.5}]'
 """
 
 
