@@ -16,9 +16,12 @@ from wire import Asked, Said, WireServer
 from hgmem import HGMem, UsageError
 from hgmem.systems.registry import _loaders
 
-CODE = next(block.text for block in blocks("docs/systems.md") if block.language == "python")
-
 Command = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def documented_code() -> str:
+    """Return the package that docs/systems.md shows."""
+    return next(block.text for block in blocks("docs/systems.md") if block.language == "python")
 
 
 def install(folder: Path, package: str, code: str, *, name: str) -> None:
@@ -52,7 +55,7 @@ def test_a_system_of_another_package_is_listed_asked_and_remembered_when_it_is_g
 ) -> None:
     client.add_graph(LETTERS)
     packages = tmp_path / "packages"
-    install(packages, "nearest_system", CODE, name="nearest")
+    install(packages, "nearest_system", documented_code(), name="nearest")
     listed = {one["name"]: one for one in json.loads(command("systems", "--json", packages=packages).stdout)}
     assert listed.keys() == {"hgmem", "naive", "nearest"}
     assert (listed["nearest"]["recipes"], listed["nearest"]["continues"]) == (["pair"], False)
@@ -253,7 +256,7 @@ def test_a_package_with_a_prompt_that_does_not_fit_is_named_and_all_else_works(
     [
         ("raise RuntimeError('half installed')", "cannot be loaded (RuntimeError: half installed)"),
         ("SPEC = {}", "its package registers {}, not its SystemSpec"),
-        (CODE, "its package registers SystemSpec(name='nearest'"),
+        (WALKING, "its package registers SystemSpec(name='walking'"),
     ],
     ids=["raises", "no spec", "another name"],
 )
@@ -276,7 +279,7 @@ def test_a_package_that_cannot_be_loaded_is_named_and_all_else_works(
 
 def test_a_package_cannot_replace_a_system_of_ours(command: Command, tmp_path: Path) -> None:
     packages = tmp_path / "packages"
-    install(packages, "impostor", CODE.replace('name="nearest"', 'name="naive"'), name="naive")
+    install(packages, "impostor", WALKING.replace('name="walking"', 'name="naive"'), name="naive")
     listed = {one["name"]: one for one in json.loads(command("systems", "--json", packages=packages).stdout)}
     assert listed["naive"]["recipes"] == []
 
