@@ -77,7 +77,10 @@ CYPHER 25 MATCH (k:Corpus {name: $corpus}) SET k.status = $status;
 // name: delete_corpus_contents(corpus, batch) auto
 // Delete everything in the corpus but the corpus node, in transactions of `batch` nodes.
 CYPHER 25 CALL () {
-  MATCH (n:MemoryPoint {corpus: $corpus}) RETURN n
+  MATCH (n:Built {corpus: $corpus}) RETURN n
+  UNION ALL MATCH (n:Unit {corpus: $corpus}) RETURN n
+  UNION ALL MATCH (n:Build {corpus: $corpus}) RETURN n
+  UNION ALL MATCH (n:MemoryPoint {corpus: $corpus}) RETURN n
   UNION ALL MATCH (n:SubQuery {corpus: $corpus}) RETURN n
   UNION ALL MATCH (n:Step {corpus: $corpus}) RETURN n
   UNION ALL MATCH (n:Citation {corpus: $corpus}) RETURN n

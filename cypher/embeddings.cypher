@@ -14,6 +14,12 @@ CYPHER 25 MATCH (m:Memory {corpus: $corpus}) USING INDEX m:Memory(corpus)
 WHERE m.run IS NOT NULL AND m.heartbeat >= datetime() - duration({milliseconds: $timeout * 1000})
 RETURN m.uid AS uid ORDER BY uid;
 
+// name: held_builds(corpus, timeout) read
+// Return the systems whose build's lease was renewed in the last `timeout` seconds.
+CYPHER 25 MATCH (b:Build {corpus: $corpus}) USING INDEX b:Build(corpus)
+WHERE b.run IS NOT NULL AND b.heartbeat >= datetime() - duration({milliseconds: $timeout * 1000})
+RETURN b.system AS system ORDER BY system;
+
 // name: interrupt_memories(corpus) write
 // Revoke all leases on memories, because their runs hold vectors of the old embedder.
 CYPHER 25 MATCH (m:Memory {corpus: $corpus}) USING INDEX m:Memory(corpus) WHERE m.run IS NOT NULL
@@ -62,13 +68,20 @@ CYPHER 25 MATCH (p:MemoryPoint {corpus: $corpus}) USING INDEX p:MemoryPoint(corp
 WITH p LIMIT $most SET p.embedding = NULL
 RETURN count(p) AS cleared;
 
+// name: clear_built_vectors(corpus, most) write
+// A row's own vector stays beside the cleared one, because it says that both have to be written again.
+CYPHER 25 MATCH (n:Built {corpus: $corpus}) USING INDEX n:Built(corpus) WHERE n.embedding IS NOT NULL
+WITH n LIMIT $most SET n.embedding = NULL
+RETURN count(n) AS cleared;
+
 // name: count_unembedded(corpus) read
 // Count the missing vectors. Chunks without an extraction are excluded, because their vector is written with it.
 CYPHER 25
 RETURN COUNT { MATCH (c:Chunk {corpus: $corpus}) WHERE c.embedding IS NULL AND c.status IN ['extracted', 'done'] }
      + COUNT { MATCH (e:Entity {corpus: $corpus}) WHERE e.embedding IS NULL }
      + COUNT { MATCH ()-[r:RELATES {corpus: $corpus}]->() WHERE r.embedding IS NULL }
-     + COUNT { MATCH (p:MemoryPoint {corpus: $corpus}) WHERE p.embedding IS NULL } AS missing;
+     + COUNT { MATCH (p:MemoryPoint {corpus: $corpus}) WHERE p.embedding IS NULL }
+     + COUNT { MATCH (n:Built {corpus: $corpus}) WHERE n.embedding IS NULL AND n.text <> '' } AS missing;
 
 // name: missing_chunk_vectors(corpus, uids) read
 CYPHER 25 UNWIND $uids AS uid
@@ -88,6 +101,17 @@ RETURN r.uid AS uid, a.name AS source, b.name AS target, r.description AS descri
 CYPHER 25 UNWIND $uids AS uid
 MATCH (p:MemoryPoint {uid: uid, corpus: $corpus}) USING INDEX p:MemoryPoint(uid) WHERE p.embedding IS NULL
 RETURN p.uid AS uid, p.description AS text;
+
+// name: missing_built_vectors(corpus, uids) read
+CYPHER 25 UNWIND $uids AS uid
+MATCH (n:Built {uid: uid, corpus: $corpus}) USING INDEX n:Built(uid) WHERE n.embedding IS NULL AND n.text <> ''
+RETURN n.uid AS uid, n.text AS text, n.own_embedding IS NOT NULL AS own;
+
+// name: plain_vectors(corpus, uids) read
+// Return those of the rows that have a vector outside the index.
+CYPHER 25 UNWIND $uids AS uid
+MATCH (n:Built {uid: uid, corpus: $corpus}) USING INDEX n:Built(uid) WHERE n.vector IS NOT NULL
+RETURN n {.*} AS row ORDER BY row.uid;
 
 // name: put_point_vectors(corpus, rows) write
 CYPHER 25 UNWIND $rows AS row

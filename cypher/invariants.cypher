@@ -88,6 +88,9 @@ CYPHER 25 CALL () {
   UNION ALL MATCH (n:MemoryPoint {corpus: $corpus}) RETURN n
   UNION ALL MATCH (n:Answer {corpus: $corpus}) RETURN n
   UNION ALL MATCH (n:Citation {corpus: $corpus}) RETURN n
+  UNION ALL MATCH (n:Build {corpus: $corpus}) RETURN n
+  UNION ALL MATCH (n:Unit {corpus: $corpus}) RETURN n
+  UNION ALL MATCH (n:Built {corpus: $corpus}) RETURN n
 }
 MATCH (n)-[r]-(other) WHERE other.corpus <> $corpus OR r.corpus <> $corpus
 WITH DISTINCT coalesce(n.uid, n.memory) AS uid

@@ -29,6 +29,15 @@ CYPHER 25 CREATE CONSTRAINT answer_uid IF NOT EXISTS FOR (n:Answer) REQUIRE n.ui
 // name: create_citation_uid() schema
 CYPHER 25 CREATE CONSTRAINT citation_uid IF NOT EXISTS FOR (n:Citation) REQUIRE n.uid IS UNIQUE;
 
+// name: create_build_uid() schema
+CYPHER 25 CREATE CONSTRAINT build_uid IF NOT EXISTS FOR (n:Build) REQUIRE n.uid IS UNIQUE;
+
+// name: create_unit_uid() schema
+CYPHER 25 CREATE CONSTRAINT unit_uid IF NOT EXISTS FOR (n:Unit) REQUIRE n.uid IS UNIQUE;
+
+// name: create_built_uid() schema
+CYPHER 25 CREATE CONSTRAINT built_uid IF NOT EXISTS FOR (n:Built) REQUIRE n.uid IS UNIQUE;
+
 // name: create_document_corpus() schema
 CYPHER 25 CREATE INDEX document_corpus IF NOT EXISTS FOR (n:Document) ON (n.corpus);
 
@@ -59,6 +68,15 @@ CYPHER 25 CREATE INDEX answer_corpus IF NOT EXISTS FOR (n:Answer) ON (n.corpus);
 // name: create_citation_corpus() schema
 CYPHER 25 CREATE INDEX citation_corpus IF NOT EXISTS FOR (n:Citation) ON (n.corpus);
 
+// name: create_build_corpus() schema
+CYPHER 25 CREATE INDEX build_corpus IF NOT EXISTS FOR (n:Build) ON (n.corpus);
+
+// name: create_unit_corpus() schema
+CYPHER 25 CREATE INDEX unit_corpus IF NOT EXISTS FOR (n:Unit) ON (n.corpus);
+
+// name: create_built_corpus() schema
+CYPHER 25 CREATE INDEX built_corpus IF NOT EXISTS FOR (n:Built) ON (n.corpus);
+
 // name: create_entity_embedding() schema
 CYPHER 25 CREATE VECTOR INDEX entity_embedding IF NOT EXISTS FOR (n:Entity) ON n.embedding
 WITH [n.corpus, n.memory, n.uid]
@@ -79,12 +97,21 @@ CYPHER 25 CREATE VECTOR INDEX point_embedding IF NOT EXISTS FOR (n:MemoryPoint) 
 WITH [n.corpus, n.memory, n.died]
 OPTIONS {indexConfig: {`vector.similarity_function`: 'cosine', `vector.quantization.type`: 'none'}};
 
+// name: create_built_embedding() schema
+CYPHER 25 CREATE VECTOR INDEX built_embedding IF NOT EXISTS FOR (n:Built) ON n.embedding
+WITH [n.corpus, n.system, n.kind, n.document, n.uid]
+OPTIONS {indexConfig: {`vector.similarity_function`: 'cosine', `vector.quantization.type`: 'none'}};
+
 // name: create_chunk_text() schema
 // `corpus_key` and `document` are indexed with the text, so that hits of other corpora can't crowd out a hit.
 CYPHER 25 CREATE FULLTEXT INDEX chunk_text IF NOT EXISTS FOR (n:Chunk) ON EACH [n.corpus_key, n.document, n.text];
 
 // name: create_entity_text() schema
 CYPHER 25 CREATE FULLTEXT INDEX entity_text IF NOT EXISTS FOR (n:Entity) ON EACH [n.corpus_key, n.name, n.description];
+
+// name: create_built_text() schema
+// `layer_key` stands for corpus, system and kind: words of one layer are ranked within it.
+CYPHER 25 CREATE FULLTEXT INDEX built_text IF NOT EXISTS FOR (n:Built) ON EACH [n.layer_key, n.document, n.text];
 
 // name: show_indexes() schema
 // Return every index with the options to compare. `constraint` is the constraint that owns it, or null.

@@ -57,22 +57,28 @@ def delete(
             "documents, such as a CSV, names all of them. Repeatable.",
         ),
     ] = None,
+    system: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Delete only what this system has built, see `hgmem status`.")
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
 ) -> None:
-    """Delete a corpus, or documents of it.
+    """Delete a corpus, or documents or a build of it.
 
     Deleting a corpus deletes its memories; deleting documents deletes what only they support. Memories keep the
     points and quotes that they took from deleted documents: delete those with `hgmem memory delete`.
     """
+    if document and system:
+        raise typer.BadParameter("cannot be combined with --document: run one command for each", param_hint="--system")
     if not yes and not sys.stdin.isatty():
         raise UsageError("nothing was deleted: no terminal to confirm: pass --yes")
     with connected(context, corpus) as client:
         found = client.documents(document=document) if document else []
-        what = _documents(client, document, found) if document else _corpus(client)
+        what = _documents(client, document, found) if document else _build(client, system) or _corpus(client)
         if not yes and not typer.confirm(f"Delete {what}?", err=True):
             note("nothing was deleted")
             raise typer.Exit(FAILED)
-        client.delete(document=[str(row["uid"]) for row in found] if document else None)  # None is the corpus
+        documents = [str(row["uid"]) for row in found] if document else None
+        client.delete(document=documents, system=system)  # without either, the corpus
     plain(f"deleted {what}")
 
 
@@ -83,6 +89,10 @@ def _documents(client: "HGMem", names: Sequence[str], found: Sequence[Mapping[st
     if len(found) == 1:
         return f"document {which}{more} of corpus {client.corpus!r}"
     return f"{len(found):,} documents of corpus {client.corpus!r}: {which}{more}"
+
+
+def _build(client: "HGMem", system: str | None) -> str:
+    return f"the build of system {system!r} in corpus {client.corpus!r}" if system else ""
 
 
 def _corpus(client: "HGMem") -> str:

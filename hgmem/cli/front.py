@@ -32,6 +32,7 @@ KEPT = {
     "adopt": "nothing was imported",
     "export": "no file was written",
     "reembed": "finished vectors are saved; run the same command again to resume",
+    "build": "finished units are saved; run the same command again to resume",
     "ask": "no step finished; nothing to continue",
     "delete": "run the same command again to finish it",
     "memory": "unfinished pruning is marked; run the same command again to finish it",

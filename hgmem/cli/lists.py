@@ -8,7 +8,7 @@ from rich.table import Table
 from hgmem.cli.output import cut, one_line, when
 from hgmem.cli.shown import indented, words
 from hgmem.values.records import MemorySummary
-from hgmem.values.reports import CorpusStatus
+from hgmem.values.reports import BuildStatus, CorpusStatus
 from hgmem.values.systems import SystemInfo
 
 MOST = 50  # documents and failures that are listed
@@ -48,6 +48,8 @@ def contents(counts: CorpusStatus, documents: Sequence[Mapping[str, str | int]])
     numbers = (counts.documents, counts.chunks, counts.failed, counts.pending)
     _row(table, *(f"{number:,}" for number in (*numbers, counts.entities, counts.relations, counts.memories)))
     yield table
+    if counts.builds:
+        yield _builds(counts.builds)
     for failure in counts.failures[:MOST]:
         times = failure.get("attempts", "1")
         tried = "" if times == "1" else f" {times} times"
@@ -57,6 +59,16 @@ def contents(counts: CorpusStatus, documents: Sequence[Mapping[str, str | int]])
         yield _documents(documents[:MOST])
     if len(documents) > MOST:
         yield indented(f"and {len(documents) - MOST:,} more: use --json to list all")
+
+
+def _builds(builds: Sequence[BuildStatus]) -> Table:
+    table = _table("build", "status", "units", "rows", "since")
+    for one in builds:
+        done, total = one.units.get("done", 0), sum(one.units.values())
+        rows = ", ".join(f"{number:,} {kind}" for kind, number in one.rows.items())
+        status = f"{one.status} ({one.change})" if one.change else one.status
+        _row(table, one.system, status, f"{done:,} of {total:,}", rows or "none", when(one.created_at))
+    return table
 
 
 def _documents(documents: Sequence[Mapping[str, str | int]]) -> Table:

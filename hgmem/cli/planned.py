@@ -49,7 +49,12 @@ def confirm_cost(client: "HGMem", plans: Callable[[], "IndexPlan"], *, most: int
     if not plan.calls:
         return
     note(planned(plan))
-    calls = min(plan.calls, most or plan.calls)
+    confirm_calls(client, plan.calls, most=most, yes=yes)
+
+
+def confirm_calls(client: "HGMem", calls: int, *, most: int | None, yes: bool) -> None:
+    """Ask for confirmation if there may be many model calls, of which `most` are allowed."""
+    calls = min(calls, most or calls)
     if yes or calls <= client.settings.confirm_calls:
         return
     if not sys.stdin.isatty():

@@ -10,6 +10,7 @@ from typing import Any, Unpack
 
 from hgmem.client.ask_options import Asking, answer_question, check_ask_options, checked, limited
 from hgmem.client.async_variants import async_variant
+from hgmem.client.builds import Builds
 from hgmem.client.connecting import adapted_embedder, adapted_model, find_database, find_embedder, find_model
 from hgmem.client.inspection import Inspecting
 from hgmem.client.passages import Passages
@@ -33,6 +34,7 @@ from hgmem.settings import Settings
 from hgmem.settings import load as load_settings
 from hgmem.sources.files import load
 from hgmem.sources.lightrag import read as read_lightrag
+from hgmem.systems.building import remove_build
 from hgmem.text.identity import check_corpus_name
 from hgmem.values.events import Answered, Event, Listener
 from hgmem.values.inputs import Document, Given, Skipped
@@ -43,7 +45,7 @@ from hgmem.values.sharing import Shared
 _SHORT = {"uri": "neo4j_uri", "username": "neo4j_username", "password": "neo4j_password", "database": "neo4j_database"}
 
 
-class HGMem(Inspecting, Upkeep, Passages, Shared):
+class HGMem(Inspecting, Upkeep, Builds, Passages, Shared):
     """A client of one Neo4j database, safe between threads. Close it, or use it as a context manager.
 
     `corpus` is the default corpus for all methods. `copy` returns the client itself, and it can't be pickled.
@@ -199,16 +201,20 @@ class HGMem(Inspecting, Upkeep, Passages, Shared):
         *,
         document: Named | None = None,
         memory: str | None = None,
+        system: str | None = None,
         corpus: str | None = None,
     ) -> int:
-        """Delete documents, a memory (uid) or the whole corpus, and return the number of deleted documents.
+        """Delete documents, a memory (uid), a system's build or the whole corpus. Return how many documents went.
 
         A document is named by its uid, its id or its path. The path of a file with several documents, such as a table
         with a document a row, names all of them: `documents(document=…)` tells which. One name that is unknown raises
         `UsageError`, and nothing is deleted.
         """
-        if document is not None and memory is not None:
-            raise UsageError("document= and memory= cannot be combined: make one call for each")
+        if sum(each is not None for each in (document, memory, system)) > 1:
+            raise UsageError("document=, memory= and system= cannot be combined: make one call for each")
+        if system is not None:
+            remove_build(self._services(corpus), system)
+            return 0
         if memory is not None:
             delete_memory(self._services(self._corpus_of(memory, corpus)), uid=memory)
             return 0

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 from hgmem.client.async_variants import async_variant
@@ -19,6 +20,7 @@ from hgmem.memory.replay.scene import scene
 from hgmem.memory.stored_memories import load_history, load_lineage, load_memory, summaries
 from hgmem.services import Services, known_corpus
 from hgmem.settings import Settings
+from hgmem.systems.building import build_states
 from hgmem.systems.registry import describe
 from hgmem.systems.registry import systems as systems
 from hgmem.values.records import Lineage, Memory, MemorySummary
@@ -94,8 +96,10 @@ class Inspecting(ABC):
         return load_lineage(self._database, point)
 
     def status(self, *, corpus: str | None = None) -> CorpusStatus:
-        """Return the counts of all contents of the corpus."""
-        return count_corpus(self._database, corpus=known_corpus(self._services(corpus)))
+        """Return the counts of all contents of the corpus, with its builds."""
+        services = self._services(corpus)
+        counts = count_corpus(self._database, corpus=known_corpus(services))
+        return replace(counts, builds=build_states(services))
 
     def documents(self, *, document: Named | None = None, corpus: str | None = None) -> list[dict[str, str | int]]:
         """Return the corpus's documents by title: uid, title, source, status, number of chunks.

@@ -19,6 +19,7 @@ from hgmem.memory.pruning import prune as prune_memories
 from hgmem.models.embedding import CheckedEmbedder, Embedder
 from hgmem.services import Services
 from hgmem.settings import Settings
+from hgmem.systems.building import renew_vectors
 from hgmem.values.foreign_graph import Adopting, Names, Source, configured
 from hgmem.values.reports import AdoptReport, ArchiveReport, Checkup, Progress, Pruned, Unit
 
@@ -93,7 +94,7 @@ class Upkeep(ABC):
         services = self._services(corpus)
         if embedder is not None:
             services = replace(services, embedder=_embedder(self.settings, embedder))
-        return reembed(services, report=_counted(report, "vectors"))
+        return reembed(services, finish=renew_vectors, report=_counted(report, "vectors"))
 
     def check(self, *, corpus: str | None = None) -> Checkup:
         """Check the corpus's integrity and return violations and notes.

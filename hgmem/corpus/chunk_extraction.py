@@ -11,7 +11,7 @@ from hgmem.extraction.tasks import Extract, Glean
 from hgmem.graph.documents import OpenChunk, save_extractions
 from hgmem.models.extractive import ExtractiveModel
 from hgmem.models.llm import LanguageModel
-from hgmem.models.llm.task_routing import RoutedModel
+from hgmem.models.llm.task_routing import serving
 from hgmem.services import Services
 from hgmem.text.segmentation import words
 
@@ -28,8 +28,7 @@ class Extracted:
 
 def is_language_model(model: LanguageModel) -> bool:
     """Return whether a language model extracts, rather than the built-in rule-based model."""
-    serving = model.serving(Extract.name) if isinstance(model, RoutedModel) else model
-    return serving.name != ExtractiveModel.name
+    return serving(model, Extract.name).name != ExtractiveModel.name
 
 
 def extracted(services: Services, chunk: OpenChunk) -> Extracted:

@@ -9,8 +9,10 @@ from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from hgmem.corpus.aggregation import batches, embed_missing, embed_unembedded, rebuild_entities, rebuild_relations
+from hgmem.corpus.dependents import drop_dependents
 from hgmem.corpus.guarded_writes import check_embedder
 from hgmem.errors import UsageError
+from hgmem.graph.builds import mark_builds
 from hgmem.graph.corpus import count_corpus, delete_corpus_contents, delete_corpus_node, mark_corpus
 from hgmem.graph.database import Transaction
 from hgmem.graph.documents import (
@@ -110,6 +112,8 @@ def _drop(transaction: Transaction, services: Services, chunks: Sequence[str]) -
     entities, relations = entities_of_chunks(transaction, corpus=services.corpus, chunks=chunks)
     lock_entities(transaction, corpus=services.corpus, uids=entities)
     mark_stale(transaction, corpus=services.corpus, entities=entities, relations=relations)
+    drop_dependents(transaction, corpus=services.corpus, uids=chunks)
+    mark_builds(transaction, corpus=services.corpus, change="texts were deleted")
     delete_chunks(transaction, corpus=services.corpus, uids=chunks)
     return entities, relations
 

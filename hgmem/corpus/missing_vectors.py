@@ -9,10 +9,12 @@ from typing import TypeAlias
 from hgmem.corpus.aggregation import Report
 from hgmem.corpus.paging import CHUNKS, ENTITIES, OWN_RELATIONS, PROVISIONALS, RELATIONS, pages
 from hgmem.extraction.contributions import entity_text, own_relation_text, relation_text
+from hgmem.graph.built import put_built_vectors
 from hgmem.graph.database import Row
 from hgmem.graph.documents import put_chunk_vectors
 from hgmem.graph.embeddings import (
     count_unembedded,
+    missing_built_vectors,
     missing_chunk_vectors,
     missing_own_relation_vectors,
     missing_point_vectors,
@@ -24,7 +26,7 @@ from hgmem.graph.entities import (
     put_entity_vectors,
     put_relation_vectors,
 )
-from hgmem.graph.exporting import point_uids
+from hgmem.graph.exporting import built_uids, point_uids
 from hgmem.graph.values import Runner
 from hgmem.services import Services
 
@@ -94,6 +96,17 @@ def _points(services: Services, writer: Runner, uids: Sequence[str]) -> int:
     return len(rows)
 
 
+def _built(services: Services, writer: Runner, uids: Sequence[str]) -> int:
+    rows = missing_built_vectors(services.database, corpus=services.corpus, uids=uids)
+    if rows:
+        vectors = services.embed([row["text"] for row in rows], kind="document")
+        filled = [
+            {"uid": row["uid"], "own": row["own"], "vector": vector} for row, vector in zip(rows, vectors, strict=True)
+        ]
+        put_built_vectors(writer, corpus=services.corpus, rows=filled)
+    return len(rows)
+
+
 FILLINGS: Sequence[tuple[Callable[..., list[str]], Filling]] = (
     (CHUNKS, _chunks),
     (ENTITIES, _entities),
@@ -101,4 +114,5 @@ FILLINGS: Sequence[tuple[Callable[..., list[str]], Filling]] = (
     (PROVISIONALS, _entities),
     (OWN_RELATIONS, _own_relations),
     (point_uids, _points),
+    (built_uids, _built),
 )

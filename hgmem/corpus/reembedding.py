@@ -12,15 +12,18 @@ from hgmem.corpus.aggregation import Report
 from hgmem.corpus.guarded_writes import GuardedWriter, leased_writer, renewing_lease
 from hgmem.corpus.missing_vectors import fill
 from hgmem.errors import ConflictError, HGMemError, UsageError
+from hgmem.graph.builds import mark_builds
 from hgmem.graph.corpus import lease_corpus
 from hgmem.graph.database import Transaction
 from hgmem.graph.embeddings import (
     LockedCorpus,
     begin_reembedding,
+    clear_built_vectors,
     clear_chunk_vectors,
     clear_entity_vectors,
     clear_point_vectors,
     clear_relation_vectors,
+    held_builds,
     held_memories,
     interrupt_memories,
     lock_corpus,
@@ -35,14 +38,21 @@ CLEARING: tuple[Callable[..., int], ...] = (
     clear_entity_vectors,
     clear_relation_vectors,
     clear_point_vectors,
+    clear_built_vectors,
 )
 
 
-def reembed(services: Services, *, report: Report = lambda _, __: None) -> int:
-    """Recompute all vectors with the services' embedder, and return how many were made.
+def reembed(
+    services: Services,
+    *,
+    finish: Callable[[Services, GuardedWriter], None] = lambda _, __: None,
+    report: Report = lambda _, __: None,
+) -> int:
+    """Recompute all vectors of texts with the services' embedder, and return how many were made.
 
-    Resumes an interrupted run, unless that used another embedder. `report` receives the number of vectors made, and the
-    total. Raises `ConflictError` while a question is being answered or another run has the lease.
+    `finish` recomputes the others from these. Resumes an interrupted run, unless that used another embedder. `report`
+    receives the number of vectors made, and the total. Raises `ConflictError` while a question is being answered, a
+    build is being made, or another run has the lease.
     """
     row = known_corpus(services)
     embedder = (services.embedder.name, services.embedder.dimensions)  # raises if the embedder is unusable
@@ -56,7 +66,9 @@ def reembed(services: Services, *, report: Report = lambda _, __: None) -> int:
         if not cleared:
             _clear(services, writer)
             mark_cleared(services.database, corpus=services.corpus, run=run)
-        return fill(services, writer, report=report)
+        made = fill(services, writer, report=report)
+        finish(services, writer)
+        return made
 
 
 def _lease(transaction: Transaction, services: Services, run: str) -> bool:
@@ -73,6 +85,11 @@ def _lease(transaction: Transaction, services: Services, run: str) -> bool:
             f"corpus {corpus!r} is in use by a question (memory {memories[0]!r}): wait until it ends; if that run "
             f"crashed, retry {timeout:g} s after its last heartbeat"
         )
+    if builds := held_builds(transaction, corpus=corpus, timeout=timeout):
+        raise ConflictError(
+            f"the build of system {builds[0]!r} in corpus {corpus!r} is being made: wait until it ends; if that run "
+            f"crashed, retry {timeout:g} s after its last heartbeat"
+        )
     if not lease_corpus(transaction, corpus=corpus, run=run, status=RE_EMBEDDING, timeout=timeout):
         raise ConflictError(
             f"corpus {corpus!r} is being re-embedded by another process: wait until it ends; if it "
@@ -82,6 +99,7 @@ def _lease(transaction: Transaction, services: Services, run: str) -> bool:
     if _resumes(row, embedder):
         return bool(row.cleared)
     begin_reembedding(transaction, corpus=corpus, run=run, embedder=embedder)
+    mark_builds(transaction, corpus=corpus, change="the corpus has another embedder")
     return False
 
 

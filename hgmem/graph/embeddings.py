@@ -34,6 +34,11 @@ def held_memories(database: Runner, *, corpus: str, timeout: float) -> list[str]
     return [row["uid"] for row in database.run("held_memories", corpus=corpus, timeout=timeout)]
 
 
+def held_builds(database: Runner, *, corpus: str, timeout: float) -> list[str]:
+    """Return the systems whose build's lease was renewed in the last `timeout` seconds."""
+    return [row["system"] for row in database.run("held_builds", corpus=corpus, timeout=timeout)]
+
+
 def interrupt_memories(database: Runner, *, corpus: str) -> None:
     """Revoke all leases on memories of the corpus."""
     database.run("interrupt_memories", corpus=corpus)
@@ -76,6 +81,11 @@ def clear_point_vectors(database: Runner, *, corpus: str, most: int) -> int:
     return int(database.run("clear_point_vectors", corpus=corpus, most=most)[0]["cleared"])
 
 
+def clear_built_vectors(database: Runner, *, corpus: str, most: int) -> int:
+    """Clear the indexed vectors of at most `most` built rows, and return how many."""
+    return int(database.run("clear_built_vectors", corpus=corpus, most=most)[0]["cleared"])
+
+
 def count_unembedded(database: Runner, *, corpus: str) -> int:
     """Return how many vectors the corpus and its memories lack."""
     return int(database.run("count_unembedded", corpus=corpus)[0]["missing"])
@@ -94,6 +104,16 @@ def missing_own_relation_vectors(database: Runner, *, corpus: str, uids: Sequenc
 def missing_point_vectors(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[Row]:
     """Return uid and text of those of the points that lack a vector."""
     return database.run("missing_point_vectors", corpus=corpus, uids=list(uids))
+
+
+def missing_built_vectors(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[Row]:
+    """Return uid and text of those of the built rows that lack a vector, and whether they keep an own one beside."""
+    return database.run("missing_built_vectors", corpus=corpus, uids=list(uids))
+
+
+def plain_vectors(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[Row]:
+    """Return all properties of those of the built rows that have a vector outside the index."""
+    return [row["row"] for row in database.run("plain_vectors", corpus=corpus, uids=list(uids))]
 
 
 def put_point_vectors(database: Runner, *, corpus: str, uids: Sequence[str], vectors: Vectors) -> None:

@@ -46,6 +46,11 @@ def point_uids(database: Runner, *, corpus: str, after: str, most: int) -> list[
     return [row["uid"] for row in database.run("point_uids", corpus=corpus, after=after, most=most)]
 
 
+def built_uids(database: Runner, *, corpus: str, after: str, most: int) -> list[str]:
+    """Return the next uids of built rows, in order."""
+    return [row["uid"] for row in database.run("built_uids", corpus=corpus, after=after, most=most)]
+
+
 def read_documents(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[Row]:
     """Return the stored documents."""
     return [row["record"] for row in database.run("read_documents", corpus=corpus, uids=list(uids))]

@@ -33,14 +33,15 @@ def telling(wanted: Sequence[str]) -> list[str]:
     return [term for term in wanted if term not in FUNCTION_WORDS] or list(wanted)
 
 
-def lucene(wanted: Sequence[str], *, corpus: str, documents: Sequence[str] | None = None) -> str:
+def lucene(wanted: Sequence[str], *, corpus: str, layer: str = "", documents: Sequence[str] | None = None) -> str:
     """Return a query for any of the terms within one corpus, or `''` without terms.
 
-    `documents` (uids) restricts the query to these documents, unless there are more than `MOST_DOCUMENTS`.
+    `layer` (a `layer_key`) restricts it to one kind of a system's built rows instead. `documents` (uids) restricts it
+    to these documents, unless there are more than `MOST_DOCUMENTS`.
     """
     if not wanted:
         return ""
-    within = f"+corpus_key:{corpus_key(corpus)}^0"
+    within = f"+layer_key:{layer}^0" if layer else f"+corpus_key:{corpus_key(corpus)}^0"
     if documents is not None and 0 < len(documents) <= MOST_DOCUMENTS:
         within += f" +({' '.join(f'document:{uid}' for uid in documents)})^0"
     return f"{within} +({' '.join(f'text:{term}' for term in wanted)})"  # the field name makes and/or/not plain words

@@ -13,6 +13,9 @@ CREATE = (
     "create_point_uid",
     "create_answer_uid",
     "create_citation_uid",
+    "create_build_uid",
+    "create_unit_uid",
+    "create_built_uid",
     "create_document_corpus",
     "create_chunk_corpus",
     "create_entity_corpus",
@@ -23,22 +26,29 @@ CREATE = (
     "create_point_corpus",
     "create_answer_corpus",
     "create_citation_corpus",
+    "create_build_corpus",
+    "create_unit_corpus",
+    "create_built_corpus",
     "create_entity_embedding",
     "create_relation_embedding",
     "create_chunk_embedding",
     "create_point_embedding",
+    "create_built_embedding",
     "create_chunk_text",
     "create_entity_text",
+    "create_built_text",
 )
 VECTOR = {
     "entity_embedding": ("Entity", "corpus", "memory", "uid"),
     "relation_embedding": ("RELATES", "corpus", "memory", "uid"),
     "chunk_embedding": ("Chunk", "corpus", "document", "uid"),
     "point_embedding": ("MemoryPoint", "corpus", "memory", "died"),
+    "built_embedding": ("Built", "corpus", "system", "kind", "document", "uid"),
 }
 FULLTEXT = {
     "chunk_text": ("Chunk", "corpus_key", "document", "text"),
     "entity_text": ("Entity", "corpus_key", "name", "description"),
+    "built_text": ("Built", "layer_key", "document", "text"),
 }
 # Labels by the first word of the other index names; the second word is the property.
 LABELS = {
@@ -53,7 +63,19 @@ LABELS = {
     "point": "MemoryPoint",
     "answer": "Answer",
     "citation": "Citation",
+    "build": "Build",
+    "unit": "Unit",
+    "built": "Built",
 }
+# Relationship types of ours, and labels without a uid of their own. Systems may not use them, nor the labels above.
+TYPES = frozenset(
+    (
+        *("FROM_DOCUMENT", "NEXT_CHUNK", "FROM_CHUNK", "RELATES", "HAS_STEP", "NEXT_STEP", "ASKED", "TARGETS"),
+        *("RETRIEVED", "HAS_POINT", "INVOLVES", "SUPPORTED_BY", "REVISED_AS", "MERGED_INTO", "HAS_ANSWER"),
+        *("HAS_CITATION", "CITES", "HAS_UNIT", "MADE", "EXTENDS", "RESTS_ON"),
+    )
+)
+MARKS = frozenset(("Provisional", "DeadPoint", "PersonEntity", "OrganizationEntity", "PlaceEntity", "EventEntity"))
 AWAIT_SECONDS = 300
 
 

@@ -51,6 +51,7 @@ class Recording:
     meter: Meter
     began: float
     filters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    notes: Sequence[str] = ()  # said with every answer
     choice: Choice = field(default_factory=Choice)  # the documents that the filters leave
     status: str = RUNNING  # that the memory falls back to where nothing is written
     steps: list[Step] = field(default_factory=list)
@@ -132,7 +133,7 @@ class Recording:
         answer = replace(
             self._of(cited, status=status, step=step),
             uid=f"{self.lease.memory}-answer-{step}-{secrets.token_hex(3)}",
-            notes=(*notes, *cited.notes),
+            notes=(*self.notes, *notes, *cited.notes),
         )
         write_answer(self.services.database, lease=self.lease, answer=answer, status=status if last else RUNNING)
         self.services.listener.emit(Answered(answer=answer))
@@ -187,6 +188,7 @@ def recording(
             meter=meter,
             began=time.perf_counter(),
             filters=question.filters or {},
+            notes=question.notes,
         )
         record.choose()  # before anything is written
         if question.memory:

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import hgmem.systems
+from hgmem.builds.own_names import check_names
+from hgmem.builds.readiness import check_built
 from hgmem.errors import HGMemError, UsageError
 from hgmem.memory.stored_memories import Stored, load_stored
 from hgmem.models.prompts import prompts_in, read_prompt, shipped_prompts
@@ -46,7 +48,7 @@ def answer(services: Services, question: Question, asked: Asked) -> Answer:
     spec = system(named) if named else None
     if spec and question.memory and not spec.continues:
         raise UsageError(f"a memory of system {spec.name!r} cannot be continued: ask a new question")
-    options = _options(spec, asked) if spec else None
+    options = options_of(spec, asked) if spec else None
     ready_corpus(services)
     stored = None
     if question.memory:
@@ -55,7 +57,9 @@ def answer(services: Services, question: Question, asked: Asked) -> Answer:
         question = question if question.text else replace(question, text=stored.question)
     if spec is None:
         raise AssertionError("a new question has a named system, a continued one that of its memory")
-    return spec.answer(services, question, options or _options(spec, asked), stored=stored)
+    if spec.build:
+        question = replace(question, notes=check_built(services, spec.name))
+    return spec.answer(services, question, options or options_of(spec, asked), stored=stored)
 
 
 def memory_passages(services: Services, memory: Memory, *, limit: int | None) -> Sequence[Chunk]:
@@ -86,6 +90,8 @@ def system(name: str) -> AnySpec:
     if not isinstance(spec, SystemSpec) or spec.name != name:
         raise UsageError(f"system {name!r} cannot be loaded: its package registers {spec!r}, not its SystemSpec")
     _check_prompts(spec)
+    if spec.build:
+        check_names(spec.name, spec.build)
     return spec
 
 
@@ -137,7 +143,8 @@ def _check_prompts(spec: AnySpec) -> None:
             )
 
 
-def _options(spec: AnySpec, asked: Asked) -> Options[Any]:
+def options_of(spec: AnySpec, asked: Asked) -> Options[Any]:
+    """Return the options that are asked for. Raises `UsageError` for an unknown recipe."""
     return Options(recipe=_recipe(spec, asked.recipe), changes=asked.changes)
 
 

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
+from hgmem.builds.stages import Build
 from hgmem.graph.retrieval import Scope
 from hgmem.memory.recording import recording
 from hgmem.memory.stored_memories import Stored
@@ -38,7 +39,8 @@ class SingleStep(Generic[Config]):
     """A system that answers from what `retrieve` finds. Its memories have one step and no points.
 
     `passage_option` names the option of `config` that limits the chunks, `prompts` the folder of the prompts of its own
-    tasks. The option `steps`, which callers may pass to any system, has no effect.
+    tasks, `build` what it makes of a corpus before. The option `steps`, which callers may pass to any system, has no
+    effect.
     """
 
     name: str
@@ -47,6 +49,7 @@ class SingleStep(Generic[Config]):
     retrieve: Retrieve[Config]
     passage_option: str
     prompts: Path | None = None
+    build: Build[Config] | None = None
     recipes: Mapping[str, Config] = field(default_factory=dict)
 
     @property
@@ -61,6 +64,7 @@ class SingleStep(Generic[Config]):
             passages=self.passages,
             passage_option=self.passage_option,
             prompts=self.prompts,
+            build=self.build,
         )
 
     def answer(

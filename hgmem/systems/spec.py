@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Protocol
 
+from hgmem.builds.stages import Build
 from hgmem.memory.stored_memories import Stored
 from hgmem.services import Services
 from hgmem.systems.options import Config, Options
@@ -43,6 +44,7 @@ class SystemSpec(Generic[Config]):
     - `recipes`: named configs, such as the paper's.
     - `passages`: ranks the chunks behind an answer. By default, all that the record's steps retrieved.
     - `continues`: its memories take further questions. `answer` then gets the stored memory.
+    - `build`: what the system makes of a corpus before it can answer, if anything.
     - `prompts`: the folder of its tasks' prompts, for a system of another package. Settings that name a task, such as
       `HGMEM_SAMPLING`, then know them.
     - `passage_option`: the option of `config` that limits how many chunks are retrieved, if there is one.
@@ -57,6 +59,7 @@ class SystemSpec(Generic[Config]):
     continues: bool = False
     passage_option: str = ""
     prompts: Path | None = None
+    build: Build[Config] | None = None
 
     @property
     def info(self) -> SystemInfo:
@@ -67,4 +70,5 @@ class SystemSpec(Generic[Config]):
             recipes=tuple(self.recipes),
             continues=self.continues,
             passage_option=self.passage_option,
+            builds=self.build is not None,
         )

@@ -47,6 +47,16 @@ def corpus_key(corpus: str) -> str:
     return hashlib.blake2b(_bytes(corpus), digest_size=8, person=b"corpus_key").hexdigest()
 
 
+@lru_cache(maxsize=256)
+def layer_key(corpus: str, system: str, kind: str) -> str:
+    """Return 16 hex characters for one kind of rows that a system builds of a corpus."""
+    digest = hashlib.blake2b(digest_size=8, person=b"layer_key")
+    for part in (corpus, system, kind):
+        encoded = _bytes(part)
+        digest.update(b"%d:%b," % (len(encoded), encoded))
+    return digest.hexdigest()
+
+
 def check_corpus_name(name: str) -> str:
     """Return a valid corpus name.
 

@@ -14,7 +14,7 @@ class Question:
 
     Without a text, the memory's latest question is resumed. `at_step` answers from memory as of the end of that step,
     without a new step. `filters` select documents (accepted texts by name). Without them, a continued memory keeps its
-    own. `answer=False` builds the memory only.
+    own. `answer=False` builds the memory only. `notes` are said with every answer.
     """
 
     text: str = ""
@@ -22,6 +22,7 @@ class Question:
     at_step: int | None = None
     filters: Mapping[str, tuple[str, ...]] | None = None
     answer: bool = True
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

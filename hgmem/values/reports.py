@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 from hgmem.values.inputs import Skipped
 
-Unit: TypeAlias = Literal["chunks", "entities and relations", "descriptions", "records", "vectors"]
+Unit: TypeAlias = Literal["chunks", "entities and relations", "descriptions", "records", "vectors", "units"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +25,7 @@ class CorpusStatus:
     embedding_model: str
     dimensions: int
     failures: tuple[Mapping[str, str], ...] = ()
+    builds: tuple["BuildStatus", ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +48,89 @@ class IndexReport:
     failed: int = 0
     errors: list[str] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
+
+
+@dataclass(slots=True, kw_only=True)
+class BuildReport:
+    """The result of a run of a build, in units.
+
+    `waiting` counts those that come after a failed one, `dropped` those whose inputs were deleted while they were made.
+    """
+
+    system: str
+    made: int = 0
+    unchanged: int = 0
+    failed: int = 0
+    waiting: int = 0
+    deleted: int = 0
+    dropped: int = 0
+    calls: int = 0
+    errors: list[str] = field(default_factory=list)
+
+    @property
+    def whole(self) -> bool:
+        """Whether every unit is made."""
+        return not (self.failed or self.waiting or self.dropped)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StagePlan:
+    """The work that a stage of a build has, in units and model calls.
+
+    `listed`: its units are known. Those of a stage that waits for an earlier one are not: its numbers are upper bounds.
+    """
+
+    stage: str
+    units: int
+    calls: int
+    prompt_tokens: int
+    listed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildPlan:
+    """A cost estimate of a build, stage by stage. Calls and tokens are upper bounds, retries come on top."""
+
+    system: str
+    stages: tuple[StagePlan, ...] = ()
+    completion_tokens_at_most: int = 0
+
+    @property
+    def units(self) -> int:
+        """How many units are made at most."""
+        return sum(stage.units for stage in self.stages)
+
+    @property
+    def calls(self) -> int:
+        """How many model calls are made at most."""
+        return sum(stage.calls for stage in self.stages)
+
+    @property
+    def prompt_tokens(self) -> int:
+        """How many tokens the prompts have at most."""
+        return sum(stage.prompt_tokens for stage in self.stages)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildStatus:
+    """A system's build of a corpus.
+
+    - `status`: building, ready, stale (the corpus has changed since: `change`), incomplete (some units failed) or
+      unfinished (a run was cut short).
+    - `units` and `rows`: numbers by status and by kind.
+    - `settings`: the options that it was made with.
+    - `finished_at`: when a run last went through all stages. None if none ever did, so the system cannot answer yet.
+    """
+
+    system: str
+    status: str
+    model: str
+    change: str
+    settings: Mapping[str, object]
+    units: Mapping[str, int]
+    rows: Mapping[str, int]
+    created_at: str
+    finished_at: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

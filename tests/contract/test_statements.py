@@ -53,7 +53,7 @@ NOISE = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|//[^\n]*")
 LISTS = (
     *("rows", "uids", "chunks", "documents", "queries", "subqueries", "points", "died", "provisionals", "citations"),
     *("relations", "read", "memories", "adding", "spared", "names", "persons"),
-    *("organizations", "places", "events", "ids", "others", "paths", "quotes"),
+    *("organizations", "places", "events", "ids", "others", "paths", "quotes", "units", "stages"),
 )
 LIMITS = {
     **dict.fromkeys(("overfetch", "overfetch_chunks", "fulltext_limit", "fusion", "hops"), 2),
@@ -66,7 +66,7 @@ SAMPLES: dict[str, Any] = {
     **{name: {} for name in ("step", "answer", "properties")},
     **dict.fromkeys(("k", "over", "most", "batch", "hub", "dimensions", "schema_version"), 2),
     "limits": LIMITS,
-    "embeddings": True,
+    **dict.fromkeys(("embeddings", "vectors", "finished"), True),
     "timeout": 60.0,
     "seconds": 10,
     "vector": [0.5, 0.5],

@@ -69,7 +69,7 @@ def test_vector_indexes_filter_by_corpus_in_full_precision(database: Database) -
         assert "vector.dimensions" not in config
     for name, (label, *fields) in FULLTEXT.items():
         assert (found[name]["labels"], found[name]["properties"]) == ([label], fields)
-        assert fields[0] == "corpus_key"
+        assert fields[0] in ("corpus_key", "layer_key")
 
 
 def test_a_second_time_changes_nothing(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,3 +47,8 @@ class RoutedModel:
             yield from model.stream(task)
         else:
             yield model.reply(task).text
+
+
+def serving(model: LanguageModel, task: str) -> LanguageModel:
+    """Return the model that answers the named task."""
+    return model.serving(task) if isinstance(model, RoutedModel) else model

@@ -1,0 +1,188 @@
+// Units of a build and the rows that they made. Labels and relationship types come as parameters that hgmem/builds/
+// has checked. RESTS_ON leads from a row or unit to everything that its text was made from, which is what a deletion
+// follows (docs/decisions/0019-builds.md).
+
+// name: standing(corpus, uids) read
+// Return those of the uids that are chunks, built rows or units of the corpus.
+CYPHER 25 UNWIND $uids AS uid
+CALL (uid) {
+  MATCH (n:Chunk {uid: uid, corpus: $corpus}) USING INDEX n:Chunk(uid) RETURN n.uid AS found
+  UNION ALL MATCH (n:Built {uid: uid, corpus: $corpus}) USING INDEX n:Built(uid) RETURN n.uid AS found
+  UNION ALL MATCH (n:Unit {uid: uid, corpus: $corpus}) USING INDEX n:Unit(uid) RETURN n.uid AS found
+}
+RETURN found;
+
+// name: made_by(corpus, uids) read
+// Return the rows of these units, with the text of those that have their vector.
+CYPHER 25 UNWIND $uids AS uid
+MATCH (u:Unit {uid: uid, corpus: $corpus}) USING INDEX u:Unit(uid)
+WITH DISTINCT u MATCH (u)-[:MADE]->(n:Built {corpus: $corpus})
+RETURN u.uid AS unit, n.uid AS uid, CASE WHEN n.embedding IS NOT NULL THEN n.text END AS text;
+
+// name: put_units(corpus, system, build, rows) write
+CYPHER 25 UNWIND $rows AS row
+MERGE (u:Unit {uid: row.uid, corpus: $corpus})
+ON CREATE SET u.system = $system, u.stage = row.stage, u.key = row.key, u.attempts = 0
+SET u.digest = row.digest, u.status = 'done', u.error = NULL, u.output = row.output, u.document = row.document,
+    u.calls = row.calls, u.tokens = row.tokens, u.attempts = u.attempts + 1
+WITH u
+MATCH (b:Build {uid: $build, corpus: $corpus}) USING INDEX b:Build(uid)
+MERGE (b)-[:HAS_UNIT]->(u);
+
+// name: fail_units(corpus, system, build, rows) write
+// Record why each unit was not made. What it made before stays.
+CYPHER 25 UNWIND $rows AS row
+MERGE (u:Unit {uid: row.uid, corpus: $corpus})
+ON CREATE SET u.system = $system, u.stage = row.stage, u.key = row.key, u.attempts = 0
+SET u.digest = row.digest, u.status = 'failed', u.error = row.error, u.attempts = u.attempts + 1
+WITH u
+MATCH (b:Build {uid: $build, corpus: $corpus}) USING INDEX b:Build(uid)
+MERGE (b)-[:HAS_UNIT]->(u);
+
+// name: put_built(corpus, rows) write
+// Write rows with their labels and properties. A row without a vector keeps those that it has.
+CYPHER 25 UNWIND $rows AS row
+MERGE (n:Built {uid: row.uid, corpus: $corpus})
+SET n:$(row.label)
+FOREACH (name IN [k IN keys(n) WHERE NOT k IN ['uid', 'corpus', 'embedding', 'own_embedding', 'vector']] |
+  REMOVE n[name])
+SET n += row.properties
+WITH n, row
+MATCH (u:Unit {uid: row.unit, corpus: $corpus}) USING INDEX u:Unit(uid)
+MERGE (u)-[:MADE]->(n);
+
+// name: put_built_vectors(corpus, rows) write
+// Write the vector of each row's text. A row whose indexed vector another unit may replace keeps its own beside it.
+CYPHER 25 UNWIND $rows AS row
+MATCH (n:Built {uid: row.uid, corpus: $corpus}) USING INDEX n:Built(uid)
+CALL db.create.setNodeVectorProperty(n, 'embedding', row.vector)
+WITH n, row WHERE row.own
+CALL db.create.setNodeVectorProperty(n, 'own_embedding', row.vector);
+
+// name: clear_text_vectors(corpus, uids) write
+// Remove the vectors of rows that have no text any more.
+CYPHER 25 UNWIND $uids AS uid
+MATCH (n:Built {uid: uid, corpus: $corpus}) USING INDEX n:Built(uid)
+SET n.embedding = NULL, n.own_embedding = NULL;
+
+// name: put_plain_vectors(corpus, rows) write
+// Write the vectors that no index holds, of any length.
+CYPHER 25 UNWIND $rows AS row
+MATCH (n:Built {uid: row.uid, corpus: $corpus}) USING INDEX n:Built(uid)
+CALL db.create.setNodeVectorProperty(n, 'vector', row.vector);
+
+// name: clear_plain_vectors(corpus, uids) write
+CYPHER 25 UNWIND $uids AS uid
+MATCH (n:Built {uid: uid, corpus: $corpus}) USING INDEX n:Built(uid)
+SET n.vector = NULL;
+
+// name: release_support(corpus, rows) write
+// Remove the support that each row or unit no longer has. What rests on it inherits that support until it is made anew,
+// so that a deletion still finds it.
+CYPHER 25 UNWIND $rows AS row
+CALL (row) {
+  MATCH (n:Built {uid: row.uid, corpus: $corpus}) USING INDEX n:Built(uid) RETURN n
+  UNION ALL MATCH (n:Unit {uid: row.uid, corpus: $corpus}) USING INDEX n:Unit(uid) RETURN n
+}
+WITH n, row
+MATCH (n)-[r:RESTS_ON]->(x) WHERE x.corpus = $corpus AND NOT x.uid IN row.rests_on
+CALL (n, x) {
+  MATCH (n)<-[:RESTS_ON]-(d) WHERE d.corpus = $corpus AND d <> x
+  MERGE (d)-[:RESTS_ON]->(x)
+}
+DELETE r;
+
+// name: put_support(corpus, rows) write
+// Let each row or unit rest on chunks, built rows or units.
+CYPHER 25 UNWIND $rows AS row
+CALL (row) {
+  MATCH (n:Built {uid: row.uid, corpus: $corpus}) USING INDEX n:Built(uid) RETURN n
+  UNION ALL MATCH (n:Unit {uid: row.uid, corpus: $corpus}) USING INDEX n:Unit(uid) RETURN n
+}
+WITH n, row
+UNWIND row.rests_on AS uid
+CALL (uid) {
+  MATCH (x:Chunk {uid: uid, corpus: $corpus}) USING INDEX x:Chunk(uid) RETURN x
+  UNION ALL MATCH (x:Built {uid: uid, corpus: $corpus}) USING INDEX x:Built(uid) RETURN x
+  UNION ALL MATCH (x:Unit {uid: uid, corpus: $corpus}) USING INDEX x:Unit(uid) RETURN x
+}
+MERGE (n)-[:RESTS_ON]->(x);
+
+// name: release_extensions(corpus, units) write
+// Take back what these units gave: their ties, and vectors of rows that other units made.
+CYPHER 25 UNWIND $units AS uid
+MATCH (u:Unit {uid: uid, corpus: $corpus}) USING INDEX u:Unit(uid)
+WITH DISTINCT u
+CALL (u) {
+  MATCH (u)-[:MADE|EXTENDS]->(n:Built {corpus: $corpus})
+  MATCH (n)-[r]->(x) WHERE r.unit = u.uid AND x.corpus = $corpus
+  DELETE r
+}
+CALL (u) {
+  MATCH (u)-[e:EXTENDS]->(n:Built {corpus: $corpus})
+  WITH n, e, e.vector AS given
+  DELETE e
+  WITH n WHERE given AND n.own_embedding IS NOT NULL
+  CALL db.create.setNodeVectorProperty(n, 'embedding', n.own_embedding)
+};
+
+// name: put_extensions(corpus, rows) write
+// Let a unit extend a row that another unit made.
+CYPHER 25 UNWIND $rows AS row
+MATCH (u:Unit {uid: row.unit, corpus: $corpus}) USING INDEX u:Unit(uid)
+WITH u, row
+MATCH (n:Built {uid: row.uid, corpus: $corpus}) USING INDEX n:Built(uid)
+MERGE (u)-[e:EXTENDS]->(n)
+SET e.vector = row.vector IS NOT NULL
+WITH n, row WHERE row.vector IS NOT NULL
+CALL db.create.setNodeVectorProperty(n, 'embedding', row.vector);
+
+// name: put_ties(corpus, rows) write
+// Write relationships of a system's own types from built rows to built rows, chunks or entities.
+CYPHER 25 UNWIND $rows AS row
+MATCH (n:Built {uid: row.source, corpus: $corpus}) USING INDEX n:Built(uid)
+WITH n, row
+CALL (row) {
+  MATCH (x:Built {uid: row.target, corpus: $corpus}) USING INDEX x:Built(uid) RETURN x
+  UNION ALL MATCH (x:Chunk {uid: row.target, corpus: $corpus}) USING INDEX x:Chunk(uid) RETURN x
+  UNION ALL MATCH (x:Entity {uid: row.target, corpus: $corpus}) USING INDEX x:Entity(uid) RETURN x
+}
+CREATE (n)-[r:$(row.type)]->(x)
+SET r = row.properties, r.unit = row.unit;
+
+// name: dependents(corpus, uids) read
+// Return what rests directly on these chunks, rows or units.
+CYPHER 25 UNWIND $uids AS uid
+CALL (uid) {
+  MATCH (x:Chunk {uid: uid, corpus: $corpus}) USING INDEX x:Chunk(uid) RETURN x
+  UNION ALL MATCH (x:Built {uid: uid, corpus: $corpus}) USING INDEX x:Built(uid) RETURN x
+  UNION ALL MATCH (x:Unit {uid: uid, corpus: $corpus}) USING INDEX x:Unit(uid) RETURN x
+}
+WITH x
+MATCH (x)<-[:RESTS_ON]-(d) WHERE d.corpus = $corpus
+RETURN DISTINCT d.uid AS uid;
+
+// name: empty_units(corpus, uids) write
+// Empty those of the uids that are units, and let the next build make them anew.
+CYPHER 25 UNWIND $uids AS uid
+MATCH (u:Unit {uid: uid, corpus: $corpus}) USING INDEX u:Unit(uid)
+SET u.status = 'stale', u.digest = NULL, u.output = NULL, u.error = NULL
+WITH u
+MATCH (u)-[r:RESTS_ON]->(x) WHERE x.corpus = $corpus
+DELETE r;
+
+// name: delete_built(corpus, uids) write
+// Delete those of the uids that are built rows, and let the next build make their units anew.
+CYPHER 25 UNWIND $uids AS uid
+MATCH (n:Built {uid: uid, corpus: $corpus}) USING INDEX n:Built(uid)
+CALL (n) {
+  MATCH (n)<-[:MADE]-(u:Unit {corpus: $corpus})
+  SET u.status = 'stale', u.digest = NULL
+}
+DETACH DELETE n;
+
+// name: delete_units(corpus, uids) write
+// Delete units that have no rows any more.
+CYPHER 25 UNWIND $uids AS uid
+MATCH (u:Unit {uid: uid, corpus: $corpus}) USING INDEX u:Unit(uid)
+DETACH DELETE u;

@@ -1,0 +1,94 @@
+"""Estimate the work and the maximum cost of a build without writing anything."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hgmem.builds.digests import stage_key, unit_digest
+from hgmem.builds.reading import Reading
+from hgmem.builds.stage_run import Building
+from hgmem.builds.stages import Stage
+from hgmem.builds.units import Output, Unit
+from hgmem.graph.builds import StoredUnit, units_of_stage
+from hgmem.models.extractive import ExtractiveModel
+from hgmem.models.llm.task_routing import serving
+from hgmem.models.prompts import read_prompt
+from hgmem.services import Services, ready_corpus
+from hgmem.text.tokens import count
+from hgmem.values.reports import BuildPlan, StagePlan
+
+
+def plan_build(services: Services, building: Building, *, retry_failed: bool = False) -> BuildPlan:
+    """Return the cost estimate of a run of a build.
+
+    A stage is listed exactly if the stages before it have nothing to make. Else its numbers are upper bounds.
+    """
+    ready_corpus(services)
+    reading = Reading(services=services, system=building.system)
+    plans: list[StagePlan] = []
+    numbers: dict[str, int] = {}
+    last = len(reading.chunks())
+    for stage in building.build.stages:
+        if all(plan.listed and not plan.units for plan in plans):
+            plan, last = _listed(reading, building, stage, retry_failed=retry_failed)
+        else:
+            last = stage.most_units(numbers) if stage.most_units else last
+            calls = last * _calls(services, stage)
+            tokens = calls * stage.prompt_tokens
+            plan = StagePlan(stage=stage.name, units=last, calls=calls, prompt_tokens=tokens, listed=False)
+        numbers[stage.name] = last
+        plans.append(plan)
+    calls = sum(plan.calls for plan in plans)
+    return BuildPlan(
+        system=building.system,
+        stages=tuple(plans),
+        completion_tokens_at_most=calls * services.settings.max_tokens,
+    )
+
+
+def _listed(reading: Reading, building: Building, stage: Stage[Any], *, retry_failed: bool) -> tuple[StagePlan, int]:
+    """Return the plan of a stage whose units are known, and their number."""
+    services, common = reading.services, stage_key(reading.services, stage, building.settings)
+    stored = units_of_stage(services.database, corpus=services.corpus, system=building.system, stage=stage.name)
+    units = {unit.key: unit for unit in stage.units(reading, building.config)}
+    todo: dict[str, Unit] = {}
+    outputs = reading.outputs(stage.name)
+    for key, unit in units.items():
+        if _to_make(unit, common, stored, outputs, retry_failed=retry_failed) or any(
+            each in todo for each in unit.after
+        ):
+            todo[key] = unit
+    each = _calls(services, stage)
+    around = sum(_prompt(path) for path in stage.prompts)
+    tokens = sum(_tokens(unit) * each + around for unit in todo.values()) if each else 0
+    return StagePlan(stage=stage.name, units=len(todo), calls=len(todo) * each, prompt_tokens=tokens, listed=True), len(
+        units
+    )
+
+
+def _to_make(
+    unit: Unit, common: str, stored: Mapping[str, StoredUnit], outputs: Mapping[str, Output], *, retry_failed: bool
+) -> bool:
+    known = stored.get(unit.key)
+    before = [outputs[key] for key in unit.after if key in outputs]
+    if known is None or known.digest != unit_digest(common, unit, before=before):
+        return True
+    return known.status != "done" and (known.status != "failed" or retry_failed)
+
+
+def _calls(services: Services, stage: Stage[Any]) -> int:
+    """Return how many calls of a language model a unit of the stage takes at most."""
+    names = [read_prompt(path).name for path in stage.prompts]
+    return stage.calls if any(serving(services.model, name).name != ExtractiveModel.name for name in names) else 0
+
+
+def _prompt(path: Path) -> int:
+    prompt = read_prompt(path)
+    return count(prompt.system) + count(prompt.user)
+
+
+def _tokens(unit: Unit) -> int:
+    """Return the tokens of a unit's inputs."""
+    rows = sum(count(row.text) for row in unit.rows)
+    values = sum(count(str(one)) for one in (*(output.value for output in unit.outputs), *unit.values.values()))
+    return sum(chunk.tokens for chunk in unit.chunks) + rows + values

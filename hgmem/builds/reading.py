@@ -1,0 +1,61 @@
+"""What the stages of a build list their units from: chunks, rows and outputs, as they are stored now."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from hgmem.builds.units import OWN_PROPERTIES, Output, StoredRow, built_uid
+from hgmem.graph.builds import built_rows, chunks_to_build, units_of_stage
+from hgmem.graph.database import Row
+from hgmem.services import Services
+from hgmem.values.graph_elements import Chunk
+
+
+@dataclass(slots=True, kw_only=True)
+class Reading:
+    """Reads a corpus and a system's build. `services` serve what a system reads with statements of its own."""
+
+    services: Services
+    system: str
+    _chunks: list[Chunk] | None = field(default=None, repr=False)
+
+    def chunks(self) -> Sequence[Chunk]:
+        """Return all chunks by document title, document and position. They are read once a run."""
+        if self._chunks is None:
+            self._chunks = chunks_to_build(self.services.database, corpus=self.services.corpus)
+        return self._chunks
+
+    def rows(self, kind: str, *, vectors: bool = False) -> list[StoredRow]:
+        """Return the rows of one kind by key, with their vectors if asked."""
+        rows = built_rows(
+            self.services.database, corpus=self.services.corpus, system=self.system, kind=kind, vectors=vectors
+        )
+        return [stored_row(row) for row in rows]
+
+    def outputs(self, stage: str) -> dict[str, Output]:
+        """Return by key what the units of a stage left. Units without an output are absent."""
+        units = units_of_stage(self.services.database, corpus=self.services.corpus, system=self.system, stage=stage)
+        return {
+            key: Output(uid=unit.uid, key=key, value=json.loads(unit.output), document=unit.document)
+            for key, unit in units.items()
+            if unit.status == "done" and unit.output is not None
+        }
+
+    def uid(self, kind: str, key: str) -> str:
+        """Return the uid of a row, whether or not it exists."""
+        return built_uid(self.services.corpus, self.system, kind=kind, key=key)
+
+
+def stored_row(row: Row) -> StoredRow:
+    """Return the row of a node's properties."""
+    return StoredRow(
+        uid=row["uid"],
+        kind=row["kind"],
+        key=row["key"],
+        text=row["text"],
+        document=row["document"],
+        properties={name: row[name] for name in sorted(row.keys() - OWN_PROPERTIES)},
+        embedding=row["embedding"],
+        own_embedding=row["own_embedding"],
+        vector=row["vector"],
+    )

@@ -1,0 +1,114 @@
+"""Run a build: stage after stage, and in each only the units whose inputs have changed.
+
+The digest of each unit's inputs is stored with it, so no work is repeated: a killed run resumes where it stopped, and a
+second run calls no model and writes nothing but its lease. Model calls run all the time, and finished units are written
+in groups.
+"""
+
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+
+from hgmem.builds.reading import Reading
+from hgmem.builds.stage_run import Building, Report, StageRun
+from hgmem.builds.writing import Writer
+from hgmem.corpus.guarded_writes import check_embedder
+from hgmem.errors import ConflictError, HGMemError, UsageError
+from hgmem.graph.builds import (
+    INCOMPLETE,
+    READY,
+    UNFINISHED,
+    BuildLease,
+    being_indexed,
+    delete_build,
+    delete_build_contents,
+    find_build,
+    lease_build,
+    release_build,
+    renew_build,
+    units_of_other_stages,
+    withdraw_build,
+)
+from hgmem.graph.database import Transaction
+from hgmem.graph.leases import renewing
+from hgmem.graph.values import to_json
+from hgmem.services import Services, known_corpus, ready_corpus
+from hgmem.values.reports import BuildReport
+
+
+def run_build(
+    services: Services, building: Building, *, retry_failed: bool = False, report: Report = lambda _: None
+) -> BuildReport:
+    """Make a system's build of the corpus, and return what was done.
+
+    `retry_failed` makes units anew that failed before with the same inputs. Raises `ConflictError` while another run
+    makes it, and `UsageError` while the corpus is being indexed. If the model budget is spent or the model is
+    unreachable, finished units are written before the error is raised.
+    """
+    ready_corpus(services)
+    if document := being_indexed(services.database, corpus=services.corpus):
+        raise UsageError(
+            f"corpus {services.corpus!r} is being indexed, or that was cut short (document {document!r}): wait until "
+            "it ends, or run `hgmem index` again"
+        )
+    done = BuildReport(system=building.system)
+    lease = BuildLease(corpus=services.corpus, system=building.system, run=secrets.token_hex(8))
+    services.database.write(_begin, services, building, lease)
+    with _leased(services, lease, done):
+        writer = Writer(services=services, build=building.build, lease=lease)
+        reading = Reading(services=services, system=building.system)
+        for stage in building.build.stages:
+            StageRun(writer, building, stage, done=done, report=report).run(reading, retry_failed=retry_failed)
+        names = [stage.name for stage in building.build.stages]
+        old = units_of_other_stages(services.database, corpus=services.corpus, system=building.system, stages=names)
+        writer.delete(old)
+        done.deleted += len(old)
+    return done
+
+
+def remove_build(services: Services, system: str) -> None:
+    """Delete what a system has built and learnt of the corpus. Its package need not be installed.
+
+    If interrupted, the same call resumes. Raises `ConflictError` while a run makes the build.
+    """
+    database, corpus = services.database, known_corpus(services).corpus
+    lease = BuildLease(corpus=corpus, system=system, run=secrets.token_hex(8))
+    stored = find_build(database, corpus=corpus, system=system)
+    if stored is None:
+        raise UsageError(
+            f"corpus {corpus!r} has no build of system {system!r}: `hgmem status --corpus {corpus}` lists its builds"
+        )
+    properties = {"settings": stored.settings, "model": stored.model}
+    database.write(_lease, services, lease, properties=properties)
+    withdraw_build(database, lease)
+    delete_build_contents(database, corpus=corpus, system=system)
+    delete_build(database, lease)
+
+
+def _begin(transaction: Transaction, services: Services, building: Building, lease: BuildLease) -> None:
+    check_embedder(transaction, services)
+    properties = {"settings": to_json(building.settings), "model": services.model.name}
+    _lease(transaction, services, lease, properties=properties)
+
+
+def _lease(transaction: Transaction, services: Services, lease: BuildLease, *, properties: Mapping[str, str]) -> None:
+    timeout = services.settings.claim_timeout
+    if not lease_build(transaction, lease, timeout=timeout, properties=properties):
+        raise ConflictError(
+            f"the build of system {lease.system!r} in corpus {lease.corpus!r} is being made by another process: wait "
+            f"until it ends; if it crashed, retry {timeout:g} s after its last heartbeat"
+        )
+
+
+@contextmanager
+def _leased(services: Services, lease: BuildLease, done: BuildReport) -> Iterator[None]:
+    """Renew the lease while the block runs, and release it at the end, or where the block fails."""
+    database = services.database
+    try:
+        with renewing(database, lambda at: renew_build(at, lease), every=services.settings.heartbeat):
+            yield
+    except BaseException:
+        with suppress(HGMemError):
+            release_build(database, lease, status=UNFINISHED)
+        raise
+    release_build(database, lease, status=READY if done.whole else INCOMPLETE)

@@ -1,0 +1,103 @@
+"""What a system says of its build: kinds of rows, and stages with their functions."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, Protocol, TypeVar
+
+from hgmem.builds.reading import Reading
+from hgmem.builds.units import Made, Output, StoredRow, Unit
+from hgmem.errors import UsageError
+from hgmem.models.embedding import Vectors
+from hgmem.services import Services
+
+Config = TypeVar("Config")
+Read = TypeVar("Read", contravariant=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """A kind of built rows. Its name is the readable label beside `:Built`.
+
+    - `replaced_vectors`: a later stage gives the rows other vectors than those of their texts, such as propagated ones.
+      They keep their own beside them, for when that unit is emptied.
+    """
+
+    name: str
+    replaced_vectors: bool = False
+
+
+class Listing(Protocol[Read]):
+    """How a stage lists its units."""
+
+    def __call__(self, reading: Reading, config: Read) -> Iterable[Unit]:
+        """Return the units in order, from the corpus and from what earlier stages left. Reads no model."""
+
+
+class Making(Protocol[Read]):
+    """How a stage makes a unit."""
+
+    def __call__(self, services: Services, config: Read, unit: Unit, *, before: Sequence[Output]) -> Made:
+        """Return what the unit makes of its inputs. `before` are the outputs of the units that it comes after."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage(Generic[Config]):
+    """One pass of a build.
+
+    - `settings`: the options of the config that `make` depends on. A change of one makes all its units anew.
+    - `prompts`: the prompt files of the tasks that `make` asks a model. Another version or model makes units anew.
+    - `vectors`: `make` reads or gives vectors, so another embedder makes units anew.
+    - `version`: to be raised when the code of `make` changes what it makes.
+    - `calls`: how many model calls a unit takes at most, `prompt_tokens` how many tokens each of their prompts has at
+      most. Estimates use the latter for units that are not known yet.
+    - `most_units`: how many units there can be, from the numbers of units of the earlier stages by name. It is used by
+      estimates before those are made. By default, as many as the stage before has.
+    """
+
+    name: str
+    units: Listing[Config]
+    make: Making[Config]
+    settings: Sequence[str] = ()
+    prompts: Sequence[Path] = ()
+    vectors: bool = False
+    version: int = 1
+    calls: int = 0
+    prompt_tokens: int = 0
+    most_units: Callable[[Mapping[str, int]], int] | None = None
+
+
+class Reembedding(Protocol):
+    """How vectors that no index holds are made again when the corpus gets another embedder."""
+
+    def __call__(self, services: Services, rows: Sequence[StoredRow]) -> Mapping[str, Vectors]:
+        """Return vectors of any length by uid, of rows whose texts have their new vectors.
+
+        May be called again with the same rows after an interruption.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Build(Generic[Config]):
+    """What a system makes of a corpus.
+
+    - `relationships`: the system's own types. Each relationship begins at a built row.
+    - `reembed`: makes the vectors that no index holds again, when the corpus gets another embedder. Without it, such
+      rows lose them until the next build.
+    """
+
+    kinds: Sequence[Kind]
+    stages: Sequence[Stage[Config]]
+    relationships: Sequence[str] = ()
+    reembed: Reembedding | None = None
+
+    def stage(self, name: str) -> Stage[Config]:
+        """Return the stage of this name."""
+        return next(stage for stage in self.stages if stage.name == name)
+
+    def kind(self, name: str) -> Kind:
+        """Return the kind of this name."""
+        for kind in self.kinds:
+            if kind.name == name:
+                return kind
+        raise UsageError(f"unknown kind {name!r} of built rows: choose one of {', '.join(k.name for k in self.kinds)}")

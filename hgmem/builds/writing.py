@@ -1,0 +1,274 @@
+"""Write what units made, each unit whole or not at all, and delete units that have no inputs any more."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hgmem.builds.stages import Build
+from hgmem.builds.units import OWN_PROPERTIES, Made, Output, Row, Tie, Unit, built_uid
+from hgmem.corpus.aggregation import batches
+from hgmem.corpus.dependents import drop_dependents
+from hgmem.corpus.guarded_writes import check_embedder
+from hgmem.errors import UsageError
+from hgmem.graph import built as graph
+from hgmem.graph.builds import BuildLease, renew_build
+from hgmem.graph.database import Transaction
+from hgmem.graph.values import to_json
+from hgmem.models.embedding import Vectors
+from hgmem.services import Services
+from hgmem.text.identity import layer_key
+
+_PROPERTY = re.compile(r"[a-z][a-z0-9_]{0,39}")
+UNITS = 500  # units deleted in one transaction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Writer:
+    """Writes the units of one run, under its lease."""
+
+    services: Services
+    build: Build[Any]
+    lease: BuildLease
+
+    def units(self, results: Sequence["Result"]) -> set[str]:
+        """Write what units made in one transaction, and return the uids of those that were written.
+
+        A unit whose inputs have been deleted meanwhile is left out. Raises `ConflictError` if the lease is lost.
+        """
+        texts = {one["uid"]: one["properties"]["text"] for each in results for one in each.rows}
+        stored = graph.made_by(
+            self.services.database, corpus=self.services.corpus, uids=[each.unit["uid"] for each in results]
+        )
+        kept = {row["uid"] for row in stored if row["text"] is not None and row["text"] == texts.get(row["uid"])}
+        fresh = {uid: text for uid, text in texts.items() if text and uid not in kept}
+        made = self.services.embed(list(fresh.values()), kind="document") if fresh else ()
+        vectors = dict(zip(fresh, made, strict=True))
+        return self.services.database.write(_write_units, self, results, vectors)
+
+    def failed(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Record why units were not made."""
+        self.services.database.write(_fail_units, self, [dict(row) for row in rows])
+
+    def delete(self, uids: Iterable[str]) -> None:
+        """Delete units with their rows, and what rests on them."""
+        for some in batches(uids, size=UNITS):
+            self.services.database.write(_delete_units, self, some)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What a unit made, as rows of statements. `needed` are the uids of its inputs."""
+
+    unit: Mapping[str, Any]
+    rows: Sequence[Mapping[str, Any]]
+    ties: Sequence[Mapping[str, Any]]
+    vectors: Mapping[str, Vectors]
+    plain: Mapping[str, Any]
+    rests_on: Mapping[str, Sequence[str]]
+    needed: Sequence[str]
+
+
+class Checked:
+    """Turns what a unit of a system made into rows, and refuses what a build may not write."""
+
+    def __init__(self, services: Services, system: str, build: Build[Any]) -> None:
+        self._corpus = services.corpus
+        self._system = system
+        self._build = build
+
+    def result(self, unit: Unit, made: Made, *, properties: Mapping[str, Any], before: Sequence[Output]) -> Result:
+        """Return the rows to write. `properties` are those of the unit's node. Raises `UsageError`."""
+        inputs = _documents(unit, before)
+        own = {self._uid(row): row for row in made.rows}
+        if len(own) < len(made.rows):
+            raise self._wrong(properties, "made two rows of one kind and key")
+        rests_on = {uid: tuple(dict.fromkeys(row.rests_on or inputs)) for uid, row in own.items()}
+        for uids in rests_on.values():
+            self._known(properties, uids, inputs, what="a row that rests on")
+        unit_uid = properties["uid"]
+        if made.output is not None:
+            rests_on[unit_uid] = tuple(inputs)
+        documents = set(inputs.values())
+        return Result(
+            unit={
+                **properties,
+                "output": None if made.output is None else to_json(made.output),
+                "document": documents.pop() if len(documents) == 1 else "",
+            },
+            rows=[self._row(uid, row, unit_uid, {inputs[one] for one in rests_on[uid]}) for uid, row in own.items()],
+            ties=[self._tie(tie, properties, {*inputs, *own}) for tie in made.ties],
+            vectors=self._vectors(made, unit, properties),
+            plain={uid: row.vector for uid, row in own.items()},
+            rests_on=rests_on,
+            needed=tuple(inputs),
+        )
+
+    def _uid(self, row: Row) -> str:
+        self._build.kind(row.kind)
+        return built_uid(self._corpus, self._system, kind=row.kind, key=row.key)
+
+    def _row(self, uid: str, row: Row, unit: str, documents: set[str]) -> dict[str, Any]:
+        for name in row.properties:
+            if name in OWN_PROPERTIES or not _PROPERTY.fullmatch(name):
+                raise UsageError(
+                    f"system {self._system!r} gave a row of kind {row.kind!r} the property {name!r}: use lowercase "
+                    f"letters, digits and underscores, and none of {', '.join(sorted(OWN_PROPERTIES))}"
+                )
+        return {
+            "uid": uid,
+            "unit": unit,
+            "label": row.kind,
+            "own": self._build.kind(row.kind).replaced_vectors,
+            "properties": {
+                **{name: _listed(value) for name, value in row.properties.items()},
+                "system": self._system,
+                "kind": row.kind,
+                "key": row.key,
+                "text": row.text,
+                "document": documents.pop() if len(documents) == 1 else "",
+                "layer_key": layer_key(self._corpus, self._system, row.kind),
+            },
+        }
+
+    def _tie(self, tie: Tie, properties: Mapping[str, Any], near: set[str]) -> dict[str, Any]:
+        source, target = (self._uid(end) if isinstance(end, Row) else end for end in (tie.source, tie.target))
+        if tie.type not in self._build.relationships:
+            raise self._wrong(properties, f"made a relationship of type {tie.type!r}, which its spec does not list")
+        if source not in near:
+            raise self._wrong(properties, f"made a relationship from {source!r}, which is none of its inputs and rows")
+        return {
+            "unit": properties["uid"],
+            "source": source,
+            "type": tie.type,
+            "target": target,
+            "properties": {name: value for name, value in tie.properties.items() if name != "unit"},
+        }
+
+    def _vectors(self, made: Made, unit: Unit, properties: Mapping[str, Any]) -> Mapping[str, Vectors]:
+        inputs = {row.uid: row for row in unit.rows}
+        if made.vectors and not self._build.stage(properties["stage"]).vectors:
+            raise self._wrong(properties, "gave vectors, though its stage says `vectors=False`")
+        for uid in made.vectors:
+            if uid not in inputs or not self._build.kind(inputs[uid].kind).replaced_vectors:
+                raise self._wrong(properties, f"gave a vector to {uid!r}, which is no input of a kind that takes one")
+        return made.vectors
+
+    def _known(
+        self, properties: Mapping[str, Any], uids: Iterable[str], inputs: Mapping[str, str], *, what: str
+    ) -> None:
+        for uid in uids:
+            if uid not in inputs:
+                raise self._wrong(properties, f"made {what} {uid!r}, which is none of its inputs")
+
+    def _wrong(self, properties: Mapping[str, Any], what: str) -> UsageError:
+        return UsageError(
+            f"system {self._system!r}, stage {properties['stage']!r}, unit {properties['key']!r} {what}: "
+            "report this to the system's authors"
+        )
+
+
+def _documents(unit: Unit, before: Sequence[Output]) -> dict[str, str]:
+    """Return the uids of a unit's inputs, each with the document that it comes from, or an empty text for several."""
+    found = {chunk.uid: chunk.document for chunk in unit.chunks}
+    found |= {row.uid: row.document for row in unit.rows}
+    found |= {output.uid: output.document for output in (*unit.outputs, *before)}
+    return {**dict.fromkeys(unit.sources, ""), **found}
+
+
+def _listed(value: Any) -> Any:
+    return value if isinstance(value, str | int | float | bool) or value is None else list(value)
+
+
+def _write_units(
+    transaction: Transaction, writer: Writer, results: Sequence[Result], vectors: Mapping[str, Vectors]
+) -> set[str]:
+    corpus = _locked(transaction, writer)
+    found = graph.standing(transaction, corpus=corpus, uids={uid for each in results for uid in each.needed})
+    whole = [each for each in results if found.issuperset(each.needed)]
+    if whole:
+        _replace(transaction, corpus, whole)
+        graph.put_units(
+            transaction, corpus=corpus, system=writer.lease.system, rows=[dict(each.unit) for each in whole]
+        )
+        _put_rows(transaction, corpus, whole, vectors)
+        _put_extensions(transaction, corpus, whole)
+    return {each.unit["uid"] for each in whole}
+
+
+def _locked(transaction: Transaction, writer: Writer) -> str:
+    """Lock the corpus, check the lease, and return the corpus's name."""
+    corpus = writer.services.corpus
+    check_embedder(transaction, writer.services)
+    renew_build(transaction, writer.lease)
+    return corpus
+
+
+def _replace(transaction: Transaction, corpus: str, results: Sequence[Result]) -> None:
+    """Delete rows that the units do not make again, and release what the others no longer rest on."""
+    units = [each.unit["uid"] for each in results]
+    rests_on = {uid: list(uids) for each in results for uid, uids in each.rests_on.items()}
+    stored = [row["uid"] for row in graph.made_by(transaction, corpus=corpus, uids=units)]
+    if gone := [uid for uid in stored if uid not in rests_on]:
+        drop_dependents(transaction, corpus=corpus, uids=gone)
+        graph.delete_built(transaction, corpus=corpus, uids=gone)
+    graph.release_extensions(transaction, corpus=corpus, units=units)
+    released = [
+        {"uid": uid, "rests_on": rests_on.get(uid, [])} for uid in (*units, *set(stored).intersection(rests_on))
+    ]
+    graph.release_support(transaction, corpus=corpus, rows=released)
+
+
+def _put_rows(transaction: Transaction, corpus: str, results: Sequence[Result], vectors: Mapping[str, Vectors]) -> None:
+    rows = [row for each in results for row in each.rows]
+    if rows:
+        graph.put_built(transaction, corpus=corpus, rows=[dict(row) for row in rows])
+    if embedded := [row for row in rows if row["uid"] in vectors]:
+        graph.put_built_vectors(
+            transaction,
+            corpus=corpus,
+            rows=[{"uid": row["uid"], "own": row["own"], "vector": vectors[row["uid"]]} for row in embedded],
+        )
+    if bare := [row["uid"] for row in rows if not row["properties"]["text"]]:
+        graph.clear_text_vectors(transaction, corpus=corpus, uids=bare)
+    plain = {uid: value for each in results for uid, value in each.plain.items()}
+    if given := [{"uid": uid, "vector": value} for uid, value in plain.items() if value is not None]:
+        graph.put_plain_vectors(transaction, corpus=corpus, rows=given)
+    if none := [uid for uid, value in plain.items() if value is None]:
+        graph.clear_plain_vectors(transaction, corpus=corpus, uids=none)
+    support = [{"uid": uid, "rests_on": list(on)} for each in results for uid, on in each.rests_on.items()]
+    if support:
+        graph.put_support(transaction, corpus=corpus, rows=support)
+
+
+def _put_extensions(transaction: Transaction, corpus: str, results: Sequence[Result]) -> None:
+    """Write ties and vectors that units give to rows, of other units too."""
+    extended = []
+    for each in results:
+        tied = {tie["source"] for tie in each.ties} - set(_uids(each))
+        extended += [
+            {"unit": each.unit["uid"], "uid": uid, "vector": each.vectors.get(uid)}
+            for uid in sorted({*tied, *each.vectors})
+        ]
+    if extended:
+        graph.put_extensions(transaction, corpus=corpus, rows=extended)
+    if ties := [dict(tie) for each in results for tie in each.ties]:
+        graph.put_ties(transaction, corpus=corpus, rows=ties)
+
+
+def _uids(result: Result) -> list[str]:
+    return [row["uid"] for row in result.rows]
+
+
+def _fail_units(transaction: Transaction, writer: Writer, rows: Sequence[dict[str, Any]]) -> None:
+    corpus = _locked(transaction, writer)
+    graph.fail_units(transaction, corpus=corpus, system=writer.lease.system, rows=rows)
+
+
+def _delete_units(transaction: Transaction, writer: Writer, uids: Sequence[str]) -> None:
+    corpus = _locked(transaction, writer)
+    rows = [row["uid"] for row in graph.made_by(transaction, corpus=corpus, uids=uids)]
+    drop_dependents(transaction, corpus=corpus, uids=[*uids, *rows])
+    graph.release_extensions(transaction, corpus=corpus, units=uids)
+    graph.delete_built(transaction, corpus=corpus, uids=rows)
+    graph.delete_units(transaction, corpus=corpus, uids=uids)

@@ -1,0 +1,119 @@
+"""`build`: make what a system needs of a corpus before it can answer."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hgmem.cli.ask import Changes, changes
+from hgmem.cli.front import DEFAULT_CORPUS, FAILED, CorpusOption, JsonOption, connected
+from hgmem.cli.output import note, one_line, plain, print_json
+from hgmem.cli.planned import confirm_calls
+from hgmem.cli.progress import progress
+from hgmem.errors import BudgetError
+from hgmem.text.plurals import counted
+
+if TYPE_CHECKING:
+    from hgmem.client import HGMem
+    from hgmem.client.builds import Built
+    from hgmem.values.reports import BuildPlan, BuildReport
+
+Plans = Callable[[], "BuildPlan"]
+
+app = typer.Typer(rich_markup_mode=None)
+
+
+@app.command()
+def build(
+    context: typer.Context,
+    system: Annotated[str, typer.Argument(metavar="SYSTEM", help="A system that builds, see `hgmem systems`.")],
+    corpus: CorpusOption = DEFAULT_CORPUS,
+    recipe: Annotated[str | None, typer.Option(metavar="NAME", help="Preset of the system.")] = None,
+    set_: Changes = None,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Make failed units again.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print planned work and cost; write nothing.")] = False,
+    max_calls: Annotated[int | None, typer.Option(min=1, metavar="N", help="Stop after N model calls.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(min=1, metavar="N", help="Stop after N tokens.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make what a system needs of a corpus before it can answer.
+
+    Only what has changed since is made, so rerun the same command to resume. Without --recipe and --set, a build is
+    made anew with the options of the last run. Exits 1 if parts of it failed.
+    """
+    began = time.monotonic()
+    with connected(context, corpus) as client:
+        chosen: Built = {"recipe": recipe, "settings": changes(set_ or ()), "retry_failed": retry_failed}
+        plans = partial(client.plan_build, system, **chosen)
+        if dry_run:
+            _print_plan(plans(), as_json=as_json)
+            return
+        _confirm(client, plans, most=max_calls, yes=yes)
+        with progress() as report, _with_work_left(plans):
+            done = client.build(system, report=report, max_calls=max_calls, max_tokens=max_tokens, **chosen)
+    seconds = round(time.monotonic() - began, 3)
+    for error in done.errors:
+        note(one_line(error))
+    if done.failed:
+        units = counted(done.failed, "unit")
+        note(f"{units} failed: retry with `hgmem build {system} --corpus {corpus} --retry-failed`")
+    if as_json:
+        print_json({"corpus": corpus, **asdict(done), "seconds": seconds})
+    else:
+        plain(_summary(done, seconds))
+    if not done.whole:
+        raise typer.Exit(FAILED)
+
+
+def _print_plan(plan: "BuildPlan", *, as_json: bool) -> None:
+    if as_json:
+        print_json({**asdict(plan), "units": plan.units, "calls": plan.calls, "prompt_tokens": plan.prompt_tokens})
+        return
+    for stage in plan.stages:
+        units = counted(stage.units, "unit") if stage.listed else f"at most {counted(stage.units, 'unit')}"
+        calls = f"at most {counted(stage.calls, 'model call')}" if stage.calls else "no model calls"
+        plain(f"{stage.stage}: {units}, {calls}")
+    plain(_planned(plan))
+
+
+def _planned(plan: "BuildPlan") -> str:
+    exact = all(stage.listed for stage in plan.stages)
+    units = f"{'' if exact else 'at most '}{counted(plan.units, 'unit')} to make"
+    if not plan.calls:
+        return f"{units}, no model calls"
+    return (
+        f"{units}, at most {counted(plan.calls, 'model call')}, {plan.prompt_tokens:,} prompt tokens and "
+        f"{plan.completion_tokens_at_most:,} reply tokens"
+    )
+
+
+def _confirm(client: "HGMem", plans: Plans, *, most: int | None, yes: bool) -> None:
+    """Print the estimated cost, and ask for confirmation if it is high."""
+    plan = plans()
+    if not plan.calls:
+        return
+    note(_planned(plan))
+    confirm_calls(client, plan.calls, most=most, yes=yes)
+
+
+@contextmanager
+def _with_work_left(plans: Plans) -> Iterator[None]:
+    """Add to a `BudgetError` raised in the block how much work is left."""
+    try:
+        yield
+    except BudgetError as error:
+        left = counted(plans().units, "unit")
+        raise BudgetError(f"{error}: finished work is saved, at most {left} left; rerun to continue") from error
+
+
+def _summary(done: "BuildReport", seconds: float) -> str:
+    parts = [f"{counted(done.made, 'unit')} made", f"{done.unchanged} unchanged", f"{done.failed} failed"]
+    parts += [f"{done.waiting} waiting for these"] if done.waiting else []
+    parts += [f"{done.dropped} dropped, as their texts were deleted meanwhile"] if done.dropped else []
+    parts += [f"{done.deleted} deleted"] if done.deleted else []
+    return f"{done.system}: {', '.join(parts)}; {counted(done.calls, 'model call')} ({seconds:.1f} s)"

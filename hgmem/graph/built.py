@@ -1,0 +1,107 @@
+"""Typed wrappers for `cypher/built.cypher`."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from hgmem.graph.builds import build_uid
+from hgmem.graph.database import Row
+from hgmem.graph.values import Runner, vector
+
+
+def standing(database: Runner, *, corpus: str, uids: Iterable[str]) -> set[str]:
+    """Return those of the uids that are chunks, built rows or units of the corpus."""
+    return {row["found"] for row in database.run("standing", corpus=corpus, uids=list(uids))}
+
+
+def made_by(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[Row]:
+    """Return unit, uid and text of the rows that these units made. The text is None for a row without a vector."""
+    return database.run("made_by", corpus=corpus, uids=list(uids))
+
+
+def put_units(database: Runner, *, corpus: str, system: str, rows: Sequence[Row]) -> None:
+    """Write units as done: uid, stage, key, digest, output (JSON or None), document, calls, tokens."""
+    database.run("put_units", corpus=corpus, system=system, build=build_uid(corpus, system), rows=list(rows))
+
+
+def fail_units(database: Runner, *, corpus: str, system: str, rows: Sequence[Row]) -> None:
+    """Record why units were not made: uid, stage, key, digest, error."""
+    database.run("fail_units", corpus=corpus, system=system, build=build_uid(corpus, system), rows=list(rows))
+
+
+def put_built(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
+    """Write rows: uid, unit, label, and all properties but vectors."""
+    database.run("put_built", corpus=corpus, rows=list(rows))
+
+
+def put_built_vectors(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
+    """Write the vectors of rows' texts: uid, vector, and whether the row keeps it as its own as well."""
+    database.run("put_built_vectors", corpus=corpus, rows=_packed(rows))
+
+
+def clear_text_vectors(database: Runner, *, corpus: str, uids: Sequence[str]) -> None:
+    """Remove the vectors of rows without a text."""
+    database.run("clear_text_vectors", corpus=corpus, uids=list(uids))
+
+
+def put_plain_vectors(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
+    """Write vectors of any length that no index holds: uid, vector."""
+    database.run("put_plain_vectors", corpus=corpus, rows=_packed(rows))
+
+
+def clear_plain_vectors(database: Runner, *, corpus: str, uids: Sequence[str]) -> None:
+    """Remove the vectors that no index holds."""
+    database.run("clear_plain_vectors", corpus=corpus, uids=list(uids))
+
+
+def release_support(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
+    """Remove the support that is not in each row's `rests_on`. What rests on the row or unit inherits it."""
+    database.run("release_support", corpus=corpus, rows=list(rows))
+
+
+def put_support(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
+    """Let each row or unit (`uid`) rest on what its `rests_on` names."""
+    database.run("put_support", corpus=corpus, rows=list(rows))
+
+
+def release_extensions(database: Runner, *, corpus: str, units: Sequence[str]) -> None:
+    """Take back the ties that these units wrote, and the vectors that they gave to rows of other units."""
+    database.run("release_extensions", corpus=corpus, units=list(units))
+
+
+def put_extensions(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
+    """Let units extend rows of other units: unit, uid, and a unit vector or None."""
+    database.run("put_extensions", corpus=corpus, rows=_packed(rows))
+
+
+def put_ties(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
+    """Write relationships: unit, source, type, target, properties."""
+    database.run("put_ties", corpus=corpus, rows=list(rows))
+
+
+def dependents(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[str]:
+    """Return the uids of what rests directly on these chunks, rows or units."""
+    return [row["uid"] for row in database.run("dependents", corpus=corpus, uids=list(uids))]
+
+
+def empty_units(database: Runner, *, corpus: str, uids: Sequence[str]) -> None:
+    """Empty those of the uids that are units. The next build makes them anew."""
+    database.run("empty_units", corpus=corpus, uids=list(uids))
+
+
+def delete_built(database: Runner, *, corpus: str, uids: Sequence[str]) -> None:
+    """Delete those of the uids that are built rows. The next build makes their units anew."""
+    database.run("delete_built", corpus=corpus, uids=list(uids))
+
+
+def delete_units(database: Runner, *, corpus: str, uids: Sequence[str]) -> None:
+    """Delete units whose rows are gone."""
+    database.run("delete_units", corpus=corpus, uids=list(uids))
+
+
+def _packed(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows with their vectors, where they have one, as the driver sends them best."""
+
+    def packed(values: Any) -> Any:
+        return None if values is None else vector(values)
+
+    return [{**row, "vector": packed(row["vector"])} for row in rows]
