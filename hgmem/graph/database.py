@@ -13,7 +13,7 @@ import neo4j
 from neo4j import exceptions as driver_errors
 
 from hgmem.errors import ConflictError, GraphError, UsageError
-from hgmem.graph.statements import Statement, statements
+from hgmem.graph.statements import Statement, find_statement
 from hgmem.graph.translating import Address, told, translate
 from hgmem.models.metering import timed
 
@@ -254,7 +254,7 @@ def _brief(parameters: Row) -> Row:
 
 
 def _statement(name: str, parameters: Row) -> Statement:
-    statement = statements()[name]
+    statement = find_statement(name)
     if parameters.keys() != set(statement.parameters):
         raise TypeError(f"statement {name!r} takes {statement.parameters}, got {tuple(parameters)}")
     return statement

@@ -1,11 +1,14 @@
 """Parse `cypher/*.cypher` into named, documented and parameter-checked statements.
 
+Other packages' systems bring files of their own, which `add` takes in.
+
 A statement begins with a header such as `// name: nearest(corpus, vector) read`. The comment lines after it document
 the statement, which ends at the next header. The modes are: `read` (routed to readers), `write` (a managed
 transaction), `schema` and `auto` (transactions of their own).
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -31,7 +34,15 @@ class Statement:
     mode: Mode
     doc: str
     text: str
-    file: str
+    path: Path
+
+    @property
+    def file(self) -> str:
+        """The name of the statement's file."""
+        return self.path.name
+
+
+_added: dict[str, Statement] = {}  # of other packages' files, by name
 
 
 @cache
@@ -51,16 +62,36 @@ def statements() -> dict[str, Statement]:
     return found
 
 
+def find_statement(name: str) -> Statement:
+    """Return the statement of this name, of ours or of a file that was added."""
+    found = _added.get(name) or statements().get(name)
+    if found is None:
+        raise KeyError(f"no statement {name!r}")
+    return found
+
+
+def add(found: Sequence[Statement]) -> None:
+    """Take in the statements of another package's file. Adding the same ones again changes nothing.
+
+    Raises `GraphError` for a name that another file has.
+    """
+    for statement in found:
+        held = statements().get(statement.name) or _added.get(statement.name, statement)
+        if held.path != statement.path:
+            raise GraphError(f"{statement.path}: statement {statement.name!r} already exists in {held.path}: rename it")
+    _added.update({statement.name: statement for statement in found})
+
+
 def parse(path: Path) -> list[Statement]:
     """Return the statements of one file, in order."""
     text = path.read_text(encoding="utf-8")
     headers = list(_HEADER.finditer(text))
     ends = [header.start() for header in headers[1:]] + [len(text)]
-    return [_statement(header, text[header.end() : end], path.name) for header, end in zip(headers, ends, strict=True)]
+    return [_statement(header, text[header.end() : end], path) for header, end in zip(headers, ends, strict=True)]
 
 
-def _statement(header: re.Match[str], block: str, file: str) -> Statement:
-    name, mode = header["name"], header["mode"]
+def _statement(header: re.Match[str], block: str, path: Path) -> Statement:
+    name, mode, file = header["name"], header["mode"], path.name
     if mode not in _MODES:
         raise GraphError(f"{file}: statement {name!r} has invalid mode {mode!r}: use one of {', '.join(_MODES)}")
     lines = block.strip().splitlines()
@@ -72,4 +103,4 @@ def _statement(header: re.Match[str], block: str, file: str) -> Statement:
         odd = ", ".join(f"${parameter}" for parameter in sorted(used ^ set(declared)))
         raise GraphError(f"{file}: statement {name!r} declares and uses different parameters: {odd}")
     doc = " ".join(line.lstrip("/ ").strip() for line in comments)
-    return Statement(name=name, parameters=declared, mode=cast("Mode", mode), doc=doc, text=body, file=file)
+    return Statement(name=name, parameters=declared, mode=cast("Mode", mode), doc=doc, text=body, path=path)

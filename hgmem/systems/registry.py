@@ -12,7 +12,9 @@ from typing import Any, TypeAlias
 import hgmem.systems
 from hgmem.builds.own_names import check_names
 from hgmem.builds.readiness import check_built
-from hgmem.errors import HGMemError, UsageError
+from hgmem.errors import GraphError, HGMemError, UsageError
+from hgmem.graph.statement_checks import fault
+from hgmem.graph.statements import Statement, add, parse
 from hgmem.memory.stored_memories import Stored, load_stored
 from hgmem.models.prompts import prompts_in, read_prompt, shipped_prompts
 from hgmem.services import Services, ready_corpus
@@ -90,6 +92,8 @@ def system(name: str) -> AnySpec:
     if not isinstance(spec, SystemSpec) or spec.name != name:
         raise UsageError(f"system {name!r} cannot be loaded: its package registers {spec!r}, not its SystemSpec")
     _check_prompts(spec)
+    if spec.statements:
+        _add_statements(spec.name, spec.statements)
     if spec.build:
         check_names(spec.name, spec.build)
     return spec
@@ -141,6 +145,23 @@ def _check_prompts(spec: AnySpec) -> None:
             raise UsageError(
                 f"system {spec.name!r} cannot be loaded: hgmem has a task {task!r} already: rename its prompt {path}"
             )
+
+
+def _add_statements(system: str, path: Path) -> None:
+    """Take in a system's statements. Raises `UsageError` if one cannot be read, has a name of ours, or is refused."""
+    try:
+        found = _parsed(path)
+        for statement in found:
+            if why := fault(statement):
+                raise GraphError(f"{path.name}: statement {statement.name!r}: {why}")
+        add(found)
+    except (OSError, ValueError, GraphError) as error:
+        raise UsageError(f"system {system!r} cannot be loaded: {error}") from error
+
+
+@cache
+def _parsed(path: Path) -> tuple[Statement, ...]:
+    return tuple(parse(path))
 
 
 def options_of(spec: AnySpec, asked: Asked) -> Options[Any]:

@@ -38,9 +38,8 @@ class Retrieve(Protocol[Read]):
 class SingleStep(Generic[Config]):
     """A system that answers from what `retrieve` finds. Its memories have one step and no points.
 
-    `passage_option` names the option of `config` that limits the chunks, `prompts` the folder of the prompts of its own
-    tasks, `build` what it makes of a corpus before. The option `steps`, which callers may pass to any system, has no
-    effect.
+    `passage_option` names the option of `config` that limits the chunks. The other fields are those of `SystemSpec`.
+    The option `steps`, which callers may pass to any system, has no effect.
     """
 
     name: str
@@ -49,6 +48,7 @@ class SingleStep(Generic[Config]):
     retrieve: Retrieve[Config]
     passage_option: str
     prompts: Path | None = None
+    statements: Path | None = None
     build: Build[Config] | None = None
     recipes: Mapping[str, Config] = field(default_factory=dict)
 
@@ -64,6 +64,7 @@ class SingleStep(Generic[Config]):
             passages=self.passages,
             passage_option=self.passage_option,
             prompts=self.prompts,
+            statements=self.statements,
             build=self.build,
         )
 

@@ -47,6 +47,7 @@ class SystemSpec(Generic[Config]):
     - `build`: what the system makes of a corpus before it can answer, if anything.
     - `prompts`: the folder of its tasks' prompts, for a system of another package. Settings that name a task, such as
       `HGMEM_SAMPLING`, then know them.
+    - `statements`: the file of its own Cypher statements, for a system of another package. `database.run` knows them.
     - `passage_option`: the option of `config` that limits how many chunks are retrieved, if there is one.
     """
 
@@ -59,6 +60,7 @@ class SystemSpec(Generic[Config]):
     continues: bool = False
     passage_option: str = ""
     prompts: Path | None = None
+    statements: Path | None = None
     build: Build[Config] | None = None
 
     @property

@@ -17,6 +17,7 @@ from hgmem.errors import GraphError
 from hgmem.graph.database import _statement
 from hgmem.graph.memory import Lease
 from hgmem.graph.schema import CREATE
+from hgmem.graph.statement_checks import NOISE, beside_the_corpus
 from hgmem.graph.statements import Statement, parse, statements
 from hgmem.local import Server
 from hgmem.testing import DeterministicEmbedder
@@ -47,9 +48,6 @@ OTHER_CALLERS = {
 }
 SCANS = {"corpora": "the one label scan that is allowed: of :Corpus"}
 
-NODE = re.compile(r"(?<!\w)\((?P<variable>\w*)(?P<labels>(?::\w+)+)?\s*(?P<map>\{[^{}]*\})?\s*\)")
-RELATES = re.compile(r"\[(?P<variable>\w*):RELATES\s*(?P<map>\{[^{}]*\})?\]")
-NOISE = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|//[^\n]*")
 LISTS = (
     *("rows", "uids", "chunks", "documents", "queries", "subqueries", "points", "died", "provisionals", "citations"),
     *("relations", "read", "memories", "adding", "spared", "names", "persons"),
@@ -122,8 +120,10 @@ CALLERS = callers()
 
 @pytest.mark.parametrize("name", ALL)
 def test_a_statement_has_one_caller_its_typed_wrapper(name: str) -> None:
-    wrapper = OTHER_CALLERS.get(name, f"{Path(ALL[name].file).stem}.{name}")
-    assert [caller.where for caller in CALLERS[name]] == [f"graph/{wrapper}"]
+    stem = Path(ALL[name].file).stem
+    room = f"systems/{stem}/statements.{name}"  # of the system whose file it is
+    wrapper = room if (PACKAGE / "systems" / stem).is_dir() else f"graph/{OTHER_CALLERS.get(name, f'{stem}.{name}')}"
+    assert [caller.where for caller in CALLERS[name]] == [wrapper]
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -194,39 +194,6 @@ def test_a_block_is_read_as_it_is_written(tmp_path: Path) -> None:
 
 
 # The corpus -----------------------------------------------------------------------------------------------------
-
-
-def beside_the_corpus(text: str) -> list[str]:
-    """Return the node and RELATES patterns of a statement that could match another corpus.
-
-    A labelled node is bound by `{corpus: $corpus}` (a :Corpus by `{name: $corpus}`) or by `x.corpus = $corpus`, once
-    for each pattern without it. A node without a label must be bound elsewhere, be compared in this way, or be an end
-    of a bound RELATES.
-    """
-    text = NOISE.sub("''", text)
-    compared = Counter(re.findall(r"\b(\w+)\.corpus = \$corpus\b", text))
-    labelled = {found["variable"] for found in NODE.finditer(text) if found["labels"]} | set(compared)
-    named = set(re.findall(r"\bAS (\w+)", text)) | set(re.findall(r"\((\w+) IN \w+ \|", text))
-    named |= set(re.findall(r"RELATES[^\]]*\]-[>]?\((\w+):", text))
-    loose = []
-    for found in NODE.finditer(text):
-        before, after = text[: found.start()].rstrip(), text[found.end() :].lstrip()
-        if found["labels"]:
-            property_ = "name" if found["labels"] == ":Corpus" else "corpus"
-            if not _bound(found, property_, compared):
-                loose.append(found[0])
-        elif before.endswith(("-", ">", "<-")) or after.startswith(("-", "<-")):
-            own = RELATES.match(after.lstrip("<-")) or RELATES.search(before[-200:])
-            if not (found["variable"] in labelled | named or (not found["variable"] and own)):
-                loose.append(found[0])
-    return loose + [found[0] for found in RELATES.finditer(text) if not _bound(found, "corpus", compared)]
-
-
-def _bound(found: re.Match[str], property_: str, compared: Counter[str]) -> bool:
-    if re.search(rf"\b{property_}: \$corpus\b", found["map"] or ""):
-        return True
-    compared[found["variable"]] -= 1
-    return bool(found["variable"]) and compared[found["variable"]] >= 0
 
 
 @pytest.mark.parametrize("name", [name for name, statement in ALL.items() if statement.mode != "schema"])

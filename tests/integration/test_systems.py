@@ -291,3 +291,38 @@ def test_a_memory_is_continued_by_its_own_system_whatever_the_default_is(open_cl
     memory = client.ask(QUESTION, system="hgmem", steps=1).memory
     assert client.ask("Who else?", memory=memory, steps=1).system == "hgmem"
     assert sorted(_loaders()) == [one.name for one in client.systems()]
+
+
+STATED = """// Statements of a system in a package of its own.
+
+// name: nearest_chunk(corpus, vector) read
+CYPHER 25 MATCH (c:Chunk)
+SEARCH c IN (VECTOR INDEX chunk_embedding FOR $vector WHERE c.corpus = $corpus LIMIT 5) SCORE AS score
+RETURN c.uid AS uid ORDER BY score DESC LIMIT 1;
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("", "", ""),
+        ("(corpus, vector)", "(vector)", "declares and uses different parameters: $corpus"),
+        ("c.corpus = $corpus", "c.document = $corpus", "(c:Chunk) is not limited to the corpus"),
+        (" WHERE c.corpus = $corpus", "", "declares and uses different parameters: $corpus"),
+        ("CYPHER 25 ", "", "it does not begin with CYPHER 25"),
+        (") read", ") schema", "its mode is 'schema', not 'read' or 'write'"),
+        ("nearest_chunk", "find_corpus", "statement 'find_corpus' already exists in "),
+    ],
+    ids=["fits", "undeclared", "not limited", "without corpus", "version", "mode", "a name of ours"],
+)
+def test_the_statements_of_a_package_are_known_where_they_stay_within_the_corpus(
+    old: str, new: str, why: str, command: Command, tmp_path: Path
+) -> None:
+    packages = tmp_path / "packages"
+    code = WALKING.replace('name="walking"', 'name="walking", statements=Path(__file__).parent / "walking.cypher"')
+    install(packages, "walking_system", f"from pathlib import Path\n{code}", name="walking")
+    (packages / "walking_system" / "walking.cypher").write_text(STATED.replace(old, new), encoding="utf-8")
+    listed = {one["name"]: one for one in json.loads(command("systems", "--json", packages=packages).stdout)}
+    assert listed["walking"]["installed"] is not bool(why)
+    assert why in listed["walking"]["summary"]
+    assert listed["naive"]["installed"]

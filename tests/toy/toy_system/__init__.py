@@ -8,11 +8,12 @@ from hgmem.services import Services
 from hgmem.systems.single_step import SingleStep, evidence_of
 from hgmem.values.evidence import BuiltHit, Evidence
 from toy_system.build import BUILD, Config
+from toy_system.statements import FILE, toy_members
 from toy_system.tasks import PROMPTS, Reword
 
 
 def retrieve(services: Services, question: str, *, scope: Scope, config: Config) -> Evidence:
-    """Return the chunks beneath the topics nearest to the question, and beneath the gist that has its words."""
+    """Return the chunks beneath the topics nearest to the question, their gists, and the gist with its words."""
     asked = services.reply(Reword(question=question)).text if config.reword else question
     vector = services.embed([asked], kind="query")[0]
     topics, gists = (Layer(scope=scope, system="toy", kind=kind) for kind in ("ToyTopic", "ToyGist"))
@@ -23,7 +24,18 @@ def retrieve(services: Services, question: str, *, scope: Scope, config: Config)
         for found in (near, worded)
         for rank, (row, score) in enumerate(found, start=1)
     ]
-    return evidence_of(asked, _chunks(services, built), strategy="topics", built=built)
+    return evidence_of(asked, _chunks(services, built), strategy="topics", built=[*built, *_members(services, built)])
+
+
+def _members(services: Services, built: Sequence[BuiltHit]) -> list[BuiltHit]:
+    """Return the gists of the topics, behind the hits."""
+    held = {hit.uid for hit in built}
+    rows = toy_members(services.database, corpus=services.corpus, uids=list(held))
+    fresh = [row for row in rows if row["uid"] not in held]
+    return [
+        BuiltHit(uid=row["uid"], kind=row["kind"], rank=rank, text=row["text"])
+        for rank, row in enumerate(fresh, start=len(built) + 1)
+    ]
 
 
 def _chunks(services: Services, built: Sequence[BuiltHit]) -> list[tuple[object, float]]:
@@ -44,5 +56,6 @@ SPEC = SingleStep(
     passage_option="best",
     recipes={"short": Config(words=6)},
     prompts=PROMPTS,
+    statements=FILE,
     build=BUILD,
 ).spec
