@@ -81,7 +81,7 @@ ORDER BY row.key;
 
 // name: units_of_stage(corpus, build, stage) read
 CYPHER 25 MATCH (b:Build {uid: $build, corpus: $corpus}) USING INDEX b:Build(uid)
-WITH b MATCH (b)-[:HAS_UNIT]->(u:Unit {corpus: $corpus}) WHERE u.stage = $stage
+WITH b LIMIT 1 MATCH (b)-[:HAS_UNIT]->(u:Unit {corpus: $corpus}) WHERE u.stage = $stage
 RETURN u.uid AS uid, u.key AS key, u.digest AS digest, u.status AS status, u.output AS output,
        coalesce(u.document, '') AS document
 ORDER BY key;
@@ -89,7 +89,7 @@ ORDER BY key;
 // name: units_of_other_stages(corpus, build, stages) read
 // Return the units of stages that the build no longer has.
 CYPHER 25 MATCH (b:Build {uid: $build, corpus: $corpus}) USING INDEX b:Build(uid)
-WITH b MATCH (b)-[:HAS_UNIT]->(u:Unit {corpus: $corpus}) WHERE NOT u.stage IN $stages
+WITH b LIMIT 1 MATCH (b)-[:HAS_UNIT]->(u:Unit {corpus: $corpus}) WHERE NOT u.stage IN $stages
 RETURN u.uid AS uid ORDER BY uid;
 
 // name: withdraw_build(corpus, uid, run) write
@@ -101,12 +101,18 @@ SET b.finished_at = NULL
 RETURN b.uid AS uid;
 
 // name: delete_build_contents(corpus, system, batch) auto
-// Delete a system's rows and units, in transactions of `batch` nodes.
+// Delete a system's rows and units, in transactions of `batch` nodes, and mark citations of them as withdrawn.
 CYPHER 25 CALL () {
   MATCH (n:Built {corpus: $corpus}) USING INDEX n:Built(corpus) WHERE n.system = $system RETURN n
   UNION ALL MATCH (n:Unit {corpus: $corpus}) USING INDEX n:Unit(corpus) WHERE n.system = $system RETURN n
 }
-CALL (n) { DETACH DELETE n } IN TRANSACTIONS OF $batch ROWS;
+CALL (n) {
+  CALL (n) {
+    MATCH (q:Citation {corpus: $corpus})-[:CITES]->(n)
+    SET q.withdrawn = true
+  }
+  DETACH DELETE n
+} IN TRANSACTIONS OF $batch ROWS;
 
 // name: delete_build(corpus, uid, run) write
 // Delete the node of an empty build that this run has leased.

@@ -39,6 +39,18 @@ WITH u
 MATCH (b:Build {uid: $build, corpus: $corpus}) USING INDEX b:Build(uid)
 MERGE (b)-[:HAS_UNIT]->(u);
 
+// name: withdraw_quotes(corpus, rows) write
+// Mark citations of rows as withdrawn, with their quotes kept, where the row's text becomes another or the row goes
+// (`text` is null).
+CYPHER 25 UNWIND $rows AS row
+MATCH (n:Built {uid: row.uid, corpus: $corpus}) USING INDEX n:Built(uid)
+WITH n, row WHERE row.text IS NULL OR n.text <> row.text
+SET n.key = n.key // takes the lock: an answer that cites the row meanwhile is seen, or sees the change
+WITH n
+MATCH (q:Citation {corpus: $corpus})-[cites:CITES]->(n)
+SET q.withdrawn = true
+DELETE cites;
+
 // name: put_built(corpus, rows) write
 // Write rows with their labels and properties. A row without a vector keeps those that it has.
 CYPHER 25 UNWIND $rows AS row

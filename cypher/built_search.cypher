@@ -36,3 +36,16 @@ MATCH (n:Built {uid: uid, corpus: $corpus}) USING INDEX n:Built(uid)
 MATCH (n)-[:RESTS_ON]->{1,10}(c:Chunk WHERE c.corpus = $corpus)
 WITH DISTINCT uid, c ORDER BY c.document, c.position, c.uid
 RETURN uid, collect(c.uid) AS chunks;
+
+// name: nearest_beneath(corpus, uids, vector, k) read
+// Return for each row the k chunks nearest to a vector among those that it rests on, directly or through other rows.
+CYPHER 25 UNWIND $uids AS uid
+MATCH (n:Built {uid: uid, corpus: $corpus}) USING INDEX n:Built(uid)
+WITH DISTINCT n
+CALL (n) {
+  MATCH (n)-[:RESTS_ON]->{1,10}(c:Chunk WHERE c.corpus = $corpus)
+  WITH DISTINCT c WHERE c.embedding IS NOT NULL
+  WITH c, vector.similarity.cosine(c.embedding, $vector) AS score ORDER BY score DESC, c.uid LIMIT $k
+  RETURN collect(c.uid) AS chunks
+}
+RETURN n.uid AS uid, chunks;

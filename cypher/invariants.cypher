@@ -167,9 +167,9 @@ CYPHER 25 CALL () {
 RETURN promise, count(uid) AS found, collect(uid)[..$most] AS uids;
 
 // name: broken_citations(corpus, most) read
-// Find citations whose `withdrawn` contradicts their chunk, and quotes that are not in the chunk.
+// Find citations whose `withdrawn` contradicts their chunk or built row, and quotes that are not in it.
 CYPHER 25 MATCH (q:Citation {corpus: $corpus})
-WITH q, COLLECT { MATCH (q)-[:CITES]->(c:Chunk {corpus: $corpus}) RETURN c.text } AS texts
+WITH q, COLLECT { MATCH (q)-[:CITES]->(c) WHERE c.corpus = $corpus RETURN c.text } AS texts
 WITH q.uid AS uid, CASE
   WHEN (size(texts) = 1) = coalesce(q.withdrawn, false) THEN 'citation-source'
   WHEN any(text IN texts WHERE NOT text CONTAINS q.quote) THEN 'citation-quote' END AS promise

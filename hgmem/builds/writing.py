@@ -222,6 +222,7 @@ def _replace(transaction: Transaction, corpus: str, results: Sequence[Result]) -
 def _put_rows(transaction: Transaction, corpus: str, results: Sequence[Result], vectors: Mapping[str, Vectors]) -> None:
     rows = [row for each in results for row in each.rows]
     if rows:
+        graph.withdraw_quotes(transaction, corpus=corpus, texts={row["uid"]: row["properties"]["text"] for row in rows})
         graph.put_built(transaction, corpus=corpus, rows=[dict(row) for row in rows])
     if embedded := [row for row in rows if row["uid"] in vectors]:
         graph.put_built_vectors(

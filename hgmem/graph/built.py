@@ -1,6 +1,6 @@
 """Typed wrappers for `cypher/built.cypher`."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from hgmem.graph.builds import build_uid
@@ -26,6 +26,11 @@ def put_units(database: Runner, *, corpus: str, system: str, rows: Sequence[Row]
 def fail_units(database: Runner, *, corpus: str, system: str, rows: Sequence[Row]) -> None:
     """Record why units were not made: uid, stage, key, digest, error."""
     database.run("fail_units", corpus=corpus, system=system, build=build_uid(corpus, system), rows=list(rows))
+
+
+def withdraw_quotes(database: Runner, *, corpus: str, texts: Mapping[str, str | None]) -> None:
+    """Mark citations of rows (uids) as withdrawn where the row gets another text, or None because it goes."""
+    database.run("withdraw_quotes", corpus=corpus, rows=[{"uid": uid, "text": text} for uid, text in texts.items()])
 
 
 def put_built(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
@@ -89,7 +94,11 @@ def empty_units(database: Runner, *, corpus: str, uids: Sequence[str]) -> None:
 
 
 def delete_built(database: Runner, *, corpus: str, uids: Sequence[str]) -> None:
-    """Delete those of the uids that are built rows. The next build makes their units anew."""
+    """Delete those of the uids that are built rows. The next build makes their units anew.
+
+    Citations of them are marked as withdrawn, and keep their quotes.
+    """
+    withdraw_quotes(database, corpus=corpus, texts=dict.fromkeys(uids))
     database.run("delete_built", corpus=corpus, uids=list(uids))
 
 

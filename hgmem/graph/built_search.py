@@ -53,3 +53,9 @@ def worded_built(database: Runner, *, layer: Layer, text: str, k: int) -> list[t
 def chunks_beneath(database: Runner, *, corpus: str, uids: Sequence[str]) -> dict[str, list[str]]:
     """Return by row (uid) the uids of the chunks that it rests on at any distance, in order of place."""
     return {row["uid"]: row["chunks"] for row in database.run("chunks_beneath", corpus=corpus, uids=list(uids))}
+
+
+def nearest_beneath(database: Runner, *, corpus: str, uids: Sequence[str], query: Any, k: int) -> dict[str, list[str]]:
+    """Return by row (uid) the uids of the k chunks nearest to a unit vector among those that the row rests on."""
+    rows = database.run("nearest_beneath", corpus=corpus, uids=list(uids), vector=vector(query), k=k)
+    return {row["uid"]: row["chunks"] for row in rows}

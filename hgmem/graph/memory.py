@@ -128,7 +128,12 @@ def write_answer(database: Runner, *, lease: Lease, answer: Answer, status: str)
         "usage": to_json(answer.usage),
     }
     citations = [
-        {"uid": f"{answer.uid}-{citation.marker}", "chunk": citation.chunk, "properties": asdict(citation)}
+        {
+            "uid": f"{answer.uid}-{citation.marker}",
+            "chunk": citation.chunk,
+            "built": citation.built,
+            "properties": _cited_properties(citation),
+        }
         for citation in answer.citations
     ]
     rows = database.run("write_answer", **asdict(lease), answer=properties, citations=citations, status=status)
@@ -188,7 +193,9 @@ def memory_answers(database: Runner, *, corpus: str, memory: str) -> list[Row]:
             **row,
             "notes": tuple(row["notes"] or ()),
             "usage": _usage(row["usage"]),
-            "citations": tuple(Citation(**citation) for citation in row["citations"]),
+            "citations": tuple(
+                Citation(**{**citation, "behind": tuple(citation["behind"])}) for citation in row["citations"]
+            ),
         }
         for row in rows
     ]
@@ -210,6 +217,13 @@ def quote_statuses(database: Runner, *, corpus: str, citations: Sequence[Citatio
 def find_entities(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[Entity]:
     """Return those of these entities that exist."""
     return [to_entity(row["entity"]) for row in database.run("find_entities", corpus=corpus, uids=list(uids))]
+
+
+def _cited_properties(citation: Citation) -> Row:
+    """Return a citation's properties. Only one of a built row has `built` and `behind`."""
+    properties = asdict(citation)
+    behind = list(properties.pop("behind"))
+    return {**properties, "built": citation.built or None, "behind": behind or None}
 
 
 def _not_ready(lease: Lease) -> UsageError:

@@ -77,7 +77,7 @@ def _with_quote_statuses(
     database: Database, corpus: str, *, answers: Sequence[Mapping[str, Any]]
 ) -> list[Mapping[str, Any]]:
     """Return the answers, each withdrawn citation with what its document says now."""
-    withdrawn = [one for answer in answers for one in answer["citations"] if one.withdrawn]
+    withdrawn = [one for answer in answers for one in answer["citations"] if one.withdrawn and one.chunk]
     if not withdrawn:
         return list(answers)
     statuses = dict(zip(withdrawn, quote_statuses(database, corpus=corpus, citations=withdrawn), strict=True))

@@ -1,4 +1,4 @@
-"""The answer task: memory and numbered chunks in, a text with citation markers out."""
+"""The answer task of all systems: what a system knows and numbered passages in, a text with citation markers out."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -12,22 +12,25 @@ from hgmem.retrieval.citations import Cited, cite
 from hgmem.retrieval.extractive_answer import answer
 from hgmem.retrieval.rendering import Shown
 from hgmem.services import Services
-from hgmem.values.graph_elements import Chunk
+from hgmem.values.evidence import Citable
 
 PROMPTS = Path(__file__).parent / "prompts"
 
 
 class AnswerReply(TextReply):
-    """The answer's text. Its markers `[n]` cite evidence chunks by number, from 1."""
+    """The answer's text. Its markers `[n]` cite passages by number, from 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerQuestion:
-    """The task of writing the answer. `[n]` cites the n-th of `chunks`, from 1. `memory` may be empty."""
+    """The task of writing the answer. `[n]` cites the n-th of `passages`, from 1.
+
+    `memory` is what the system has worked out, and may be empty.
+    """
 
     question: str
     memory: Shown
-    chunks: tuple[Chunk, ...]
+    passages: tuple[Citable, ...]
     form: str = ""
     language: str = ""
     name: ClassVar[str] = "answer"
@@ -39,19 +42,19 @@ class AnswerQuestion:
         return {
             "question": rendering.text(self.question),
             "memory": rendering.memory(self.memory, numbered=False),
-            "chunks": rendering.chunks(self.chunks, start=1),
+            "chunks": rendering.passages(self.passages, start=1),
             "form": self.form or "as long as the question needs, in plain prose",
             "language": rendering.language(self.language),
         }
 
     def extractive(self, vectors: VectorCache) -> AnswerReply:
         """Return the sentences that best cover the question, each with its marker, without a language model."""
-        remembered = [point.description for point in self.memory.points]
-        return AnswerReply(text=answer(self.question, self.chunks, remembered=remembered, vectors=vectors))
+        remembered = [*self.memory.statements, *(point.description for point in self.memory.points)]
+        return AnswerReply(text=answer(self.question, self.passages, remembered=remembered, vectors=vectors))
 
 
 def cited_answer(services: Services, task: AnswerQuestion) -> Cited:
     """Return the model's answer with its citations checked, the notes of the reply first."""
     reply = services.write(task)
-    cited = cite(reply.text, task.chunks)
+    cited = cite(reply.text, task.passages)
     return replace(cited, notes=(*reply.notes, *cited.notes))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hgmem.text.segmentation import Span, sentences, words
+from hgmem.values.evidence import BuiltPassage, Citable
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.records import Citation
 
@@ -26,20 +27,20 @@ class Cited:
     notes: tuple[str, ...]
 
 
-def cite(text: str, chunks: Sequence[Chunk]) -> Cited:
+def cite(text: str, passages: Sequence[Citable]) -> Cited:
     """Return the text with markers numbered in order of first use, without invalid ones.
 
-    A marker stands for one quote: two claims supported by different sentences of a chunk get two markers.
+    A marker stands for one quote: two claims supported by different sentences of a passage get two markers.
     """
     order: dict[tuple[int, Span], int] = {}
     unknown: list[str] = []
 
     def renumber(found: re.Match[str]) -> str:
         number = int(found[1]) if len(found[1]) <= _DIGITS else 0
-        if not 1 <= number <= len(chunks):
+        if not 1 <= number <= len(passages):
             unknown.append(found[1])
             return " " if _OPEN.search(text[: found.start()][-1:]) else ""
-        quoted = quote(_claim(text, found.start()), chunks[number - 1].text)
+        quoted = quote(_claim(text, found.start()), passages[number - 1].text)
         return f"[{order.setdefault((number, quoted), len(order) + 1)}]"
 
     text = _SEVERAL.sub(lambda found: "".join(f"[{number}]" for number in _NUMBER.findall(found[0])), text)
@@ -48,7 +49,7 @@ def cite(text: str, chunks: Sequence[Chunk]) -> Cited:
         renumbered = _SPACE_BEFORE.sub("", renumbered)
     return Cited(
         text=renumbered.strip(),
-        citations=tuple(_citation(marker, chunks[number - 1], span) for (number, span), marker in order.items()),
+        citations=tuple(_citation(marker, passages[number - 1], span) for (number, span), marker in order.items()),
         notes=tuple(f"marker [{number}] was removed: no evidence has that number" for number in unknown),
     )
 
@@ -73,7 +74,23 @@ def _claim(text: str, at: int) -> str:
     return before[spans[-1].start :] if spans else before
 
 
-def _citation(marker: int, chunk: Chunk, span: Span) -> Citation:
+def _citation(marker: int, passage: Citable, span: Span) -> Citation:
+    return _of_built(marker, passage, span) if isinstance(passage, BuiltPassage) else _of_chunk(marker, passage, span)
+
+
+def _of_built(marker: int, row: BuiltPassage, span: Span) -> Citation:
+    return Citation(
+        marker=marker,
+        chunk="",
+        document=row.document,
+        title=row.title or row.kind,
+        quote=row.text[span.start : span.end],
+        built=row.uid,
+        behind=row.chunks,
+    )
+
+
+def _of_chunk(marker: int, chunk: Chunk, span: Span) -> Citation:
     return Citation(
         marker=marker,
         chunk=chunk.uid,

@@ -10,7 +10,7 @@ from hgmem.models.extractive.sentence_ranking import Ranked, bridge, rank
 from hgmem.models.extractive.sentences import Passage, passages, quotable
 from hgmem.models.extractive.vector_cache import VectorCache
 from hgmem.text.segmentation import collapse
-from hgmem.values.graph_elements import Chunk
+from hgmem.values.evidence import Citable
 
 _MARKER = re.compile(r"\[\d+\]")
 _CONSIDERED = 40
@@ -26,9 +26,9 @@ _ALIKE = 0.85
 _LONGEST = 1_200
 
 
-def answer(question: str, chunks: Sequence[Chunk], *, remembered: Sequence[str], vectors: VectorCache) -> str:
-    """Return a few sentences of the chunks, verbatim except for whitespace, each followed by its marker `[n]`."""
-    every = quotable(passages(chunks))
+def answer(question: str, found_in: Sequence[Citable], *, remembered: Sequence[str], vectors: VectorCache) -> str:
+    """Return a few sentences of the passages, verbatim except for whitespace, each followed by its marker `[n]`."""
+    every = quotable(passages(found_in))
     # A "[3]" in a source text would be read as a marker.
     found = [passage for passage in every if not _MARKER.search(passage.text)] or every
     remembered = [collapse(text) for text in remembered]

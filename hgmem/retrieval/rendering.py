@@ -8,22 +8,28 @@ from functools import lru_cache
 from hgmem.models.prompt_delimiters import quoted
 from hgmem.text.segmentation import collapse
 from hgmem.text.tokens import count
-from hgmem.values.evidence import Evidence
+from hgmem.values.evidence import BuiltPassage, Citable, Evidence
 from hgmem.values.graph_elements import Chunk, Entity, Relation
 from hgmem.values.records import MemoryPoint
 
 DESCRIPTION_TOKENS = 100  # per entity or relation (the official code's value)
 NONE = "(none)"
+_LONGEST_OVERLAP = 2_000  # characters, looked for where chunks have no offsets
+_SHORTEST_OVERLAP = 20  # a shorter one may be chance
 _tokens = lru_cache(maxsize=4_096)(count)  # of words, most of which recur
 _NUMBERED = re.compile(r"\[(\d+(?:\s*[,;–-]\s*\d+)*)\]")  # looks like a citation marker
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """The points of memory that a prompt shows, numbered from 0, and the number of those left out."""
+    """What a prompt shows of memory: points numbered from 0, the number of those left out, and plain statements.
+
+    Systems without memory points use `statements` for what they have worked out.
+    """
 
     points: tuple[MemoryPoint, ...] = ()
     more: int = 0
+    statements: tuple[str, ...] = ()
 
 
 def text(value: str) -> str:
@@ -55,6 +61,7 @@ def memory(shown: Shown, *, numbered: bool = True) -> str:
     ]
     if shown.more:
         lines.append(f"(and {shown.more} more points that are not shown)")
+    lines += [f"- {_line(statement)}" for statement in shown.statements]
     return "\n".join(lines) or "(empty)"
 
 
@@ -66,7 +73,7 @@ def evidence(found: Evidence) -> str:
     if found.relations:
         parts.append("Relations\n" + "\n".join(map(_relation, found.relations)))
     if found.chunks:
-        parts.append("Chunks\n" + chunks(found.chunks))
+        parts.append("Chunks\n" + passages(found.chunks))
     return "\n\n".join(parts) or NONE
 
 
@@ -80,14 +87,34 @@ def entities(found: Sequence[Entity]) -> str:
     return "\n".join(lines) or NONE
 
 
-def chunks(found: Sequence[Chunk], *, start: int = 0) -> str:
-    """Return chunks with numbers from `start` and their documents' titles."""
+def passages(found: Sequence[Citable], *, start: int = 0) -> str:
+    """Return chunks and built rows with numbers from `start` and their titles.
+
+    Where neighbouring chunks of a document overlap, the later one leaves out what the one before it shows.
+    """
+    before = {(each.document, each.position): each for each in found if isinstance(each, Chunk)}
     parts = []
-    for number, chunk in enumerate(found, start=start):
-        title = f" {_line(chunk.title)}" if chunk.title else ""
-        text = _NUMBERED.sub(r"‹\1›", quoted(chunk.text.strip()))
+    for number, each in enumerate(found, start=start):
+        title = f" {_line(each.title)}" if each.title else ""
+        text = each.text
+        if isinstance(each, BuiltPassage):
+            title = title or f" {_line(each.kind)}"
+        elif shared := overlap(before.get((each.document, each.position - 1)), each):
+            text = f"… {text[shared:].lstrip()}"
+        text = _NUMBERED.sub(r"‹\1›", quoted(text.strip()))
         parts.append(f"[{number}]{title}\n{text}")
     return "\n\n".join(parts) or NONE
+
+
+def overlap(before: Chunk | None, after: Chunk) -> int:
+    """Return how many characters at the start of a chunk stand at the end of the one before it as well."""
+    if before is None:
+        return 0
+    if before.end is not None and after.start is not None:
+        shared = before.end - after.start
+        return shared if 0 < shared < len(after.text) and before.text.endswith(after.text[:shared]) else 0
+    most = min(len(before.text), len(after.text) - 1, _LONGEST_OVERLAP)
+    return next((n for n in range(most, _SHORTEST_OVERLAP, -1) if before.text.endswith(after.text[:n])), 0)
 
 
 def _relation(relation: Relation) -> str:

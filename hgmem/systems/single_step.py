@@ -19,7 +19,7 @@ from hgmem.systems.recorded_passages import recorded_chunks, scope_of
 from hgmem.systems.spec import SystemSpec
 from hgmem.text.language import no_evidence
 from hgmem.values.events import StepStarted
-from hgmem.values.evidence import GLOBAL, BuiltHit, Evidence, Hit, Retrieved, Strategy, Subquery
+from hgmem.values.evidence import GLOBAL, BuiltHit, BuiltPassage, Evidence, Hit, Retrieved, Strategy, Subquery
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.inputs import Question
 from hgmem.values.records import Answer, Memory, Step
@@ -94,7 +94,10 @@ class SingleStep(Generic[Config]):
             if not question.answer:
                 return record.unanswered(step=1)
             task = AnswerQuestion(
-                question=question.text, memory=Shown(), chunks=evidence.chunks, language=services.language
+                question=question.text,
+                memory=Shown(statements=evidence.statements),
+                passages=evidence.passages,
+                language=services.language,
             )
             return record.answer(cited_answer(services, task), step=1)
 
@@ -118,10 +121,12 @@ def evidence_of(
     *,
     strategy: Strategy = GLOBAL,
     built: Sequence[BuiltHit] = (),
+    cited: Sequence[BuiltPassage] = (),
 ) -> Evidence:
     """Return chunks with their scores, the best first, as the evidence of a question.
 
     `strategy` says in a word or a few how they were found, `built` which rows of the system's build led to them.
+    `cited` are rows that the answer may cite beside the chunks.
     """
     hits = tuple(
         Hit(uid=chunk.uid, rank=rank, score=score, source_id=chunk.source_id)
@@ -129,7 +134,7 @@ def evidence_of(
     )
     subquery = Subquery(text=question, strategy=strategy)
     retrieved = Retrieved(subquery=subquery, chunks=hits, built=tuple(built))
-    return Evidence(retrieved=(retrieved,), chunks=tuple(chunk for chunk, _ in found))
+    return Evidence(retrieved=(retrieved,), chunks=tuple(chunk for chunk, _ in found), built=tuple(cited))
 
 
 def _plain(config: Any) -> dict[str, Any]:

@@ -50,6 +50,22 @@ class BuiltHit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BuiltPassage:
+    """A row of a system's build that an answer may cite, such as a summary.
+
+    `title` is shown beside its number. `document` is empty where the row rests on several. `chunks` are the uids of the
+    chunks behind it that are nearest to the question, the nearest first.
+    """
+
+    uid: str
+    kind: str
+    text: str
+    title: str = ""
+    document: str = ""
+    chunks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Retrieved:
     """The hits of one sub-query, nearest first. `built` are rows of a system's build."""
 
@@ -60,19 +76,33 @@ class Retrieved:
     built: tuple[BuiltHit, ...] = ()
 
 
+Citable: TypeAlias = Chunk | BuiltPassage  # what an answer may cite
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """The evidence of a step's sub-queries without duplicates. Chunks are ordered by document and position."""
+    """The evidence of a step's sub-queries without duplicates. Chunks are ordered by document and position.
+
+    `built` are rows of a system's build that the answer may cite beside chunks, and `statements` what else the system
+    knows: the answer may use them, but not cite them.
+    """
 
     retrieved: tuple[Retrieved, ...] = ()
     entities: tuple[Entity, ...] = ()
     relations: tuple[Relation, ...] = ()
     chunks: tuple[Chunk, ...] = ()
+    built: tuple[BuiltPassage, ...] = ()
+    statements: tuple[str, ...] = ()
 
     @property
     def empty(self) -> bool:
-        """Whether the step found neither entities nor chunks."""
-        return not (self.entities or self.chunks)
+        """Whether the step found neither entities, nor chunks, nor rows of a build."""
+        return not (self.entities or self.chunks or self.built)
+
+    @property
+    def passages(self) -> tuple[Citable, ...]:
+        """What an answer may cite: the chunks, then the rows of a build."""
+        return (*self.chunks, *self.built)
 
     @property
     def strategy(self) -> Strategy:

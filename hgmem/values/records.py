@@ -110,8 +110,11 @@ class Step:
 class Citation:
     """A checked quote. Marker n is `[n]` in the answer, and `document.text[start:end] == quote`.
 
-    It is `withdrawn` once its chunk is deleted or changed. When a memory is read back, `quote_status` then says whether
-    its document still contains the quote, apart from whitespace.
+    A quote from a row of a system's build has the row's uid as `built` and no `chunk`. `behind` are then the chunks
+    (uids) that the row rests on and that are nearest to the question.
+
+    It is `withdrawn` once its chunk or row is deleted or changed. When a memory is read back, `quote_status` then says
+    whether the document of a chunk still contains the quote, apart from whitespace.
     """
 
     marker: int
@@ -122,6 +125,8 @@ class Citation:
     start: int | None = None
     end: int | None = None
     source_id: str = ""
+    built: str = ""
+    behind: tuple[str, ...] = ()
     withdrawn: bool = False
     quote_status: QuoteStatus | None = None
 

@@ -165,3 +165,29 @@ def test_a_corpus_is_not_re_embedded_while_a_build_is_made(client: HGMem) -> Non
         client.build("toy")
     with pytest.raises(ConflictError, match="is being made by another process"):
         client.delete(system="toy")
+
+
+def test_an_answer_may_cite_built_rows_until_they_change_or_go(client: HGMem) -> None:
+    client.add([document(number) for number in range(6)])
+    client.build("toy")
+    asked = client.ask("Who is only3?", system="toy", settings={"cite_topics": True})
+    assert asked.citations
+    topics = {hit.uid: hit.text for hit in asked.steps[0].retrieved[0].built if hit.kind == "ToyTopic"}
+    for citation in asked.citations:
+        assert citation.chunk == ""
+        assert citation.title == "ToyTopic"
+        assert citation.quote in topics[citation.built]
+        assert citation.behind
+    (stored,) = client.memory(asked.memory).answers
+    assert stored.citations == asked.citations
+    assert not any(citation.withdrawn for citation in stored.citations)
+
+    client.build("toy", settings={"words": 5})  # gists and topics become shorter
+    (stored,) = client.memory(asked.memory).answers
+    assert all(citation.withdrawn and citation.quote_status is None for citation in stored.citations)
+    assert [citation.quote for citation in stored.citations] == [citation.quote for citation in asked.citations]
+
+    again = client.ask("Who is only3?", system="toy", settings={"cite_topics": True})
+    client.delete(system="toy")
+    (stored,) = client.memory(again.memory).answers
+    assert all(citation.withdrawn for citation in stored.citations)

@@ -493,7 +493,7 @@ def test_evidence_without_a_point_is_answered_from_and_the_notes_say_so(
     assert answer.notes == ("memory has no points: the answer uses the evidence of the steps",)
     (task,) = [task for task in model.tasks if isinstance(task, AnswerQuestion)]
     assert task.memory.points == ()
-    assert {chunk.text for chunk in task.chunks} == set(SENTENCES)
+    assert {chunk.text for chunk in task.passages} == set(SENTENCES)
 
 
 def test_a_local_step_around_an_entity_without_neighbours_still_finds_it(

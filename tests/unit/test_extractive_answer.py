@@ -26,7 +26,7 @@ def answer(texts: Sequence[str], *, question: str = QUESTION, points: Sequence[M
         Chunk(uid=f"c{at}", document=f"d{at}", text=text, tokens=50, **{"position": 0, **chunk})
         for at, text in enumerate(texts)
     )
-    task = AnswerQuestion(question=question, memory=Shown(points=tuple(points)), chunks=chunks)
+    task = AnswerQuestion(question=question, memory=Shown(points=tuple(points)), passages=chunks)
     return ExtractiveModel(DeterministicEmbedder(256)).reply(task).text
 
 

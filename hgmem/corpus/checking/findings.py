@@ -135,11 +135,12 @@ INVARIANTS: Mapping[str, Invariant] = {
     ),
     "citation-source": Invariant(
         meaning=(
-            "a citation is marked withdrawn although its chunk exists, or is not marked although its chunk is gone"
+            "a citation is marked withdrawn although its chunk or built row exists, or is not marked although it is "
+            "gone"
         ),
         remedy=ALONE,
     ),
-    "citation-quote": Invariant(meaning="a quote is not in the chunk that it cites", remedy=ALONE),
+    "citation-quote": Invariant(meaning="a quote is not in the chunk or built row that it cites", remedy=ALONE),
     "stale-claim": Invariant(
         meaning="a run ended without releasing its memory: the memory is interrupted",
         remedy="continue it with `hgmem ask --continue`, or delete it with `hgmem memory delete`",

@@ -1,4 +1,4 @@
-"""Quotable sentences of chunks: whole sentences, once each despite overlapping chunks."""
+"""Quotable sentences of chunks and built rows: whole sentences, once each despite overlapping chunks."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from hgmem.models.extractive.key_phrases import stems
 from hgmem.text.segmentation import collapse, sentences
+from hgmem.values.evidence import Citable
 from hgmem.values.graph_elements import Chunk
 
 _LONGEST = 600
@@ -33,7 +34,7 @@ class Passage:
     around: frozenset[str] = frozenset()
 
 
-def passages(chunks: Sequence[Chunk]) -> list[list[Passage]]:
+def passages(chunks: Sequence[Citable]) -> list[list[Passage]]:
     """Return the passages of each chunk in order. Those that the chunk's edge cuts off have `whole=False`."""
     rows = [[collapse(piece) for piece in _pieces(chunk.text)] for chunk in chunks]
     every = [text for row in rows for text in row]
@@ -54,8 +55,9 @@ def quotable(rows: Sequence[Sequence[Passage]]) -> list[Passage]:
     return [passage for passage in whole if len(passage.stems) >= _FEWEST_STEMS] or whole or plain or every
 
 
-def _with_surroundings(row: list[Passage], chunk: Chunk) -> list[Passage]:
-    named = frozenset(stem for text in (chunk.title, *(each.name for each in chunk.entities)) for stem in stems(text))
+def _with_surroundings(row: list[Passage], chunk: Citable) -> list[Passage]:
+    entities = chunk.entities if isinstance(chunk, Chunk) else ()
+    named = frozenset(stem for text in (chunk.title, *(each.name for each in entities)) for stem in stems(text))
     return [
         replace(each, around=named.union(*(near.stems for near in row[max(0, at - 1) : at + 2])))
         for at, each in enumerate(row)
@@ -85,7 +87,7 @@ def _broken(text: str) -> Iterator[str]:
     yield text[start : start + _PIECE]
 
 
-def _passage(chunk: Chunk, index: int, at: int, *, row: list[str], every: list[str]) -> Passage:
+def _passage(chunk: Citable, index: int, at: int, *, row: list[str], every: list[str]) -> Passage:
     text = row[at]
     cut = False
     if at == 0 and not _opens(chunk):
@@ -97,7 +99,10 @@ def _passage(chunk: Chunk, index: int, at: int, *, row: list[str], every: list[s
     return Passage(index, at, text, frozenset(stems(text)), not cut)
 
 
-def _opens(chunk: Chunk) -> bool:
+def _opens(chunk: Citable) -> bool:
+    """Whether the text begins a document, or is whole by itself as a built row is."""
+    if not isinstance(chunk, Chunk):
+        return True
     return chunk.start == 0 or (chunk.start is None and chunk.position == 0)
 
 

@@ -125,7 +125,7 @@ class Investigation:
         task = AnswerQuestion(
             question=self.record.question,
             memory=memory,
-            chunks=tuple(passages),
+            passages=tuple(passages),
             form=self.config.form,
             language=self.services.language,
         )

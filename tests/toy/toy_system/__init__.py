@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from hgmem.graph.built_search import Layer, chunks_beneath, near_built, worded_built
 from hgmem.graph.retrieval import Scope, find_chunks
+from hgmem.retrieval.built_passages import built_passages
 from hgmem.services import Services
 from hgmem.systems.single_step import SingleStep, evidence_of
 from hgmem.values.evidence import BuiltHit, Evidence
@@ -24,7 +25,11 @@ def retrieve(services: Services, question: str, *, scope: Scope, config: Config)
         for found in (near, worded)
         for rank, (row, score) in enumerate(found, start=1)
     ]
-    return evidence_of(asked, _chunks(services, built), strategy="topics", built=[*built, *_members(services, built)])
+    found = [*built, *_members(services, built)]
+    if config.cite_topics:
+        cited = built_passages(services, [row for row, _ in near], query=vector)
+        return evidence_of(asked, (), strategy="topics", built=found, cited=cited)
+    return evidence_of(asked, _chunks(services, built), strategy="topics", built=found)
 
 
 def _members(services: Services, built: Sequence[BuiltHit]) -> list[BuiltHit]:

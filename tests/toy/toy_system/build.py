@@ -16,12 +16,13 @@ from toy_system.tasks import SumUp
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """How long gists are, how many a topic has at most, and how many topics an answer reads."""
+    """How long gists are, how many a topic has at most, how many topics an answer reads, and whether it cites them."""
 
     words: int = 12
     most: int = 3
     best: int = 2
     reword: bool = False
+    cite_topics: bool = False
 
 
 def documents(reading: Reading, config: Config) -> Iterable[Unit]:
