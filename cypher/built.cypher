@@ -88,9 +88,9 @@ CYPHER 25 UNWIND $uids AS uid
 MATCH (n:Built {uid: uid, corpus: $corpus}) USING INDEX n:Built(uid)
 SET n.vector = NULL;
 
-// name: release_support(corpus, rows) write
-// Remove the support that each row or unit no longer has. What rests on it inherits that support until it is made anew,
-// so that a deletion still finds it.
+// name: release_support(corpus, build, rows) write
+// Remove the support that each row or unit no longer has. What rests on it inherits that support until the build has
+// gone through all stages, so that a deletion still finds it.
 CYPHER 25 UNWIND $rows AS row
 CALL (row) {
   MATCH (n:Built {uid: row.uid, corpus: $corpus}) USING INDEX n:Built(uid) RETURN n
@@ -100,8 +100,14 @@ WITH n, row
 MATCH (n)-[r:RESTS_ON]->(x) WHERE x.corpus = $corpus AND NOT x.uid IN row.rests_on
 CALL (n, x) {
   MATCH (n)<-[:RESTS_ON]-(d) WHERE d.corpus = $corpus AND d <> x
-  MERGE (d)-[:RESTS_ON]->(x)
+  MERGE (d)-[inherited:RESTS_ON]->(x)
+  ON CREATE SET inherited.build = $build
 }
+DELETE r;
+
+// name: drop_inherited(corpus, build) write
+// Remove inherited support of a build. Each unit is made from its present inputs, whose own support is complete.
+CYPHER 25 MATCH (d)-[r:RESTS_ON {build: $build}]->(x) WHERE d.corpus = $corpus AND x.corpus = $corpus
 DELETE r;
 
 // name: put_support(corpus, rows) write
@@ -118,7 +124,8 @@ CALL (uid) {
   UNION ALL MATCH (x:Built {uid: uid, corpus: $corpus}) USING INDEX x:Built(uid) RETURN x
   UNION ALL MATCH (x:Unit {uid: uid, corpus: $corpus}) USING INDEX x:Unit(uid) RETURN x
 }
-MERGE (n)-[:RESTS_ON]->(x);
+MERGE (n)-[r:RESTS_ON]->(x)
+SET r.build = NULL; // if it was inherited, it is its own now
 
 // name: release_extensions(corpus, units) write
 // Take back what these units gave: their ties, and vectors of rows that other units made.

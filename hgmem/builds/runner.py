@@ -63,6 +63,8 @@ def run_build(
         old = units_of_other_stages(services.database, corpus=services.corpus, system=building.system, stages=names)
         writer.delete(old)
         done.deleted += len(old)
+        if done.whole:
+            writer.finish()
     return done
 
 

@@ -50,6 +50,10 @@ class Writer:
         """Record why units were not made."""
         self.services.database.write(_fail_units, self, [dict(row) for row in rows])
 
+    def finish(self) -> None:
+        """Remove support that was inherited, as all units are made from their present inputs."""
+        self.services.database.write(_finish, self)
+
     def delete(self, uids: Iterable[str]) -> None:
         """Delete units with their rows, and what rests on them."""
         for some in batches(uids, size=UNITS):
@@ -187,7 +191,7 @@ def _write_units(
     found = graph.standing(transaction, corpus=corpus, uids={uid for each in results for uid in each.needed})
     whole = [each for each in results if found.issuperset(each.needed)]
     if whole:
-        _replace(transaction, corpus, whole)
+        _replace(transaction, writer.lease, whole)
         graph.put_units(
             transaction, corpus=corpus, system=writer.lease.system, rows=[dict(each.unit) for each in whole]
         )
@@ -204,8 +208,9 @@ def _locked(transaction: Transaction, writer: Writer) -> str:
     return corpus
 
 
-def _replace(transaction: Transaction, corpus: str, results: Sequence[Result]) -> None:
+def _replace(transaction: Transaction, lease: BuildLease, results: Sequence[Result]) -> None:
     """Delete rows that the units do not make again, and release what the others no longer rest on."""
+    corpus, system = lease.corpus, lease.system
     units = [each.unit["uid"] for each in results]
     rests_on = {uid: list(uids) for each in results for uid, uids in each.rests_on.items()}
     stored = [row["uid"] for row in graph.made_by(transaction, corpus=corpus, uids=units)]
@@ -216,7 +221,7 @@ def _replace(transaction: Transaction, corpus: str, results: Sequence[Result]) -
     released = [
         {"uid": uid, "rests_on": rests_on.get(uid, [])} for uid in (*units, *set(stored).intersection(rests_on))
     ]
-    graph.release_support(transaction, corpus=corpus, rows=released)
+    graph.release_support(transaction, corpus=corpus, system=system, rows=released)
 
 
 def _put_rows(transaction: Transaction, corpus: str, results: Sequence[Result], vectors: Mapping[str, Vectors]) -> None:
@@ -264,6 +269,11 @@ def _uids(result: Result) -> list[str]:
 def _fail_units(transaction: Transaction, writer: Writer, rows: Sequence[dict[str, Any]]) -> None:
     corpus = _locked(transaction, writer)
     graph.fail_units(transaction, corpus=corpus, system=writer.lease.system, rows=rows)
+
+
+def _finish(transaction: Transaction, writer: Writer) -> None:
+    corpus = _locked(transaction, writer)
+    graph.drop_inherited(transaction, corpus=corpus, system=writer.lease.system)
 
 
 def _delete_units(transaction: Transaction, writer: Writer, uids: Sequence[str]) -> None:

@@ -58,9 +58,14 @@ def clear_plain_vectors(database: Runner, *, corpus: str, uids: Sequence[str]) -
     database.run("clear_plain_vectors", corpus=corpus, uids=list(uids))
 
 
-def release_support(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
+def release_support(database: Runner, *, corpus: str, system: str, rows: Sequence[Row]) -> None:
     """Remove the support that is not in each row's `rests_on`. What rests on the row or unit inherits it."""
-    database.run("release_support", corpus=corpus, rows=list(rows))
+    database.run("release_support", corpus=corpus, build=build_uid(corpus, system), rows=list(rows))
+
+
+def drop_inherited(database: Runner, *, corpus: str, system: str) -> None:
+    """Remove support that rows and units inherited. Every unit of the build has to be made from its present inputs."""
+    database.run("drop_inherited", corpus=corpus, build=build_uid(corpus, system))
 
 
 def put_support(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:

@@ -29,6 +29,7 @@ CREATE = (
     "create_build_corpus",
     "create_unit_corpus",
     "create_built_corpus",
+    "create_support_build",
     "create_entity_embedding",
     "create_relation_embedding",
     "create_chunk_embedding",
@@ -66,6 +67,7 @@ LABELS = {
     "build": "Build",
     "unit": "Unit",
     "built": "Built",
+    "support": "RESTS_ON",
 }
 # Relationship types of ours, and labels without a uid of their own. Systems may not use them, nor the labels above.
 TYPES = frozenset(
@@ -130,7 +132,7 @@ def _as_declared(row: Row) -> bool:
     if name not in VECTOR and name not in FULLTEXT:
         thing, of = name.split("_")
         plain = (row["type"], row["labels"], row["properties"]) == ("RANGE", [LABELS[thing]], [of])
-        return plain and (row["constraint"] is None) == (of == "corpus")  # the others are unique
+        return plain and (row["constraint"] is None) == (of in ("corpus", "build"))  # the others are unique
     if name in FULLTEXT:
         return row["type"] == "FULLTEXT" and (*row["labels"], *row["properties"]) == FULLTEXT[name]
     label, *filters = VECTOR[name]
