@@ -9,14 +9,16 @@ from pathlib import Path
 
 from hgmem.client.connecting import check_model, find_address, find_database, find_embedder
 from hgmem.corpus.checking import check
-from hgmem.errors import HGMemError, ModelError
+from hgmem.errors import HGMemError, ModelError, UsageError
 from hgmem.graph.database import Database
 from hgmem.graph.schema import CREATE, differing, missing, show_indexes
+from hgmem.graph.statements import added
 from hgmem.local.doctor import Check, Probes, examine
 from hgmem.models.embedders import MINILM
 from hgmem.models.extractive import ExtractiveModel
 from hgmem.services import Services
 from hgmem.settings import Settings
+from hgmem.systems.registry import systems
 from hgmem.testing import DeterministicEmbedder
 from hgmem.text.identity import check_corpus_name
 from hgmem.values.reports import Checkup
@@ -29,7 +31,9 @@ INSTALL = "pip install 'hgmem[local]'"
 def diagnose(settings: Settings) -> tuple[str | None, tuple[Check, ...]]:
     """Return the address of the server that would be used, or None, and the results of all checks."""
     lazy = _LazyProbes(settings)
-    probes = Probes(server=lazy.server, schema=lazy.schema, model=lazy.model, embedder=lazy.embedder)
+    probes = Probes(
+        server=lazy.server, schema=lazy.schema, model=lazy.model, embedder=lazy.embedder, systems=lazy.systems
+    )
     try:
         address = find_address(settings)
     except HGMemError as error:  # such as a data directory that another user owns
@@ -80,6 +84,19 @@ class _LazyProbes:
 
     def model(self) -> str:
         return check_model(self.settings)
+
+    def systems(self, reachable: bool) -> str:
+        known = systems()
+        if broken := [one.summary for one in known if not one.installed]:
+            raise UsageError("; ".join(broken))
+        planned = reachable and not missing(show_indexes(self.database))  # statements name indexes
+        for statement in added() if planned else ():
+            if scans := [operator for operator in self.database.explain(statement.name) if "Scan" in operator]:
+                raise UsageError(
+                    f"{statement.path}: statement {statement.name!r} reads all data of the server ({scans[0]}): begin "
+                    "at an indexed property, such as uid"
+                )
+        return ", ".join(one.name for one in known)
 
     def embedder(self) -> str:
         name = self.settings.embedding_model

@@ -109,6 +109,13 @@ class Database:
         with timed("neo4j", name), self._translated([name]):
             return self._auto(statement, parameters)
 
+    def explain(self, name: str) -> list[str]:
+        """Return the operators of a statement's plan, without running it. Raises `GraphError` if it has no plan."""
+        statement = find_statement(name)
+        with self._translated([name]), self._session(neo4j.READ_ACCESS) as session:
+            plan = session.run("EXPLAIN " + _literal(statement)).consume().plan
+        return list(_operators(plan or {}))
+
     def write(self, work: Callable[Concatenate[Transaction, P], T], *arguments: P.args, **named: P.kwargs) -> T:
         """Return what `work(transaction, …)` returns, in one transaction. `work` may run more than once."""
         return self.write_as(work.__name__.strip("_"), work, *arguments, **named)
@@ -258,6 +265,12 @@ def _statement(name: str, parameters: Row) -> Statement:
     if parameters.keys() != set(statement.parameters):
         raise TypeError(f"statement {name!r} takes {statement.parameters}, got {tuple(parameters)}")
     return statement
+
+
+def _operators(plan: Row) -> Iterator[str]:
+    yield str(plan.get("operatorType", "")).partition("@")[0]
+    for child in plan.get("children", ()):
+        yield from _operators(child)
 
 
 def _code(error: Exception) -> str | None:

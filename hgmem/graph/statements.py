@@ -70,6 +70,11 @@ def find_statement(name: str) -> Statement:
     return found
 
 
+def added() -> tuple[Statement, ...]:
+    """Return the statements of other packages' files."""
+    return tuple(_added.values())
+
+
 def add(found: Sequence[Statement]) -> None:
     """Take in the statements of another package's file. Adding the same ones again changes nothing.
 

@@ -47,6 +47,8 @@ class Probes:
     """Returns a short description of the language model."""
     embedder: Callable[[], str]
     """Returns a short description of the embedder."""
+    systems: Callable[[bool], str]
+    """Returns the names of the systems. Their statements are checked if the server, as the argument says, answers."""
 
 
 def examine(settings: Settings, *, uri: str | None, probes: Probes) -> tuple[Check, ...]:
@@ -59,6 +61,7 @@ def examine(settings: Settings, *, uri: str | None, probes: Probes) -> tuple[Che
         check_schema(probes.schema, reachable=server.ok),
         check_answer("model", probes.model),
         check_answer("embedder", probes.embedder),
+        check_answer("systems", lambda: probes.systems(server.ok), required=False),
     )
 
 
@@ -140,9 +143,9 @@ def check_schema(probe: Callable[[], Sequence[str]], *, reachable: bool) -> Chec
     return Check(name="schema", ok=False, detail=f"missing or different: {names}", remedy=remedy)
 
 
-def check_answer(name: str, probe: Callable[[], str]) -> Check:
-    """Check whether a model or an embedder is usable."""
+def check_answer(name: str, probe: Callable[[], str], *, required: bool = True) -> Check:
+    """Check whether a model, an embedder or the systems are usable."""
     try:
-        return Check(name=name, ok=True, detail=probe())
+        return Check(name=name, ok=True, detail=probe(), required=required)
     except HGMemError as error:
-        return Check(name=name, ok=False, detail=str(error))
+        return Check(name=name, ok=False, detail=str(error), required=required)

@@ -326,3 +326,34 @@ def test_the_statements_of_a_package_are_known_where_they_stay_within_the_corpus
     assert listed["walking"]["installed"] is not bool(why)
     assert why in listed["walking"]["summary"]
     assert listed["naive"]["installed"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("", "", ""),
+        ("RETURN", "RETRUN", "Invalid input 'RETRUN'"),
+        (
+            STATED[STATED.index("MATCH") : STATED.index("RETURN")],
+            "MATCH (c:Unindexed {corpus: $corpus}) WHERE $vector IS NOT NULL ",
+            "reads all data of the server (NodeByLabelScan)",
+        ),
+    ],
+    ids=["fits", "no Cypher", "scans"],
+)
+def test_doctor_checks_the_statements_of_packages_on_the_server(
+    old: str, new: str, why: str, client: HGMem, command: Command, tmp_path: Path
+) -> None:
+    client.add_graph(LETTERS)  # which makes the schema
+    packages = tmp_path / "packages"
+    code = WALKING.replace('name="walking"', 'name="walking", statements=Path(__file__).parent / "walking.cypher"')
+    install(packages, "walking_system", f"from pathlib import Path\n{code}", name="walking")
+    stated = STATED.replace(old, new).replace(
+        "ORDER BY score DESC ", "" if "Unindexed" in new else "ORDER BY score DESC "
+    )
+    (packages / "walking_system" / "walking.cypher").write_text(stated, encoding="utf-8")
+    done = command("doctor", "--json", packages=packages)
+    (check,) = [one for one in json.loads(done.stdout)["checks"] if one["name"] == "systems"]
+    assert (check["ok"], check["detail"]) == (not why, check["detail"])
+    assert why in check["detail"]
+    assert done.returncode == 0  # everything else works

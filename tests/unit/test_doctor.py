@@ -20,7 +20,13 @@ def fine_schema() -> Sequence[str]:
     return ()
 
 
-PROBES = Probes(server=fine_server, schema=fine_schema, model=lambda: "extractive", embedder=lambda: "MiniLM, 384")
+PROBES = Probes(
+    server=fine_server,
+    schema=fine_schema,
+    model=lambda: "extractive",
+    embedder=lambda: "MiniLM, 384",
+    systems=lambda _: "naive",
+)
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +56,7 @@ def with_java(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_check_is_there_once_and_is_one_line() -> None:
     checks = examine(Settings(), uri=None, probes=PROBES)
-    names = ["python", "java", "maven", "docker", "server", "schema", "model", "embedder"]
+    names = ["python", "java", "maven", "docker", "server", "schema", "model", "embedder", "systems"]
     assert [check.name for check in checks] == names
     assert not any("\n" in check.line for check in checks)
 
@@ -96,7 +102,7 @@ def test_a_server_that_is_down_fails_with_its_own_message_and_the_schema_is_unkn
     def never() -> Sequence[str]:
         raise AssertionError("asked a server that is down")
 
-    probes = Probes(server=down, schema=never, model=PROBES.model, embedder=PROBES.embedder)
+    probes = Probes(server=down, schema=never, model=PROBES.model, embedder=PROBES.embedder, systems=PROBES.systems)
     checks = {check.name: check for check in examine(Settings(), uri=URI, probes=probes)}
     assert "does not answer: start it" in checks["server"].line
     assert checks["server"].failed
