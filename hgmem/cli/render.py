@@ -72,7 +72,9 @@ def remembered(answer: Answer) -> Iterator[RenderableType]:
 def stored(memory: Memory, *, system: SystemInfo) -> Iterator[RenderableType]:
     """Yield a stored memory: its steps, points and answers up to the requested step. `system` is the memory's."""
     yield _bold(f"memory {memory.uid}")
-    yield indented(f"corpus {memory.corpus}, system {memory.system}, {memory.status}, since {when(memory.created_at)}")
+    owner = f", owner {one_line(memory.owner)}" if memory.owner else ""
+    state = f"{memory.status}{owner}, since {when(memory.created_at)}"
+    yield indented(f"corpus {memory.corpus}, system {memory.system}, {state}")
     yield ""
     known = [*memory.points, *(point for answer in memory.answers for point in answer.points)]
     if memory.status == PRUNED:

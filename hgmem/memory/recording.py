@@ -195,7 +195,7 @@ def recording(
             _lease(record, question)
         else:
             properties = {"system": system, "model": services.model.name, "question": question.text}
-            texts = {"settings": to_json(settings), "filters": to_json(record.filters)}
+            texts = {"settings": to_json(settings), "filters": to_json(record.filters), "owner": services.owner or ""}
             create_memory(services.database, lease=lease, properties={**properties, **texts})
         with _held(record):
             if question.memory:
@@ -208,13 +208,13 @@ def recording(
 
 def _lease(record: Recording, question: Question) -> None:
     """Lease a memory that is continued. Given filters replace its own."""
-    given = None if question.filters is None else to_json(question.filters)
+    services = record.services
     found = lease_memory(
-        record.services.database,
+        services.database,
         lease=record.lease,
-        question=question.text,
-        filters=given,
-        timeout=record.services.settings.claim_timeout,
+        question=question,
+        timeout=services.settings.claim_timeout,
+        owner=services.owner,
     )
     record.status = found.status
     record.filters = found.filters
@@ -240,8 +240,9 @@ def _held(record: Recording) -> Iterator[None]:
 def _resume(record: Recording) -> None:
     """Take in what the memory holds, and what its filters leave."""
     record.choose()
+    database, owner = record.services.database, record.services.owner
     scope = {"corpus": record.lease.corpus, "memory": record.lease.memory}
-    record.steps = memory_steps(record.services.database, **scope)
-    stored = memory_points(record.services.database, **scope)
+    record.steps = memory_steps(database, **scope, owner=owner)
+    stored = memory_points(database, **scope, owner=owner)
     record.points = {one.point.uid: one.point for one in stored}
-    record.answered = {(row["question"], row["step"]) for row in memory_answers(record.services.database, **scope)}
+    record.answered = {(row["question"], row["step"]) for row in memory_answers(database, **scope, owner=owner)}

@@ -153,7 +153,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemorySummary:
-    """A line in the list of memories. `status` is that of `Memory`."""
+    """A line in the list of memories. `status` and `owner` are those of `Memory`."""
 
     uid: str
     corpus: str
@@ -164,13 +164,14 @@ class MemorySummary:
     steps: int
     points: int
     created_at: str
+    owner: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
     """A question's hypergraph at the end of `step`, with the `points` then active.
 
-    `docs/concepts.md` lists the values of `status`.
+    `docs/concepts.md` lists the values of `status`. `owner` is empty for a memory that everybody sees.
     """
 
     uid: str
@@ -183,6 +184,7 @@ class Memory:
     points: tuple[MemoryPoint, ...] = ()
     steps: tuple[Step, ...] = ()
     answers: tuple[Answer, ...] = ()
+    owner: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
