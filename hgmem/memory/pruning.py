@@ -44,7 +44,7 @@ def delete_memory(services: Services, *, uid: str) -> None:
     """
     row = find_memory(services.database, corpus=services.corpus, memory=uid, owner=services.owner)
     if services.owner not in (None, row["owner"]):
-        raise UsageError(f"memory {uid!r} is everybody's, not owner {services.owner!r}'s: omit owner= (--owner)")
+        raise UsageError(f"memory {uid!r} is everybody's, not of owner {services.owner!r}: omit owner= (--owner)")
     timeout = services.settings.claim_timeout
     age = Age(seconds=0, timeout=timeout, owner=services.owner)
     if not _pruned(services, [uid], age, keep=False):

@@ -22,7 +22,8 @@ from hgmem.values.events import StepStarted
 from hgmem.values.evidence import GLOBAL, BuiltHit, Evidence, Hit, Retrieved, Strategy, Subquery
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.inputs import Question
-from hgmem.values.records import Answer, Memory, Step
+from hgmem.values.records import Answer, Memory, Step, StepChanges
+from hgmem.values.writes import Write
 
 Read = TypeVar("Read", contravariant=True)
 
@@ -87,7 +88,7 @@ class SingleStep(Generic[Config]):
                 seconds=round(time.perf_counter() - began, 4),
                 usage=meter.usage(),
             )
-            record.step(step)
+            record.step(step, StepChanges(writes=evidence.writes))
             if evidence.empty:
                 return record.nothing(no_evidence(question.text), step=1)
             if not question.answer:
@@ -117,10 +118,12 @@ def evidence_of(
     *,
     strategy: Strategy = GLOBAL,
     built: Sequence[BuiltHit] = (),
+    writes: Sequence[Write] = (),
 ) -> Evidence:
     """Return chunks with their scores, the best first, as the evidence of a question.
 
     `strategy` says in a word or a few how they were found, `built` which rows of the system's build led to them.
+    `writes` are statements to run in the step's transaction.
     """
     hits = tuple(
         Hit(uid=chunk.uid, rank=rank, score=score, source_id=chunk.source_id)
@@ -128,7 +131,7 @@ def evidence_of(
     )
     subquery = Subquery(text=question, strategy=strategy)
     retrieved = Retrieved(subquery=subquery, chunks=hits, built=tuple(built))
-    return Evidence(retrieved=(retrieved,), chunks=tuple(chunk for chunk, _ in found))
+    return Evidence(retrieved=(retrieved,), chunks=tuple(chunk for chunk, _ in found), writes=tuple(writes))
 
 
 def _plain(config: Any) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from hgmem.values.graph_elements import Chunk, Entity, Relation
+from hgmem.values.writes import Write
 
 GLOBAL = "global"
 
@@ -62,12 +63,16 @@ class Retrieved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """The evidence of a step's sub-queries without duplicates. Chunks are ordered by document and position."""
+    """The evidence of a step's sub-queries without duplicates. Chunks are ordered by document and position.
+
+    `writes` are statements of the system's own, which run in the step's transaction.
+    """
 
     retrieved: tuple[Retrieved, ...] = ()
     entities: tuple[Entity, ...] = ()
     relations: tuple[Relation, ...] = ()
     chunks: tuple[Chunk, ...] = ()
+    writes: tuple[Write, ...] = ()
 
     @property
     def empty(self) -> bool:

@@ -13,6 +13,7 @@ from hgmem.values.evidence import Retrieved, Strategy, Subquery
 from hgmem.values.graph_elements import Chunk, Entity, Relation
 from hgmem.values.inputs import Scalar
 from hgmem.values.usage import Usage
+from hgmem.values.writes import Write
 
 Judgement: TypeAlias = Literal["sufficient", "local", "global"]
 OperationKind: TypeAlias = Literal["insert", "revise", "merge", "drop"]
@@ -68,12 +69,16 @@ class Birth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepChanges:
-    """The changes of a step: new points, superseded points (uids), and provisional entities and relations."""
+    """The changes of a step: new points, superseded points (uids), and provisional entities and relations.
+
+    `writes` are statements of the system's own. They run after the step in its transaction, in this order.
+    """
 
     births: tuple[Birth, ...] = ()
     died: tuple[str, ...] = ()
     entities: tuple[Entity, ...] = ()
     relations: tuple[Relation, ...] = ()
+    writes: tuple[Write, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
