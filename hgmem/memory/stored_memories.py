@@ -133,7 +133,10 @@ def _step_shown(row: Mapping[str, Any], step: int | None, *, steps: list[int], a
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """A memory at its end, with all its points in order of birth, superseded ones too, and their supporting chunks."""
+    """A memory at its end, with all its points in order of birth, superseded ones too, and their supporting chunks.
+
+    Without points, the chunks are those that its sub-queries found.
+    """
 
     question: str
     memory: Memory
@@ -147,6 +150,8 @@ def load_history(database: Database, uid: str, *, claim_timeout: float, owner: s
     memory = _at(read, None, claim_timeout=claim_timeout)
     cited = {citation.chunk for answer in memory.answers for citation in answer.citations}
     rested = cited.union(*(stored.point.chunks for stored in read.points))
+    if not read.points:
+        rested |= {hit.uid for step in memory.steps for one in step.retrieved for hit in one.chunks}
     chunks = find_chunks(database, corpus=memory.corpus, uids=sorted(rested))
     ordered = tuple(chunks[uid] for uid in sorted(chunks))
     return History(question=str(read.row["latest"]), memory=memory, points=read.points, chunks=ordered)

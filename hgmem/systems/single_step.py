@@ -18,7 +18,7 @@ from hgmem.systems.options import Config, Options, loaded
 from hgmem.systems.recorded_passages import recorded_chunks, scope_of
 from hgmem.systems.spec import SystemSpec
 from hgmem.text.language import no_evidence
-from hgmem.values.events import StepStarted
+from hgmem.values.events import EvidenceFound, StepStarted
 from hgmem.values.evidence import GLOBAL, BuiltHit, Evidence, Hit, Retrieved, Strategy, Subquery
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.inputs import Question
@@ -88,6 +88,7 @@ class SingleStep(Generic[Config]):
                 seconds=round(time.perf_counter() - began, 4),
                 usage=meter.usage(),
             )
+            services.listener.emit(_found(evidence))
             record.step(step, StepChanges(writes=evidence.writes))
             if evidence.empty:
                 return record.nothing(no_evidence(question.text), step=1)
@@ -132,6 +133,19 @@ def evidence_of(
     subquery = Subquery(text=question, strategy=strategy)
     retrieved = Retrieved(subquery=subquery, chunks=hits, built=tuple(built))
     return Evidence(retrieved=(retrieved,), chunks=tuple(chunk for chunk, _ in found), writes=tuple(writes))
+
+
+def _found(evidence: Evidence) -> EvidenceFound:
+    """Return the event of the only step's evidence."""
+    return EvidenceFound(
+        step=1,
+        strategy=evidence.strategy,
+        entities=len(evidence.entities),
+        relations=len(evidence.relations),
+        chunks=len(evidence.chunks),
+        names=tuple(entity.name for entity in evidence.entities),
+        built=tuple(hit for one in evidence.retrieved for hit in one.built),
+    )
 
 
 def _plain(config: Any) -> dict[str, Any]:
