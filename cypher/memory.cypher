@@ -1,12 +1,15 @@
-// Memories: a question's hypergraph, its steps and its answers. Every write checks the lease (`run`).
+// Memories: a question's hypergraph, its steps and its answers. Every write checks the lease (`run`). Reads with an
+// `owner` find only that owner's and everybody's memories (`owner` '' or none); without one, they find all.
 
-// name: corpus_of(uid) read
+// name: corpus_of(uid, owner) read
 // Return the corpus of a memory, a point or an answer, found by unique seek. Every later statement takes the corpus.
 CYPHER 25 CALL () {
   MATCH (n:Memory {uid: $uid}) RETURN n.corpus AS corpus, n.uid AS memory
   UNION ALL MATCH (n:MemoryPoint {uid: $uid}) RETURN n.corpus AS corpus, n.memory AS memory
   UNION ALL MATCH (n:Answer {uid: $uid}) RETURN n.corpus AS corpus, n.memory AS memory
 }
+MATCH (m:Memory {uid: memory, corpus: corpus}) USING INDEX SEEK m:Memory(uid)
+WHERE $owner IS NULL OR coalesce(m.owner, '') IN ['', $owner]
 RETURN corpus, memory;
 
 // name: create_memory(corpus, memory, run, properties) write
@@ -18,13 +21,14 @@ CREATE (m:Memory {uid: $memory, corpus: $corpus, memory: $memory})
 SET m += $properties, m.status = 'running', m.run = $run, m.heartbeat = datetime(), m.created_at = datetime()
 RETURN m.uid AS memory;
 
-// name: lease_memory(corpus, memory, run, timeout, question, filters) write
+// name: lease_memory(corpus, memory, run, timeout, question, filters, owner) write
 // Lease the memory to this run for this question, if the corpus is `ready` and the memory `free`: not pruned, and
 // without another lease renewed in the last `timeout` seconds. Its filters stay unless `filters` is set.
 CYPHER 25 MATCH (k:Corpus {name: $corpus})
 SET k.name = k.name // takes the locks before status and lease are read
 WITH k.status = 'ready' AS ready
 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
+WHERE $owner IS NULL OR coalesce(m.owner, '') IN ['', $owner]
 SET m.uid = m.uid
 WITH m, ready, m.status AS before,
      (m.run IS NULL OR m.heartbeat < datetime() - duration({milliseconds: $timeout * 1000}))
@@ -182,27 +186,30 @@ CALL (a) {
 }
 RETURN a.uid AS answer;
 
-// name: list_memories(corpus) read
+// name: list_memories(corpus, owner) read
 // Return the corpus's memories, newest first.
 CYPHER 25 MATCH (m:Memory {corpus: $corpus})
-RETURN m.uid AS uid, m.corpus AS corpus, m.system AS system, m.model AS model, m.question AS question,
+WHERE $owner IS NULL OR coalesce(m.owner, '') IN ['', $owner]
+RETURN m.uid AS uid, m.corpus AS corpus, coalesce(m.owner, '') AS owner, m.system AS system, m.model AS model, m.question AS question,
        m.status AS status, COUNT { (m)-[:HAS_STEP]->(:Step {corpus: $corpus}) } AS steps,
        COUNT { MATCH (m)-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus}) WHERE p.died IS NULL } AS points,
        toString(m.created_at) AS created_at, duration.inSeconds(m.heartbeat, datetime()).seconds AS silent
 ORDER BY m.created_at DESC, uid;
 
-// name: find_memory(corpus, memory) read
+// name: find_memory(corpus, memory, owner) read
 CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
+WHERE $owner IS NULL OR coalesce(m.owner, '') IN ['', $owner]
 RETURN m.uid AS uid, m.corpus AS corpus, m.system AS system, m.model AS model, m.question AS question,
-       m.status AS status, m.settings AS settings,
+       m.status AS status, m.settings AS settings, coalesce(m.owner, '') AS owner,
        coalesce(m.latest, m.question) AS latest, toString(m.created_at) AS created_at,
        duration.inSeconds(m.heartbeat, datetime()).seconds AS silent;
 
-// name: memory_points(corpus, memory) read
+// name: memory_points(corpus, memory, owner) read
 // Return one row: every point of the memory, including superseded ones, in order of birth (uids end in the operation's
 // number, and 10 follows 9), and each involved entity once, in no order. What the points involve is returned as pairs
 // of uids.
 CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
+WHERE $owner IS NULL OR coalesce(m.owner, '') IN ['', $owner]
 WITH m LIMIT 1 MATCH (m)-[:HAS_POINT]->(p) WHERE p.corpus = $corpus
 WITH p ORDER BY p.born, size(p.uid), p.uid
 WITH collect(p) AS points
@@ -229,9 +236,10 @@ SEARCH p IN (VECTOR INDEX point_embedding FOR $vector WHERE p.corpus = $corpus A
 WITH p, s WHERE p.uid IS NOT NULL AND p.died IS NULL
 RETURN collect([p.uid, 2 * s - 1]) AS scores;
 
-// name: memory_steps(corpus, memory) read
+// name: memory_steps(corpus, memory, owner) read
 // Return the memory's steps in order, each with its sub-queries and their hits.
 CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
+WHERE $owner IS NULL OR coalesce(m.owner, '') IN ['', $owner]
 WITH m LIMIT 1 MATCH (m)-[:HAS_STEP]->(s) WHERE s.corpus = $corpus
 RETURN s {.number, .question, .strategy, .judgement, .filters, .operations, .planned, .notes, .seconds, .usage,
           subqueries: COLLECT {
@@ -249,8 +257,9 @@ RETURN s {.number, .question, .strategy, .judgement, .filters, .operations, .pla
             ORDER BY q.number }} AS step
 ORDER BY step.number;
 
-// name: memory_answers(corpus, memory) read
+// name: memory_answers(corpus, memory, owner) read
 CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
+WHERE $owner IS NULL OR coalesce(m.owner, '') IN ['', $owner]
 WITH m LIMIT 1 MATCH (m)-[:HAS_ANSWER]->(a) WHERE a.corpus = $corpus
 RETURN a {.uid, .question, .text, .status, .step, .model, .notes, .seconds, .usage,
           citations: COLLECT { MATCH (a)-[:HAS_CITATION]->(q) WHERE q.corpus = $corpus

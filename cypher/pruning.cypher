@@ -2,10 +2,12 @@
 // are deleted in bounded transactions. Finally, one transaction deletes the memory with its answers, or marks it as
 // 'pruned'. Its last activity is the latest time of its creation, its steps, its answers and its lease's heartbeat.
 
-// name: old_memories(corpus, seconds, timeout, spared, after, most) read
+// name: old_memories(corpus, seconds, timeout, spared, owner, after, most) read
 // Return the next memories to prune, by uid: inactive for `seconds`, with a status that is not spared, and without a
-// lease renewed in the last `timeout` seconds. Memories already marked as 'pruning' are included at any age.
-CYPHER 25 MATCH (m:Memory {corpus: $corpus}) USING INDEX m:Memory(corpus) WHERE m.uid > $after
+// lease renewed in the last `timeout` seconds. Memories already marked as 'pruning' are included at any age. With an
+// `owner`, only that owner's own are returned, not everybody's.
+CYPHER 25 MATCH (m:Memory {corpus: $corpus}) USING INDEX m:Memory(corpus)
+WHERE m.uid > $after AND ($owner IS NULL OR m.owner = $owner)
 WITH m, COLLECT { MATCH (m)-[:HAS_STEP]->(s:Step {corpus: $corpus}) RETURN s.created_at } +
         COLLECT { MATCH (m)-[:HAS_ANSWER]->(a:Answer {corpus: $corpus}) RETURN a.created_at } + [m.heartbeat] AS times
 WITH m, reduce(last = m.created_at, time IN times | CASE WHEN time > last THEN time ELSE last END) AS active
@@ -14,10 +16,10 @@ WHERE (m.run IS NULL OR m.heartbeat < datetime() - duration({milliseconds: $time
 WITH m.uid AS uid ORDER BY uid LIMIT $most
 RETURN uid;
 
-// name: claim_old_memories(corpus, run, uids, seconds, timeout, spared) write
+// name: claim_old_memories(corpus, run, uids, seconds, timeout, spared, owner) write
 // Lease and mark those of the memories that still meet the conditions of `old_memories`.
 CYPHER 25 UNWIND $uids AS uid
-MATCH (m:Memory {uid: uid, corpus: $corpus}) USING INDEX m:Memory(uid)
+MATCH (m:Memory {uid: uid, corpus: $corpus}) USING INDEX m:Memory(uid) WHERE $owner IS NULL OR m.owner = $owner
 SET m.uid = m.uid // takes the lock before the lease and the times are read
 WITH DISTINCT m
 WITH m, COLLECT { MATCH (m)-[:HAS_STEP]->(s:Step {corpus: $corpus}) RETURN s.created_at } +

@@ -56,7 +56,7 @@ CALL db.create.setRelationshipVectorProperty(r, 'embedding', row.vector);
 
 // name: restore_memories(corpus, rows) write
 CYPHER 25 UNWIND $rows AS row
-CREATE (:Memory {uid: row.uid, corpus: $corpus, memory: row.uid, system: row.system, model: row.model,
+CREATE (:Memory {uid: row.uid, corpus: $corpus, memory: row.uid, owner: row.owner, system: row.system, model: row.model,
                  question: row.question, latest: row.latest, settings: row.settings, filters: row.filters, status: row.status,
                  created_at: datetime(row.created_at)});
 

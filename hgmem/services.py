@@ -24,13 +24,17 @@ Text = TypeVar("Text", bound=TextReply)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
-    """The services for work on one corpus, without any state of a question."""
+    """The services for work on one corpus, without any state of a question.
+
+    With an `owner`, only that owner's and everybody's memories are seen, and new ones are the owner's.
+    """
 
     database: Database
     model: LanguageModel
     embedder: CheckedEmbedder
     settings: Settings
     corpus: str
+    owner: str | None = None
     listener: Listener = field(default_factory=Listener)
     watcher: Watcher = field(default_factory=Watcher)
 

@@ -91,6 +91,7 @@ MEANINGS = {
     "notes": "what was dropped or repaired, in words",
     "number": "position, from 1, of a step; of a sub-query in its step",
     "operations": "what the step did to memory: inserts, revisions, merges, drops",
+    "owner": "who sees the memory; empty or absent for everybody",
     "planned": "sub-queries planned for the next step",
     "point": "uid of the memory point",
     "position": "position of the chunk in its document",

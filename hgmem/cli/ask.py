@@ -56,6 +56,10 @@ Where = Annotated[
         ),
     ),
 ]
+Owner = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Make a memory that only this owner sees. Default: everybody sees it."),
+]
 Continued = Annotated[
     str | None,
     typer.Option(
@@ -85,6 +89,7 @@ def ask(
     recipe: Recipe = None,
     set_: Changes = None,
     where: Where = None,
+    owner: Owner = None,
     memory: Continued = None,
     at_step: AtStep = None,
     max_calls: MaxCalls = None,
@@ -107,6 +112,7 @@ def ask(
         "settings": changes(set_ or ()),
         "steps": steps,
         "filters": filters(where) if where else None,
+        "owner": owner,
         "memory": memory,
         "at_step": at_step,
         "max_calls": max_calls,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hgmem.cli.front import DEFAULT_CORPUS, CorpusOption, connected
+from hgmem.cli.front import DEFAULT_CORPUS, CorpusOption, OwnerOption, connected
 from hgmem.cli.output import flush, note, plain
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ def browser(
         str | None, typer.Argument(metavar="[MEMORY]", help="Uid of the memory. Default: the corpus's newest.")
     ] = None,
     corpus: CorpusOption = DEFAULT_CORPUS,
+    owner: OwnerOption = None,
     only_print: Annotated[bool, typer.Option("--print", help="Print the address only; open nothing.")] = False,
     at: Annotated[
         str | None,
@@ -47,7 +48,7 @@ def browser(
         for path in save_browser_files(save_to):
             plain(str(path))
         return
-    with connected(context, corpus) as client, client.browse(uid, browser=at, port=port) as view:
+    with connected(context, corpus) as client, client.browse(uid, browser=at, port=port, owner=owner) as view:
         for line in _said(view):
             plain(line)
         flush()

@@ -39,6 +39,12 @@ KEPT = {
 }
 
 CorpusOption = Annotated[str, typer.Option("--corpus", "-c", metavar="NAME", help="The corpus.")]
+OwnerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--owner", metavar="NAME", help="See only memories of this owner and everybody's. Default: all memories."
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON only.")]
 
 

@@ -12,15 +12,19 @@ from hgmem.values.reports import BuildStatus, CorpusStatus
 from hgmem.values.systems import SystemInfo
 
 MOST = 50  # documents and failures that are listed
+OWNER = 30  # characters of an owner in a list
 QUESTION = 70  # characters of a question or a title in a list
 
 
 def memories(found: Sequence[MemorySummary]) -> Table:
-    """Return a table of memories."""
-    table = _table("memory", "since", "status", "system", "steps", "points", "question")
+    """Return a table of memories. It has a column of owners where one is set."""
+    owned = any(one.owner for one in found)
+    columns = ("memory", "since", "status", *(["owner"] if owned else []), "system", "steps", "points", "question")
+    table = _table(*columns)
     for one in found:
+        owner = [cut(one.owner, OWNER)] if owned else []
         question = cut(one.question, QUESTION)
-        _row(table, one.uid, when(one.created_at), one.status, one.system, one.steps, one.points, question)
+        _row(table, one.uid, when(one.created_at), one.status, *owner, one.system, one.steps, one.points, question)
     return table
 
 

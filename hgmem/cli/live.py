@@ -9,7 +9,7 @@ from rich.spinner import Spinner
 from rich.text import Text
 
 from hgmem.cli.output import cut
-from hgmem.cli.render import DONE, way
+from hgmem.cli.render import DONE, found, way
 from hgmem.cli.shown import words
 from hgmem.values.events import (
     Answered,
@@ -89,7 +89,7 @@ def described(event: Event) -> list[Text]:
             asked = [words(("  asks ", "dim"), cut(one.text, 120)) for one in event.subqueries]
             return [words((f"step {event.step}", "bold")), *asked]
         case EvidenceFound():
-            counts = f"{event.entities} entities, {event.relations} relations, {event.chunks} chunks"
+            counts = found((event.entities, event.relations, event.chunks), event.built)
             names = ", ".join(event.names[:NAMES])
             return [words((f"  found {way(event.strategy)}: {counts}", "dim"), f"  {cut(names, 100)}")]
         case OperationApplied():

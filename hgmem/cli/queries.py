@@ -11,7 +11,7 @@ _CITED = (
 def picture(memory: str, *, points: bool = True, step: int | None = None) -> str:
     """Return the query that draws a memory: the points active now, or at the end of `step`, with their entities.
 
-    A memory without points, such as that of the naive system, is drawn as its answer with the cited chunks.
+    A memory without points, such as that of another system, is drawn as its answer with the cited chunks.
     """
     uid = memory.replace("\\", "\\\\").replace("'", "\\'")
     if not points:

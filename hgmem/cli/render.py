@@ -12,7 +12,7 @@ from hgmem.cli.output import cut, one_line, when
 from hgmem.cli.queries import picture
 from hgmem.cli.shown import WIDEST, indented, words
 from hgmem.text.plurals import counted
-from hgmem.values.evidence import Retrieved, Strategy
+from hgmem.values.evidence import BuiltHit, Retrieved, Strategy
 from hgmem.values.records import PRUNED, UNANSWERED, Answer, Citation, Lineage, Memory, MemoryPoint, Operation, Step
 from hgmem.values.systems import SystemInfo
 from hgmem.values.usage import Usage
@@ -27,6 +27,7 @@ QUOTES = {
     None: "",
 }
 NAMED = 30  # characters of a strategy or kind of another system
+BUILT = 8  # rows of a build that are shown for a sub-query
 NAMES = 12  # entities of a point that are named
 SAID = 160  # characters of a point's description within a step, while the list of points shows all of it
 
@@ -34,6 +35,16 @@ SAID = 160  # characters of a point's description within a step, while the list 
 def way(strategy: Strategy) -> str:
     """Return how a step searched, to follow "searched" or "found"."""
     return _WAYS.get(strategy, f"by {cut(strategy, NAMED)}")
+
+
+def found(hits: tuple[int, int, int], built: Iterable[BuiltHit]) -> str:
+    """Return in words how many entities, relations and chunks a search found, and rows of a build by kind."""
+    entities, relations, chunks = hits
+    named = {"entity entities": entities, "relation relations": relations, "chunk chunks": chunks}
+    texts = [counted(number, *what.split()) for what, number in named.items() if number]
+    kinds = Counter(hit.kind for hit in built)
+    texts += [f"{number} of kind {cut(kind, NAMED)}" for kind, number in sorted(kinds.items())]
+    return ", ".join(texts) or "nothing"
 
 
 def answered(answer: Answer) -> Iterator[RenderableType]:
@@ -65,14 +76,17 @@ def remembered(answer: Answer) -> Iterator[RenderableType]:
         [step for step in answer.steps if step.number <= answer.step],
         _Names(memory=answer.memory, points=answer.points),
     )
-    yield from _points([point for point in answer.points if point.alive(answer.step)], answer.step)
+    if _keeps_points(answer.points, answer.steps):
+        yield from _points([point for point in answer.points if point.alive(answer.step)], answer.step)
     yield _bold("answer (quotes only)" if answer.model == EXTRACTIVE else "answer")
 
 
 def stored(memory: Memory, *, system: SystemInfo) -> Iterator[RenderableType]:
     """Yield a stored memory: its steps, points and answers up to the requested step. `system` is the memory's."""
     yield _bold(f"memory {memory.uid}")
-    yield indented(f"corpus {memory.corpus}, system {memory.system}, {memory.status}, since {when(memory.created_at)}")
+    owner = f", owner {one_line(memory.owner)}" if memory.owner else ""
+    state = f"{memory.status}{owner}, since {when(memory.created_at)}"
+    yield indented(f"corpus {memory.corpus}, system {memory.system}, {state}")
     yield ""
     known = [*memory.points, *(point for answer in memory.answers for point in answer.points)]
     if memory.status == PRUNED:
@@ -80,7 +94,8 @@ def stored(memory: Memory, *, system: SystemInfo) -> Iterator[RenderableType]:
         yield ""
     else:
         yield from _steps(memory.steps, _Names(memory=memory.uid, points=known))
-        yield from _points(memory.points, memory.step)
+        if _keeps_points(known, memory.steps):
+            yield from _points(memory.points, memory.step)
     for answer in memory.answers:
         yield _bold(f"answer as of step {answer.step}, {_model(answer.model)}")
         yield indented(answer.question, 2)
@@ -168,10 +183,12 @@ def _asked(one: Retrieved, names: _Names) -> Iterator[RenderableType]:
     if one.subquery.concern and one.subquery.concern != one.subquery.text:
         yield indented(f"concern: {one.subquery.concern}", 4)
     about = f"about {names(*one.subquery.targets)}; " if one.subquery.targets else ""
-    found = f"found {len(one.entities)} entities, {len(one.relations)} relations, {len(one.chunks)} chunks"
-    built = Counter(hit.kind for hit in one.built)
-    more = "".join(f", {number} of kind {cut(kind, NAMED)}" for kind, number in sorted(built.items()))
-    yield indented(words((f"{about}{found}{more}", "dim")), 4)
+    numbers = (len(one.entities), len(one.relations), len(one.chunks))
+    yield indented(words((f"{about}found {found(numbers, one.built)}", "dim")), 4)
+    for hit in one.built[:BUILT]:
+        yield indented(words((f"{cut(hit.kind, NAMED)}: ", "dim"), cut(hit.text, SAID)), 4)
+    if len(one.built) > BUILT:
+        yield indented(words((f"and {len(one.built) - BUILT} more", "dim")), 4)
 
 
 def _operation(operation: Operation, names: _Names) -> RenderableType:
@@ -180,6 +197,11 @@ def _operation(operation: Operation, names: _Names) -> RenderableType:
     said = names.said(operation.point)
     head = f"{DONE[operation.kind]} {names(operation.point)}".rstrip()
     return indented(words((head, "bold"), f"{parts}{reason}{': ' if said else ''}{said}"), 2)
+
+
+def _keeps_points(points: Sequence[MemoryPoint], steps: Sequence[Step]) -> bool:
+    """Whether a memory has points, or its steps at least planned or tried some. Not all systems keep points."""
+    return bool(points) or any(step.judgement or step.operations for step in steps)
 
 
 def _points(points: Sequence[MemoryPoint], step: int) -> Iterator[RenderableType]:

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from hgmem.values.reports import Pruned
 
 app = typer.Typer(rich_markup_mode=None)
+OwnOption = Annotated[
+    str | None, typer.Option("--owner", metavar="NAME", help="Delete only this owner's own memories, not everybody's.")
+]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 
 
@@ -32,6 +35,7 @@ def prune(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the memories that would be deleted; delete nothing.")
     ] = False,
+    owner: OwnOption = None,
     yes: YesOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -45,12 +49,12 @@ def prune(
         raise UsageError("nothing was pruned: no terminal to confirm: pass --yes or --dry-run")
     with connected(context, corpus) as client:
         if not yes:
-            found = client.prune(older_than=meant, keep_answers=keep_answers, dry_run=True)
+            found = client.prune(older_than=meant, keep_answers=keep_answers, dry_run=True, owner=owner)
             if not dry_run and found.memories and not typer.confirm(f"Prune {_what(found)}?", err=True):
                 note("nothing was pruned")
                 raise typer.Exit(FAILED)
         if not dry_run:
-            found = client.prune(older_than=meant, keep_answers=keep_answers)
+            found = client.prune(older_than=meant, keep_answers=keep_answers, owner=owner)
     if as_json:
         print_json(asdict(found))
         return
@@ -64,6 +68,7 @@ def prune(
 def delete(
     context: typer.Context,
     uid: Annotated[str, typer.Argument(metavar="MEMORY", help="Uid of the memory, from `ask` or `memory list`.")],
+    owner: OwnOption = None,
     yes: YesOption = False,
 ) -> None:
     """Delete a memory with its answers."""
@@ -71,12 +76,12 @@ def delete(
         raise UsageError("nothing was deleted: no terminal to confirm: pass --yes")
     with connected(context) as client:
         if not yes:
-            found = client.memory(uid)
+            found = client.memory(uid, owner=owner)
             what = f"memory {found.uid} of corpus {found.corpus!r} with {len(found.answers)} answers"
             if not typer.confirm(f"Delete {what}?", err=True):
                 note("nothing was deleted")
                 raise typer.Exit(FAILED)
-        client.delete(memory=uid)
+        client.delete(memory=uid, owner=owner)
     plain(f"deleted memory {uid}")
 
 

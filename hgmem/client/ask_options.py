@@ -11,7 +11,7 @@ from hgmem.retrieval.document_filters import normal
 from hgmem.services import Services
 from hgmem.systems.registry import Asked, answer
 from hgmem.systems.registry import Recipe as Recipe
-from hgmem.values.arguments import STEP, Argument, check, count, flag, named, text
+from hgmem.values.arguments import OWNER, STEP, Argument, check, count, flag, named, text
 from hgmem.values.events import Event, Watcher
 from hgmem.values.inputs import Filters, Question
 from hgmem.values.records import Answer
@@ -26,6 +26,8 @@ class Asking(TypedDict, total=False):
     - `steps`: maximum of new steps.
     - `filters`: select the documents to search by `source`, `title`, `document` (uid) or metadata, as in `{"year":
       2020, "author": ["Doyle", "Poe"]}`. All names must match, with any one value each. `*` in a text matches anything.
+    - `owner`: whose memory it is. Only that owner and callers without an owner see it, and only the owner's own and
+      everybody's memories can be continued. The default is the client's owner, else everybody.
     - `memory`: uid of the memory to continue. `at_step` answers from that memory as of a step, without new steps.
     - `max_calls`, `max_tokens`: limits on calls and tokens of language models that hgmem calls over HTTP or through
       LangChain. Calls of a custom model object are not counted.
@@ -39,6 +41,7 @@ class Asking(TypedDict, total=False):
     settings: Mapping[str, object]
     steps: int | None
     filters: Filters | None
+    owner: str | None
     memory: str | None
     at_step: int | None
     max_calls: int | None
@@ -55,6 +58,7 @@ ARGUMENTS: Mapping[str, Argument] = {
     "system": Argument(text, "is not a system name: pass a string, or omit it", optional=False),
     "settings": Argument(named, 'must map option names to values, such as {"retrieval.hops": 2}'),
     "steps": Argument(count, "must be an integer of at least 1, or omitted"),
+    "owner": OWNER,
     "memory": Argument(text, "is not a memory uid: pass one, such as answer.memory, or omit it"),
     "at_step": STEP,
     "max_calls": _LIMIT,

@@ -36,6 +36,7 @@ from hgmem.sources.files import load
 from hgmem.sources.lightrag import read as read_lightrag
 from hgmem.systems.building import remove_build
 from hgmem.text.identity import check_corpus_name
+from hgmem.values.arguments import OWNER, check
 from hgmem.values.events import Answered, Event, Listener
 from hgmem.values.inputs import Document, Given, Skipped
 from hgmem.values.records import Answer
@@ -48,7 +49,8 @@ _SHORT = {"uri": "neo4j_uri", "username": "neo4j_username", "password": "neo4j_p
 class HGMem(Inspecting, Upkeep, Builds, Passages, Shared):
     """A client of one Neo4j database, safe between threads. Close it, or use it as a context manager.
 
-    `corpus` is the default corpus for all methods. `copy` returns the client itself, and it can't be pickled.
+    `corpus` is the default corpus for all methods, and `owner` the default owner of memories. `copy` returns the client
+    itself, and it can't be pickled.
     """
 
     instead = "open another client there (HGMem.open), and create there what uses it, such as a retriever"
@@ -57,6 +59,7 @@ class HGMem(Inspecting, Upkeep, Builds, Passages, Shared):
         self, database: Database, *, corpus: str, settings: Settings, model: LanguageModel, embedder: CheckedEmbedder
     ) -> None:
         self.corpus = corpus
+        self.owner: str | None = None
         self.settings = settings
         self._database = database
         self.model = model
@@ -72,15 +75,18 @@ class HGMem(Inspecting, Upkeep, Builds, Passages, Shared):
         driver: Any = None,
         model: LanguageModel | str | Any = None,
         embedder: Embedder | str | Any = None,
+        owner: str | None = None,
         **settings: Any,
     ) -> "HGMem":
         """Connect to Neo4j, create missing indexes and constraints, and return the client.
 
         `uri`, `username`, `password`, `database` and every field of `Settings` are accepted by name. Missing values
         come from the environment, `.env`, `hgmem.toml`, then from the server that `hgmem up` started. `model` and
-        `embedder` are names, objects of your own or LangChain objects. The caller keeps ownership of a `driver`. Raises
+        `embedder` are names, objects of your own or LangChain objects. The caller keeps ownership of a `driver`. With
+        an `owner`, the client sees only that owner's and everybody's memories, and makes the owner's. Raises
         `UsageError` if no Neo4j is configured, `GraphError` if it does not answer.
         """
+        check({"owner": owner}, {"owner": OWNER})
         named = {"model": _name(model), "embedding_model": _name(embedder)}
         given = {_SHORT.get(name, name): value for name, value in settings.items()}
         found = load_settings(**given | {name: value for name, value in named.items() if value})
@@ -90,7 +96,7 @@ class HGMem(Inspecting, Upkeep, Builds, Passages, Shared):
             checked = find_embedder(found) if _by_name(embedder) else adapted_embedder(embedder)
             chosen = find_model(found, embedder=checked) if _by_name(model) else adapted_model(model, found)
             client = cls(database, corpus=check_corpus_name(corpus), settings=found, model=chosen, embedder=checked)
-            client._owned = _by_name(model)
+            client.owner, client._owned = owner, _by_name(model)
             return client
         except BaseException:
             database.close()
@@ -203,20 +209,24 @@ class HGMem(Inspecting, Upkeep, Builds, Passages, Shared):
         memory: str | None = None,
         system: str | None = None,
         corpus: str | None = None,
+        owner: str | None = None,
     ) -> int:
         """Delete documents, a memory (uid), a system's build or the whole corpus. Return how many documents went.
 
         A document is named by its uid, its id or its path. The path of a file with several documents, such as a table
         with a document a row, names all of them: `documents(document=…)` tells which. One name that is unknown raises
-        `UsageError`, and nothing is deleted.
+        `UsageError`, and nothing is deleted. With an `owner`, the memory has to be the owner's own.
         """
         if sum(each is not None for each in (document, memory, system)) > 1:
             raise UsageError("document=, memory= and system= cannot be combined: make one call for each")
+        if owner is not None and memory is None:
+            raise UsageError("owner= needs memory=: pass the memory to delete, or omit owner=")
         if system is not None:
             remove_build(self._services(corpus), system)
             return 0
         if memory is not None:
-            delete_memory(self._services(self._corpus_of(memory, corpus)), uid=memory)
+            services = self._services(corpus, owner)
+            delete_memory(replace(services, corpus=self._corpus_of(memory, corpus, owner=services.owner)), uid=memory)
             return 0
         if document is not None:
             return delete_documents(self._services(corpus), document)
@@ -230,13 +240,16 @@ class HGMem(Inspecting, Upkeep, Builds, Passages, Shared):
     aimport_lightrag = async_variant(import_lightrag)
     adelete = async_variant(delete)
 
-    def _services(self, corpus: str | None) -> Services:
+    def _services(self, corpus: str | None, owner: str | None = None) -> Services:
+        check({"owner": owner}, {"owner": OWNER})
+        chosen = self.owner if owner is None else owner
         return Services(
             database=self._database,
             model=self.model,
             embedder=self.embedder,
             settings=self.settings,
             corpus=check_corpus_name(self.corpus if corpus is None else corpus),
+            owner=None if chosen is None else chosen.strip(),
         )
 
     def _loaded(self, items: Any) -> Iterator[Document | Skipped]:
@@ -251,9 +264,9 @@ class HGMem(Inspecting, Upkeep, Builds, Passages, Shared):
             settings = self.settings
             yield from load(paths, max_bytes=settings.max_file_bytes, max_seconds=settings.max_file_seconds)
 
-    def _corpus_of(self, memory: str, corpus: str | None) -> str:
-        """Return the corpus of a memory to continue."""
-        held, uid = corpus_of(self._database, uid=memory)
+    def _corpus_of(self, memory: str, corpus: str | None, *, owner: str | None) -> str:
+        """Return the corpus of a memory to continue or to delete."""
+        held, uid = corpus_of(self._database, uid=memory, owner=owner)
         if uid != memory:
             raise UsageError(f"{memory!r} is a point or an answer of memory {uid!r}: pass memory={uid!r}")
         if corpus not in (None, held):
@@ -263,11 +276,12 @@ class HGMem(Inspecting, Upkeep, Builds, Passages, Shared):
     def _answered(self, question: str, asking: Asking, listener: Listener) -> Answer:
         check_ask_options(asking)
         memory, corpus = asking.get("memory"), asking.get("corpus")
+        services = self._services(corpus, asking.get("owner"))
         if memory is not None:
-            corpus = self._corpus_of(memory, corpus)
+            services = replace(services, corpus=self._corpus_of(memory, corpus, owner=services.owner))
         continued = memory and question in ("", None)  # no new question: continue the latest one
         text = "" if continued else checked(question, most=self.settings.max_question_characters)
-        return answer_question(replace(self._services(corpus), listener=listener), text, asking)
+        return answer_question(replace(services, listener=listener), text, asking)
 
 
 def _by_name(chosen: object) -> bool:

@@ -35,7 +35,7 @@ class Inspecting(ABC):
     _database: Database
 
     @abstractmethod
-    def _services(self, corpus: str | None) -> Services:
+    def _services(self, corpus: str | None, owner: str | None = None) -> Services:
         """Return the services for work on a corpus."""
 
     @property
@@ -51,49 +51,64 @@ class Inspecting(ABC):
         """Return what is known of a system by its name, such as `memory.system`, even if it is not installed."""
         return describe(name)
 
-    def memories(self, *, corpus: str | None = None) -> list[MemorySummary]:
-        """Return the corpus's memories, newest first."""
-        services = self._services(corpus)
+    def memories(self, *, corpus: str | None = None, owner: str | None = None) -> list[MemorySummary]:
+        """Return the corpus's memories, newest first. With an `owner`, only those that the owner sees."""
+        services = self._services(corpus, owner)
         known_corpus(services)
-        return summaries(self._database, corpus=services.corpus, claim_timeout=self.settings.claim_timeout)
+        timeout = self.settings.claim_timeout
+        return summaries(self._database, corpus=services.corpus, claim_timeout=timeout, owner=services.owner)
 
-    def memory(self, uid: str, *, step: int | None = None) -> Memory:
-        """Return a memory as it stood at the end of `step`, by default the last."""
-        return load_memory(self._database, uid, step=step, claim_timeout=self.settings.claim_timeout)
+    def memory(self, uid: str, *, step: int | None = None, owner: str | None = None) -> Memory:
+        """Return a memory as it stood at the end of `step`, by default the last.
 
-    def replay(self, uid: str) -> str:
+        With an `owner`, another's memory is not found.
+        """
+        owner, timeout = self._services(None, owner).owner, self.settings.claim_timeout
+        return load_memory(self._database, uid, step=step, claim_timeout=timeout, owner=owner)
+
+    def replay(self, uid: str, *, owner: str | None = None) -> str:
         """Return a self-contained HTML page that replays a memory step by step without a network.
 
-        Raises `UsageError`, with the remedy, if this build lacks the page's graph library.
+        With an `owner`, another's memory is not found. Raises `UsageError`, with the remedy, if this build lacks the
+        page's graph library.
         """
-        history = load_history(self._database, uid, claim_timeout=self.settings.claim_timeout)
-        return page(scene(history))
+        owner, timeout = self._services(None, owner).owner, self.settings.claim_timeout
+        return page(scene(load_history(self._database, uid, claim_timeout=timeout, owner=owner)))
 
     @contextmanager
     def browse(
-        self, uid: str | None = None, *, corpus: str | None = None, browser: str | None = None, port: int = 0
+        self,
+        uid: str | None = None,
+        *,
+        corpus: str | None = None,
+        browser: str | None = None,
+        port: int = 0,
+        owner: str | None = None,
     ) -> Iterator[View]:
         """Yield the link that opens a memory in Neo4j Browser with a guide and a style.
 
-        The default memory is the corpus's newest. This machine serves guide and style, at `port` or a free port, until
-        the block ends. `browser` is the address of a Browser other than the server's own. Entities get styling labels
-        after their types. Without write privileges, they all stay in one colour.
+        The default memory is the corpus's newest that the `owner` sees. This machine serves guide and style, at `port`
+        or a free port, until the block ends. `browser` is the address of a Browser other than the server's own.
+        Entities get styling labels after their types. Without write privileges, they all stay in one colour.
         """
-        memory = self.memory(uid or self._newest(corpus))
+        memory = self.memory(uid or self._newest(corpus, owner), owner=owner)
         with suppress(ForbiddenError):
             add_styling_labels(self._database, corpus=memory.corpus)
         with viewing(self._database, memory, system=self.system(memory.system), browser=browser, port=port) as view:
             yield view
 
-    def _newest(self, corpus: str | None) -> str:
-        if stored := self.memories(corpus=corpus):
+    def _newest(self, corpus: str | None, owner: str | None) -> str:
+        if stored := self.memories(corpus=corpus, owner=owner):
             return stored[0].uid
         name = self._services(corpus).corpus
         raise UsageError(f"corpus {name!r} has no memories: ask a question first (`hgmem ask`)")
 
-    def lineage(self, point: str) -> Lineage:
-        """Return a memory point (uid) with the points that were revised or merged into it, recursively."""
-        return load_lineage(self._database, point)
+    def lineage(self, point: str, *, owner: str | None = None) -> Lineage:
+        """Return a memory point (uid) with the points that were revised or merged into it, recursively.
+
+        With an `owner`, points of another's memory are not found.
+        """
+        return load_lineage(self._database, point, owner=self._services(None, owner).owner)
 
     def status(self, *, corpus: str | None = None) -> CorpusStatus:
         """Return the counts of all contents of the corpus, with its builds."""

@@ -22,24 +22,30 @@ class Passages(ABC):
     """Client methods for the passages of a memory."""
 
     @abstractmethod
-    def _services(self, corpus: str | None) -> Services:
+    def _services(self, corpus: str | None, owner: str | None = None) -> Services:
         """Return the services for work on a corpus."""
 
     def passages(
-        self, uid: str, *, step: int | None = None, limit: int | None = None, most: int | None = None
+        self,
+        uid: str,
+        *,
+        step: int | None = None,
+        limit: int | None = None,
+        most: int | None = None,
+        owner: str | None = None,
     ) -> tuple[Passage, ...]:
         """Return the chunks that support memory `uid` at the end of `step` (default: the last), the best first.
 
         These are the chunks that its recipe draws an answer from: at most `limit`, by default as many as the recipe
         says. If a recipe that answers from `read` chunks has read fewer than `limit`, further chunks of the same
         sub-queries follow, without score and step. `most` is the former name of `limit`. Raises `UsageError` if both
-        are given.
+        are given. With an `owner`, another's memory is not found.
         """
         check({"limit": limit, "most": most}, {"limit": LIMIT, "most": LIMIT})
         if limit is not None and most is not None:
             raise UsageError("limit= and most= are two names of one argument: give limit= alone")
-        services = self._services(None)
-        corpus, memory = corpus_of(services.database, uid=uid)
+        services = self._services(None, owner)
+        corpus, memory = corpus_of(services.database, uid=uid, owner=services.owner)
         return passages(replace(services, corpus=corpus), memory, step=step, limit=most if limit is None else limit)
 
     apassages = async_variant(passages)
@@ -48,7 +54,8 @@ class Passages(ABC):
 def passages(services: Services, uid: str, *, step: int | None, limit: int | None) -> tuple[Passage, ...]:
     """Return the chunks that support a memory of the corpus at the end of a step, the best first."""
     ready_corpus(services)
-    memory = load_memory(services.database, uid, step=step, claim_timeout=services.settings.claim_timeout)
+    timeout = services.settings.claim_timeout
+    memory = load_memory(services.database, uid, step=step, claim_timeout=timeout, owner=services.owner)
     if not memory.steps:
         return ()
     chunks = memory_passages(services, memory, limit=limit)

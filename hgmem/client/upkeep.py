@@ -38,7 +38,7 @@ class Upkeep(ABC):
     settings: Settings
 
     @abstractmethod
-    def _services(self, corpus: str | None) -> Services:
+    def _services(self, corpus: str | None, owner: str | None = None) -> Services:
         """Return the services for work on a corpus."""
 
     def export(
@@ -104,13 +104,21 @@ class Upkeep(ABC):
         return check_corpus(self._services(corpus))
 
     def prune(
-        self, *, older_than: timedelta, keep_answers: bool = False, dry_run: bool = False, corpus: str | None = None
+        self,
+        *,
+        older_than: timedelta,
+        keep_answers: bool = False,
+        dry_run: bool = False,
+        corpus: str | None = None,
+        owner: str | None = None,
     ) -> Pruned:
         """Delete memories inactive for `older_than` and return their uids. A dry run writes nothing.
 
-        `keep_answers` keeps each memory with its answers and citations only. Such a memory can't be continued.
+        `keep_answers` keeps each memory with its answers and citations only. Such a memory can't be continued. With an
+        `owner`, only that owner's own memories are deleted, not everybody's.
         """
-        return prune_memories(self._services(corpus), older_than=older_than, keep=keep_answers, dry_run=dry_run)
+        services = self._services(corpus, owner)
+        return prune_memories(services, older_than=older_than, keep=keep_answers, dry_run=dry_run)
 
     aexport = async_variant(export)
     aimport_archive = async_variant(import_archive)

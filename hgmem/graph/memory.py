@@ -15,7 +15,7 @@ from hgmem.models.embedding import Vectors
 from hgmem.values.arguments import UID, check
 from hgmem.values.evidence import BuiltHit, Hit, Retrieved, Subquery
 from hgmem.values.graph_elements import Entity
-from hgmem.values.inputs import Scalar
+from hgmem.values.inputs import Question, Scalar
 from hgmem.values.records import Answer, Citation, MemoryPoint, Operation, QuoteStatus, Step, StepChanges
 from hgmem.values.usage import Usage
 
@@ -38,13 +38,13 @@ class StoredPoint:
     merges: tuple[str, ...]
 
 
-def corpus_of(database: Runner, *, uid: str) -> tuple[str, str]:
+def corpus_of(database: Runner, *, uid: str, owner: str | None) -> tuple[str, str]:
     """Return the corpus and the memory of a memory, a point or an answer.
 
-    Raises `UsageError` for an unknown uid.
+    Raises `UsageError` for an unknown uid, and for one of a memory that `owner` does not see.
     """
     check({"uid": uid}, {"uid": UID})
-    rows = database.run("corpus_of", uid=uid)
+    rows = database.run("corpus_of", uid=uid, owner=owner)
     if not rows:
         raise UsageError(
             f"memory, point or answer {uid!r} not found: list memories with `hgmem memory list --corpus …`"
@@ -67,12 +67,18 @@ class LeasedMemory:
     filters: Mapping[str, tuple[str, ...]]
 
 
-def lease_memory(database: Runner, *, lease: Lease, question: str, filters: str | None, timeout: float) -> LeasedMemory:
+def lease_memory(
+    database: Runner, *, lease: Lease, question: Question, timeout: float, owner: str | None
+) -> LeasedMemory:
     """Lease a memory for a question.
 
-    `filters` (JSON) replaces the memory's own; None keeps them. Raises `ConflictError` if another run has the lease.
+    The question's filters replace the memory's own, unless it has none. Raises `ConflictError` if another run has the
+    lease.
     """
-    rows = database.run("lease_memory", **asdict(lease), question=question, filters=filters, timeout=timeout)
+    filters = None if question.filters is None else to_json(question.filters)
+    rows = database.run(
+        "lease_memory", **asdict(lease), question=question.text, filters=filters, timeout=timeout, owner=owner
+    )
     if rows and not rows[0]["ready"]:
         raise _not_ready(lease)
     if not rows or not rows[0]["free"]:
@@ -140,17 +146,17 @@ def write_answer(database: Runner, *, lease: Lease, answer: Answer, status: str)
     _held(rows, lease)
 
 
-def list_memories(database: Runner, *, corpus: str) -> list[Row]:
+def list_memories(database: Runner, *, corpus: str, owner: str | None) -> list[Row]:
     """Return the corpus's memories, newest first, with `silent` as in `find_memory`."""
-    return database.run("list_memories", corpus=corpus)
+    return database.run("list_memories", corpus=corpus, owner=owner)
 
 
-def find_memory(database: Runner, *, corpus: str, memory: str) -> Row:
+def find_memory(database: Runner, *, corpus: str, memory: str, owner: str | None) -> Row:
     """Return the memory's properties.
 
     `silent` is the age of its lease's last heartbeat in seconds, or None without a lease.
     """
-    rows = database.run("find_memory", corpus=corpus, memory=memory)
+    rows = database.run("find_memory", corpus=corpus, memory=memory, owner=owner)
     if not rows:
         raise UsageError(
             f"corpus {corpus!r} has no memory {memory!r}: list them with `hgmem memory list --corpus {corpus}`"
@@ -158,10 +164,10 @@ def find_memory(database: Runner, *, corpus: str, memory: str) -> Row:
     return rows[0]
 
 
-def memory_points(database: Runner, *, corpus: str, memory: str) -> list[StoredPoint]:
+def memory_points(database: Runner, *, corpus: str, memory: str, owner: str | None) -> list[StoredPoint]:
     """Return every point of the memory, including superseded ones, in order of birth."""
     found: list[StoredPoint] = []
-    for row in database.run("memory_points", corpus=corpus, memory=memory):
+    for row in database.run("memory_points", corpus=corpus, memory=memory, owner=owner):
         entities = {entity["uid"]: to_entity(entity) for entity in row["entities"]}
         links = {kind: dict(row[kind]) for kind in ("involves", "chunks", "revises", "merges")}
         found += [
@@ -180,14 +186,14 @@ def point_scores(database: Runner, *, corpus: str, memory: str, query: Any, most
     return {str(uid): float(score) for row in rows for uid, score in row["scores"]}
 
 
-def memory_steps(database: Runner, *, corpus: str, memory: str) -> list[Step]:
+def memory_steps(database: Runner, *, corpus: str, memory: str, owner: str | None) -> list[Step]:
     """Return the memory's steps in order."""
-    return [_to_step(row["step"]) for row in database.run("memory_steps", corpus=corpus, memory=memory)]
+    return [_to_step(row["step"]) for row in database.run("memory_steps", corpus=corpus, memory=memory, owner=owner)]
 
 
-def memory_answers(database: Runner, *, corpus: str, memory: str) -> list[Row]:
+def memory_answers(database: Runner, *, corpus: str, memory: str, owner: str | None) -> list[Row]:
     """Return the memory's answers, oldest first, with citations as values."""
-    rows = [row["answer"] for row in database.run("memory_answers", corpus=corpus, memory=memory)]
+    rows = [row["answer"] for row in database.run("memory_answers", corpus=corpus, memory=memory, owner=owner)]
     return [
         {
             **row,

@@ -14,12 +14,14 @@ BATCH = 2_000  # nodes per transaction
 class Age:
     """Which memories to prune: inactive for `seconds`, and with none of the `spared` statuses.
 
-    Memories whose lease was renewed in the last `timeout` seconds are excluded.
+    Memories whose lease was renewed in the last `timeout` seconds are excluded. With an `owner`, only that owner's own
+    are included, not everybody's.
     """
 
     seconds: int
     timeout: float
     spared: tuple[str, ...] = ()
+    owner: str | None = None
 
 
 def old_memories(database: Runner, *, corpus: str, age: Age, after: str) -> list[str]:
@@ -30,6 +32,7 @@ def old_memories(database: Runner, *, corpus: str, age: Age, after: str) -> list
         seconds=age.seconds,
         timeout=age.timeout,
         spared=list(age.spared),
+        owner=age.owner,
         after=after,
         most=PAGE,
     )
@@ -46,6 +49,7 @@ def claim_old_memories(database: Runner, *, corpus: str, run: str, uids: Sequenc
         seconds=age.seconds,
         timeout=age.timeout,
         spared=list(age.spared),
+        owner=age.owner,
     )
     return [str(row["uid"]) for row in rows]
 

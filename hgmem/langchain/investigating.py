@@ -23,7 +23,8 @@ _FIELDS = {name: replace(argument, optional=True) for name, argument in ARGUMENT
 class Investigating(BaseModel):
     """Ask options as fields. Missing ones keep the defaults of `HGMem.ask`.
 
-    `system` is a name of `HGMem.systems()`. The client is not serialised.
+    `system` is a name of `HGMem.systems()`. The client is not serialised. An `owner` can be replaced by another for one
+    call, but not removed.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -37,6 +38,7 @@ class Investigating(BaseModel):
     settings: Mapping[str, Any] | None = None
     steps: int | None = None
     filters: Mapping[str, Scalar | Sequence[Scalar]] | None = None
+    owner: str | None = None
     memory: str | None = None
     max_calls: int | None = None
     max_tokens: int | None = None
@@ -69,6 +71,8 @@ class Investigating(BaseModel):
         )
         fields = {name: getattr(self, name) for name in Investigating.model_fields if name != "client"}
         options: Any = {name: value for name, value in {**fields, **given}.items() if value is not None}
+        if self.owner is not None:
+            options.setdefault("owner", self.owner)  # None for one call does not show it everybody's memories
         if manager is not None:
             options["watcher"] = Tracing(manager, self.client.model)
         asking: Asking = options

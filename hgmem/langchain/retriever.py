@@ -40,14 +40,19 @@ class HGMemRetriever(Investigating, BaseRetriever):
     ) -> list[Document]:
         k, asking = self._asking(run_manager, given)
         answer = self.client.ask(query, **asking)
-        return [_document(one, answer) for one in self.client.passages(answer.memory, limit=k)]
+        return [
+            _document(one, answer) for one in self.client.passages(answer.memory, limit=k, owner=asking.get("owner"))
+        ]
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **given: Any
     ) -> list[Document]:
         k, asking = self._asking(run_manager, given)
         answer = await self.client.aask(query, **asking)
-        return [_document(one, answer) for one in await self.client.apassages(answer.memory, limit=k)]
+        return [
+            _document(one, answer)
+            for one in await self.client.apassages(answer.memory, limit=k, owner=asking.get("owner"))
+        ]
 
     def _asking(self, manager: Any, given: dict[str, Any]) -> tuple[int, Asking]:
         asking: Any = self.asking(manager, given)

@@ -89,6 +89,8 @@ class Tracing(Watcher):
             case EvidenceFound():
                 self._done["strategy"] = event.strategy
                 self._done |= {name: getattr(event, name) for name in ("entities", "relations", "chunks")}
+                if event.built:
+                    self._done["built"] = [{"kind": hit.kind, "text": hit.text} for hit in event.built]
             case OperationApplied():
                 operation = event.operation
                 self._done["operations"].append(

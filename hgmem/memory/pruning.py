@@ -18,7 +18,10 @@ from hgmem.values.reports import Pruned
 
 
 def prune(services: Services, *, older_than: timedelta, keep: bool = False, dry_run: bool = False) -> Pruned:
-    """Delete inactive memories of the corpus and return their uids. With `keep`, memory and answers stay."""
+    """Delete inactive memories of the corpus and return their uids. With `keep`, memory and answers stay.
+
+    With an owner, only that owner's own are deleted, not everybody's.
+    """
     if not isinstance(older_than, timedelta) or older_than <= timedelta(0):
         raise UsageError(f"invalid older_than={older_than!r}: use a timedelta greater than zero")
     known_corpus(services)
@@ -26,6 +29,7 @@ def prune(services: Services, *, older_than: timedelta, keep: bool = False, dry_
         seconds=int(older_than.total_seconds()),
         timeout=services.settings.claim_timeout,
         spared=(PRUNED,) if keep else (),
+        owner=services.owner,
     )
     gone: list[str] = []
     for uids in _pages(services, age):
@@ -36,11 +40,14 @@ def prune(services: Services, *, older_than: timedelta, keep: bool = False, dry_
 def delete_memory(services: Services, *, uid: str) -> None:
     """Delete one memory, whatever its age.
 
-    Raises `ConflictError` if a run is using it.
+    With an owner, it has to be the owner's own, not everybody's. Raises `ConflictError` if a run is using it.
     """
-    find_memory(services.database, corpus=services.corpus, memory=uid)
+    row = find_memory(services.database, corpus=services.corpus, memory=uid, owner=services.owner)
+    if services.owner not in (None, row["owner"]):
+        raise UsageError(f"memory {uid!r} is everybody's, not of owner {services.owner!r}: omit owner= (--owner)")
     timeout = services.settings.claim_timeout
-    if not _pruned(services, [uid], Age(seconds=0, timeout=timeout), keep=False):
+    age = Age(seconds=0, timeout=timeout, owner=services.owner)
+    if not _pruned(services, [uid], age, keep=False):
         raise ConflictError(
             f"memory {uid!r} is in use by another run: wait until it ends; if that run crashed, retry {timeout:g} "
             "s after its last heartbeat"

@@ -21,9 +21,9 @@ from hgmem.graph.memory import (
     release_memory,
     renew_memory,
     write_answer,
-    write_step,
 )
 from hgmem.graph.retrieval import Scope
+from hgmem.graph.step_writes import check_writes, write_whole_step
 from hgmem.graph.values import to_json
 from hgmem.models.embedding import Vectors
 from hgmem.models.metering import Meter, measuring
@@ -78,9 +78,10 @@ class Recording:
         return self.steps[-1].number + 1 if self.steps else 1
 
     def step(self, step: Step, changes: StepChanges | None = None) -> None:
-        """Write one step with what it did to memory, in one transaction.
+        """Write one step with what it did to memory and with its system's own rows, in one transaction.
 
-        Raises `UsageError` if a strategy is not a word or a few: lowercase letters and spaces, at most 30.
+        Raises `UsageError` if a strategy is not a word or a few (lowercase letters and spaces, at most 30), and for a
+        statement that cannot be part of a step.
         """
         for strategy in (step.strategy, *(one.subquery.strategy for one in step.retrieved)):
             if not _STRATEGY.fullmatch(strategy):
@@ -88,9 +89,12 @@ class Recording:
                     f"system {self.system!r} gave strategy {strategy!r}: use at most 30 lowercase letters and spaces"
                 )
         changes = changes or StepChanges()
+        check_writes(changes.writes, system=self.system)
         vectors = self._vectors(changes)
         try:
-            kept = write_step(self.services.database, lease=self.lease, step=step, changes=changes, vectors=vectors)
+            kept = write_whole_step(
+                self.services.database, lease=self.lease, step=step, changes=changes, vectors=vectors
+            )
         except UnreachableError as error:
             error.memory = self.lease.memory  # the step may be there: a commit that nobody answered may be done
             raise
@@ -195,7 +199,7 @@ def recording(
             _lease(record, question)
         else:
             properties = {"system": system, "model": services.model.name, "question": question.text}
-            texts = {"settings": to_json(settings), "filters": to_json(record.filters)}
+            texts = {"settings": to_json(settings), "filters": to_json(record.filters), "owner": services.owner or ""}
             create_memory(services.database, lease=lease, properties={**properties, **texts})
         with _held(record):
             if question.memory:
@@ -208,13 +212,13 @@ def recording(
 
 def _lease(record: Recording, question: Question) -> None:
     """Lease a memory that is continued. Given filters replace its own."""
-    given = None if question.filters is None else to_json(question.filters)
+    services = record.services
     found = lease_memory(
-        record.services.database,
+        services.database,
         lease=record.lease,
-        question=question.text,
-        filters=given,
-        timeout=record.services.settings.claim_timeout,
+        question=question,
+        timeout=services.settings.claim_timeout,
+        owner=services.owner,
     )
     record.status = found.status
     record.filters = found.filters
@@ -240,8 +244,9 @@ def _held(record: Recording) -> Iterator[None]:
 def _resume(record: Recording) -> None:
     """Take in what the memory holds, and what its filters leave."""
     record.choose()
+    database, owner = record.services.database, record.services.owner
     scope = {"corpus": record.lease.corpus, "memory": record.lease.memory}
-    record.steps = memory_steps(record.services.database, **scope)
-    stored = memory_points(record.services.database, **scope)
+    record.steps = memory_steps(database, **scope, owner=owner)
+    stored = memory_points(database, **scope, owner=owner)
     record.points = {one.point.uid: one.point for one in stored}
-    record.answered = {(row["question"], row["step"]) for row in memory_answers(record.services.database, **scope)}
+    record.answered = {(row["question"], row["step"]) for row in memory_answers(database, **scope, owner=owner)}

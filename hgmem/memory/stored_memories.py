@@ -36,19 +36,24 @@ from hgmem.values.records import (
 STEP = Argument(whole, "is not a valid step: use an integer of at least 1")
 
 
-def summaries(database: Database, *, corpus: str, claim_timeout: float) -> list[MemorySummary]:
-    """Return a summary of each memory of the corpus, newest first."""
+def summaries(database: Database, *, corpus: str, claim_timeout: float, owner: str | None) -> list[MemorySummary]:
+    """Return a summary of each memory of the corpus that `owner` sees, newest first."""
     found = []
-    for row in list_memories(database, corpus=corpus):
+    for row in list_memories(database, corpus=corpus, owner=owner):
         status = _status(row["status"], row.pop("silent"), claim_timeout)
         found.append(MemorySummary(**{**row, "status": status}))
     return found
 
 
-def load_memory(database: Database, uid: str, *, step: int | None = None, claim_timeout: float) -> Memory:
-    """Return the memory as it stood at the end of `step`, by default the last."""
+def load_memory(
+    database: Database, uid: str, *, step: int | None = None, claim_timeout: float, owner: str | None
+) -> Memory:
+    """Return the memory as it stood at the end of `step`, by default the last.
+
+    Raises `UsageError` for one that `owner` does not see, as for an unknown one.
+    """
     check({"step": step}, {"step": STEP})  # whether the step exists is checked later
-    return _at(_read(database, uid), step, claim_timeout=claim_timeout)
+    return _at(_read(database, uid, owner=owner), step, claim_timeout=claim_timeout)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,14 +67,15 @@ class _Read:
     points: tuple[StoredPoint, ...]
 
 
-def _read(database: Database, uid: str) -> _Read:
-    corpus, memory = corpus_of(database, uid=uid)
+def _read(database: Database, uid: str, *, owner: str | None) -> _Read:
+    corpus, memory = corpus_of(database, uid=uid, owner=owner)
+    answers = memory_answers(database, corpus=corpus, memory=memory, owner=owner)
     return _Read(
         corpus=corpus,
-        row=find_memory(database, corpus=corpus, memory=memory),
-        steps=list(memory_steps(database, corpus=corpus, memory=memory)),
-        answers=_with_quote_statuses(database, corpus, answers=memory_answers(database, corpus=corpus, memory=memory)),
-        points=tuple(memory_points(database, corpus=corpus, memory=memory)),
+        row=find_memory(database, corpus=corpus, memory=memory, owner=owner),
+        steps=list(memory_steps(database, corpus=corpus, memory=memory, owner=owner)),
+        answers=_with_quote_statuses(database, corpus, answers=answers),
+        points=tuple(memory_points(database, corpus=corpus, memory=memory, owner=owner)),
     )
 
 
@@ -96,6 +102,7 @@ def _at(read: _Read, step: int | None, *, claim_timeout: float) -> Memory:
         uid=memory,
         corpus=corpus,
         system=row["system"],
+        owner=row["owner"],
         model=row["model"],
         status=_status(row["status"], row["silent"], claim_timeout),
         created_at=row["created_at"],
@@ -126,7 +133,10 @@ def _step_shown(row: Mapping[str, Any], step: int | None, *, steps: list[int], a
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """A memory at its end, with all its points in order of birth, superseded ones too, and their supporting chunks."""
+    """A memory at its end, with all its points in order of birth, superseded ones too, and their supporting chunks.
+
+    Without points, the chunks are those that its sub-queries found.
+    """
 
     question: str
     memory: Memory
@@ -134,12 +144,14 @@ class History:
     chunks: tuple[Chunk, ...]
 
 
-def load_history(database: Database, uid: str, *, claim_timeout: float) -> History:
+def load_history(database: Database, uid: str, *, claim_timeout: float, owner: str | None) -> History:
     """Return the whole history of a memory. Deleted chunks are missing."""
-    read = _read(database, uid)
+    read = _read(database, uid, owner=owner)
     memory = _at(read, None, claim_timeout=claim_timeout)
     cited = {citation.chunk for answer in memory.answers for citation in answer.citations}
     rested = cited.union(*(stored.point.chunks for stored in read.points))
+    if not read.points:
+        rested |= {hit.uid for step in memory.steps for one in step.retrieved for hit in one.chunks}
     chunks = find_chunks(database, corpus=memory.corpus, uids=sorted(rested))
     ordered = tuple(chunks[uid] for uid in sorted(chunks))
     return History(question=str(read.row["latest"]), memory=memory, points=read.points, chunks=ordered)
@@ -155,20 +167,22 @@ class Stored:
     settings: Mapping[str, Any]
 
 
-def load_stored(database: Database, uid: str, *, corpus: str, step: int | None = None) -> Stored:
+def load_stored(database: Database, uid: str, *, corpus: str, step: int | None = None, owner: str | None) -> Stored:
     """Return a memory's own properties. With `step`, the question is that of the step."""
-    row = find_memory(database, corpus=corpus, memory=uid)
+    row = find_memory(database, corpus=corpus, memory=uid, owner=owner)
     if row["status"] in (PRUNING, PRUNED):
         raise UsageError(f"memory {uid!r} was pruned and cannot be continued: ask a new question")
-    asked = {one.number: one.question for one in memory_steps(database, corpus=corpus, memory=uid)} if step else {}
+    steps = memory_steps(database, corpus=corpus, memory=uid, owner=owner) if step else []
+    asked = {one.number: one.question for one in steps}
     question = asked.get(step or 0) or str(row["latest"])
     return Stored(uid=uid, system=row["system"], question=question, settings=json.loads(row["settings"]))
 
 
-def load_lineage(database: Database, uid: str) -> Lineage:
+def load_lineage(database: Database, uid: str, *, owner: str | None) -> Lineage:
     """Return a point with the points that were revised or merged into it, recursively."""
-    corpus, memory = corpus_of(database, uid=uid)
-    stored = {one.point.uid: one for one in memory_points(database, corpus=corpus, memory=memory)}
+    corpus, memory = corpus_of(database, uid=uid, owner=owner)
+    points = memory_points(database, corpus=corpus, memory=memory, owner=owner)
+    stored = {one.point.uid: one for one in points}
     if uid not in stored:
         raise UsageError(f"{uid!r} is not a memory point: list the points with `hgmem memory show {memory}`")
     return _lineage(stored, uid)

@@ -54,7 +54,7 @@ def answer(services: Services, question: Question, asked: Asked) -> Answer:
     ready_corpus(services)
     stored = None
     if question.memory:
-        stored = load_stored(services.database, question.memory, corpus=services.corpus, step=question.at_step)
+        stored = _stored(services, question.memory, step=question.at_step)
         spec = _continuing(stored, spec)
         question = question if question.text else replace(question, text=stored.question)
     if spec is None:
@@ -69,11 +69,15 @@ def memory_passages(services: Services, memory: Memory, *, limit: int | None) ->
 
     Those of a system that is not installed, or ranks none, are all that the memory's steps retrieved.
     """
-    stored = load_stored(services.database, memory.uid, corpus=services.corpus)
+    stored = _stored(services, memory.uid)
     ranking = system(stored.system).passages if describe(stored.system).installed else None
     if ranking is None:
         return recorded_chunks(services, memory, limit=limit)
     return ranking(services, memory, settings=stored.settings, limit=limit)
+
+
+def _stored(services: Services, uid: str, *, step: int | None = None) -> Stored:
+    return load_stored(services.database, uid, corpus=services.corpus, step=step, owner=services.owner)
 
 
 def system(name: str) -> AnySpec:

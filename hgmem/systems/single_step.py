@@ -18,11 +18,12 @@ from hgmem.systems.options import Config, Options, loaded
 from hgmem.systems.recorded_passages import recorded_chunks, scope_of
 from hgmem.systems.spec import SystemSpec
 from hgmem.text.language import no_evidence
-from hgmem.values.events import StepStarted
+from hgmem.values.events import EvidenceFound, StepStarted
 from hgmem.values.evidence import GLOBAL, BuiltHit, BuiltPassage, Evidence, Hit, Retrieved, Strategy, Subquery
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.inputs import Question
-from hgmem.values.records import Answer, Memory, Step
+from hgmem.values.records import Answer, Memory, Step, StepChanges
+from hgmem.values.writes import Write
 
 Read = TypeVar("Read", contravariant=True)
 
@@ -88,7 +89,8 @@ class SingleStep(Generic[Config]):
                 seconds=round(time.perf_counter() - began, 4),
                 usage=meter.usage(),
             )
-            record.step(step)
+            services.listener.emit(_found(evidence))
+            record.step(step, StepChanges(writes=evidence.writes))
             if evidence.empty:
                 return record.nothing(no_evidence(question.text), step=1)
             if not question.answer:
@@ -122,11 +124,12 @@ def evidence_of(
     strategy: Strategy = GLOBAL,
     built: Sequence[BuiltHit] = (),
     cited: Sequence[BuiltPassage] = (),
+    writes: Sequence[Write] = (),
 ) -> Evidence:
     """Return chunks with their scores, the best first, as the evidence of a question.
 
     `strategy` says in a word or a few how they were found, `built` which rows of the system's build led to them.
-    `cited` are rows that the answer may cite beside the chunks.
+    `cited` are rows that the answer may cite beside the chunks, `writes` statements to run in the step's transaction.
     """
     hits = tuple(
         Hit(uid=chunk.uid, rank=rank, score=score, source_id=chunk.source_id)
@@ -134,7 +137,25 @@ def evidence_of(
     )
     subquery = Subquery(text=question, strategy=strategy)
     retrieved = Retrieved(subquery=subquery, chunks=hits, built=tuple(built))
-    return Evidence(retrieved=(retrieved,), chunks=tuple(chunk for chunk, _ in found), built=tuple(cited))
+    return Evidence(
+        retrieved=(retrieved,),
+        chunks=tuple(chunk for chunk, _ in found),
+        built=tuple(cited),
+        writes=tuple(writes),
+    )
+
+
+def _found(evidence: Evidence) -> EvidenceFound:
+    """Return the event of the only step's evidence."""
+    return EvidenceFound(
+        step=1,
+        strategy=evidence.strategy,
+        entities=len(evidence.entities),
+        relations=len(evidence.relations),
+        chunks=len(evidence.chunks),
+        names=tuple(entity.name for entity in evidence.entities),
+        built=tuple(hit for one in evidence.retrieved for hit in one.built),
+    )
 
 
 def _plain(config: Any) -> dict[str, Any]:

@@ -3,8 +3,12 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeGuard
+from unicodedata import category
 
 from hgmem.errors import UsageError
+
+LONGEST_OWNER = 200  # characters of an owner's name
+_UNSHOWN = ("Cc", "Cs", "Zl", "Zp")  # control characters, halves of a pair, separators of lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,5 +66,16 @@ def named(value: object) -> bool:
     return isinstance(value, Mapping) and all(isinstance(name, str) for name in value)
 
 
+def owner_name(value: object) -> bool:
+    """Whether the value names an owner of memories: at most 200 characters, none of them a control character."""
+    if not isinstance(value, str) or not value.strip() or len(value) > LONGEST_OWNER:
+        return False
+    return not any(category(letter) in _UNSHOWN for letter in value)
+
+
+OWNER = Argument(
+    owner_name,
+    f"is not an owner: use 1 to {LONGEST_OWNER} characters without control characters, or omit it",
+)
 UID = Argument(text, "is not a memory uid: pass one, such as answer.memory", optional=False)
 STEP = Argument(count, "is not a valid step: use an integer of at least 1")

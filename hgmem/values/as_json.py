@@ -39,6 +39,7 @@ def memory(one: Memory) -> Row:
         "memory": one.uid,
         "corpus": one.corpus,
         "system": one.system,
+        "owner": one.owner,
         "model": one.model,
         "status": one.status,
         "created_at": one.created_at,

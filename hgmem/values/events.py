@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
 
-from hgmem.values.evidence import Strategy, Subquery
+from hgmem.values.evidence import BuiltHit, Strategy, Subquery
 from hgmem.values.records import Answer, Judgement, Operation
 from hgmem.values.task import Task
 
@@ -31,7 +31,10 @@ class StepStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceFound:
-    """A step's sub-queries retrieved evidence. `names` are the entities' names, nearest first."""
+    """A step's sub-queries retrieved evidence. `names` are the entities' names, nearest first.
+
+    `built` are rows of the system's build, with the texts of this time.
+    """
 
     step: int
     strategy: Strategy
@@ -39,6 +42,7 @@ class EvidenceFound:
     relations: int
     chunks: int
     names: tuple[str, ...] = ()
+    built: tuple[BuiltHit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from hgmem.values.graph_elements import Chunk, Entity, Relation
+from hgmem.values.writes import Write
 
 GLOBAL = "global"
 
@@ -84,7 +85,8 @@ class Evidence:
     """The evidence of a step's sub-queries without duplicates. Chunks are ordered by document and position.
 
     `built` are rows of a system's build that the answer may cite beside chunks, and `statements` what else the system
-    knows: the answer may use them, but not cite them.
+    knows: the answer may use them, but not cite them. `writes` are statements of the system's own, which run in the
+    step's transaction.
     """
 
     retrieved: tuple[Retrieved, ...] = ()
@@ -93,6 +95,7 @@ class Evidence:
     chunks: tuple[Chunk, ...] = ()
     built: tuple[BuiltPassage, ...] = ()
     statements: tuple[str, ...] = ()
+    writes: tuple[Write, ...] = ()
 
     @property
     def empty(self) -> bool:

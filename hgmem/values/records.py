@@ -13,6 +13,7 @@ from hgmem.values.evidence import Retrieved, Strategy, Subquery
 from hgmem.values.graph_elements import Chunk, Entity, Relation
 from hgmem.values.inputs import Scalar
 from hgmem.values.usage import Usage
+from hgmem.values.writes import Write
 
 Judgement: TypeAlias = Literal["sufficient", "local", "global"]
 OperationKind: TypeAlias = Literal["insert", "revise", "merge", "drop"]
@@ -68,12 +69,16 @@ class Birth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepChanges:
-    """The changes of a step: new points, superseded points (uids), and provisional entities and relations."""
+    """The changes of a step: new points, superseded points (uids), and provisional entities and relations.
+
+    `writes` are statements of the system's own. They run after the step in its transaction, in this order.
+    """
 
     births: tuple[Birth, ...] = ()
     died: tuple[str, ...] = ()
     entities: tuple[Entity, ...] = ()
     relations: tuple[Relation, ...] = ()
+    writes: tuple[Write, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +163,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemorySummary:
-    """A line in the list of memories. `status` is that of `Memory`."""
+    """A line in the list of memories. `status` and `owner` are those of `Memory`."""
 
     uid: str
     corpus: str
@@ -169,13 +174,14 @@ class MemorySummary:
     steps: int
     points: int
     created_at: str
+    owner: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
     """A question's hypergraph at the end of `step`, with the `points` then active.
 
-    `docs/concepts.md` lists the values of `status`.
+    `docs/concepts.md` lists the values of `status`. `owner` is empty for a memory that everybody sees.
     """
 
     uid: str
@@ -188,6 +194,7 @@ class Memory:
     points: tuple[MemoryPoint, ...] = ()
     steps: tuple[Step, ...] = ()
     answers: tuple[Answer, ...] = ()
+    owner: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,6 +39,22 @@ WITHOUT_CORPUS = {
     ),
     **dict.fromkeys(("foreign_labels", "foreign_twice"), "says what there is to adopt"),
 }
+# Statements that match a :Memory of another owner too, each with its reason.
+HOLDER = "the run that it names holds the lease, which `lease_memory` or `claim_old_memories` gave it"
+WHOLE_CORPUS = "is of the whole corpus, which belongs to whoever operates the database"
+IMPORTED = "completes a memory of an archive that is being imported"
+FOR_EVERY_OWNER = {
+    **dict.fromkeys(("renew_memory", "release_memory", "write_step", "write_answer"), HOLDER),
+    **dict.fromkeys(("empty_memories", "keep_answers", "delete_emptied"), HOLDER),
+    "retrieve": "reads the points of the question's own memory, which its run holds",
+    "pictured": "says what can be drawn of a memory that `find_memory` has found for the same caller",
+    "count_corpus": "counts, and tells nothing of a memory",
+    "delete_corpus_contents": "deletes the whole corpus",
+    **dict.fromkeys(("memory_uids", "read_memory"), f"an archive {WHOLE_CORPUS}"),
+    **dict.fromkeys(("held_memories", "interrupt_memories"), f"re-embedding {WHOLE_CORPUS}"),
+    **{name: f"a check {WHOLE_CORPUS}" for name, one in ALL.items() if one.file == "invariants.cypher"},
+    **{name: IMPORTED for name, one in ALL.items() if one.file == "restoring.cypher"},
+}
 # Statements that take the corpus and read beyond it, each with its reason.
 BEYOND_THE_CORPUS = {"crossings": ["(other)"], "leaks": ["(other)"]}  # they look for links to other corpora
 # Statements whose caller is not the function of the same name in the module of the same name.
@@ -242,6 +258,49 @@ def test_the_scanner_sees_what_is_bound_to_no_corpus(text: str, loose: list[str]
 )
 def test_the_scanner_passes_what_is_bound_to_the_corpus(text: str) -> None:
     assert beside_the_corpus(text) == []
+
+
+# Owners ---------------------------------------------------------------------------------------------------------
+
+MEMORY = re.compile(r"\(\w*:Memory\b")
+OWNED = re.compile(r"\$owner IS NULL OR (?:coalesce\(m\.owner, ''\) IN \['', \$owner\]|m\.owner = \$owner)")
+
+
+def sees_other_owners(text: str) -> bool:
+    """Whether a statement reads a :Memory and does not ask whose it is in the clause that matches it."""
+    code = re.sub(r"//[^\n]*", "", text)
+    read = [found for found in MEMORY.finditer(code) if not re.search(r"\bCREATE \s*$", code[: found.start()])]
+    if not read or not OWNED.search(code):
+        return bool(read)
+    first = OWNED.search(code)
+    between = code[read[-1].end() : first.start()] if first else ""
+    return bool(re.search(r"\b(?:SET|RETURN|CREATE|DELETE|CALL)\b", between))
+
+
+@pytest.mark.parametrize("name", [name for name, one in ALL.items() if one.mode != "schema"])
+def test_a_statement_shows_no_memory_of_another_owner(name: str) -> None:
+    assert not sees_other_owners(ALL[name].text) or name in FOR_EVERY_OWNER
+
+
+def test_only_statements_that_show_memories_of_every_owner_are_exempt() -> None:
+    files = ("invariants.cypher", "restoring.cypher")  # exempt as a whole
+    named = [name for name in FOR_EVERY_OWNER if ALL[name].file not in files]
+    assert [name for name in named if not sees_other_owners(ALL[name].text)] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        ("MATCH (m:Memory {uid: $memory}) RETURN m", True),
+        ("MATCH (:Memory {corpus: $corpus}) // $owner IS NULL OR m.owner = $owner\nRETURN 1", True),
+        ("MATCH (m:Memory {uid: $memory}) RETURN m.uid, $owner IS NULL OR m.owner = $owner", True),
+        ("MATCH (m:Memory {uid: $memory}) WHERE $owner IS NULL OR m.owner = $owner RETURN m", False),
+        ("MATCH (m:Memory) WHERE $owner IS NULL OR coalesce(m.owner, '') IN ['', $owner] RETURN m", False),
+        ("CREATE (m:Memory {uid: $memory, owner: $owner})", False),
+    ],
+)
+def test_a_statement_that_does_not_ask_for_the_owner_is_seen(text: str, seen: bool) -> None:
+    assert sees_other_owners(text) == seen
 
 
 # Plans ----------------------------------------------------------------------------------------------------------

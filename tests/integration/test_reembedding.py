@@ -27,6 +27,7 @@ from hgmem.graph.memory import Lease, create_memory, lease_memory
 from hgmem.models.embedding import Kind, Vectors
 from hgmem.settings import Settings
 from hgmem.testing import DeterministicEmbedder
+from hgmem.values.inputs import Question
 
 Open = Callable[..., HGMem]
 
@@ -242,7 +243,7 @@ def test_no_memory_is_begun_or_gone_on_with_meanwhile(client: HGMem) -> None:
         create_memory(database, lease=Lease(corpus=client.corpus, memory="m" + "0" * 16, run="r"), properties=new)
     lease = Lease(corpus=client.corpus, memory=memory, run="r")
     with pytest.raises(UsageError, match="is not ready"):
-        lease_memory(database, lease=lease, question="?", filters=None, timeout=60)
+        lease_memory(database, lease=lease, question=Question(text="?"), timeout=60, owner=None)
     assert [one.uid for one in client.memories()] == [memory]
 
 

@@ -14,6 +14,7 @@ class Memory(MemoryRecord):
 
     kind: Literal["Memory"]
     uid: MemoryUid
+    owner: Text | None = None
     system: Text
     model: Text
     question: Text

@@ -9,14 +9,15 @@ from hgmem.graph.painting import Pictured
 from hgmem.memory.browser.favourites import favourites
 from hgmem.text.plurals import counted
 from hgmem.text.resources import resource
-from hgmem.values.records import PRUNED, PRUNING, Memory
+from hgmem.values.records import PRUNED, PRUNING, Memory, Step
 from hgmem.values.systems import SystemInfo
 
 Values: TypeAlias = Mapping[str, str | int]
 
 _PLACE = re.compile(r"\{\{([\w-]+)\}\}")
 _SLIDE = re.compile(r"<!-- (\w+) -->\n(<slide.*?</slide>\n)\n", re.DOTALL)
-_LONGEST = 400  # characters of an answer that are shown
+_LONGEST = 400  # characters of an answer, or of a built row, that are shown
+_MOST_BUILT = 8  # built rows of a step that are shown
 _MOST_STEPS = 12  # the number of latest steps that are shown
 
 
@@ -30,7 +31,7 @@ def guide(memory: Memory, drawn: Pictured, *, style: str, system: SystemInfo) ->
     slides = _slides(memory, drawn)
     parts = {
         "question": escape(_question(memory)),
-        "about": escape(f"Memory {memory.uid} of corpus {memory.corpus}: {_counted(memory)}."),
+        "about": escape(f"Memory {memory.uid} of corpus {memory.corpus}: {_counted(memory, drawn)}."),
         "what": escape(_what(memory, drawn, system)),
         "slides": str(len(slides)),
         "style": runnable(f":style {style}"),
@@ -41,10 +42,25 @@ def guide(memory: Memory, drawn: Pictured, *, style: str, system: SystemInfo) ->
         "limits": _limits(drawn),
         "onward": _continuation(memory, system),
         **_pictures(memory, drawn, values),
+        **_about_points(drawn),
     }
     template = resource("cypher", "browser", "guide.html").read_text(encoding="utf-8")
     kept = _SLIDE.sub(lambda found: found[2] if found[1] in slides else "", template)
     return _PLACE.sub(lambda found: parts[found[1]], kept)
+
+
+def _about_points(drawn: Pictured) -> dict[str, str]:
+    """Return what the slides say of points, by place. A memory may have none: not all systems keep points."""
+    if not drawn.births:
+        return {"colours": "", "ties": "", "life": "Each step asks sub-queries, and keeps what these found."}
+    return {
+        "colours": "memory points large and warm, dead ones pale, ",
+        "ties": " Memory points tie such entities.",
+        "life": (
+            "A point is alive at the end of step t when it was born by then and had not died yet. Points are never "
+            "overwritten: what is revised or merged dies, and leads to what it became."
+        ),
+    }
 
 
 def runnable(command: str) -> str:
@@ -107,9 +123,21 @@ def _steps(memory: Memory, drawn: Pictured, values: Values) -> Iterator[str]:
             yield f"<p>Memory at its end:</p>{_query('memory-at-a-step', at)}"
         else:
             found = len({hit.uid for one in step.retrieved for hit in one.chunks})
-            yield f"<p>It found {counted(found, 'chunk')}; no point was active at its end.</p>"
+            without = "; no point was active at its end" if drawn.births or step.operations or step.judgement else ""
+            yield f"<p>It found {counted(found, 'chunk')}{without}.</p>"
+        yield from _built(step)
         if step.number > 1 and step.number in drawn.births:
             yield f"<p>What changed in it:</p>{_query('changes-between-steps', at)}"
+
+
+def _built(step: Step) -> Iterator[str]:
+    """Yield what a step found of its system's build, each row once."""
+    hits = {hit.uid: hit for one in step.retrieved for hit in one.built}
+    if hits:
+        shown = list(hits.values())[:_MOST_BUILT]
+        items = "".join(f"<li>{escape(hit.kind)}: {escape(_shortened(hit.text))}</li>" for hit in shown)
+        more = f"<li>and {len(hits) - _MOST_BUILT} more</li>" if len(hits) > _MOST_BUILT else ""
+        yield f"<p>Of what its system had built, as it was then:</p>\n<ul>{items}{more}</ul>"
 
 
 def _map(values: Values) -> str:
@@ -162,13 +190,16 @@ def _question(memory: Memory) -> str:
     return memory.steps[-1].question if memory.steps else "No question has been answered yet."
 
 
-def _counted(memory: Memory) -> str:
+def _counted(memory: Memory, drawn: Pictured) -> str:
     if memory.status == PRUNED:
         return "only its answers are kept, status pruned"
     steps, points = counted(len(memory.steps), "step"), counted(len(memory.points), "active point")
-    return f"{steps}, {points}, status {memory.status}"
+    return ", ".join((steps, *([points] if drawn.births else []), f"status {memory.status}"))
 
 
 def _answer_text(memory: Memory) -> str:
-    text = memory.answers[-1].text if memory.answers else ""
+    return _shortened(memory.answers[-1].text) if memory.answers else ""
+
+
+def _shortened(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST].rstrip()} …"

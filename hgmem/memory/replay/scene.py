@@ -1,7 +1,7 @@
 """The page's data as JSON: points with birth and death, entities, steps, answers, passages."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from typing import Any, TypeAlias
 
 from hgmem.memory.stored_memories import History
@@ -18,6 +18,8 @@ PASSAGE = 1_200  # characters of a chunk that are shown
 def scene(history: History) -> Scene:
     """Return a memory's history in the page's form. Entities and chunks appear once, by uid."""
     memory = history.memory
+    # Chunks are shown with the points that they support, or else with the sub-queries that found them.
+    known = set() if history.points else {chunk.uid for chunk in history.chunks}
     kinds = {op.point: op.kind for step in memory.steps for op in step.operations if op.kind != "drop"}
     return {
         "memory": memory.uid,
@@ -46,7 +48,7 @@ def scene(history: History) -> Scene:
             chunk.uid: {"title": chunk.title or chunk.document, "text": _shortened(chunk.text)}
             for chunk in history.chunks
         },
-        "steps": [_step(step) for step in memory.steps],
+        "steps": [_step(step, known) for step in memory.steps],
         "answers": [_answer(answer) for answer in memory.answers],
     }
 
@@ -67,7 +69,7 @@ def _entities(entities: Iterable[Entity]) -> dict[str, Scene]:
     }
 
 
-def _step(step: Step) -> Scene:
+def _step(step: Step, known: Set[str]) -> Scene:
     return {
         "number": step.number,
         "question": step.question,
@@ -75,19 +77,25 @@ def _step(step: Step) -> Scene:
         "judgement": step.judgement,
         "seconds": step.seconds,
         "filters": {name: list(wanted) for name, wanted in step.filters.items()},
-        "subqueries": [_retrieved(one) for one in step.retrieved],
+        "subqueries": [_retrieved(one, known) for one in step.retrieved],
         "operations": [_operation(one) for one in step.operations],
         "planned": [_subquery(one) for one in step.planned],
         "notes": list(step.notes),
     }
 
 
-def _retrieved(one: Retrieved) -> Scene:
+def _retrieved(one: Retrieved, known: Set[str]) -> Scene:
     return {
         **_subquery(one.subquery),
         "entities": [hit.name for hit in one.entities[:FOUND]],
         "built": [{"kind": hit.kind, "text": _shortened(hit.text)} for hit in one.built[:FOUND]],
-        "found": {"entities": len(one.entities), "relations": len(one.relations), "chunks": len(one.chunks)},
+        "chunks": [hit.uid for hit in one.chunks if hit.uid in known][:FOUND],
+        "found": {
+            "entities": len(one.entities),
+            "relations": len(one.relations),
+            "chunks": len(one.chunks),
+            "built": len(one.built),
+        },
     }
 
 

@@ -15,7 +15,7 @@ const legend = () => {
 
 const begin = () => {
   const state = { answered: "", no_evidence: "", unanswered: "no answer was wanted", pruned: "pruned, its answers alone are kept" }[scene.status] ?? scene.status;
-  at("about").textContent = `${state ? `${state} · ` : ""}${scene.corpus} · memory ${scene.memory} · ${plural(scene.steps.length, "step")} · ${plural(scene.points.length, "point")} ever · ${scene.system}, ${scene.model} · ${scene.created.slice(0, 10)}`;
+  at("about").textContent = `${state ? `${state} · ` : ""}${scene.corpus} · memory ${scene.memory} · ${plural(scene.steps.length, "step")} · ${scene.points.length ? `${plural(scene.points.length, "point")} ever · ` : ""}${scene.system}, ${scene.model} · ${scene.created.slice(0, 10)}`;
   document.querySelector("body > footer").hidden = !numbers.length;
   at("stage").hidden = !scene.points.length;
   Object.assign(at("slider"), { min: numbers[0] || 0, max: last, disabled: numbers.length < 2 });

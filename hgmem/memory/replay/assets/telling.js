@@ -77,16 +77,24 @@ const tellOperation = (operation) => {
   return item;
 };
 
+const counts = (found) => [
+  found.entities ? plural(found.entities, "entity", "entities") : "",
+  plural(found.chunks, "chunk"),
+  found.built ? plural(found.built, "built row") : "",
+].filter(Boolean).join(", ");
+
 const tellSubquery = (one) => {
   const found = one.found
-    ? make("span", { className: "quiet" }, `${plural(one.found.entities, "entity", "entities")}, ${plural(one.found.chunks, "chunk")}` +
+    ? make("span", { className: "quiet" }, counts(one.found) +
         (one.entities.length ? `: ${one.entities.join(", ")}${one.found.entities > one.entities.length ? ", …" : ""}` : ""))
     : null;
   const item = make("li", {}, one.text);
   if (one.concern && one.concern !== one.text) item.append(make("div", { className: "quiet" }, `for: ${one.concern}`));
   if (one.targets.length) item.append(make("div", { className: "quiet" }, "around ", ...one.targets.flatMap((uid, index) => [index ? " · " : "", pointLink(uid, 48)])));
   if (found) item.append(make("div", {}, found));
-  if (one.built && one.built.length) item.append(make("ul", {}, ...one.built.map((hit) => make("li", { className: "quiet" }, `${hit.kind}: ${hit.text}`))));
+  if (one.built && one.built.length) item.append(make("ul", {}, ...one.built.map((hit) => make("li", { className: "quiet" }, `${hit.kind}: ${hit.text}`)),
+    ...(one.found.built > one.built.length ? [make("li", { className: "quiet" }, `and ${one.found.built - one.built.length} more`)] : [])));
+  if (one.chunks) item.append(...one.chunks.map(passage));
   return item;
 };
 
@@ -101,8 +109,9 @@ const tellStep = (step) => {
     ...(scene.steps.some((one) => one.question !== step.question) ? [make("p", {}, step.question)] : []),
     make("h3", {}, "Asked"),
     make("ol", {}, ...step.subqueries.map(tellSubquery)),
-    make("h3", {}, step.operations.length ? "What became of memory" : "Memory stayed as it was"),
-    make("ul", {}, ...step.operations.map(tellOperation)),
+    ...(scene.points.length || step.operations.length || step.judgement ? [
+      make("h3", {}, step.operations.length ? "What became of memory" : "Memory stayed as it was"),
+      make("ul", {}, ...step.operations.map(tellOperation))] : []), // not all systems keep points
     ...(step.judgement ? [make("h3", {}, "Plan"), make("p", {}, JUDGED[step.judgement] || step.judgement)] : []),
     ...(step.planned.length ? [make("ol", {}, ...step.planned.map(tellSubquery))] : []),
     ...(step.notes.length ? [make("details", {}, make("summary", {}, plural(step.notes.length, "note")), make("ul", {}, ...step.notes.map((note) => make("li", {}, note))))] : []),
@@ -152,7 +161,7 @@ const tell = () => {
   at("answer").hidden = !scene.answers.length;
   at("answer").replaceChildren(...scene.answers.map(tellAnswer).reverse().flat()); // the newest first
   const living = scene.points.filter((one) => alive(one, now)).length;
-  at("at").textContent = `Step ${now} of ${last} · ${plural(living, "point")}`;
+  at("at").textContent = `Step ${now} of ${last}${scene.points.length ? ` · ${plural(living, "point")}` : ""}`;
   at("slider").value = now;
   at("slider").setAttribute("aria-valuetext", at("at").textContent);
   const held = document.activeElement;
