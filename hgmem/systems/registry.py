@@ -14,7 +14,10 @@ from hgmem.builds.own_names import check_names
 from hgmem.builds.readiness import check_built
 from hgmem.errors import HGMemError, UsageError
 from hgmem.memory.stored_memories import Stored, load_stored
+from hgmem.models.extractive import ExtractiveModel
+from hgmem.models.llm.task_routing import serving
 from hgmem.models.prompts import prompts_in, read_prompt, shipped_prompts
+from hgmem.retrieval.answer import AnswerQuestion
 from hgmem.services import Services, ready_corpus
 from hgmem.systems.options import Options
 from hgmem.systems.recorded_passages import recorded_chunks
@@ -22,6 +25,7 @@ from hgmem.systems.spec import SystemSpec
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.inputs import Question
 from hgmem.values.records import Answer, Memory
+from hgmem.values.reports import QuestionPlan
 from hgmem.values.systems import SystemInfo
 
 GROUP = "hgmem.systems"  # the entry points of other packages
@@ -72,6 +76,22 @@ def memory_passages(services: Services, memory: Memory, *, limit: int | None) ->
     if ranking is None:
         return recorded_chunks(services, memory, limit=limit)
     return ranking(services, memory, settings=stored.settings, limit=limit)
+
+
+def estimate(services: Services, asked: Asked) -> QuestionPlan:
+    """Estimate what one question takes at most, without reading or writing anything.
+
+    Raises `UsageError` for an unknown system, recipe or option.
+    """
+    spec = system(asked.system or services.settings.system)
+    config = options_of(spec, asked).applied(spec.config())
+    if serving(services.model, AnswerQuestion.name).name == ExtractiveModel.name:
+        return QuestionPlan(system=spec.name, calls=0, prompt_tokens=0, completion_tokens_at_most=0)
+    if spec.cost is None:
+        return QuestionPlan(system=spec.name)
+    calls, tokens = spec.cost(config, settings=services.settings)
+    replies = calls * services.settings.max_tokens
+    return QuestionPlan(system=spec.name, calls=calls, prompt_tokens=tokens, completion_tokens_at_most=replies)
 
 
 def system(name: str) -> AnySpec:
