@@ -43,8 +43,12 @@ class Estimate:
     @property
     def calls(self) -> int | None:
         """The most model calls, or None if those of a part are unknown."""
-        known = [part.calls for part in self.parts if part.calls is not None]
-        return sum(known) if len(known) == len(self.parts) else None
+        return None if any(part.calls is None for part in self.parts) else self.known_calls
+
+    @property
+    def known_calls(self) -> int:
+        """The most model calls of the parts where that is known."""
+        return sum(part.calls or 0 for part in self.parts)
 
     @property
     def lines(self) -> list[str]:
@@ -53,7 +57,7 @@ class Estimate:
         known = [part for part in self.parts if part.calls is not None]
         total = Part(
             name="together" if len(known) == len(self.parts) else "together, without what is unknown",
-            calls=sum(part.calls or 0 for part in known),
+            calls=self.known_calls,
             prompt_tokens=sum(part.prompt_tokens or 0 for part in known),
             completion_tokens=sum(part.completion_tokens or 0 for part in known),
         )

@@ -153,11 +153,15 @@ def _stands(sought: Sought, view: View, held: Shelf) -> bool:
 
 def _only_asked(span: Span, sought: Sought, view: View, held: Shelf) -> bool:
     """Whether words stand within a repeated question, and not within a chunk that is shown."""
-    if not any(asked.start <= span.start and span.end <= asked.end for asked in view.questions):
+    if not any(_within(span, asked) for asked in view.questions):
         return False
     texts = [held.texts[place.chunks[0]] for place in sought.places if len(place.chunks) == 1]
-    shown = (one for text in texts for one in places(text, view.text))
-    return not any(one.start <= span.start and span.end <= one.end for one in shown)
+    shown = [one for text in texts for one in places(text, view.text)]
+    return not any(_within(span, one) and not any(_within(one, asked) for asked in view.questions) for one in shown)
+
+
+def _within(inner: Span, outer: Span) -> bool:
+    return outer.start <= inner.start and inner.end <= outer.end
 
 
 def _rests(sought: Sought, view: View) -> bool:

@@ -1,7 +1,7 @@
 """Runs: every question of a plan asked once, resumable to the question, within budgets."""
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -14,11 +14,12 @@ from hgmem.evaluation.plan import Plan, PlannedSystem
 from hgmem.evaluation.results import Results
 from hgmem.evaluation.shelf import Shelf
 from hgmem.models.budget import spending
+from hgmem.settings import Settings
 from hgmem.text.plurals import counted
 from hgmem.values.reports import Progress
 
 # Opens a client with a seed of sampling, or with that of the settings.
-Opens: TypeAlias = Callable[[int | None], HGMem]
+Opens: TypeAlias = Callable[[int | None], AbstractContextManager[HGMem]]
 Report: TypeAlias = Callable[[Progress], None]
 
 ENDS = (AccessError, BudgetError, UnreachableError)  # after these, every further question would fail as well
@@ -26,7 +27,7 @@ ENDS = (AccessError, BudgetError, UnreachableError)  # after these, every furthe
 
 @dataclass(slots=True, kw_only=True)
 class RunReport:
-    """What a run did. `failed` counts the questions with an error, also of earlier runs; `notes` tell of indexing."""
+    """What a run did. `failed` counts all questions with an error, `notes` tell of indexing and builds."""
 
     asked: int = 0
     done_before: int = 0
@@ -51,6 +52,11 @@ class Run:
         rows = self.results.rows
         again = {key for key, row in rows.items() if row["error"]} if self.retry_failed else set()
         return [entry for entry in self.entries if entry.key not in rows or entry.key in again]
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the clients."""
+        return self.clients(None).settings
 
     def estimate(self) -> Estimate:
         """Return what is still to do, and what it takes at most."""
