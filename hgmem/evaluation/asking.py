@@ -124,4 +124,9 @@ def _figures(found: Found, curve: Curves | None) -> Row:
         }
         for name in FIGURES
     }
-    return {"figures": figures, "curves": asdict(curve) if curve else None, "unplaced": found.unplaced}
+    return {"figures": figures, "curves": _curves(curve) if curve else None, "unplaced": found.unplaced}
+
+
+def _curves(curve: Curves) -> Row:
+    """Return curves with the keys that JSON gives them."""
+    return {axis: {str(at): value for at, value in values.items()} for axis, values in asdict(curve).items()}
