@@ -98,7 +98,7 @@ def _confirm(client: "HGMem", plans: Plans, *, most: int | None, yes: bool) -> N
     if not plan.calls:
         return
     note(_planned(plan))
-    confirm_calls(client, plan.calls, most=most, yes=yes)
+    confirm_calls(plan.calls, above=client.settings.confirm_calls, most=most, yes=yes)
 
 
 @contextmanager

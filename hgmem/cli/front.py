@@ -33,6 +33,7 @@ KEPT = {
     "export": "no file was written",
     "reembed": "finished vectors are saved; run the same command again to resume",
     "build": "finished units are saved; run the same command again to resume",
+    "eval": "finished questions are saved; run the same command again to resume",
     "ask": "no step finished; nothing to continue",
     "delete": "run the same command again to finish it",
     "memory": "unfinished pruning is marked; run the same command again to finish it",
@@ -159,12 +160,12 @@ def settings(context: typer.Context) -> "Settings":
 
 
 @contextmanager
-def connected(context: typer.Context, corpus: str = DEFAULT_CORPUS) -> Iterator["HGMem"]:
-    """Yield a client connected as the global options say."""
+def connected(context: typer.Context, corpus: str = DEFAULT_CORPUS, **changed: Any) -> Iterator["HGMem"]:
+    """Yield a client connected as the global options say, with the settings that `changed` names."""
     from hgmem.client import HGMem
 
     chosen = context.find_object(Globals) or Globals()
-    with HGMem.open(corpus, uri=chosen.uri, username=chosen.username, database=chosen.database) as client:
+    with HGMem.open(corpus, uri=chosen.uri, username=chosen.username, database=chosen.database, **changed) as client:
         if chosen.verbose:
             uri, version, edition = client.server
             note(f"Neo4j {version} {edition} at {uri}; {client.settings.model}; {client.settings.embedding_model}")

@@ -22,6 +22,7 @@ COMMANDS = {
     "corpora": ("corpora", "List the corpora."),
     "delete": ("corpora", "Delete a corpus, or documents or a build of it."),
     "export": ("archive", "Export a corpus, with its memories, to one file."),
+    "eval": ("eval", "Measure systems on data sets: run, report, judge."),
     "reembed": ("archive", "Recompute all vectors of a corpus and its memories."),
     "adopt": ("adopt", "Import a graph that neo4j-graphrag wrote."),
 }

@@ -49,13 +49,13 @@ def confirm_cost(client: "HGMem", plans: Callable[[], "IndexPlan"], *, most: int
     if not plan.calls:
         return
     note(planned(plan))
-    confirm_calls(client, plan.calls, most=most, yes=yes)
+    confirm_calls(plan.calls, above=client.settings.confirm_calls, most=most, yes=yes)
 
 
-def confirm_calls(client: "HGMem", calls: int, *, most: int | None, yes: bool) -> None:
-    """Ask for confirmation if there may be many model calls, of which `most` are allowed."""
+def confirm_calls(calls: int, *, above: int, most: int | None, yes: bool) -> None:
+    """Ask for confirmation if there may be more than `above` model calls, of which `most` are allowed."""
     calls = min(calls, most or calls)
-    if yes or calls <= client.settings.confirm_calls:
+    if yes or calls <= above:
         return
     if not sys.stdin.isatty():
         raise UsageError(

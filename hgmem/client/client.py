@@ -12,6 +12,7 @@ from hgmem.client.ask_options import Asking, answer_question, check_ask_options,
 from hgmem.client.async_variants import async_variant
 from hgmem.client.builds import Builds
 from hgmem.client.connecting import adapted_embedder, adapted_model, find_database, find_embedder, find_model
+from hgmem.client.foundations import Foundations
 from hgmem.client.inspection import Inspecting
 from hgmem.client.passages import Passages
 from hgmem.client.streaming import Streams
@@ -46,7 +47,7 @@ from hgmem.values.sharing import Shared
 _SHORT = {"uri": "neo4j_uri", "username": "neo4j_username", "password": "neo4j_password", "database": "neo4j_database"}
 
 
-class HGMem(Inspecting, Upkeep, Builds, Passages, Shared):
+class HGMem(Inspecting, Upkeep, Builds, Passages, Foundations, Shared):
     """A client of one Neo4j database, safe between threads. Close it, or use it as a context manager.
 
     `corpus` is the default corpus for all methods, and `owner` the default owner of memories. `copy` returns the client

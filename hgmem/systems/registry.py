@@ -16,7 +16,10 @@ from hgmem.errors import GraphError, HGMemError, UsageError
 from hgmem.graph.statement_checks import fault
 from hgmem.graph.statements import Statement, add, parse
 from hgmem.memory.stored_memories import Stored, load_stored
+from hgmem.models.extractive import ExtractiveModel
+from hgmem.models.llm.task_routing import serving
 from hgmem.models.prompts import prompts_in, read_prompt, shipped_prompts
+from hgmem.retrieval.answer import AnswerQuestion
 from hgmem.services import Services, ready_corpus
 from hgmem.systems.options import Options
 from hgmem.systems.recorded_passages import recorded_chunks
@@ -24,6 +27,7 @@ from hgmem.systems.spec import SystemSpec
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.inputs import Question
 from hgmem.values.records import Answer, Memory
+from hgmem.values.reports import QuestionPlan
 from hgmem.values.systems import SystemInfo
 
 GROUP = "hgmem.systems"  # the entry points of other packages
@@ -78,6 +82,22 @@ def memory_passages(services: Services, memory: Memory, *, limit: int | None) ->
 
 def _stored(services: Services, uid: str, *, step: int | None = None) -> Stored:
     return load_stored(services.database, uid, corpus=services.corpus, step=step, owner=services.owner)
+
+
+def estimate(services: Services, asked: Asked) -> QuestionPlan:
+    """Estimate what one question takes at most, without reading or writing anything.
+
+    Raises `UsageError` for an unknown system, recipe or option.
+    """
+    spec = system(asked.system or services.settings.system)
+    config = options_of(spec, asked).applied(spec.config())
+    if serving(services.model, AnswerQuestion.name).name == ExtractiveModel.name:
+        return QuestionPlan(system=spec.name, calls=0, prompt_tokens=0, completion_tokens_at_most=0)
+    if spec.cost is None:
+        return QuestionPlan(system=spec.name)
+    calls, tokens = spec.cost(config, settings=services.settings)
+    replies = calls * services.settings.max_tokens
+    return QuestionPlan(system=spec.name, calls=calls, prompt_tokens=tokens, completion_tokens_at_most=replies)
 
 
 def system(name: str) -> AnySpec:

@@ -14,6 +14,7 @@ from hgmem.models.metering import measuring
 from hgmem.retrieval.answer import AnswerQuestion, cited_answer
 from hgmem.retrieval.rendering import Shown
 from hgmem.services import Services
+from hgmem.settings import Settings
 from hgmem.systems.options import Config, Options, loaded
 from hgmem.systems.recorded_passages import recorded_chunks, scope_of
 from hgmem.systems.spec import SystemSpec
@@ -24,6 +25,8 @@ from hgmem.values.graph_elements import Chunk
 from hgmem.values.inputs import Question
 from hgmem.values.records import Answer, Memory, Step, StepChanges
 from hgmem.values.writes import Write
+
+ANSWER_TOKENS = 600  # of an answer's prompt without its passages
 
 Read = TypeVar("Read", contravariant=True)
 
@@ -67,7 +70,13 @@ class SingleStep(Generic[Config]):
             prompts=self.prompts,
             statements=self.statements,
             build=self.build,
+            cost=None if self.prompts else self.cost,
         )
+
+    def cost(self, config: Config, *, settings: Settings) -> tuple[int, int]:
+        """Return the one call of the answer, and about how many tokens its prompt has at most."""
+        chunks = int(getattr(config, self.passage_option))
+        return 1, ANSWER_TOKENS + chunks * settings.chunk_tokens
 
     def answer(
         self, services: Services, question: Question, options: Options[Config], *, stored: Stored | None

@@ -3,16 +3,19 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 from hgmem.builds.stages import Build
 from hgmem.memory.stored_memories import Stored
 from hgmem.services import Services
+from hgmem.settings import Settings
 from hgmem.systems.options import Config, Options
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.inputs import Question
 from hgmem.values.records import Answer, Memory
 from hgmem.values.systems import SystemInfo
+
+Costed = TypeVar("Costed", contravariant=True)
 
 
 class Answering(Protocol[Config]):
@@ -36,6 +39,13 @@ class Ranking(Protocol):
         """
 
 
+class Costing(Protocol[Costed]):
+    """How a system estimates what one question takes."""
+
+    def __call__(self, config: Costed, *, settings: Settings) -> tuple[int, int]:
+        """Return the most model calls of a question, and about how many tokens their prompts have at most."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemSpec(Generic[Config]):
     """A way of remembering and answering.
@@ -49,6 +59,7 @@ class SystemSpec(Generic[Config]):
       `HGMEM_SAMPLING`, then know them.
     - `statements`: the file of its own Cypher statements, for a system of another package. `database.run` knows them.
     - `passage_option`: the option of `config` that limits how many chunks are retrieved, if there is one.
+    - `cost`: what one question takes at most, for estimates. Without it, that is unknown.
     """
 
     name: str
@@ -62,6 +73,7 @@ class SystemSpec(Generic[Config]):
     prompts: Path | None = None
     statements: Path | None = None
     build: Build[Config] | None = None
+    cost: Costing[Config] | None = None
 
     @property
     def info(self) -> SystemInfo:

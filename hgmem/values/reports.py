@@ -6,7 +6,9 @@ from typing import Literal, TypeAlias
 
 from hgmem.values.inputs import Skipped
 
-Unit: TypeAlias = Literal["chunks", "entities and relations", "descriptions", "records", "vectors", "units"]
+Unit: TypeAlias = Literal[
+    "chunks", "entities and relations", "descriptions", "records", "vectors", "units", "questions"
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,6 +148,19 @@ class IndexPlan:
     calls: int = 0
     prompt_tokens: int = 0
     completion_tokens_at_most: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionPlan:
+    """A cost estimate of one question. Calls and reply tokens are upper bounds, prompt tokens are estimates.
+
+    A number that the system does not tell is None. Requests that are repeated come on top.
+    """
+
+    system: str
+    calls: int | None = None
+    prompt_tokens: int | None = None
+    completion_tokens_at_most: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -125,7 +125,7 @@ def test_every_command_is_listed_in_order_with_the_first_sentence_of_its_help() 
         help_ = " ".join((commands[name].help or "").split())
         assert help_.startswith(said.removesuffix(".")), name
     apps = {path.stem for path in Path(str(cli.__path__[0])).glob("*.py") if "\napp = typer.Typer(" in path.read_text()}
-    assert apps - {"commands", "retention"} == {module for module, _ in COMMANDS.values()}
+    assert apps - {"commands", "eval_judge", "retention"} == {module for module, _ in COMMANDS.values()}
 
 
 def test_help_loads_no_command_and_nothing_heavy() -> None:

@@ -1,5 +1,6 @@
 """HGMem: a working memory that is a hypergraph (HGMem, 2025, arXiv 2512.23959)."""
 
+from hgmem.systems.hgmem.cost import most_calls
 from hgmem.systems.hgmem.loop import NAME, answer
 from hgmem.systems.hgmem.passages import passages
 from hgmem.systems.hgmem.recipes import RECIPES, HGMemConfig
@@ -13,4 +14,5 @@ SPEC = SystemSpec(
     answer=answer,
     passages=passages,
     continues=True,
+    cost=most_calls,
 )

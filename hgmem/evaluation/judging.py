@@ -1,0 +1,124 @@
+"""A model as judge: it scores sheet by sheet, and every score is saved at once."""
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from hgmem.client.connecting import find_embedder, find_model
+from hgmem.errors import BadReplyError, ModelError, UsageError
+from hgmem.evaluation.sheets import Sheet
+from hgmem.evaluation.tasks import Judge, JudgeReply
+from hgmem.models.budget import spending
+from hgmem.models.extractive import ExtractiveModel
+from hgmem.models.llm import LanguageModel, close
+from hgmem.models.llm.task_routing import serving
+from hgmem.settings import Settings
+from hgmem.values.reports import Progress
+
+
+class UnfitJudgeError(ModelError):
+    """The judge does not score sheets in the form that is asked for."""
+
+
+@contextmanager
+def judge_of(settings: Settings) -> Iterator[LanguageModel]:
+    """Yield the configured model as a judge. Raises `UsageError` for the rule-based one, which cannot judge."""
+    model = find_model(settings, embedder=find_embedder(settings))
+    if serving(model, Judge.name).name == ExtractiveModel.name:
+        raise UsageError(
+            "the built-in rule-based model cannot judge: set HGMEM_MODEL, or let people judge with --sheet"
+        )
+    try:
+        yield model
+    finally:
+        close(model)
+
+
+def waiting(found: Sequence[Sheet], file: Path, *, judge: str) -> list[Sheet]:
+    """Return the sheets that this judge has not scored in the file yet."""
+    done = {(row["sheet"], row["digest"]) for row in _rows(file) if row.get("judge") == judge}
+    return [one for one in found if (one.id, one.digest) not in done]
+
+
+def judge_sheets(
+    model: LanguageModel,
+    found: Sequence[Sheet],
+    file: Path,
+    *,
+    limits: Mapping[str, int | None],
+    report: Callable[[Progress], None] = lambda _: None,
+) -> list[str]:
+    """Score the sheets that wait, append each to the file, and return notes on those without usable scores.
+
+    Raises `UnfitJudgeError` if the first one is not scored as asked: nothing else is paid for.
+    """
+    todo = waiting(found, file, judge=model.name)
+    notes: list[str] = []
+    with spending(**limits):
+        for at, sheet in enumerate(todo):
+            try:
+                scores = scored(model, sheet)
+            except (BadReplyError, UnfitJudgeError) as error:
+                if at == 0:
+                    raise UnfitJudgeError(
+                        f"judge {model.name!r} did not score the first sheet as asked ({error}): choose another "
+                        "HGMEM_MODEL, or let people judge with --sheet"
+                    ) from error
+                notes.append(f"sheet {sheet.id!r} has no scores: {error}")
+            else:
+                _append(file, {"sheet": sheet.id, "digest": sheet.digest, "judge": model.name, "scores": scores})
+            report(Progress(done=at + 1, total=len(todo), document=sheet.id, unit="questions"))
+    return notes
+
+
+def scored(model: LanguageModel, sheet: Sheet) -> dict[str, dict[str, object]]:
+    """Return the scores of a sheet with their reasons, by letter.
+
+    Raises `UnfitJudgeError` if a letter has none or two.
+    """
+    task = Judge(
+        question=sheet.question, reference=sheet.reference, evidence=sheet.evidence, answers=dict(sheet.answers)
+    )
+    reply: JudgeReply = model.reply(task)
+    found: dict[str, dict[str, object]] = {}
+    for one in reply.scores:
+        letter = one.letter.strip().upper().removeprefix("ANSWER ")
+        if letter in found or letter not in sheet.answers:
+            raise UnfitJudgeError(f"the reply scores answer {letter!r} twice, or there is none")
+        found[letter] = {"score": one.score, "reason": one.reason}
+    missing = [letter for letter in sheet.answers if letter not in found]
+    if missing:
+        raise UnfitJudgeError(f"the reply has no score for answer {missing[0]!r}")
+    return found
+
+
+def judged(found: Sequence[Sheet], file: Path, *, judge: str) -> dict[str, dict[str, object]]:
+    """Return this judge's scores of the sheets as they are now, by sheet and letter."""
+    digests = {one.id: one.digest for one in found}
+    rows = [row for row in _rows(file) if row.get("judge") == judge]
+    return {row["sheet"]: row["scores"] for row in rows if digests.get(row["sheet"]) == row.get("digest")}
+
+
+def _rows(file: Path) -> list[dict[str, Any]]:
+    if not file.exists():
+        return []
+    rows = []
+    for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
+        try:
+            row = json.loads(line)
+        except ValueError:  # a kill cut it short
+            continue
+        if isinstance(row, dict) and {"sheet", "digest", "scores"} <= row.keys():
+            rows.append(row)
+    return rows
+
+
+def _append(file: Path, row: Mapping[str, object]) -> None:
+    torn = file.exists() and not file.read_bytes().endswith(b"\n")
+    with file.open("a", encoding="utf-8") as opened:
+        opened.write(("\n" if torn else "") + json.dumps(row, ensure_ascii=False) + "\n")
+        opened.flush()
+        os.fsync(opened.fileno())

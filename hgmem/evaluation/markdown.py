@@ -1,0 +1,127 @@
+"""Reports as Markdown: a section for each data set, a table for each way of counting."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from hgmem.evaluation.intervals import Mean
+from hgmem.evaluation.recall import FIGURES, Figure
+from hgmem.evaluation.report import PER, Compared, Scores
+from hgmem.evaluation.scores import Verdict
+
+NAMES: Mapping[Figure, str] = {
+    "answer_prompt": "shown in the answer's prompt",
+    "any_prompt": "shown in any prompt",
+    "retrieved": "retrieved",
+    "rests_on": "rests on",
+}
+COSTS = {
+    "answer_length": "answer, characters",
+    "calls": "calls",
+    "tokens": "tokens",
+    "characters": "prompts, characters",
+    "seconds": "seconds",
+}
+
+
+def report(found: Sequence[Scores], compared: Sequence[Compared] = ()) -> str:
+    """Return the whole report."""
+    parts = ["# Results", "Means over questions with 95 % intervals (bootstrap). Costs are means of a question."]
+    for data in dict.fromkeys(one.data for one in found):
+        parts += [f"## {data}", *_tables([one for one in found if one.data == data])]
+        parts += [_compared(one) for one in compared if one.data == data]
+    return "\n\n".join(parts)
+
+
+def judged(verdict: Verdict, kinds: Mapping[str, Verdict], costs: Mapping[str, Mapping[str, float | None]]) -> str:
+    """Return what judges say: means beside the costs of an answer, wins, means by kind, and how judges agree."""
+    ranked = sorted(verdict.means, key=lambda one: -(mean.mean if (mean := verdict.means[one]) else -1.0))
+    rows = [[one, number(verdict.means[one], 1), *_amounts(costs.get(one, {}))] for one in ranked]
+    parts = [
+        f"# Scores of {', '.join(verdict.judges)}",
+        f"{verdict.sheets} sheets, {verdict.missing} scores missing. Scores from 0 to 100, with 95 % intervals.",
+        table(["system", "score", *COSTS.values()], rows),
+        "## Wins in per cent, row over column; a tie is half",
+        table(["", *ranked], [[one, *(_share(verdict, one, other) for other in ranked)] for one in ranked]),
+        "## By kind of question",
+        table(
+            ["system", *kinds], [[one, *(number(each.means.get(one), 1) for each in kinds.values())] for one in ranked]
+        ),
+    ]
+    if verdict.correlations:
+        pairs = [[name, "–" if value is None else f"{value:.2f}"] for name, value in verdict.correlations.items()]
+        parts += ["## Correlation of judges", table(["judges", "correlation"], pairs)]
+    if verdict.fooled is not None:
+        parts.append(f"Control answers: on {verdict.fooled} sheets the right one was not above both others.")
+    return "\n\n".join(parts)
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """Return a Markdown table, its first column a name and the others numbers."""
+    titles = [_cell(one) for one in head]
+    rule = "|".join(["---", *("---:" for _ in titles[1:])])
+    return "\n".join(
+        [f"| {' | '.join(titles)} |", f"|{rule}|", *(f"| {' | '.join(map(_cell, row))} |" for row in rows)]
+    )
+
+
+def number(mean: Mean | None, digits: int = 2) -> str:
+    """Return a mean with its interval."""
+    if mean is None:
+        return "–"
+    return f"{mean.mean:.{digits}f} [{mean.low:.{digits}f}, {mean.high:.{digits}f}]"
+
+
+def _tables(found: Sequence[Scores]) -> Iterator[str]:
+    yield _figures("Evidence found", found, lambda one: one.found)
+    yield _figures("All evidence found", found, lambda one: one.all_found)
+    yield _figures(f"Evidence found per {PER:,} characters", found, lambda one: one.per_characters)
+    yield _curves("Evidence found among the first characters of the ranking", found, lambda one: one.characters)
+    yield _curves("Evidence found among the first chunks of the ranking", found, lambda one: one.chunks)
+    yield "### By kind of question"
+    rows = [
+        [one.label, kind, *(number(means[name]) for name in FIGURES)]
+        for one in found
+        for kind, means in one.kinds.items()
+    ]
+    yield table(["system", "kind", *NAMES.values()], rows)
+
+
+def _figures(title: str, found: Sequence[Scores], means: Callable[[Scores], Mapping[str, Mean | None]]) -> str:
+    rows = [
+        [
+            one.label,
+            str(one.questions),
+            str(one.errors),
+            *(number(means(one)[name]) for name in FIGURES),
+            *_amounts(one.costs),
+        ]
+        for one in found
+    ]
+    head = ["system", "questions", "errors", *NAMES.values(), *COSTS.values()]
+    return f"### {title}\n\n{table(head, rows)}"
+
+
+def _share(verdict: Verdict, one: str, other: str) -> str:
+    return "" if one == other else f"{100 * verdict.wins[one][other]:.0f}"
+
+
+def _amounts(costs: Mapping[str, float | None]) -> Iterator[str]:
+    for name in COSTS:
+        value = costs.get(name)
+        yield "–" if value is None else f"{value:,.2f}" if name == "seconds" else f"{value:,.0f}"
+
+
+def _curves(title: str, found: Sequence[Scores], means: Callable[[Scores], Mapping[int, Mean | None]]) -> str:
+    marks = sorted({at for one in found for at in means(one)})
+    rows = [[one.label, *(number(means(one).get(at)) for at in marks)] for one in found]
+    return f"### {title}\n\n{table(['system', *(f'{at:,}' for at in marks)], rows)}"
+
+
+def _compared(one: Compared) -> str:
+    rows = [[NAMES[name], number(one.found[name]), number(one.all_found[name])] for name in FIGURES]
+    shared = next((mean.n for mean in one.found.values() if mean), 0)
+    title = f"### {one.first} minus {one.second}, {shared} questions of both"
+    return f"{title}\n\n{table(['figure', 'evidence found', 'all evidence found'], rows)}"
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")

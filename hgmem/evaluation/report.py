@@ -1,0 +1,179 @@
+"""The figures of runs: by system, kind of question and amount shown, with intervals, and two systems compared."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import TypeAlias
+
+from hgmem.errors import UsageError
+from hgmem.evaluation.intervals import Mean, difference, mean_of
+from hgmem.evaluation.recall import FIGURES
+from hgmem.evaluation.results import Row
+
+Value: TypeAlias = Callable[[Row], float | None]
+
+PER = 10_000  # characters that a share is divided by
+COSTS: Mapping[str, Value] = {
+    "answer_length": lambda row: len(row.get("answer", "")) if not row["error"] else None,
+    "calls": lambda row: row.get("calls"),
+    "tokens": lambda row: sum(row["tokens"].values()) if "tokens" in row else None,
+    "characters": lambda row: sum(row["characters"].values()) if "characters" in row else None,
+    "seconds": lambda row: row.get("seconds"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scores:
+    """The figures of one system on one data set. Questions with an error count as not found."""
+
+    data: str
+    label: str
+    questions: int
+    errors: int
+    found: Mapping[str, Mean | None]
+    all_found: Mapping[str, Mean | None]
+    per_characters: Mapping[str, Mean | None]
+    costs: Mapping[str, float | None]
+    characters: Mapping[int, Mean | None]
+    chunks: Mapping[int, Mean | None]
+    kinds: Mapping[str, Mapping[str, Mean | None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """Two systems on one data set: the mean difference, first minus second, over the questions of both."""
+
+    data: str
+    first: str
+    second: str
+    found: Mapping[str, Mean | None]
+    all_found: Mapping[str, Mean | None]
+
+
+def scores(rows: Sequence[Row]) -> tuple[Scores, ...]:
+    """Return the figures by data set and system, in the order of the rows."""
+    return tuple(_scores(data, label, kept) for (data, label), kept in _groups(rows).items())
+
+
+def compare(rows: Sequence[Row], first: str, second: str) -> tuple[Compared, ...]:
+    """Return two systems (labels) compared on each data set that has both.
+
+    Raises `UsageError` for a label without rows, and if no data set has both.
+    """
+    groups = _groups(rows)
+    labels = {label for _, label in groups}
+    for label in (first, second):
+        if label not in labels:
+            raise UsageError(f"no results of {label!r}: choose two of {', '.join(map(repr, sorted(labels)))}")
+    shared = [data for data, label in groups if label == first and (data, second) in groups]
+    if not shared:
+        raise UsageError(f"no data set has results of both {first!r} and {second!r}: run them on the same data")
+    return tuple(
+        Compared(
+            data=data,
+            first=first,
+            second=second,
+            found={name: _against(groups[data, first], groups[data, second], share(name)) for name in FIGURES},
+            all_found={name: _against(groups[data, first], groups[data, second], whole(name)) for name in FIGURES},
+        )
+        for data in shared
+    )
+
+
+def costs_of(rows: Sequence[Row]) -> dict[str, dict[str, float | None]]:
+    """Return the mean costs of a question, by system over all data sets."""
+    labels = dict.fromkeys(row["label"] for row in rows)
+    return {
+        label: {
+            name: _plain_mean([row for row in rows if row["label"] == label], value) for name, value in COSTS.items()
+        }
+        for label in labels
+    }
+
+
+def by_question(rows: Iterable[Row], value: Value) -> dict[str, float]:
+    """Return a value for each question, the mean over its seeds. Rows without the value are left out."""
+    found: dict[str, list[float]] = {}
+    for row in rows:
+        number = value(row)
+        if number is not None:
+            found.setdefault(f"{row['data']}/{row['question']}", []).append(float(number))
+    return {question: fmean(numbers) for question, numbers in found.items()}
+
+
+def share(figure: str) -> Value:
+    """Return what reads the share of evidence found off a row."""
+    return lambda row: _missed(row) if row["error"] else row["figures"][figure]["share"]
+
+
+def whole(figure: str) -> Value:
+    """Return what reads off a row whether all evidence was found."""
+    return lambda row: _missed(row) if row["error"] else row["figures"][figure]["all"]
+
+
+def _per_characters(figure: str) -> Value:
+    def value(row: Row) -> float | None:
+        if row["error"] or row["figures"][figure]["share"] is None:
+            return _missed(row) if row["error"] else None
+        one = row["figures"][figure]
+        return float(PER * one["share"] / one["characters"]) if one["characters"] else 0.0
+
+    return value
+
+
+def _curve(axis: str, at: int) -> Value:
+    def value(row: Row) -> float | None:
+        if row["error"]:
+            return _missed(row)
+        return float(row["curves"][axis][str(at)]) if row["curves"] else None
+
+    return value
+
+
+def _missed(row: Row) -> float | None:
+    """Return the value of a question with an error: nothing found, if there was something to find."""
+    return 0.0 if row["evidence"] else None
+
+
+def _scores(data: str, label: str, rows: Sequence[Row]) -> Scores:
+    kinds: dict[str, list[Row]] = {}
+    for row in rows:
+        kinds.setdefault(row["kind"], []).append(row)
+    return Scores(
+        data=data,
+        label=label,
+        questions=len({row["question"] for row in rows}),
+        errors=sum(bool(row["error"]) for row in rows),
+        found={name: _mean(rows, share(name)) for name in FIGURES},
+        all_found={name: _mean(rows, whole(name)) for name in FIGURES},
+        per_characters={name: _mean(rows, _per_characters(name)) for name in FIGURES},
+        costs={name: _plain_mean(rows, value) for name, value in COSTS.items()},
+        characters={at: _mean(rows, _curve("characters", at)) for at in _marks(rows, "characters")},
+        chunks={at: _mean(rows, _curve("chunks", at)) for at in _marks(rows, "chunks")},
+        kinds={kind: {name: _mean(kept, share(name)) for name in FIGURES} for kind, kept in sorted(kinds.items())},
+    )
+
+
+def _groups(rows: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row["data"], row["label"]), []).append(row)
+    return groups
+
+
+def _marks(rows: Iterable[Row], axis: str) -> list[int]:
+    """Return the amounts of the rows' curves."""
+    return sorted({int(at) for row in rows if row.get("curves") for at in row["curves"][axis]})
+
+
+def _mean(rows: Iterable[Row], value: Value) -> Mean | None:
+    return mean_of(list(by_question(rows, value).values()))
+
+
+def _plain_mean(rows: Iterable[Row], value: Value) -> float | None:
+    numbers = list(by_question(rows, value).values())
+    return fmean(numbers) if numbers else None
+
+
+def _against(first: Iterable[Row], second: Iterable[Row], value: Value) -> Mean | None:
+    return difference(by_question(first, value), by_question(second, value))

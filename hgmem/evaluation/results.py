@@ -1,0 +1,132 @@
+"""Results of runs: a JSON line for each question, written at once and read back after any interruption."""
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, TypeAlias
+
+from hgmem.errors import DocumentError, UsageError
+from hgmem.text.atomic_files import replacing
+
+Row: TypeAlias = dict[str, Any]
+
+RESULTS = "results.jsonl"
+EARLIER = "earlier.jsonl"  # rows of plans that the folder was used with before
+NEEDED = ("key", "data", "question", "label")
+
+
+@dataclass(slots=True)
+class Results:
+    """The rows in a folder that a plan wants, by key, and the file that new ones are appended to."""
+
+    folder: Path
+    wanted: frozenset[str]
+    rows: dict[str, Row] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, folder: Path, wanted: Iterable[str]) -> "Results":
+        """Return what the folder holds of the wanted keys, without writing anything."""
+        keys = frozenset(wanted)
+        return cls(folder, keys, {key: row for key, row in _stored(folder).items() if key in keys})
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the folder for new rows.
+
+        Rows that the plan does not want move to a second file, and come back when a plan wants them again. Raises
+        `UsageError` while another run writes to the folder.
+        """
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(f"cannot create {str(self.folder)!r}: {error.strerror or error}: change output") from error
+        with _alone(self.folder / ".lock"):
+            stored = _stored(self.folder)
+            self.rows = {key: row for key, row in stored.items() if key in self.wanted}
+            rest = [row for key, row in stored.items() if key not in self.wanted]
+            if rest or (self.folder / EARLIER).exists():
+                _write(self.folder / EARLIER, rest)
+            _write(self.folder / RESULTS, self.rows.values())
+            yield
+
+    def add(self, row: Row) -> None:
+        """Write a row. It is in the file when this returns."""
+        line = f"{json.dumps(row, ensure_ascii=False)}\n"
+        with (self.folder / RESULTS).open("a", encoding="utf-8") as opened:
+            opened.write(line)
+            opened.flush()
+            os.fsync(opened.fileno())
+        self.rows[row["key"]] = row
+
+
+def load(paths: Sequence[Path]) -> list[Row]:
+    """Return the rows of result files or folders, the last one for each key.
+
+    Raises `UsageError` for a path without results.
+    """
+    found: dict[str, Row] = {}
+    for path in paths:
+        file = path / RESULTS if path.is_dir() else path
+        if not file.exists():
+            raise UsageError(f"no results at {str(file)!r}: run `hgmem eval run PLAN` first, or name another file")
+        found |= {row["key"]: row for row in read_rows(file)}
+    if not found:
+        raise UsageError(f"no results in {', '.join(repr(str(path)) for path in paths)}: run `hgmem eval run PLAN`")
+    return list(found.values())
+
+
+def _stored(folder: Path) -> dict[str, Row]:
+    """Return all rows of a folder by key, the latest of each. Those of the main file win."""
+    files = [folder / name for name in (EARLIER, RESULTS)]
+    return {row["key"]: row for file in files if file.exists() for row in read_rows(file)}
+
+
+def read_rows(file: Path) -> list[Row]:
+    """Return the rows of a file. A last line that a kill cut short is left out."""
+    try:
+        lines = file.read_bytes().split(b"\n")
+    except OSError as error:
+        raise DocumentError(f"cannot read {str(file)!r}: {error.strerror or error}") from error
+    rows = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            rows.append(_checked(json.loads(line)))
+        except ValueError as error:
+            if number < len(lines):  # a line that ends was written whole
+                raise DocumentError(f"{str(file)!r}, line {number}: not a result ({error}): remove the line") from error
+    return rows
+
+
+def _checked(row: object) -> Row:
+    if not isinstance(row, Mapping) or not all(isinstance(row.get(name), str) for name in NEEDED):
+        raise ValueError(f"it needs {', '.join(NEEDED)}")
+    return dict(row)
+
+
+def _write(file: Path, rows: Iterable[Row]) -> None:
+    with replacing(file, force=True) as written:
+        written.writelines(f"{json.dumps(row, ensure_ascii=False)}\n".encode() for row in rows)
+
+
+@contextmanager
+def _alone(lock: Path) -> Iterator[None]:
+    """Hold a folder for this process. The system gives it back when the process ends, however it ends."""
+    with lock.open("w") as held:
+        _take(held, lock)
+        yield
+
+
+def _take(held: IO[str], lock: Path) -> None:
+    try:
+        import fcntl
+    except ImportError:  # Windows: two runs at once are the user's to avoid
+        return
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        raise UsageError(f"another run writes to {str(lock.parent)!r}: wait for it, or change output") from error

@@ -1,0 +1,150 @@
+"""Runs: every question of a plan asked once, resumable to the question, within budgets."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from hgmem.client import HGMem
+from hgmem.errors import AccessError, BudgetError, UnreachableError, UsageError
+from hgmem.evaluation.asking import asked, failed
+from hgmem.evaluation.entries import Entry, Subject, check_systems, entries, subjects
+from hgmem.evaluation.estimates import Estimate, estimate
+from hgmem.evaluation.plan import Plan, PlannedSystem
+from hgmem.evaluation.results import Results
+from hgmem.evaluation.shelf import Shelf
+from hgmem.models.budget import spending
+from hgmem.settings import Settings
+from hgmem.text.plurals import counted
+from hgmem.values.reports import Progress
+
+# Opens a client with a seed of sampling, or with that of the settings.
+Opens: TypeAlias = Callable[[int | None], AbstractContextManager[HGMem]]
+Report: TypeAlias = Callable[[Progress], None]
+
+ENDS = (AccessError, BudgetError, UnreachableError)  # after these, every further question would fail as well
+
+
+@dataclass(slots=True, kw_only=True)
+class RunReport:
+    """What a run did. `failed` counts all questions with an error, `notes` tell of indexing and builds."""
+
+    asked: int = 0
+    done_before: int = 0
+    failed: int = 0
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(kw_only=True)
+class Run:
+    """A plan at work: its entries, the results so far, and the clients by seed."""
+
+    plan: Plan
+    results: Results
+    entries: tuple[Entry, ...]
+    clients: Callable[[int | None], HGMem]
+    retry_failed: bool = False
+    report: RunReport = field(default_factory=RunReport)
+
+    @property
+    def waiting(self) -> list[Entry]:
+        """The entries without a row, and those with an error if they are to be asked again."""
+        rows = self.results.rows
+        again = {key for key, row in rows.items() if row["error"]} if self.retry_failed else set()
+        return [entry for entry in self.entries if entry.key not in rows or entry.key in again]
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the clients."""
+        return self.clients(None).settings
+
+    def estimate(self) -> Estimate:
+        """Return what is still to do, and what it takes at most."""
+        waiting = self.waiting
+        return estimate(self.clients(None), waiting, done=len(self.entries) - len(waiting))
+
+    def work(self, report: Report = lambda _: None) -> RunReport:
+        """Ask everything that waits, and return what was done.
+
+        Raises `BudgetError` when a limit of the plan is reached: the same plan resumes.
+        """
+        with self.results.held():
+            waiting = self.waiting
+            self.report.done_before = len(self.entries) - len(waiting)
+            try:
+                with spending(max_calls=self.plan.max_calls, max_tokens=self.plan.max_tokens):
+                    for subject in {id(entry.subject): entry.subject for entry in waiting}.values():
+                        self._measure(subject, [one for one in waiting if one.subject is subject], report)
+            except BudgetError as error:
+                left = counted(len(waiting) - self.report.asked, "question")
+                raise BudgetError(f"{error}: finished questions are saved, {left} left; rerun to continue") from error
+        self.report.failed = sum(bool(row["error"]) for row in self.results.rows.values())
+        return self.report
+
+    def _measure(self, subject: Subject, waiting: list[Entry], report: Report) -> None:
+        client = self.clients(None)
+        corpus = prepare(client, subject, report=report, note=self.report.notes.append)
+        held = Shelf(corpus=corpus, chunks=client.chunks(corpus=corpus))
+        for system in {entry.system.shown: entry.system for entry in waiting}.values():
+            self._build(client, system, corpus=corpus, report=report)
+            for entry in (one for one in waiting if one.system == system):
+                self.results.add(self._row(entry, held))
+                self.report.asked += 1
+                done = self.report.done_before + self.report.asked
+                report(Progress(done=done, total=len(self.entries), document=system.shown, unit="questions"))
+
+    def _row(self, entry: Entry, held: Shelf) -> dict[str, object]:
+        try:
+            return asked(self.clients(entry.seed), entry, held)
+        except ENDS:
+            raise
+        except Exception as error:  # the other questions go on, whatever a system does
+            return failed(entry, error)
+
+    def _build(self, client: HGMem, system: PlannedSystem, *, corpus: str, report: Report) -> None:
+        if not client.system(system.name).builds:
+            return
+        done = client.build(system.name, corpus=corpus, recipe=system.recipe, settings=system.settings, report=report)
+        if not done.whole:
+            left = counted(done.failed + done.waiting + done.dropped, "unit")
+            self.report.notes.append(f"build of {system.shown!r} in corpus {corpus!r}: {left} failed or waiting")
+
+
+@contextmanager
+def running(plan: Plan, opens: Opens, *, retry_failed: bool = False) -> Iterator[Run]:
+    """Yield the run of a plan, everything in it checked. Nothing is asked yet, and no corpus is written.
+
+    Raises `UsageError` for data, systems, recipes and options that do not fit.
+    """
+    with ExitStack() as stack:
+        clients: dict[int | None, HGMem] = {}
+
+        def client(seed: int | None) -> HGMem:
+            if seed not in clients:
+                clients[seed] = stack.enter_context(opens(seed))
+            return clients[seed]
+
+        first = client(None)
+        check_systems(plan, lambda one: first.plan_question(system=one.name, recipe=one.recipe, settings=one.settings))
+        found = tuple(entries(plan, subjects(plan, first.settings)))
+        results = Results.read(plan.output, (entry.key for entry in found))
+        yield Run(plan=plan, results=results, entries=found, clients=client, retry_failed=retry_failed)
+
+
+def prepare(client: HGMem, subject: Subject, *, report: Report, note: Callable[[str], None]) -> str:
+    """Index or import a data set, unless it is there, and return its corpus. An archive names its corpus itself."""
+    data, corpus = subject.data, subject.corpus
+    if data.graph is None:
+        done = client.add(data.documents, corpus=corpus, report=report)
+        if done.skipped:
+            one = done.skipped[0]
+            raise UsageError(f"data set {data.name!r} cannot be indexed: {one.path}: {one.reason}")
+        failed_chunks = client.status(corpus=corpus).failed
+        if failed_chunks:
+            chunks = counted(failed_chunks, "chunk")
+            note(f"{chunks} of {corpus!r} failed: retry with `hgmem index --retry-failed --corpus {corpus}`")
+        return corpus
+    if data.graph.is_dir():
+        client.import_lightrag(data.graph, corpus=corpus, report=report)
+        return corpus
+    return client.import_archive(data.graph, report=report).corpus
