@@ -16,6 +16,7 @@ from hgmem.client.inspection import Inspecting
 from hgmem.client.passages import Passages
 from hgmem.client.streaming import Streams
 from hgmem.client.upkeep import Upkeep
+from hgmem.client.verbs import Verbs
 from hgmem.corpus.adding import add_graph
 from hgmem.corpus.chunk_extraction import is_language_model
 from hgmem.corpus.cost_estimate import plan_index, plan_retry
@@ -45,7 +46,7 @@ from hgmem.values.sharing import Shared
 _SHORT = {"uri": "neo4j_uri", "username": "neo4j_username", "password": "neo4j_password", "database": "neo4j_database"}
 
 
-class HGMem(Inspecting, Upkeep, Builds, Passages, Shared):
+class HGMem(Inspecting, Upkeep, Builds, Verbs, Passages, Shared):
     """A client of one Neo4j database, safe between threads. Close it, or use it as a context manager.
 
     `corpus` is the default corpus for all methods. `copy` returns the client itself, and it can't be pickled.

@@ -19,6 +19,7 @@ from hgmem.services import Services, ready_corpus
 from hgmem.systems.options import Options
 from hgmem.systems.recorded_passages import recorded_chunks
 from hgmem.systems.spec import SystemSpec
+from hgmem.systems.verbs import check_verbs
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.inputs import Question
 from hgmem.values.records import Answer, Memory
@@ -92,6 +93,7 @@ def system(name: str) -> AnySpec:
     _check_prompts(spec)
     if spec.build:
         check_names(spec.name, spec.build)
+    check_verbs(spec.name, spec.verbs)
     return spec
 
 
@@ -112,6 +114,11 @@ def describe(name: str) -> SystemInfo:
 def systems() -> tuple[SystemInfo, ...]:
     """Return all systems by name. One that cannot be loaded has the reason as its summary."""
     return tuple(describe(name) for name in _loaders())
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of all systems without loading any."""
+    return tuple(_loaders())
 
 
 @cache

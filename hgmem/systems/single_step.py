@@ -17,6 +17,7 @@ from hgmem.services import Services
 from hgmem.systems.options import Config, Options, loaded
 from hgmem.systems.recorded_passages import recorded_chunks, scope_of
 from hgmem.systems.spec import SystemSpec
+from hgmem.systems.verbs import Verb
 from hgmem.text.language import no_evidence
 from hgmem.values.events import StepStarted
 from hgmem.values.evidence import GLOBAL, BuiltHit, Evidence, Hit, Retrieved, Strategy, Subquery
@@ -39,8 +40,8 @@ class SingleStep(Generic[Config]):
     """A system that answers from what `retrieve` finds. Its memories have one step and no points.
 
     `passage_option` names the option of `config` that limits the chunks, `prompts` the folder of the prompts of its own
-    tasks, `build` what it makes of a corpus before. The option `steps`, which callers may pass to any system, has no
-    effect.
+    tasks, `build` what it makes of a corpus before, `verbs` what else it can do. The option `steps`, which callers may
+    pass to any system, has no effect.
     """
 
     name: str
@@ -51,6 +52,7 @@ class SingleStep(Generic[Config]):
     prompts: Path | None = None
     build: Build[Config] | None = None
     recipes: Mapping[str, Config] = field(default_factory=dict)
+    verbs: Sequence[Verb[Any]] = ()
 
     @property
     def spec(self) -> SystemSpec[Config]:
@@ -65,6 +67,7 @@ class SingleStep(Generic[Config]):
             passage_option=self.passage_option,
             prompts=self.prompts,
             build=self.build,
+            verbs=self.verbs,
         )
 
     def answer(

@@ -9,6 +9,7 @@ from hgmem.builds.stages import Build
 from hgmem.memory.stored_memories import Stored
 from hgmem.services import Services
 from hgmem.systems.options import Config, Options
+from hgmem.systems.verbs import Verb
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.inputs import Question
 from hgmem.values.records import Answer, Memory
@@ -47,6 +48,7 @@ class SystemSpec(Generic[Config]):
     - `build`: what the system makes of a corpus before it can answer, if anything.
     - `prompts`: the folder of its tasks' prompts, for a system of another package. Settings that name a task, such as
       `HGMEM_SAMPLING`, then know them.
+    - `verbs`: what the system can do besides answering.
     - `passage_option`: the option of `config` that limits how many chunks are retrieved, if there is one.
     """
 
@@ -60,6 +62,7 @@ class SystemSpec(Generic[Config]):
     passage_option: str = ""
     prompts: Path | None = None
     build: Build[Config] | None = None
+    verbs: Sequence[Verb[Any]] = ()
 
     @property
     def info(self) -> SystemInfo:
@@ -71,4 +74,5 @@ class SystemSpec(Generic[Config]):
             continues=self.continues,
             passage_option=self.passage_option,
             builds=self.build is not None,
+            verbs=tuple(verb.info for verb in self.verbs),
         )

@@ -9,6 +9,7 @@ from hgmem.systems.single_step import SingleStep, evidence_of
 from hgmem.values.evidence import BuiltHit, Evidence
 from toy_system.build import BUILD, Config
 from toy_system.tasks import PROMPTS, Reword
+from toy_system.verbs import VERBS
 
 
 def retrieve(services: Services, question: str, *, scope: Scope, config: Config) -> Evidence:
@@ -45,4 +46,5 @@ SPEC = SingleStep(
     recipes={"short": Config(words=6)},
     prompts=PROMPTS,
     build=BUILD,
+    verbs=VERBS,
 ).spec
