@@ -13,6 +13,9 @@ import hgmem.systems
 from hgmem.builds.own_names import check_names
 from hgmem.builds.readiness import check_built
 from hgmem.errors import HGMemError, UsageError
+from hgmem.memory.browser.built_style import check_captions
+from hgmem.memory.browser.favourites import check_favourites
+from hgmem.memory.browser.view import Drawing
 from hgmem.memory.stored_memories import Stored, load_stored
 from hgmem.models.prompts import prompts_in, read_prompt, shipped_prompts
 from hgmem.services import Services, ready_corpus
@@ -94,6 +97,8 @@ def system(name: str) -> AnySpec:
     if spec.build:
         check_names(spec.name, spec.build)
     check_verbs(spec.name, spec.verbs)
+    check_captions(spec.name, spec.captions)
+    check_favourites(spec.name, spec.favourites)
     return spec
 
 
@@ -114,6 +119,17 @@ def describe(name: str) -> SystemInfo:
 def systems() -> tuple[SystemInfo, ...]:
     """Return all systems by name. One that cannot be loaded has the reason as its summary."""
     return tuple(describe(name) for name in _loaders())
+
+
+def drawing(name: str = "") -> Drawing:
+    """Return how to draw what systems build, with the favourites of one of them, or of all without a name."""
+    specs = [system(one.name) for one in systems() if one.installed]
+    own = [(spec.name, one) for spec in specs if name in ("", spec.name) for one in spec.favourites]
+    return Drawing(
+        captions=tuple(caption for spec in specs for caption in spec.captions),
+        favourites=tuple(replace(one, path=Path(f"{of}-{one.path.name}")) for of, one in own),
+        system=describe(name) if name else None,
+    )
 
 
 def names() -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from hgmem.builds.stages import Build
 from hgmem.graph.retrieval import Scope
+from hgmem.memory.browser.favourites import Favourite
 from hgmem.memory.recording import recording
 from hgmem.memory.stored_memories import Stored
 from hgmem.models.metering import measuring
@@ -40,8 +41,8 @@ class SingleStep(Generic[Config]):
     """A system that answers from what `retrieve` finds. Its memories have one step and no points.
 
     `passage_option` names the option of `config` that limits the chunks, `prompts` the folder of the prompts of its own
-    tasks, `build` what it makes of a corpus before, `verbs` what else it can do. The option `steps`, which callers may
-    pass to any system, has no effect.
+    tasks, `build` what it makes of a corpus before, `verbs` what else it can do, `favourites` its queries for Neo4j
+    Browser. The option `steps`, which callers may pass to any system, has no effect.
     """
 
     name: str
@@ -53,6 +54,7 @@ class SingleStep(Generic[Config]):
     build: Build[Config] | None = None
     recipes: Mapping[str, Config] = field(default_factory=dict)
     verbs: Sequence[Verb[Any]] = ()
+    favourites: Sequence[Favourite] = ()
 
     @property
     def spec(self) -> SystemSpec[Config]:
@@ -68,6 +70,7 @@ class SingleStep(Generic[Config]):
             prompts=self.prompts,
             build=self.build,
             verbs=self.verbs,
+            favourites=self.favourites,
         )
 
     def answer(

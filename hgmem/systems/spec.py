@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any, Generic, Protocol
 
 from hgmem.builds.stages import Build
+from hgmem.memory.browser.built_style import Caption
+from hgmem.memory.browser.favourites import Favourite
 from hgmem.memory.stored_memories import Stored
 from hgmem.services import Services
 from hgmem.systems.options import Config, Options
@@ -49,6 +51,7 @@ class SystemSpec(Generic[Config]):
     - `prompts`: the folder of its tasks' prompts, for a system of another package. Settings that name a task, such as
       `HGMEM_SAMPLING`, then know them.
     - `verbs`: what the system can do besides answering.
+    - `favourites`: queries for people, which `hgmem browser` offers in the guide of the system's memories.
     - `passage_option`: the option of `config` that limits how many chunks are retrieved, if there is one.
     """
 
@@ -63,6 +66,13 @@ class SystemSpec(Generic[Config]):
     prompts: Path | None = None
     build: Build[Config] | None = None
     verbs: Sequence[Verb[Any]] = ()
+    favourites: Sequence[Favourite] = ()
+
+    @property
+    def captions(self) -> tuple[Caption, ...]:
+        """How Neo4j Browser draws the rows of its build."""
+        kinds = self.build.kinds if self.build else ()
+        return tuple(Caption(label=kind.name, property=kind.caption, colour=kind.colour) for kind in kinds)
 
     @property
     def info(self) -> SystemInfo:

@@ -1,9 +1,11 @@
 """A system in a package of its own, which tests everything that a corpus promises of what systems build."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from hgmem.graph.built_search import Layer, chunks_beneath, near_built, worded_built
 from hgmem.graph.retrieval import Scope, find_chunks
+from hgmem.memory.browser.favourites import Favourite
 from hgmem.services import Services
 from hgmem.systems.single_step import SingleStep, evidence_of
 from hgmem.values.evidence import BuiltHit, Evidence
@@ -47,4 +49,5 @@ SPEC = SingleStep(
     prompts=PROMPTS,
     build=BUILD,
     verbs=VERBS,
+    favourites=[Favourite.read(Path(__file__).with_name("topics.cypher"))],
 ).spec
