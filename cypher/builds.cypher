@@ -58,8 +58,8 @@ RETURN b.uid AS uid, b.system AS system, b.status AS status, b.settings AS setti
 // name: being_indexed(corpus) read
 // Return documents that an indexing run is writing, or that one left unfinished.
 CYPHER 25 MATCH (d:Document {corpus: $corpus}) USING INDEX d:Document(corpus)
-WHERE d.sha256 = '' OR d.status <> 'done' AND EXISTS {
-  (d)<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus}) WHERE NOT c.status IN ['done', 'failed'] }
+WHERE d.sha256 = '' OR NOT d.status IN ['done', 'embedded'] AND EXISTS {
+  (d)<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus}) WHERE NOT c.status IN ['done', 'embedded', 'failed'] }
 RETURN d.uid AS uid, d.title AS title ORDER BY title, uid LIMIT 1;
 
 // name: chunks_to_build(corpus) read

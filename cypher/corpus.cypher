@@ -62,11 +62,13 @@ RETURN COUNT { MATCH (d:Document {corpus: $corpus}) } AS documents,
        COUNT { MATCH (:Entity {corpus: $corpus})-[r:RELATES {corpus: $corpus}]->(:Entity {corpus: $corpus})
                WHERE r.memory = '' } AS relations,
        COUNT { MATCH (m:Memory {corpus: $corpus}) } AS memories,
-       COUNT { MATCH (c:Chunk {corpus: $corpus}) WHERE c.status = 'failed' } AS failed,
-       COUNT { MATCH (c:Chunk {corpus: $corpus}) WHERE NOT c.status IN ['done', 'failed'] } AS pending;
+       COUNT { MATCH (c:Chunk {corpus: $corpus})
+               WHERE c.status IN ['failed', 'embedded'] AND c.error IS NOT NULL } AS failed,
+       COUNT { MATCH (c:Chunk {corpus: $corpus}) WHERE NOT c.status IN ['done', 'embedded', 'failed'] } AS pending,
+       COUNT { MATCH (c:Chunk {corpus: $corpus}) WHERE c.status = 'embedded' } AS without_graph;
 
 // name: failed_chunks(corpus, most) read
-CYPHER 25 MATCH (c:Chunk {corpus: $corpus}) WHERE c.status = 'failed'
+CYPHER 25 MATCH (c:Chunk {corpus: $corpus}) WHERE c.status IN ['failed', 'embedded'] AND c.error IS NOT NULL
 RETURN c.uid AS chunk, c.document AS document, c.error AS error, toString(c.attempts) AS attempts
 ORDER BY document, c.position LIMIT $most;
 

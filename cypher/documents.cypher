@@ -116,7 +116,7 @@ WITH d, c ORDER BY c.position
 RETURN d.uid AS document, collect(c {.uid, .status}) AS chunks;
 
 // name: open_chunks(corpus, documents) read
-// Return the chunks of these documents that are not extracted or not aggregated yet.
+// Return the chunks of these documents that are not extracted or not aggregated yet, those without a graph included.
 CYPHER 25 UNWIND $documents AS uid
 MATCH (d:Document {uid: uid, corpus: $corpus}) USING INDEX d:Document(uid)
 WITH DISTINCT d MATCH (d)<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus})
@@ -126,8 +126,8 @@ RETURN c.uid AS uid, c.document AS document, c.text AS text, c.status AS status,
 ORDER BY document, c.position;
 
 // name: failed_documents(corpus) read
-// Return the documents with a chunk whose extraction failed.
-CYPHER 25 MATCH (c:Chunk {corpus: $corpus}) WHERE c.status = 'failed'
+// Return the documents with a chunk whose extraction failed. One that was embedded before is still so.
+CYPHER 25 MATCH (c:Chunk {corpus: $corpus}) WHERE c.status IN ['failed', 'embedded'] AND c.error IS NOT NULL
 RETURN DISTINCT c.document AS uid ORDER BY uid;
 
 // name: save_extractions(corpus, rows) write
@@ -143,11 +143,22 @@ WITH c, row
 CALL db.create.setNodeVectorProperty(c, 'embedding', row.vector)
 RETURN c.uid AS uid, c.extraction AS extraction;
 
+// name: embed_chunks(corpus, rows) write
+// Write the vectors of chunks that are indexed without a graph. One that was extracted keeps its status.
+CYPHER 25 UNWIND $rows AS row
+MATCH (c:Chunk {uid: row.uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
+SET c.attempts = c.attempts // takes the lock before the status is read
+WITH c, row
+SET c.status = CASE WHEN c.status IN ['extracted', 'done'] THEN c.status ELSE 'embedded' END, c.error = NULL
+WITH c, row
+CALL db.create.setNodeVectorProperty(c, 'embedding', row.vector);
+
 // name: fail_chunks(corpus, rows) write
-// Record why each chunk has no extraction, unless another run has extracted it.
+// Record why each chunk has no extraction, unless another run has extracted it. One that is embedded stays so.
 CYPHER 25 UNWIND $rows AS row
 MATCH (c:Chunk {uid: row.uid, corpus: $corpus}) USING INDEX c:Chunk(uid) WHERE c.extraction IS NULL
-SET c.status = 'failed', c.error = row.error, c.attempts = c.attempts + 1;
+SET c.attempts = c.attempts + 1, c.error = row.error,
+    c.status = CASE c.status WHEN 'embedded' THEN 'embedded' ELSE 'failed' END;
 
 // name: finish_chunks(corpus, uids) write
 CYPHER 25 UNWIND $uids AS uid
@@ -155,11 +166,12 @@ MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
 SET c.status = 'done';
 
 // name: finish_documents(corpus, uids) write
-// Mark documents as done if all their chunks are, and return them.
+// Mark documents as done if all their chunks are, as embedded if some of these have no extraction, and return both.
 CYPHER 25 UNWIND $uids AS uid
 MATCH (d:Document {uid: uid, corpus: $corpus}) USING INDEX d:Document(uid)
-WHERE NOT EXISTS { (d)<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus}) WHERE c.status <> 'done' }
-SET d.status = 'done', d.indexed_at = datetime()
+WITH d, COLLECT { MATCH (d)<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus}) RETURN DISTINCT c.status } AS statuses
+WHERE all(status IN statuses WHERE status IN ['done', 'embedded'])
+SET d.status = CASE WHEN 'embedded' IN statuses THEN 'embedded' ELSE 'done' END, d.indexed_at = datetime()
 RETURN d.uid AS uid;
 
 // name: entities_of_chunks(corpus, chunks) read

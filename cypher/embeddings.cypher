@@ -75,9 +75,10 @@ WITH n LIMIT $most SET n.embedding = NULL
 RETURN count(n) AS cleared;
 
 // name: count_unembedded(corpus) read
-// Count the missing vectors. Chunks without an extraction are excluded, because their vector is written with it.
+// Count the missing vectors. Pending and failed chunks are excluded: their vector is written with their extraction.
 CYPHER 25
-RETURN COUNT { MATCH (c:Chunk {corpus: $corpus}) WHERE c.embedding IS NULL AND c.status IN ['extracted', 'done'] }
+RETURN COUNT { MATCH (c:Chunk {corpus: $corpus})
+               WHERE c.embedding IS NULL AND c.status IN ['extracted', 'done', 'embedded'] }
      + COUNT { MATCH (e:Entity {corpus: $corpus}) WHERE e.embedding IS NULL }
      + COUNT { MATCH ()-[r:RELATES {corpus: $corpus}]->() WHERE r.embedding IS NULL }
      + COUNT { MATCH (p:MemoryPoint {corpus: $corpus}) WHERE p.embedding IS NULL }
@@ -86,7 +87,7 @@ RETURN COUNT { MATCH (c:Chunk {corpus: $corpus}) WHERE c.embedding IS NULL AND c
 // name: missing_chunk_vectors(corpus, uids) read
 CYPHER 25 UNWIND $uids AS uid
 MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
-WHERE c.embedding IS NULL AND c.status IN ['extracted', 'done']
+WHERE c.embedding IS NULL AND c.status IN ['extracted', 'done', 'embedded']
 RETURN c.uid AS uid, c.text AS text;
 
 // name: missing_own_relation_vectors(corpus, uids) read

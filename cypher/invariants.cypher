@@ -10,13 +10,15 @@ CYPHER 25 CALL () {
   WHERE NOT EXISTS { (c)-[:FROM_DOCUMENT]->(d:Document {corpus: $corpus}) WHERE d.uid = c.document }
   RETURN 'chunk-without-document' AS promise, c.uid AS uid
   UNION ALL
-  MATCH (d:Document {corpus: $corpus}) WHERE d.sha256 = '' OR d.status <> 'done'
+  MATCH (d:Document {corpus: $corpus}) WHERE d.sha256 = '' OR NOT d.status IN ['done', 'embedded']
   WITH d WHERE d.sha256 = '' OR EXISTS { (d)<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus}) WHERE c.status <> 'done' }
   RETURN 'unfinished-document' AS promise, d.uid AS uid
   UNION ALL
   MATCH (d:Document {corpus: $corpus}) WHERE coalesce(d.sha256, '') <> ''
-  WITH d, EXISTS { (d)<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus}) WHERE c.status <> 'done' } AS open
-  WHERE (d.status = 'done') = open
+  WITH d, COLLECT { MATCH (d)<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus}) RETURN DISTINCT c.status } AS statuses
+  WITH d, CASE WHEN any(status IN statuses WHERE NOT status IN ['done', 'embedded']) THEN ['pending']
+               WHEN 'embedded' IN statuses THEN ['embedded', 'pending'] ELSE ['done'] END AS possible
+  WHERE NOT d.status IN possible
   RETURN 'document-status' AS promise, d.uid AS uid
   UNION ALL
   MATCH (d:Document {corpus: $corpus}) WHERE coalesce(d.sha256, '') <> ''
@@ -65,7 +67,7 @@ CYPHER 25 CALL () {
   MATCH (:Entity {corpus: $corpus})-[r:RELATES {corpus: $corpus}]->(:Entity {corpus: $corpus})
   RETURN 'relation-vector' AS promise, r.uid AS uid, r.embedding AS stored
   UNION ALL
-  MATCH (c:Chunk {corpus: $corpus}) WHERE c.status IN ['done', 'extracted']
+  MATCH (c:Chunk {corpus: $corpus}) WHERE c.status IN ['done', 'extracted', 'embedded']
   RETURN 'chunk-vector' AS promise, c.uid AS uid, c.embedding AS stored
   UNION ALL
   MATCH (p:MemoryPoint {corpus: $corpus})

@@ -107,7 +107,8 @@ MEANINGS = {
     "source_id": "id in the source that was imported",
     "stale": "true if the description or vector needs recomputing",
     "start": "offset in the document or chunk, inclusive",
-    "status": "state of the node, such as `done` or `failed` ([of memories](../concepts.md))",
+    "status": "state of the node, such as `done`, `embedded` (indexed without a graph) or `failed` "
+    "([of memories](../concepts.md))",
     "step": "number of the step",
     "strategy": "how it searched: `global`, `local`, or a few words of another system's",
     "system": "name of the system, such as `hgmem`",

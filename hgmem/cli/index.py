@@ -31,6 +31,9 @@ def index(
     ] = None,
     corpus: CorpusOption = DEFAULT_CORPUS,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Retry failed chunks; takes no PATH.")] = False,
+    no_graph: Annotated[
+        bool, typer.Option("--no-graph", help="Embed chunks only: no entities, no relations, no model call.")
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print planned work and cost; write nothing.")] = False,
     max_calls: Annotated[int | None, typer.Option(min=1, metavar="N", help="Stop after N model calls.")] = None,
@@ -41,18 +44,22 @@ def index(
 
     Unchanged documents are skipped, so rerun the same command to resume. JSON records and CSV rows need their text in
     the field "text". PDF, HTML and Word documents need: pip install 'hgmem[documents]'. Unusable files are listed and
-    skipped. Exits 1 if files were skipped or chunks remain failed.
+    skipped. With --no-graph, systems that need chunks alone can answer; the same command without it adds the graph
+    later. Exits 1 if files were skipped or chunks remain failed.
     """
     if bool(paths) == retry_failed:
         raise typer.BadParameter("pass files or folders, or --retry-failed without any", param_hint="PATH…")
+    if no_graph and retry_failed:
+        raise typer.BadParameter("cannot be combined with --retry-failed, which extracts", param_hint="--no-graph")
     began = time.monotonic()
     with connected(context, corpus) as client:
-        plans = client.plan_retry if retry_failed else partial(client.plan, paths)
+        plans = client.plan_retry if retry_failed else partial(client.plan, paths, graph=not no_graph)
         if dry_run:
             print_plan(plans(), as_json=as_json)
             return
-        confirm_cost(client, plans, most=max_calls, yes=yes)
-        add = client.retry_failed if retry_failed else partial(client.add, paths)
+        if not no_graph:
+            confirm_cost(client, plans, most=max_calls, yes=yes)
+        add = client.retry_failed if retry_failed else partial(client.add, paths, graph=not no_graph)
         with progress() as report, with_work_left(plans):
             done = add(report=report, max_calls=max_calls, max_tokens=max_tokens)
         failed = client.status().failed if done.documents or done.unchanged else done.failed

@@ -6,7 +6,9 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from hgmem.cli.output import cut, one_line, when
+from hgmem.cli.parts import COMMANDS
 from hgmem.cli.shown import indented, words
+from hgmem.text.plurals import counted
 from hgmem.values.records import MemorySummary
 from hgmem.values.reports import BuildStatus, CorpusStatus
 from hgmem.values.systems import SystemInfo
@@ -37,10 +39,30 @@ def tenants(found: Sequence[Mapping[str, object]]) -> Table:
 
 
 def ways(found: Sequence[SystemInfo]) -> Table:
-    """Return a table of systems."""
-    table = _table("system", "recipes", "summary")
+    """Return a table of systems. It has a column of verbs if any system has some."""
+    verbs = any(one.verbs for one in found)
+    table = _table("system", "recipes", *(["verbs"] if verbs else []), "summary")
     for one in found:
-        _row(table, one.name, ", ".join(one.recipes) or "none", one_line(one.summary))
+        named = [", ".join(verb.name for verb in one.verbs) or "none"] if verbs else []
+        _row(table, one.name, ", ".join(one.recipes) or "none", *named, one_line(one.summary))
+    return table
+
+
+def hidden_verbs(found: Sequence[SystemInfo]) -> Iterator[str]:
+    """Yield a line for each system whose verbs the command line cannot reach, because a command has its name."""
+    for one in found:
+        if one.verbs and one.name in COMMANDS:
+            yield (
+                f"system {one.name!r} has the name of a command: use its verbs in Python, as "
+                f"hg.verbs({one.name!r}).{one.verbs[0].name.replace('-', '_')}()"
+            )
+
+
+def records(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """Return a table of any records."""
+    table = _table(*names)
+    for row in rows:
+        _row(table, *row)
     return table
 
 
@@ -52,6 +74,9 @@ def contents(counts: CorpusStatus, documents: Sequence[Mapping[str, str | int]])
     numbers = (counts.documents, counts.chunks, counts.failed, counts.pending)
     _row(table, *(f"{number:,}" for number in (*numbers, counts.entities, counts.relations, counts.memories)))
     yield table
+    if counts.without_graph:
+        chunks = counted(counts.without_graph, "chunk is", "chunks are")
+        yield words(f"{chunks} indexed without a graph: `hgmem index` of the same documents extracts it")
     if counts.builds:
         yield _builds(counts.builds)
     for failure in counts.failures[:MOST]:

@@ -29,12 +29,14 @@ COMMANDS = {
 
 
 class CommandRegistry(MutableMapping[str, Any]):
-    """A Typer group that loads each command when it is looked up."""
+    """A Typer group that loads each command when it is looked up: one of ours, else the verbs of a system."""
 
     def __init__(self) -> None:
         self._loaded: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
+        if name not in self._loaded and name not in COMMANDS:
+            self._loaded[name] = import_module("hgmem.cli.verbs").group(name)
         if name not in self._loaded:
             module, _ = COMMANDS[name]
             self._loaded |= get_group(import_module(f"hgmem.cli.{module}").app).commands

@@ -124,8 +124,16 @@ def checked(text: object, *, most: int) -> str:
     return text.strip().encode("utf-8", "replace").decode()  # unpaired surrogates can't be stored
 
 
-def limited(**limits: int | None) -> AbstractContextManager[object]:
+class Limits(TypedDict, total=False):
+    """Limits of a run: requests to a language model, and its tokens."""
+
+    max_calls: int | None
+    max_tokens: int | None
+
+
+def limited(*, max_calls: int | None = None, max_tokens: int | None = None) -> AbstractContextManager[object]:
     """Return a context that limits calls and tokens. Without limits, it leaves the caller's budget in place."""
+    limits = {"max_calls": max_calls, "max_tokens": max_tokens}
     check(limits, ARGUMENTS)
     return nullcontext() if set(limits.values()) == {None} else spending(**limits)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Unpack
 
-from hgmem.client.ask_options import Asking, answer_question, check_ask_options, checked, limited
+from hgmem.client.ask_options import Asking, Limits, answer_question, check_ask_options, checked, limited
 from hgmem.client.async_variants import async_variant
 from hgmem.client.builds import Builds
 from hgmem.client.connecting import adapted_embedder, adapted_model, find_database, find_embedder, find_model
@@ -17,6 +17,7 @@ from hgmem.client.inspection import Inspecting
 from hgmem.client.passages import Passages
 from hgmem.client.streaming import Streams
 from hgmem.client.upkeep import Upkeep
+from hgmem.client.verbs import Verbs
 from hgmem.corpus.adding import add_graph
 from hgmem.corpus.chunk_extraction import is_language_model
 from hgmem.corpus.cost_estimate import plan_index, plan_retry
@@ -47,7 +48,7 @@ from hgmem.values.sharing import Shared
 _SHORT = {"uri": "neo4j_uri", "username": "neo4j_username", "password": "neo4j_password", "database": "neo4j_database"}
 
 
-class HGMem(Inspecting, Upkeep, Builds, Passages, Foundations, Shared):
+class HGMem(Inspecting, Upkeep, Builds, Verbs, Passages, Foundations, Shared):
     """A client of one Neo4j database, safe between threads. Close it, or use it as a context manager.
 
     `corpus` is the default corpus for all methods, and `owner` the default owner of memories. `copy` returns the client
@@ -128,18 +129,19 @@ class HGMem(Inspecting, Upkeep, Builds, Passages, Foundations, Shared):
         items: Any,
         *,
         corpus: str | None = None,
+        graph: bool = True,
         report: Report = lambda _: None,
-        max_calls: int | None = None,
-        max_tokens: int | None = None,
+        **limits: Unpack[Limits],
     ) -> IndexReport:
         """Index documents and return what was done.
 
         `items` is a `Document`, the path of a file or folder, or several of either. `report` is a progress callback.
-        Raises `BudgetError` after `max_calls` requests or `max_tokens` tokens: finished work is saved, and the same
-        call resumes.
+        With `graph=False`, chunks are embedded and nothing is extracted: no model is called, and the same call with
+        `graph=True` extracts what is missing. Raises `BudgetError` after `max_calls` requests or `max_tokens` tokens:
+        finished work is saved, and the same call resumes.
         """
-        with limited(max_calls=max_calls, max_tokens=max_tokens):
-            return index(self._services(corpus), self._loaded(items), report=report)
+        with limited(**limits):
+            return index(self._services(corpus), self._loaded(items), graph=graph, report=report)
 
     def retry_failed(
         self,
@@ -153,9 +155,9 @@ class HGMem(Inspecting, Upkeep, Builds, Passages, Foundations, Shared):
         with limited(max_calls=max_calls, max_tokens=max_tokens):
             return retry_failed(self._services(corpus), report=report)
 
-    def plan(self, items: Any, *, corpus: str | None = None) -> IndexPlan:
+    def plan(self, items: Any, *, corpus: str | None = None, graph: bool = True) -> IndexPlan:
         """Estimate the work and the maximum cost of `add` for the same items, without writing."""
-        return plan_index(self._services(corpus), self._loaded(items))
+        return plan_index(self._services(corpus), self._loaded(items), graph=graph)
 
     def plan_retry(self, *, corpus: str | None = None) -> IndexPlan:
         """Estimate the work and the maximum cost of `retry_failed`, without writing."""

@@ -21,7 +21,7 @@ from hgmem.memory.stored_memories import load_history, load_lineage, load_memory
 from hgmem.services import Services, known_corpus
 from hgmem.settings import Settings
 from hgmem.systems.building import build_states
-from hgmem.systems.registry import describe
+from hgmem.systems.registry import describe, drawing
 from hgmem.systems.registry import systems as systems
 from hgmem.values.records import Lineage, Memory, MemorySummary
 from hgmem.values.reports import CorpusStatus
@@ -94,7 +94,7 @@ class Inspecting(ABC):
         memory = self.memory(uid or self._newest(corpus, owner), owner=owner)
         with suppress(ForbiddenError):
             add_styling_labels(self._database, corpus=memory.corpus)
-        with viewing(self._database, memory, system=self.system(memory.system), browser=browser, port=port) as view:
+        with viewing(self._database, memory, drawing=drawing(memory.system), browser=browser, port=port) as view:
             yield view
 
     def _newest(self, corpus: str | None, owner: str | None) -> str:
@@ -142,4 +142,4 @@ class Inspecting(ABC):
 
 def save_browser_files(folder: Path) -> list[Path]:
     """Copy the style and the favourites of Neo4j Browser into a folder, created if missing. Return the files."""
-    return save(folder)
+    return save(folder, drawing())

@@ -8,7 +8,7 @@ from hgmem.errors import AccessError, BadReplyError, BudgetError, ModelError
 from hgmem.extraction.contributions import entities_of, new_in
 from hgmem.extraction.replies import Extraction
 from hgmem.extraction.tasks import Extract, Glean
-from hgmem.graph.documents import OpenChunk, save_extractions
+from hgmem.graph.documents import OpenChunk, embed_chunks, save_extractions
 from hgmem.models.extractive import ExtractiveModel
 from hgmem.models.llm import LanguageModel
 from hgmem.models.llm.task_routing import serving
@@ -59,6 +59,12 @@ def extracted(services: Services, chunk: OpenChunk) -> Extracted:
 
 def _says_something(text: str) -> bool:
     return sum(any(map(str.isalpha, word)) for word in words(text)) >= FEW_WORDS
+
+
+def save_texts(services: Services, chunks: Sequence[OpenChunk]) -> None:
+    """Store the vectors of chunks that get no extraction."""
+    vectors = services.embed([chunk.text for chunk in chunks], kind="document")
+    embed_chunks(embedding(services), corpus=services.corpus, uids=[chunk.uid for chunk in chunks], vectors=vectors)
 
 
 def save(services: Services, chunks: Sequence[OpenChunk], found: Mapping[str, Extraction]) -> dict[str, Extraction]:

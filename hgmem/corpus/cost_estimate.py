@@ -1,6 +1,6 @@
 """Estimate the work and the maximum cost of indexing without writing anything."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import replace
 
 from hgmem.corpus.aggregation import batches
@@ -8,7 +8,7 @@ from hgmem.corpus.chunk_extraction import is_language_model
 from hgmem.corpus.document_writing import DOCUMENTS, bounded, document_chunks, finished
 from hgmem.extraction.tasks import Extract, Glean
 from hgmem.graph.corpus import find_corpus
-from hgmem.graph.documents import chunks_of_documents, document_states, failed_documents, open_chunks
+from hgmem.graph.documents import EMBEDDED, chunks_of_documents, document_states, failed_documents, open_chunks
 from hgmem.models.prompts import prompt_of
 from hgmem.services import Services, readable_corpus
 from hgmem.text.tokens import count
@@ -18,25 +18,29 @@ from hgmem.values.reports import IndexPlan
 from hgmem.values.task import Task
 
 EXTRACTED = {"extracted", "done"}  # statuses of chunks that need no call
+INDEXED = {*EXTRACTED, EMBEDDED}  # those that need no work without a graph
 
 
-def plan_index(services: Services, items: Iterable[Document | Skipped]) -> IndexPlan:
-    """Return the cost estimate of `index` for these items."""
+def plan_index(services: Services, items: Iterable[Document | Skipped], *, graph: bool = True) -> IndexPlan:
+    """Return the cost estimate of `index` for these items, with or without a graph."""
     if find_corpus(services.database, corpus=services.corpus) is not None:
         readable_corpus(services)
     documents = unchanged = chunks = tokens = 0
     for batch in bounded(services.corpus, items, skipped=[]):
         states = document_states(services.database, corpus=services.corpus, uids=list(batch))
         changed = {
-            uid: document for uid, document in batch.items() if not finished(services, states.get(uid), document)
+            uid: document
+            for uid, document in batch.items()
+            if not finished(services, states.get(uid), document, graph=graph)
         }
         documents += len(changed)
         unchanged += len(batch) - len(changed)
         for uid, document in changed.items():
-            waiting = _waiting(services, uid, document)
+            waiting = _waiting(services, uid, document, indexed=EXTRACTED if graph else INDEXED)
             chunks += len(waiting)
             tokens += sum(chunk.tokens for chunk in waiting) + count(document.title) * len(waiting)
-    return replace(_costs(services, chunks, tokens), documents=documents, unchanged=unchanged)
+    costs = _costs(services, chunks, tokens) if graph else IndexPlan(chunks=chunks)
+    return replace(costs, documents=documents, unchanged=unchanged)
 
 
 def plan_retry(services: Services) -> IndexPlan:
@@ -64,10 +68,10 @@ def _costs(services: Services, chunks: int, tokens: int) -> IndexPlan:
     )
 
 
-def _waiting(services: Services, uid: str, document: Document) -> list[Chunk]:
-    """Return the document's chunks that still need an extraction."""
+def _waiting(services: Services, uid: str, document: Document, *, indexed: Set[str]) -> list[Chunk]:
+    """Return the document's chunks whose status is none of `indexed`."""
     stored = chunks_of_documents(services.database, corpus=services.corpus, documents=[uid]).get(uid, {})
-    return [chunk for chunk in document_chunks(services, uid, document) if stored.get(chunk.uid) not in EXTRACTED]
+    return [chunk for chunk in document_chunks(services, uid, document) if stored.get(chunk.uid) not in indexed]
 
 
 def _tokens_around(services: Services) -> list[int]:

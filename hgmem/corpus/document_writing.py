@@ -9,6 +9,7 @@ from hgmem.extraction.chunking import ChunkOptions, split
 from hgmem.extraction.chunking import chunks as chunks_of
 from hgmem.graph.corpus import CorpusRow
 from hgmem.graph.documents import (
+    EMBEDDED,
     DocumentState,
     chunks_of_documents,
     document_states,
@@ -83,13 +84,18 @@ def _document_uid(corpus: str, document: Document) -> str:
     return uid(corpus, "document", identity)
 
 
-def write_changed(services: Services, row: CorpusRow, documents: Mapping[str, Document]) -> list[str]:
-    """Write new and changed documents (by uid), and return the uids of unfinished ones."""
+def write_changed(
+    services: Services, row: CorpusRow, documents: Mapping[str, Document], *, graph: bool = True
+) -> list[str]:
+    """Write new and changed documents (by uid), and return the uids of unfinished ones.
+
+    With `graph`, documents that were indexed without one are unfinished.
+    """
     states = document_states(services.database, corpus=services.corpus, uids=list(documents))
     unfinished = []
     for document_uid, document in documents.items():
         state = states.get(document_uid)
-        if finished(services, state, document):
+        if finished(services, state, document, graph=graph):
             continue
         check_dimensions(services, row)  # loads the embedder, so only if there is work
         if state is not None and _same_chunks(services, state, document):
@@ -103,11 +109,11 @@ def write_changed(services: Services, row: CorpusRow, documents: Mapping[str, Do
     return unfinished
 
 
-def finished(services: Services, state: DocumentState | None, document: Document) -> bool:
-    """Return whether the stored document is complete and unchanged."""
+def finished(services: Services, state: DocumentState | None, document: Document, *, graph: bool = True) -> bool:
+    """Return whether the stored document is complete and unchanged. With `graph`, it has to have one."""
     return (
         state is not None
-        and state.status == "done"
+        and (state.status == "done" or (state.status == EMBEDDED and not graph))
         and _same_chunks(services, state, document)
         and {"title": state.title, "source": state.source, "metadata": state.metadata} == _properties(document)
     )

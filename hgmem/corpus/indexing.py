@@ -12,13 +12,14 @@ from functools import partial
 from typing import TypeAlias
 
 from hgmem.corpus.aggregation import aggregate, batches
-from hgmem.corpus.chunk_extraction import Extracted, extracted, save
+from hgmem.corpus.chunk_extraction import Extracted, extracted, save, save_texts
 from hgmem.corpus.document_writing import DOCUMENTS, bounded, write_changed
 from hgmem.corpus.parallel_calls import Calls, Ended
 from hgmem.corpus.summarization import condense
 from hgmem.errors import ConflictError, HGMemError
 from hgmem.extraction.replies import Extraction
 from hgmem.graph.documents import (
+    EMBEDDED,
     OpenChunk,
     fail_chunks,
     failed_documents,
@@ -32,15 +33,21 @@ from hgmem.values.reports import IndexReport, Progress, Unit
 
 Report: TypeAlias = Callable[[Progress], None]
 
+TEXTS = 128  # chunks embedded and stored together without a graph: at most this much is repeated after a kill
 
-def index(services: Services, items: Iterable[Document | Skipped], *, report: Report = lambda _: None) -> IndexReport:
+
+def index(
+    services: Services, items: Iterable[Document | Skipped], *, graph: bool = True, report: Report = lambda _: None
+) -> IndexReport:
     """Add documents to the corpus, and return what was done.
 
     `report` receives the progress. If the model budget is spent or the model is unreachable, finished extractions are
-    aggregated before the error is raised.
+    aggregated before the error is raised. Without `graph`, chunks are embedded and not extracted.
     """
     done = IndexReport()
-    return _indexed(services, _write_batches(services, items, done), done=done, report=report)
+    batches_to_index = _write_batches(services, items, done, graph=graph)
+    indexed = _indexed if graph else _embedded
+    return indexed(services, batches_to_index, done=done, report=report)
 
 
 def retry_failed(services: Services, *, report: Report = lambda _: None) -> IndexReport:
@@ -62,6 +69,21 @@ def _indexed(services: Services, open_batches: "_OpenBatches", *, done: IndexRep
     return done
 
 
+def _embedded(services: Services, open_batches: "_OpenBatches", *, done: IndexReport, report: Report) -> IndexReport:
+    """Embed the chunks of all batches. Only what earlier runs have extracted is aggregated, without a model."""
+    known = ended = 0
+    for batch, waiting in open_batches:
+        left = [chunk for chunk in waiting if chunk.status != EMBEDDED]
+        known += len(left)
+        for chunks in batches(left, size=TEXTS):
+            save_texts(services, chunks)
+            ended += len(chunks)
+            done.chunks += len(chunks)
+            report(Progress(done=ended, total=known, document=chunks[-1].title))
+        _check_finished(services, batch, _finish(services, batch, done=done, report=report))
+    return done
+
+
 @dataclass(slots=True, kw_only=True)
 class _Batch:
     """Documents (uids) that are written together, with the outcome of their chunks.
@@ -79,12 +101,14 @@ _Open: TypeAlias = tuple[_Batch, OpenChunk]
 _OpenBatches: TypeAlias = Iterator[tuple[_Batch, list[OpenChunk]]]
 
 
-def _write_batches(services: Services, items: Iterable[Document | Skipped], done: IndexReport) -> _OpenBatches:
+def _write_batches(
+    services: Services, items: Iterable[Document | Skipped], done: IndexReport, *, graph: bool
+) -> _OpenBatches:
     """Write the documents in batches, and yield each unfinished batch with the chunks to extract."""
     row = None
     for batch in bounded(services.corpus, items, skipped=done.skipped):
         row = row or open_corpus(services)
-        documents = write_changed(services, row, batch)
+        documents = write_changed(services, row, batch, graph=graph)
         done.unchanged += len(batch) - len(documents)
         done.documents += len(documents)
         yield _open_batch(services, documents)
@@ -128,7 +152,7 @@ class _Indexing:
         self._save(self._calls.rest())
         if isinstance(stop, Exception):  # after an interrupt, the next run aggregates
             for batch in self._begun:
-                self._finish(batch, meanwhile=lambda: None)
+                self._finish(batch, meanwhile=_nothing)
         raise stop
 
     def _work(self, open_batches: _OpenBatches) -> BaseException | None:
@@ -201,24 +225,44 @@ class _Indexing:
 
     def _aggregate_finished(self) -> None:
         for batch in [each for each in self._begun if not each.left]:
-            gone = len(batch.documents) - self._finish(batch, meanwhile=self._turn)
-            if gone and not batch.failed:
-                raise ConflictError(
-                    f"{gone} documents of corpus {self._services.corpus!r} were deleted or taken over by another "
-                    "run: index them again"
-                )
+            _check_finished(self._services, batch, self._finish(batch, meanwhile=self._turn))
             self._begun.remove(batch)
 
     def _finish(self, batch: _Batch, *, meanwhile: Callable[[], None]) -> int:
-        """Aggregate a batch into the graph, and return how many of its documents are done."""
-        database, corpus = self._services.database, self._services.corpus
-        if batch.extractions:
-            progress = partial(_report_progress, self._report, "entities and relations")
-            aggregate(self._services, extractions=batch.extractions, report=progress, meanwhile=meanwhile)
-            finish_chunks(database, corpus=corpus, uids=sorted(batch.extractions))
-        self._done.chunks += len(batch.extractions)
-        self._done.failed += batch.failed
-        return len(finish_documents(database, corpus=corpus, uids=batch.documents)) if batch.documents else 0
+        return _finish(self._services, batch, done=self._done, report=self._report, meanwhile=meanwhile)
+
+
+def _nothing() -> None:
+    return None
+
+
+def _finish(
+    services: Services,
+    batch: _Batch,
+    *,
+    done: IndexReport,
+    report: Report,
+    meanwhile: Callable[[], None] = _nothing,
+) -> int:
+    """Aggregate a batch into the graph, and return how many of its documents are done."""
+    database, corpus = services.database, services.corpus
+    if batch.extractions:
+        progress = partial(_report_progress, report, "entities and relations")
+        aggregate(services, extractions=batch.extractions, report=progress, meanwhile=meanwhile)
+        finish_chunks(database, corpus=corpus, uids=sorted(batch.extractions))
+    done.chunks += len(batch.extractions)
+    done.failed += batch.failed
+    return len(finish_documents(database, corpus=corpus, uids=batch.documents)) if batch.documents else 0
+
+
+def _check_finished(services: Services, batch: _Batch, finished: int) -> None:
+    """Raise `ConflictError` if a batch without failed chunks has documents that are not finished."""
+    gone = len(batch.documents) - finished
+    if gone and not batch.failed:
+        raise ConflictError(
+            f"{gone} documents of corpus {services.corpus!r} were deleted or taken over by another run: index them "
+            "again"
+        )
 
 
 def aggregation_progress(done: int, total: int) -> Progress:

@@ -12,6 +12,8 @@ from hgmem.text.identity import corpus_key
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.inputs import Scalar
 
+EMBEDDED = "embedded"  # the status of chunks and documents that are indexed without a graph
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentState:
@@ -149,6 +151,11 @@ def save_extractions(
     return {row["uid"]: row["extraction"] for row in stored}
 
 
+def embed_chunks(database: Runner, *, corpus: str, uids: Sequence[str], vectors: Vectors) -> None:
+    """Write the vectors of chunks that are indexed without a graph."""
+    database.run("embed_chunks", corpus=corpus, rows=rows_with_vectors([{"uid": uid} for uid in uids], vectors))
+
+
 def fail_chunks(database: Runner, *, corpus: str, errors: Mapping[str, str]) -> None:
     """Record why the extraction of these chunks failed."""
     rows = [{"uid": uid, "error": error} for uid, error in errors.items()]
@@ -161,7 +168,7 @@ def finish_chunks(database: Runner, *, corpus: str, uids: Sequence[str]) -> None
 
 
 def finish_documents(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[str]:
-    """Mark documents as done if all their chunks are, and return their uids."""
+    """Mark documents as done or embedded if all their chunks are, and return their uids."""
     return [row["uid"] for row in database.run("finish_documents", corpus=corpus, uids=list(uids))]
 
 

@@ -15,6 +15,9 @@ from hgmem.builds.readiness import check_built
 from hgmem.errors import GraphError, HGMemError, UsageError
 from hgmem.graph.statement_checks import fault
 from hgmem.graph.statements import Statement, add, parse
+from hgmem.memory.browser.built_style import check_captions
+from hgmem.memory.browser.favourites import check_favourites
+from hgmem.memory.browser.view import Drawing
 from hgmem.memory.stored_memories import Stored, load_stored
 from hgmem.models.extractive import ExtractiveModel
 from hgmem.models.llm.task_routing import serving
@@ -24,6 +27,7 @@ from hgmem.services import Services, ready_corpus
 from hgmem.systems.options import Options
 from hgmem.systems.recorded_passages import recorded_chunks
 from hgmem.systems.spec import SystemSpec
+from hgmem.systems.verbs import check_verbs
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.inputs import Question
 from hgmem.values.records import Answer, Memory
@@ -120,6 +124,9 @@ def system(name: str) -> AnySpec:
         _add_statements(spec.name, spec.statements)
     if spec.build:
         check_names(spec.name, spec.build)
+    check_verbs(spec.name, spec.verbs)
+    check_captions(spec.name, spec.captions)
+    check_favourites(spec.name, spec.favourites)
     return spec
 
 
@@ -140,6 +147,22 @@ def describe(name: str) -> SystemInfo:
 def systems() -> tuple[SystemInfo, ...]:
     """Return all systems by name. One that cannot be loaded has the reason as its summary."""
     return tuple(describe(name) for name in _loaders())
+
+
+def drawing(name: str = "") -> Drawing:
+    """Return how to draw what systems build, with the favourites of one of them, or of all without a name."""
+    specs = [system(one.name) for one in systems() if one.installed]
+    own = [(spec.name, one) for spec in specs if name in ("", spec.name) for one in spec.favourites]
+    return Drawing(
+        captions=tuple(caption for spec in specs for caption in spec.captions),
+        favourites=tuple(replace(one, path=Path(f"{of}-{one.path.name}")) for of, one in own),
+        system=describe(name) if name else None,
+    )
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of all systems without loading any."""
+    return tuple(_loaders())
 
 
 @cache

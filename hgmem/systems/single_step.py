@@ -8,6 +8,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from hgmem.builds.stages import Build
 from hgmem.graph.retrieval import Scope
+from hgmem.memory.browser.favourites import Favourite
 from hgmem.memory.recording import recording
 from hgmem.memory.stored_memories import Stored
 from hgmem.models.metering import measuring
@@ -18,6 +19,7 @@ from hgmem.settings import Settings
 from hgmem.systems.options import Config, Options, loaded
 from hgmem.systems.recorded_passages import recorded_chunks, scope_of
 from hgmem.systems.spec import SystemSpec
+from hgmem.systems.verbs import Verb
 from hgmem.text.language import no_evidence
 from hgmem.values.events import EvidenceFound, StepStarted
 from hgmem.values.evidence import GLOBAL, BuiltHit, BuiltPassage, Evidence, Hit, Retrieved, Strategy, Subquery
@@ -55,6 +57,8 @@ class SingleStep(Generic[Config]):
     statements: Path | None = None
     build: Build[Config] | None = None
     recipes: Mapping[str, Config] = field(default_factory=dict)
+    verbs: Sequence[Verb[Any]] = ()
+    favourites: Sequence[Favourite] = ()
 
     @property
     def spec(self) -> SystemSpec[Config]:
@@ -71,6 +75,8 @@ class SingleStep(Generic[Config]):
             statements=self.statements,
             build=self.build,
             cost=None if self.prompts else self.cost,
+            verbs=self.verbs,
+            favourites=self.favourites,
         )
 
     def cost(self, config: Config, *, settings: Settings) -> tuple[int, int]:

@@ -6,10 +6,13 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from hgmem.builds.stages import Build
+from hgmem.memory.browser.built_style import Caption
+from hgmem.memory.browser.favourites import Favourite
 from hgmem.memory.stored_memories import Stored
 from hgmem.services import Services
 from hgmem.settings import Settings
 from hgmem.systems.options import Config, Options
+from hgmem.systems.verbs import Verb
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.inputs import Question
 from hgmem.values.records import Answer, Memory
@@ -58,6 +61,8 @@ class SystemSpec(Generic[Config]):
     - `prompts`: the folder of its tasks' prompts, for a system of another package. Settings that name a task, such as
       `HGMEM_SAMPLING`, then know them.
     - `statements`: the file of its own Cypher statements, for a system of another package. `database.run` knows them.
+    - `verbs`: what the system can do besides answering.
+    - `favourites`: queries for people, which `hgmem browser` offers in the guide of the system's memories.
     - `passage_option`: the option of `config` that limits how many chunks are retrieved, if there is one.
     - `cost`: what one question takes at most, for estimates. Without it, that is unknown.
     """
@@ -74,6 +79,14 @@ class SystemSpec(Generic[Config]):
     statements: Path | None = None
     build: Build[Config] | None = None
     cost: Costing[Config] | None = None
+    verbs: Sequence[Verb[Any]] = ()
+    favourites: Sequence[Favourite] = ()
+
+    @property
+    def captions(self) -> tuple[Caption, ...]:
+        """How Neo4j Browser draws the rows of its build."""
+        kinds = self.build.kinds if self.build else ()
+        return tuple(Caption(label=kind.name, property=kind.caption, colour=kind.colour) for kind in kinds)
 
     @property
     def info(self) -> SystemInfo:
@@ -85,4 +98,5 @@ class SystemSpec(Generic[Config]):
             continues=self.continues,
             passage_option=self.passage_option,
             builds=self.build is not None,
+            verbs=tuple(verb.info for verb in self.verbs),
         )

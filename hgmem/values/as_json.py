@@ -1,7 +1,7 @@
 """The output of `--json`: plain dictionaries with stable keys."""
 
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields, is_dataclass
 from typing import Any
 
 from hgmem.values.evidence import Hit, Retrieved
@@ -92,6 +92,19 @@ def usage(one: Usage) -> Row:
     """Return the usage with its totals."""
     sums = ("requests", "prompt_tokens", "completion_tokens", "cached_tokens")
     return {**asdict(one), **{name: getattr(one, name) for name in sums}}
+
+
+def value(one: object) -> Any:
+    """Return a dataclass, or a sequence or mapping of such, as what JSON can hold. Raises `TypeError` for others."""
+    if one is None or isinstance(one, str | int | float | bool):
+        return one
+    if is_dataclass(one) and not isinstance(one, type):
+        return {each.name: value(getattr(one, each.name)) for each in fields(one)}
+    if isinstance(one, Mapping):
+        return {str(name): value(each) for name, each in one.items()}
+    if isinstance(one, Sequence):
+        return [value(each) for each in one]
+    raise TypeError(f"{type(one).__name__!r} cannot be written as JSON")
 
 
 def _subquery(one: Retrieved) -> Row:

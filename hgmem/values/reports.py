@@ -13,7 +13,10 @@ Unit: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorpusStatus:
-    """The contents of a corpus. `failed` counts chunks whose extraction failed, `pending` unextracted ones."""
+    """The contents of a corpus. `failed` counts chunks whose extraction failed, `pending` those that wait for it.
+
+    `without_graph` counts chunks that were indexed without a graph. They are complete for systems that need none.
+    """
 
     corpus: str
     status: str
@@ -26,6 +29,7 @@ class CorpusStatus:
     pending: int
     embedding_model: str
     dimensions: int
+    without_graph: int = 0
     failures: tuple[Mapping[str, str], ...] = ()
     builds: tuple["BuildStatus", ...] = ()
 

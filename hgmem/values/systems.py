@@ -1,6 +1,29 @@
 """What callers are told about a system."""
 
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+Shape: TypeAlias = Literal["value", "list", "switch"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArgumentInfo:
+    """An argument of a verb. `shape`: one value, a list of values, or on and off. `default`: unless `required`."""
+
+    name: str
+    help: str
+    required: bool
+    default: object
+    shape: Shape = "value"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerbInfo:
+    """Something that a system can do besides answering: its name, one line of summary, its arguments in order."""
+
+    name: str
+    summary: str
+    arguments: tuple[ArgumentInfo, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -9,7 +32,7 @@ class SystemInfo:
 
     `continues`: its memories take further questions. `passage_option` is the option that limits the chunks that it
     retrieves, or empty if it ranks those that it has read. `builds`: it answers from what `hgmem build` makes of a
-    corpus. A system that is not installed has only its name.
+    corpus. `verbs`: what else it can do. A system that is not installed has only its name.
     """
 
     name: str
@@ -18,4 +41,5 @@ class SystemInfo:
     continues: bool = False
     passage_option: str = ""
     builds: bool = False
+    verbs: tuple[VerbInfo, ...] = ()
     installed: bool = True

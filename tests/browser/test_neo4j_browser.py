@@ -16,6 +16,7 @@ from hgmem.memory.browser.favourites import favourites
 from hgmem.memory.browser.guide import newest_merge
 from hgmem.memory.browser.view import View
 from hgmem.models.embedders import SentenceTransformerEmbedder
+from hgmem.systems.registry import _loaders
 
 pytestmark = pytest.mark.slow  # a real Neo4j Browser plays a whole guide
 
@@ -154,3 +155,32 @@ def test_the_schema_looks_sensible(opened: Neo4jBrowser, pictures: Path) -> None
     opened.nodes(10)
     opened.tab.wait_for_timeout(2_500)
     opened.frame.screenshot(path=pictures / "browser-schema-visualization.png")
+
+
+def test_a_favourite_of_another_system_is_clicked_in_its_guide(
+    opened: Neo4jBrowser, client: HGMem, pictures: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(Path(__file__).parents[1] / "toy")
+    _loaders.cache_clear()
+    try:
+        client.build("toy")
+        memory = client.ask(QUESTION, system="toy").memory
+        with client.browse(memory) as own:
+            opened.clear()
+            opened.run(f":style {own.style}")
+            opened.run(f":play {own.guide}")
+            tab, guide = opened.tab, opened.tab.get_by_test_id("frame").filter(has_text=":play")
+            shown = guide.locator(".runnable:visible", has_text="ToyTopic")
+            while not shown.count():
+                guide.get_by_test_id("nextSlide").click()
+            tab.screenshot(path=pictures / "browser-guide-of-a-system.png")
+            opened.click(shown.first)
+            assert opened.nodes(5) >= 5
+            tab.wait_for_timeout(2_500)
+            opened.frame.screenshot(path=pictures / "browser-favourite-of-a-system.png")
+            shades = opened.frame.locator("g.node circle").evaluate_all(
+                "all => all.map(one => one.getAttribute('fill'))"
+            )
+            assert "#AA3377" in {str(shade).upper() for shade in shades}
+    finally:
+        _loaders.cache_clear()

@@ -19,10 +19,12 @@ from letters import LETTERS, NAMES, QUESTION, SENTENCES, wanting
 from servers import own_server
 
 from hgmem import Answer, HGMem, Settings
+from hgmem.client.inspection import save_browser_files
 from hgmem.errors import ForbiddenError, GraphError, UsageError
 from hgmem.memory.browser.favourites import favourites
 from hgmem.memory.browser.guide import newest_merge
 from hgmem.systems.hgmem.replies import EvolveReply, Insertion
+from hgmem.systems.registry import _loaders
 from hgmem.values.inputs import Document, Given, GivenChunk, GivenEntity
 
 COMMAND = (sys.executable, "-m", "hgmem", "browser")
@@ -253,3 +255,39 @@ def test_an_address_that_is_none_is_named(client: HGMem, answer: Answer) -> None
         pass
     with client.browse(answer.memory, browser="http://db:7474/browser/") as view:
         assert view.link.startswith("http://db:7474/browser/?dbms=")
+
+
+def test_the_guide_of_another_system_has_its_favourites_and_the_style_its_captions(
+    client: HGMem, toy: Path, settings: Settings, tmp_path: Path
+) -> None:
+    client.add([Document(id="pier", text="Lamps burn on the pier.")], graph=False)
+    client.build("toy")
+    client.ask("Where do lamps burn?", system="toy")
+    with client.browse() as view:
+        pages = [urllib.request.urlopen(at, timeout=10).read().decode() for at in (view.guide, view.style)]
+    assert "System toy: Answers from topics of gists." in pages[0]
+    assert "<p>Topics with their gists, and the chunks beneath:</p>" in pages[0]
+    (query,) = [
+        unescape(block) for block in re.findall(r'runnable">(.*?)</pre>', pages[0], re.DOTALL) if "ToyTopic" in block
+    ]
+    with driver(settings) as opened:
+        (row,) = opened.execute_query(query).records
+    assert [min(node.labels) for node in row["path"].nodes] == ["Built", "Built", "Chunk"]
+    (rule,) = re.findall(r"node.ToyTopic {\n(.*?\n)}", pages[1], re.DOTALL)
+    assert 'caption: "{name}{key}"' in rule
+    assert "color: #AA3377" in rule
+    assert 'caption: "{name}{text}"' in pages[1].partition("node.ToyGist")[2]
+
+    saved = save_browser_files(tmp_path)
+    assert "$corpus" in (tmp_path / "toy-topics.cypher").read_text(encoding="utf-8")
+    assert "node.ToyTopic" in saved[0].read_text(encoding="utf-8")
+
+
+def test_a_memory_of_a_system_that_is_gone_is_shown_too(client: HGMem, toy: Path) -> None:
+    client.add([Document(id="pier", text="Lamps burn on the pier.")], graph=False)
+    client.build("toy")
+    client.ask("Where do lamps burn?", system="toy")
+    sys.path.remove(str(toy))
+    _loaders.cache_clear()
+    with client.browse() as view, urllib.request.urlopen(view.guide, timeout=10) as page:
+        assert "ToyTopic" not in page.read().decode()

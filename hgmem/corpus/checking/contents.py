@@ -43,13 +43,15 @@ from hgmem.text.identity import uid
 
 T = TypeVar("T")
 
+VECTORED = ("done", "extracted", "embedded")  # statuses of chunks that have a vector
+
 
 def check_chunks(services: Services, row: CorpusRow, tally: Tally) -> None:
     """Tally chunks that are not aggregated into the graph, or not in the index."""
     for uids in _batches(services, chunk_page):
         corpus = services.corpus
         stored = stored_chunks(services.database, corpus=corpus, uids=uids, dimensions=row.dimensions)
-        extracted = [one for one in uids if one in stored and stored[one]["status"] in ("done", "extracted")]
+        extracted = [one for one in uids if one in stored and stored[one]["status"] in VECTORED]
         found = indexed_chunks(services.database, corpus=corpus, uids=extracted, query=first_axis(row))
         tally.add("chunk-not-in-index", [one for one in extracted if stored[one]["embedded"] and one not in found])
         done = [one for one in extracted if stored[one]["status"] == "done" and stored[one]["extraction"]]

@@ -1,24 +1,47 @@
-"""The queries of `cypher/browser/`: pictures of a memory for users, with parameters."""
+"""Favourite queries for users, with parameters: those of `cypher/browser/`, and systems' own."""
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from hgmem.errors import UsageError
 from hgmem.text.resources import resource
 
 _PARAMETER = re.compile(r"\$(\w+)")
+_NUMBER = re.compile(r"^\d+-")
+_NOISE = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|//[^\n]*|/\*.*?\*/", re.DOTALL)
+# Clauses that write, and procedures, which may; those of indexes and of the schema only read.
+_WRITES = re.compile(
+    r"(?<![.:$\w])(?:CREATE|MERGE|INSERT|SET|DELETE|DETACH|REMOVE|FOREACH|LOAD|DROP|ALTER|GRANT|DENY|REVOKE|USE)\b"
+    r"|\bCALL\s+(?!db\.(?:index|schema)\.)[A-Za-z_]\w*\b",
+    re.IGNORECASE,
+)
+_STARTS = frozenset(("corpus", "memory"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Favourite:
-    """A favourite query. `name` is that of its file, without number and suffix."""
+    """A favourite query. `name` is that of its file, without number and suffix.
+
+    The file begins with its title as a comment, and names its parameters in a second one. It draws what it returns.
+    """
 
     name: str
     title: str
     query: str
     text: str
     path: Path
+
+    @classmethod
+    def read(cls, path: Path) -> "Favourite":
+        """Return the favourite in a file."""
+        text = path.read_text(encoding="utf-8")
+        lines = text.strip().splitlines()
+        query = "\n".join(line for line in lines if not line.startswith("//"))
+        title = lines[0].lstrip("/ ") if lines and lines[0].startswith("//") else ""
+        return cls(name=_NUMBER.sub("", path.stem), title=title, query=query, text=text, path=path)
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -32,16 +55,30 @@ class Favourite:
 
 def favourites() -> dict[str, Favourite]:
     """Return the favourites by name, in the order of their files."""
-    found = (_read(path) for path in sorted(resource("cypher", "browser").glob("*.cypher")))
+    found = (Favourite.read(path) for path in sorted(resource("cypher", "browser").glob("*.cypher")))
     return {one.name: one for one in found}
 
 
-def _read(path: Path) -> Favourite:
-    text = path.read_text(encoding="utf-8")
-    lines = text.strip().splitlines()
-    query = "\n".join(line for line in lines if not line.startswith("//"))
-    name = path.stem.partition("-")[2]
-    return Favourite(name=name, title=lines[0].lstrip("/ "), query=query, text=text, path=path)
+def check_favourites(system: str, own: Sequence[Favourite]) -> None:
+    """Raise `UsageError` for a favourite of a system that may write, or starts from neither a corpus nor a memory."""
+    for one in own:
+        if why := _fault(one):
+            raise UsageError(f"system {system!r} cannot be loaded: its favourite {str(one.path)!r} {why}")
+
+
+def _fault(one: Favourite) -> str:
+    text = _NOISE.sub("''", one.query)
+    if not one.title:
+        return "has no title: begin it with one as a comment"
+    if writes := _WRITES.search(text):
+        return f"has {writes[0]!r}: only read in it"
+    if ";" in text.rstrip().rstrip(";"):
+        return "has more than one statement: make a file of each"
+    if not _STARTS & set(one.parameters):
+        return "uses neither $corpus nor $memory: start from one of them"
+    if others := set(one.parameters) - _STARTS:
+        return f"uses ${min(others)}: use $corpus and $memory alone"
+    return ""
 
 
 def _literal(value: str | int) -> str:

@@ -1,12 +1,12 @@
 """The guide for Neo4j Browser: slides that walk through one memory with clickable queries."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import TypeAlias
 
 from hgmem.graph.painting import Pictured
-from hgmem.memory.browser.favourites import favourites
+from hgmem.memory.browser.favourites import Favourite, favourites
 from hgmem.text.plurals import counted
 from hgmem.text.resources import resource
 from hgmem.values.records import PRUNED, PRUNING, Memory, Step
@@ -21,14 +21,14 @@ _MOST_BUILT = 8  # built rows of a step that are shown
 _MOST_STEPS = 12  # the number of latest steps that are shown
 
 
-def guide(memory: Memory, drawn: Pictured, *, style: str, system: SystemInfo) -> str:
+def guide(memory: Memory, drawn: Pictured, *, style: str, system: SystemInfo, own: Sequence[Favourite] = ()) -> str:
     """Return the guide of a memory, as HTML for Browser's `:play`.
 
-    `system` is the memory's, `style` is the address of the style. Slides and queries without results for this memory
-    are left out.
+    `system` is the memory's, `own` are its favourites, `style` is the address of the style. Slides and queries of ours
+    without results for this memory are left out.
     """
     values = _values(memory)
-    slides = _slides(memory, drawn)
+    slides = _slides(memory, drawn) | ({"system"} if own else set())
     parts = {
         "question": escape(_question(memory)),
         "about": escape(f"Memory {memory.uid} of corpus {memory.corpus}: {_counted(memory, drawn)}."),
@@ -39,6 +39,8 @@ def guide(memory: Memory, drawn: Pictured, *, style: str, system: SystemInfo) ->
         "schema": _query("schema", values),
         "steps": "\n".join(_steps(memory, drawn, values)),
         "answer": escape(_answer_text(memory)),
+        "system": escape(f"System {system.name}: {system.summary}"),
+        "favourites": "\n".join(f"<p>{escape(one.title)}:</p>{runnable(one.filled(**values))}" for one in own),
         "limits": _limits(drawn),
         "onward": _continuation(memory, system),
         **_pictures(memory, drawn, values),
@@ -77,7 +79,13 @@ def newest_merge(memory: Memory) -> str:
 
 def _values(memory: Memory) -> Values:
     point = "" if memory.status == PRUNING else newest_merge(memory)  # a memory being pruned may have lost its points
-    return {"memory": memory.uid, "since": max(memory.step - 1, 0), "step": memory.step, "point": point}
+    return {
+        "memory": memory.uid,
+        "corpus": memory.corpus,
+        "since": max(memory.step - 1, 0),
+        "step": memory.step,
+        "point": point,
+    }
 
 
 def _slides(memory: Memory, drawn: Pictured) -> set[str]:

@@ -1,6 +1,6 @@
 """One memory, ready for Neo4j Browser: labels added, guide and style served, and the link that opens them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +11,8 @@ from hgmem.graph.database import Database
 from hgmem.graph.painting import pictured
 from hgmem.graph.translating import Address
 from hgmem.memory.browser.address import browser_of, checked, origins
-from hgmem.memory.browser.favourites import favourites
+from hgmem.memory.browser.built_style import Caption, styled
+from hgmem.memory.browser.favourites import Favourite, favourites
 from hgmem.memory.browser.guide import guide
 from hgmem.memory.browser.serving import Text, serving
 from hgmem.text.resources import resource
@@ -32,18 +33,32 @@ class View:
     password: str = field(default="", repr=False)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawing:
+    """What systems add to guide and style: captions of what they build, favourites, and the memory's system."""
+
+    captions: Sequence[Caption] = ()
+    favourites: Sequence[Favourite] = ()
+    system: SystemInfo | None = None
+
+
+NOTHING = Drawing()
+
+
 @contextmanager
-def viewing(
-    database: Database, memory: Memory, *, system: SystemInfo, browser: str | None, port: int
-) -> Iterator[View]:
+def viewing(database: Database, memory: Memory, *, drawing: Drawing, browser: str | None, port: int) -> Iterator[View]:
     """Serve guide and style until the block ends, and yield the view that opens the memory in Browser."""
+    system = drawing.system or SystemInfo(name=memory.system)
     at = browser_of(database) if browser is None else checked(browser)
-    style = resource("cypher", "browser", STYLE).read_text(encoding="utf-8")
+    style = _style(drawing)
     drawn = pictured(database, corpus=memory.corpus, memory=memory.uid)
+
+    def written(address: str) -> str:
+        return guide(memory, drawn, style=f"{address}/{STYLE}", system=system, own=drawing.favourites)
 
     def texts(address: str) -> dict[str, Text]:
         return {
-            GUIDE: Text(content=guide(memory, drawn, style=f"{address}/{STYLE}", system=system), type="text/html"),
+            GUIDE: Text(content=written(address), type="text/html"),
             STYLE: Text(content=style, type="text/plain"),
         }
 
@@ -62,13 +77,18 @@ def _view(browser: str, to: Address, served: str) -> View:
     )
 
 
-def save(folder: Path) -> list[Path]:
-    """Copy the files of the style and the favourites into a folder, for manual import. Return them."""
-    files = [resource("cypher", "browser", STYLE), *(one.path for one in favourites().values())]
+def save(folder: Path, drawing: Drawing = NOTHING) -> list[Path]:
+    """Copy the style and the favourites into a folder, for manual import. Return the files."""
+    texts = {STYLE: _style(drawing), **{one.path.name: one.text for one in favourites().values()}}
+    texts |= {one.path.name: one.text for one in drawing.favourites}
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for file in files:
-            (folder / file.name).write_bytes(file.read_bytes())
+        for name, text in texts.items():
+            (folder / name).write_text(text, encoding="utf-8")
     except OSError as error:
         raise DocumentError(f"cannot write to {str(folder)!r}: {error.strerror or error}") from error
-    return [folder / file.name for file in files]
+    return [folder / name for name in texts]
+
+
+def _style(drawing: Drawing) -> str:
+    return styled(resource("cypher", "browser", STYLE).read_text(encoding="utf-8"), drawing.captions)

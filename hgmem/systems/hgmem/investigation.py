@@ -26,6 +26,11 @@ from hgmem.values.evidence import Evidence, Subquery
 from hgmem.values.records import Answer, MemoryPoint, Step
 
 
+def no_graph(corpus: str) -> str:
+    """Return the note of an answer from a corpus without entities."""
+    return f"corpus {corpus!r} has no entities: for more than its chunks, run `hgmem index` without --no-graph"
+
+
 @dataclass(slots=True, kw_only=True)
 class Investigation:
     """The state of one question between its steps."""
@@ -130,6 +135,8 @@ class Investigation:
             language=self.services.language,
         )
         notes = () if points else ("memory has no points: the answer uses the evidence of the steps",)
+        if not self.entities:
+            notes = (*notes, no_graph(self.services.corpus))
         return self.record.answer(cited_answer(self.services, task), step=step, notes=notes, last=last)
 
     def _draft(self, number: int) -> Draft:

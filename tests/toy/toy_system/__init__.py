@@ -1,9 +1,11 @@
 """A system in a package of its own, which tests everything that a corpus promises of what systems build."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from hgmem.graph.built_search import Layer, chunks_beneath, near_built, worded_built
 from hgmem.graph.retrieval import Scope, find_chunks
+from hgmem.memory.browser.favourites import Favourite
 from hgmem.retrieval.built_passages import built_passages
 from hgmem.services import Services
 from hgmem.systems.single_step import SingleStep, evidence_of
@@ -11,6 +13,7 @@ from hgmem.values.evidence import BuiltHit, Evidence
 from toy_system.build import BUILD, Config
 from toy_system.statements import FILE, toy_members
 from toy_system.tasks import PROMPTS, Reword
+from toy_system.verbs import VERBS
 
 
 def retrieve(services: Services, question: str, *, scope: Scope, config: Config) -> Evidence:
@@ -63,4 +66,6 @@ SPEC = SingleStep(
     prompts=PROMPTS,
     statements=FILE,
     build=BUILD,
+    verbs=VERBS,
+    favourites=[Favourite.read(Path(__file__).with_name("topics.cypher"))],
 ).spec

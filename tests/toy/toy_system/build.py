@@ -110,7 +110,7 @@ def lengths(services: Services, rows: Sequence[StoredRow]) -> Mapping[str, Any]:
 
 
 BUILD: Build[Config] = Build(
-    kinds=[Kind(name="ToyGist", replaced_vectors=True), Kind(name="ToyTopic")],
+    kinds=[Kind(name="ToyGist", replaced_vectors=True), Kind(name="ToyTopic", caption="key", colour="#AA3377")],
     relationships=["TOY_IN"],
     stages=[
         Stage(name="gists", units=documents, make=sum_up, settings=["words"], prompts=[SumUp.prompt_file], calls=1),

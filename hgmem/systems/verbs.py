@@ -1,0 +1,169 @@
+"""Verbs: what a system can do besides answering, called by name with typed arguments."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from types import NoneType, UnionType
+from typing import Annotated, Any, Generic, Protocol, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
+
+from hgmem.builds.readiness import check_built
+from hgmem.errors import HGMemError, UsageError
+from hgmem.services import Services, readable_corpus
+from hgmem.values.systems import ArgumentInfo, Shape, VerbInfo
+
+Arguments = TypeVar("Arguments", contravariant=True)
+
+# A frozen dataclass, a sequence of such, or what JSON can hold.
+Value: TypeAlias = Any
+
+NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
+# Names that the command line and every method of the client use themselves.
+TAKEN = frozenset(("corpus", "json", "help", "uri", "username", "database", "verbose", "debug"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoArguments:
+    """The arguments of a verb that has none."""
+
+
+class Running(Protocol[Arguments]):
+    """What a verb does."""
+
+    def __call__(self, services: Services, arguments: Arguments) -> Value:
+        """Return a frozen dataclass, a sequence of such, or what JSON can hold."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verb(Generic[Arguments]):
+    """Something that a system can do besides answering: `hg.<system>.<verb>()` and `hgmem <system> <verb>`.
+
+    `arguments` is a frozen dataclass. The type of each field is `Annotated` with a text, which is its help:
+    `words: Annotated[str, "Only topics with these words."] = ""`. On the command line, fields without a default stand
+    in order, the others are options. `built`: it needs the system's build, and is refused where that was never made.
+    """
+
+    name: str
+    summary: str
+    run: Running[Arguments]
+    arguments: type[Arguments] = NoArguments  # type: ignore[assignment]
+    built: bool = False
+
+    @property
+    def info(self) -> VerbInfo:
+        """What callers are told about the verb."""
+        return VerbInfo(name=self.name, summary=self.summary, arguments=tuple(_described(self.arguments)))
+
+
+def run_verb(services: Services, verb: Verb[Any], *, system: str, given: Mapping[str, object]) -> Value:
+    """Return what the verb gives for these arguments.
+
+    Raises `UsageError` for an unknown or invalid one, and if `verb.built` and the corpus has no build of the system.
+    """
+    arguments = _arguments(system, verb, given)
+    readable_corpus(services)
+    if verb.built:
+        check_built(services, system)
+    try:
+        return verb.run(services, arguments)
+    except HGMemError:
+        raise
+    except Exception as error:  # another package's code
+        raise UsageError(
+            f"verb {verb.name!r} of system {system!r} raised {type(error).__name__}: {error}: report this to the "
+            "system's authors"
+        ) from error
+
+
+def check_verbs(system: str, verbs: Sequence[Verb[Any]]) -> None:
+    """Raise `UsageError` for a verb that cannot be called by its name, or whose arguments are not documented."""
+    seen: set[str] = set()
+    for verb in verbs:
+        if not isinstance(verb, Verb):
+            raise _refused(system, f"{verb!r} is not a Verb: declare it as one")
+        if not NAME.fullmatch(verb.name):
+            raise _refused(system, f"invalid verb {verb.name!r}: use lowercase letters, digits and hyphens")
+        if verb.name in seen:
+            raise _refused(system, f"it has two verbs {verb.name!r}: rename one")
+        seen.add(verb.name)
+        _check_arguments(system, verb)
+
+
+def method_name(verb: str) -> str:
+    """Return the name of a system or verb in Python."""
+    return verb.replace("-", "_")
+
+
+def _check_arguments(system: str, verb: Verb[Any]) -> None:
+    kind = verb.arguments
+    if not (is_dataclass(kind) and kind.__dataclass_params__.frozen):  # type: ignore[attr-defined]
+        raise _refused(system, f"the arguments of verb {verb.name!r} are no frozen dataclass: make {kind!r} one")
+    described = verb.info.arguments
+    for argument in described:
+        if argument.name in TAKEN:
+            raise _refused(system, f"verb {verb.name!r} has an argument {argument.name!r}, which is taken: rename it")
+        if not argument.help:
+            raise _refused(
+                system,
+                f"argument {argument.name!r} of verb {verb.name!r} has no help: annotate its type with a text, such "
+                f'as Annotated[str, "What it does."]',
+            )
+    many = [argument.name for argument in described if argument.required and argument.shape == "list"]
+    if len(many) > 1:
+        raise _refused(system, f"verb {verb.name!r} has two lists without default: give {many[1]!r} a default")
+
+
+def _arguments(system: str, verb: Verb[Any], given: Mapping[str, object]) -> Any:
+    known = [argument.name for argument in verb.info.arguments]
+    what = f"of verb {verb.name!r} of system {system!r}"
+    if unknown := [name for name in given if name not in known]:
+        choice = f"choose from {', '.join(known)}" if known else "it takes none"
+        raise UsageError(f"unknown argument {unknown[0]!r} {what}: {choice}")
+    try:
+        return TypeAdapter(verb.arguments).validate_python(dict(given))
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = str(first["loc"][0]) if first["loc"] else ""
+        if first["type"] == "missing":
+            raise UsageError(f"missing argument {name!r} {what}: pass it") from None
+        raise UsageError(f"invalid argument {name!r} {what}: {first['msg']}, got {first['input']!r}") from None
+
+
+def _described(arguments: type) -> list[ArgumentInfo]:
+    hints = get_type_hints(arguments, include_extras=True)
+    return [_argument(field, hints[field.name]) for field in fields(arguments)]
+
+
+def _argument(field: "Field[Any]", hint: Any) -> ArgumentInfo:
+    marks = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+    required = field.default is MISSING and field.default_factory is MISSING
+    default = None if required else _default(field)
+    return ArgumentInfo(
+        name=field.name,
+        help=next((mark for mark in marks if isinstance(mark, str)), ""),
+        required=required,
+        default=default,
+        shape=_shape(get_args(hint)[0] if marks else hint, required=required),
+    )
+
+
+def _default(field: "Field[Any]") -> object:
+    if field.default_factory is not MISSING:
+        return field.default_factory()
+    return field.default
+
+
+def _shape(kind: Any, *, required: bool) -> Shape:
+    """Return how an argument is given as text: as one value, as several, or as a switch that is on or off."""
+    if get_origin(kind) is Annotated:
+        return _shape(get_args(kind)[0], required=required)
+    if get_origin(kind) in (Union, UnionType):
+        return _shape(next(one for one in get_args(kind) if one is not NoneType), required=required)
+    if kind is bool and not required:
+        return "switch"
+    return "list" if (get_origin(kind) or kind) in (list, tuple, Sequence, set, frozenset) else "value"
+
+
+def _refused(system: str, why: str) -> UsageError:
+    return UsageError(f"system {system!r} cannot be loaded: {why}")
