@@ -1,47 +1,23 @@
-"""What systems are measured on: documents, and questions with their reference answers and evidence."""
+"""Data sets to measure with, and how they are read."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
-from hgmem.values.inputs import Document
+from hgmem.errors import UsageError
+from hgmem.evaluation.data_set import DataSet, EvalQuestion, Evidence
+from hgmem.evaluation.formats import FORMATS
+
+__all__ = ["DataSet", "EvalQuestion", "Evidence", "read_data"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
-    """A piece of evidence: exact words of a document.
+def read_data(path: Path, *, format: str = "hgmem") -> DataSet:  # noqa: A002
+    """Return the data set of a file or folder. Nothing is fetched.
 
-    `document` is the `Document.id`, `start` and `end` count code points of its text. `source` is the caller's id of the
-    chunk or message that holds the words, where evidence was given so.
+    Raises `UsageError` for an unknown format or a missing file, and `DocumentError` with file, line and field for what
+    does not fit the format.
     """
-
-    document: str
-    text: str
-    start: int | None = None
-    end: int | None = None
-    source: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EvalQuestion:
-    """A question with its reference answer. A true and a false claim that belong together share `pair`."""
-
-    id: str
-    kind: str
-    question: str
-    answer: str
-    evidence: tuple[Evidence, ...] = ()
-    pair: str = ""
-    held_back: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DataSet:
-    """Documents and the questions on them. A conversation is a document with a line a message.
-
-    `graph` is an archive of hgmem or a LightRAG directory, to be imported in place of indexing the documents.
-    """
-
-    name: str
-    documents: tuple[Document, ...]
-    questions: tuple[EvalQuestion, ...]
-    graph: Path | None = None
+    if format not in FORMATS:
+        raise UsageError(f"unknown format {format!r} of a data set: choose one of {', '.join(FORMATS)}")
+    place = Path(path).expanduser()
+    if not place.exists():
+        raise UsageError(f"data set {str(place)!r} does not exist: correct the path")
+    return FORMATS[format](place)
