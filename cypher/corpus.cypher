@@ -62,6 +62,8 @@ RETURN COUNT { MATCH (d:Document {corpus: $corpus}) } AS documents,
        COUNT { MATCH (:Entity {corpus: $corpus})-[r:RELATES {corpus: $corpus}]->(:Entity {corpus: $corpus})
                WHERE r.memory = '' } AS relations,
        COUNT { MATCH (m:Memory {corpus: $corpus}) } AS memories,
+       COUNT { MATCH (u:Unit {corpus: $corpus}) } AS units,
+       COUNT { MATCH (n:Built {corpus: $corpus}) } AS built,
        COUNT { MATCH (c:Chunk {corpus: $corpus}) WHERE c.status = 'failed' } AS failed,
        COUNT { MATCH (c:Chunk {corpus: $corpus}) WHERE NOT c.status IN ['done', 'failed'] } AS pending;
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from hgmem.builds.stages import Build
+from hgmem.corpus.own_invariants import OwnInvariant
 from hgmem.graph.retrieval import Scope
 from hgmem.memory.recording import recording
 from hgmem.memory.stored_memories import Stored
@@ -39,8 +40,8 @@ class SingleStep(Generic[Config]):
     """A system that answers from what `retrieve` finds. Its memories have one step and no points.
 
     `passage_option` names the option of `config` that limits the chunks, `prompts` the folder of the prompts of its own
-    tasks, `build` what it makes of a corpus before. The option `steps`, which callers may pass to any system, has no
-    effect.
+    tasks, `build` what it makes of a corpus before, `invariants` what holds of that. The option `steps`, which callers
+    may pass to any system, has no effect.
     """
 
     name: str
@@ -50,6 +51,7 @@ class SingleStep(Generic[Config]):
     passage_option: str
     prompts: Path | None = None
     build: Build[Config] | None = None
+    invariants: Sequence[OwnInvariant] = ()
     recipes: Mapping[str, Config] = field(default_factory=dict)
 
     @property
@@ -65,6 +67,7 @@ class SingleStep(Generic[Config]):
             passage_option=self.passage_option,
             prompts=self.prompts,
             build=self.build,
+            invariants=self.invariants,
         )
 
     def answer(

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Generic, Protocol
 
 from hgmem.builds.stages import Build
+from hgmem.corpus.own_invariants import OwnInvariant
 from hgmem.memory.stored_memories import Stored
 from hgmem.services import Services
 from hgmem.systems.options import Config, Options
@@ -45,6 +46,7 @@ class SystemSpec(Generic[Config]):
     - `passages`: ranks the chunks behind an answer. By default, all that the record's steps retrieved.
     - `continues`: its memories take further questions. `answer` then gets the stored memory.
     - `build`: what the system makes of a corpus before it can answer, if anything.
+    - `invariants`: what holds of its build at any time. `hgmem doctor --corpus` checks them, as `system:name`.
     - `prompts`: the folder of its tasks' prompts, for a system of another package. Settings that name a task, such as
       `HGMEM_SAMPLING`, then know them.
     - `passage_option`: the option of `config` that limits how many chunks are retrieved, if there is one.
@@ -60,6 +62,7 @@ class SystemSpec(Generic[Config]):
     passage_option: str = ""
     prompts: Path | None = None
     build: Build[Config] | None = None
+    invariants: Sequence[OwnInvariant] = ()
 
     @property
     def info(self) -> SystemInfo:

@@ -11,7 +11,10 @@ Unit: TypeAlias = Literal["chunks", "entities and relations", "descriptions", "r
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorpusStatus:
-    """The contents of a corpus. `failed` counts chunks whose extraction failed, `pending` unextracted ones."""
+    """The contents of a corpus. `failed` counts chunks whose extraction failed, `pending` unextracted ones.
+
+    `units` and `built` count units and rows of all builds, `builds` has those of each system.
+    """
 
     corpus: str
     status: str
@@ -22,6 +25,8 @@ class CorpusStatus:
     memories: int
     failed: int
     pending: int
+    units: int = 0
+    built: int = 0
     embedding_model: str
     dimensions: int
     failures: tuple[Mapping[str, str], ...] = ()
@@ -168,7 +173,8 @@ class AdoptReport:
 class ArchiveReport:
     """The contents of an archive, in records by kind.
 
-    `notes` list what is missing in it, `written` tells whether anything was written.
+    `notes` list what is missing in it, and systems that are not installed. `written` tells whether anything was
+    written.
     """
 
     corpus: str

@@ -7,7 +7,7 @@ from hgmem.graph.retrieval import Scope, find_chunks
 from hgmem.services import Services
 from hgmem.systems.single_step import SingleStep, evidence_of
 from hgmem.values.evidence import BuiltHit, Evidence
-from toy_system.build import BUILD, Config
+from toy_system.build import BUILD, INVARIANTS, Config
 from toy_system.tasks import PROMPTS, Reword
 
 
@@ -45,4 +45,5 @@ SPEC = SingleStep(
     recipes={"short": Config(words=6)},
     prompts=PROMPTS,
     build=BUILD,
+    invariants=INVARIANTS,
 ).spec
