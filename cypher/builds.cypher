@@ -81,7 +81,7 @@ ORDER BY row.key;
 
 // name: units_of_stage(corpus, build, stage) read
 CYPHER 25 MATCH (b:Build {uid: $build, corpus: $corpus}) USING INDEX b:Build(uid)
-WITH b MATCH (b)-[:HAS_UNIT]->(u:Unit {corpus: $corpus}) WHERE u.stage = $stage
+WITH b MATCH (b)-[:HAS_UNIT]->(u) WHERE u.corpus = $corpus AND u.stage = $stage
 RETURN u.uid AS uid, u.key AS key, u.digest AS digest, u.status AS status, u.output AS output,
        coalesce(u.document, '') AS document
 ORDER BY key;

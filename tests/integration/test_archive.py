@@ -185,8 +185,13 @@ def test_without_embeddings_the_import_makes_the_same_vectors(
     found = moved(settings, NAME)
 
     assert b'"embedding":' not in gzip.decompress((tmp_path / "light.jsonl.gz").read_bytes())
-    assert found.nodes == archived.wanted.nodes
+    assert plain(found) == plain(archived.wanted)
     assert found.relationships == archived.wanted.relationships
+
+
+def plain(found: Dump) -> dict[str, Any]:
+    """Return all nodes but those of builds, to whose rows the next build gives vectors."""
+    return {uid: node for uid, node in found.nodes.items() if not {"Build", "Unit", "Built"} & set(node[0])}
 
 
 def test_an_archive_of_another_embedder_keeps_its_vectors_and_names_it(
