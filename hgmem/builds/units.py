@@ -5,16 +5,11 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from hgmem.models.embedding import Vectors
-from hgmem.text.identity import uid
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.inputs import Scalar
 
 Property: TypeAlias = Scalar | Sequence[str] | Sequence[int] | Sequence[float]
 Plain: TypeAlias = Any  # a value of JSON
-
-OWN_PROPERTIES = frozenset(
-    ("uid", "corpus", "system", "kind", "key", "document", "layer_key", "text", "embedding", "own_embedding", "vector")
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,13 +101,3 @@ class Made:
     output: Plain = None
     ties: Sequence[Tie] = ()
     vectors: Mapping[str, Vectors] = field(default_factory=dict)
-
-
-def built_uid(corpus: str, system: str, *, kind: str, key: str) -> str:
-    """Return the uid of a built row."""
-    return uid(corpus, "built", system, kind, key)
-
-
-def unit_uid(corpus: str, system: str, *, stage: str, key: str) -> str:
-    """Return the uid of a unit."""
-    return uid(corpus, "unit", system, stage, key)
