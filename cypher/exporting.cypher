@@ -123,8 +123,9 @@ RETURN m.run IS NOT NULL AND m.heartbeat >= datetime() - duration({milliseconds:
   COLLECT { MATCH (m)-[:HAS_ANSWER]->(a:Answer {corpus: $corpus})-[:HAS_CITATION]->(q:Citation {corpus: $corpus})
             RETURN q {.*, answer: a.uid} ORDER BY q.uid } AS citations,
   COLLECT { MATCH (m)-[:HAS_ANSWER]->(:Answer {corpus: $corpus})-[:HAS_CITATION]->(q:Citation {corpus: $corpus})
-            MATCH (q)-[:CITES]->(c:Chunk {corpus: $corpus})
-            RETURN {citation: q.uid, chunk: c.uid} ORDER BY q.uid, c.uid } AS cited;
+            MATCH (q)-[:CITES]->(c) WHERE c.corpus = $corpus
+            RETURN {citation: q.uid, chunk: CASE WHEN c:Chunk THEN c.uid END, built: CASE WHEN c:Built THEN c.uid END}
+            ORDER BY q.uid, c.uid } AS cited;
 
 // name: unit_uids(corpus, after, most) read
 CYPHER 25 MATCH (u:Unit {corpus: $corpus}) USING INDEX u:Unit(corpus) WHERE u.uid > $after

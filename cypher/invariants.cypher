@@ -90,7 +90,7 @@ CYPHER 25 CALL () {
   RETURN DISTINCT 'built-relationship' AS promise, n.uid AS uid
   UNION ALL
   MATCH (n:Built {corpus: $corpus})<-[r]-(x)
-  WHERE x.corpus = $corpus AND NOT x:Built AND NOT type(r) IN ['MADE', 'EXTENDS']
+  WHERE x.corpus = $corpus AND NOT x:Built AND NOT type(r) IN $ours
   RETURN DISTINCT 'built-relationship' AS promise, n.uid AS uid
   UNION ALL
   MATCH (b:Build {corpus: $corpus}) WHERE b.status = 'unfinished' RETURN 'unfinished-build' AS promise, b.uid AS uid

@@ -163,13 +163,17 @@ MATCH (a:Answer {uid: row.answer, corpus: $corpus}) USING INDEX a:Answer(uid)
 CREATE (a)-[:HAS_CITATION]->(:Citation {uid: row.uid, corpus: $corpus, memory: row.memory, marker: row.marker,
                                         chunk: row.chunk, document: row.document, title: row.title,
                                         quote: row.quote, start: row.start, end: row.end,
-                                        source_id: row.source_id, withdrawn: row.withdrawn});
+                                        source_id: row.source_id, built: row.built, behind: row.behind,
+                                        withdrawn: row.withdrawn});
 
 // name: restore_cited(corpus, rows) write
 CYPHER 25 UNWIND $rows AS row
-MATCH (q:Citation {uid: row.citation, corpus: $corpus}), (c:Chunk {uid: row.chunk, corpus: $corpus})
-USING INDEX q:Citation(uid) USING INDEX c:Chunk(uid)
-CREATE (q)-[:CITES]->(c);
+MATCH (q:Citation {uid: row.citation, corpus: $corpus}) USING INDEX q:Citation(uid)
+CALL (row) {
+  MATCH (x:Chunk {uid: row.chunk, corpus: $corpus}) USING INDEX x:Chunk(uid) RETURN x
+  UNION ALL MATCH (x:Built {uid: row.built, corpus: $corpus}) USING INDEX x:Built(uid) RETURN x
+}
+CREATE (q)-[:CITES]->(x);
 
 // name: restore_builds(corpus, rows) write
 CYPHER 25 UNWIND $rows AS row

@@ -57,7 +57,9 @@ OPTIONS = {
 MEANINGS = {
     "answer": "uid of the answer",
     "attempts": "how often extraction, or the making of a unit, was tried",
-    "built": "what it retrieved of a system's build, with the texts of that time: a list in JSON",
+    "behind": "uids of the chunks behind a quote from a row of a build, the nearest first",
+    "built": "of a sub-query: what it retrieved of a system's build, with the texts of that time, a list in JSON; of a "
+    "citation: uid of the row that it quotes",
     "born": "number of the step that created the point",
     "calls": "model calls that the unit took",
     "change": "what changed in the corpus since the build was made",

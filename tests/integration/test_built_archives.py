@@ -34,6 +34,7 @@ def toyed(client: HGMem) -> HGMem:
     client.build("toy")
     learn(client)
     client.ask("Who is only3?", system="toy")
+    assert client.ask("Who is only3?", system="toy", settings={"cite_topics": True}).citations[0].built
     return client
 
 
