@@ -95,9 +95,14 @@ class Unit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
-    """What a unit makes. `vectors` replace those of input rows in the index: unit vectors by uid."""
+    """What a unit makes. `vectors` replace those of input rows in the index: unit vectors by uid.
+
+    `output_rests_on` are the uids of those inputs whose words are in the output, one at least. None stands for all
+    inputs of the unit. In a fold, outputs that name fewer are not emptied by each deletion before them.
+    """
 
     rows: Sequence[Row] = ()
     output: Plain = None
+    output_rests_on: Sequence[str] | None = None
     ties: Sequence[Tie] = ()
     vectors: Mapping[str, Vectors] = field(default_factory=dict)

@@ -91,7 +91,11 @@ class Checked:
             self._known(properties, uids, inputs, what="a row that rests on")
         unit_uid = properties["uid"]
         if made.output is not None:
-            rests_on[unit_uid] = tuple(inputs)
+            named = inputs if made.output_rests_on is None else made.output_rests_on
+            if inputs and not named:
+                raise self._wrong(properties, "made an output that rests on none of its inputs")
+            self._known(properties, named, inputs, what="an output that rests on")
+            rests_on[unit_uid] = tuple(dict.fromkeys(named))
         documents = set(inputs.values())
         return Result(
             unit={
