@@ -53,7 +53,7 @@ NOISE = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|//[^\n]*")
 LISTS = (
     *("rows", "uids", "chunks", "documents", "queries", "subqueries", "points", "died", "provisionals", "citations"),
     *("relations", "read", "memories", "adding", "spared", "names", "persons"),
-    *("organizations", "places", "events", "ids", "others", "paths", "quotes", "units", "stages", "words", "breaks"),
+    *("organizations", "places", "events", "ids", "others", "paths", "quotes", "units", "stages", "words"),
 )
 LIMITS = {
     **dict.fromkeys(("overfetch", "overfetch_chunks", "fulltext_limit", "fusion", "hops"), 2),
