@@ -1,10 +1,10 @@
 // Full-text search ranked by BM25, with the statistics of what is searched alone.
 
-// name: worded_chunks(corpus, documents, lucene, words, breaks, ranking) read
+// name: worded_chunks(corpus, documents, lucene, words, ranking) read
 // Return the k chunks that fit words best by BM25, with their scores. The full-text index, whose own scores depend on
 // other corpora, proposes `over` chunks. How many chunks there are, how many of them hold a word, and how long they are
-// on average is counted in this corpus alone and, with `documents`, in these alone. A text's words are what `breaks`
-// leaves of it; a word that is not `whole` counts wherever its characters stand.
+// on average is counted in this corpus alone and, with `documents`, in these alone. A `whole` word counts where no
+// letter, digit or mark is beside it, another one wherever its characters stand.
 CYPHER 25 CALL () {
   MATCH (c:Chunk {corpus: $corpus}) WHERE $documents IS NULL OR c.document IN $documents
   RETURN count(c) AS many, avg(c.tokens) AS usual
@@ -15,9 +15,12 @@ CALL (many) {
   SEARCH c IN (FULLTEXT INDEX chunk_text FOR $lucene LIMIT $ranking.over)
   WHERE c.corpus = $corpus AND ($documents IS NULL OR c.document IN $documents)
   WITH c, toLower(c.text) AS text
-  WITH c, text, split(text, $breaks) AS parts
-  RETURN collect({chunk: c, times: [word IN $words | CASE WHEN word.whole THEN size([part IN parts WHERE part = word.text])
-                                                     ELSE size(split(text, word.text)) - 1 END]}) AS hits
+  WITH c, [word IN $words | {whole: word.whole, parts: split(text, word.text)}] AS found
+  RETURN collect({chunk: c, times: [one IN found | CASE WHEN one.whole THEN
+    size([i IN range(1, size(one.parts) - 1)
+          WHERE (one.parts[i - 1] = '' AND i = 1 OR right(one.parts[i - 1], 1) =~ '[^\\p{L}\\p{N}\\p{M}]')
+            AND (one.parts[i] = '' AND i = size(one.parts) - 1 OR left(one.parts[i], 1) =~ '[^\\p{L}\\p{N}\\p{M}]')])
+    ELSE size(one.parts) - 1 END]}) AS hits
 }
 WITH many, usual, hits, [i IN range(0, size($words) - 1) | size([hit IN hits WHERE hit.times[i] > 0])] AS holding
 WITH usual, hits, [held IN holding | log(1 + (many - held + 0.5) / (held + 0.5))] AS weights

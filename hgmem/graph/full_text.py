@@ -1,8 +1,7 @@
 """Typed wrapper for `cypher/full_text.cypher`, and the words of texts as it counts them."""
 
 import re
-import string
-import sys
+import unicodedata
 from dataclasses import asdict, dataclass
 from operator import itemgetter
 
@@ -13,20 +12,8 @@ from hgmem.graph.values import Runner
 from hgmem.text.segmentation import pieces, unspaced
 from hgmem.values.graph_elements import Chunk
 
-_JOINERS = dict.fromkeys(map(ord, "\u200c\u200d"))  # inside words of Persian and Indian languages
-# Between words: blanks and punctuation, Lucene's own syntax with it. The server splits texts at the same characters.
-_BREAKS = "".join(
-    sorted(
-        {
-            *string.punctuation,
-            *(chr(code) for code in range(sys.maxunicode) if chr(code).isspace()),
-            *(chr(code) for code in (*range(0x2000, 0x2070), *range(0x3000, 0x3005), *range(0x3008, 0x3021))),
-            *"¡«·»¿;·։־׃،؛؟٪٫٬٭۔।॥።፣၊။・！（），．：；？［］｛｝～｡｢｣､",
-        }
-        - {*map(chr, _JOINERS)}
-    )
-)
-_BREAK = re.compile(f"[{re.escape(_BREAKS)}]+")
+_JOINERS = "\u200c\u200d"  # inside words of Persian and Indian languages
+_IN_WORDS = frozenset("LNM")  # Unicode's categories of letters, numbers and marks, as in the statement
 _ENDING = re.compile(r"(?<=\w)['’](?:s|t|d|m|ll|re|ve)(?!\w)")  # of English; the index keeps it as a part of the word
 
 
@@ -51,7 +38,6 @@ def worded_chunks(database: Runner, *, scope: Scope, text: str, ranking: Ranking
         documents=scope.uids,
         lucene=lucene(_as_indexed(wanted), corpus=scope.corpus, documents=scope.documents),
         words=wanted,
-        breaks=list(_BREAKS),
         ranking=asdict(ranking),
     )
     needed = itemgetter("uid", "text")  # null in a chunk that was deleted while the statement ran
@@ -72,9 +58,9 @@ def searched_words(text: str) -> list[Row]:
 
 
 def split_words(text: str) -> list[str]:
-    """Return the words of a text: what stands between blanks and punctuation and has a letter or digit."""
-    parts = (part for part in _BREAK.split(text) if len(part) <= LONGEST_TERM)
-    return [part for part in parts if part.translate(_JOINERS).isprintable() and any(map(str.isalnum, part))]
+    """Return the runs of letters, digits and marks in a text. None has a character of Lucene's syntax."""
+    between = (one if one in _JOINERS or unicodedata.category(one)[0] in _IN_WORDS else " " for one in text)
+    return [word for word in "".join(between).split() if len(word) <= LONGEST_TERM and any(map(str.isalnum, word))]
 
 
 def _as_indexed(wanted: list[Row]) -> list[str]:

@@ -52,7 +52,7 @@ def _id(sample: Record) -> str:
 
 
 def _messages(said: Record) -> Iterator[Message]:
-    """Yield the messages of the sessions by number; all of a session have its time."""
+    """Yield the messages of the sessions by number, those of one session with its time."""
     numbers = sorted(int(found[1]) for name in said.values if (found := _SESSION.fullmatch(name)))
     for number in numbers:
         session = f"session_{number}"

@@ -43,7 +43,7 @@ def read(path: Path) -> DataSet:
 
 
 def read_conversations(path: Path) -> list[Conversation]:
-    """Return the conversations of a file as documents; none if there is no file."""
+    """Return the conversations of a file as documents, none if there is no file."""
     if not path.is_file():
         return []
     problems = Problems(path)

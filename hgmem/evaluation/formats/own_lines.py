@@ -97,7 +97,7 @@ class QuestionLine(Line):
 
 
 def read_lines(path: Path, line_type: type[L], problems: Problems) -> Iterator[tuple[int, L]]:
-    """Yield the valid lines of a file with their numbers; note the problems of the others."""
+    """Yield the valid lines of a file with their numbers, and note the problems of the others."""
     for number, text in lines_of(path):
         try:
             yield number, line_type.model_validate_json(text)

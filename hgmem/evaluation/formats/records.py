@@ -26,7 +26,7 @@ class Record:
         return self.values.get(field) is not None
 
     def text(self, *fields: str, default: str | None = None) -> str:
-        """Return the first of the fields that is there as text: numbers are written out, lists joined by `; `."""
+        """Return the first field that is there as text. Numbers are written out, and lists joined by a semicolon."""
         for field in fields:
             if self.has(field):
                 return self._text(self.values[field], field)

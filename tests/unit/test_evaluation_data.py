@@ -1,0 +1,233 @@
+"""Our own format of data sets: what is read, and how what does not fit is told."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from evaluation_files import HARBOUR, LIGHTRAG, TALK, question, write
+
+from hgmem import DocumentError, UsageError
+from hgmem.evaluation.data import Evidence, read_data
+from hgmem.text.identity import uid
+
+
+def evidence(folder: Path, **fields: Any) -> tuple[Evidence, ...]:
+    """Return the evidence of one question on the harbour."""
+    lines = [question(**fields)]
+    return read_data(write(folder, {**HARBOUR, "questions.jsonl": lines})).questions[0].evidence
+
+
+def refusal(folder: Path, files: dict[str, Any], name: str = "hgmem") -> str:
+    with pytest.raises((DocumentError, UsageError)) as refused:
+        read_data(write(folder, files), format=name)
+    return str(refused.value)
+
+
+def test_text_files_are_documents_with_their_first_line_as_title(tmp_path: Path) -> None:
+    data = read_data(write(tmp_path / "harbour", HARBOUR))
+
+    assert data.name == "harbour"
+    assert [(one.id, one.title) for one in data.documents] == [
+        ("letter", "A letter 🦊 of Moe"),
+        ("log", "Log of the Aurora"),
+    ]
+    assert (data.graph, data.questions[0].held_back, data.questions[0].pair) == (None, False, "")
+
+
+def test_documents_may_be_lines_with_metadata(tmp_path: Path) -> None:
+    lines = [{"id": "log", "title": "Log", "text": "Rhee sold its bell.", "metadata": {"year": 1921, "draft": False}}]
+    data = read_data(write(tmp_path, {"documents.jsonl": lines, "questions.jsonl": [question()]}))
+
+    assert data.documents[0].metadata == {"year": 1921, "draft": False}
+
+
+def test_a_quote_is_found_whatever_its_line_breaks_and_kept_as_the_document_has_it(tmp_path: Path) -> None:
+    (found,) = evidence(tmp_path)
+
+    assert found == Evidence(document="log", text="Rhee sold its\nbell", start=40, end=58)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"document": "letter", "start": 9, "end": 10}, "🦊"),
+        ({"document": "letter", "quote": "🦊 of", "start": 9}, "🦊 of"),
+        ({"document": "log", "quote": "bell", "start": 54, "end": 58}, "bell"),
+    ],
+)
+def test_evidence_by_place_counts_code_points(tmp_path: Path, given: dict[str, Any], words: str) -> None:
+    assert [one.text for one in evidence(tmp_path, evidence=[given])] == [words]
+
+
+def test_a_conversation_is_a_document_and_a_message_its_own_words(tmp_path: Path) -> None:
+    data = read_data(write(tmp_path, TALK))
+
+    assert [(one.id, one.title) for one in data.documents] == [("c", "Talk"), ("d", "d")]
+    assert data.documents[0].text == "[2023-02-04 09:05] Bo: Which colour?\n[2023-02-04 19:12] Ann: It is red."
+    (found,) = data.questions[0].evidence
+    assert (found.text, found.source, found.document) == ("It is red.", "m2", "c")
+    assert data.documents[0].text[found.start : found.end] == "It is red."
+
+
+def test_a_lightrag_directory_that_a_file_names_is_the_graph(tmp_path: Path) -> None:
+    write(tmp_path / "made", LIGHTRAG)
+    lines = [question(evidence=[{"chunk": "chunk-1"}, {"quote": "Rhee sold the bell"}])]
+    data = read_data(write(tmp_path / "asked", {"graph.txt": "../made\n", "questions.jsonl": lines}))
+
+    assert data.graph is not None
+    assert data.graph.resolve() == tmp_path / "made"
+    assert [(one.text, one.source) for one in data.questions[0].evidence] == [
+        ("Rhee steers.", "chunk-1"),
+        ("Rhee sold the bell", ""),
+    ]
+
+
+@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize("chunk", ["u1", "given-1"])
+def test_chunks_of_an_archive_are_evidence_by_uid_and_by_the_callers_id(
+    tmp_path: Path, chunk: str, packed: bool
+) -> None:
+    document = uid("harbour", "document", "letter")
+    chunks = {"kind": "Chunk", "uid": "u1", "document": document, "text": "Moe owes", "start": 19, "end": 27}
+    records = [{"kind": "archive", "corpus": "harbour"}, {**chunks, "source_id": "given-1"}]
+    text = "".join(json.dumps(one) + "\n" for one in records).encode()
+    write(tmp_path, {**HARBOUR, "questions.jsonl": [question(evidence=[{"chunk": chunk}])]})
+    (tmp_path / "graph.jsonl.gz").write_bytes(gzip.compress(text) if packed else text)
+
+    data = read_data(tmp_path)
+
+    assert data.graph == tmp_path / "graph.jsonl.gz"
+    assert data.questions[0].evidence == (Evidence(document="letter", text="Moe owes", start=19, end=27, source=chunk),)
+
+
+PAIR = [
+    question(id="t", kind="claim", answer="True. It rang.", pair="p", evidence=[]),
+    question(id="f", kind="claim", answer="false", pair="p", evidence=[]),
+]
+
+
+def test_a_true_and_a_false_claim_are_a_pair(tmp_path: Path) -> None:
+    data = read_data(write(tmp_path, {**HARBOUR, "questions.jsonl": PAIR}))
+
+    assert [one.pair for one in data.questions] == ["p", "p"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"evidence": []}, "field 'evidence': a question of kind 'single' needs evidence"),
+        ({"evidence": [{"document": "log", "quote": "gong"}]}, "field 'evidence.0': quote 'gong' is not in 'log'"),
+        ({"evidence": [{"document": "log", "quote": "bell"}]}, "quote 'bell' is 3 times in the document: add start"),
+        (
+            {"evidence": [{"document": "log", "quote": "bell", "start": 3}]},
+            "quote 'bell' is at 54 to 58: correct start",
+        ),
+        ({"evidence": [{"document": "log", "quote": "gong", "start": 3}]}, "quote 'gong' is not in 'log'"),
+        ({"evidence": [{"document": "log", "start": 3, "end": 999}]}, "'log' has no words at 3 to 999"),
+        ({"evidence": [{"document": "log", "start": 3, "end": 3}]}, "field 'evidence.0': end needs a smaller start"),
+        ({"evidence": [{"document": "log", "start": 3}]}, "start needs an end or a quote"),
+        ({"evidence": [{"document": "log", "start": -1, "end": 3}]}, "field 'evidence.0.start': input should be"),
+        ({"evidence": [{"document": "ship", "quote": "x"}]}, "document 'ship' does not exist"),
+        ({"evidence": [{"quote": "x"}]}, "it names no document, and there are 2"),
+        ({"evidence": [{"chunk": "c9"}]}, "chunk 'c9' is not in the graph"),
+        ({"evidence": [{"conversation": "c", "message": "m"}]}, "message 'm' is not in 'c'"),
+        ({"evidence": [{"document": "log"}]}, "give one of quote, start and end, chunk, or message"),
+        ({"evidence": [{"chunk": "c", "message": "m"}]}, "give one of quote"),
+        ({"evidence": [{"document": "log", "chunk": "m"}]}, "conversation belongs to message"),
+        ({"evidence": "log"}, "field 'evidence': input should be a valid array"),
+        ({"held_back": "yes"}, "field 'held_back': input should be a valid boolean"),
+        ({"answer": " "}, "field 'answer': it is blank"),
+        ({"id": 7}, "field 'id': input should be a valid string"),
+        ({"question": "a\0"}, "field 'question': it has a null character"),
+        ({"hint": "x"}, "field 'hint': extra inputs are not permitted"),
+        ({"pair": "p"}, "field 'pair': pair 'p' is not one true and one false claim: another answer"),
+    ],
+)
+def test_a_question_that_does_not_fit_is_refused_with_line_and_field(
+    tmp_path: Path, fields: dict[str, Any], said: str
+) -> None:
+    told = refusal(tmp_path, {**HARBOUR, "questions.jsonl": [question(id="q0"), question(**fields)]})
+
+    assert "questions.jsonl': line 2" in told
+    assert said in told
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({"questions.jsonl": "{"}, "questions.jsonl': line 1: invalid JSON"),
+        ({"questions.jsonl": "[]"}, "line 1: input should be an object"),
+        ({"questions.jsonl": ""}, "it has no valid question"),
+        ({"questions.jsonl": [question(), question()]}, "line 2, field 'id': id 'q1' is a duplicate"),
+        ({"questions.jsonl": PAIR[:1]}, "line 1, field 'pair': pair 'p' is not one true and one false claim: true"),
+        ({"questions.jsonl": [*PAIR, {**PAIR[0], "id": "x"}]}, "claim: false, true, true"),
+        ({"documents.jsonl": []}, "has both documents/ and documents.jsonl"),
+        ({"documents/log.md": "x"}, "has two files 'log' with different suffixes"),
+        ({"documents/empty.txt": " \n"}, "empty.txt': it is empty"),
+        ({"documents/null.txt": "\0"}, "null.txt': it has a null character"),
+        ({"conversations.jsonl": [{**TALK["conversations.jsonl"][0], "conversation": "log"}]}, "a document and a conv"),
+        ({"graph.txt": "nowhere"}, "nowhere' is not a LightRAG working directory"),
+        ({"graph.txt": "nowhere", "graph.jsonl": "{}"}, "has several graphs: keep one of"),
+        ({"graph.jsonl.gz": "no archive"}, "not an archive of hgmem export"),
+    ],
+)
+def test_a_folder_that_does_not_fit_is_refused(tmp_path: Path, files: dict[str, Any], said: str) -> None:
+    assert said in refusal(tmp_path, {**HARBOUR, **files})
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"time": "soon"}, "line 4, field 'time'"),
+        ({"id": "m2"}, "line 4, field 'id': message 'm2' is a duplicate"),
+        ({"speaker": ""}, "line 4, field 'speaker': it is blank"),
+    ],
+)
+def test_a_message_that_does_not_fit_is_refused(tmp_path: Path, fields: dict[str, Any], said: str) -> None:
+    lines = [*TALK["conversations.jsonl"], {**TALK["conversations.jsonl"][0], "id": "m3", **fields}]
+
+    assert f"conversations.jsonl': {said}" in refusal(tmp_path, {**TALK, "conversations.jsonl": lines})
+
+
+def test_a_folder_without_documents_or_questions_is_refused(tmp_path: Path) -> None:
+    assert "has no documents" in refusal(tmp_path / "a", {"questions.jsonl": [question()]})
+    assert "questions.jsonl' does not exist" in refusal(
+        tmp_path / "b", {"documents/log.txt": HARBOUR["documents/log.txt"]}
+    )
+
+
+def test_up_to_ten_problems_of_a_file_are_told_at_once_and_the_rest_counted(tmp_path: Path) -> None:
+    lines = [question(id=f"q{at}", evidence=[{"document": "log", "quote": "gong " * 30}]) for at in range(13)]
+
+    told = refusal(tmp_path, {**HARBOUR, "questions.jsonl": lines}).split(";\n")
+
+    assert len(told) == 11
+    assert all(f"line {at}, field 'evidence.0'" in one for at, one in enumerate(told[:10], start=1))
+    assert told[10] == "3 more"
+
+
+@pytest.mark.parametrize(("path", "name"), [("", "hgmem2"), ("nowhere", "hgmem"), ("file.txt", "hgmem")])
+def test_an_unknown_format_and_a_path_that_is_not_there_are_refused(tmp_path: Path, path: str, name: str) -> None:
+    write(tmp_path, {"file.txt": "x"})
+    with pytest.raises(UsageError, match=r"choose one of hgmem, locomo|does not exist|not a folder"):
+        read_data(tmp_path / path, format=name)
+
+
+def test_the_example_of_the_documents_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "evaluation.md").read_text(encoding="utf-8")
+    block = text.split("```python\n")[1].split("```")[0]
+    monkeypatch.chdir(tmp_path)
+
+    told: dict[str, Any] = {}
+    exec(block, told)
+
+    assert told["data"].questions[0].evidence[0].text == "sold its bell to Moe"
+
+
+def test_the_data_sets_of_the_examples_fit() -> None:
+    folders = sorted(Path(__file__).parents[2].glob("examples/eval/*/questions.jsonl"))
+    if not folders:
+        pytest.skip("no data sets in examples/eval")
+    assert all(read_data(path.parent).questions for path in folders)
