@@ -53,8 +53,8 @@ def kinds(found: Dump) -> set[str]:
     return types | {label for labels, _ in found.nodes.values() for label in labels}
 
 
-def rich(open_client: Callable[..., HGMem], settings: Settings) -> HGMem:
-    """Return a client of a corpus with every label, relationship type and property."""
+def rich(open_client: Callable[..., HGMem], settings: Settings, *, builds: bool = True) -> HGMem:
+    """Return a client of a corpus with every label, relationship type and property, without `builds` but for theirs."""
     usual = open_client()
     usual.add([Document(id=name, title=name, text=text, metadata={"page": 1}) for name, text in TEXTS.items()])
     usual.add_graph(LETTERS)
@@ -64,9 +64,10 @@ def rich(open_client: Callable[..., HGMem], settings: Settings) -> HGMem:
     open_client(model=wanting()).ask(QUESTION, steps=3)
     answer = open_client(model=telling()).ask(QUESTION, recipe="code", steps=2)
     open_client(model=telling()).ask("And who else?", memory=answer.memory, steps=1)
-    with installed():
-        usual.build("toy")
-    learn(usual)
+    if builds:
+        with installed():
+            usual.build("toy")
+        learn(usual)
     usual.delete(document=next(str(row["uid"]) for row in usual.documents() if row["title"] == "crew"))
     with driver(settings) as opened:
         opened.execute_query(SETTLED, corpus=usual.corpus)

@@ -208,7 +208,8 @@ class BuiltCrowd:
     foreign: frozenset[str]
 
     def worded(self) -> list[list[str]]:
-        found = [worded_built(self.client._database, layer=self.layer, text=text, k=K) for text in self.texts]
+        # As many as there are: BM25 counts words in all corpora, so a smaller number may cut off others.
+        found = [worded_built(self.client._database, layer=self.layer, text=text, k=HOUSES) for text in self.texts]
         return [[row["uid"] for row, _ in hits] for hits in found]
 
 
