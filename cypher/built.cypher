@@ -24,7 +24,7 @@ CYPHER 25 UNWIND $rows AS row
 MERGE (u:Unit {uid: row.uid, corpus: $corpus})
 ON CREATE SET u.system = $system, u.stage = row.stage, u.key = row.key, u.attempts = 0
 SET u.digest = row.digest, u.status = 'done', u.error = NULL, u.output = row.output, u.document = row.document,
-    u.calls = row.calls, u.tokens = row.tokens, u.attempts = u.attempts + 1
+    u.inputs = row.inputs, u.calls = row.calls, u.tokens = row.tokens, u.attempts = u.attempts + 1
 WITH u
 MATCH (b:Build {uid: $build, corpus: $corpus}) USING INDEX b:Build(uid)
 MERGE (b)-[:HAS_UNIT]->(u);

@@ -65,7 +65,9 @@ RETURN COUNT { MATCH (d:Document {corpus: $corpus}) } AS documents,
        COUNT { MATCH (c:Chunk {corpus: $corpus})
                WHERE c.status IN ['failed', 'embedded'] AND c.error IS NOT NULL } AS failed,
        COUNT { MATCH (c:Chunk {corpus: $corpus}) WHERE NOT c.status IN ['done', 'embedded', 'failed'] } AS pending,
-       COUNT { MATCH (c:Chunk {corpus: $corpus}) WHERE c.status = 'embedded' } AS without_graph;
+       COUNT { MATCH (c:Chunk {corpus: $corpus}) WHERE c.status = 'embedded' } AS without_graph,
+       COUNT { MATCH (u:Unit {corpus: $corpus}) } AS units,
+       COUNT { MATCH (n:Built {corpus: $corpus}) } AS built;
 
 // name: failed_chunks(corpus, most) read
 CYPHER 25 MATCH (c:Chunk {corpus: $corpus}) WHERE c.status IN ['failed', 'embedded'] AND c.error IS NOT NULL

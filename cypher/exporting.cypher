@@ -123,5 +123,58 @@ RETURN m.run IS NOT NULL AND m.heartbeat >= datetime() - duration({milliseconds:
   COLLECT { MATCH (m)-[:HAS_ANSWER]->(a:Answer {corpus: $corpus})-[:HAS_CITATION]->(q:Citation {corpus: $corpus})
             RETURN q {.*, answer: a.uid} ORDER BY q.uid } AS citations,
   COLLECT { MATCH (m)-[:HAS_ANSWER]->(:Answer {corpus: $corpus})-[:HAS_CITATION]->(q:Citation {corpus: $corpus})
-            MATCH (q)-[:CITES]->(c:Chunk {corpus: $corpus})
-            RETURN {citation: q.uid, chunk: c.uid} ORDER BY q.uid, c.uid } AS cited;
+            MATCH (q)-[:CITES]->(c) WHERE c.corpus = $corpus
+            RETURN {citation: q.uid, chunk: CASE WHEN c:Chunk THEN c.uid END, built: CASE WHEN c:Built THEN c.uid END}
+            ORDER BY q.uid, c.uid } AS cited;
+
+// name: unit_uids(corpus, after, most) read
+CYPHER 25 MATCH (u:Unit {corpus: $corpus}) USING INDEX u:Unit(corpus) WHERE u.uid > $after
+RETURN u.uid AS uid ORDER BY uid LIMIT $most;
+
+// name: read_builds(corpus) read
+CYPHER 25 MATCH (b:Build {corpus: $corpus}) USING INDEX b:Build(corpus)
+RETURN b {.*, created_at: toString(b.created_at), finished_at: toString(b.finished_at),
+          changed_at: toString(b.changed_at)} AS record
+ORDER BY record.system;
+
+// name: read_units(corpus, uids) read
+CYPHER 25 UNWIND $uids AS uid
+MATCH (u:Unit {uid: uid, corpus: $corpus}) USING INDEX u:Unit(uid)
+RETURN u {.*} AS record ORDER BY record.uid;
+
+// name: read_built(corpus, uids, embeddings) read
+// Return rows, each with the unit that made it. Vectors that are no embedding of a text are returned in any case,
+// because they cannot be computed again.
+CYPHER 25 UNWIND $uids AS uid
+MATCH (n:Built {uid: uid, corpus: $corpus}) USING INDEX n:Built(uid)
+RETURN n {.*, unit: COLLECT { MATCH (u:Unit {corpus: $corpus})-[:MADE]->(n) RETURN u.uid ORDER BY u.uid }[0],
+          replaced_vectors: CASE WHEN n.own_embedding IS NOT NULL THEN true END,
+          embedding: CASE WHEN $embeddings THEN n.embedding END,
+          own_embedding: CASE WHEN $embeddings THEN n.own_embedding END} AS record
+ORDER BY record.uid;
+
+// name: read_support(corpus, uids) read
+// Return what each of these rows or units rests on.
+CYPHER 25 UNWIND $uids AS uid
+CALL (uid) {
+  MATCH (n:Built {uid: uid, corpus: $corpus}) USING INDEX n:Built(uid) RETURN n
+  UNION ALL MATCH (n:Unit {uid: uid, corpus: $corpus}) USING INDEX n:Unit(uid) RETURN n
+}
+WITH n MATCH (n)-[:RESTS_ON]->(x) WHERE x.corpus = $corpus
+RETURN {source: n.uid, target: x.uid} AS record ORDER BY record.source, record.target;
+
+// name: read_extensions(corpus, uids) read
+CYPHER 25 UNWIND $uids AS uid
+MATCH (u:Unit {uid: uid, corpus: $corpus}) USING INDEX u:Unit(uid)
+WITH u MATCH (u)-[e:EXTENDS]->(n:Built {corpus: $corpus})
+RETURN {system: u.system, unit: u.uid, row: n.uid, gives_vector: e.vector} AS record
+ORDER BY record.unit, record.row;
+
+// name: read_own_relationships(corpus, uids) read
+// Return the relationships of other types that begin at these rows and lead to a row, chunk or entity of the corpus.
+CYPHER 25 UNWIND $uids AS uid
+MATCH (n:Built {uid: uid, corpus: $corpus}) USING INDEX n:Built(uid)
+WITH n MATCH (n)-[r]->(x)
+WHERE x.corpus = $corpus AND coalesce(x.memory, '') = '' AND (x:Built OR x:Chunk OR x:Entity) AND type(r) <> 'RESTS_ON'
+RETURN {system: n.system, type: type(r), source: n.uid, target: x.uid, unit: r.unit, properties: properties(r)} AS record
+ORDER BY record.source, record.type, record.target, record.unit;

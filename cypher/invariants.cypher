@@ -56,6 +56,47 @@ CYPHER 25 CALL () {
 }
 RETURN promise, count(uid) AS found, collect(uid)[..$most] AS uids;
 
+// name: broken_builds(corpus, ours, most) read
+// Find units without their build, rows without the unit that made them, rows whose support or `document` is incomplete,
+// and relationships of systems that nothing would take back. `document` is checked where a build went through all stages,
+// because rows keep theirs until they are made anew. `ours` are the relationship types of hgmem.
+CYPHER 25 CALL () {
+  MATCH (u:Unit {corpus: $corpus})
+  WHERE NOT EXISTS { (b:Build {corpus: $corpus})-[:HAS_UNIT]->(u) WHERE b.system = u.system }
+  RETURN 'unit-without-build' AS promise, u.uid AS uid
+  UNION ALL
+  MATCH (n:Built {corpus: $corpus})
+  WITH n, COLLECT { MATCH (u:Unit {corpus: $corpus})-[:MADE]->(n) RETURN u.system } AS systems
+  WHERE systems <> CASE WHEN n.learnt THEN [] ELSE [n.system] END
+  RETURN 'built-without-unit' AS promise, n.uid AS uid
+  UNION ALL
+  MATCH (u:Unit {corpus: $corpus}) WHERE u.inputs > 0
+  MATCH (u)-[:MADE]->(n:Built {corpus: $corpus})
+  WHERE NOT EXISTS { (n)-[:RESTS_ON]->(x) WHERE x.corpus = $corpus }
+  RETURN DISTINCT 'built-without-support' AS promise, n.uid AS uid
+  UNION ALL
+  MATCH (u:Unit {corpus: $corpus})
+  WHERE u.inputs > 0 AND u.output IS NOT NULL AND NOT EXISTS { (u)-[:RESTS_ON]->(x) WHERE x.corpus = $corpus }
+  RETURN 'built-without-support' AS promise, u.uid AS uid
+  UNION ALL
+  MATCH (b:Build {corpus: $corpus}) WHERE b.status IN ['ready', 'stale']
+  MATCH (b)-[:HAS_UNIT]->(u:Unit {corpus: $corpus})-[:MADE]->(n:Built {corpus: $corpus})
+  WHERE n.document <> '' AND EXISTS { (n)-[:RESTS_ON]->(x) WHERE x.corpus = $corpus AND coalesce(x.document, '') <> n.document }
+  RETURN DISTINCT 'built-document' AS promise, n.uid AS uid
+  UNION ALL
+  MATCH (n:Built {corpus: $corpus})-[r]->(x)
+  WHERE x.corpus = $corpus AND NOT type(r) IN $ours AND r.unit IS NOT NULL
+    AND NOT EXISTS { (u:Unit {corpus: $corpus})-[:MADE|EXTENDS]->(n) WHERE u.uid = r.unit }
+  RETURN DISTINCT 'built-relationship' AS promise, n.uid AS uid
+  UNION ALL
+  MATCH (n:Built {corpus: $corpus})<-[r]-(x)
+  WHERE x.corpus = $corpus AND NOT x:Built AND NOT type(r) IN $ours
+  RETURN DISTINCT 'built-relationship' AS promise, n.uid AS uid
+  UNION ALL
+  MATCH (b:Build {corpus: $corpus}) WHERE b.status = 'unfinished' RETURN 'unfinished-build' AS promise, b.uid AS uid
+}
+RETURN promise, count(uid) AS found, collect(uid)[..$most] AS uids;
+
 // name: broken_vectors(corpus, dimensions, zero, most) read
 // Find vectors that are missing, not of length `dimensions`, or not unit vectors. A unit vector's euclidean similarity to
 // the zero vector, 1 / (1 + d²), is 0.5, and changes by 0.0005 for each thousandth of its length.
@@ -72,6 +113,12 @@ CYPHER 25 CALL () {
   UNION ALL
   MATCH (p:MemoryPoint {corpus: $corpus})
   RETURN 'point-vector' AS promise, p.uid AS uid, p.embedding AS stored
+  UNION ALL
+  MATCH (n:Built {corpus: $corpus}) WHERE n.text <> ''
+  RETURN 'built-vector' AS promise, n.uid AS uid, n.embedding AS stored
+  UNION ALL
+  MATCH (n:Built {corpus: $corpus}) WHERE n.own_embedding IS NOT NULL
+  RETURN 'built-vector' AS promise, n.uid AS uid, n.own_embedding AS stored
 }
 WITH promise, uid WHERE NOT CASE
   WHEN stored IS NULL OR size(stored) <> $dimensions THEN false
@@ -284,6 +331,18 @@ MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
 RETURN c.uid AS uid, c.status AS status, c.extraction AS extraction,
        coalesce(size(c.embedding) = $dimensions, false) AS embedded;
 
+// name: stored_built(corpus, uids, dimensions) read
+// Return what the uids and layers of built rows follow from. `embedded` says whether the index must contain the row.
+CYPHER 25 UNWIND $uids AS uid
+MATCH (n:Built {uid: uid, corpus: $corpus}) USING INDEX n:Built(uid)
+RETURN n.uid AS uid, n.system AS system, n.kind AS kind, n.key AS key, n.layer_key AS layer_key, labels(n) AS labels,
+       coalesce(size(n.embedding) = $dimensions, false) AS embedded;
+
+// name: stored_units(corpus, uids) read
+CYPHER 25 UNWIND $uids AS uid
+MATCH (u:Unit {uid: uid, corpus: $corpus}) USING INDEX u:Unit(uid)
+RETURN u.uid AS uid, u.system AS system, u.stage AS stage, u.key AS key;
+
 // name: stored_points(corpus, memories, dimensions) read
 // Return the memories' points that the index must contain.
 CYPHER 25 UNWIND $memories AS memory
@@ -324,6 +383,11 @@ RETURN r.uid AS uid;
 CYPHER 25 MATCH (c:Chunk)
 SEARCH c IN (VECTOR INDEX chunk_embedding FOR $vector WHERE c.corpus = $corpus AND c.uid IN $uids LIMIT $most)
 RETURN c.uid AS uid;
+
+// name: indexed_built(corpus, uids, vector, most) read
+CYPHER 25 MATCH (n:Built)
+SEARCH n IN (VECTOR INDEX built_embedding FOR $vector WHERE n.corpus = $corpus AND n.uid IN $uids LIMIT $most)
+RETURN n.uid AS uid;
 
 // name: indexed_points(corpus, memories, vector, most) read
 // Return the memories' points that the vector index returns.

@@ -163,13 +163,99 @@ MATCH (a:Answer {uid: row.answer, corpus: $corpus}) USING INDEX a:Answer(uid)
 CREATE (a)-[:HAS_CITATION]->(:Citation {uid: row.uid, corpus: $corpus, memory: row.memory, marker: row.marker,
                                         chunk: row.chunk, document: row.document, title: row.title,
                                         quote: row.quote, start: row.start, end: row.end,
-                                        source_id: row.source_id, withdrawn: row.withdrawn});
+                                        source_id: row.source_id, built: row.built, behind: row.behind,
+                                        withdrawn: row.withdrawn});
 
 // name: restore_cited(corpus, rows) write
 CYPHER 25 UNWIND $rows AS row
-MATCH (q:Citation {uid: row.citation, corpus: $corpus}), (c:Chunk {uid: row.chunk, corpus: $corpus})
-USING INDEX q:Citation(uid) USING INDEX c:Chunk(uid)
-CREATE (q)-[:CITES]->(c);
+MATCH (q:Citation {uid: row.citation, corpus: $corpus}) USING INDEX q:Citation(uid)
+CALL (row) {
+  MATCH (x:Chunk {uid: row.chunk, corpus: $corpus}) USING INDEX x:Chunk(uid) RETURN x
+  UNION ALL MATCH (x:Built {uid: row.built, corpus: $corpus}) USING INDEX x:Built(uid) RETURN x
+}
+CREATE (q)-[:CITES]->(x);
+
+// name: restore_builds(corpus, rows) write
+CYPHER 25 UNWIND $rows AS row
+CREATE (:Build {uid: row.uid, corpus: $corpus, system: row.system, status: row.status, settings: row.settings,
+                model: row.model, change: row.change, created_at: datetime(row.created_at),
+                finished_at: datetime(row.finished_at), changed_at: datetime(row.changed_at)});
+
+// name: restore_units(corpus, rows) write
+CYPHER 25 UNWIND $rows AS row
+MATCH (b:Build {uid: row.build, corpus: $corpus}) USING INDEX b:Build(uid)
+CREATE (b)-[:HAS_UNIT]->(:Unit {uid: row.uid, corpus: $corpus, system: row.system, stage: row.stage, key: row.key,
+                                digest: row.digest, status: row.status, attempts: row.attempts, error: row.error,
+                                output: row.output, document: row.document, inputs: row.inputs, calls: row.calls,
+                                tokens: row.tokens});
+
+// name: restore_built(corpus, rows) write
+// Write built rows, each with its MADE. Labels and names of properties come as parameters that hgmem/corpus/archive/ has
+// checked. Without its own vector, a row that had one gets an empty one, which says that it has to be computed again.
+CYPHER 25 UNWIND $rows AS row
+CREATE (n:Built {uid: row.uid, corpus: $corpus})
+SET n:$(row.label)
+SET n += row.own_properties
+SET n.system = row.system, n.kind = row.label, n.key = row.key, n.layer_key = row.layer_key, n.text = row.text,
+    n.document = row.document, n.learnt = row.learnt,
+    n.own_embedding = CASE WHEN row.replaced_vectors AND row.own_vector IS NULL THEN [] END
+WITH n, row
+CALL (n, row) {
+  MATCH (u:Unit {uid: row.unit, corpus: $corpus}) USING INDEX u:Unit(uid)
+  CREATE (u)-[:MADE]->(n)
+}
+CALL (n, row) {
+  WITH n, row WHERE row.vector IS NOT NULL
+  CALL db.create.setNodeVectorProperty(n, 'embedding', row.vector)
+}
+CALL (n, row) {
+  WITH n, row WHERE row.own_vector IS NOT NULL
+  CALL db.create.setNodeVectorProperty(n, 'own_embedding', row.own_vector)
+}
+WITH n, row WHERE row.plain_vector IS NOT NULL
+CALL db.create.setNodeVectorProperty(n, 'vector', row.plain_vector);
+
+// name: restore_support(corpus, rows) write
+CYPHER 25 UNWIND $rows AS row
+CALL (row) {
+  MATCH (n:Built {uid: row.source, corpus: $corpus}) USING INDEX n:Built(uid) RETURN n
+  UNION ALL MATCH (n:Unit {uid: row.source, corpus: $corpus}) USING INDEX n:Unit(uid) RETURN n
+}
+CALL (row) {
+  MATCH (x:Chunk {uid: row.target, corpus: $corpus}) USING INDEX x:Chunk(uid) RETURN x
+  UNION ALL MATCH (x:Built {uid: row.target, corpus: $corpus}) USING INDEX x:Built(uid) RETURN x
+  UNION ALL MATCH (x:Unit {uid: row.target, corpus: $corpus}) USING INDEX x:Unit(uid) RETURN x
+}
+CREATE (n)-[:RESTS_ON]->(x);
+
+// name: restore_extensions(corpus, rows) write
+CYPHER 25 UNWIND $rows AS row
+MATCH (u:Unit {uid: row.unit, corpus: $corpus}), (n:Built {uid: row.row, corpus: $corpus})
+USING INDEX u:Unit(uid) USING INDEX n:Built(uid)
+CREATE (u)-[:EXTENDS {vector: row.gives_vector}]->(n);
+
+// name: restore_own_relationships(corpus, rows) write
+// Write relationships of systems' own types, which hgmem/corpus/archive/ has checked.
+CYPHER 25 UNWIND $rows AS row
+MATCH (n:Built {uid: row.source, corpus: $corpus}) USING INDEX n:Built(uid)
+WITH n, row
+CALL (row) {
+  MATCH (x:Built {uid: row.target, corpus: $corpus}) USING INDEX x:Built(uid) RETURN x
+  UNION ALL MATCH (x:Chunk {uid: row.target, corpus: $corpus}) USING INDEX x:Chunk(uid) RETURN x
+  UNION ALL MATCH (x:Entity {uid: row.target, corpus: $corpus}) USING INDEX x:Entity(uid) RETURN x
+}
+CREATE (n)-[r:$(row.type)]->(x)
+SET r = row.own_properties, r.unit = row.unit;
+
+// name: unmake_given_vectors(corpus) write
+// Let the next build make the units anew whose vectors were not in the archive.
+CYPHER 25 MATCH (b:Build {corpus: $corpus}) USING INDEX b:Build(corpus)
+MATCH (b)-[:HAS_UNIT]->(u:Unit {corpus: $corpus})
+WHERE EXISTS { (u)-[e:EXTENDS]->(:Built {corpus: $corpus}) WHERE e.vector }
+SET u.status = 'stale', u.digest = NULL
+WITH DISTINCT b
+SET b.change = 'imported without vectors', b.changed_at = datetime(),
+    b.status = CASE b.status WHEN 'ready' THEN 'stale' ELSE b.status END;
 
 // name: finish_restoring(corpus, run, properties, archive) write
 // Release the completely restored corpus, and set its original properties and the archive.

@@ -33,7 +33,7 @@ def unit_digest(common: str, unit: Unit, *, before: Sequence[Output]) -> str:
         common,
         _json([[chunk.uid, chunk.title, text_hash(chunk.text)] for chunk in unit.chunks]),
         _json([_contents(row) for row in unit.rows]),
-        _json([[output.uid, output.value] for output in (*unit.outputs, *before)]),
+        _json([[output.uid, output.document, output.value] for output in (*unit.outputs, *before)]),
         _json(unit.values),
     ):
         hashed.update(f"{len(part)}:{part}".encode("utf-8", "surrogatepass"))
@@ -41,7 +41,7 @@ def unit_digest(common: str, unit: Unit, *, before: Sequence[Output]) -> str:
 
 
 def _contents(row: StoredRow) -> list[Any]:
-    return [row.uid, row.text, dict(row.properties)]
+    return [row.uid, row.document, row.text, dict(row.properties)]
 
 
 def _json(value: Any) -> str:

@@ -4,10 +4,12 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from hgmem.builds.units import OWN_PROPERTIES, Output, StoredRow, built_uid
+from hgmem.builds.units import Output, StoredRow
 from hgmem.graph.builds import built_rows, chunks_to_build, units_of_stage
 from hgmem.graph.database import Row
 from hgmem.services import Services
+from hgmem.text.identity import built_uid
+from hgmem.values.built import OWN_PROPERTIES
 from hgmem.values.graph_elements import Chunk
 
 

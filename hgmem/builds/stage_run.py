@@ -10,12 +10,13 @@ from typing import Any, TypeAlias
 from hgmem.builds.digests import stage_key, unit_digest
 from hgmem.builds.reading import Reading
 from hgmem.builds.stages import Build, Stage
-from hgmem.builds.units import Made, Output, Unit, unit_uid
+from hgmem.builds.units import Made, Output, Unit
 from hgmem.builds.writing import Checked, Result, Writer
 from hgmem.corpus.parallel_calls import Calls, Ended
 from hgmem.errors import HGMemError, UsageError
 from hgmem.graph.builds import StoredUnit, units_of_stage
 from hgmem.models.metering import measuring
+from hgmem.text.identity import unit_uid
 from hgmem.values.reports import BuildReport, Progress
 
 Report: TypeAlias = Callable[[Progress], None]

@@ -5,16 +5,11 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from hgmem.models.embedding import Vectors
-from hgmem.text.identity import uid
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.inputs import Scalar
 
 Property: TypeAlias = Scalar | Sequence[str] | Sequence[int] | Sequence[float]
 Plain: TypeAlias = Any  # a value of JSON
-
-OWN_PROPERTIES = frozenset(
-    ("uid", "corpus", "system", "kind", "key", "document", "layer_key", "text", "embedding", "own_embedding", "vector")
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,19 +95,14 @@ class Unit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
-    """What a unit makes. `vectors` replace those of input rows in the index: unit vectors by uid."""
+    """What a unit makes. `vectors` replace those of input rows in the index: unit vectors by uid.
+
+    `output_rests_on` are the uids of those inputs whose words are in the output, one at least. None stands for all
+    inputs of the unit. In a fold, outputs that name fewer are not emptied by each deletion before them.
+    """
 
     rows: Sequence[Row] = ()
     output: Plain = None
+    output_rests_on: Sequence[str] | None = None
     ties: Sequence[Tie] = ()
     vectors: Mapping[str, Vectors] = field(default_factory=dict)
-
-
-def built_uid(corpus: str, system: str, *, kind: str, key: str) -> str:
-    """Return the uid of a built row."""
-    return uid(corpus, "built", system, kind, key)
-
-
-def unit_uid(corpus: str, system: str, *, stage: str, key: str) -> str:
-    """Return the uid of a unit."""
-    return uid(corpus, "unit", system, stage, key)

@@ -1,12 +1,11 @@
 """Write what units made, each unit whole or not at all, and delete units that have no inputs any more."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from hgmem.builds.stages import Build
-from hgmem.builds.units import OWN_PROPERTIES, Made, Output, Row, Tie, Unit, built_uid
+from hgmem.builds.units import Made, Output, Row, Tie, Unit
 from hgmem.corpus.aggregation import batches
 from hgmem.corpus.dependents import drop_dependents
 from hgmem.corpus.guarded_writes import check_embedder
@@ -17,9 +16,9 @@ from hgmem.graph.database import Transaction
 from hgmem.graph.values import to_json
 from hgmem.models.embedding import Vectors
 from hgmem.services import Services
-from hgmem.text.identity import layer_key
+from hgmem.text.identity import built_uid, layer_key
+from hgmem.values.built import OF_RELATIONSHIPS, OWN_PROPERTIES, is_property, is_property_name
 
-_PROPERTY = re.compile(r"[a-z][a-z0-9_]{0,39}")
 UNITS = 500  # units deleted in one transaction
 
 
@@ -92,13 +91,18 @@ class Checked:
             self._known(properties, uids, inputs, what="a row that rests on")
         unit_uid = properties["uid"]
         if made.output is not None:
-            rests_on[unit_uid] = tuple(inputs)
+            named = inputs if made.output_rests_on is None else made.output_rests_on
+            if inputs and not named:
+                raise self._wrong(properties, "made an output that rests on none of its inputs")
+            self._known(properties, named, inputs, what="an output that rests on")
+            rests_on[unit_uid] = tuple(dict.fromkeys(named))
         documents = set(inputs.values())
         return Result(
             unit={
                 **properties,
                 "output": None if made.output is None else to_json(made.output),
                 "document": documents.pop() if len(documents) == 1 else "",
+                "inputs": len(inputs),
             },
             rows=[self._row(uid, row, unit_uid, {inputs[one] for one in rests_on[uid]}) for uid, row in own.items()],
             ties=[self._tie(tie, properties, {*inputs, *own}) for tie in made.ties],
@@ -113,19 +117,14 @@ class Checked:
         return built_uid(self._corpus, self._system, kind=row.kind, key=row.key)
 
     def _row(self, uid: str, row: Row, unit: str, documents: set[str]) -> dict[str, Any]:
-        for name in row.properties:
-            if name in OWN_PROPERTIES or not _PROPERTY.fullmatch(name):
-                raise UsageError(
-                    f"system {self._system!r} gave a row of kind {row.kind!r} the property {name!r}: use lowercase "
-                    f"letters, digits and underscores, and none of {', '.join(sorted(OWN_PROPERTIES))}"
-                )
+        own = self._properties(row.properties, OWN_PROPERTIES, f"a row of kind {row.kind!r}")
         return {
             "uid": uid,
             "unit": unit,
             "label": row.kind,
             "own": self._build.kind(row.kind).replaced_vectors,
             "properties": {
-                **{name: _listed(value) for name, value in row.properties.items()},
+                **own,
                 "system": self._system,
                 "kind": row.kind,
                 "key": row.key,
@@ -146,8 +145,24 @@ class Checked:
             "source": source,
             "type": tie.type,
             "target": target,
-            "properties": {name: value for name, value in tie.properties.items() if name != "unit"},
+            "properties": self._properties(tie.properties, OF_RELATIONSHIPS, f"a relationship {tie.type!r}"),
         }
+
+    def _properties(self, given: Mapping[str, Any], ours: Iterable[str], what: str) -> dict[str, Any]:
+        """Return properties as they are stored. Raises `UsageError` for one that an archive could not hold."""
+        properties = {name: _listed(value) for name, value in given.items()}
+        for name, value in properties.items():
+            if name in ours or not is_property_name(name):
+                raise UsageError(
+                    f"system {self._system!r} gave {what} the property {name!r}: use lowercase letters, digits and "
+                    f"underscores, and none of {', '.join(sorted(ours))}"
+                )
+            if value is not None and not is_property(value):
+                raise UsageError(
+                    f"system {self._system!r} gave {what} the property {name!r} with the value {str(value)[:80]!r}: "
+                    "use a text, a boolean, a finite number, or a list of one of these"
+                )
+        return properties
 
     def _vectors(self, made: Made, unit: Unit, properties: Mapping[str, Any]) -> Mapping[str, Vectors]:
         inputs = {row.uid: row for row in unit.rows}

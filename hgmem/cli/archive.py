@@ -85,4 +85,6 @@ def print_report(done: "ArchiveReport", what: str, seconds: float, *, as_json: b
         counted(done.counts.get("RELATES", 0), "relation"),
         f"{done.counts.get('Memory', 0):,} memories",
     ]
+    if built := done.counts.get("Built", 0):
+        parts.append(counted(built, "built row"))
     plain(f"{done.corpus}: {', '.join(parts)}; {what} ({seconds:.1f} s)")

@@ -12,6 +12,7 @@ from hgmem.cli.lists import contents, tenants
 from hgmem.cli.output import note, plain, print_json
 from hgmem.cli.shown import show
 from hgmem.errors import UsageError
+from hgmem.text.plurals import counted
 
 if TYPE_CHECKING:
     from hgmem.client import HGMem
@@ -97,4 +98,5 @@ def _build(client: "HGMem", system: str | None) -> str:
 
 def _corpus(client: "HGMem") -> str:
     held = client.status()
-    return f"corpus {client.corpus!r} with {held.documents} documents and {held.memories} memories"
+    builds = f", {counted(len(held.builds), 'build')}" if held.builds else ""
+    return f"corpus {client.corpus!r} with {held.documents} documents{builds} and {held.memories} memories"

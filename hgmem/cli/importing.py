@@ -10,7 +10,7 @@ import typer
 from hgmem.cli.adopt import adopt
 from hgmem.cli.archive import print_report
 from hgmem.cli.front import DEFAULT_CORPUS, CorpusOption, JsonOption, connected
-from hgmem.cli.output import plain, print_json
+from hgmem.cli.output import note, plain, print_json
 from hgmem.cli.planned import contained
 from hgmem.cli.progress import progress
 
@@ -61,6 +61,8 @@ def import_archive(
     began = time.monotonic()
     with connected(context) as client, progress() as report:
         done = client.import_archive(file, report=report)
+    for line in done.notes:
+        note(line)
     what = "imported" if done.written else "already imported, nothing was written"
     print_report(done, what, time.monotonic() - began, as_json=as_json)
 

@@ -138,6 +138,9 @@ def checkup(found: "Checkup", *, seconds: float) -> Iterator[str]:
     yield f"corpus {found.corpus}: {broken} ({seconds:.1f} s)"
     for mark, ones in (("error", found.findings), ("note", found.notes)):
         for one in ones:
+            if not one.uids:  # a system that failed to check what it has built
+                yield f"{mark:<8}{one.name}: {one.meaning}: {one.remedy}"
+                continue
             more = ", …" if one.count > len(one.uids) else ""
             yield f"{mark:<8}{one.name} ({one.count:,}): {one.meaning}"
             yield f"        remedy: {one.remedy}"

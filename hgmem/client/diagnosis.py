@@ -18,6 +18,7 @@ from hgmem.models.embedders import MINILM
 from hgmem.models.extractive import ExtractiveModel
 from hgmem.services import Services
 from hgmem.settings import Settings
+from hgmem.systems.building import own_invariants
 from hgmem.systems.registry import systems
 from hgmem.testing import DeterministicEmbedder
 from hgmem.text.identity import check_corpus_name
@@ -53,7 +54,8 @@ def diagnose_corpus(settings: Settings, corpus: str) -> Checkup:
     database = find_database(settings)
     try:
         model = ExtractiveModel(embedder)
-        return check(Services(database=database, model=model, embedder=embedder, settings=settings, corpus=name))
+        services = Services(database=database, model=model, embedder=embedder, settings=settings, corpus=name)
+        return check(services, own=own_invariants())
     finally:
         database.close()
 

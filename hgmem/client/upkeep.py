@@ -14,12 +14,12 @@ from hgmem.corpus.checking import check as check_corpus
 from hgmem.corpus.exporting import Wanted, export
 from hgmem.corpus.indexing import Report
 from hgmem.corpus.reembedding import reembed
-from hgmem.corpus.restoring import import_archive
+from hgmem.corpus.restoring import Systems, import_archive
 from hgmem.memory.pruning import prune as prune_memories
 from hgmem.models.embedding import CheckedEmbedder, Embedder
 from hgmem.services import Services
 from hgmem.settings import Settings
-from hgmem.systems.building import renew_vectors
+from hgmem.systems.building import own_invariants, own_names, renew_vectors
 from hgmem.values.foreign_graph import Adopting, Names, Source, configured
 from hgmem.values.reports import AdoptReport, ArchiveReport, Checkup, Progress, Pruned, Unit
 
@@ -54,7 +54,8 @@ class Upkeep(ABC):
         `memories=False` and `embeddings=False` leave these out, `force=True` overwrites a file. Concurrent writes may
         be missing, which `notes` report.
         """
-        return export(self._services(corpus), Path(file), wanted=Wanted(**wanted), report=_counted(report, "records"))
+        chosen = Wanted(installed=own_names, **wanted)
+        return export(self._services(corpus), Path(file), wanted=chosen, report=_counted(report, "records"))
 
     def import_archive(self, file: str | Path, *, report: Report = lambda _: None) -> ArchiveReport:
         """Import an archive into the corpus that it names. Return what it holds.
@@ -62,7 +63,8 @@ class Upkeep(ABC):
         `written` is False if the corpus already held it. The whole file is checked before the first write. The client's
         embedder computes missing vectors.
         """
-        return import_archive(self._services(None), Path(file), report=_counted(report, "records"))
+        systems = Systems(installed=own_names, renew_vectors=renew_vectors)
+        return import_archive(self._services(None), Path(file), systems=systems, report=_counted(report, "records"))
 
     def adopt(
         self, *, corpus: str | None = None, report: Report = lambda _: None, **graph: Unpack[Adopting]
@@ -99,9 +101,9 @@ class Upkeep(ABC):
     def check(self, *, corpus: str | None = None) -> Checkup:
         """Check the corpus's integrity and return violations and notes.
 
-        It reads the whole corpus and writes nothing.
+        It reads the whole corpus and writes nothing. Installed systems check what they have built.
         """
-        return check_corpus(self._services(corpus))
+        return check_corpus(self._services(corpus), own=own_invariants())
 
     def prune(
         self,

@@ -5,37 +5,46 @@ what is marked done in the archive has all that came of it. What names something
 counted; so is a memory that is being worked on.
 """
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
-from importlib.metadata import version
+from functools import cache, partial
+from importlib.metadata import version as package_version
 from pathlib import Path
 from typing import Any
 
 from hgmem.corpus.aggregation import Report
 from hgmem.corpus.archive.fields import pack
 from hgmem.corpus.archive.files import Bounds, writing
-from hgmem.corpus.archive.kinds import KINDS
+from hgmem.corpus.archive.kinds import KINDS, VERSIONS
 from hgmem.corpus.archive.lines import LineError, Record
+from hgmem.corpus.archive.own_names import OwnNamesCheck, nothing_installed
 from hgmem.corpus.archive.records import Records, footer, header
+from hgmem.corpus.exporting_builds import BuildsReader
 from hgmem.corpus.paging import CHUNKS, ENTITIES, RELATIONS, Listed, pages
 from hgmem.errors import ConflictError, GraphError
 from hgmem.graph.corpus import SCHEMA_VERSION, CorpusRow, count_corpus
 from hgmem.graph.database import Row
 from hgmem.graph.exporting import (
+    built_uids,
     corpus_properties,
     document_uids,
     memory_uids,
     read_chunks,
     read_documents,
     read_entities,
+    read_extensions,
     read_memory,
     read_mentions,
     read_order,
     read_relations,
+    read_support,
+    read_units,
+    unit_uids,
 )
 from hgmem.services import Services, settled_corpus
+from hgmem.values.built import Installed
 from hgmem.values.records import INTERRUPTED, RUNNING
 from hgmem.values.reports import ArchiveReport
 
@@ -44,6 +53,7 @@ LINKED = 50  # things whose links are read at once: a few have very many
 
 # Properties that archives leave out: leases, and what follows from the rest.
 DERIVED = frozenset({"corpus", "corpus_key", "memory", "run", "heartbeat"})
+COUNTED = ("Document", "Chunk", "Entity", "RELATES", "Unit", "Built", "Memory")  # kinds that `count_corpus` counts
 # Lists of `read_memory`, in an order in which everything comes after what it names.
 MEMORY_LISTS = {
     "provisionals": "Provisional",
@@ -72,21 +82,28 @@ def bounds(services: Services) -> Bounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What goes into an archive beside the corpus itself, and whether a file that exists is replaced."""
+    """What goes into an archive beside the corpus itself, and whether a file that exists is replaced.
+
+    `installed` tells which kinds of rows systems have: others are left out, as no import would take them.
+    """
 
     memories: bool = True
     embeddings: bool = True
     force: bool = False
+    installed: Installed = nothing_installed
 
 
 def export(services: Services, path: Path, *, wanted: Wanted, report: Report = lambda _, __: None) -> ArchiveReport:
     """Write the corpus to the file and return a report. `report` gets the lines written and their estimated total."""
     row = settled_corpus(services)
     counts = count_corpus(services.database, corpus=row)
-    total = counts.documents + counts.chunks + counts.entities + counts.relations + counts.memories
+    total = sum((counts.documents, counts.chunks, counts.entities, counts.relations, counts.memories))
+    total += counts.units + counts.built
+    reader = BuildsReader(services=services, installed=cache(wanted.installed))
+    version = VERSIONS[-1] if reader.builds() or counts.built else VERSIONS[0]
     with writing(path, force=wanted.force, bounds=bounds(services)) as write:
-        exporter = _Exporter(services=services, write=write)
-        exporter.put(_header(services, row, wanted))
+        exporter = _Exporter(services=services, write=write, builds=reader)
+        exporter.put(_header(services, row, wanted, version=version))
         for _ in exporter.everything():
             report(min(exporter.things, total), total)
         write(footer(exporter.records.counts))
@@ -97,10 +114,11 @@ def export(services: Services, path: Path, *, wanted: Wanted, report: Report = l
     return ArchiveReport(corpus=services.corpus, written=True, counts=dict(exporter.records.counts), notes=notes)
 
 
-def _header(services: Services, row: CorpusRow, wanted: Wanted) -> Record:
+def _header(services: Services, row: CorpusRow, wanted: Wanted, *, version: int) -> Record:
     properties = corpus_properties(services.database, corpus=row.corpus)
     return header(
-        hgmem=version("hgmem"),
+        version=version,
+        hgmem=package_version("hgmem"),
         corpus=row.corpus,
         embedding_model=row.embedding_model,
         dimensions=row.dimensions,
@@ -125,7 +143,8 @@ class _Exporter:
 
     services: Services
     write: Callable[[Record], None]
-    records: Records = field(default_factory=lambda: Records(schema_version=SCHEMA_VERSION))
+    builds: BuildsReader
+    records: Records = field(default_factory=lambda: Records(schema_version=SCHEMA_VERSION, own_names=_any_number()))
     dropped: Counter[str] = field(default_factory=Counter)
     unknown: set[str] = field(default_factory=set)
     live: list[str] = field(default_factory=list)
@@ -133,7 +152,7 @@ class _Exporter:
     @property
     def things(self) -> int:
         """How many of what `count_corpus` counts are written."""
-        return sum(self.records.counts[kind] for kind in ("Document", "Chunk", "Entity", "RELATES", "Memory"))
+        return sum(self.records.counts[kind] for kind in COUNTED)
 
     def everything(self) -> Iterator[None]:
         """Write all records, yielding now and then."""
@@ -144,6 +163,8 @@ class _Exporter:
         yield from self._section("Entity", ENTITIES, partial(read_entities, embeddings=vectors))
         yield from self._section("FROM_CHUNK", ENTITIES, read_mentions, size=LINKED)
         yield from self._section("RELATES", RELATIONS, partial(read_relations, embeddings=vectors))
+        if self.records.header.version == VERSIONS[-1]:
+            yield from self._builds(vectors)
         if self.records.header.memories:
             yield from self._memories()
 
@@ -166,8 +187,9 @@ class _Exporter:
             for kind, number in self.dropped.items()
         ]
         notes += [f"skipped memory {memory}: it is in use; export again when its run has ended" for memory in self.live]
-        if self.unknown:
-            notes.append(f"skipped properties that hgmem did not write: {', '.join(sorted(self.unknown))}")
+        notes += self.builds.notes()
+        if unknown := self.unknown | self.builds.unknown:
+            notes.append(f"skipped properties that hgmem did not write: {', '.join(sorted(unknown))}")
         return tuple(notes)
 
     def _taken(self, record: Record) -> str:
@@ -177,12 +199,22 @@ class _Exporter:
         return ""
 
     def _section(
-        self, kind: str, listed: Listed, read: Callable[..., list[Row]], *, size: int = ROWS
+        self, kind: str, listed: Listed, read: Callable[..., Iterable[Row]], *, size: int = ROWS
     ) -> Iterator[None]:
         database, corpus = self.services.database, self.services.corpus
         for uids in pages(database, listed, corpus=corpus, size=size):
             self._put_all(kind, read(database, corpus=corpus, uids=uids))
             yield
+
+    def _builds(self, vectors: bool) -> Iterator[None]:
+        reader = self.builds
+        self._put_all("Build", reader.builds())
+        yield from self._section("Unit", unit_uids, read_units)
+        yield from self._section("Built", built_uids, partial(reader.rows, embeddings=vectors))
+        yield from self._section("RESTS_ON", unit_uids, read_support, size=LINKED)
+        yield from self._section("RESTS_ON", built_uids, read_support, size=LINKED)
+        yield from self._section("EXTENDS", unit_uids, read_extensions, size=LINKED)
+        yield from self._section("RELATIONSHIP", built_uids, reader.relationships, size=LINKED)
 
     def _memories(self) -> Iterator[None]:
         database, corpus = self.services.database, self.services.corpus
@@ -217,3 +249,8 @@ class _Exporter:
         if "embedding" in kept:
             kept["embedding"] = pack(kept["embedding"])
         return {"kind": kind, **kept}
+
+
+def _any_number() -> OwnNamesCheck:
+    """Return a check without a limit of names: an import has one only for systems that are not installed."""
+    return OwnNamesCheck(most=sys.maxsize)

@@ -1,7 +1,7 @@
 """Importing an archive: read once to check all of it, then once more to write it, whole or not at all."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TypeAlias
 
@@ -9,20 +9,27 @@ from hgmem.corpus.aggregation import Report
 from hgmem.corpus.archive.fields import unpack
 from hgmem.corpus.archive.files import Line, Reader, opened
 from hgmem.corpus.archive.kinds import KINDS, Header
+from hgmem.corpus.archive.own_names import nothing_installed
 from hgmem.corpus.exporting import bounds
-from hgmem.corpus.guarded_writes import IMPORTING, importing
+from hgmem.corpus.guarded_writes import IMPORTING, GuardedWriter, importing
 from hgmem.corpus.importing import refuse_contents
 from hgmem.corpus.missing_vectors import fill
 from hgmem.errors import DocumentError, UsageError
 from hgmem.graph import restoring
+from hgmem.graph.builds import find_builds, mark_builds
 from hgmem.graph.corpus import SCHEMA_VERSION, CorpusRow, count_corpus, find_corpus
 from hgmem.graph.database import Row
 from hgmem.graph.values import Runner
 from hgmem.services import Services, settled_corpus
+from hgmem.text.plurals import counted
+from hgmem.values.built import Installed
 from hgmem.values.reports import ArchiveReport
 
 ROWS = 500  # of one kind, written together
 BYTES = 8_000_000  # or fewer, of so many bytes together
+
+# The vectors of records, and what statements call them.
+VECTORS = {"embedding": "vector", "own_embedding": "own_vector", "vector": "plain_vector"}
 
 Restore: TypeAlias = Callable[..., None]
 
@@ -33,6 +40,12 @@ RESTORING: Mapping[str, Restore] = {
     "Entity": restoring.restore_entities,
     "FROM_CHUNK": restoring.restore_mentions,
     "RELATES": restoring.restore_relations,
+    "Build": restoring.restore_builds,
+    "Unit": restoring.restore_units,
+    "Built": restoring.restore_built,
+    "RESTS_ON": restoring.restore_support,
+    "EXTENDS": restoring.restore_extensions,
+    "RELATIONSHIP": restoring.restore_own_relationships,
     "Memory": restoring.restore_memories,
     "Provisional": restoring.restore_provisionals,
     "Step": restoring.restore_steps,
@@ -51,25 +64,44 @@ RESTORING: Mapping[str, Restore] = {
 }
 
 
-def import_archive(services: Services, path: Path, *, report: Report = lambda _, __: None) -> ArchiveReport:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Systems:
+    """What an import knows of systems: the names of installed ones, and how their vectors are made again."""
+
+    installed: Installed = nothing_installed
+    renew_vectors: Callable[[Services, GuardedWriter], None] = lambda _, __: None
+
+
+def import_archive(
+    services: Services, path: Path, *, systems: Systems = Systems(), report: Report = lambda _, __: None
+) -> ArchiveReport:
     """Return what the archive holds, written into the corpus that it names, which must be new or empty.
 
     The same archive again writes nothing. `report` hears how many records are written, of how many.
     """
     with opened(path) as raw:
-        checked = _read(services, raw)
+        checked = _read(services, raw, systems)
         for _ in checked.lines():
             pass
         header, counts = checked.records.header, dict(checked.records.counts)
         into = replace(services, corpus=header.corpus)
         written = _needed(into, checked)
         if written:
-            _write(into, raw, checked, report)
-    return ArchiveReport(corpus=header.corpus, written=written, counts=counts)
+            _Import(into, raw, checked, systems).write(report)
+    return ArchiveReport(corpus=header.corpus, written=written, counts=counts, notes=_kept(checked) if written else ())
 
 
-def _read(services: Services, raw: IO[bytes]) -> Reader:
-    return Reader(raw, bounds=bounds(services), schema_version=SCHEMA_VERSION)
+def _read(services: Services, raw: IO[bytes], systems: Systems) -> Reader:
+    return Reader(raw, bounds=bounds(services), schema_version=SCHEMA_VERSION, installed=systems.installed)
+
+
+def _kept(checked: Reader) -> tuple[str, ...]:
+    return tuple(
+        f"system {system!r} is not installed: {counted(rows, 'row')} that it has built {'is' if rows == 1 else 'are'} "
+        "imported and kept"
+        for system, rows in sorted(checked.records.own_names.kept.items())
+        if rows
+    )
 
 
 def _needed(services: Services, checked: Reader) -> bool:
@@ -90,7 +122,8 @@ def _needed(services: Services, checked: Reader) -> bool:
 def _refuse_lost(services: Services, row: CorpusRow, checked: Reader) -> None:
     """Refuse a corpus that has lost something since it was imported: nothing would bring that back."""
     counts = count_corpus(services.database, corpus=row)
-    held = {"Document": counts.documents, "Chunk": counts.chunks, "Memory": counts.memories}
+    builds = len(find_builds(services.database, corpus=row.corpus))
+    held = {"Document": counts.documents, "Chunk": counts.chunks, "Memory": counts.memories, "Build": builds}
     for kind, number in held.items():
         if number < (wanted := checked.records.counts[kind]):
             raise UsageError(
@@ -99,27 +132,48 @@ def _refuse_lost(services: Services, row: CorpusRow, checked: Reader) -> None:
             )
 
 
-def _write(services: Services, raw: IO[bytes], checked: Reader, report: Report) -> None:
-    header, total = checked.records.header, checked.records.counts.total()
-    embedder = (header.embedding_model, header.dimensions)
-    if not header.embeddings:
-        embedder = (services.embedder.name, services.embedder.dimensions)
+@dataclass(frozen=True, slots=True)
+class _Import:
+    """One import of a file that has been checked."""
 
-    def finish(database: Runner, run: str) -> None:
-        restoring.finish_restoring(
-            database, corpus=services.corpus, run=run, properties=_properties(header), archive=checked.digest
-        )
+    services: Services
+    raw: IO[bytes]
+    checked: Reader
+    systems: Systems
 
-    with importing(services, embedder=embedder, finish=finish) as held:
-        done, again = 0, _read(services, raw)
+    def write(self, report: Report) -> None:
+        """Write all records, and compute the vectors that the file lacks."""
+        services, header = self.services, self.checked.records.header
+        embedder = (header.embedding_model, header.dimensions)
+        if not header.embeddings:
+            embedder = (services.embedder.name, services.embedder.dimensions)
+
+        def finish(database: Runner, run: str) -> None:
+            properties, digest = _properties(header), self.checked.digest
+            restoring.finish_restoring(database, corpus=services.corpus, run=run, properties=properties, archive=digest)
+
+        with importing(services, embedder=embedder, finish=finish) as held:
+            self._records(held, report)
+            if not header.embeddings:
+                self._vectors(held)
+
+    def _records(self, held: GuardedWriter, report: Report) -> None:
+        done, total = 0, self.checked.records.counts.total()
+        again = _read(self.services, self.raw, self.systems)
         report(done, total)
         for kind, rows in _batches(again.lines()):
-            RESTORING[kind](held, corpus=services.corpus, rows=rows)
+            RESTORING[kind](held, corpus=self.services.corpus, rows=rows)
             report(done := done + len(rows), total)
-        if again.digest != checked.digest:
-            raise DocumentError(f"{raw.name!r} changed while it was being read: import it again")
-        if not header.embeddings:
-            fill(services, held)
+        if again.digest != self.checked.digest:
+            raise DocumentError(f"{self.raw.name!r} changed while it was being read: import it again")
+
+    def _vectors(self, held: GuardedWriter) -> None:
+        services, header = self.services, self.checked.records.header
+        fill(services, held)
+        restoring.unmake_given_vectors(held, corpus=services.corpus)
+        if (header.embedding_model, header.dimensions) != (services.embedder.name, services.embedder.dimensions):
+            mark_builds(held, corpus=services.corpus, change="the corpus has another embedder")
+            self.systems.renew_vectors(services, held)
 
 
 def _properties(header: Header) -> Row:
@@ -148,6 +202,7 @@ def _batches(lines: Iterable[Line]) -> Iterator[tuple[str, list[Row]]]:
 
 
 def _row(kind: str, record: Row) -> Row:
-    """Return a record as a statement takes it: the fields of its kind alone, and its vector as one."""
-    row = {name: record.get(name) for name in KINDS[kind].properties if name != "embedding"}
-    return restoring.with_vector(row, unpack(record["embedding"])) if "embedding" in record else row
+    """Return a record as a statement takes it: the fields of its kind alone, and its vectors as such."""
+    row = {name: record.get(name) for name in KINDS[kind].properties if name not in VECTORS}
+    vectors = {of: unpack(record[name]) for name, of in VECTORS.items() if name in record}
+    return restoring.with_vectors(row, vectors)

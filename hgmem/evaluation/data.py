@@ -1,46 +1,23 @@
-"""Data sets to measure with: documents, and questions with reference answers and evidence."""
+"""Data sets to measure with, and how they are read."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from hgmem.errors import UsageError
-from hgmem.values.inputs import Document
+from hgmem.evaluation.data_set import DataSet, EvalQuestion, Evidence
+from hgmem.evaluation.formats import FORMATS
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
-    """One piece of evidence, as exact words of a document. `source` is the caller's id of the chunk or message."""
-
-    document: str
-    text: str
-    start: int | None = None
-    end: int | None = None
-    source: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EvalQuestion:
-    """A question with its reference answer and evidence. `pair` ties true and false statements."""
-
-    id: str
-    kind: str
-    question: str
-    answer: str
-    evidence: tuple[Evidence, ...] = ()
-    pair: str = ""
-    held_back: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DataSet:
-    """Documents and questions. `graph` is an archive or a LightRAG directory to import in place of indexing."""
-
-    name: str
-    documents: tuple[Document, ...]
-    questions: tuple[EvalQuestion, ...]
-    graph: Path | None = None
+__all__ = ["DataSet", "EvalQuestion", "Evidence", "read_data"]
 
 
 def read_data(path: Path, *, format: str = "hgmem") -> DataSet:  # noqa: A002
-    """Return the data set at a path. Raises `UsageError` for an unknown format."""
-    raise UsageError(f"unknown format {format!r} of {str(path)!r}: no reader is installed")
+    """Return the data set of a file or folder. Nothing is fetched.
+
+    Raises `UsageError` for an unknown format or a missing file, and `DocumentError` with file, line and field for what
+    does not fit the format.
+    """
+    if format not in FORMATS:
+        raise UsageError(f"unknown format {format!r} of a data set: choose one of {', '.join(FORMATS)}")
+    place = Path(path).expanduser()
+    if not place.exists():
+        raise UsageError(f"data set {str(place)!r} does not exist: correct the path")
+    return FORMATS[format](place)

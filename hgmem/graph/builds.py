@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from hgmem.graph.corpus import DELETE_BATCH
 from hgmem.graph.database import Database, Row, leased
 from hgmem.graph.values import Runner
-from hgmem.text.identity import uid
+from hgmem.text.identity import build_uid
 from hgmem.values.graph_elements import Chunk
 
 # Statuses of a build. An incomplete one went through all stages, with units that failed; an unfinished one did not.
@@ -57,11 +57,6 @@ class BuildLease:
     def build(self) -> str:
         """The uid of the build."""
         return build_uid(self.corpus, self.system)
-
-
-def build_uid(corpus: str, system: str) -> str:
-    """Return the uid of a system's build."""
-    return uid(corpus, "build", system)
 
 
 def lease_build(database: Runner, lease: BuildLease, *, timeout: float, properties: Mapping[str, str]) -> bool:

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from hgmem.graph.builds import build_uid
 from hgmem.graph.database import Row
 from hgmem.graph.values import Runner, vector
+from hgmem.text.identity import build_uid
 
 
 def standing(database: Runner, *, corpus: str, uids: Iterable[str]) -> set[str]:
@@ -19,7 +19,7 @@ def made_by(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[Row]:
 
 
 def put_units(database: Runner, *, corpus: str, system: str, rows: Sequence[Row]) -> None:
-    """Write units as done: uid, stage, key, digest, output (JSON or None), document, calls, tokens."""
+    """Write units as done: uid, stage, key, digest, output (JSON or None), document, inputs, calls, tokens."""
     database.run("put_units", corpus=corpus, system=system, build=build_uid(corpus, system), rows=list(rows))
 
 

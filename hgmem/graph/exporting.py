@@ -51,6 +51,11 @@ def built_uids(database: Runner, *, corpus: str, after: str, most: int) -> list[
     return [row["uid"] for row in database.run("built_uids", corpus=corpus, after=after, most=most)]
 
 
+def unit_uids(database: Runner, *, corpus: str, after: str, most: int) -> list[str]:
+    """Return the next uids of units of builds, in order."""
+    return [row["uid"] for row in database.run("unit_uids", corpus=corpus, after=after, most=most)]
+
+
 def read_documents(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[Row]:
     """Return the stored documents."""
     return [row["record"] for row in database.run("read_documents", corpus=corpus, uids=list(uids))]
@@ -83,6 +88,37 @@ def read_relations(database: Runner, *, corpus: str, uids: Sequence[str], embedd
     """Return the stored relations with the uids of their ends."""
     rows = database.run("read_relations", corpus=corpus, uids=list(uids), embeddings=embeddings)
     return [row["record"] for row in rows]
+
+
+def read_builds(database: Runner, *, corpus: str) -> list[Row]:
+    """Return the stored builds by system."""
+    return [row["record"] for row in database.run("read_builds", corpus=corpus)]
+
+
+def read_units(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[Row]:
+    """Return the stored units of builds."""
+    return [row["record"] for row in database.run("read_units", corpus=corpus, uids=list(uids))]
+
+
+def read_built(database: Runner, *, corpus: str, uids: Sequence[str], embeddings: bool) -> list[Row]:
+    """Return the stored built rows, each with its `unit`, if any, and whether it has an own vector."""
+    rows = database.run("read_built", corpus=corpus, uids=list(uids), embeddings=embeddings)
+    return [row["record"] for row in rows]
+
+
+def read_support(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[Row]:
+    """Return source and target of each RESTS_ON from these rows or units."""
+    return [row["record"] for row in database.run("read_support", corpus=corpus, uids=list(uids))]
+
+
+def read_extensions(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[Row]:
+    """Return system, unit, row and `gives_vector` of each EXTENDS from these units."""
+    return [row["record"] for row in database.run("read_extensions", corpus=corpus, uids=list(uids))]
+
+
+def read_own_relationships(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[Row]:
+    """Return the relationships from these rows that are not of hgmem's types."""
+    return [row["record"] for row in database.run("read_own_relationships", corpus=corpus, uids=list(uids))]
 
 
 def read_memory(database: Runner, *, corpus: str, memory: str, timeout: float, embeddings: bool) -> Row | None:

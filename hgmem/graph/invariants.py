@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hgmem.graph.database import Row
+from hgmem.graph.schema import TYPES
 from hgmem.graph.values import Runner, vector
 
 MOST = 10  # uids listed per violated invariant
@@ -43,6 +44,11 @@ def broken_documents(database: Runner, *, corpus: str) -> list[Violation]:
 def broken_support(database: Runner, *, corpus: str) -> list[Violation]:
     """Return violations in the support of entities and relations."""
     return _violations(database.run("broken_support", corpus=corpus, most=MOST))
+
+
+def broken_builds(database: Runner, *, corpus: str) -> list[Violation]:
+    """Return violations in what systems have built."""
+    return _violations(database.run("broken_builds", corpus=corpus, ours=sorted(TYPES), most=MOST))
 
 
 def broken_vectors(database: Runner, *, corpus: str, dimensions: int) -> list[Violation]:
@@ -120,6 +126,16 @@ def stored_chunks(database: Runner, *, corpus: str, uids: Sequence[str], dimensi
     return _by_uid(database.run("stored_chunks", corpus=corpus, uids=list(uids), dimensions=dimensions))
 
 
+def stored_built(database: Runner, *, corpus: str, uids: Sequence[str], dimensions: int) -> dict[str, Row]:
+    """Return system, kind, key, layer_key, labels and `embedded` of built rows by uid."""
+    return _by_uid(database.run("stored_built", corpus=corpus, uids=list(uids), dimensions=dimensions))
+
+
+def stored_units(database: Runner, *, corpus: str, uids: Sequence[str]) -> dict[str, Row]:
+    """Return system, stage and key of units by uid."""
+    return _by_uid(database.run("stored_units", corpus=corpus, uids=list(uids)))
+
+
 def stored_points(database: Runner, *, corpus: str, memories: Sequence[str], dimensions: int) -> list[str]:
     """Return the uids of the memories' points that the index must contain."""
     return _uids(database.run("stored_points", corpus=corpus, memories=list(memories), dimensions=dimensions))
@@ -150,6 +166,12 @@ def indexed_chunks(database: Runner, *, corpus: str, uids: Sequence[str], query:
     """Return those of the chunks that the vector index returns."""
     named, most = list(uids), len(uids)
     return set(_uids(database.run("indexed_chunks", corpus=corpus, uids=named, vector=vector(query), most=most)))
+
+
+def indexed_built(database: Runner, *, corpus: str, uids: Sequence[str], query: Any) -> set[str]:
+    """Return those of the built rows that the vector index returns."""
+    named, most = list(uids), len(uids)
+    return set(_uids(database.run("indexed_built", corpus=corpus, uids=named, vector=vector(query), most=most)))
 
 
 def indexed_points(database: Runner, *, corpus: str, memories: Sequence[str], query: Any, most: int) -> set[str]:

@@ -3,12 +3,12 @@
 Rows are records of an archive, with vectors in the driver's type.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hgmem.graph.database import Row, leased
 from hgmem.graph.values import Runner, vector
-from hgmem.text.identity import corpus_key
+from hgmem.text.identity import build_uid, corpus_key, layer_key
 
 
 def restore_documents(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
@@ -116,15 +116,52 @@ def restore_cited(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None
     database.run("restore_cited", corpus=corpus, rows=list(rows))
 
 
+def restore_builds(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
+    """Write builds."""
+    database.run("restore_builds", corpus=corpus, rows=list(rows))
+
+
+def restore_units(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
+    """Write units of builds, each with its HAS_UNIT."""
+    named = [{**row, "build": build_uid(corpus, row["system"])} for row in rows]
+    database.run("restore_units", corpus=corpus, rows=named)
+
+
+def restore_built(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
+    """Write built rows, each with its MADE and its vectors: `vector`, `own_vector` and `plain_vector`."""
+    keyed = [{**row, "layer_key": layer_key(corpus, row["system"], row["label"])} for row in rows]
+    database.run("restore_built", corpus=corpus, rows=keyed)
+
+
+def restore_support(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
+    """Write RESTS_ON."""
+    database.run("restore_support", corpus=corpus, rows=list(rows))
+
+
+def restore_extensions(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
+    """Write EXTENDS."""
+    database.run("restore_extensions", corpus=corpus, rows=list(rows))
+
+
+def restore_own_relationships(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
+    """Write relationships of systems' own types."""
+    database.run("restore_own_relationships", corpus=corpus, rows=list(rows))
+
+
+def unmake_given_vectors(database: Runner, *, corpus: str) -> None:
+    """Let the next build make the units anew that give rows their vectors."""
+    database.run("unmake_given_vectors", corpus=corpus)
+
+
 def finish_restoring(database: Runner, *, corpus: str, run: str, properties: Row, archive: str) -> None:
     """Release the lease on a completely restored corpus, and set its original properties."""
     rows = database.run("finish_restoring", corpus=corpus, run=run, properties=properties, archive=archive)
     leased(rows, what=f"corpus {corpus!r}")
 
 
-def with_vector(row: Row, values: Any) -> Row:
-    """Return the row with its vector in the driver's type."""
-    return {**row, "vector": vector(values)}
+def with_vectors(row: Row, vectors: Mapping[str, Any]) -> Row:
+    """Return the row with these vectors in the driver's type, by their names in statements."""
+    return {**row, **{name: vector(values) for name, values in vectors.items()}}
 
 
 def _keyed(rows: Sequence[Row], corpus: str) -> list[Row]:

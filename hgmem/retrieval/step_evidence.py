@@ -16,6 +16,7 @@ from hgmem.values.graph_elements import Chunk, Entity, Relation
 Count: TypeAlias = Annotated[int, Field(ge=0, le=10_000)]
 Positive: TypeAlias = Annotated[int, Field(ge=1, le=10_000)]
 ChunkSearch: TypeAlias = Literal["hybrid", "vector", "off"]
+BY_BOTH: ChunkSearch = "hybrid"
 Thing = TypeVar("Thing", Entity, Relation, Chunk)
 
 FUSION = 60  # reciprocal rank fusion's constant: how much the first ranks count over the later ones
@@ -35,7 +36,7 @@ class RetrievalConfig:
     relations: Count = 5  # n_e
     chunks: Count = 5  # n_d, source chunks of the entities found
     searched_chunks: Count = 5  # found by a search over all chunks
-    chunk_search: ChunkSearch = "hybrid"
+    chunk_search: ChunkSearch = BY_BOTH
     hops: Annotated[int, Field(ge=1, le=2)] = 1  # N_G of local investigation
     shared: bool = True  # N_M of local investigation
     anchors: bool = True  # the target points' own entities in its scope
@@ -68,7 +69,7 @@ def gather(
             number=number,
             vector=vector,
             search=_search(asked, scene),
-            words=asked.text if config.chunk_search == "hybrid" else "",
+            words=asked.text if config.chunk_search == BY_BOTH else "",
             targets=pool if config.pooled and asked.targets else asked.targets,
         )
         for number, (asked, vector) in enumerate(zip(subqueries, vectors, strict=True))
@@ -155,12 +156,17 @@ def _combined(first: Retrieval, second: Retrieval) -> Retrieval:
 
 
 def fuse(rankings: Iterable[Iterable[str]]) -> list[str]:
-    """Fuse the rankings by reciprocal rank (Cormack et al., 2009), best first, ties by uid."""
+    """Fuse the rankings by reciprocal rank, best first, ties by uid."""
+    return list(reciprocal_ranks(rankings))
+
+
+def reciprocal_ranks(rankings: Iterable[Iterable[str]], *, constant: float = FUSION) -> dict[str, float]:
+    """Return uids with their sums of reciprocal ranks (Cormack et al., 2009), best first, ties by uid."""
     weights: dict[str, float] = defaultdict(float)
     for ranking in rankings:
         for rank, uid in enumerate(ranking, start=1):
-            weights[uid] += 1 / (FUSION + rank)
-    return sorted(weights, key=lambda uid: (-weights[uid], uid))
+            weights[uid] += 1 / (constant + rank)
+    return dict(sorted(weights.items(), key=lambda item: (-item[1], item[0])))
 
 
 def _evidence(subqueries: Sequence[Subquery], retrieval: Retrieval) -> Evidence:

@@ -7,12 +7,14 @@ from hgmem.builds.estimates import plan_build
 from hgmem.builds.runner import remove_build as remove_build
 from hgmem.builds.runner import run_build
 from hgmem.builds.stage_run import Building, Report
+from hgmem.corpus.own_invariants import OwnInvariants
 from hgmem.errors import UsageError
 from hgmem.graph.builds import BUILDING, UNFINISHED, BuildRow, find_build, find_builds
 from hgmem.graph.values import Runner
 from hgmem.services import Services, known_corpus
 from hgmem.systems.options import changed, loaded
-from hgmem.systems.registry import Asked, options_of, system, systems
+from hgmem.systems.registry import Asked, describe, options_of, system, systems
+from hgmem.values.built import OwnNames
 from hgmem.values.reports import BuildPlan, BuildReport, BuildStatus
 
 
@@ -53,6 +55,21 @@ def renew_vectors(services: Services, writer: Runner) -> None:
     specs = [system(one.name) for one in systems() if one.installed]
     hooks = {spec.name: spec.build.reembed for spec in specs if spec.build and spec.build.reembed}
     renew_derived(services, writer, hooks)
+
+
+def own_names(name: str) -> OwnNames | None:
+    """Return the labels and relationship types of a system, or None if it is not installed."""
+    if not describe(name).installed:
+        return None
+    build = system(name).build
+    kinds = frozenset(kind.name for kind in build.kinds) if build else frozenset[str]()
+    return OwnNames(kinds=kinds, relationships=frozenset(build.relationships if build else ()))
+
+
+def own_invariants() -> tuple[OwnInvariants, ...]:
+    """Return what installed systems promise of their builds, by system."""
+    specs = [system(one.name) for one in systems() if one.installed]
+    return tuple(OwnInvariants(system=spec.name, invariants=spec.invariants) for spec in specs if spec.invariants)
 
 
 def _status(row: BuildRow, timeout: float) -> str:

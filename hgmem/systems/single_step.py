@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from hgmem.builds.stages import Build
+from hgmem.corpus.own_invariants import OwnInvariant
 from hgmem.graph.retrieval import Scope
 from hgmem.memory.browser.favourites import Favourite
 from hgmem.memory.recording import recording
@@ -56,6 +57,7 @@ class SingleStep(Generic[Config]):
     prompts: Path | None = None
     statements: Path | None = None
     build: Build[Config] | None = None
+    invariants: Sequence[OwnInvariant] = ()
     recipes: Mapping[str, Config] = field(default_factory=dict)
     verbs: Sequence[Verb[Any]] = ()
     favourites: Sequence[Favourite] = ()
@@ -77,6 +79,7 @@ class SingleStep(Generic[Config]):
             cost=None if self.prompts else self.cost,
             verbs=self.verbs,
             favourites=self.favourites,
+            invariants=self.invariants,
         )
 
     def cost(self, config: Config, *, settings: Settings) -> tuple[int, int]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from hgmem.builds.stages import Build
+from hgmem.corpus.own_invariants import OwnInvariant
 from hgmem.memory.browser.built_style import Caption
 from hgmem.memory.browser.favourites import Favourite
 from hgmem.memory.stored_memories import Stored
@@ -58,6 +59,7 @@ class SystemSpec(Generic[Config]):
     - `passages`: ranks the chunks behind an answer. By default, all that the record's steps retrieved.
     - `continues`: its memories take further questions. `answer` then gets the stored memory.
     - `build`: what the system makes of a corpus before it can answer, if anything.
+    - `invariants`: what holds of its build at any time. `hgmem doctor --corpus` checks them, as `system:name`.
     - `prompts`: the folder of its tasks' prompts, for a system of another package. Settings that name a task, such as
       `HGMEM_SAMPLING`, then know them.
     - `statements`: the file of its own Cypher statements, for a system of another package. `database.run` knows them.
@@ -87,6 +89,8 @@ class SystemSpec(Generic[Config]):
         """How Neo4j Browser draws the rows of its build."""
         kinds = self.build.kinds if self.build else ()
         return tuple(Caption(label=kind.name, property=kind.caption, colour=kind.colour) for kind in kinds)
+
+    invariants: Sequence[OwnInvariant] = ()
 
     @property
     def info(self) -> SystemInfo:

@@ -36,6 +36,21 @@ def provisional_uid(memory: str, entity_uid: str) -> str:
     return f"{memory}-{entity_uid}"
 
 
+def build_uid(corpus: str, system: str) -> str:
+    """Return the uid of a system's build."""
+    return uid(corpus, "build", system)
+
+
+def unit_uid(corpus: str, system: str, *, stage: str, key: str) -> str:
+    """Return the uid of a unit of a build."""
+    return uid(corpus, "unit", system, stage, key)
+
+
+def built_uid(corpus: str, system: str, *, kind: str, key: str) -> str:
+    """Return the uid of a built row."""
+    return uid(corpus, "built", system, kind, key)
+
+
 def text_hash(text: str) -> str:
     """Return the SHA-256 of the text as 64 hex characters."""
     return hashlib.sha256(_bytes(text)).hexdigest()

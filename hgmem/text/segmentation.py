@@ -82,8 +82,25 @@ def words(text: str) -> list[str]:
         if word.isascii():
             found.append(_unpossessed(word))
         else:
-            found.extend(_pieces(_unpossessed(word)))
+            found.extend(pieces(_unpossessed(word)))
     return found
+
+
+def pieces(word: str) -> list[str]:
+    """Return a word in pieces: scripts without spaces as overlapping pairs of characters, the rest whole."""
+    parts: list[str] = []
+    end = 0
+    for run in _UNSPACED.finditer(word):
+        parts.extend(part for part in [word[end : run.start()]] if part)
+        parts.extend(_pairs(run.group()))
+        end = run.end()
+    parts.extend(part for part in [word[end:]] if part)
+    return parts
+
+
+def unspaced(word: str) -> bool:
+    """Return whether the word has characters of a script without spaces."""
+    return bool(_UNSPACED.search(word))
 
 
 def sound(text: str) -> str:
@@ -160,17 +177,6 @@ def _full_stop(before: str, following: str) -> bool:
 
 def _unpossessed(word: str) -> str:
     return word[:-2] if word.endswith(("'s", "’s")) else word
-
-
-def _pieces(word: str) -> list[str]:
-    pieces: list[str] = []
-    end = 0
-    for run in _UNSPACED.finditer(word):
-        pieces.extend(part for part in [word[end : run.start()]] if part)
-        pieces.extend(_pairs(run.group()))
-        end = run.end()
-    pieces.extend(part for part in [word[end:]] if part)
-    return pieces
 
 
 def _pairs(run: str) -> list[str]:

@@ -16,6 +16,7 @@ class CorpusStatus:
     """The contents of a corpus. `failed` counts chunks whose extraction failed, `pending` those that wait for it.
 
     `without_graph` counts chunks that were indexed without a graph. They are complete for systems that need none.
+    `units` and `built` count units and rows of all builds, `builds` has those of each system.
     """
 
     corpus: str
@@ -27,6 +28,8 @@ class CorpusStatus:
     memories: int
     failed: int
     pending: int
+    units: int = 0
+    built: int = 0
     embedding_model: str
     dimensions: int
     without_graph: int = 0
@@ -187,7 +190,8 @@ class AdoptReport:
 class ArchiveReport:
     """The contents of an archive, in records by kind.
 
-    `notes` list what is missing in it, `written` tells whether anything was written.
+    `notes` list what is missing in it, and systems that are not installed. `written` tells whether anything was
+    written.
     """
 
     corpus: str

@@ -13,6 +13,7 @@ from hgmem.memory.replay import fetching
 from hgmem.memory.replay.page import page as rendered
 from hgmem.memory.replay.scene import scene
 from hgmem.memory.stored_memories import History
+from hgmem.values.evidence import BuiltHit
 
 Open: TypeAlias = Callable[..., Page]
 HOSTILE = """</script><script>window.hacked = 1</script><img src=x onerror="window.hacked = 2">
@@ -275,3 +276,24 @@ def test_the_keyboard_stays_where_it_went(opened: Open) -> None:
     tab.locator("#back").focus()
     press(tab, "Enter")
     expect(tab.locator("#slider")).to_be_focused()
+
+
+def test_a_memory_without_points_shows_what_its_sub_queries_found(opened: Open) -> None:
+    past = history(points=0, steps=1, text=HOSTILE)
+    (step,) = past.memory.steps
+    (one,) = step.retrieved
+    built = tuple(BuiltHit(uid=f"t{at}", kind="Topic", rank=at, text=f"Boats {at} {HOSTILE}") for at in range(1, 11))
+    steps = (replace(step, strategy="topics", judgement=None, retrieved=(replace(one, entities=(), built=built),)),)
+    tab = opened(replace(past, memory=replace(past.memory, steps=steps)))
+    told = tab.locator("#step")
+    expect(told).to_contain_text("topics")
+    expect(told).to_contain_text("1 chunk, 10 built rows")
+    expect(told.locator("li").filter(has_text="Topic: Boats")).to_have_count(9)  # eight, within one of the sub-query
+    expect(told).to_contain_text("and 2 more")
+    told.get_by_text("Document 1").click()
+    expect(told.get_by_text("Passage 1.")).to_be_visible()
+    expect(tab.locator("#at")).to_have_text("Step 1 of 1")
+    expect(tab.locator("#stage")).to_be_hidden()
+    for place in ("#about", "#step"):
+        expect(tab.locator(place)).not_to_contain_text("point")
+    assert tab.evaluate("window.hacked") is None

@@ -67,7 +67,8 @@ SCANS = {"corpora": "the one label scan that is allowed: of :Corpus"}
 LISTS = (
     *("rows", "uids", "chunks", "documents", "queries", "subqueries", "points", "died", "provisionals", "citations"),
     *("relations", "read", "memories", "adding", "spared", "names", "persons"),
-    *("organizations", "places", "events", "ids", "others", "paths", "quotes", "units", "stages"),
+    *("organizations", "places", "events", "ids", "others", "paths", "quotes", "units", "stages", "words", "breaks"),
+    "ours",
 )
 LIMITS = {
     **dict.fromkeys(("overfetch", "overfetch_chunks", "fulltext_limit", "fusion", "hops"), 2),
@@ -80,6 +81,7 @@ SAMPLES: dict[str, Any] = {
     **{name: {} for name in ("step", "answer", "properties")},
     **dict.fromkeys(("k", "over", "most", "batch", "hub", "dimensions", "schema_version"), 2),
     "limits": LIMITS,
+    "ranking": {"k": 2, "over": 2, "k1": 1.5, "b": 0.75},
     **dict.fromkeys(("embeddings", "vectors", "finished"), True),
     "timeout": 60.0,
     "seconds": 10,

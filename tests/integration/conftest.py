@@ -1,17 +1,14 @@
 """Fixtures of several integration tests."""
 
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from letters import LETTERS, wanting
+from toying import installed
 
 from hgmem import HGMem
-from hgmem.systems.registry import _loaders
-
-TOY = Path(__file__).parents[1] / "toy"
 
 
 @pytest.fixture
@@ -27,12 +24,7 @@ def letters(open_client: Callable[..., HGMem]) -> Callable[..., HGMem]:
 
 
 @pytest.fixture
-def toy(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def toy() -> Iterator[Path]:
     """Installs the system of tests/toy/ in this process, and returns the folder for others' PYTHONPATH."""
-    monkeypatch.syspath_prepend(TOY)
-    _loaders.cache_clear()
-    yield TOY
-    monkeypatch.undo()
-    _loaders.cache_clear()
-    for name in [name for name in sys.modules if name.split(".")[0] == "toy_system"]:
-        del sys.modules[name]
+    with installed() as folder:
+        yield folder

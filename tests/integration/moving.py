@@ -6,6 +6,7 @@ from typing import Any
 
 from dumping import Dump, driver
 from letters import LETTERS, QUESTION, wanting
+from toying import installed, learn
 
 from hgmem import Document, HGMem
 from hgmem.errors import ModelError
@@ -63,10 +64,14 @@ def rich(open_client: Callable[..., HGMem], settings: Settings) -> HGMem:
     open_client(model=wanting()).ask(QUESTION, steps=3)
     answer = open_client(model=telling()).ask(QUESTION, recipe="code", steps=2)
     open_client(model=telling()).ask("And who else?", memory=answer.memory, steps=1)
+    with installed():
+        usual.build("toy")
+    learn(usual)
     usual.delete(document=next(str(row["uid"]) for row in usual.documents() if row["title"] == "crew"))
     with driver(settings) as opened:
         opened.execute_query(SETTLED, corpus=usual.corpus)
         opened.execute_query(BUILT, corpus=usual.corpus)
+        opened.execute_query(FAILED, corpus=usual.corpus)
     return usual
 
 
@@ -85,6 +90,11 @@ SET e.condensed = '{"text": "short", "of": "hash"}', e.cut = true, e.stale = tru
 BUILT = """
 MATCH (q:SubQuery {corpus: $corpus}) WITH q ORDER BY q.memory, q.number LIMIT 1
 SET q.built = '[{"uid":"t1","kind":"topic","rank":1,"text":"Ferries","score":0.5}]'
+"""
+# A unit of a build that failed.
+FAILED = """
+MATCH (u:Unit {corpus: $corpus, status: 'stale'}) WITH u ORDER BY u.uid LIMIT 1
+SET u.status = 'failed', u.error = 'no reply'
 """
 
 

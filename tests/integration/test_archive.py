@@ -110,8 +110,9 @@ def test_the_corpus_of_these_tests_has_every_kind_and_every_field(archived: Arch
     there = {kind: {name for record in records if record["kind"] == kind for name in record} for kind in KINDS}
 
     assert {kind: set(KINDS[kind].properties) - there[kind] for kind in KINDS} == {kind: set() for kind in KINDS}
-    assert kinds(archived.wanted) == {*KINDS} | {
-        *("Corpus", "FROM_DOCUMENT", "HAS_STEP", "ASKED", "HAS_POINT", "HAS_ANSWER", "HAS_CITATION", "DeadPoint")
+    assert kinds(archived.wanted) == {*KINDS} - {"RELATIONSHIP"} | {
+        *("Corpus", "FROM_DOCUMENT", "HAS_STEP", "ASKED", "HAS_POINT", "HAS_ANSWER", "HAS_CITATION", "DeadPoint"),
+        *("HAS_UNIT", "MADE", "ToyGist", "ToyTopic", "TOY_IN"),
     }
 
 
@@ -184,8 +185,13 @@ def test_without_embeddings_the_import_makes_the_same_vectors(
     found = moved(settings, NAME)
 
     assert b'"embedding":' not in gzip.decompress((tmp_path / "light.jsonl.gz").read_bytes())
-    assert found.nodes == archived.wanted.nodes
+    assert plain(found) == plain(archived.wanted)
     assert found.relationships == archived.wanted.relationships
+
+
+def plain(found: Dump) -> dict[str, Any]:
+    """Return all nodes but those of builds, to whose rows the next build gives vectors."""
+    return {uid: node for uid, node in found.nodes.items() if not {"Build", "Unit", "Built"} & set(node[0])}
 
 
 def test_an_archive_of_another_embedder_keeps_its_vectors_and_names_it(

@@ -1,5 +1,6 @@
 """A corpus among nine near-copies: searches find the same items as without the copies, and only its own."""
 
+import gzip
 import random
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -7,10 +8,14 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 from dumping import driver
+from toying import installed, learn
 
 from hgmem import HGMem, HGMemError, Settings
+from hgmem.graph.builds import built_rows
+from hgmem.graph.built_search import Layer, near_built, worded_built
 from hgmem.graph.retrieval import Scope
 from hgmem.retrieval.step_evidence import RetrievalConfig, Scene, _limits
 from hgmem.sources.lightrag import read
@@ -173,6 +178,107 @@ def test_nothing_of_another_corpus_is_in_what_is_read_back(crowded: Crowd) -> No
     assert len(client.documents()) == 1
     assert client.status().entities == ENTITIES
     assert strangers(crowded, found) == []
+
+
+# What systems build ---------------------------------------------------------------------------------------------
+
+HOUSES = 60  # documents of each of the ten corpora, each with a row in the layer that is searched
+
+
+def houses(seed: int = 3) -> Given:
+    """Return documents that share words, with one chunk each."""
+    draw = random.Random(seed)
+    words = ["".join(draw.choices(("ba", "ke", "li", "mo", "nu"), k=2)) for _ in range(24)]
+    texts = {f"h{at}": " ".join((f"house{at}", *draw.choices(words, k=30))) for at in range(HOUSES)}
+    return Given(
+        documents=tuple(Document(id=name, title=name, text="words") for name in texts),
+        chunks=tuple(GivenChunk(id=name, document=name, text=text) for name, text in texts.items()),
+        entities=(GivenEntity(name="Pier", chunks=("h0",)),),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuiltCrowd:
+    """The corpus among nine near-copies that have the same builds; `alone` are its hits by words without them."""
+
+    client: HGMem
+    layer: Layer
+    texts: list[str]
+    alone: list[list[str]]
+    foreign: frozenset[str]
+
+    def worded(self) -> list[list[str]]:
+        found = [worded_built(self.client._database, layer=self.layer, text=text, k=K) for text in self.texts]
+        return [[row["uid"] for row, _ in hits] for hits in found]
+
+
+@pytest.fixture(scope="module")
+def built_crowd(settings: Settings) -> Iterator[BuiltCrowd]:
+    arguments = {**settings.model_dump(exclude_none=True), "embedder": NearEmbedder(DeterministicEmbedder(64))}
+    others = {mark: f"built-{mark}" for mark in MARKS}
+    given = houses()
+    with installed(), HGMem.open("built", **arguments) as client:
+        client.add_graph(given)
+        client.build("toy")
+        crowd = BuiltCrowd(
+            client=client,
+            layer=Layer(scope=Scope(corpus="built"), system="toy", kind="ToyGist"),
+            texts=[" ".join(chunk.text.split()[:8]) for chunk in given.chunks[::3]],
+            alone=[],
+            foreign=frozenset(),
+        )
+        alone = crowd.worded()
+        for mark, other in others.items():
+            client.add_graph(marked(given, mark), corpus=other)
+            client.build("toy", corpus=other)
+        learn(client)
+        yield replace(crowd, alone=alone, foreign=frozenset(held(settings, list(others.values()))))
+        for corpus in ("built", *others.values()):
+            client.delete(corpus=corpus)
+
+
+def test_a_search_in_a_layer_finds_its_own_nearest_rows_and_no_others(built_crowd: BuiltCrowd) -> None:
+    client = built_crowd.client
+    rows = built_rows(client._database, corpus="built", system="toy", kind="ToyGist", vectors=True)
+    uids, matrix = [row["uid"] for row in rows], np.array([row["embedding"] for row in rows])
+    assert len(uids) == HOUSES
+    for text in built_crowd.texts:
+        query = client.embedder.embed([text], kind="query")[0]
+        found = [
+            row["uid"] for row, _ in near_built(client._database, layer=built_crowd.layer, query=query, k=K, over=60)
+        ]
+        scores = matrix @ query
+        worst = np.sort(scores)[-K] - 1e-6
+        assert len(set(found)) == K
+        assert all(scores[uids.index(uid)] >= worst for uid in found)
+
+
+def test_a_search_by_words_in_a_layer_finds_what_it_finds_alone(built_crowd: BuiltCrowd) -> None:
+    found = built_crowd.worded()
+    assert [sorted(hits) for hits in found] == [sorted(hits) for hits in built_crowd.alone]
+    assert all(hits for hits in found)
+    assert not built_crowd.foreign & {uid for hits in found for uid in hits}
+
+
+def test_no_row_that_another_corpus_built_is_in_anything(built_crowd: BuiltCrowd, tmp_path: Path) -> None:
+    client = built_crowd.client
+    answer = client.ask("Which is house7?", system="toy")
+    client.export(tmp_path / "some")
+    archive = gzip.decompress((tmp_path / "some").read_bytes()).decode()
+    found = [
+        answer,
+        client.memory(answer.memory),
+        client.status(),
+        client.build("toy"),
+        client.check(),
+        archive.split('"'),
+    ]
+
+    assert answer.steps[0].retrieved[0].built
+    assert client.status().builds[0].rows["ToyGist"] == HOUSES
+    assert client.check().ok
+    strange = [text for text in said(found) if text in built_crowd.foreign or any(mark in text for mark in MARKS)]
+    assert strange == []
 
 
 FAILING: Mapping[str, Callable[[HGMem, str], object]] = {

@@ -57,7 +57,7 @@ def test_a_system_of_another_package_is_listed_asked_and_remembered_when_it_is_g
     packages = tmp_path / "packages"
     install(packages, "nearest_system", documented_code(), name="nearest")
     listed = {one["name"]: one for one in json.loads(command("systems", "--json", packages=packages).stdout)}
-    assert listed.keys() == {"hgmem", "naive", "nearest"}
+    assert listed.keys() == {"bm25", "hgmem", "hybrid", "naive", "nearest"}
     assert (listed["nearest"]["recipes"], listed["nearest"]["continues"]) == (["pair"], False)
 
     asked = ("ask", QUESTION, "-c", client.corpus, "--system", "nearest", "--json")
@@ -73,7 +73,9 @@ def test_a_system_of_another_package_is_listed_asked_and_remembered_when_it_is_g
     assert "unknown recipe option 'worst': choose from best" in wrong.stderr
 
     gone = command(*asked)
-    assert gone.stderr.strip().splitlines() == ["error: unknown system 'nearest': choose one of hgmem, naive"]
+    assert gone.stderr.strip().splitlines() == [
+        "error: unknown system 'nearest': choose one of bm25, hgmem, hybrid, naive"
+    ]
     assert "system nearest, answered" in command("memory", "show", answer["memory"]).stdout
     assert [one.chunk.uid for one in client.passages(answer["memory"])] == chunks
     with pytest.raises(UsageError, match="cannot be continued: unknown system 'nearest'"):

@@ -170,7 +170,7 @@ def test_the_steps_show_what_was_asked_done_dropped_and_noted(capsys: pytest.Cap
     assert "step 1: searched across the corpus, then judged local" in text
     assert "step 2: searched around its points" in text
     assert "concern: the place" in text
-    assert "about 1-1; found 1 entities, 1 relations, 1 chunks" in text
+    assert "about 1-1; found 1 entity, 1 relation, 1 chunk" in text
     assert "inserted 1-1: Half of it." in text
     assert "merged 2-1 from 1-1, 1-2: " in text
     assert "dropped (point 7 does not exist)" in text

@@ -14,9 +14,17 @@ from pydantic.fields import FieldInfo
 from hgmem.corpus.archive.lines import LineError
 from hgmem.models.embedding import Vectors
 from hgmem.text.segmentation import has_half_pair
+from hgmem.values.built import (
+    LARGEST,
+    OF_RELATIONSHIPS,
+    OWN_PROPERTIES,
+    SMALLEST,
+    is_property,
+    is_property_name,
+    is_scalar,
+)
 
 FLOAT = np.dtype("<f4")
-SMALLEST, LARGEST = -(2**63), 2**63 - 1  # integers that Neo4j stores
 
 _MEMORY = "m[0-9a-f]{16}"
 _TIME = (
@@ -57,6 +65,27 @@ def _number(value: object) -> int | float:
     raise ValueError("not a finite float or a 64-bit integer")
 
 
+def _property(value: object) -> object:
+    if not is_property(value):
+        raise ValueError("not a value that Neo4j stores")
+    for each in value if isinstance(value, list) else [value]:
+        if isinstance(each, str):
+            _whole(each)
+    return value
+
+
+def _own_property(name: str) -> str:
+    if not is_property_name(name) or name in OWN_PROPERTIES | OF_RELATIONSHIPS:
+        raise ValueError("not a name for a system's property")
+    return name
+
+
+def _scalar(value: object) -> object:
+    if not is_scalar(value):
+        raise ValueError("not a text, boolean or number")
+    return _property(value)
+
+
 Text: TypeAlias = Annotated[str, AfterValidator(_whole), Called("text")]
 Texts: TypeAlias = Annotated[list[Text], Called("texts")]
 Integer: TypeAlias = Annotated[int, Field(ge=SMALLEST, le=LARGEST), Called("integer")]
@@ -68,6 +97,17 @@ MemoryUid: TypeAlias = Annotated[str, StringConstraints(pattern=f"^{_MEMORY}$"),
 MemoryUidOrEmpty: TypeAlias = Annotated[str, StringConstraints(pattern=f"^({_MEMORY})?$"), Called("memory or none")]
 OwnUid: TypeAlias = Annotated[  # of what belongs to a memory: it begins with that one's
     str, StringConstraints(pattern=f"^{_MEMORY}-[0-9a-z-]{{1,80}}$"), Called("own")
+]
+OwnName: TypeAlias = Annotated[  # `OwnNamesCheck` knows which ones are allowed
+    str, StringConstraints(pattern="^[A-Za-z_]{1,40}$"), Called("label or type of at most 40 letters")
+]
+OwnProperties: TypeAlias = Annotated[
+    dict[Annotated[str, AfterValidator(_own_property)], Annotated[Any, PlainValidator(_property)]],
+    Called("properties"),
+]
+OwnScalars: TypeAlias = Annotated[
+    dict[Annotated[str, AfterValidator(_own_property)], Annotated[Any, PlainValidator(_scalar)]],
+    Called("properties without lists"),
 ]
 Vector: TypeAlias = Annotated[str, Called("vector")]  # `check_vector` looks into it
 
@@ -82,13 +122,24 @@ def unpack(text: str) -> Vectors:
     return np.frombuffer(base64.b64decode(text, validate=True), dtype=FLOAT)
 
 
-def check_vector(text: str, *, dimensions: int) -> None:
+def check_vector(text: str, *, dimensions: int, field: str = "embedding") -> None:
     """Raise `LineError` unless this is a vector of the corpus, which a search can find."""
-    try:
-        vector = unpack(text)
-    except (binascii.Error, ValueError):
-        raise LineError("field 'embedding': expected base64 of float32") from None
+    vector = _unpacked(text, field)
     if len(vector) != dimensions:
-        raise LineError(f"field 'embedding': expected {dimensions} dimensions, got {len(vector)}")
+        raise LineError(f"field {field!r}: expected {dimensions} dimensions, got {len(vector)}")
     if not np.isfinite(vector).all() or not vector.any():
-        raise LineError("field 'embedding': the vector is zero or not finite")
+        raise LineError(f"field {field!r}: the vector is zero or not finite")
+
+
+def check_plain_vector(text: str, *, field: str) -> None:
+    """Raise `LineError` unless this is a vector of any length, which no index holds."""
+    vector = _unpacked(text, field)
+    if not len(vector) or not np.isfinite(vector).all():
+        raise LineError(f"field {field!r}: the vector is empty or not finite")
+
+
+def _unpacked(text: str, field: str) -> Vectors:
+    try:
+        return unpack(text)
+    except (binascii.Error, ValueError):
+        raise LineError(f"field {field!r}: expected base64 of float32") from None

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from hgmem.corpus.archive.lines import Chain, LineError, Record
+from hgmem.corpus.archive.own_names import OwnNamesCheck, nothing_installed
 from hgmem.corpus.archive.records import Records
 from hgmem.errors import DocumentError, UsageError
 from hgmem.text.atomic_files import replacing
+from hgmem.values.built import Installed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,8 +74,10 @@ class Line:
 class Reader:
     """Reads an archive from its beginning. After the last line, `records` and `digest` cover the whole archive."""
 
-    def __init__(self, raw: IO[bytes], *, bounds: Bounds, schema_version: int) -> None:
-        self.records = Records(schema_version=schema_version)
+    def __init__(
+        self, raw: IO[bytes], *, bounds: Bounds, schema_version: int, installed: Installed = nothing_installed
+    ) -> None:
+        self.records = Records(schema_version=schema_version, own_names=OwnNamesCheck(installed))
         self._raw = raw
         self._bounds = bounds
         self._chain = Chain()

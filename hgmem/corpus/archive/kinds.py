@@ -1,8 +1,9 @@
 """The kinds of records in an archive: a header, the kinds below, a footer (docs/reference/archive.md).
 
-There is a kind for each label and relationship type. A new one is a class in `corpus_kinds.py` or `memory_kinds.py`
-and its name in `Line`. What says where a thing belongs has no record of its own: a chunk's `document` is
-FROM_DOCUMENT, the `memory` of a step and of a point is HAS_STEP and HAS_POINT, and so on.
+There is a kind for each label and relationship type of ours, and one for all relationships of systems' own types. A
+new one is a class in `corpus_kinds.py`, `build_kinds.py` or `memory_kinds.py` and its name in `Line`. What says where
+a thing belongs has no record of its own: a chunk's `document` is FROM_DOCUMENT, the `memory` of a step and of a point
+is HAS_STEP and HAS_POINT, and so on.
 """
 
 from collections.abc import Mapping
@@ -10,6 +11,7 @@ from typing import Annotated, Literal, TypeAlias, get_args
 
 from pydantic import Field, TypeAdapter, ValidationError
 
+from hgmem.corpus.archive.build_kinds import Build, BuildsRecord, Built, Extends, OwnRelationship, RestsOn, Unit
 from hgmem.corpus.archive.corpus_kinds import Chunk, Document, Entity, FromChunk, NextChunk, Relates
 from hgmem.corpus.archive.fields import Boolean, Called, Integer, Text, Time
 from hgmem.corpus.archive.lines import Record
@@ -34,7 +36,7 @@ from hgmem.corpus.archive.nested import Object
 from hgmem.corpus.archive.schema import ArchiveRecord, MemoryRecord, problem
 
 FORMAT = "hgmem-archive"
-VERSION = 1
+VERSIONS = (1, 2)  # 2 has builds; an archive without them is still written as 1
 HEADER, FOOTER = "archive", "end"
 
 
@@ -71,6 +73,12 @@ Line: TypeAlias = (
     | Entity
     | FromChunk
     | Relates
+    | Build
+    | Unit
+    | Built
+    | RestsOn
+    | Extends
+    | OwnRelationship
     | Memory
     | Provisional
     | Step
@@ -94,6 +102,7 @@ _BY_NAME: Mapping[str, type[ArchiveRecord]] = {
 }
 
 KINDS = {name: model for name, model in _BY_NAME.items() if name not in (HEADER, FOOTER)}
+OF_BUILDS = frozenset(name for name, model in KINDS.items() if issubclass(model, BuildsRecord))
 OF_MEMORIES = frozenset(name for name, model in KINDS.items() if issubclass(model, MemoryRecord))
 
 

@@ -225,6 +225,8 @@ class Citation(MemoryRecord):
     start: Integer | None = None
     end: Integer | None = None
     source_id: Text
+    built: Text | None = None
+    behind: Texts | None = None
     withdrawn: Boolean
 
     identity: ClassVar[tuple[str, ...]] = ("memory", "uid")
@@ -232,11 +234,13 @@ class Citation(MemoryRecord):
 
 
 class Cites(MemoryRecord):
-    """From a citation to the chunk that it quotes."""
+    """From a citation to the chunk, or to the row of a build, that it quotes."""
 
     kind: Literal["CITES"]
     memory: MemoryUid
     citation: OwnUid
-    chunk: Uid
+    chunk: Uid | None = None
+    built: Uid | None = None
 
-    refers: ClassVar[tuple[Reference, ...]] = (to("Citation", "memory", "citation"), to("Chunk", "chunk"))
+    refers: ClassVar[tuple[Reference, ...]] = (to("Citation", "memory", "citation"),)
+    may_refer: ClassVar[tuple[Reference, ...]] = (to("Chunk", "chunk"), to("Built", "built"))

@@ -96,5 +96,6 @@ GivenRelations: TypeAlias = Annotated[Text, _json_of(list[StoredRelation]), Call
 Operations: TypeAlias = Annotated[Text, _json_of(list[StoredOperation]), Called("operations")]
 Planned: TypeAlias = Annotated[Text, _json_of(list[StoredSubquery]), Called("planned")]
 Built: TypeAlias = Annotated[Text, _json_of(list[StoredBuiltHit]), Called("retrieved built rows")]
+AnyJson: TypeAlias = Annotated[Text, _json_of(Any), Called("JSON")]
 Usage: TypeAlias = Annotated[Text, _json_of(Counts), Called("usage")]
 Filters: TypeAlias = Annotated[Text, _json_of(dict[str, list[Text]]), Called("filters")]

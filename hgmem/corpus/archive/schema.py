@@ -27,7 +27,8 @@ def to_entity(field: str) -> Reference:
 class ArchiveRecord(BaseModel):
     """One line, its fields in the order of the format. An optional field is absent, never null.
 
-    `identity` are the fields that tell one record from another of its kind, `refers` what has to come before it.
+    `identity` are the fields that tell one record from another of its kind, `also_known_by` others by which records
+    refer to it. `refers` is what has to come before it, `may_refer` the same for fields that may be absent.
     """
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
@@ -36,7 +37,9 @@ class ArchiveRecord(BaseModel):
     properties: ClassVar[tuple[str, ...]]
     """The names of all fields but `kind`."""
     identity: ClassVar[tuple[str, ...]] = ()
+    also_known_by: ClassVar[tuple[tuple[str, ...], ...]] = ()
     refers: ClassVar[tuple[Reference, ...]] = ()
+    may_refer: ClassVar[tuple[Reference, ...]] = ()
 
     @classmethod
     def __pydantic_init_subclass__(cls, **_: Any) -> None:

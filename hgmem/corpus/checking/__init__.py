@@ -3,13 +3,18 @@
 Unfinished work is reported as a note. Concurrent writes can cause false findings, so check again.
 """
 
+from collections.abc import Sequence
+
+from hgmem.corpus.checking.builds import check_builds, check_own
 from hgmem.corpus.checking.contents import check_chunks, check_entities, check_relations
 from hgmem.corpus.checking.memories import check_memories
 from hgmem.corpus.checking.tally import Tally
+from hgmem.corpus.own_invariants import OwnInvariants
 from hgmem.errors import UsageError
 from hgmem.graph.corpus import CorpusRow
 from hgmem.graph.database import Database
 from hgmem.graph.invariants import (
+    broken_builds,
     broken_citations,
     broken_documents,
     broken_support,
@@ -23,8 +28,8 @@ from hgmem.services import Services, known_corpus
 from hgmem.values.reports import Checkup
 
 
-def check(services: Services) -> Checkup:
-    """Return every violation in the corpus.
+def check(services: Services, *, own: Sequence[OwnInvariants] = ()) -> Checkup:
+    """Return every violation in the corpus. `own` are invariants of installed systems.
 
     If the schema is invalid, nothing else is checked. Raises `UsageError` if the corpus is not ready.
     """
@@ -33,13 +38,15 @@ def check(services: Services) -> Checkup:
     if not tally.checkup(services.corpus).ok:  # statements name their indexes and fail without them
         return tally.checkup(services.corpus)
     row = _whole_corpus(services)
-    for look in (broken_documents, broken_support, crossings, leaks, orphans, broken_citations):
+    for look in (broken_documents, broken_support, crossings, leaks, orphans, broken_citations, broken_builds):
         tally.take(look(services.database, corpus=services.corpus))
     tally.take(broken_vectors(services.database, corpus=services.corpus, dimensions=row.dimensions))
     check_chunks(services, row, tally)
     check_entities(services, row, tally)
     check_relations(services, row, tally)
     check_memories(services, row, tally)
+    check_builds(services, row, tally)
+    check_own(services, own, tally)
     return tally.checkup(services.corpus)
 
 

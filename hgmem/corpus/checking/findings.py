@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 AGAIN = "delete the documents that support it and index them again"
 ALONE = "delete the memory with `hgmem memory delete`; no other memory depends on it"
+MADE_AGAIN = "delete the build with `hgmem delete --system` and make it again with `hgmem build`"
 SEEN = "report a bug: hgmem should never write this"
 UNFINISHED = "unfinished-document"
 GO_ON = "resume the indexing or deletion that is unfinished; where this is found still, "
@@ -72,6 +73,9 @@ INVARIANTS: Mapping[str, Invariant] = {
     "point-vector": Invariant(
         meaning="a point has no vector of unit length and of the corpus's dimensions", remedy=ALONE
     ),
+    "built-vector": Invariant(
+        meaning="a built row with a text has no vector of unit length and of the corpus's dimensions", remedy=MADE_AGAIN
+    ),
     **{
         f"{thing}-not-in-index": Invariant(
             meaning=f"the vector index {index!r} does not return the nodes that it should contain",
@@ -82,6 +86,7 @@ INVARIANTS: Mapping[str, Invariant] = {
             ("relation", "relation_embedding"),
             ("chunk", "chunk_embedding"),
             ("point", "point_embedding"),
+            ("built", "built_embedding"),
         )
     },
     "relationship-across-corpora": Invariant(meaning="a relationship leads to another corpus", remedy=SEEN),
@@ -141,6 +146,25 @@ INVARIANTS: Mapping[str, Invariant] = {
         remedy=ALONE,
     ),
     "citation-quote": Invariant(meaning="a quote is not in the chunk or built row that it cites", remedy=ALONE),
+    "unit-without-build": Invariant(meaning="a unit does not belong to the build of its system", remedy=MADE_AGAIN),
+    "built-without-unit": Invariant(
+        meaning="a built row was not learnt, and not made by exactly one unit of its system", remedy=MADE_AGAIN
+    ),
+    "built-without-support": Invariant(
+        meaning="a built row or output rests on nothing although its unit has inputs, so a deletion would miss it",
+        remedy=MADE_AGAIN,
+    ),
+    "built-document": Invariant(
+        meaning="a built row names one document, but rests on texts of others", remedy=MADE_AGAIN
+    ),
+    "built-identity": Invariant(
+        meaning="the uid, layer or label of a built row, unit or build does not follow from its corpus, system and key",
+        remedy=MADE_AGAIN,
+    ),
+    "built-relationship": Invariant(
+        meaning="a relationship of a system does not begin at a built row, or at none of the unit that wrote it",
+        remedy=MADE_AGAIN,
+    ),
     "stale-claim": Invariant(
         meaning="a run ended without releasing its memory: the memory is interrupted",
         remedy="continue it with `hgmem ask --continue`, or delete it with `hgmem memory delete`",
@@ -149,6 +173,11 @@ INVARIANTS: Mapping[str, Invariant] = {
     UNFINISHED: Invariant(
         meaning="the indexing or deletion of a document is unfinished",
         remedy="index or delete it again to resume",
+        note=True,
+    ),
+    "unfinished-build": Invariant(
+        meaning="the making of a build was interrupted",
+        remedy="run `hgmem build` again to resume",
         note=True,
     ),
     "unfinished-prune": Invariant(

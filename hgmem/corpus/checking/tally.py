@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from hgmem.corpus.checking.findings import GO_ON, INVARIANTS, UNFINISHED
+from hgmem.corpus.checking.findings import GO_ON, INVARIANTS, UNFINISHED, Invariant
 from hgmem.graph.invariants import MOST, Violation
 from hgmem.values.reports import Checkup, Finding
 
@@ -13,6 +13,7 @@ class Tally:
     def __init__(self) -> None:
         self._found: dict[str, int] = {}
         self._uids: dict[str, list[str]] = {}
+        self._invariants = dict(INVARIANTS)
 
     def take(self, violations: Iterable[Violation]) -> None:
         """Add the violations that a statement returned."""
@@ -27,17 +28,24 @@ class Tally:
         named = self._uids.setdefault(invariant, [])
         named += uids[: MOST - len(named)]
 
+    def add_own(self, name: str, uids: Sequence[str], *, meaning: str, remedy: str, failed: bool = False) -> None:
+        """Add a violation of a system's own invariant, or that it could not be checked (`failed`)."""
+        self._invariants[name] = Invariant(meaning=meaning, remedy=remedy, note=failed)
+        if failed:
+            self._found[name], self._uids[name] = 1, []
+        self.add(name, uids)
+
     def checkup(self, corpus: str) -> Checkup:
-        """Return all findings, in the order in which invariants are declared."""
-        found = [self._finding(name) for name in INVARIANTS if name in self._found]
+        """Return all findings, in the order in which invariants are declared, those of systems last."""
+        found = [self._finding(name) for name in self._invariants if name in self._found]
         return Checkup(
             corpus=corpus,
-            findings=tuple(one for one in found if not INVARIANTS[one.name].note),
-            notes=tuple(one for one in found if INVARIANTS[one.name].note),
+            findings=tuple(one for one in found if not self._invariants[one.name].note),
+            notes=tuple(one for one in found if self._invariants[one.name].note),
         )
 
     def _finding(self, name: str) -> Finding:
-        invariant = INVARIANTS[name]
+        invariant = self._invariants[name]
         first = GO_ON if invariant.passing and UNFINISHED in self._found else ""
         return Finding(
             name=name,

@@ -10,7 +10,7 @@ from hgmem.retrieval.built_passages import built_passages
 from hgmem.services import Services
 from hgmem.systems.single_step import SingleStep, evidence_of
 from hgmem.values.evidence import BuiltHit, Evidence
-from toy_system.build import BUILD, Config
+from toy_system.build import BUILD, INVARIANTS, Config
 from toy_system.statements import FILE, toy_members
 from toy_system.tasks import PROMPTS, Reword
 from toy_system.verbs import VERBS
@@ -68,4 +68,5 @@ SPEC = SingleStep(
     build=BUILD,
     verbs=VERBS,
     favourites=[Favourite.read(Path(__file__).with_name("topics.cypher"))],
+    invariants=INVARIANTS,
 ).spec

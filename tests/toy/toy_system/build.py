@@ -10,6 +10,8 @@ import numpy as np
 from hgmem.builds.reading import Reading
 from hgmem.builds.stages import Build, Kind, Stage
 from hgmem.builds.units import Made, Output, Row, StoredRow, Tie, Unit
+from hgmem.corpus.own_invariants import OwnInvariant
+from hgmem.graph.builds import built_rows
 from hgmem.services import Services
 from toy_system.tasks import SumUp
 
@@ -108,6 +110,25 @@ def lengths(services: Services, rows: Sequence[StoredRow]) -> Mapping[str, Any]:
     """Return the vectors that no index holds, which do not depend on the embedder."""
     return {row.uid: np.asarray(row.vector, dtype=np.float32) for row in rows if row.vector is not None}
 
+
+def lost_gists(database: Any, corpus: str) -> list[str]:
+    """Return the topics whose text does not begin with that of their first gist."""
+    gists, topics = (
+        built_rows(database, corpus=corpus, system="toy", kind=kind, vectors=False) for kind in ("ToyGist", "ToyTopic")
+    )
+    texts = {row["uid"]: row["text"] for row in gists}
+    return [
+        row["uid"]
+        for row in topics
+        if not row.get("learnt") and not row["text"].startswith(texts.get(row["first"], f"{row['text']}?"))
+    ]
+
+
+INVARIANTS = (
+    OwnInvariant(
+        name="topic-text", meaning="a topic does not begin with the text of its first gist", violated=lost_gists
+    ),
+)
 
 BUILD: Build[Config] = Build(
     kinds=[Kind(name="ToyGist", replaced_vectors=True), Kind(name="ToyTopic", caption="key", colour="#AA3377")],

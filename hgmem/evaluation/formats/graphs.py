@@ -1,0 +1,92 @@
+"""The graph beside a data set, an archive or a LightRAG directory, and its chunks as evidence."""
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from hgmem.errors import DocumentError, UsageError
+from hgmem.evaluation.data_set import Evidence
+from hgmem.evaluation.formats.reading import text_of
+from hgmem.sources import lightrag
+from hgmem.text.identity import uid
+from hgmem.values.inputs import Document
+
+_PACKED = b"\x1f\x8b"  # what gzip begins with
+
+
+def graph_of(folder: Path) -> Path | None:
+    """Return the graph of a data set: `graph.jsonl…`, the folder `graph`, or the folder that `graph.txt` names."""
+    named = folder / "graph.txt"
+    found = [path for path in sorted(folder.glob("graph.jsonl*")) if path.is_file()]
+    found += [path for path in [folder / "graph"] if path.is_dir()]
+    found += [folder / Path(text_of(named).strip()).expanduser()] if named.is_file() else []
+    if len(found) > 1:
+        raise UsageError(f"{str(folder)!r} has several graphs: keep one of {', '.join(path.name for path in found)}")
+    for path in found:
+        if path.suffix != ".txt" and not path.is_file() and not is_lightrag(path):
+            raise UsageError(f"{str(path)!r} is not a LightRAG working directory: correct graph.txt, or the folder")
+    return found[0] if found else None
+
+
+def is_lightrag(path: Path) -> bool:
+    """Return whether a path is a LightRAG working directory."""
+    return (path / lightrag.GRAPH).is_file()
+
+
+def chunks_of(graph: Path | None, documents: Mapping[str, Document]) -> Mapping[str, Evidence]:
+    """Return the graph's chunks as evidence, by the ids that a caller may know them by."""
+    if graph is None:
+        return {}
+    return _lightrag_chunks(graph) if is_lightrag(graph) else _archive_chunks(graph, documents)
+
+
+def _lightrag_chunks(graph: Path) -> Mapping[str, Evidence]:
+    return {
+        chunk.id: Evidence(
+            document=chunk.document,
+            text=chunk.text,
+            start=chunk.start,
+            end=None if chunk.start is None else chunk.start + len(chunk.text),
+            source=chunk.id,
+        )
+        for chunk in lightrag.read(graph).chunks
+    }
+
+
+def _archive_chunks(graph: Path, documents: Mapping[str, Document]) -> Mapping[str, Evidence]:
+    """Return the chunks of an archive by their uids, and by their ids in the data that it came from."""
+    found: dict[str, Evidence] = {}
+    known: dict[str, str] = {}
+    for record in _records(graph):
+        if record.get("kind") == "archive":
+            known = {uid(str(record.get("corpus")), "document", name): name for name in documents}
+        if record.get("kind") == "Chunk" and record.get("document") in known:
+            names = [str(record[name]) for name in ("uid", "source_id") if record.get(name)]
+            found |= {name: _chunk(record, known[record["document"]], name) for name in names}
+    return found
+
+
+def _chunk(record: Mapping[str, Any], document: str, source: str) -> Evidence:
+    return Evidence(
+        document=document,
+        text=str(record.get("text", "")),
+        start=record.get("start"),
+        end=record.get("end"),
+        source=source,
+    )
+
+
+def _records(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the records of an archive. `hgmem import` is what checks it."""
+    try:
+        with path.open("rb") as raw:
+            packed = raw.read(2) == _PACKED
+        with gzip.open(path, "rb") if packed else path.open("rb") as opened:
+            for line in opened:
+                record = json.loads(line)
+                yield record if isinstance(record, dict) else {}
+    except (OSError, EOFError, ValueError, zlib.error) as error:
+        raise DocumentError(f"{str(path)!r}: not an archive of hgmem export: {error}") from error

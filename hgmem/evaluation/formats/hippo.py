@@ -1,0 +1,120 @@
+"""HotpotQA and MuSiQue in the form of HippoRAG: `NAME.json` with questions, `NAME_corpus.json` with passages."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hgmem.errors import UsageError
+from hgmem.evaluation.data_set import DataSet, EvalQuestion, Evidence
+from hgmem.evaluation.formats.evidence import first_place
+from hgmem.evaluation.formats.reading import json_of
+from hgmem.evaluation.formats.records import Record, distinct, records
+from hgmem.values.inputs import Document
+
+_CORPUS = "_corpus.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passages:
+    """The documents, by title (several may share one), and the sentences of those that are given in sentences."""
+
+    documents: Mapping[str, list[Document]]
+    sentences: Mapping[str, Sequence[str]]
+
+    @property
+    def all(self) -> tuple[Document, ...]:
+        """Every document, in the order of the file."""
+        return tuple(document for each in self.documents.values() for document in each)
+
+
+def read_hotpotqa(path: Path) -> DataSet:
+    """Return questions whose evidence is the sentences of their supporting facts."""
+    return _read(path, _supporting_facts)
+
+
+def read_musique(path: Path) -> DataSet:
+    """Return questions whose evidence is their supporting paragraphs, each a whole passage."""
+    return _read(path, _supporting_paragraphs)
+
+
+def _read(path: Path, evidence_of: Callable[[Record, Passages], Iterator[Evidence]]) -> DataSet:
+    questions, corpus = _files(path)
+    passages = _passages(corpus)
+    asked = list(records(json_of(questions), questions, what="question"))
+    ids = distinct(one.text("_id", "id", default=str(number)) for number, one in enumerate(asked, start=1))
+    return DataSet(
+        name=questions.stem,
+        documents=passages.all,
+        questions=tuple(
+            EvalQuestion(
+                id=id_,
+                kind=one.text("type", default=_hops(id_)),
+                question=one.text("question"),
+                answer=one.text("answer"),
+                evidence=tuple(dict.fromkeys(evidence_of(one, passages))),
+            )
+            for id_, one in zip(ids, asked, strict=True)
+        ),
+    )
+
+
+def _hops(id_: str) -> str:
+    """Return MuSiQue's kind of question, such as `2hop`, which its id begins with."""
+    return id_.split("__")[0] if "__" in id_ else "question"
+
+
+def _files(path: Path) -> tuple[Path, Path]:
+    if path.is_dir():
+        found = sorted(path.glob(f"*{_CORPUS}"))
+        if len(found) != 1:
+            raise UsageError(f"{str(path)!r} has {len(found)} files *{_CORPUS}: name the file of questions")
+        path = found[0]
+    name = path.name.removesuffix(_CORPUS).removesuffix(".json")
+    return path.with_name(f"{name}.json"), path.with_name(f"{name}{_CORPUS}")
+
+
+def _passages(path: Path) -> Passages:
+    documents: dict[str, list[Document]] = {}
+    sentences: dict[str, Sequence[str]] = {}
+    pairs = list(_titled(json_of(path), path))
+    for id_, (title, parts) in zip(distinct(title for title, _ in pairs), pairs, strict=True):
+        documents.setdefault(title, []).append(Document(id=id_, title=title, text="".join(parts)))
+        if len(parts) > 1:
+            sentences[title] = parts
+    return Passages(documents=documents, sentences=sentences)
+
+
+def _titled(held: Any, path: Path) -> Iterator[tuple[str, list[str]]]:
+    """Yield the passages, by title or in a list, each as its sentences or as one text."""
+    if isinstance(held, dict):
+        held = [{"title": title, "text": text} for title, text in held.items()]
+    for one in records(held, path, what="passage"):
+        yield one.text("title"), one.texts("text")
+
+
+def _supporting_facts(asked: Record, passages: Passages) -> Iterator[Evidence]:
+    context = {title: parts for title, parts in asked.values.get("context") or [] if isinstance(parts, list)}
+    for fact in asked.items("supporting_facts"):
+        title, at = fact if isinstance(fact, list) and len(fact) == 2 else asked.fail("not pairs", "supporting_facts")
+        parts = context.get(title) or passages.sentences.get(title) or ()
+        if title not in passages.documents:
+            asked.fail(f"passage {title!r} is not in the corpus", "supporting_facts")
+        if isinstance(at, int) and 0 <= at < len(parts):  # a few of the published facts are beyond the passage
+            yield _standing(asked, parts[at], passages.documents[title])
+
+
+def _supporting_paragraphs(asked: Record, passages: Passages) -> Iterator[Evidence]:
+    for value in asked.items("paragraphs"):
+        paragraph = Record(value, path=asked.path, place=f"{asked.place}, paragraphs")
+        if paragraph.values.get("is_supporting"):
+            title = paragraph.text("title")
+            if title not in passages.documents:
+                asked.fail(f"passage {title!r} is not in the corpus", "paragraphs")
+            yield _standing(asked, paragraph.text("paragraph_text", "text"), passages.documents[title])
+
+
+def _standing(asked: Record, words: str, documents: Sequence[Document]) -> Evidence:
+    found = (first_place(document, words) for document in documents)
+    evidence = next((one for one in found if one), None)
+    return evidence or asked.fail(f"evidence {words[:40]!r} is not in passage {documents[0].title!r}")

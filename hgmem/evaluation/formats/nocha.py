@@ -1,0 +1,54 @@
+"""NoCha (Karpinska et al., 2024): true and false claims in pairs on a novel, without evidence."""
+
+from pathlib import Path
+
+from hgmem.errors import UsageError
+from hgmem.evaluation.data_set import DataSet, EvalQuestion
+from hgmem.evaluation.formats.questions import check_pairs
+from hgmem.evaluation.formats.reading import json_of, text_document
+from hgmem.evaluation.formats.records import records
+from hgmem.evaluation.problems import Problems
+
+_CLAIMS = ".claims.json"
+
+
+def read(path: Path) -> DataSet:
+    """Return the novels and claims of a folder, or of one pair of files `NAME.txt` and `NAME.claims.json`."""
+    named = sorted(path.glob(f"*{_CLAIMS}")) if path.is_dir() else [_claims_of(path)]
+    if not named:
+        raise UsageError(f"{str(path)!r} has no files NAME{_CLAIMS}: name a file or folder of NoCha")
+    return DataSet(
+        name=path.resolve().stem.removesuffix(".claims"),
+        documents=tuple(text_document(_novel_of(claims)) for claims in named),
+        questions=tuple(question for claims in named for question in _questions(claims)),
+    )
+
+
+def _claims_of(path: Path) -> Path:
+    return path if path.name.endswith(_CLAIMS) else path.with_name(f"{path.stem}{_CLAIMS}")
+
+
+def _novel_of(claims: Path) -> Path:
+    return claims.with_name(f"{claims.name.removesuffix(_CLAIMS)}.txt")
+
+
+def _questions(claims: Path) -> list[EvalQuestion]:
+    novel = claims.name.removesuffix(_CLAIMS)
+    problems = Problems(claims)
+    found: list[tuple[int, EvalQuestion]] = []
+    for number, one in enumerate(records(json_of(claims), claims, what="claim"), start=1):
+        true = one.values.get("type")
+        if not isinstance(true, bool):
+            one.fail("it is not true or false", "type")
+        pair = f"{novel}-{one.text('index')}"
+        question = EvalQuestion(
+            id=f"{pair}-{str(true).lower()}",
+            kind="claim",
+            question=f"True or false: {one.text('claim')}",
+            answer=str(true),
+            pair=pair,
+        )
+        found.append((number, question))
+    check_pairs(((0, one) for _, one in found), problems)
+    problems.check()
+    return [question for _, question in found]

@@ -1,0 +1,77 @@
+"""Fields of other programs' JSON records, with the place in each error."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NoReturn
+
+from hgmem.errors import DocumentError
+
+
+class Record:
+    """An object in a JSON file, and where it stands."""
+
+    def __init__(self, value: object, *, path: Path, place: str) -> None:
+        self.path, self.place = path, place
+        if not isinstance(value, dict):
+            self.fail("it is not an object")
+        self.values: dict[str, Any] = value
+
+    def fail(self, fact: str, field: str = "") -> NoReturn:
+        """Raise `DocumentError` with the file, the place and the field."""
+        named = f", field {field!r}" if field else ""
+        raise DocumentError(f"{str(self.path)!r}, {self.place}{named}: {fact}")
+
+    def has(self, field: str) -> bool:
+        """Return whether the field is there and not null."""
+        return self.values.get(field) is not None
+
+    def text(self, *fields: str, default: str | None = None) -> str:
+        """Return the first of the fields that is there as text: numbers are written out, lists joined by `; `."""
+        for field in fields:
+            if self.has(field):
+                return self._text(self.values[field], field)
+        if default is None:
+            self.fail("it is missing", fields[0])
+        return default
+
+    def texts(self, field: str) -> list[str]:
+        """Return a field as a list of texts, empty if it is missing."""
+        value = self.values.get(field)
+        values = value if isinstance(value, list) else [] if value is None else [value]
+        return [self._text(one, field) for one in values]
+
+    def items(self, field: str) -> list[Any]:
+        """Return a field that is a list."""
+        value = self.values.get(field)
+        if not isinstance(value, list):
+            self.fail("it is not a list", field)
+        return value
+
+    def _text(self, value: object, field: str) -> str:
+        if isinstance(value, list) and value:
+            return "; ".join(self._text(one, field).strip() for one in value)
+        if not isinstance(value, str | int | float):
+            self.fail("it is not a text", field)
+        return str(value)
+
+
+def records(values: object, path: Path, *, what: str) -> Iterator[Record]:
+    """Yield the objects of a list, with their numbers from 1. `what` names one of them."""
+    if not isinstance(values, list):
+        raise DocumentError(f"{str(path)!r}: not a list: it must hold a JSON list of objects")
+    for number, value in enumerate(values, start=1):
+        yield Record(value, path=path, place=f"{what} {number}")
+
+
+def distinct(names: Iterable[str]) -> list[str]:
+    """Return the names, each made unique by a number in brackets from its second use."""
+    seen: set[str] = set()
+    found: list[str] = []
+    for name in names:
+        number, unique = 1, name
+        while unique in seen:
+            number += 1
+            unique = f"{name} ({number})"
+        seen.add(unique)
+        found.append(unique)
+    return found

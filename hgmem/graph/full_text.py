@@ -1,0 +1,83 @@
+"""Typed wrapper for `cypher/full_text.cypher`, and the words of texts as it counts them."""
+
+import re
+import string
+import sys
+from dataclasses import asdict, dataclass
+from operator import itemgetter
+
+from hgmem.graph.database import Row
+from hgmem.graph.lucene import LONGEST_TERM, MOST_TERMS, lucene, telling
+from hgmem.graph.retrieval import Scope, to_chunk
+from hgmem.graph.values import Runner
+from hgmem.text.segmentation import pieces, unspaced
+from hgmem.values.graph_elements import Chunk
+
+_JOINERS = dict.fromkeys(map(ord, "\u200c\u200d"))  # inside words of Persian and Indian languages
+# Between words: blanks and punctuation, Lucene's own syntax with it. The server splits texts at the same characters.
+_BREAKS = "".join(
+    sorted(
+        {
+            *string.punctuation,
+            *(chr(code) for code in range(sys.maxunicode) if chr(code).isspace()),
+            *(chr(code) for code in (*range(0x2000, 0x2070), *range(0x3000, 0x3005), *range(0x3008, 0x3021))),
+            *"¡«·»¿;·։־׃،؛؟٪٫٬٭۔।॥።፣၊။・！（），．：；？［］｛｝～｡｢｣､",
+        }
+        - {*map(chr, _JOINERS)}
+    )
+)
+_BREAK = re.compile(f"[{re.escape(_BREAKS)}]+")
+_ENDING = re.compile(r"(?<=\w)['’](?:s|t|d|m|ll|re|ve)(?!\w)")  # of English; the index keeps it as a part of the word
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranking:
+    """How BM25 ranks: `k` chunks of `over` that the index proposes, with its parameters k1 and b."""
+
+    k: int
+    over: int
+    k1: float
+    b: float
+
+
+def worded_chunks(database: Runner, *, scope: Scope, text: str, ranking: Ranking) -> list[tuple[Chunk, float]]:
+    """Return the chunks that fit a text's words best by BM25, with their scores. Without words there are none."""
+    wanted = searched_words(text)
+    if not wanted:
+        return []
+    rows = database.run(
+        "worded_chunks",
+        corpus=scope.corpus,
+        documents=scope.uids,
+        lucene=lucene(_as_indexed(wanted), corpus=scope.corpus, documents=scope.documents),
+        words=wanted,
+        breaks=list(_BREAKS),
+        ranking=asdict(ranking),
+    )
+    needed = itemgetter("uid", "text")  # null in a chunk that was deleted while the statement ran
+    return [(to_chunk(row["chunk"]), row["score"]) for row in rows if None not in needed(row["chunk"])]
+
+
+def searched_words(text: str) -> list[Row]:
+    """Return the words of a text to search for, each once: function words only if there are no others.
+
+    A word of a script without spaces is in pairs of characters, which are not whole words.
+    """
+    found: dict[str, bool] = {}
+    for word in split_words(_ENDING.sub("", text.lower())):
+        parts = pieces(word)
+        for part in parts:
+            found.setdefault(part, parts == [word] and not unspaced(part))
+    return [{"text": one, "whole": found[one]} for one in telling(list(found))[:MOST_TERMS]]
+
+
+def split_words(text: str) -> list[str]:
+    """Return the words of a text: what stands between blanks and punctuation and has a letter or digit."""
+    parts = (part for part in _BREAK.split(text) if len(part) <= LONGEST_TERM)
+    return [part for part in parts if part.translate(_JOINERS).isprintable() and any(map(str.isalnum, part))]
+
+
+def _as_indexed(wanted: list[Row]) -> list[str]:
+    """Return the words in the forms in which the index may hold them, and pairs of characters also within words."""
+    forms = {True: ("{}", "{}'s", "{}’s"), False: ("{}", "*{}*")}
+    return [form.format(word["text"]) for word in wanted for form in forms[word["whole"]]]
