@@ -19,7 +19,8 @@ OURS = {
     "docs/graphrag.md": "test_adopting.py",
     "docs/langchain.md": "test_docs.py",
     "README.md": "test_docs.py",
-    "docs/systems.md": "test_systems.py",
+    "docs/systems.md": "test_verbs.py",
+    "docs/write-a-system.md": "test_own_system.py",
 }
 
 _BLOCK = re.compile(r"(?P<above>[^\n]*)\n```(?P<language>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)

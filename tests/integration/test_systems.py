@@ -1,4 +1,4 @@
-"""Systems of other packages: listed, asked, recorded, and gone again. The code is that of docs/systems.md."""
+"""Systems of other packages: listed, asked, recorded, and gone again. The code is that of docs/write-a-system.md."""
 
 import json
 import os
@@ -20,8 +20,8 @@ Command = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def documented_code() -> str:
-    """Return the package that docs/systems.md shows."""
-    return next(block.text for block in blocks("docs/systems.md") if block.language == "python")
+    """Return the package that docs/write-a-system.md shows."""
+    return next(block.text for block in blocks("docs/write-a-system.md") if block.language == "python")
 
 
 def install(folder: Path, package: str, code: str, *, name: str) -> None:
