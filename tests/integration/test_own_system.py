@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from documented import blocks
+from test_builds import built as contents
 
 from hgmem import HGMem
 from hgmem.systems.registry import _loaders
@@ -115,6 +116,15 @@ def test_a_changed_heading_makes_its_section_alone_anew(built: HGMem) -> None:
     assert outline(built) == ["The Harbour", "  Cranes", "  Lanterns", "The Mill", "  Wheel"]
     assert built.build("headings").made == 0
     assert built.check().findings == ()
+
+
+def test_sections_keep_their_place_when_the_text_above_them_changes(built: HGMem) -> None:
+    built.add(Document(id="harbour", title="Harbour", text=HARBOUR.replace("two piers", "three piers")), graph=False)
+    assert built.build("headings").unchanged == 2  # those of the other document
+    followed = contents(built)
+    built.delete(system="headings")
+    built.build("headings")
+    assert contents(built) == followed
 
 
 def test_a_deleted_document_takes_its_sections_along(built: HGMem) -> None:
