@@ -107,6 +107,8 @@ CYPHER 25 CALL () {
   UNION ALL MATCH (n:Unit {corpus: $corpus}) USING INDEX n:Unit(corpus) WHERE n.system = $system RETURN n
 }
 CALL (n) {
+  SET n.key = n.key // takes the lock: an answer that cites the row is seen, or sees that it is gone
+  WITH n
   CALL (n) {
     MATCH (q:Citation {corpus: $corpus})-[:CITES]->(n)
     SET q.withdrawn = true

@@ -3,12 +3,15 @@
 // follows (docs/decisions/0019-builds.md).
 
 // name: standing(corpus, uids) read
-// Return those of the uids that are chunks, built rows or units of the corpus.
+// Return those of the uids that are chunks, entities, built rows or units of the corpus. A unit that a deletion has
+// emptied does not count, as its output is gone.
 CYPHER 25 UNWIND $uids AS uid
 CALL (uid) {
   MATCH (n:Chunk {uid: uid, corpus: $corpus}) USING INDEX n:Chunk(uid) RETURN n.uid AS found
   UNION ALL MATCH (n:Built {uid: uid, corpus: $corpus}) USING INDEX n:Built(uid) RETURN n.uid AS found
-  UNION ALL MATCH (n:Unit {uid: uid, corpus: $corpus}) USING INDEX n:Unit(uid) RETURN n.uid AS found
+  UNION ALL MATCH (n:Entity {uid: uid, corpus: $corpus}) USING INDEX n:Entity(uid) RETURN n.uid AS found
+  UNION ALL MATCH (n:Unit {uid: uid, corpus: $corpus}) USING INDEX n:Unit(uid) WHERE n.status <> 'stale'
+            RETURN n.uid AS found
 }
 RETURN found;
 
@@ -60,6 +63,10 @@ FOREACH (name IN [k IN keys(n) WHERE NOT k IN ['uid', 'corpus', 'embedding', 'ow
   REMOVE n[name])
 SET n += row.properties
 WITH n, row
+CALL (n, row) {
+  MATCH (n)<-[before:MADE]-(other:Unit {corpus: $corpus}) WHERE other.uid <> row.unit
+  DELETE before
+}
 MATCH (u:Unit {uid: row.unit, corpus: $corpus}) USING INDEX u:Unit(uid)
 MERGE (u)-[:MADE]->(n);
 
@@ -88,9 +95,9 @@ CYPHER 25 UNWIND $uids AS uid
 MATCH (n:Built {uid: uid, corpus: $corpus}) USING INDEX n:Built(uid)
 SET n.vector = NULL;
 
-// name: release_support(corpus, build, rows) write
+// name: release_support(corpus, system, build, rows) write
 // Remove the support that each row or unit no longer has. What rests on it inherits that support until the build has
-// gone through all stages, so that a deletion still finds it.
+// gone through all stages, so that a deletion still finds it. Learnt rows and those of other systems keep it.
 CYPHER 25 UNWIND $rows AS row
 CALL (row) {
   MATCH (n:Built {uid: row.uid, corpus: $corpus}) USING INDEX n:Built(uid) RETURN n
@@ -101,7 +108,7 @@ MATCH (n)-[r:RESTS_ON]->(x) WHERE x.corpus = $corpus AND NOT x.uid IN row.rests_
 CALL (n, x) {
   MATCH (n)<-[:RESTS_ON]-(d) WHERE d.corpus = $corpus AND d <> x
   MERGE (d)-[inherited:RESTS_ON]->(x)
-  ON CREATE SET inherited.build = $build
+  ON CREATE SET inherited.build = CASE WHEN d.system = $system AND NOT coalesce(d.learnt, false) THEN $build END
 }
 DELETE r;
 
@@ -111,7 +118,7 @@ CYPHER 25 MATCH (d)-[r:RESTS_ON {build: $build}]->(x) WHERE d.corpus = $corpus A
 DELETE r;
 
 // name: put_support(corpus, rows) write
-// Let each row or unit rest on chunks, built rows or units.
+// Let each row or unit rest on chunks, built rows or units. Support that was inherited is its own from then on.
 CYPHER 25 UNWIND $rows AS row
 CALL (row) {
   MATCH (n:Built {uid: row.uid, corpus: $corpus}) USING INDEX n:Built(uid) RETURN n
@@ -125,7 +132,7 @@ CALL (uid) {
   UNION ALL MATCH (x:Unit {uid: uid, corpus: $corpus}) USING INDEX x:Unit(uid) RETURN x
 }
 MERGE (n)-[r:RESTS_ON]->(x)
-SET r.build = NULL; // if it was inherited, it is its own now
+SET r.build = NULL;
 
 // name: release_extensions(corpus, units) write
 // Take back what these units gave: their ties, and vectors of rows that other units made.
@@ -191,11 +198,18 @@ MATCH (u)-[r:RESTS_ON]->(x) WHERE x.corpus = $corpus
 DELETE r;
 
 // name: delete_built(corpus, uids) write
-// Delete those of the uids that are built rows, and let the next build make their units anew.
+// Delete those of the uids that are built rows. The next build makes anew the units that made them, gave them something,
+// or tied a row to them.
 CYPHER 25 UNWIND $uids AS uid
 MATCH (n:Built {uid: uid, corpus: $corpus}) USING INDEX n:Built(uid)
 CALL (n) {
-  MATCH (n)<-[:MADE]-(u:Unit {corpus: $corpus})
+  MATCH (n)<-[:MADE|EXTENDS]-(u:Unit {corpus: $corpus})
+  SET u.status = 'stale', u.digest = NULL
+}
+CALL (n) {
+  MATCH (n)<-[tie]-(:Built {corpus: $corpus}) WHERE tie.unit IS NOT NULL
+  WITH DISTINCT tie.unit AS uid
+  MATCH (u:Unit {uid: uid, corpus: $corpus}) USING INDEX u:Unit(uid)
   SET u.status = 'stale', u.digest = NULL
 }
 DETACH DELETE n;

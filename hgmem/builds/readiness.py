@@ -1,7 +1,7 @@
 """Whether a system can answer from its build."""
 
 from hgmem.errors import UsageError
-from hgmem.graph.builds import find_build
+from hgmem.graph.builds import READY, find_build
 from hgmem.services import Services
 
 
@@ -15,4 +15,6 @@ def check_built(services: Services, system: str) -> tuple[str, ...]:
         raise UsageError(f"corpus {corpus!r} has {what} build of system {system!r}: make it with {command}")
     if row.change:
         return (f"the build of system {system!r} is stale ({row.change}): {command} makes anew what has changed",)
+    if row.status != READY:
+        return (f"the build of system {system!r} is not whole (status {row.status}): {command} makes what is missing",)
     return ()

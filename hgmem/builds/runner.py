@@ -82,8 +82,9 @@ def remove_build(services: Services, system: str) -> None:
         )
     properties = {"settings": stored.settings, "model": stored.model}
     database.write(_lease, services, lease, properties=properties)
-    withdraw_build(database, lease)
-    delete_build_contents(database, corpus=corpus, system=system)
+    with renewing(database, lambda at: renew_build(at, lease), every=services.settings.heartbeat):
+        withdraw_build(database, lease)
+        delete_build_contents(database, corpus=corpus, system=system)
     delete_build(database, lease)
 
 

@@ -10,8 +10,9 @@ from typing import Any, TypeAlias
 from hgmem.builds.digests import stage_key, unit_digest
 from hgmem.builds.reading import Reading
 from hgmem.builds.stages import Build, Stage
+from hgmem.builds.unit_rows import Checked, Result
 from hgmem.builds.units import Made, Output, Unit
-from hgmem.builds.writing import Checked, Result, Writer
+from hgmem.builds.writing import Writer
 from hgmem.corpus.parallel_calls import Calls, Ended
 from hgmem.errors import HGMemError, UsageError
 from hgmem.graph.builds import StoredUnit, units_of_stage
@@ -146,7 +147,7 @@ class StageRun:
         """Write what finished calls made, those that an interrupt left unsaved included, and why others failed."""
         self._unsaved += more
         ended = self._unsaved
-        results = [(one, self._result(one.item, one.result)) for one in ended if one.result]
+        results, refused = self._checked_results([one for one in ended if one.result])
         written = self._writer.units([result for _, result in results]) if results else set()
         for one, result in results:
             if result.unit["uid"] not in written:
@@ -164,8 +165,25 @@ class StageRun:
                 f"stage {self._stage.name!r}, unit {one.item.unit.key!r} failed: {one.error}" for one in failed
             ]
         self._unsaved = []
+        if refused:
+            raise refused
         if ended:
             self._report(Progress(done=self._settled, total=self._total, document=self._stage.name, unit="units"))
+
+    def _checked_results(
+        self, ended: Sequence[Ended[_Open, _MadeUnit]]
+    ) -> tuple[list[tuple[Ended[_Open, _MadeUnit], Result]], UsageError | None]:
+        """Return what may be written, and the first refusal: it must not cost what the other units have made."""
+        results: list[tuple[Ended[_Open, _MadeUnit], Result]] = []
+        refused: UsageError | None = None
+        for one in ended:
+            if one.result is None:
+                continue
+            try:
+                results.append((one, self._result(one.item, one.result)))
+            except UsageError as error:
+                refused = refused or error
+        return results, refused
 
     def _result(self, item: _Open, made: _MadeUnit) -> Result:
         properties = {**self._node(item), "calls": made.calls, "tokens": made.tokens}

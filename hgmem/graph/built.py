@@ -9,7 +9,7 @@ from hgmem.text.identity import build_uid
 
 
 def standing(database: Runner, *, corpus: str, uids: Iterable[str]) -> set[str]:
-    """Return those of the uids that are chunks, built rows or units of the corpus."""
+    """Return those of the uids that are chunks, entities, built rows or units (not emptied) of the corpus."""
     return {row["found"] for row in database.run("standing", corpus=corpus, uids=list(uids))}
 
 
@@ -60,7 +60,8 @@ def clear_plain_vectors(database: Runner, *, corpus: str, uids: Sequence[str]) -
 
 def release_support(database: Runner, *, corpus: str, system: str, rows: Sequence[Row]) -> None:
     """Remove the support that is not in each row's `rests_on`. What rests on the row or unit inherits it."""
-    database.run("release_support", corpus=corpus, build=build_uid(corpus, system), rows=list(rows))
+    build = build_uid(corpus, system)
+    database.run("release_support", corpus=corpus, system=system, build=build, rows=list(rows))
 
 
 def drop_inherited(database: Runner, *, corpus: str, system: str) -> None:

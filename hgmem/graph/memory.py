@@ -9,7 +9,7 @@ from typing import Any
 from hgmem.errors import ConflictError, UsageError
 from hgmem.graph.database import Row, leased
 from hgmem.graph.retrieval import to_entity
-from hgmem.graph.step_rows import birth_row, provisional_row, relation_row, step_row, subquery_row
+from hgmem.graph.step_rows import birth_row, citation_row, provisional_row, relation_row, step_row, subquery_row
 from hgmem.graph.values import Runner, to_json, vector
 from hgmem.models.embedding import Vectors
 from hgmem.values.arguments import UID, check
@@ -133,15 +133,7 @@ def write_answer(database: Runner, *, lease: Lease, answer: Answer, status: str)
         "seconds": answer.seconds,
         "usage": to_json(answer.usage),
     }
-    citations = [
-        {
-            "uid": f"{answer.uid}-{citation.marker}",
-            "chunk": citation.chunk,
-            "built": citation.built,
-            "properties": _cited_properties(citation),
-        }
-        for citation in answer.citations
-    ]
+    citations = [citation_row(citation, answer.uid) for citation in answer.citations]
     rows = database.run("write_answer", **asdict(lease), answer=properties, citations=citations, status=status)
     _held(rows, lease)
 
@@ -223,13 +215,6 @@ def quote_statuses(database: Runner, *, corpus: str, citations: Sequence[Citatio
 def find_entities(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[Entity]:
     """Return those of these entities that exist."""
     return [to_entity(row["entity"]) for row in database.run("find_entities", corpus=corpus, uids=list(uids))]
-
-
-def _cited_properties(citation: Citation) -> Row:
-    """Return a citation's properties. Only one of a built row has `built` and `behind`."""
-    properties = asdict(citation)
-    behind = list(properties.pop("behind"))
-    return {**properties, "built": citation.built or None, "behind": behind or None}
 
 
 def _not_ready(lease: Lease) -> UsageError:

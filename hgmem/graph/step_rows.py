@@ -1,6 +1,7 @@
-"""Build the rows that the `write_step` statement takes."""
+"""Build the rows that the `write_step` and `write_answer` statements take."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 
 from hgmem.graph.database import Row
 from hgmem.graph.values import to_json, vector
@@ -8,7 +9,7 @@ from hgmem.models.embedding import Vectors
 from hgmem.text.identity import provisional_uid
 from hgmem.values.evidence import Retrieved
 from hgmem.values.graph_elements import Entity, Relation
-from hgmem.values.records import Birth, Step
+from hgmem.values.records import Birth, Citation, Step
 
 
 def step_row(step: Step) -> Row:
@@ -91,4 +92,16 @@ def birth_row(birth: Birth, vectors: Mapping[str, Vectors], memory: str) -> Row:
         "revises": list(birth.revises),
         "merges": list(birth.merges),
         "vector": vector(vectors[point.uid]),
+    }
+
+
+def citation_row(citation: Citation, answer: str) -> Row:
+    """Return a citation of an answer (uid). Only one of a built row has `built` and `behind`."""
+    properties = asdict(citation)
+    behind = list(properties.pop("behind"))
+    return {
+        "uid": f"{answer}-{citation.marker}",
+        "chunk": citation.chunk,
+        "built": citation.built,
+        "properties": {**properties, "built": citation.built or None, "behind": behind or None},
     }

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from hgmem.errors import UsageError
 from hgmem.graph.database import Database, Transaction
 from hgmem.graph.memory import Lease, write_step
-from hgmem.graph.statements import statements
+from hgmem.graph.statements import find_statement
 from hgmem.models.embedding import Vectors
 from hgmem.values.records import Step, StepChanges
 from hgmem.values.writes import Write
@@ -35,7 +35,7 @@ def _written(
     kept = write_step(transaction, lease=lease, step=step, changes=changes, vectors=vectors)
     question = {"corpus": lease.corpus, "memory": lease.memory}
     for write in changes.writes:
-        taken = statements()[write.statement].parameters
+        taken = find_statement(write.statement).parameters
         given = {name: value for name, value in question.items() if name in taken}
         transaction.run(write.statement, **write.parameters, **given)
     return kept
@@ -43,8 +43,9 @@ def _written(
 
 def _misfit(write: Write) -> str:
     """Return why a write cannot be part of a step, and the remedy, or `''`."""
-    statement = statements().get(write.statement)
-    if statement is None:
+    try:
+        statement = find_statement(write.statement)
+    except KeyError:
         return "it does not exist: name a statement of a Cypher file"
     if statement.mode != "write":
         return f"its mode is {statement.mode!r}: use a statement of mode 'write'"

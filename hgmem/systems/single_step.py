@@ -4,7 +4,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypedDict, TypeVar, Unpack
 
 from hgmem.builds.stages import Build
 from hgmem.corpus.own_invariants import OwnInvariant
@@ -135,31 +135,32 @@ class SingleStep(Generic[Config]):
         return [*read, *(chunk for chunk in more.chunks if chunk.uid not in held)][:limit]
 
 
-def evidence_of(
-    question: str,
-    found: Sequence[tuple[Chunk, float]],
-    *,
-    strategy: Strategy = GLOBAL,
-    built: Sequence[BuiltHit] = (),
-    cited: Sequence[BuiltPassage] = (),
-    writes: Sequence[Write] = (),
-) -> Evidence:
-    """Return chunks with their scores, the best first, as the evidence of a question.
+class Found(TypedDict, total=False):
+    """What a system found beside chunks, and how.
 
-    `strategy` says in a word or a few how they were found, `built` which rows of the system's build led to them.
+    `strategy` says in a word or a few how it searched, `built` which rows of the system's build led to the chunks.
     `cited` are rows that the answer may cite beside the chunks, `writes` statements to run in the step's transaction.
     """
+
+    strategy: Strategy
+    built: Sequence[BuiltHit]
+    cited: Sequence[BuiltPassage]
+    writes: Sequence[Write]
+
+
+def evidence_of(question: str, found: Sequence[tuple[Chunk, float]], **more: Unpack[Found]) -> Evidence:
+    """Return chunks with their scores, the best first, as the evidence of a question."""
     hits = tuple(
         Hit(uid=chunk.uid, rank=rank, score=score, source_id=chunk.source_id)
         for rank, (chunk, score) in enumerate(found, start=1)
     )
-    subquery = Subquery(text=question, strategy=strategy)
-    retrieved = Retrieved(subquery=subquery, chunks=hits, built=tuple(built))
+    subquery = Subquery(text=question, strategy=more.get("strategy", GLOBAL))
+    retrieved = Retrieved(subquery=subquery, chunks=hits, built=tuple(more.get("built", ())))
     return Evidence(
         retrieved=(retrieved,),
         chunks=tuple(chunk for chunk, _ in found),
-        built=tuple(cited),
-        writes=tuple(writes),
+        built=tuple(more.get("cited", ())),
+        writes=tuple(more.get("writes", ())),
     )
 
 

@@ -12,7 +12,7 @@ from letters import LETTERS, QUESTION
 from hgmem import HGMem, UsageError
 from hgmem.errors import ConflictError, GraphError
 from hgmem.graph.retrieval import near_chunks
-from hgmem.graph.statements import parse, statements
+from hgmem.graph.statements import add, parse
 from hgmem.systems.registry import _loaders
 from hgmem.systems.single_step import SingleStep, evidence_of
 from hgmem.values.writes import Write
@@ -54,8 +54,8 @@ def noting(client: HGMem, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Ca
     """Installs a system whose step writes what a function of the retrieved chunk returns."""
     path = tmp_path / "notes.cypher"
     path.write_text(NOTES, encoding="utf-8")
-    for statement in parse(path):
-        monkeypatch.setitem(statements(), statement.name, statement)
+    monkeypatch.setattr("hgmem.graph.statements._added", {})
+    add(parse(path))  # as the registry does with the file that a system names
     client.add_graph(LETTERS)
 
     def installed(writes: Writes) -> HGMem:
