@@ -197,3 +197,35 @@ def test_an_answer_may_cite_built_rows_until_they_change_or_go(client: HGMem) ->
     client.delete(system="toy")
     (stored,) = client.memory(again.memory).answers
     assert all(citation.withdrawn for citation in stored.citations)
+
+
+def test_a_row_that_comes_back_equal_gets_again_what_other_units_gave_it(client: HGMem) -> None:
+    client.add([document(number) for number in range(6)])
+    client.build("toy")
+    before = built(client)
+    client.delete(document="d2")
+    client.add(document(2))
+    client.build("toy")
+    assert built(client) == before
+
+
+def test_ties_and_given_vectors_go_with_the_text_of_any_input(client: HGMem) -> None:
+    client.add([document(number) for number in range(9)])
+    client.build("toy")
+    rows = dump(client.settings, client.corpus)
+    topics = {source: target for source, target, _ in rows.joined("TOY_IN")}
+    together = next(uid for uid in topics.values() if list(topics.values()).count(uid) > 1)
+    first, *others = sorted(source for source, target in topics.items() if target == together)
+    client.delete(document=rows.of("Built")[first]["document"])
+    left = dump(client.settings, client.corpus).of("Built")
+    assert together not in left
+    assert all(left[uid]["embedding"] == left[uid]["own_embedding"] for uid in others)
+
+
+def test_an_answer_from_a_build_that_is_not_whole_says_so(client: HGMem) -> None:
+    client.add([document(number) for number in range(3)])
+    client.build("toy")
+    with driver(client.settings) as opened:
+        opened.execute_query("MATCH (b:Build {corpus: $corpus}) SET b.status = 'unfinished'", corpus=client.corpus)
+    (note,) = client.ask("Who is only1?", system="toy").notes
+    assert note.startswith("the build of system 'toy' is not whole (status unfinished): `hgmem build toy")
