@@ -99,7 +99,8 @@ def _build(client: HGMem, subject: Subject, system: PlannedSystem, *, known: boo
     name = f"build of {system.shown!r} for {subject.data.name!r}"
     if not known:
         return Part(name=name, calls=None)
-    plan = client.plan_build(system.name, corpus=subject.corpus, recipe=system.recipe, settings=system.settings)
+    recipe = system.recipe or client.system(system.name).default
+    plan = client.plan_build(system.name, corpus=subject.corpus, recipe=recipe, settings=system.settings)
     return Part(
         name=name,
         calls=plan.calls,

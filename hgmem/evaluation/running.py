@@ -102,9 +102,11 @@ class Run:
             return failed(entry, error)
 
     def _build(self, client: HGMem, system: PlannedSystem, *, corpus: str, report: Report) -> None:
-        if not client.system(system.name).builds:
+        known = client.system(system.name)
+        if not known.builds:
             return
-        done = client.build(system.name, corpus=corpus, recipe=system.recipe, settings=system.settings, report=report)
+        recipe = system.recipe or known.default  # without one, a build keeps the options that it was made with
+        done = client.build(system.name, corpus=corpus, recipe=recipe, settings=system.settings, report=report)
         if not done.whole:
             left = counted(done.failed + done.waiting + done.dropped, "unit")
             self.report.notes.append(f"build of {system.shown!r} in corpus {corpus!r}: {left} failed or waiting")

@@ -232,6 +232,16 @@ def test_a_run_asks_built_rows_of_other_peoples_systems(started: Callable[..., A
         assert row["figures"]["retrieved"]["all"]
 
 
+def test_a_system_without_a_recipe_is_built_with_its_defaults_after_another_recipe(
+    started: Callable[..., Any], tmp_path: Path, toy: Path
+) -> None:
+    both = '[[systems]]\nname = "toy"\nrecipe = "short"\n[[systems]]\nname = "toy"'
+    with started(write_plan(tmp_path, systems=both, ids=["q1"])) as run:
+        run.work()
+        (build,) = run.clients(None).builds(corpus=run.entries[0].subject.corpus)
+        assert build.settings["words"] == 12
+
+
 def command(*words: str) -> list[str]:
     return [sys.executable, str(HERE / "evaluating.py"), "eval", *words]
 
