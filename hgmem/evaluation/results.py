@@ -46,11 +46,18 @@ class Results:
         with _alone(self.folder / ".lock"):
             stored = _stored(self.folder)
             self.rows = {key: row for key, row in stored.items() if key in self.wanted}
-            rest = [row for key, row in stored.items() if key not in self.wanted]
-            if rest or (self.folder / EARLIER).exists():
-                _write(self.folder / EARLIER, rest)
-            _write(self.folder / RESULTS, self.rows.values())
+            self._move(stored)
             yield
+
+    def _move(self, stored: Mapping[str, Row]) -> None:
+        """Write both files anew. After a kill at any moment, each row is in one of them at least."""
+        rest = [row for key, row in stored.items() if key not in self.wanted]
+        earlier = rest or (self.folder / EARLIER).exists()
+        if earlier:
+            _write(self.folder / EARLIER, stored.values())
+        _write(self.folder / RESULTS, self.rows.values())
+        if earlier:
+            _write(self.folder / EARLIER, rest)
 
     def add(self, row: Row) -> None:
         """Write a row. It is in the file when this returns."""
