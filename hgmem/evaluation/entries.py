@@ -58,12 +58,15 @@ class Entry:
 
     @cached_property
     def key(self) -> str:
-        """What tells this entry from all others: a change of any of it means that it is asked anew."""
+        """What tells this entry from all others: a change of any of it means that it is asked anew.
+
+        The label of the system is only a name in tables, so it may change.
+        """
         settings = self.subject.settings
         parts = {
             "data": [self.subject.data.name, self.subject.digest],
             "question": asdict(self.question),
-            "system": self.system.model_dump(),
+            "system": self.system.model_dump(exclude={"label"}),
             "seed": self.seed,
             "model": settings.model,
             "sampling": [settings.temperature, settings.top_p, settings.max_tokens, settings.sampling],

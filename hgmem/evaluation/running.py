@@ -129,7 +129,7 @@ def running(plan: Plan, opens: Opens, *, retry_failed: bool = False) -> Iterator
         first = client(None)
         check_systems(plan, lambda one: first.plan_question(system=one.name, recipe=one.recipe, settings=one.settings))
         found = tuple(entries(plan, subjects(plan, first.settings)))
-        results = Results.read(plan.output, (entry.key for entry in found))
+        results = Results.read(plan.output, {entry.key: entry.system.shown for entry in found})
         yield Run(plan=plan, results=results, entries=found, clients=client, retry_failed=retry_failed)
 
 

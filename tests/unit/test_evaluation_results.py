@@ -6,8 +6,15 @@ from typing import Any
 
 import pytest
 
+from hgmem.errors import UsageError
 from hgmem.evaluation import results
-from hgmem.evaluation.results import EARLIER, RESULTS, Results, read_rows
+from hgmem.evaluation.data import DataSet, EvalQuestion
+from hgmem.evaluation.entries import Entry, Subject
+from hgmem.evaluation.plan import PlannedSystem, read_plan
+from hgmem.evaluation.results import EARLIER, RESULTS, Results, load, read_rows
+from hgmem.settings import Settings
+
+LABELS = {"stays": "naive", "comes back": "naive"}
 
 
 def row(key: str, **fields: Any) -> dict[str, Any]:
@@ -33,13 +40,41 @@ def test_no_row_is_lost_by_a_kill_while_rows_move_and_come_back(
         usual(file, rows)
 
     monkeypatch.setattr(results, "_write", killed)
-    with pytest.raises(KeyboardInterrupt), Results.read(tmp_path, ["stays", "comes back"]).held():
+    with pytest.raises(KeyboardInterrupt), Results.read(tmp_path, LABELS).held():
         pass
 
     left = {each["key"] for name in (RESULTS, EARLIER) for each in read_rows(tmp_path / name)}
     assert left == {"moves", "stays", "comes back", "rests"}
     monkeypatch.undo()
-    with Results.read(tmp_path, ["stays", "comes back"]).held():
+    with Results.read(tmp_path, LABELS).held():
         pass
     assert {each["key"] for each in read_rows(tmp_path / RESULTS)} == {"stays", "comes back"}
     assert {each["key"] for each in read_rows(tmp_path / EARLIER)} == {"moves", "rests"}
+
+
+def test_rows_are_read_with_the_labels_of_the_plan(tmp_path: Path) -> None:
+    write_rows(tmp_path / RESULTS, row("q1"))
+    found = Results.read(tmp_path, {"q1": "vectors"})
+    assert found.rows["q1"]["label"] == "vectors"
+    with found.held():
+        pass
+    assert load([tmp_path])[0]["label"] == "vectors"
+
+
+def test_a_new_label_leaves_the_key_of_an_entry() -> None:
+    question = EvalQuestion(id="q1", kind="single", question="Who?", answer="Bo.")
+    data = DataSet(name="tiny", documents=(), questions=(question,))
+    subject = Subject(data=data, questions=(question,), settings=Settings())
+    keys = {
+        label: Entry(subject=subject, system=PlannedSystem(name=name, label=label), seed=None, question=question).key
+        for label, name in (("one", "naive"), ("other", "naive"), ("third", "bm25"))
+    }
+    assert keys["one"] == keys["other"] != keys["third"]
+
+
+def test_one_system_under_two_labels_is_refused(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    systems = "".join(f'[[systems]]\nname = "naive"\nlabel = "{label}"\n' for label in ("a", "b"))
+    plan.write_text(f'output = "out"\n[[data]]\npath = "x"\n{systems}', encoding="utf-8")
+    with pytest.raises(UsageError, match="'a' and 'b' are the same system and options: drop one of them"):
+        read_plan(plan)
