@@ -62,17 +62,29 @@ class Entry:
 
         The label of the system is only a name in tables, so it may change.
         """
-        settings = self.subject.settings
         parts = {
             "data": [self.subject.data.name, self.subject.digest],
             "question": asdict(self.question),
             "system": self.system.model_dump(exclude={"label"}),
             "seed": self.seed,
+            **self._settings,
+        }
+        return text_hash(json.dumps(parts, sort_keys=True, default=str))[:32]
+
+    @property
+    def made_with(self) -> dict[str, str]:
+        """What all results of one label on one data set have in common, as plain text. Otherwise they are no seeds."""
+        shared = {name: json.dumps(value, sort_keys=True, default=str) for name, value in self._settings.items()}
+        return {**shared, "documents": self.subject.digest[:12]}
+
+    @property
+    def _settings(self) -> dict[str, object]:
+        settings = self.subject.settings
+        return {
             "model": settings.model,
             "sampling": [settings.temperature, settings.top_p, settings.max_tokens, settings.sampling],
             "language": settings.answer_language,
         }
-        return text_hash(json.dumps(parts, sort_keys=True, default=str))[:32]
 
 
 def subjects(plan: Plan, settings: Settings) -> tuple[Subject, ...]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO, Any, TypeAlias
 
 from hgmem.errors import DocumentError, UsageError
+from hgmem.evaluation.alike import check_alike
 from hgmem.text.atomic_files import replacing
 
 Row: TypeAlias = dict[str, Any]
@@ -80,7 +81,8 @@ class Results:
 def load(paths: Sequence[Path]) -> list[Row]:
     """Return the rows of result files or folders, the last one for each key.
 
-    Raises `UsageError` for a path without results.
+    Raises `UsageError` for a path without results, and for results that differ in more than question and seed under
+    one label.
     """
     found: dict[str, Row] = {}
     for path in paths:
@@ -90,6 +92,7 @@ def load(paths: Sequence[Path]) -> list[Row]:
         found |= {row["key"]: row for row in read_rows(file)}
     if not found:
         raise UsageError(f"no results in {', '.join(repr(str(path)) for path in paths)}: run `hgmem eval run PLAN`")
+    check_alike(found.values())
     return list(found.values())
 
 

@@ -78,3 +78,30 @@ def test_one_system_under_two_labels_is_refused(tmp_path: Path) -> None:
     plan.write_text(f'output = "out"\n[[data]]\npath = "x"\n{systems}', encoding="utf-8")
     with pytest.raises(UsageError, match="'a' and 'b' are the same system and options: drop one of them"):
         read_plan(plan)
+
+
+MADE = {"model": '"small"', "documents": "1a2b"}
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        ({"made_with": {**MADE, "model": '"large"'}}, "'naive' on 'tiny' differ in model .\"small\" and \"large\""),
+        ({"made_with": {**MADE, "documents": "3c4d"}}, "'naive' on 'tiny' differ in documents"),
+        ({"settings": {"chunks": 2}}, "'naive' on 'tiny' differ in settings"),
+        ({"asked": "Who else?", "label": "bm25"}, "question 'q1' of 'tiny' differ in asked"),
+    ],
+)
+def test_results_of_unlike_runs_are_not_averaged(tmp_path: Path, other: dict[str, Any], message: str) -> None:
+    one = {**row("q1"), "made_with": MADE, "settings": {}, "asked": "Who?"}
+    write_rows(tmp_path / "a.jsonl", one)
+    write_rows(tmp_path / "b.jsonl", {**one, "key": "another", **other})
+    with pytest.raises(UsageError, match=message):
+        load([tmp_path / "a.jsonl", tmp_path / "b.jsonl"])
+
+
+def test_results_of_two_seeds_or_two_labels_are_read_together(tmp_path: Path) -> None:
+    one = {**row("q1"), "made_with": MADE, "settings": {}, "seed": 1}
+    other = {**one, "key": "large", "label": "large", "made_with": {**MADE, "model": '"large"'}}
+    write_rows(tmp_path / "a.jsonl", one, {**one, "key": "q1 again", "seed": 2}, other)
+    assert len(load([tmp_path / "a.jsonl"])) == 3
