@@ -11,6 +11,7 @@ from pathlib import Path
 from hgmem.errors import HGMemError, UsageError
 from hgmem.evaluation import data as data_sets
 from hgmem.evaluation.data import DataSet, EvalQuestion
+from hgmem.evaluation.formats.graphs import corpus_of
 from hgmem.evaluation.plan import Plan, PlannedData, PlannedSystem, check_ids, chosen
 from hgmem.settings import Settings
 from hgmem.text.identity import text_hash
@@ -40,9 +41,11 @@ class Subject:
             made += [_contents(file) for file in _files(self.data.graph)]
         return text_hash(json.dumps(made))
 
-    @property
+    @cached_property
     def corpus(self) -> str:
-        """The name of the corpus that is made for it."""
+        """The name of the corpus that is made for it. An archive names its corpus itself."""
+        if self.data.graph is not None and not self.data.graph.is_dir():
+            return corpus_of(self.data.graph)
         name = _UNFIT.sub("-", self.data.name).strip("-._") or "data"
         return f"eval-{name[:40]}-{self.digest[:12]}"
 
