@@ -59,7 +59,8 @@ def run(
             return
         for line in estimate.lines:
             note(line)
-        confirm_calls(estimate.known_calls, above=work.settings.confirm_calls, most=plan.max_calls, yes=yes)
+        above, limit = work.settings.confirm_calls, "max_calls in the plan"
+        confirm_calls(estimate.calls, above=above, most=plan.max_calls, yes=yes, limit=limit)
         with progress() as report:
             done = work.work(report)
     for line in done.notes:

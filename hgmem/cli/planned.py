@@ -52,17 +52,21 @@ def confirm_cost(client: "HGMem", plans: Callable[[], "IndexPlan"], *, most: int
     confirm_calls(plan.calls, above=client.settings.confirm_calls, most=most, yes=yes)
 
 
-def confirm_calls(calls: int, *, above: int, most: int | None, yes: bool) -> None:
-    """Ask for confirmation if there may be more than `above` model calls, of which `most` are allowed."""
-    calls = min(calls, most or calls)
-    if yes or calls <= above:
+def confirm_calls(calls: int | None, *, above: int, most: int | None, yes: bool, limit: str = "--max-calls") -> None:
+    """Ask for confirmation if there may be more than `above` model calls, of which `most` are allowed.
+
+    None calls are an unknown number. `limit` tells where to set `most`.
+    """
+    calls = most if calls is None else min(calls, most or calls)
+    if yes or (calls is not None and calls <= above):
         return
+    number = "an unknown number of model calls" if calls is None else f"up to {counted(calls, 'model call')}"
     if not sys.stdin.isatty():
         raise UsageError(
-            f"nothing was written: this takes up to {counted(calls, 'model call')}, and there is no terminal to "
-            "confirm: pass --yes, or limit it with --max-calls"
+            f"nothing was written: this takes {number}, and there is no terminal to confirm: pass --yes, or limit it "
+            f"with {limit}"
         )
-    if not typer.confirm(f"Make up to {counted(calls, 'model call')}?", err=True):
+    if not typer.confirm(f"Make {number}?", err=True):
         note("nothing was written")
         raise typer.Exit(FAILED)
 

@@ -63,6 +63,7 @@ def identity(entry: Entry) -> Row:
         "recipe": system.recipe,
         "settings": system.settings,
         "seed": entry.seed,
+        "made_with": entry.made_with,
         "asked": question.question,
         "reference": question.answer,
         "evidence": [one.text for one in question.evidence],

@@ -11,6 +11,7 @@ from pathlib import Path
 from hgmem.errors import HGMemError, UsageError
 from hgmem.evaluation import data as data_sets
 from hgmem.evaluation.data import DataSet, EvalQuestion
+from hgmem.evaluation.formats.graphs import corpus_of
 from hgmem.evaluation.plan import Plan, PlannedData, PlannedSystem, check_ids, chosen
 from hgmem.settings import Settings
 from hgmem.text.identity import text_hash
@@ -40,9 +41,11 @@ class Subject:
             made += [_contents(file) for file in _files(self.data.graph)]
         return text_hash(json.dumps(made))
 
-    @property
+    @cached_property
     def corpus(self) -> str:
-        """The name of the corpus that is made for it."""
+        """The name of the corpus that is made for it. An archive names its corpus itself."""
+        if self.data.graph is not None and not self.data.graph.is_dir():
+            return corpus_of(self.data.graph)
         name = _UNFIT.sub("-", self.data.name).strip("-._") or "data"
         return f"eval-{name[:40]}-{self.digest[:12]}"
 
@@ -58,18 +61,33 @@ class Entry:
 
     @cached_property
     def key(self) -> str:
-        """What tells this entry from all others: a change of any of it means that it is asked anew."""
-        settings = self.subject.settings
+        """What tells this entry from all others: a change of any of it means that it is asked anew.
+
+        The label of the system is only a name in tables, so it may change.
+        """
         parts = {
             "data": [self.subject.data.name, self.subject.digest],
             "question": asdict(self.question),
-            "system": self.system.model_dump(),
+            "system": self.system.model_dump(exclude={"label"}),
             "seed": self.seed,
+            **self._settings,
+        }
+        return text_hash(json.dumps(parts, sort_keys=True, default=str))[:32]
+
+    @property
+    def made_with(self) -> dict[str, str]:
+        """What all results of one label on one data set have in common, as plain text. Otherwise they are no seeds."""
+        shared = {name: json.dumps(value, sort_keys=True, default=str) for name, value in self._settings.items()}
+        return {**shared, "documents": self.subject.digest[:12]}
+
+    @property
+    def _settings(self) -> dict[str, object]:
+        settings = self.subject.settings
+        return {
             "model": settings.model,
             "sampling": [settings.temperature, settings.top_p, settings.max_tokens, settings.sampling],
             "language": settings.answer_language,
         }
-        return text_hash(json.dumps(parts, sort_keys=True, default=str))[:32]
 
 
 def subjects(plan: Plan, settings: Settings) -> tuple[Subject, ...]:

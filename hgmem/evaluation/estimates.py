@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from hgmem.client import HGMem
 from hgmem.evaluation.entries import Entry, Subject
 from hgmem.evaluation.plan import PlannedSystem
+from hgmem.models.extractive import ExtractiveModel
 from hgmem.text.plurals import counted
 
 
@@ -98,8 +99,10 @@ def _builds(client: HGMem, waiting: Iterable[Entry], existing: set[str]) -> list
 def _build(client: HGMem, subject: Subject, system: PlannedSystem, *, known: bool) -> Part:
     name = f"build of {system.shown!r} for {subject.data.name!r}"
     if not known:
-        return Part(name=name, calls=None)
-    plan = client.plan_build(system.name, corpus=subject.corpus, recipe=system.recipe, settings=system.settings)
+        free = client.model.name == ExtractiveModel.name and not client.extracts_with_language_model
+        return Part(name=name, calls=0 if free else None)
+    recipe = system.recipe or client.system(system.name).default
+    plan = client.plan_build(system.name, corpus=subject.corpus, recipe=recipe, settings=system.settings)
     return Part(
         name=name,
         calls=plan.calls,

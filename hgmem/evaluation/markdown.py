@@ -6,6 +6,7 @@ from hgmem.evaluation.intervals import Mean
 from hgmem.evaluation.recall import FIGURES, Figure
 from hgmem.evaluation.report import PER, Compared, Scores
 from hgmem.evaluation.scores import Verdict
+from hgmem.text.plurals import counted
 
 NAMES: Mapping[Figure, str] = {
     "answer_prompt": "shown in the answer's prompt",
@@ -26,7 +27,8 @@ def report(found: Sequence[Scores], compared: Sequence[Compared] = ()) -> str:
     """Return the whole report."""
     parts = ["# Results", "Means over questions with 95 % intervals (bootstrap). Costs are means of a question."]
     for data in dict.fromkeys(one.data for one in found):
-        parts += [f"## {data}", *_tables([one for one in found if one.data == data])]
+        shown = [one for one in found if one.data == data]
+        parts += [f"## {data}", *_unplaced(shown), *_tables(shown)]
         parts += [_compared(one) for one in compared if one.data == data]
     return "\n\n".join(parts)
 
@@ -68,6 +70,16 @@ def number(mean: Mean | None, digits: int = 2) -> str:
     if mean is None:
         return "–"
     return f"{mean.mean:.{digits}f} [{mean.low:.{digits}f}, {mean.high:.{digits}f}]"
+
+
+def _unplaced(found: Sequence[Scores]) -> Iterator[str]:
+    """Yield a line on evidence that no system can retrieve, if there is such."""
+    most = max(one.unplaced for one in found)
+    if most:
+        yield (
+            f"{counted(most, 'piece')} of evidence: not in the corpus, word for word, so never retrieved. "
+            "Correct the questions, or the documents or graph."
+        )
 
 
 def _tables(found: Sequence[Scores]) -> Iterator[str]:

@@ -109,6 +109,15 @@ def _check_labels(plan: Plan, file: Path) -> None:
     double = next((label for label in labels if labels.count(label) > 1), None)
     if double is not None:
         raise UsageError(f"plan {str(file)!r}: systems: {double!r} is there twice: give each a label of its own")
+    for at, one in enumerate(plan.systems):
+        same = next((other for other in plan.systems[:at] if _unlabelled(other) == _unlabelled(one)), None)
+        if same is not None:
+            names = f"{same.shown!r} and {one.shown!r}"
+            raise UsageError(f"plan {str(file)!r}: systems: {names} are the same system and options: drop one of them")
+
+
+def _unlabelled(system: PlannedSystem) -> PlannedSystem:
+    return system.model_copy(update={"label": ""})
 
 
 def _first(error: ValidationError) -> str:

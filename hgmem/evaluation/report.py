@@ -24,12 +24,16 @@ COSTS: Mapping[str, Value] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scores:
-    """The figures of one system on one data set. Questions with an error count as not found."""
+    """The figures of one system on one data set. Questions with an error count as not found.
+
+    `unplaced` counts the pieces of evidence that stand nowhere in the corpus.
+    """
 
     data: str
     label: str
     questions: int
     errors: int
+    unplaced: int
     found: Mapping[str, Mean | None]
     all_found: Mapping[str, Mean | None]
     per_characters: Mapping[str, Mean | None]
@@ -144,6 +148,7 @@ def _scores(data: str, label: str, rows: Sequence[Row]) -> Scores:
         label=label,
         questions=len({row["question"] for row in rows}),
         errors=sum(bool(row["error"]) for row in rows),
+        unplaced=_unplaced(rows),
         found={name: _mean(rows, share(name)) for name in FIGURES},
         all_found={name: _mean(rows, whole(name)) for name in FIGURES},
         per_characters={name: _mean(rows, _per_characters(name)) for name in FIGURES},
@@ -152,6 +157,14 @@ def _scores(data: str, label: str, rows: Sequence[Row]) -> Scores:
         chunks={at: _mean(rows, _curve("chunks", at)) for at in _marks(rows, "chunks")},
         kinds={kind: {name: _mean(kept, share(name)) for name in FIGURES} for kind, kept in sorted(kinds.items())},
     )
+
+
+def _unplaced(rows: Iterable[Row]) -> int:
+    """Return the pieces of evidence that the corpus does not hold, those of each question once."""
+    found: dict[str, int] = {}
+    for row in rows:
+        found[row["question"]] = max(found.get(row["question"], 0), row.get("unplaced", 0))
+    return sum(found.values())
 
 
 def _groups(rows: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:

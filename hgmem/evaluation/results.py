@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO, Any, TypeAlias
 
 from hgmem.errors import DocumentError, UsageError
+from hgmem.evaluation.alike import check_alike
 from hgmem.text.atomic_files import replacing
 
 Row: TypeAlias = dict[str, Any]
@@ -20,17 +21,21 @@ NEEDED = ("key", "data", "question", "label")
 
 @dataclass(slots=True)
 class Results:
-    """The rows in a folder that a plan wants, by key, and the file that new ones are appended to."""
+    """The rows in a folder that a plan wants, by key, and the file that new ones are appended to.
+
+    `labels` are the labels that the plan gives to the rows, by key: those wanted, and no others.
+    """
 
     folder: Path
-    wanted: frozenset[str]
+    labels: Mapping[str, str]
     rows: dict[str, Row] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, folder: Path, wanted: Iterable[str]) -> "Results":
-        """Return what the folder holds of the wanted keys, without writing anything."""
-        keys = frozenset(wanted)
-        return cls(folder, keys, {key: row for key, row in _stored(folder).items() if key in keys})
+    def read(cls, folder: Path, labels: Mapping[str, str]) -> "Results":
+        """Return what the folder holds of the labelled keys, without writing anything."""
+        found = cls(folder, labels)
+        found.rows = found._wanted(_stored(folder))
+        return found
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -45,12 +50,23 @@ class Results:
             raise UsageError(f"cannot create {str(self.folder)!r}: {error.strerror or error}: change output") from error
         with _alone(self.folder / ".lock"):
             stored = _stored(self.folder)
-            self.rows = {key: row for key, row in stored.items() if key in self.wanted}
-            rest = [row for key, row in stored.items() if key not in self.wanted]
-            if rest or (self.folder / EARLIER).exists():
-                _write(self.folder / EARLIER, rest)
-            _write(self.folder / RESULTS, self.rows.values())
+            self.rows = self._wanted(stored)
+            self._move(stored)
             yield
+
+    def _wanted(self, stored: Mapping[str, Row]) -> dict[str, Row]:
+        """Return the rows that the plan wants, each with its label of today."""
+        return {key: {**row, "label": self.labels[key]} for key, row in stored.items() if key in self.labels}
+
+    def _move(self, stored: Mapping[str, Row]) -> None:
+        """Write both files anew. After a kill at any moment, each row is in one of them at least."""
+        rest = [row for key, row in stored.items() if key not in self.labels]
+        earlier = rest or (self.folder / EARLIER).exists()
+        if earlier:
+            _write(self.folder / EARLIER, stored.values())
+        _write(self.folder / RESULTS, self.rows.values())
+        if earlier:
+            _write(self.folder / EARLIER, rest)
 
     def add(self, row: Row) -> None:
         """Write a row. It is in the file when this returns."""
@@ -65,7 +81,8 @@ class Results:
 def load(paths: Sequence[Path]) -> list[Row]:
     """Return the rows of result files or folders, the last one for each key.
 
-    Raises `UsageError` for a path without results.
+    Raises `UsageError` for a path without results, and for results that differ in more than question and seed under
+    one label.
     """
     found: dict[str, Row] = {}
     for path in paths:
@@ -75,6 +92,7 @@ def load(paths: Sequence[Path]) -> list[Row]:
         found |= {row["key"]: row for row in read_rows(file)}
     if not found:
         raise UsageError(f"no results in {', '.join(repr(str(path)) for path in paths)}: run `hgmem eval run PLAN`")
+    check_alike(found.values())
     return list(found.values())
 
 

@@ -102,9 +102,11 @@ class Run:
             return failed(entry, error)
 
     def _build(self, client: HGMem, system: PlannedSystem, *, corpus: str, report: Report) -> None:
-        if not client.system(system.name).builds:
+        known = client.system(system.name)
+        if not known.builds:
             return
-        done = client.build(system.name, corpus=corpus, recipe=system.recipe, settings=system.settings, report=report)
+        recipe = system.recipe or known.default  # without one, a build keeps the options that it was made with
+        done = client.build(system.name, corpus=corpus, recipe=recipe, settings=system.settings, report=report)
         if not done.whole:
             left = counted(done.failed + done.waiting + done.dropped, "unit")
             self.report.notes.append(f"build of {system.shown!r} in corpus {corpus!r}: {left} failed or waiting")
@@ -127,7 +129,7 @@ def running(plan: Plan, opens: Opens, *, retry_failed: bool = False) -> Iterator
         first = client(None)
         check_systems(plan, lambda one: first.plan_question(system=one.name, recipe=one.recipe, settings=one.settings))
         found = tuple(entries(plan, subjects(plan, first.settings)))
-        results = Results.read(plan.output, (entry.key for entry in found))
+        results = Results.read(plan.output, {entry.key: entry.system.shown for entry in found})
         yield Run(plan=plan, results=results, entries=found, clients=client, retry_failed=retry_failed)
 
 

@@ -103,4 +103,5 @@ class SystemSpec(Generic[Config]):
             passage_option=self.passage_option,
             builds=self.build is not None,
             verbs=tuple(verb.info for verb in self.verbs),
+            default=self.config(),
         )

@@ -32,7 +32,8 @@ class SystemInfo:
 
     `continues`: its memories take further questions. `passage_option` is the option that limits the chunks that it
     retrieves, or empty if it ranks those that it has read. `builds`: it answers from what `hgmem build` makes of a
-    corpus. `verbs`: what else it can do. A system that is not installed has only its name.
+    corpus. `verbs`: what else it can do. `default`: the config that is used where no recipe is named. A system that is
+    not installed has only its name.
     """
 
     name: str
@@ -43,3 +44,4 @@ class SystemInfo:
     builds: bool = False
     verbs: tuple[VerbInfo, ...] = ()
     installed: bool = True
+    default: object = None

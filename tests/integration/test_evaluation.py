@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evaluating import read_tiny, write_data
+from evaluating import DOCUMENTS, read_tiny, write_data
 from wire import Asked, Said, WireServer
 
 from hgmem import HGMem
@@ -25,6 +25,7 @@ from hgmem.evaluation.scores import read_scores, turned, verdict
 from hgmem.evaluation.sheets import RIGHT, WRONG, sheets
 from hgmem.evaluation.tasks import JudgeReply, LetterScore
 from hgmem.testing import ScriptedModel
+from hgmem.values.inputs import Document
 
 HERE = Path(__file__).parent
 SYSTEMS = """
@@ -225,11 +226,45 @@ def test_two_runs_do_not_write_to_one_folder(started: Callable[..., Any]) -> Non
 
 def test_a_run_asks_built_rows_of_other_peoples_systems(started: Callable[..., Any], tmp_path: Path, toy: Path) -> None:
     with started(write_plan(tmp_path, systems='[[systems]]\nname = "toy"', ids=["q1"])) as run:
-        assert "build of 'toy' for 'tiny': model calls unknown" in "\n".join(run.estimate().lines)
+        assert "build of 'toy' for 'tiny': no model calls" in "\n".join(run.estimate().lines)
         run.work()
         (row,) = run.results.rows.values()
         assert row["error"] is None
         assert row["figures"]["retrieved"]["all"]
+
+
+def test_a_system_without_a_recipe_is_built_with_its_defaults_after_another_recipe(
+    started: Callable[..., Any], tmp_path: Path, toy: Path
+) -> None:
+    both = '[[systems]]\nname = "toy"\nrecipe = "short"\n[[systems]]\nname = "toy"'
+    with started(write_plan(tmp_path, systems=both, ids=["q1"])) as run:
+        run.work()
+        (build,) = run.clients(None).builds(corpus=run.entries[0].subject.corpus)
+        assert build.settings["words"] == 12
+
+
+def test_a_build_for_the_corpus_of_an_archive_is_estimated(
+    client: HGMem, started: Callable[..., Any], tmp_path: Path, toy: Path
+) -> None:
+    client.add([Document(id=name, text=text) for name, text in DOCUMENTS.items()])
+    client.export(tmp_path / "graph.jsonl")
+    systems = 'graph = "graph.jsonl"\n[[systems]]\nname = "toy"'
+    with started(write_plan(tmp_path, systems=systems), model=ScriptedModel({})) as run:
+        assert run.entries[0].subject.corpus == client.corpus
+        assert (run.estimate().parts[0].calls or 0) > 0
+        client.delete(corpus=client.corpus)
+        assert run.estimate().calls is None
+
+
+def test_an_unknown_number_of_model_calls_is_confirmed(environment: dict[str, str], tmp_path: Path, toy: Path) -> None:
+    file = write_plan(tmp_path, systems='[[systems]]\nname = "toy"', ids=["q1"])
+    more = {"HGMEM_MODEL": "wire", "OPENAI_BASE_URL": "http://127.0.0.1:9", "PYTHONPATH": str(toy)}
+    done = subprocess.run(
+        command("run", str(file)), env=environment | more, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 1
+    assert "nothing was written: this takes an unknown number of model calls" in done.stderr
+    assert "limit it with max_calls in the plan" in done.stderr
 
 
 def command(*words: str) -> list[str]:

@@ -36,6 +36,15 @@ def is_lightrag(path: Path) -> bool:
     return (path / lightrag.GRAPH).is_file()
 
 
+def corpus_of(archive: Path) -> str:
+    """Return the corpus that an archive names, and is imported into."""
+    header = next((record for record in _records(archive) if record.get("kind") == "archive"), {})
+    corpus = header.get("corpus")
+    if not isinstance(corpus, str) or not corpus:
+        raise DocumentError(f"{str(archive)!r}: not an archive of hgmem export: its first line names no corpus")
+    return corpus
+
+
 def chunks_of(graph: Path | None, documents: Mapping[str, Document]) -> Mapping[str, Evidence]:
     """Return the graph's chunks as evidence, by the ids that a caller may know them by."""
     if graph is None:
