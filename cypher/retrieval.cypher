@@ -17,7 +17,7 @@ CALL () {
   MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
   WITH m LIMIT 1 WHERE any(q IN $queries
     WHERE CASE q.search WHEN 'scope' THEN $limits.shared_entities ELSE $limits.exclude_covered END)
-  MATCH (m)-[:HAS_POINT]->(p)-[:INVOLVES]->(v) WHERE p.corpus = $corpus AND p.died IS NULL
+  MATCH (m)-[:HAS_POINT]->(p)-[:INVOLVES]->(v) WHERE p.corpus = $corpus AND v.corpus = $corpus AND p.died IS NULL
   WITH p, collect(v) AS tied
   RETURN collect(tied) AS ties
 }
@@ -29,7 +29,7 @@ CALL (q, ties) {
     UNWIND q.targets AS uid
     MATCH (p:MemoryPoint {uid: uid, corpus: $corpus}) USING INDEX SEEK p:MemoryPoint(uid)
     WITH DISTINCT p WHERE p.memory = $memory AND p.died IS NULL
-    MATCH (p)-[:INVOLVES]->(v)
+    MATCH (p)-[:INVOLVES]->(v) WHERE v.corpus = $corpus
     RETURN collect(DISTINCT v) AS held
   }
   CALL (held, ties) {

@@ -11,7 +11,7 @@ from typer.main import get_group
 
 from hgmem.cli.front import DEFAULT_CORPUS, CorpusOption, JsonOption, connected
 from hgmem.cli.lists import records
-from hgmem.cli.output import one_line, print_json
+from hgmem.cli.output import note, one_line, print_json
 from hgmem.cli.shown import show
 from hgmem.errors import UsageError
 from hgmem.values import as_json as shape
@@ -35,7 +35,7 @@ def _command(system: SystemInfo, verb: VerbInfo) -> Callable[..., None]:
     def called(context: typer.Context, corpus: str, as_json: bool, **given: Any) -> None:
         arguments = {name: value for name, value in given.items() if value is not None}
         with connected(context, corpus) as client:
-            found = getattr(client.verbs(system.name), verb.name.replace("-", "_"))(**arguments)
+            found = getattr(client.verbs(system.name, note=note), verb.name.replace("-", "_"))(**arguments)
         _print(found, what=f"verb {verb.name!r} of system {system.name!r}", as_json=as_json)
 
     called.__doc__ = verb.summary

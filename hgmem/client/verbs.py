@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from hgmem.services import Services
 from hgmem.systems.registry import names, system
-from hgmem.systems.verbs import Verb, method_name, run_verb
+from hgmem.systems.verbs import Note, Verb, method_name, run_verb, warned
 from hgmem.values.systems import SystemInfo
 
 
 class SystemVerbs:
     """The verbs of one system as methods. Each takes its arguments by name, and `corpus=`."""
 
-    def __init__(self, name: str, services: Callable[[str | None], Services]) -> None:
+    def __init__(self, name: str, services: Callable[[str | None], Services], *, note: Note) -> None:
         self._name = name
         self._services = services
+        self._note = note
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         """Return the method for a verb, or its async variant. Raises `AttributeError` if there is none."""
@@ -38,7 +39,7 @@ class SystemVerbs:
         return {method_name(verb.name): verb for verb in system(self._name).verbs}
 
     def _run(self, verb: Verb[Any], /, *, corpus: str | None = None, **arguments: Any) -> Any:
-        return run_verb(self._services(corpus), verb, system=self._name, given=arguments)
+        return run_verb(self._services(corpus), verb, system=self._name, given=arguments, note=self._note)
 
     def _method(self, verb: Verb[Any], name: str) -> Callable[..., Any]:
         def called(**arguments: Any) -> Any:
@@ -60,9 +61,12 @@ class Verbs(ABC):
     def _services(self, corpus: str | None) -> Services:
         """Return the services for work on a corpus."""
 
-    def verbs(self, system: str) -> SystemVerbs:
-        """Return the verbs of a system as methods, which `hg.<system>` does too unless `hg` has that name itself."""
-        return SystemVerbs(system, self._services)
+    def verbs(self, system: str, *, note: Note = warned) -> SystemVerbs:
+        """Return the verbs of a system as methods, which `hg.<system>` does too unless `hg` has that name itself.
+
+        `note` receives that a verb reads a stale build, which is a warning by default.
+        """
+        return SystemVerbs(system, self._services, note=note)
 
     if not TYPE_CHECKING:  # a type checker would take every misspelt method for a system
 

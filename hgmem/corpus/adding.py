@@ -16,7 +16,7 @@ from hgmem.corpus.aggregation import (
     rebuild_relations,
     relation_row,
 )
-from hgmem.corpus.guarded_writes import check_embedder, embedding
+from hgmem.corpus.guarded_writes import GuardedWriter, check_embedder, embedding
 from hgmem.corpus.prebuilt_graph import Prepared, prepare
 from hgmem.errors import ConflictError
 from hgmem.extraction.contributions import (
@@ -28,6 +28,7 @@ from hgmem.extraction.contributions import (
     relation_fields,
     relation_text,
 )
+from hgmem.graph.builds import ADDED, CHANGED, EXTENDED, mark_builds
 from hgmem.graph.database import Transaction
 from hgmem.graph.documents import (
     DocumentState,
@@ -102,19 +103,30 @@ def _put_documents(
     }
     if not open_:
         return
-    put_documents(writer, corpus=corpus, documents=open_)
+    marks = _marking(services, ADDED if not open_.keys() & states.keys() else CHANGED)
+    put_documents(marks, corpus=corpus, documents=open_)
     for batch in batches((chunk for uid in open_ for chunk in chunks.get(uid, ())), size=SEGMENT):
         fresh = [chunk for chunk in batch if chunk.uid not in done]  # the others may only have new positions
         vectors = services.embed([chunk.text for chunk in fresh], kind="document") if fresh else ()
         named = {chunk.uid: vector for chunk, vector in zip(fresh, vectors, strict=True)}
         put_chunks(writer, corpus=corpus, chunks=batch, vectors=named)
     link_chunks(writer, corpus=corpus, documents=list(open_))
-    finished = finish_documents(writer, corpus=corpus, uids=list(open_))
+    finished = finish_documents(marks, corpus=corpus, uids=list(open_))
     if len(finished) < len(open_):
         raise ConflictError(
             f"{len(open_) - len(finished)} documents of corpus {corpus!r} were deleted during the call or have "
             "chunks that are not indexed: index them, then add the graph again"
         )
+
+
+def _marking(services: Services, change: str) -> GuardedWriter:
+    """Return a writer that checks the embedder, and says of the corpus's builds that it has changed, and how."""
+    return GuardedWriter(database=services.database, check=lambda at: _check_and_mark(at, services, change))
+
+
+def _check_and_mark(transaction: Runner, services: Services, change: str) -> None:
+    check_embedder(transaction, services)
+    mark_builds(transaction, corpus=services.corpus, change=change)
 
 
 def _is_whole(state: DocumentState | None, properties: Mapping[str, str], chunks_done: bool) -> bool:
@@ -178,8 +190,8 @@ def _embedded(services: Services, texts: Mapping[str, str]) -> dict[str, tuple[s
 def _write_entities(
     transaction: Transaction, services: Services, rows: Sequence[EntityRow], prebuilt: Prebuilt[EntityContribution]
 ) -> list[str]:
-    if prebuilt.vectors:
-        check_embedder(transaction, services)
+    if prebuilt.vectors:  # of what is new
+        _check_and_mark(transaction, services, EXTENDED)
     inputs = touch_entities(transaction, corpus=services.corpus, rows=rows)
     return rebuild_entities(transaction, services, inputs, prebuilt=prebuilt)
 
@@ -187,8 +199,8 @@ def _write_entities(
 def _write_relations(
     transaction: Transaction, services: Services, rows: Sequence[RelationRow], prebuilt: Prebuilt[RelationContribution]
 ) -> list[str]:
-    if prebuilt.vectors:
-        check_embedder(transaction, services)
+    if prebuilt.vectors:  # of what is new
+        _check_and_mark(transaction, services, EXTENDED)
     inputs = touch_relations(transaction, corpus=services.corpus, rows=rows)
     if len(inputs) < len(rows):
         raise ConflictError(

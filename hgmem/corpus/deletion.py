@@ -12,7 +12,7 @@ from hgmem.corpus.aggregation import batches, embed_missing, embed_unembedded, r
 from hgmem.corpus.dependents import drop_dependents
 from hgmem.corpus.guarded_writes import check_embedder
 from hgmem.errors import UsageError
-from hgmem.graph.builds import mark_builds
+from hgmem.graph.builds import DELETED, mark_builds
 from hgmem.graph.corpus import count_corpus, delete_corpus_contents, delete_corpus_node, mark_corpus
 from hgmem.graph.database import Transaction
 from hgmem.graph.documents import (
@@ -89,12 +89,15 @@ def delete_corpus(services: Services) -> int:
     return documents
 
 
-def drop_chunks(services: Services, chunks: Sequence[str]) -> None:
-    """Delete chunks (uids), and recompute the entities and relations that they supported."""
+def drop_chunks(services: Services, chunks: Sequence[str], *, change: str = DELETED) -> None:
+    """Delete chunks (uids), and recompute the entities and relations that they supported.
+
+    `change` is what the builds of the corpus are told.
+    """
     entities: dict[str, None] = {}
     relations: dict[str, None] = {}
     for batch in batches(chunks, size=CHUNKS):
-        touched, joined = services.database.write(_drop, services, batch)
+        touched, joined = services.database.write(_drop, services, batch, change)
         entities |= dict.fromkeys(touched)
         relations |= dict.fromkeys(joined)
     _refresh(services, entities, relations)
@@ -106,14 +109,16 @@ def finish_interrupted(services: Services) -> None:
     embed_unembedded(services)
 
 
-def _drop(transaction: Transaction, services: Services, chunks: Sequence[str]) -> tuple[list[str], list[str]]:
+def _drop(
+    transaction: Transaction, services: Services, chunks: Sequence[str], change: str
+) -> tuple[list[str], list[str]]:
     check_embedder(transaction, services)
     lock_chunks(transaction, corpus=services.corpus, uids=chunks)
     entities, relations = entities_of_chunks(transaction, corpus=services.corpus, chunks=chunks)
     lock_entities(transaction, corpus=services.corpus, uids=entities)
     mark_stale(transaction, corpus=services.corpus, entities=entities, relations=relations)
     drop_dependents(transaction, corpus=services.corpus, uids=chunks)
-    mark_builds(transaction, corpus=services.corpus, change="texts were deleted")
+    mark_builds(transaction, corpus=services.corpus, change=change)
     delete_chunks(transaction, corpus=services.corpus, uids=chunks)
     return entities, relations
 

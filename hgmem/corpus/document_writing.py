@@ -4,9 +4,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from hgmem.corpus.aggregation import batches
 from hgmem.corpus.deletion import drop_chunks, finish_interrupted
+from hgmem.corpus.guarded_writes import marking
 from hgmem.errors import UsageError
 from hgmem.extraction.chunking import ChunkOptions, split
 from hgmem.extraction.chunking import chunks as chunks_of
+from hgmem.graph.builds import ADDED, CHANGED
 from hgmem.graph.corpus import CorpusRow
 from hgmem.graph.documents import (
     EMBEDDED,
@@ -18,7 +20,7 @@ from hgmem.graph.documents import (
     put_documents,
     seal_document,
 )
-from hgmem.graph.values import to_json
+from hgmem.graph.values import Runner, to_json
 from hgmem.services import Services, check_dimensions
 from hgmem.text.identity import text_hash, uid
 from hgmem.text.segmentation import has_half_pair
@@ -86,24 +88,26 @@ def _document_uid(corpus: str, document: Document) -> str:
 
 def write_changed(
     services: Services, row: CorpusRow, documents: Mapping[str, Document], *, graph: bool = True
-) -> list[str]:
-    """Write new and changed documents (by uid), and return the uids of unfinished ones.
+) -> dict[str, str]:
+    """Write new and changed documents (by uid), and return the unfinished ones, each with what has changed.
 
-    With `graph`, documents that were indexed without one are unfinished.
+    With `graph`, documents that were indexed without one are unfinished. Nothing has changed in one that an earlier
+    run has written as it is.
     """
     states = document_states(services.database, corpus=services.corpus, uids=list(documents))
-    unfinished = []
+    unfinished: dict[str, str] = {}
     for document_uid, document in documents.items():
         state = states.get(document_uid)
         if finished(services, state, document, graph=graph):
             continue
         check_dimensions(services, row)  # loads the embedder, so only if there is work
+        change = unfinished[document_uid] = _change(services, state, document)
         if state is not None and _same_chunks(services, state, document):
             described = {document_uid: _properties(document)}
-            put_documents(services.database, corpus=services.corpus, documents=described)
+            writer: Runner = marking(services, change) if change else services.database
+            put_documents(writer, corpus=services.corpus, documents=described)
         else:
-            _write(services, document_uid, document)
-        unfinished.append(document_uid)
+            _write(services, document_uid, document, change=change)
     if any(not state.sha256 for state in states.values()):  # an earlier write or delete was interrupted
         finish_interrupted(services)
     return unfinished
@@ -114,9 +118,16 @@ def finished(services: Services, state: DocumentState | None, document: Document
     return (
         state is not None
         and (state.status == "done" or (state.status == EMBEDDED and not graph))
-        and _same_chunks(services, state, document)
-        and {"title": state.title, "source": state.source, "metadata": state.metadata} == _properties(document)
+        and not _change(services, state, document)
     )
+
+
+def _change(services: Services, state: DocumentState | None, document: Document) -> str:
+    """Return what has changed since this state was stored, or an empty text."""
+    if state is None:
+        return ADDED
+    described = {"title": state.title, "source": state.source, "metadata": state.metadata}
+    return "" if _same_chunks(services, state, document) and described == _properties(document) else CHANGED
 
 
 def document_chunks(services: Services, document_uid: str, document: Document) -> tuple[Chunk, ...]:
@@ -125,24 +136,27 @@ def document_chunks(services: Services, document_uid: str, document: Document) -
     return chunks_of(pieces, corpus=services.corpus, document=document_uid, title=document.title)
 
 
-def _write(services: Services, document_uid: str, document: Document) -> None:
-    """Write a document and its chunks, and delete the chunks that its text no longer has."""
-    database, corpus = services.database, services.corpus
+def _write(services: Services, document_uid: str, document: Document, *, change: str) -> None:
+    """Write a document and its chunks, and delete the chunks that its text no longer has.
+
+    Builds are told at once, and again when all chunks are written: a build may have been made in between.
+    """
+    database, corpus, writer = services.database, services.corpus, marking(services, change)
     chunks = document_chunks(services, document_uid, document)
     properties = {**_properties(document), "chunking": str(_chunk_options(services)), "sha256": ""}
-    put_documents(database, corpus=corpus, documents={document_uid: properties})
+    put_documents(writer, corpus=corpus, documents={document_uid: properties})
     _drop_stale(services, document_uid, chunks)
     for rows in batches(chunks, size=ROWS):
         put_chunks(database, corpus=corpus, chunks=rows)
     link_chunks(database, corpus=corpus, documents=[document_uid])
-    seal_document(database, corpus=corpus, uid=document_uid, sha256=text_hash(document.text))
+    seal_document(writer, corpus=corpus, uid=document_uid, sha256=text_hash(document.text))
 
 
 def _drop_stale(services: Services, document_uid: str, chunks: Sequence[Chunk]) -> None:
     stored = chunks_of_documents(services.database, corpus=services.corpus, documents=[document_uid])
     stale = stored.get(document_uid, {}).keys() - {chunk.uid for chunk in chunks}
     if stale:
-        drop_chunks(services, sorted(stale))
+        drop_chunks(services, sorted(stale), change=CHANGED)
 
 
 def _properties(document: Document) -> dict[str, Scalar]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from hgmem.errors import ConflictError, HGMemError
+from hgmem.graph.builds import mark_builds
 from hgmem.graph.corpus import (
     create_corpus,
     delete_corpus_contents,
@@ -46,6 +47,16 @@ def _guarded(transaction: Transaction, writer: GuardedWriter, name: str, paramet
 def embedding(services: Services) -> GuardedWriter:
     """Return a writer for vectors that fails once the corpus has another embedder."""
     return GuardedWriter(database=services.database, check=lambda transaction: check_embedder(transaction, services))
+
+
+def marking(services: Services, change: str) -> GuardedWriter:
+    """Return a writer whose writes also say of the builds of the corpus that it has changed, and how."""
+    return GuardedWriter(database=services.database, check=lambda at: _mark(at, services.corpus, change))
+
+
+def _mark(transaction: Runner, corpus: str, change: str) -> None:
+    lock_corpus(transaction, corpus=corpus)
+    mark_builds(transaction, corpus=corpus, change=change)
 
 
 def check_embedder(transaction: Runner, services: Services) -> None:

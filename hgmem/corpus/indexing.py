@@ -14,10 +14,12 @@ from typing import TypeAlias
 from hgmem.corpus.aggregation import aggregate, batches
 from hgmem.corpus.chunk_extraction import Extracted, extracted, save, save_texts
 from hgmem.corpus.document_writing import DOCUMENTS, bounded, write_changed
+from hgmem.corpus.guarded_writes import marking
 from hgmem.corpus.parallel_calls import Calls, Ended
 from hgmem.corpus.summarization import condense
 from hgmem.errors import ConflictError, HGMemError
 from hgmem.extraction.replies import Extraction
+from hgmem.graph.builds import ADDED, CHANGED, EXTRACTED
 from hgmem.graph.documents import (
     EMBEDDED,
     OpenChunk,
@@ -88,12 +90,13 @@ def _embedded(services: Services, open_batches: "_OpenBatches", *, done: IndexRe
 class _Batch:
     """Documents (uids) that are written together, with the outcome of their chunks.
 
-    `left` counts chunks whose call has not ended.
+    `left` counts chunks whose call has not ended. `change` is what the builds of the corpus are told.
     """
 
     documents: Sequence[str]
     left: int
     extractions: dict[str, Extraction]
+    change: str
     failed: int = 0
 
 
@@ -111,14 +114,18 @@ def _write_batches(
         documents = write_changed(services, row, batch, graph=graph)
         done.unchanged += len(batch) - len(documents)
         done.documents += len(documents)
-        yield _open_batch(services, documents)
+        changes = documents.values()
+        change = CHANGED if CHANGED in changes else ADDED if ADDED in changes else EXTRACTED
+        yield _open_batch(services, list(documents), change=change)
 
 
-def _open_batch(services: Services, documents: Sequence[str]) -> tuple[_Batch, list[OpenChunk]]:
+def _open_batch(
+    services: Services, documents: Sequence[str], *, change: str = EXTRACTED
+) -> tuple[_Batch, list[OpenChunk]]:
     waiting = open_chunks(services.database, corpus=services.corpus, documents=documents)
     stored = {chunk.uid: Extraction.model_validate_json(chunk.extraction) for chunk in waiting if chunk.extraction}
     left = list({chunk.uid: chunk for chunk in waiting if chunk.uid not in stored}.values())  # each is called for once
-    return _Batch(documents=documents, left=len(left), extractions=stored), left
+    return _Batch(documents=documents, left=len(left), extractions=stored, change=change), left
 
 
 def _extracted(services: Services, waiting: _Open) -> Extracted:
@@ -249,7 +256,7 @@ def _finish(
     if batch.extractions:
         progress = partial(_report_progress, report, "entities and relations")
         aggregate(services, extractions=batch.extractions, report=progress, meanwhile=meanwhile)
-        finish_chunks(database, corpus=corpus, uids=sorted(batch.extractions))
+        finish_chunks(marking(services, batch.change), corpus=corpus, uids=sorted(batch.extractions))
     done.chunks += len(batch.extractions)
     done.failed += batch.failed
     return len(finish_documents(database, corpus=corpus, uids=batch.documents)) if batch.documents else 0

@@ -11,6 +11,9 @@ from hgmem.values.graph_elements import Chunk
 
 # Statuses of a build. An incomplete one went through all stages, with units that failed; an unfinished one did not.
 BUILDING, READY, STALE, INCOMPLETE, UNFINISHED = "building", "ready", "stale", "incomplete", "unfinished"
+# What indexing, adding and deleting change in a corpus after a build was made.
+ADDED, CHANGED, DELETED = "documents were added", "documents were changed", "texts were deleted"
+EXTRACTED, EXTENDED = "entities were extracted", "entities were added"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

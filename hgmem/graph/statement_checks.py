@@ -5,9 +5,25 @@ from collections import Counter
 
 from hgmem.graph.statements import Statement
 
-_NODE = re.compile(r"(?<!\w)\((?P<variable>\w*)(?P<labels>(?::\w+)+)?\s*(?P<map>\{[^{}]*\})?\s*\)")
+_NODE = re.compile(
+    r"(?<!\w)\((?P<variable>\w*)\s*(?P<labels>:\s*!?\w+(?:\s*[|&:]\s*!?\w+)*)?\s*(?P<map>\{[^{}]*\})?\s*"
+    r"(?:WHERE\b(?:[^()]|\([^()]*\))*)?\)"
+)
 _RELATES = re.compile(r"\[(?P<variable>\w*):RELATES\s*(?P<map>\{[^{}]*\})?\]")
-NOISE = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|//[^\n]*")
+_RELATES_BEFORE = re.compile(_RELATES.pattern + r"\s*->?$")
+NOISE = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|//[^\n]*|/\*.*?\*/", re.S)
+
+# A comparison that is computed in a WITH and required by its WHERE.
+_NAMED = re.compile(r"((?:\w+\.corpus = \$corpus(?: AND )?)+) AS (\w+)((?:, \w+)*)\s+WHERE \2\b")
+_COMPARED = re.compile(r"\b(\w+)\.corpus = \$corpus\b")
+_CLAUSE = re.compile(
+    r"\b(?:MATCH|MERGE|CREATE|WHERE|WITH|RETURN|UNWIND|CALL|SET|REMOVE|DELETE|FOREACH|UNION|ORDER|SKIP|LIMIT|OFFSET|USING"
+    r"|SEARCH|SCORE|OPTIONAL|DETACH|YIELD|ON|FILTER|LET|CASE|WHEN|THEN|ELSE|INSERT|FINISH|NEXT)\b",
+    re.I,
+)
+_PATTERNS = ("MATCH", "MERGE", "CREATE", "INSERT")
+_GROUP = re.compile(r"\([^()\[\]{}\0]*\)|\[[^()\[\]{}\0]*\]|\{[^()\[\]{}\0]*\}")
+_TIED = re.compile(r"(?:\]\s*->?|-->?)\s*$")  # a node follows
 
 
 def fault(statement: Statement) -> str:
@@ -27,32 +43,92 @@ def fault(statement: Statement) -> str:
 
 
 def beside_the_corpus(text: str) -> list[str]:
-    """Return the node and RELATES patterns of a statement that could match another corpus.
+    """Return the node and RELATES patterns of a statement that could match another corpus, or are not understood.
 
-    A labelled node is bound by `{corpus: $corpus}` (a :Corpus by `{name: $corpus}`) or by `x.corpus = $corpus`, once
-    for each pattern without it. A node without a label must be bound elsewhere, be compared in this way, or be an end
-    of a bound RELATES.
+    A labelled node is bound by `{corpus: $corpus}` (a :Corpus by `{name: $corpus}`) or by a condition
+    `x.corpus = $corpus` that always has to hold, once for each pattern without it. A node without a label must be bound
+    elsewhere, be compared in this way, or be an end of a bound RELATES.
     """
-    text = NOISE.sub("''", text)
-    compared = Counter(re.findall(r"\b(\w+)\.corpus = \$corpus\b", text))
-    labelled = {found["variable"] for found in _NODE.finditer(text) if found["labels"]} | set(compared)
-    named = set(re.findall(r"\bAS (\w+)", text)) | set(re.findall(r"\((\w+) IN \w+ \|", text))
-    named |= set(re.findall(r"RELATES[^\]]*\]-[>]?\((\w+):", text))
+    text = _NAMED.sub(r"\3 WHERE \1", NOISE.sub("''", text))
+    compared = Counter(found[1] for found in _COMPARED.finditer(text) if _always_holds(text, found))
+    bound = {found["variable"] for found in _NODE.finditer(text) if found["labels"]} | set(compared)
+    bound |= set(re.findall(r"\((\w+) IN \w+ \|", text)) | set(re.findall(r"RELATES[^\]]*\]-[>]?\((\w+):", text))
     loose = []
     for found in _NODE.finditer(text):
-        before, after = text[: found.start()].rstrip(), text[found.end() :].lstrip()
         if found["labels"]:
             if not _bound(found, "name" if found["labels"] == ":Corpus" else "corpus", compared):
                 loose.append(found[0])
-        elif before.endswith(("-", ">", "<-")) or after.startswith(("-", "<-")):
-            own = _RELATES.match(after.lstrip("<-")) or _RELATES.search(before[-200:])
-            if not (found["variable"] in labelled | named or (not found["variable"] and own)):
-                loose.append(found[0])
+        elif _is_pattern(text, found) and not _bound_elsewhere(text, found, bound):
+            loose.append(found[0])
+    loose += _not_understood(text)
     return loose + [found[0] for found in _RELATES.finditer(text) if not _bound(found, "corpus", compared)]
 
 
 def _bound(found: re.Match[str], name: str, compared: Counter[str]) -> bool:
-    if re.search(rf"\b{name}: \$corpus\b", found["map"] or ""):
+    if re.search(rf"\b{name}: \$corpus\s*[,}}]", found["map"] or ""):
         return True
     compared[found["variable"]] -= 1
     return bool(found["variable"]) and compared[found["variable"]] >= 0
+
+
+def _bound_elsewhere(text: str, found: re.Match[str], bound: set[str]) -> bool:
+    """Return whether a node without a label is bound elsewhere, or is an end of a RELATES, which is checked itself."""
+    before, after = text[: found.start()].rstrip(), text[found.end() :].lstrip()
+    name = found["variable"]
+    if name and (name in bound or re.search(rf"\bAS {name}\b", before)):
+        return True
+    return bool(_RELATES.match(after.lstrip("<-")) or _RELATES_BEFORE.search(before))
+
+
+def _is_pattern(text: str, found: re.Match[str]) -> bool:
+    """Return whether what may be a node, or an expression in parentheses, is a node."""
+    after = text[found.end() :].lstrip()
+    return _opens_node(text, found.start()) or bool(re.match(r"<?--|<?-\[", after))
+
+
+def _opens_node(text: str, at: int) -> bool:
+    """Return whether the parenthesis here opens a node: after a relationship, or alone in a clause of patterns."""
+    before = text[:at].rstrip()
+    if _TIED.search(before):
+        return True
+    clauses = _CLAUSE.findall(_flat(before))
+    in_patterns = bool(clauses) and clauses[-1].upper() in _PATTERNS
+    return in_patterns and bool(re.search(rf"(?:[,=(]|\b(?:{'|'.join(_PATTERNS)}))$", before, re.I))
+
+
+def _not_understood(text: str) -> list[str]:
+    """Return what opens a node, and is none that the pattern above reads: it might have any label."""
+    found = []
+    for opening in re.finditer(r"(?<!\w)\(", text):
+        nested = text[opening.end() :].lstrip().startswith("(")  # a path in parentheses
+        if not nested and not _NODE.match(text, opening.start()) and _opens_node(text, opening.start()):
+            found.append(text[opening.start() :].split(")")[0] + ")")
+    return found
+
+
+def _always_holds(text: str, found: re.Match[str]) -> bool:
+    """Return whether a comparison is a condition of its own, or one of several that all have to hold."""
+    before, after = _flat(f"{text[: found.start()]}\0{text[found.end() :]}").split("\0")
+    clauses = list(_CLAUSE.finditer(before))
+    if not clauses or clauses[-1][0].upper() != "WHERE":
+        return False
+    if re.search(r"[(\[]\s*\w+ IN [^()]*$", before[: clauses[-1].start()]):  # a condition on parts of a list
+        return False
+    before = before[clauses[-1].end() :]
+    end, depth = len(after), before.count("(")
+    for one in re.finditer(rf"[()\[\]{{}}|,]|{_CLAUSE.pattern}", after, re.I):
+        depth -= one[0] == ")"
+        if depth < 0 or one[0] != ")":
+            end = one.start()
+            break
+    every = f" {before} \0 {after[:end]} "
+    groups_hold = all(word.upper() in ("", "AND") for word in re.findall(r"(\w*)\s*\(", before))
+    alone = re.search(r"(?:^|\bAND\b)[\s(]*\0[\s)]*(?:$|\bAND\b)", every.strip(), re.I)
+    return groups_hold and bool(alone) and not re.search(r"\bX?OR\b", every, re.I)
+
+
+def _flat(text: str) -> str:
+    """Return the text with `#` for each closed group of brackets, but those around a null character."""
+    while (flat := _GROUP.sub("#", text)) != text:
+        text = flat
+    return text

@@ -6,12 +6,13 @@ field of that name. Placeholders inside field values are not replaced.
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from hgmem.errors import UsageError
 from hgmem.text.resources import PACKAGE
 from hgmem.values.task import Task
 
@@ -31,7 +32,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
-    """A task's prompt. `version` is a hash of its text, `fields` are its placeholders."""
+    """A task's prompt, which is in `file`. `version` is a hash of its text, `fields` are its placeholders."""
 
     name: str
     purpose: str
@@ -39,16 +40,24 @@ class Prompt:
     user: str
     version: str
     fields: frozenset[str]
+    file: Path
 
     def filled(self, fields: Mapping[str, str]) -> tuple[Message, ...]:
-        """Return the messages to send. `fields` must match the prompt's placeholders exactly."""
+        """Return the messages to send. Raises `UsageError` unless `fields` are exactly the prompt's placeholders."""
         if fields.keys() != self.fields:
-            raise TypeError(f"prompt {self.name!r} takes {sorted(self.fields)}, got {sorted(fields)}")
+            raise UsageError(
+                f"prompt {self.name!r} ({self.file}) has the fields {_listed(self.fields)}, and its task gives "
+                f"{_listed(fields)}: let the task's fields() return what stands in {{{{braces}}}} in the prompt"
+            )
 
         def fill(text: str) -> str:
             return _PLACE.sub(lambda place: fields[place[1]], text)
 
         return Message(role="system", content=fill(self.system)), Message(role="user", content=fill(self.user))
+
+
+def _listed(fields: Iterable[str]) -> str:
+    return ", ".join(sorted(fields)) or "none"
 
 
 @cache
@@ -87,4 +96,5 @@ def read_prompt(path: Path) -> Prompt:
         user=parts["user"].strip(),
         version=hashlib.sha256(text.encode()).hexdigest()[:12],
         fields=frozenset(_PLACE.findall(parts["system"] + parts["user"])),
+        file=path,
     )

@@ -1,7 +1,8 @@
 """Verbs: what a system can do besides answering, called by name with typed arguments."""
 
 import re
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Annotated, Any, Generic, Protocol, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -17,6 +18,8 @@ Arguments = TypeVar("Arguments", contravariant=True)
 
 # A frozen dataclass, a sequence of such, or what JSON can hold.
 Value: TypeAlias = Any
+
+Note: TypeAlias = Callable[[str], object]  # receives what a caller should know besides the value
 
 NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
 # Names that the command line and every method of the client use themselves.
@@ -56,15 +59,23 @@ class Verb(Generic[Arguments]):
         return VerbInfo(name=self.name, summary=self.summary, arguments=tuple(_described(self.arguments)))
 
 
-def run_verb(services: Services, verb: Verb[Any], *, system: str, given: Mapping[str, object]) -> Value:
-    """Return what the verb gives for these arguments.
+def warned(text: str) -> None:
+    """Warn of a note where nothing else shows it."""
+    warnings.warn(text, stacklevel=5)
+
+
+def run_verb(
+    services: Services, verb: Verb[Any], *, system: str, given: Mapping[str, object], note: Note = warned
+) -> Value:
+    """Return what the verb gives for these arguments. `note` receives that the build is stale.
 
     Raises `UsageError` for an unknown or invalid one, and if `verb.built` and the corpus has no build of the system.
     """
     arguments = _arguments(system, verb, given)
     readable_corpus(services)
     if verb.built:
-        check_built(services, system)
+        for line in check_built(services, system):
+            note(line)
     try:
         return verb.run(services, arguments)
     except HGMemError:

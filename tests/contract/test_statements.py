@@ -240,6 +240,34 @@ def test_a_statement_reaches_nothing_of_another_corpus(name: str) -> None:
         ("MATCH (c:Chunk) SEARCH c IN (VECTOR INDEX i FOR $v LIMIT 5) RETURN c", ["(c:Chunk)"]),
         ("MATCH (a:Entity), (a:Entity) WHERE a.corpus = $corpus RETURN a", ["(a:Entity)"]),
         ("RETURN COUNT { MATCH (c:Chunk) } AS n", ["(c:Chunk)"]),
+        ("MATCH (n) WHERE n.uid = $uid AND $corpus <> '' RETURN n", ["(n)"]),
+        ("match (n) return n", ["(n)"]),
+        ("MATCH (n) RETURN count(*) AS n", ["(n)"]),
+        ("MATCH p = (n) RETURN p", ["(n)"]),
+        ("MATCH (a:Chunk {corpus: $corpus}), (n) RETURN n", ["(n)"]),
+        ("MATCH (c:Chunk WHERE c.uid = $uid) RETURN c", ["(c:Chunk WHERE c.uid = $uid)"]),
+        ("MATCH (c:Chunk|Built) RETURN c", ["(c:Chunk|Built)"]),
+        ("MATCH (c:Corpus|Chunk {name: $corpus}) RETURN c", ["(c:Corpus|Chunk {name: $corpus})"]),
+        ("MATCH (c:(Chunk|Built)) RETURN c", ["(c:(Chunk|Built)"]),
+        ("MATCH (c IS Chunk) RETURN c", ["(c IS Chunk)"]),
+        ("MATCH (`c`:Chunk) RETURN 1", ["(`c`:Chunk)"]),
+        ("MATCH (a:Chunk {corpus: $corpus})-[:NEXT_CHUNK]->(:$($label)) RETURN a", ["(:$($label)"]),
+        ("MATCH (c:Chunk {corpus: $corpus}) MATCH ((c)-[:NEXT_CHUNK]->(d)){1,3} RETURN d", ["(d)"]),
+        *(
+            (f"MATCH (c:Chunk) {condition} RETURN c", ["(c:Chunk)"])
+            for condition in (
+                "WHERE c.corpus = $corpus OR true",
+                "WHERE true OR (c.corpus = $corpus)",
+                "WHERE (c.corpus = $corpus OR c.tokens > 0)",
+                "WHERE NOT c.corpus = $corpus",
+                "WHERE NOT (c.tokens > 0 AND c.corpus = $corpus)",
+                "WHERE (c.corpus = $corpus) = false",
+                "WHERE coalesce(c.corpus = $corpus, true)",
+                "WHERE all(x IN [] WHERE c.corpus = $corpus)",
+                "WITH c, c.corpus = $corpus AS ours WHERE ours OR true",
+                "WITH c, c.corpus = $corpus AS ours",
+            )
+        ),
     ],
 )
 def test_the_scanner_sees_what_is_bound_to_no_corpus(text: str, loose: list[str]) -> None:
@@ -256,6 +284,12 @@ def test_the_scanner_sees_what_is_bound_to_no_corpus(text: str, loose: list[str]
         "MATCH ()-[r:RELATES {corpus: $corpus}]->() RETURN r",
         "UNWIND $kept AS e MATCH (e)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus}) RETURN count(c)",
         "UNWIND $kept AS e MATCH (e)-[:FROM_CHUNK]->(c) WHERE c.corpus = $corpus RETURN count(c)",
+        "MATCH (c:Chunk WHERE c.corpus = $corpus) RETURN c",
+        "MATCH (c:Chunk|Built) WHERE c.corpus = $corpus AND (c.tokens > 0 OR c.key = '') RETURN c",
+        "MATCH (c:Chunk&Built {corpus: $corpus}) RETURN (c.tokens + 1), (c)",
+        "MATCH (n) WHERE (n.corpus = $corpus AND n.a) AND NOT n.b RETURN n",
+        "MATCH (c:Chunk) WHERE EXISTS { (c)--(:Chunk {corpus: $corpus}) } AND c.corpus = $corpus RETURN c",
+        "UNWIND $kept AS e MATCH (e)-[r:RELATES]-(u) WITH r, u, r.corpus = $corpus AS ours WHERE ours AND u.a RETURN u",
     ],
 )
 def test_the_scanner_passes_what_is_bound_to_the_corpus(text: str) -> None:

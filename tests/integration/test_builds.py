@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from dumping import driver, dump
@@ -9,7 +10,7 @@ from dumping import driver, dump
 from hgmem import HGMem, UsageError
 from hgmem.errors import ConflictError
 from hgmem.testing import DeterministicEmbedder
-from hgmem.values.inputs import Document
+from hgmem.values.inputs import Document, Given, GivenChunk, GivenEntity
 
 pytestmark = pytest.mark.usefixtures("toy")
 
@@ -111,6 +112,45 @@ def test_a_deleted_document_leaves_no_word_in_a_build(client: HGMem, gone: int) 
     assert client.status().builds == ()
     client.build("toy")
     assert built(client) == again
+
+
+def test_a_build_says_what_has_changed_since(client: HGMem) -> None:
+    client.add([document(1), document(2)], graph=False)
+    client.build("toy")
+    client.add([document(1), document(2)], graph=False)  # nothing new
+    assert _state(client) == ("ready", "")
+    client.add(document(3), graph=False)
+    assert _state(client) == ("stale", "documents were added")
+    client.build("toy")
+    client.add(Document(id="d3", title="Another", text=document(3).text), graph=False)
+    assert _state(client) == ("stale", "documents were changed")
+    client.build("toy")
+    client.add(document(2, text="The barrel of house 2 was sold."), graph=False)
+    assert _state(client) == ("stale", "documents were changed")
+    client.build("toy")
+    client.add([document(1)])
+    assert _state(client) == ("stale", "entities were extracted")
+    client.build("toy")
+    client.add([document(4)])
+    assert _state(client) == ("stale", "documents were added")
+
+
+def test_a_pre_built_graph_makes_a_build_stale(client: HGMem) -> None:
+    client.add(document(1))
+    client.build("toy")
+    given = Given(documents=(document(2),), chunks=(GivenChunk(id="c", document="d2", text=document(2).text),))
+    client.add_graph(given)
+    assert _state(client) == ("stale", "documents were added")
+    client.build("toy")
+    client.add_graph(given)  # nothing new
+    assert _state(client) == ("ready", "")
+    client.add_graph(replace(given, entities=(GivenEntity(name="Ship", chunks=("c",)),)))
+    assert _state(client) == ("stale", "entities were added")
+
+
+def _state(client: HGMem) -> tuple[str, str]:
+    (state,) = client.status().builds
+    return state.status, state.change
 
 
 def test_a_build_with_other_options_is_made_anew_with_them_from_then_on(client: HGMem) -> None:

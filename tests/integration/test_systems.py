@@ -253,6 +253,20 @@ def test_a_package_with_a_prompt_that_does_not_fit_is_named_and_all_else_works(
     assert listed["naive"]["installed"]
 
 
+def test_a_task_whose_fields_are_not_those_of_its_prompt_is_named_in_one_line(
+    client: HGMem, command: Command, tmp_path: Path
+) -> None:
+    client.add_graph(LETTERS)
+    packages = tmp_path / "packages"
+    install_rewording(packages, prompt=PROMPT.replace("{{question}}", "{{query}}"))
+    with WireServer(lambda _: Said('{"text": "Never asked."}')) as server:
+        model = {"HGMEM_MODEL": "wire", "OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "any"}
+        asking = ("ask", QUESTION, "-c", client.corpus, "--system", "rewording")
+        (line,) = command(*asking, packages=packages, variables=model).stderr.strip().splitlines()
+    assert line.startswith("error: prompt 'reword' (")
+    assert "reword.md) has the fields query, and its task gives question: let the task's fields() return " in line
+
+
 @pytest.mark.parametrize(
     ("code", "why"),
     [

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from documented import blocks
 from test_systems import Command, command, install
+from toying import TOY
 
 from hgmem import HGMem, UsageError
 from hgmem.systems.verbs import run_verb
@@ -55,6 +56,24 @@ def test_a_verb_is_a_method_of_the_client(client: HGMem) -> None:
     assert asyncio.run(client.toy.atopics(words="green")) == []
     assert asyncio.run(client.verbs("toy").acount_words(word="Blue")) == {"Blue": 1}
     assert client.toy.hello(corpus=client.corpus) == f"hello {client.corpus}"
+
+
+@pytest.mark.usefixtures("toy")
+def test_a_verb_of_a_stale_build_says_so(client: HGMem, command: Command) -> None:
+    client.add(DOCUMENTS, graph=False)
+    client.build("toy")
+    notes: list[str] = []
+    assert client.verbs("toy", note=notes.append).topics()
+    assert notes == []
+    client.add(Document(id="more", text="Green lamps burn too."), graph=False)
+    assert client.verbs("toy", note=notes.append).topics()
+    (said,) = notes
+    assert said.startswith("the build of system 'toy' is stale (documents were added): `hgmem build toy --corpus ")
+    with pytest.warns(UserWarning, match=r"the build of system 'toy' is stale \(documents were added\)") as warned:
+        client.toy.topics()
+    assert warned[0].filename == __file__
+    shown = command("toy", "topics", "-c", client.corpus, packages=TOY)
+    assert shown.stderr.splitlines() == [said]
 
 
 @pytest.mark.usefixtures("toy")
