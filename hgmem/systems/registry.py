@@ -119,6 +119,7 @@ def system(name: str) -> AnySpec:
         ) from error
     if not isinstance(spec, SystemSpec) or spec.name != name:
         raise UsageError(f"system {name!r} cannot be loaded: its package registers {spec!r}, not its SystemSpec")
+    _check_config(spec)
     _check_prompts(spec)
     if spec.statements:
         _add_statements(spec.name, spec.statements)
@@ -179,6 +180,17 @@ def _room(name: str) -> Callable[[], object]:
 
 def _own_prompts(spec: AnySpec) -> Mapping[str, Path]:
     return prompts_in(spec.prompts) if spec.prompts else {}
+
+
+def _check_config(spec: AnySpec) -> None:
+    """Raise `UsageError` if the options have no defaults, which apply where no recipe is named."""
+    try:
+        spec.config()
+    except Exception as error:  # another package's code
+        raise UsageError(
+            f"system {spec.name!r} cannot be loaded: {spec.config.__name__}() raises {type(error).__name__} ({error}): "
+            "give each option a default"
+        ) from error
 
 
 def _check_prompts(spec: AnySpec) -> None:

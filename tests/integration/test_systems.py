@@ -273,8 +273,12 @@ def test_a_task_whose_fields_are_not_those_of_its_prompt_is_named_in_one_line(
         ("raise RuntimeError('half installed')", "cannot be loaded (RuntimeError: half installed)"),
         ("SPEC = {}", "its package registers {}, not its SystemSpec"),
         (WALKING, "its package registers SystemSpec(name='walking'"),
+        (
+            WALKING.replace('name="walking"', 'name="broken"').replace("best: int = 1", "best: int"),
+            "Config() raises TypeError",
+        ),
     ],
-    ids=["raises", "no spec", "another name"],
+    ids=["raises", "no spec", "another name", "no defaults"],
 )
 def test_a_package_that_cannot_be_loaded_is_named_and_all_else_works(
     code: str, why: str, client: HGMem, command: Command, tmp_path: Path
