@@ -1,14 +1,17 @@
 """Typed wrappers for `cypher/built_search.cypher`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from hgmem.graph.database import Row
-from hgmem.graph.lucene import lucene, telling, terms
+from hgmem.graph.full_text import Ranking, as_indexed, searched_words
+from hgmem.graph.lucene import lucene
 from hgmem.graph.retrieval import Scope
 from hgmem.graph.values import Runner, vector
 from hgmem.text.identity import layer_key
+
+OVER, K1, B = 10_000, 1.5, 0.75  # rows that the full-text index proposes, and parameters of BM25, as of system bm25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,17 +39,26 @@ def near_built(database: Runner, *, layer: Layer, query: Any, k: int, over: int)
 
 
 def worded_built(database: Runner, *, layer: Layer, text: str, k: int) -> list[tuple[Row, float]]:
-    """Return the k rows that fit a text's words best, each with its BM25 score in its layer."""
-    scope = layer.scope
-    words = lucene(
-        telling(terms(text)),
+    """Return the k rows that fit a text's words best, each with its BM25 score, which counts its layer alone."""
+    scope, wanted = layer.scope, searched_words(text)
+    query = lucene(
+        as_indexed(wanted),
         corpus=scope.corpus,
         layer=layer_key(scope.corpus, layer.system, layer.kind),
         documents=scope.uids,
     )
-    if not words:
+    if not query:
         return []
-    rows = database.run("worded_built", corpus=scope.corpus, documents=scope.uids, lucene=words, k=k)
+    rows = database.run(
+        "worded_built",
+        corpus=scope.corpus,
+        system=layer.system,
+        kind=layer.kind,
+        documents=scope.uids,
+        lucene=query,
+        words=wanted,
+        ranking=asdict(Ranking(k=k, over=max(k, OVER), k1=K1, b=B)),
+    )
     return [(row["row"], row["score"]) for row in rows]
 
 

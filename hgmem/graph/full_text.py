@@ -36,7 +36,7 @@ def worded_chunks(database: Runner, *, scope: Scope, text: str, ranking: Ranking
         "worded_chunks",
         corpus=scope.corpus,
         documents=scope.uids,
-        lucene=lucene(_as_indexed(wanted), corpus=scope.corpus, documents=scope.documents),
+        lucene=lucene(as_indexed(wanted), corpus=scope.corpus, documents=scope.documents),
         words=wanted,
         ranking=asdict(ranking),
     )
@@ -63,7 +63,7 @@ def split_words(text: str) -> list[str]:
     return [word for word in "".join(between).split() if len(word) <= LONGEST_TERM and any(map(str.isalnum, word))]
 
 
-def _as_indexed(wanted: list[Row]) -> list[str]:
+def as_indexed(wanted: list[Row]) -> list[str]:
     """Return the words in the forms in which the index may hold them, and pairs of characters also within words."""
     forms = {True: ("{}", "{}'s", "{}’s"), False: ("{}", "*{}*")}
     return [form.format(word["text"]) for word in wanted for form in forms[word["whole"]]]

@@ -204,13 +204,12 @@ class BuiltCrowd:
     client: HGMem
     layer: Layer
     texts: list[str]
-    alone: list[list[str]]
+    alone: list[list[tuple[str, float]]]
     foreign: frozenset[str]
 
-    def worded(self) -> list[list[str]]:
-        # As many as there are: BM25 counts words in all corpora, so a smaller number may cut off others.
-        found = [worded_built(self.client._database, layer=self.layer, text=text, k=HOUSES) for text in self.texts]
-        return [[row["uid"] for row, _ in hits] for hits in found]
+    def worded(self) -> list[list[tuple[str, float]]]:
+        found = [worded_built(self.client._database, layer=self.layer, text=text, k=5) for text in self.texts]
+        return [[(row["uid"], score) for row, score in hits] for hits in found]
 
 
 @pytest.fixture(scope="module")
@@ -256,9 +255,9 @@ def test_a_search_in_a_layer_finds_its_own_nearest_rows_and_no_others(built_crow
 
 def test_a_search_by_words_in_a_layer_finds_what_it_finds_alone(built_crowd: BuiltCrowd) -> None:
     found = built_crowd.worded()
-    assert [sorted(hits) for hits in found] == [sorted(hits) for hits in built_crowd.alone]
+    assert found == built_crowd.alone  # with their scores
     assert all(hits for hits in found)
-    assert not built_crowd.foreign & {uid for hits in found for uid in hits}
+    assert not built_crowd.foreign & {uid for hits in found for uid, _ in hits}
 
 
 def test_no_row_that_another_corpus_built_is_in_anything(built_crowd: BuiltCrowd, tmp_path: Path) -> None:
