@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 from hgmem.evaluation.data import Evidence
 from hgmem.evaluation.shelf import Place, Shelf
-from hgmem.evaluation.wording import places, plain, restated
+from hgmem.evaluation.wording import places, plain, plain_prompt, restated
 from hgmem.text.segmentation import Span
 from hgmem.values.evidence import BuiltHit
 from hgmem.values.records import Answer, Step
@@ -36,7 +36,7 @@ class View:
     @cached_property
     def text(self) -> str:
         """The plain text of the prompt."""
-        return plain(self.prompt)
+        return plain_prompt(self.prompt)
 
     @cached_property
     def shown(self) -> tuple[Statement, ...]:

@@ -1,5 +1,6 @@
 """Comparison of wordings: texts without what rendering changes, and where one stands in another."""
 
+import re
 import unicodedata
 from collections.abc import Iterator
 
@@ -8,6 +9,8 @@ from hgmem.text.segmentation import Span, words
 
 # Rendering writes a source's [1] as ‹1› and opens its tags with ‹: brackets don't count, on either side.
 _BRACKETS = str.maketrans(dict.fromkeys("<>‹›[]"))
+# A passage that continues the one before leaves out the words that both hold: a quote may run on over its heading.
+_CONTINUED = re.compile(r"\n\n\[\d+\][^\n]*\n… ")
 _SPACED = 0x0E00  # scripts from here on, such as Thai and Chinese, may write words without spaces between them
 STRETCH = 3  # times as many words as a quote has, within which a rewritten statement has to say it
 LEAST_STRETCH = 25  # words
@@ -18,6 +21,11 @@ def plain(text: str) -> str:
     """Return a text for comparison: NFKC, casefolded, whitespace collapsed, without the markup of rendering."""
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     return " ".join(folded.replace("\0", "").translate(_BRACKETS).split())
+
+
+def plain_prompt(text: str) -> str:
+    """Return a prompt for comparison, as `plain` does, with passages joined where one continues the other."""
+    return plain(_CONTINUED.sub(" ", text))
 
 
 def places(quote: str, text: str) -> Iterator[Span]:

@@ -90,25 +90,24 @@ def entities(found: Sequence[Entity]) -> str:
 def passages(found: Sequence[Citable], *, start: int = 0) -> str:
     """Return chunks and built rows with numbers from `start` and their titles.
 
-    Where neighbouring chunks of a document overlap, the later one leaves out what the one before it shows.
+    A chunk that follows its neighbour in the document leaves out the words that both hold.
     """
-    before = {(each.document, each.position): each for each in found if isinstance(each, Chunk)}
     parts = []
-    for number, each in enumerate(found, start=start):
+    for number, (before, each) in enumerate(zip((None, *found), found, strict=False), start=start):
         title = f" {_line(each.title)}" if each.title else ""
         text = each.text
         if isinstance(each, BuiltPassage):
             title = title or f" {_line(each.kind)}"
-        elif shared := overlap(before.get((each.document, each.position - 1)), each):
+        elif shared := overlap(before, each):
             text = f"… {text[shared:].lstrip()}"
         text = _NUMBERED.sub(r"‹\1›", quoted(text.strip()))
         parts.append(f"[{number}]{title}\n{text}")
     return "\n\n".join(parts) or NONE
 
 
-def overlap(before: Chunk | None, after: Chunk) -> int:
-    """Return how many characters at the start of a chunk stand at the end of the one before it as well."""
-    if before is None:
+def overlap(before: Citable | None, after: Chunk) -> int:
+    """Return how many characters at the start of a chunk stand at the end of its neighbour before it as well."""
+    if not isinstance(before, Chunk) or (before.document, before.position + 1) != (after.document, after.position):
         return 0
     if before.end is not None and after.start is not None:
         shared = before.end - after.start

@@ -11,7 +11,7 @@ from hgmem.evaluation.data import Evidence
 from hgmem.evaluation.recall import FIGURES, Found, Sought, Statement, View, measure
 from hgmem.evaluation.shelf import Shelf, joined
 from hgmem.evaluation.shown import Prompts
-from hgmem.evaluation.wording import plain, restated, stands
+from hgmem.evaluation.wording import plain, plain_prompt, restated, stands
 from hgmem.retrieval import rendering
 from hgmem.retrieval.answer import AnswerQuestion
 from hgmem.retrieval.rendering import Shown
@@ -42,7 +42,7 @@ def evidence(text: str = QUOTE, document: str = "d") -> Evidence:
 
 def prompt(*chunks: Chunk, question: str = "Who sold it?") -> str:
     watcher = Prompts()
-    watcher.call(AnswerQuestion(question=question, memory=Shown(), chunks=chunks), lambda: None)
+    watcher.call(AnswerQuestion(question=question, memory=Shown(), passages=chunks), lambda: None)
     return watcher.found[0].text
 
 
@@ -196,7 +196,7 @@ def test_curves_count_equal_characters_and_chunks() -> None:
 def test_prompts_are_recorded_as_they_are_sent() -> None:
     one = chunk("See [3].")
     text = prompt(one)
-    assert rendering.chunks([one], start=1) in text
+    assert rendering.passages([one], start=1) in text
     assert text.startswith("You answer a question")
 
 
@@ -209,3 +209,14 @@ def test_plain_text_stays_plain(text: str) -> None:
 def test_too_few_content_words_do_not_restate_a_quote(share: float) -> None:
     words = ["harbour", "master", "sold", "lighthouse", "lamp", "stranger", "holm"]
     assert not restated(QUOTE, " ".join(words[: int(share * len(words))]))
+
+
+def test_a_quote_that_runs_on_into_a_passage_without_the_words_before_is_shown() -> None:
+    text = "The mill stood by the river until spring. The miller sold it to Bo. Bo painted it green."
+    chunks = [
+        Chunk(uid=f"c{at}", document="d", position=at, text=text[start:end], tokens=9, start=start, end=end)
+        for at, (start, end) in enumerate(((0, 67), (42, 88)))
+    ]
+    quote = plain("The miller sold it to Bo. Bo painted it green.")
+    assert stands(quote, plain_prompt(rendering.passages(chunks)))
+    assert not stands(quote, plain_prompt(rendering.passages(chunks[:1])))

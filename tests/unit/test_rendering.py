@@ -35,7 +35,8 @@ def test_the_overlap_of_chunks_without_offsets_is_found_in_their_texts() -> None
 
 
 def test_chunks_of_other_documents_and_places_keep_their_words() -> None:
-    for others in ([chunk(0, 0, 67), chunk(2, 42, 88)], [chunk(0, 0, 67, document="other"), chunk(1, 42, 88)]):
+    between = [chunk(0, 0, 67), chunk(5, 0, 20), chunk(1, 42, 88)]
+    for others in ([chunk(0, 0, 67), chunk(2, 42, 88)], [chunk(0, 0, 67, document="other"), chunk(1, 42, 88)], between):
         assert TEXT[42:88] in passages(others)
 
 
