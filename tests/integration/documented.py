@@ -21,6 +21,7 @@ OURS = {
     "README.md": "test_docs.py",
     "docs/systems.md": "test_verbs.py",
     "docs/write-a-system.md": "test_own_system.py",
+    "docs/evaluation.md": "test_docs.py",
 }
 
 _BLOCK = re.compile(r"(?P<above>[^\n]*)\n```(?P<language>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)

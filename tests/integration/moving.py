@@ -69,6 +69,10 @@ def rich(open_client: Callable[..., HGMem], settings: Settings, *, builds: bool 
             usual.build("toy")
         learn(usual)
     usual.delete(document=next(str(row["uid"]) for row in usual.documents() if row["title"] == "crew"))
+    if builds:
+        with installed():
+            cited = usual.ask(QUESTION, system="toy", settings={"cite_topics": True})
+        assert cited.citations[0].built
     with driver(settings) as opened:
         opened.execute_query(SETTLED, corpus=usual.corpus)
         opened.execute_query(BUILT, corpus=usual.corpus)

@@ -290,4 +290,6 @@ def test_a_memory_of_a_system_that_is_gone_is_shown_too(client: HGMem, toy: Path
     sys.path.remove(str(toy))
     _loaders.cache_clear()
     with client.browse() as view, urllib.request.urlopen(view.guide, timeout=10) as page:
-        assert "ToyTopic" not in page.read().decode()
+        told = page.read().decode()
+    assert "Lamps burn on the pier." in told
+    assert "toy-topics" not in told  # its favourite went with its package

@@ -162,7 +162,7 @@ def test_an_answer_at_an_earlier_step_draws_on_what_memory_was_and_had_read_then
     assert len(at_one.steps) == 3
     assert at_one.usage.calls["model"] == {"answer": 1}
     assert [point.uid for point in task.memory.points] == [point.uid for point in first.points if point.alive(1)]
-    assert {chunk.uid for chunk in task.chunks} <= read | supports
+    assert {chunk.uid for chunk in task.passages} <= read | supports
     assert [one.step for one in client.memory(first.memory).answers] == [3, 1]
     assert client.memory(first.memory).status == "answered"
 
@@ -352,4 +352,4 @@ def test_what_a_follow_up_finds_is_not_crowded_out_by_the_passages_of_the_questi
     client.ask("What does Eve count?", memory=first.memory, steps=1)
     best = client.memory(first.memory).steps[-1].retrieved[0].chunks[0].uid
 
-    assert best in {chunk.uid for chunk in model.tasks[-1].chunks}
+    assert best in {chunk.uid for chunk in model.tasks[-1].passages}

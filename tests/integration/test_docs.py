@@ -201,3 +201,14 @@ def test_a_session_is_compared_with_what_is_printed(tmp_path: Path) -> None:
             shell.check(replace(block, text=f"$ printf 'a  1\\nb 2\\n'\n{other}"))
     with pytest.raises(AssertionError, match="exit code 1"):
         shell.run(replace(block, text="false\ntrue\n"))
+
+
+def test_the_example_of_the_page_on_data_sets_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (ROOT / "docs" / "evaluation.md").read_text(encoding="utf-8")
+    block = text.split("```python\n")[1].split("```")[0]
+    monkeypatch.chdir(tmp_path)
+
+    told: dict[str, object] = {}
+    exec(block, told)
+
+    assert told["data"].questions[0].evidence[0].text == "sold its bell to Moe"

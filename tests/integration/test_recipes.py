@@ -156,7 +156,7 @@ def test_compact_shows_what_memory_lacks_and_answers_from_the_points_own_chunks(
         involved = {entity.uid for point in task.memory.points for entity in point.entities}
         assert not held & {chunk.uid for chunk in task.evidence.chunks}
         assert not involved & {entity.uid for entity in task.evidence.entities}
-    assert {chunk.uid for chunk in model.tasks[-1].chunks} <= supports
+    assert {chunk.uid for chunk in model.tasks[-1].passages} <= supports
 
 
 def test_a_single_call_may_merge_and_dig_into_the_points_that_it_inserts_itself(ask: Asked) -> None:

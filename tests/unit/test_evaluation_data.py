@@ -215,17 +215,6 @@ def test_an_unknown_format_and_a_path_that_is_not_there_are_refused(tmp_path: Pa
         read_data(tmp_path / path, format=name)
 
 
-def test_the_example_of_the_documents_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = (Path(__file__).parents[2] / "docs" / "evaluation.md").read_text(encoding="utf-8")
-    block = text.split("```python\n")[1].split("```")[0]
-    monkeypatch.chdir(tmp_path)
-
-    told: dict[str, Any] = {}
-    exec(block, told)
-
-    assert told["data"].questions[0].evidence[0].text == "sold its bell to Moe"
-
-
 def test_the_data_sets_of_the_examples_fit() -> None:
     folders = sorted(Path(__file__).parents[2].glob("examples/eval/*/questions.jsonl"))
     if not folders:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hgmem.graph.full_text import _as_indexed, searched_words, split_words
+from hgmem.graph.full_text import as_indexed, searched_words, split_words
 
 HOSTILE = [
     *'+-!(){}[]^"~*?:\\/<>=|&;,.%@#$`',
@@ -24,7 +24,7 @@ HOSTILE = [
 
 @given(st.lists(st.one_of(st.sampled_from(HOSTILE), st.text())).map(" ".join))
 def test_whatever_the_text_only_letters_digits_and_our_own_forms_are_searched(text: str) -> None:
-    for form in _as_indexed(searched_words(text)):
+    for form in as_indexed(searched_words(text)):
         word = re.fullmatch(r"(\*?)(.+?)(\*|['’]s)?", form)
         assert word
         assert split_words(word[2]) == [word[2]]
