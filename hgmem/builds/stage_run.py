@@ -86,7 +86,7 @@ class StageRun:
         with Calls(self._make, workers=services.settings.workers) as calls:
             try:
                 self._work(calls, retry_failed=retry_failed)
-            except KeyboardInterrupt:
+            except (KeyboardInterrupt, UsageError):  # what other units have made is kept
                 self._save(calls.rest())
                 raise
             if calls.stop is not None:
