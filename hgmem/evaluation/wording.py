@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 from hgmem.models.extractive.stopwords import stopwords
 from hgmem.text.segmentation import Span, words
+from hgmem.values.evidence import CONTINUED
 
 # Rendering writes a source's [1] as ‹1› and opens its tags with ‹: brackets don't count, on either side.
 _BRACKETS = str.maketrans(dict.fromkeys("<>‹›[]"))
 # A passage that continues the one before leaves out the words that both hold: a quote may run on over its heading.
-_CONTINUED = re.compile(r"\n\n\[\d+\][^\n]*\n… ")
+_CONTINUED = re.compile(rf"\n\n\[\d+\][^\n]*\n{CONTINUED}")
 _SPACED = 0x0E00  # scripts from here on, such as Thai and Chinese, may write words without spaces between them
 STRETCH = 3  # times as many words as a quote has, within which a rewritten statement has to say it
 LEAST_STRETCH = 25  # words

@@ -8,7 +8,7 @@ from functools import lru_cache
 from hgmem.models.prompt_delimiters import quoted
 from hgmem.text.segmentation import collapse
 from hgmem.text.tokens import count
-from hgmem.values.evidence import BuiltPassage, Citable, Evidence
+from hgmem.values.evidence import CONTINUED, BuiltPassage, Citable, Evidence
 from hgmem.values.graph_elements import Chunk, Entity, Relation
 from hgmem.values.records import MemoryPoint
 
@@ -99,7 +99,7 @@ def passages(found: Sequence[Citable], *, start: int = 0) -> str:
         if isinstance(each, BuiltPassage):
             title = title or f" {_line(each.kind)}"
         elif shared := overlap(before, each):
-            text = f"… {text[shared:].lstrip()}"
+            text = f"{CONTINUED}{text[shared:].lstrip()}"
         text = _NUMBERED.sub(r"‹\1›", quoted(text.strip()))
         parts.append(f"[{number}]{title}\n{text}")
     return "\n\n".join(parts) or NONE

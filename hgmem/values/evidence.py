@@ -7,6 +7,7 @@ from hgmem.values.graph_elements import Chunk, Entity, Relation
 from hgmem.values.writes import Write
 
 GLOBAL = "global"
+CONTINUED = "… "  # begins a passage that leaves out the words that it shares with the one before
 
 # How a step or sub-query searched, in a word or a few: "global", "local", or what another system calls its own way.
 Strategy: TypeAlias = str

@@ -118,7 +118,11 @@ def test_a_row_that_another_unit_makes_from_now_on_stays(client: HGMem) -> None:
     assert build(client, stage("two")).made == 0
 
 
-def test_a_refused_unit_costs_nothing_that_the_others_have_made(client: HGMem) -> None:
+@pytest.mark.parametrize("later", [0.0, 1.0], ids=["in one group", "while others are made"])
+def test_a_refused_unit_costs_nothing_that_the_others_have_made(
+    client: HGMem, monkeypatch: pytest.MonkeyPatch, later: float
+) -> None:
+    monkeypatch.setattr("hgmem.corpus.parallel_calls.EVERY", 0.2)
     client.add([document(number) for number in range(6)])
     together = threading.Barrier(6)
     refused = "d2"
@@ -130,6 +134,8 @@ def test_a_refused_unit_costs_nothing_that_the_others_have_made(client: HGMem) -
         if not together.broken:
             together.wait(timeout=30)
         bad = "only2" in unit.chunks[0].text and refused
+        if not bad:
+            time.sleep(later)
         properties = {"Not A Name" if bad else "name": unit.key}
         return Made(rows=[Row(kind="ToyGist", key=unit.key, text=unit.chunks[0].text, properties=properties)])
 

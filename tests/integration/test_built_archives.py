@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from dumping import Dump, driver, dump
 from moving import HERE, moved
-from test_builds import Renamed, document
+from test_builds import HELD, Renamed, document
 from toying import learn, uninstalled
 
 from hgmem import DocumentError, HGMem, UsageError
@@ -23,8 +23,6 @@ from hgmem.corpus.own_invariants import OwnInvariant, OwnInvariants
 
 Open = Callable[..., HGMem]
 pytestmark = pytest.mark.usefixtures("toy")
-
-HELD = "MATCH (b:Build {corpus: $corpus}) SET b.run = 'another', b.status = 'building', b.heartbeat = datetime()"
 
 
 @pytest.fixture
