@@ -106,6 +106,9 @@ def _statement(header: re.Match[str], block: str, path: Path) -> Statement:
     used = set(_PARAMETER.findall(_QUOTED.sub(" ", body)))
     if used != set(declared):
         odd = ", ".join(f"${parameter}" for parameter in sorted(used ^ set(declared)))
-        raise GraphError(f"{file}: statement {name!r} declares and uses different parameters: {odd}")
+        raise GraphError(
+            f"{file}: statement {name!r} declares and uses different parameters ({odd}): name in its header those that "
+            "its text uses"
+        )
     doc = " ".join(line.lstrip("/ ").strip() for line in comments)
     return Statement(name=name, parameters=declared, mode=cast("Mode", mode), doc=doc, text=body, path=path)

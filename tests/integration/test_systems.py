@@ -326,9 +326,9 @@ RETURN c.uid AS uid ORDER BY score DESC LIMIT 1;
     ("old", "new", "why"),
     [
         ("", "", ""),
-        ("(corpus, vector)", "(vector)", "declares and uses different parameters: $corpus"),
+        ("(corpus, vector)", "(vector)", "declares and uses different parameters ($corpus): name in its header"),
         ("c.corpus = $corpus", "c.document = $corpus", "(c:Chunk) is not limited to the corpus"),
-        (" WHERE c.corpus = $corpus", "", "declares and uses different parameters: $corpus"),
+        (" WHERE c.corpus = $corpus", "", "declares and uses different parameters ($corpus): name in its header"),
         ("CYPHER 25 ", "", "it does not begin with CYPHER 25"),
         (") read", ") schema", "its mode is 'schema', not 'read' or 'write'"),
         ("nearest_chunk", "find_corpus", "statement 'find_corpus' already exists in "),
