@@ -55,7 +55,7 @@ class Prompt:
 
         def fill(text: str) -> str:
             held = _SECTION.sub(lambda section: section["text"] if fields[section["name"]] else "", text)
-            return _PLACE.sub(lambda place: fields[place[1]], held)
+            return _PLACE.sub(lambda place: fields[place[1]], held).strip()
 
         return Message(role="system", content=fill(self.system)), Message(role="user", content=fill(self.user))
 

@@ -29,10 +29,10 @@ _WORDINGS: Mapping[_Kind, _Wording] = {
     "concern": _Wording(
         judging=f'{_ENOUGH}, else "open".',
         where=(
-            '`strategy` says where to look for it: "local" if memory already ties a person, place or thing that it is '
-            'about, with the points that tie it in `points`; "global" if memory ties none of them, or if looking '
-            "around its points has found nothing: then only what memory does not tie is searched, and `points` is "
-            "empty. Each concern chooses for itself."
+            '`strategy` says where to look for it: "local" if a person, place or thing that it is about is among the '
+            'entities of memory, `points` being the numbers of the points that have it; "global" if none of them is, '
+            "or if looking around those points has found nothing: entities of memory are then left out of the search, "
+            "and `points` is empty. Each concern is judged by itself."
         ),
         verdict="open",
         shown=("local", "global"),
