@@ -103,7 +103,7 @@ class _Playing:
             if told is None:
                 told = self.scripted(task, asked)
         if isinstance(told, BaseModel):
-            told = told.model_dump_json(exclude_unset=True)
+            told = told.model_dump_json(exclude_unset=bool(told.model_fields_set))
         return Said(told) if isinstance(told, str) else told
 
     def told(self, task: str, asked: Asked, number: int) -> Told:
