@@ -59,7 +59,8 @@ class Script:
             return made
 
     def _evolve(self, task: Any) -> EvolveReply:
-        return EvolveReply(update=self._update(task), insert=self._insert(task.evidence))
+        merge = self._joining(len(task.memory.points)) if task.merging else ()
+        return EvolveReply(update=self._update(task), insert=self._insert(task.evidence), merge=merge)
 
     def _merge(self, task: Any) -> MergeReply:
         return MergeReply(merge=self._joining(len(task.memory.points)))
@@ -80,7 +81,7 @@ class Script:
         held = len(task.memory.points)
         merge = self._joining(held) if task.merging else ()
         update, insert = self._update(task), self._insert(task.evidence)
-        concerns = self._inquiries(held + len(insert)) if task.planning else ()
+        concerns = self._inquiries(held + len(insert))
         return StepReply(update=update, insert=insert, merge=merge, judgement="local", concerns=concerns)
 
     def _describe(self, _: Any) -> Extraction:

@@ -8,7 +8,8 @@
 // reciprocal rank fusion). Source chunks and `read` are returned whole. The limits are the fields of `Limits` in Python.
 // A query's `search` names its candidates: 'index' (V_G − V_M, proposed by the vector index; `seen` counts the
 // proposals), 'exact' (all of V_G − V_M), 'documents' (entities that those documents mention, without V_M) or 'scope'
-// (entities of the target points ∪ N_M ∪ N_G, at most `neighbour_limit` heaviest neighbours of one entity). Up to
+// (entities of the target points ∪ N_M ∪ N_G, at most `neighbour_limit` heaviest neighbours of one entity), or 'chosen'
+// (the entities `chosen`, which were candidates before). Up to
 // `exact_limit` candidates are ranked exactly; more are proposed by the index first. With `documents`, chunks of other
 // documents are ignored, and so are entities and relations that only they mention or state. The full-text index proposes
 // `fulltext_limit` chunks, which are ranked by their own words: its own scores depend on what other corpora hold.
@@ -16,7 +17,8 @@ CYPHER 25
 CALL () {
   MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
   WITH m LIMIT 1 WHERE any(q IN $queries
-    WHERE CASE q.search WHEN 'scope' THEN $limits.shared_entities ELSE $limits.exclude_covered END)
+    WHERE CASE q.search WHEN 'scope' THEN $limits.shared_entities WHEN 'chosen' THEN false
+          ELSE $limits.exclude_covered END)
   MATCH (m)-[:HAS_POINT]->(p)-[:INVOLVES]->(v) WHERE p.corpus = $corpus AND v.corpus = $corpus AND p.died IS NULL
   WITH p, collect(v) AS tied
   RETURN collect(tied) AS ties
@@ -72,7 +74,15 @@ CALL (q, ties) {
     RETURN DISTINCT e
   } AS scope
   UNION
-  WITH q WHERE NOT q.search IN ['scope', 'documents']
+  WITH q WHERE q.search = 'chosen'
+  RETURN COLLECT {
+    UNWIND q.chosen AS uid
+    MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX SEEK e:Entity(uid)
+    WITH DISTINCT e WHERE e.memory IN ['', $memory]
+    RETURN e
+  } AS scope
+  UNION
+  WITH q WHERE NOT q.search IN ['scope', 'documents', 'chosen']
   RETURN [] AS scope
 }
 CALL (q, scope) {
@@ -106,7 +116,7 @@ CALL (q, candidates, covered) {
   CALL (q, candidates, covered) { // how near the last one is, so that nothing is read of those behind
     UNWIND candidates AS candidate
     WITH q, covered, candidate.entity AS e, candidate.score AS score ORDER BY score DESC
-    WITH score WHERE e.uid IS NOT NULL AND (q.search = 'scope' OR NOT $limits.exclude_covered OR NOT e IN covered)
+    WITH score WHERE e.uid IS NOT NULL AND (q.search IN ['scope', 'chosen'] OR NOT $limits.exclude_covered OR NOT e IN covered)
       AND ($documents IS NULL OR e.memory <> '' OR EXISTS {
         MATCH (e)-[:FROM_CHUNK]->(c) WHERE c.corpus = $corpus AND c.document IN $documents
       })
@@ -115,7 +125,7 @@ CALL (q, candidates, covered) {
   }
   UNWIND [candidate IN candidates WHERE candidate.score >= least] AS candidate
   WITH q, covered, candidate.entity AS e, candidate.score AS score
-  WITH e, score WHERE e.uid IS NOT NULL AND (q.search = 'scope' OR NOT $limits.exclude_covered OR NOT e IN covered)
+  WITH e, score WHERE e.uid IS NOT NULL AND (q.search IN ['scope', 'chosen'] OR NOT $limits.exclude_covered OR NOT e IN covered)
     AND ($documents IS NULL OR e.memory <> '' OR EXISTS {
       MATCH (e)-[:FROM_CHUNK]->(c) WHERE c.corpus = $corpus AND c.document IN $documents
     })
@@ -250,6 +260,39 @@ ORDER BY score DESC, c.uid LIMIT $k
 MATCH (d:Document {uid: c.document, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
 RETURN score, c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, title: d.title} AS chunk
 ORDER BY score DESC, chunk.uid;
+
+// name: documents_beside(corpus, documents, read, vector, k, over) read
+// What a plan may be told of the documents: those of the chunks in `read`, with how many of these each has, and the k
+// others whose chunks are nearest to a vector, the nearest first. With `documents`, no others are among those k.
+CYPHER 25 CALL () {
+  UNWIND $read AS uid
+  MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX SEEK c:Chunk(uid)
+  WITH c.document AS document, count(DISTINCT c) AS passages
+  MATCH (d:Document {uid: document, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
+  WITH d, passages ORDER BY passages DESC, d.title, d.uid
+  RETURN collect({uid: d.uid, title: d.title, passages: passages}) AS known
+}
+CALL (known) {
+  CALL (known) {
+    WITH known, $documents AS documents WHERE documents IS NULL
+    MATCH (c:Chunk)
+    SEARCH c IN (VECTOR INDEX chunk_embedding FOR $vector WHERE c.corpus = $corpus LIMIT $over) SCORE AS score
+    RETURN c, score
+    UNION ALL
+    WITH known, $documents AS documents WHERE documents IS NOT NULL
+    MATCH (c:Chunk)
+    SEARCH c IN (VECTOR INDEX chunk_embedding FOR $vector WHERE c.corpus = $corpus AND c.document IN documents LIMIT $over)
+    SCORE AS score
+    RETURN c, score
+  }
+  WITH known, c.document AS document, max(score) AS score // one that is being deleted may still be found
+  WITH document, score WHERE document IS NOT NULL AND NOT document IN [one IN known | one.uid]
+  ORDER BY score DESC, document LIMIT $k
+  MATCH (d:Document {uid: document, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
+  WITH d, score ORDER BY score DESC, d.uid
+  RETURN collect(d.title) AS near
+}
+RETURN known, near;
 
 // name: neighbours(corpus, memory, documents, uids, vector, k, hub) read
 // The k entities nearest to a vector among those one relation away from memory's and not in it: what a plan may be

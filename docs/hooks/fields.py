@@ -23,6 +23,7 @@ OPTIONS = {
     "concerns": "maximum concerns, and so sub-queries, per plan",
     "calls": "model calls per step: `separate` (evolve, merge, plan, sub-queries), `compact` (two), `single` (one)",
     "strategies": "`adaptive`, or only `local` or only `global` (the paper's ablations)",
+    "judging": "`concern`: each concern of a plan is local or global; `step`: the plan as a whole is (official code)",
     "update": "what an update does to a point's entities: `unite` adds, `keep` leaves, `replace` replaces; "
     "`off` disables updates",
     "merge": "`replace`: a merged point supersedes its parts; `add`: it stands beside them; `off` disables",
@@ -39,11 +40,14 @@ OPTIONS = {
     "retrieval.exclude": "global exploration excludes entities of memory",
     "retrieval.hub": "maximum neighbours per entity, heaviest relations first",
     "retrieval.exact": "maximum candidates ranked without the vector index",
+    "select_entities": "add up to 5 of the 20 nearest entities per sub-query, chosen by a model call for each",
     "only_new": "a step's prompt omits what memory already holds",
     "evidence_tokens": "maximum tokens of chunks in a step's prompt",
     "memory_tokens": "maximum tokens of points in a prompt: targets first, then the newest",
     "hints": "entities next to memory that a plan's prompt lists",
     "hint_hub": "maximum relations per entity of memory used for hints",
+    "describe_hints": "hints with descriptions, the same in each round; else names and types, each named once",
+    "titles": "titles of unread documents that a plan's prompt lists, besides those read; 0 lists none",
     "answer_from": "chunks for the answer: `supports` of active points, these and others `read`, all of `memory`, "
     "or those `around` each point",
     "answer_chunks": "maximum chunks for the answer",

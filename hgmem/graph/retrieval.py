@@ -10,7 +10,7 @@ from hgmem.graph.lucene import lucene, telling, terms
 from hgmem.graph.values import Runner, vector
 from hgmem.values.graph_elements import Chunk, Entity, Relation
 
-Search: TypeAlias = Literal["index", "exact", "documents", "scope"]
+Search: TypeAlias = Literal["index", "exact", "documents", "scope", "chosen"]
 Scores: TypeAlias = dict[str, float]
 
 
@@ -30,13 +30,17 @@ class Scope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """One sub-query as the statement takes it. Non-empty `words` are searched as full text."""
+    """One sub-query as the statement takes it. Non-empty `words` are searched as full text.
+
+    `targets` are points (uids) of a search of their scope, `chosen` the entities (uids) of one of these alone.
+    """
 
     number: int
     vector: Any
     search: Search
     words: str = ""
     targets: tuple[str, ...] = ()
+    chosen: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +138,27 @@ def neighbours(
     return tuple(to_entity(entity) for entity in _there([row["entity"] for row in rows], "name"))
 
 
+def documents_beside(
+    database: Runner, *, scope: Scope, read: Sequence[str], query: Any, limits: tuple[int, int]
+) -> tuple[tuple[tuple[str, int], ...], tuple[str, ...]]:
+    """Return the titles of the documents that chunks were read of, with how many, and of those nearest to a vector.
+
+    `limits` is how many of the latter to return and how many chunks the index is asked for.
+    """
+    k, over = limits
+    row = database.run(
+        "documents_beside",
+        corpus=scope.corpus,
+        documents=scope.uids,
+        read=list(read),
+        vector=vector(query),
+        k=k,
+        over=over,
+    )[0]
+    known = tuple((str(one["title"] or ""), int(one["passages"])) for one in row["known"])
+    return known, tuple(str(title) for title in row["near"] if title)
+
+
 def find_chunks(database: Runner, *, corpus: str, uids: Sequence[str]) -> dict[str, Chunk]:
     """Return those of these chunks that exist, by uid."""
     rows = database.run("find_chunks", corpus=corpus, uids=list(uids))
@@ -209,6 +234,7 @@ def _query(query: Query, scope: Scope) -> Row:
         "words": wanted,
         "lucene": lucene(wanted, corpus=scope.corpus, documents=scope.documents),
         "targets": list(query.targets),
+        "chosen": list(query.chosen),
     }
 
 

@@ -7,6 +7,7 @@ TAGS = (
     "chunk",
     "concern",
     "descriptions",
+    "documents",
     "entities",
     "evidence",
     "found",

@@ -1,7 +1,8 @@
 """Prompts: one Markdown file per task, beside the task's module, filled with the task's fields.
 
 A file has a comment on the prompt's purpose, then the parts `# System` and `# User`. `{{name}}` is replaced by the
-field of that name. Placeholders inside field values are not replaced.
+field of that name. `{{#name}}…{{/name}}` holds a text that is left out where that field is empty; with its ends on
+lines of their own it holds whole lines. Placeholders inside field values are not replaced.
 """
 
 import hashlib
@@ -18,7 +19,9 @@ from hgmem.values.task import Task
 
 Role: TypeAlias = Literal["system", "user", "assistant"]
 
-_PLACE = re.compile(r"\{\{(\w+)\}\}")
+_PLACE = re.compile(r"\{\{#?(\w+)\}\}")
+_SECTION = re.compile(r"\{\{#(?P<name>\w+)\}\}(?P<text>.*?)\{\{/(?P=name)\}\}", re.S)
+_ALONE = re.compile(r"^(\{\{[#/]\w+\}\})\n", re.M)  # an end of such a text, on a line of its own
 _PARTS = re.compile(r"\A<!--(?P<purpose>.*?)-->\s*^# System\n(?P<system>.*?)^# User\n(?P<user>.*)\Z", re.S | re.M)
 
 
@@ -51,7 +54,8 @@ class Prompt:
             )
 
         def fill(text: str) -> str:
-            return _PLACE.sub(lambda place: fields[place[1]], text)
+            held = _SECTION.sub(lambda section: section["text"] if fields[section["name"]] else "", text)
+            return _PLACE.sub(lambda place: fields[place[1]], held).strip()
 
         return Message(role="system", content=fill(self.system)), Message(role="user", content=fill(self.user))
 
@@ -86,7 +90,7 @@ def prompt_of(task: Task[object]) -> Prompt:
 def read_prompt(path: Path) -> Prompt:
     """Return the prompt in a file, named after the file."""
     name, text = path.stem, path.read_text(encoding="utf-8")
-    parts = _PARTS.match(text)
+    parts = _PARTS.match(_ALONE.sub(r"\1", text))
     if parts is None:
         raise ValueError(f"prompt {name!r} has to be a comment, then # System, then # User")
     return Prompt(

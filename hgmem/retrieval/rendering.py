@@ -22,14 +22,26 @@ _NUMBERED = re.compile(r"\[(\d+(?:\s*[,;–-]\s*\d+)*)\]")  # looks like a citat
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """What a prompt shows of memory: points numbered from 0, the number of those left out, and plain statements.
+    """What a prompt shows of memory: numbered points, the number of those left out, and plain statements.
 
-    Systems without memory points use `statements` for what they have worked out.
+    Points have the `numbers` given, in ascending order, else those from 0. Systems without memory points use
+    `statements` for what they have worked out.
     """
 
     points: tuple[MemoryPoint, ...] = ()
     more: int = 0
     statements: tuple[str, ...] = ()
+    numbers: tuple[int, ...] = ()
+
+    @property
+    def numbered(self) -> tuple[MemoryPoint | None, ...]:
+        """The points at their numbers. A number that no point shown has holds None."""
+        by_number = dict(zip(self.numbers_of(range(len(self.points))), self.points, strict=True))
+        return tuple(by_number.get(number) for number in range(max(by_number, default=-1) + 1))
+
+    def numbers_of(self, places: Iterable[int]) -> tuple[int, ...]:
+        """Return the numbers of the points at these places of `points`."""
+        return tuple(self.numbers[place] if self.numbers else place for place in places)
 
 
 def text(value: str) -> str:
@@ -57,7 +69,7 @@ def memory(shown: Shown, *, numbered: bool = True) -> str:
     lines = [
         f"{f'[{number}]' if numbered else '-'} {_line(point.description)} — "
         + "; ".join(_line(entity.name) for entity in point.entities)
-        for number, point in enumerate(shown.points)
+        for number, point in zip(shown.numbers_of(range(len(shown.points))), shown.points, strict=True)
     ]
     if shown.more:
         lines.append(f"(and {shown.more} more points that are not shown)")
@@ -77,13 +89,13 @@ def evidence(found: Evidence) -> str:
     return "\n\n".join(parts) or NONE
 
 
-def entities(found: Sequence[Entity]) -> str:
-    """Return entities, one line each, with type and shortened description."""
+def entities(found: Sequence[Entity], *, numbered: bool = False) -> str:
+    """Return entities, one line each, with type and shortened description, numbered from 0 if a reply names them."""
     lines = []
-    for entity in found:
+    for number, entity in enumerate(found):
         kind = f" ({_line(entity.type)})" if entity.type else ""
         said = f": {_short(entity.description)}" if entity.description else ""
-        lines.append(f"- {_line(entity.name)}{kind}{said}")
+        lines.append(f"{f'[{number}]' if numbered else '-'} {_line(entity.name)}{kind}{said}")
     return "\n".join(lines) or NONE
 
 

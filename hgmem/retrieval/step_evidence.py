@@ -50,13 +50,15 @@ class RetrievalConfig:
 class Scene:
     """Where a step looks, how many entities memory involves (|V_M|) and how many the corpus has (|V_G|).
 
-    `narrow` is whether the scope's documents are less than half of the corpus's.
+    `narrow` is whether the scope's documents are less than half of the corpus's. `chosen` are the entities (uids) of
+    each sub-query, where they are known already and only what belongs to them is looked for.
     """
 
     scope: Scope
     covered: int
     entities: int
     narrow: bool = False
+    chosen: tuple[tuple[str, ...], ...] = ()
 
 
 def gather(
@@ -68,9 +70,10 @@ def gather(
         Query(
             number=number,
             vector=vector,
-            search=_search(asked, scene),
+            search="chosen" if scene.chosen else _search(asked, scene),
             words=asked.text if config.chunk_search == BY_BOTH else "",
             targets=pool if config.pooled and asked.targets else asked.targets,
+            chosen=scene.chosen[number] if scene.chosen else (),
         )
         for number, (asked, vector) in enumerate(zip(subqueries, vectors, strict=True))
     ]

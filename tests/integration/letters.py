@@ -84,9 +84,9 @@ class Wanting:
             for at in range(2)
         )
 
-    def inquiries(self) -> tuple[Inquiry, ...]:
+    def inquiries(self, first: int = 0) -> tuple[Inquiry, ...]:
         return (
-            Inquiry(text=f"Concern {self.step}.", subquery=f"Local query {self.step}", points=(0,)),
+            Inquiry(text=f"Concern {self.step}.", subquery=f"Local query {self.step}", points=(first,)),
             Inquiry(text=f"Other {self.step}.", subquery=f"Global query {self.step}"),
         )
 
@@ -99,8 +99,9 @@ class Wanting:
     def merge(self, task: Any) -> MergeReply:
         return MergeReply(merge=self.merging(len(task.memory.points)))
 
-    def plan(self, _: object) -> PlanReply:
-        concerns = tuple(Concern(text=one.text, points=one.points) for one in self.inquiries())
+    def plan(self, task: Any) -> PlanReply:
+        first = next(iter(task.memory.numbers), 0)  # that the prompt shows
+        concerns = tuple(Concern(text=one.text, points=one.points) for one in self.inquiries(first))
         return PlanReply(judgement="local", concerns=concerns)
 
     def subqueries(self, _: object) -> SubqueriesReply:

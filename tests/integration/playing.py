@@ -29,7 +29,8 @@ Play: TypeAlias = Mapping[str, Telling | Sequence[Told] | Always]  # a list has 
 
 READY = '{"ready": true}'
 ANSWER = "Anna sold it [1]."
-_POINT = re.compile(r"^\[\d+\] ", re.MULTILINE)
+_POINT = re.compile(r"^\[(\d+)\] ", re.MULTILINE)
+_SECTION = re.compile(r"\{\{#(\w+)\}\}(.*?)\{\{/\1\}\}", re.DOTALL)
 _TAG = re.compile(rf"<\s*/?\s*(?:{'|'.join(TAGS)})\b", re.IGNORECASE)
 
 
@@ -47,8 +48,8 @@ def task_of(asked: Asked) -> str:
     if not asked.system:
         assert "ready" in asked.user
         return "probe"
-    (task,) = [name for name, beginning in beginnings().items() if asked.system.startswith(beginning)]
-    return task
+    found = {name: begins for name, begins in beginnings().items() if asked.system.startswith(begins)}
+    return max(found, key=lambda name: len(found[name]))
 
 
 def fenced(asked: Asked, tag: str) -> str:
@@ -56,9 +57,9 @@ def fenced(asked: Asked, tag: str) -> str:
     return asked.user.partition(f"<{tag}>\n")[2].partition(f"\n</{tag}>")[0]
 
 
-def points_in(asked: Asked) -> int:
-    """Return the number of memory points in a prompt."""
-    return len(_POINT.findall(fenced(asked, "memory")))
+def points_in(asked: Asked) -> list[int]:
+    """Return the numbers of the memory points in a prompt."""
+    return [int(number) for number in _POINT.findall(fenced(asked, "memory"))]
 
 
 def fences(text: str) -> list[str]:
@@ -74,7 +75,12 @@ def check_fences(asked: Asked) -> None:
     system, user, *_ = [str(message["content"]) for message in asked.messages]
     prompt = read_prompt(shipped_prompts()[task])
     assert fences(system) == fences(prompt.system)
-    assert fences(user) == fences(prompt.user)
+    assert fences(user) == fences(_SECTION.sub(lambda part: _held(part, user), prompt.user))
+
+
+def _held(section: re.Match[str], user: str) -> str:
+    """Return the text of a prompt that stands only where its field has something, if it stands here."""
+    return section[2] if fences(section[2])[0] in user else ""
 
 
 def playing(replies: Play | None = None) -> Answer:
@@ -97,7 +103,7 @@ class _Playing:
             if told is None:
                 told = self.scripted(task, asked)
         if isinstance(told, BaseModel):
-            told = told.model_dump_json()
+            told = told.model_dump_json(exclude_unset=bool(told.model_fields_set))
         return Said(told) if isinstance(told, str) else told
 
     def told(self, task: str, asked: Asked, number: int) -> Told:
@@ -115,7 +121,8 @@ class _Playing:
             return extraction(fenced(asked, "text"))
         if task == "describe":
             return Extraction()
-        shown = SimpleNamespace(memory=SimpleNamespace(points=range(points_in(asked))))
+        numbers = points_in(asked)
+        shown = SimpleNamespace(memory=SimpleNamespace(points=numbers, numbers=numbers))
         return getattr(self.script, "whole_step" if task == "step" else task)(shown)
 
 

@@ -297,9 +297,9 @@ def test_a_question_may_say_how_it_is_asked(letters: Any) -> None:
     assert [one.number for one in first.steps] == [1]
     second = HGMemRunnable(client=client, memory=first.memory).invoke("And then?", steps=1)
     assert (second.memory, [one.number for one in second.steps]) == (first.memory, [1, 2])
-    bound = HGMemRunnable(client=client).bind(steps=1, recipe="single").invoke(QUESTION)
-    assert len(bound.steps) == 1
-    assert client.model.tasks[-2].name == "step"
+    bound = HGMemRunnable(client=client).bind(steps=2, recipe="single").invoke(QUESTION)
+    assert len(bound.steps) == 2
+    assert [task.name for task in client.model.tasks[-3:]] == ["step", "evolve", "answer"]
 
 
 @pytest.mark.parametrize(

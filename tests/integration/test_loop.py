@@ -126,7 +126,7 @@ def played(settings: Settings) -> Iterator[Played]:
     model = scripted(
         evolve=lambda task: next(evolves)(task),
         merge=[
-            MergeReply(merge=(Joining(points=(1, 2), description="Anna sold the mill, Dag burned it."),)),
+            MergeReply(merge=(Joining(points=(0, 2), description="Anna sold the mill, Dag burned it."),)),
             MergeReply(),
         ],
         plan=[
@@ -190,10 +190,11 @@ def test_the_model_is_told_what_memory_holds_and_what_was_asked(played: Played) 
         ("Who left the harbour?", "the pier"),
     ]
     assert [point.description for point in merges[0].memory.points] == [
+        "Anna sold the mill to Bo.",  # revised in its place
         "Bo bought a boat.",
-        "Anna sold the mill to Bo.",
         "Dag burned the mill.",
     ]
+    assert (merges[0].memory.numbers, plans[1].memory.numbers) == ((0, 1, 2), (1, 3))  # 0 and 2 were merged
     assert plans[1].previous == ("What became of the mill?",)
     assert [point.description for point in plans[1].memory.points] == [
         point.description for point in evolves[2].memory.points
@@ -401,7 +402,8 @@ def test_every_node_of_a_memory_names_its_corpus_and_its_memory(played: Played, 
 def test_a_step_takes_at_most_two_round_trips_to_read_and_two_to_write(played: Played) -> None:
     for step in played.answer.steps:
         assert step.usage.calls["neo4j"]["retrieve"] <= 2
-        assert step.usage.calls["neo4j"].keys() <= {"retrieve", "find_entities", "neighbours"}
+        assert step.usage.calls["neo4j"].keys() <= {*("retrieve", "find_entities", "neighbours", "documents_beside")}
+        assert step.usage.calls["neo4j"].get("documents_beside", 0) <= 1
         assert step.usage.calls["neo4j"].get("find_entities", 0) <= 1
         assert step.usage.calls["neo4j"].get("neighbours", 0) <= 1
         assert step.usage.calls["neo4j"].get("find_entities", 0) <= 1

@@ -605,7 +605,7 @@ def test_a_thousand_points_in_one_reply_are_kept_and_prompts_stay_bounded(house:
     assert len(answer.points) == 1_003
     assert len(answer.steps[0].operations) == 1_000
     assert largest < 40_000  # 6,000 tokens of memory
-    shown = [points_in(one) for one in by_task(server.requests, "plan")]
+    shown = [len(points_in(one)) for one in by_task(server.requests, "plan")]
     assert 100 < shown[0] < 1_000
     assert f"(and {1_000 - shown[0]} more points that are not shown)" in by_task(server.requests, "plan")[0].user
 

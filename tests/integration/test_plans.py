@@ -34,7 +34,7 @@ STATEMENTS = (
         "release_memory",
     ),
     *("memory_points", "memory_steps", "memory_answers", "point_scores"),
-    *("retrieve", "near_chunks", "neighbours", "find_entities", "find_chunks"),
+    *("retrieve", "near_chunks", "documents_beside", "neighbours", "find_entities", "find_chunks"),
     *("chunks_of_entities", "chunks_around_points", "write_step", "write_answer"),
 )
 # Lookups by the corpus alone that are allowed, each with its reason.

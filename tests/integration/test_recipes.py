@@ -36,7 +36,7 @@ CALLS = {
         *("evolve", "merge", "answer"),
     ),
     "compact": ("evolve", "merge_and_plan", "evolve", "merge_and_plan", "evolve", "answer"),
-    "single": ("step", "step", "step", "answer"),
+    "single": ("step", "step", "evolve", "answer"),
 }
 CALLS |= {"default": CALLS["paper"], "local-only": CALLS["paper"], "global-only": CALLS["paper"]}
 
@@ -174,10 +174,10 @@ def test_a_single_call_may_merge_and_dig_into_the_points_that_it_inserts_itself(
                 judgement="local",
                 concerns=(Inquiry(text="Where?", subquery="The mill at night", points=(1,)),),
             ),
-            StepReply(),
         ]
     )
-    answer, _ = ask({"step": lambda _: next(play)}, recipe="single", steps=3)
+    replies = {"step": lambda _: next(play), "evolve": lambda _: EvolveReply()}
+    answer, _ = ask(replies, recipe="single", steps=3)
 
     first, second, third = answer.steps
     assert first.planned[0].targets == (first.operations[0].point,)

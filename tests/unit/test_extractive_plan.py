@@ -1,4 +1,5 @@
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import pytest
 
@@ -18,12 +19,8 @@ def point(description: str, names: Iterable[str]) -> MemoryPoint:
     return MemoryPoint(uid=description, description=description, entities=tied)
 
 
-def plan(
-    *points: MemoryPoint, previous: Sequence[str] = (), hints: Sequence[Entity] = (), concerns: int = 3
-) -> PlanReply:
-    task = Plan(
-        question=QUESTION, memory=Shown(points=points), previous=tuple(previous), hints=tuple(hints), concerns=concerns
-    )
+def plan(*points: MemoryPoint, previous: Sequence[str] = (), **how: Any) -> PlanReply:
+    task = Plan(question=QUESTION, memory=Shown(points=points), previous=tuple(previous), **how)
     return ExtractiveModel(DeterministicEmbedder(256)).reply(task)
 
 
@@ -37,15 +34,41 @@ def test_a_point_that_holds_the_whole_question_suffices() -> None:
 
 def test_an_empty_memory_is_filled_from_everywhere() -> None:
     reply = plan()
-    assert reply.judgement == "global"
+    assert reply.judgement == "open"
     assert reply.concerns
-    assert all(concern.points == () for concern in reply.concerns)
+    assert all((concern.strategy, concern.points) == ("global", ()) for concern in reply.concerns)
 
 
 def test_a_name_that_memory_does_not_hold_is_looked_for_beyond_it() -> None:
     reply = plan(SELLER)
-    assert reply.judgement == "global"
+    assert reply.concerns[0].strategy == "global"
     assert "Tom Vale" in reply.concerns[0].text
+
+
+def test_a_plan_may_have_a_name_to_look_for_beyond_memory_and_a_phrase_around_its_points() -> None:
+    reply = plan(point("Ilse Maron would leave.", ["Ilse Maron"]))
+    by_strategy = {where: [one for one in reply.concerns if one.strategy == where] for where in ("global", "local")}
+    assert all("Tom Vale" in concern.text and not concern.points for concern in by_strategy["global"])
+    assert all(concern.points == (0,) for concern in by_strategy["local"])
+    assert all(by_strategy.values())
+
+
+def test_a_plan_that_judges_a_step_is_local_or_global_as_a_whole() -> None:
+    for points, judgement in (((SELLER,), "global"), ((), "global")):
+        reply = plan(*points, judging="step")
+        assert reply.judgement == judgement
+        assert all(concern.strategy is None for concern in reply.concerns)
+
+
+def test_numbers_of_points_are_those_of_the_prompt() -> None:
+    points = (point("It rained.", ["Rain"]), point("Ilse Maron knew Tom Vale well.", ["Ilse Maron", "Tom Vale"]))
+    task = Plan(question=QUESTION, memory=Shown(points=points, numbers=(3, 7)))
+    reply = ExtractiveModel(DeterministicEmbedder(256)).reply(task)
+    named = {at for concern in reply.concerns for at in concern.points}
+    assert 7 in named
+    assert named <= {3, 7}
+    asking = Subqueries(question=QUESTION, memory=task.memory, concerns=reply.concerns)
+    assert asking.fields()["concerns"].count("(points: ") == len([one for one in reply.concerns if one.points])
 
 
 def test_a_missing_phrase_is_looked_for_around_the_point_that_holds_the_name() -> None:
@@ -53,7 +76,7 @@ def test_a_missing_phrase_is_looked_for_around_the_point_that_holds_the_name() -
         point("It rained.", ["Rain"]),
         point("Ilse Maron knew Tom Vale well and would sell.", ["Ilse Maron", "Tom Vale"]),
     )
-    assert reply.judgement == "local"
+    assert reply.concerns[0].strategy == "local"
     assert "lighthouse" in reply.concerns[0].text
     assert 1 in reply.concerns[0].points
 
@@ -81,7 +104,7 @@ def test_hints_give_a_covered_question_something_new_to_ask() -> None:
         point("To sell a lighthouse is hard.", ["lighthouse"]),
     ]
     hint = Entity(uid="h", name="Tidewater Fund", description="It paid Ilse Maron for the lighthouse.")
-    reply = plan(*covered, hints=[hint], concerns=20)
+    reply = plan(*covered, hints=(hint,), concerns=20)
     assert any("Tidewater Fund" in concern.text for concern in reply.concerns)
 
 
@@ -96,7 +119,7 @@ def asked_of(*points: MemoryPoint, previous: Sequence[str] = ()) -> PlanReply:
 
 def test_a_name_that_memory_brought_is_followed_with_what_its_point_leaves_open() -> None:
     reply = asked_of(point("Rain fell.", ["Rain"]), OWNED)
-    assert reply.judgement == "local"
+    assert reply.concerns[0].strategy == "local"
     assert reply.concerns[0].text.startswith("Petra Voss, ")
     assert "collect" in reply.concerns[0].text
     assert reply.concerns[0].points == (1,)

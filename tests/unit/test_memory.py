@@ -182,7 +182,24 @@ def test_two_values_of_one_entity_that_differ_in_description_are_one_vertex():
     )
     merged(made, (0, 1))
 
-    assert [one.uid for one in made.points[0].entities] == ["e-Bo", "e-Anna"]
+    assert [one.uid for one in made.points[0].entities] == ["e-Anna", "e-Bo"]
+
+
+def test_a_revised_point_keeps_its_place_an_inserted_or_merged_one_is_the_last():
+    made = draft(point(1, "Anna"), point(2, "Bo"), point(3, "Cleo"))
+    made.evolve(
+        EvolveReply(
+            update=(Revision(point=0, description="More."),),
+            insert=(Insertion(entities=("anna",), description="New."),),
+        ),
+        shown=made.points,
+        chunks=CHUNKS,
+        entities={"anna": Entity(uid="e-Anna", name="Anna")},
+    )
+    assert [one.description for one in made.points] == ["More.", "Point 2.", "Point 3.", "New."]
+
+    merged(made, (0, 1))
+    assert [one.description for one in made.points] == ["Point 3.", "New.", made.points[-1].description]
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,10 @@ from hgmem.extraction.replies import ExtractedEntity as Thing
 from hgmem.extraction.replies import ExtractedRelation as Tie
 from hgmem.extraction.replies import Extraction as Extracting
 from hgmem.models.llm.reply_parsing import UnreadableError, read
+from hgmem.models.llm.reply_schema import json_schema
 from hgmem.models.llm.thinking_tags import Visible, starts_inside, without_thinking
 from hgmem.models.reply import Reply, TextReply
-from hgmem.systems.hgmem.replies import Concern
+from hgmem.systems.hgmem.replies import Concern, MergeAndPlanReply, StepReply
 from hgmem.systems.hgmem.replies import EvolveReply as Evolving
 from hgmem.systems.hgmem.replies import MergeReply as Merging
 from hgmem.systems.hgmem.replies import PlanReply as Planning
@@ -257,6 +258,7 @@ def test_half_characters_and_nuls_are_made_sound() -> None:
     [
         (1, "sufficient"), ("1", "sufficient"), ("Enough.", "sufficient"), ("YES", "sufficient"), (True, "sufficient"),
         (2.1, "local"), ("2.1", "local"), ("Local", "local"), ("local_investigation", "local"),
+        ("insufficient", "open"), ("Not sufficient.", "open"), ("no", "open"), (False, "open"), ("OPEN", "open"),
         ("2.1 Local Investigation", "local"), (2.2, "global"), ("[2.2]", "global"), ("global exploration", "global"),
     ],
 )  # fmt: skip
@@ -264,10 +266,34 @@ def test_judgements_are_read_as_they_are_meant(given: Any, judgement: str) -> No
     assert read(Planning, json.dumps({"judgment": given})).judgement == judgement
 
 
-@pytest.mark.parametrize("given", ["not sufficient", "insufficient", "no", "2", 2, "", "1 local", [], {}, False])
+@pytest.mark.parametrize("given", ["not yet", "2", 2, "", "1 local", [], {}])
 def test_a_judgement_that_nobody_can_tell_makes_the_reply_unreadable(given: Any) -> None:
-    with pytest.raises(UnreadableError, match=r"judgement: .* is not one of sufficient, local, global"):
+    with pytest.raises(UnreadableError, match=r"judgement: .* is not one of sufficient, local, global, open"):
         read(Planning, json.dumps({"judgement": given, "concerns": []}))
+
+
+def test_a_concern_may_say_where_to_look_and_what_nobody_can_tell_of_it_is_left_out() -> None:
+    given = [
+        {"text": "a", "strategy": "2.1 local investigation", "points": [0]},
+        {"text": "b", "where": "Global"},
+        {"text": "c", "strategy": "somewhere"},
+        {"text": "d", "strategy": None},
+        "e",
+    ]
+    reply = read(Planning, json.dumps({"judgement": "open", "concerns": given}))
+    assert [one.strategy for one in reply.concerns] == ["local", "global", None, None, None]
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        (Evolving, ["update", "insert", "merge"]),
+        (MergeAndPlanReply, ["merge", "judgement", "concerns"]),
+        (StepReply, ["update", "insert", "merge", "judgement", "concerns"]),
+    ],
+)
+def test_a_schema_has_the_fields_in_the_order_in_which_a_prompt_shows_them(kind: Any, fields: list[str]) -> None:
+    assert list(json_schema(kind)["properties"]) == fields
 
 
 def test_a_reply_that_lacks_its_judgement_is_unreadable() -> None:

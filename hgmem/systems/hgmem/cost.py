@@ -12,7 +12,7 @@ LINE_TOKENS = 110  # of an entity or relation
 
 def most_calls(config: HGMemConfig, *, settings: Settings) -> tuple[int, int]:
     """Return the most model calls of a question, and about how many tokens their prompts have at most."""
-    a_step = CALLS[config.calls] + config.describe
+    a_step = CALLS[config.calls] + config.describe + config.select_entities * config.concerns
     answers = config.steps if config.answer_each_step else 1
     calls = config.steps * a_step + answers
     found = config.concerns * (config.retrieval.entities + config.retrieval.relations) * LINE_TOKENS

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from hgmem.systems.hgmem.replies import EvolveReply, Insertion, MergeReply, Revision
+from hgmem.systems.hgmem.replies import Additions, Insertion, MergeReply, Revision
 from hgmem.systems.hgmem.tasks.memory_changes import MergeRule, UpdateRule
 from hgmem.text.identity import key
 from hgmem.text.segmentation import collapse
@@ -49,7 +49,7 @@ class Draft:
         self._became: dict[str, str] = {}
 
     def evolve(
-        self, reply: EvolveReply, *, shown: Sequence[MemoryPoint], chunks: Sequence[Chunk], entities: Resolve
+        self, reply: Additions, *, shown: Sequence[MemoryPoint], chunks: Sequence[Chunk], entities: Resolve
     ) -> tuple[MemoryPoint | None, ...]:
         """Apply updates, then inserts. Return the point of each insertion, or None if it was dropped.
 
@@ -138,7 +138,8 @@ class Draft:
             return False
         new = self._born(description, entities=involved, chunks=supports, kind="revise", parts=(old.uid,))
         self.births.append(Birth(point=new, revises=(old.uid,)))
-        self._replace([old], new)
+        self._supersede([old], new)
+        self.points = tuple(new if point.uid == old.uid else point for point in self.points)  # it keeps its place
         return True
 
     def _involved(
@@ -179,7 +180,8 @@ class Draft:
         if self.rules.merge == "add":
             self.points = (*self.points, new)
         else:
-            self._replace(parts, new)
+            self._supersede(parts, new)
+            self.points = (*(point for point in self.points if point.uid not in uids), new)
 
     def _born(
         self,
@@ -202,12 +204,9 @@ class Draft:
             deleted_chunks=lost,
         )
 
-    def _replace(self, parts: Sequence[MemoryPoint], new: MemoryPoint) -> None:
-        """Supersede the parts and append the new point as the newest."""
-        gone = {part.uid for part in parts}
+    def _supersede(self, parts: Sequence[MemoryPoint], new: MemoryPoint) -> None:
         self.died.extend(part.uid for part in parts)
-        self._became |= dict.fromkeys(gone, new.uid)
-        self.points = (*(point for point in self.points if point.uid not in gone), new)
+        self._became |= dict.fromkeys((part.uid for part in parts), new.uid)
 
     def _duplicate(self, description: str, entities: Iterable[Entity]) -> bool:
         wanted = _uids(entities)
@@ -248,7 +247,7 @@ class Draft:
         self.operations.append(Operation(kind="drop", reason=reason))
 
 
-def names_of(reply: EvolveReply) -> tuple[str, ...]:
+def names_of(reply: Additions) -> tuple[str, ...]:
     """Return every entity name of a reply, each once."""
     said = [name for revision in reply.update for name in revision.entities]
     said += [name for insertion in reply.insert for name in insertion.entities]

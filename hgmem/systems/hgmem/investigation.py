@@ -16,10 +16,12 @@ from hgmem.retrieval.step_evidence import SMALL, Scene, gather
 from hgmem.services import Services
 from hgmem.systems.hgmem.answer_passages import Reading
 from hgmem.systems.hgmem.draft import Draft, Rules
-from hgmem.systems.hgmem.model_calls import CALLS, Turn, planned
+from hgmem.systems.hgmem.entity_selection import Look, with_chosen_entities
+from hgmem.systems.hgmem.model_calls import CALLS, planned
 from hgmem.systems.hgmem.nearness import Nearness
 from hgmem.systems.hgmem.query_planning import Next
 from hgmem.systems.hgmem.recipes import HGMemConfig
+from hgmem.systems.hgmem.turn import Progress, Turn
 from hgmem.text.language import no_evidence
 from hgmem.values.events import EvidenceFound, StepStarted
 from hgmem.values.evidence import Evidence, Subquery
@@ -41,7 +43,10 @@ class Investigation:
     reading: Reading
     entities: int  # |V_G|, counted up to where it matters
     nearness: Nearness  # of memory points to the question
+    rounds: int  # of this question at most, those that memory has of it already included
     asked: list[str] = field(default_factory=list)
+    read: set[str] = field(default_factory=set)  # chunks (uids) of this question's steps
+    hinted: set[str] = field(default_factory=set)  # entities (uids) that plans were told of
     notes: tuple[str, ...] = ()  # of a plan that was made before the next step
     empty: bool = False
 
@@ -60,7 +65,9 @@ class Investigation:
             nearness=Nearness(
                 services=services, record=record, query=services.embed([record.question], kind="query")[0]
             ),
+            rounds=len(same) + config.steps,
             asked=[one.subquery.text for step in same for one in step.retrieved],
+            read={hit.uid for step in same for one in step.retrieved for hit in one.chunks},
         )
         if not fits(record.active, tokens=config.memory_tokens):  # every prompt will choose by nearness
             made.nearness.of(record.active)
@@ -155,7 +162,12 @@ class Investigation:
             last=last,
             nearness=self.nearness,
             scope=self.record.scope,
+            progress=self._progress(draft.number),
         )
+
+    def _progress(self, number: int) -> Progress:
+        earlier = [one for one in self.record.steps if one.question == self.record.question and one.number < number]
+        return Progress(done=len(earlier) + 1, rounds=self.rounds, read=self.read, hinted=self.hinted)
 
     def _look(self, subqueries: Sequence[Subquery], number: int) -> tuple[Evidence, tuple[str, ...]]:
         texts = [asked.text for asked in subqueries]
@@ -171,8 +183,14 @@ class Investigation:
         retrieval = self.config.retrieval
         if texts == [self.record.question]:  # a question may be about what an older memory covers already
             retrieval = replace(retrieval, exclude=False)
-        evidence, notes = gather(self.services.database, subqueries, vectors, scene=scene, config=retrieval)
+        if self.config.select_entities:
+            memory = shown(self.record.active, tokens=self.config.memory_tokens, near=self.nearness.of)
+            look = Look(services=self.services, memory=memory, scene=scene, config=retrieval)
+            evidence, notes = with_chosen_entities(subqueries, vectors, look=look)
+        else:
+            evidence, notes = gather(self.services.database, subqueries, vectors, scene=scene, config=retrieval)
         self.asked.extend(texts)
+        self.read |= {hit.uid for one in evidence.retrieved for hit in one.chunks}
         self.reading.add(evidence)
         self.services.listener.emit(
             EvidenceFound(

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from hgmem.systems.hgmem.replies import Concern, Inquiry, SubqueriesReply
-from hgmem.systems.hgmem.tasks.planning import Strategies
+from hgmem.systems.hgmem.replies import Concern, Inquiry, SubqueriesReply, Verdict, Where
+from hgmem.systems.hgmem.tasks.judging import Judging, Strategies
 from hgmem.text.segmentation import collapse
 from hgmem.values.evidence import GLOBAL, Subquery
 from hgmem.values.records import Judgement, MemoryPoint
@@ -28,7 +28,7 @@ def paired(concerns: Sequence[Concern], reply: SubqueriesReply) -> tuple[tuple[I
     notes = (f"{surplus} sub-queries beyond the concerns were dropped",) if surplus > 0 else ()
     texts = (*reply.subqueries, *("" for _ in concerns))
     inquiries = tuple(
-        Inquiry(text=concern.text, subquery=text, points=concern.points)
+        Inquiry(text=concern.text, subquery=text, points=concern.points, strategy=concern.strategy)
         for concern, text in zip(concerns, texts, strict=False)
     )
     return inquiries, notes
@@ -36,15 +36,26 @@ def paired(concerns: Sequence[Concern], reply: SubqueriesReply) -> tuple[tuple[I
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Course:
-    """Limits of a plan: the number of concerns, the strategies, and the sub-queries asked before."""
+    """Limits of a plan: the number of concerns, where to look, who judges that, and the sub-queries asked before."""
 
     concerns: int = 3
     strategies: Strategies = "adaptive"
+    judging: Judging = "concern"
     previous: tuple[str, ...] = ()
+
+    def where(self, verdict: Verdict, inquiry: Inquiry) -> Where:
+        """Return where to look for a concern: as the recipe always does, as the concern says, or as the plan does."""
+        if self.strategies != "adaptive":
+            return self.strategies
+        if inquiry.strategy and (self.judging == "concern" or verdict == "open"):
+            return inquiry.strategy
+        if verdict in ("local", "global"):
+            return verdict
+        return "local" if inquiry.points else "global"
 
 
 def following(
-    judgement: Judgement,
+    verdict: Verdict,
     inquiries: Sequence[Inquiry],
     *,
     shown: Sequence[MemoryPoint | None],
@@ -53,12 +64,12 @@ def following(
 ) -> Next:
     """Return the sub-queries of the next step. Surplus, empty and repeated ones are dropped with a note.
 
-    A concern's points stand for their active versions. A concern without an active point is searched globally.
+    A concern's points stand for their active versions. A concern without an active point is searched globally. The
+    judgement of a plan that left it to its concerns is local if any of them is.
     """
-    if judgement == "sufficient":
-        return Next(judgement=judgement)
-    allowed: Judgement = judgement if course.strategies == "adaptive" else course.strategies
-    notes = [] if allowed == judgement else [f"the plan judged {judgement}, but this recipe always uses {allowed}"]
+    if verdict == "sufficient":
+        return Next(judgement=verdict)
+    notes = _overruled(verdict, course)
     surplus = len(inquiries) - course.concerns
     if surplus > 0:
         notes.append(f"{surplus} concerns beyond {course.concerns} were dropped")
@@ -70,14 +81,31 @@ def following(
             notes.append(f"sub-query {text!r} was dropped: {'it was asked before' if text else 'it is empty'}")
             continue
         asked.add(text.casefold())
-        targets = _targets(inquiry, shown, living) if allowed == "local" else ()
-        if allowed == "local":
+        local = course.where(verdict, inquiry) == "local"
+        targets = _targets(inquiry, shown, living) if local else ()
+        if local:
             notes += _untargeted(text, inquiry, shown, targets)
         strategy = "local" if targets else GLOBAL
         subqueries.append(Subquery(text=text, concern=collapse(inquiry.text), strategy=strategy, targets=targets))
     if not subqueries:
         notes.append("no sub-queries left: the investigation ends")
-    return Next(judgement=allowed, subqueries=tuple(subqueries), notes=tuple(notes))
+    return Next(judgement=_judged(verdict, subqueries, course), subqueries=tuple(subqueries), notes=tuple(notes))
+
+
+def _overruled(verdict: Verdict, course: Course) -> list[str]:
+    """Return a note where the recipe looks elsewhere than the plan."""
+    if course.strategies in ("adaptive", verdict) or verdict == "open":
+        return []
+    return [f"the plan judged {verdict}, but this recipe always uses {course.strategies}"]
+
+
+def _judged(verdict: Verdict, subqueries: Sequence[Subquery], course: Course) -> Judgement:
+    """Return the judgement of a step, of which some sub-queries may be local and others global."""
+    if course.strategies != "adaptive":
+        return course.strategies
+    if verdict != "open":
+        return verdict
+    return "local" if any(one.targets for one in subqueries) else "global"
 
 
 def _untargeted(text: str, inquiry: Inquiry, shown: Sequence[MemoryPoint | None], targets: Sequence[str]) -> list[str]:

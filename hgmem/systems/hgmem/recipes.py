@@ -11,8 +11,8 @@ from pydantic import ConfigDict
 
 from hgmem.errors import UsageError
 from hgmem.retrieval.step_evidence import Count, Positive, RetrievalConfig
+from hgmem.systems.hgmem.tasks.judging import Judging, Strategies
 from hgmem.systems.hgmem.tasks.memory_changes import MergeRule, UpdateRule
-from hgmem.systems.hgmem.tasks.planning import Strategies
 from hgmem.systems.options import changed as changed
 
 Calls: TypeAlias = Literal["separate", "compact", "single"]
@@ -34,15 +34,19 @@ class HGMemConfig:
     concerns: Positive = 3  # the most concerns, and so sub-queries, of one plan
     calls: Calls = "separate"  # evolve, merge, plan, sub-queries each by itself; two calls a step; one call a step
     strategies: Strategies = "adaptive"  # the paper's ablations: local alone, global alone (section 4.3)
+    judging: Judging = "step"  # a plan is local or global as a whole (official code), or each of its concerns is
     update: UpdateRule = "unite"  # what an update does to a point's entities; off is the paper's ablation
     merge: MergeRule = "replace"  # whether a merged point stands for its parts or beside them; off is the ablation
     describe: bool = False  # names and pairs that the corpus lacks are described by calls of their own
     retrieval: RetrievalConfig = field(default_factory=RetrievalConfig)
+    select_entities: bool = False  # a model adds entities to the nearest ones, by a call for each sub-query
     only_new: bool = False  # a step's prompt leaves out what memory holds already
     evidence_tokens: Count = 8_000  # of the chunks in a step's prompt
     memory_tokens: Positive = 6_000  # of the points in a prompt: targets first, then the newest
     hints: Count = 5  # entities beside memory that a plan is told of (official code; paper: none)
     hint_hub: Positive = 20  # relations that one entity of memory gives for hints, heaviest first
+    describe_hints: bool = True  # hints with descriptions, the same in each round (official code), or names told once
+    titles: Count = 0  # of unread documents that a plan is told of, beside those that were read
     answer_from: AnswerFrom = "read"
     answer_chunks: Positive = 20  # of the answer at most
     point_chunks: Positive = 5  # that one point brings to the answer, where it is drawn from `supports` or `around`
@@ -51,9 +55,10 @@ class HGMemConfig:
     form: str = ""  # how the answer is to look, such as "one paragraph"
 
 
-DEFAULT = HGMemConfig()
+DEFAULT = HGMemConfig(judging="concern", describe_hints=False, titles=5)
 """The paper's calls with safer rules: an update unites entities (docs/decisions/0002), a merged point replaces its
-parts, chunk search is hybrid, and the plan sees entities next to memory."""
+parts, chunk search is hybrid, each concern is local or global by itself (docs/decisions/0022), and the plan sees
+documents and entities next to memory."""
 
 PAPER = HGMemConfig(
     steps=4,
@@ -79,9 +84,11 @@ CODE = HGMemConfig(
     answer_chunks=50,
 )
 """The official code where it differs from the paper: an update replaces the entities, all sub-queries share one local
-scope of two hops, global exploration excludes nothing, chunk search is dense, and model calls describe new names."""
+scope of two hops, global exploration excludes nothing, chunk search is dense, and model calls describe new names. Its
+selection of entities by a model is `select_entities`, off as it is there."""
 
-COMPACT = HGMemConfig(
+COMPACT = replace(
+    DEFAULT,
     calls="compact",
     only_new=True,
     retrieval=RetrievalConfig(chunks=4, searched_chunks=3),
@@ -91,8 +98,8 @@ COMPACT = HGMemConfig(
     point_chunks=2,
     answer_tokens=3_000,
 )
-"""Two calls per step: evolve; then merge, plan and sub-queries together. Evidence excludes what memory holds. The
-answer uses the points' own chunks."""
+"""Two calls per step: evolve; then merge, plan and sub-queries together. The last step's only call evolves and merges.
+Evidence excludes what memory holds. The answer uses the points' own chunks."""
 
 SINGLE = replace(COMPACT, calls="single", evidence_tokens=2_200)
 """One call per step, for strong models: operations, merges, plan and sub-queries in one reply."""

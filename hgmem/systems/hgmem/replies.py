@@ -1,12 +1,11 @@
 """Reply types of HGMem's tasks. Numbers of points and chunks are those of the prompt, from 0."""
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
 from hgmem.extraction.replies import DESCRIPTION, ENTITIES
 from hgmem.models.reply import Leniently, Reply, named
-from hgmem.values.records import Judgement
 
 # Other names that models use for these fields.
 _CHUNKS = named("chunks", "sources", "evidence", "chunk", "chunk_ids", "evidence_chunks", "citations")
@@ -18,6 +17,8 @@ _INSERT = named("insert", "inserted", "inserts", "insertion", "insertions", "new
 _MERGE = named("merge", "merges", "merged", "merging")
 _JUDGEMENT = named("judgement", "judgment", "decision", "verdict")
 _CONCERNS = named("concerns", "concern", "gaps", "open_questions")
+_STRATEGY = named("strategy", "where", "look", "kind", "judgement", "judgment")
+_SELECTED = named("selected", "entities", "indices", "numbers", "selection", "ids")
 _SUBQUERY = named("subquery", "sub_query", "query", "question")
 _SUBQUERIES = named("subqueries", "sub_queries", "queries", "questions", "subquery", "sub_query", "query")
 # The numbers are those of the paper's prompt for the plan.
@@ -25,10 +26,14 @@ _CHOICES = Leniently(
     words={
         "global": ("2.2", "global exploration", "global investigation", "explore"),
         "local": ("2.1", "local investigation", "local exploration", "investigate"),
+        "open": ("insufficient", "not sufficient", "not enough", "no", "false", "incomplete"),
         "sufficient": ("1", "enough", "yes", "true", "complete", "sufficient information"),
     }
 )
 
+# What a plan says of memory: of a step as a whole, or "open", where each concern has a strategy of its own.
+Verdict: TypeAlias = Literal["sufficient", "local", "global", "open"]
+Where: TypeAlias = Literal["local", "global"]
 Description: TypeAlias = Annotated[str, DESCRIPTION]
 Names: TypeAlias = Annotated[tuple[str, ...], ENTITIES]
 Chunks: TypeAlias = Annotated[tuple[int, ...], _CHUNKS]
@@ -54,7 +59,7 @@ class Revision(BaseModel):
     chunks: Chunks = ()
 
 
-class EvolveReply(Reply):
+class Additions(Reply):
     """What the evidence adds to memory."""
 
     update: Annotated[tuple[Revision, ...], _UPDATE] = ()
@@ -69,24 +74,43 @@ class Joining(BaseModel):
     description: Description
 
 
-class MergeReply(Reply):
+class Merges(Reply):
     """Which points belong together."""
 
     merge: Annotated[tuple[Joining, ...], _MERGE] = ()
 
 
+class MergeReply(Merges):
+    """Which points belong together, and nothing else."""
+
+
+# A reply with several parts has the fields of its bases, those of the last one first: the order in which a server that
+# is held to the schema lets a model write them.
+
+
+class EvolveReply(Merges, Additions):
+    """What the evidence adds to memory and, where it is asked for, which points to merge.
+
+    Points that this reply inserts are counted on from those shown, in the order of `insert`.
+    """
+
+
 class Concern(BaseModel):
-    """A gap in memory. `points` are indices, from 0, of the points to investigate."""
+    """A gap in memory. `points` are indices, from 0, of the points to investigate.
+
+    `strategy` is where to look, if the plan says so for each concern.
+    """
 
     model_config = ConfigDict(frozen=True)
     text: Annotated[str, _TEXT]
+    strategy: Annotated[Where | None, _STRATEGY, _CHOICES] = None
     points: Points = ()
 
 
 class PlanReply(Reply):
     """The judgement, and the concerns that it leaves."""
 
-    judgement: Annotated[Judgement, _JUDGEMENT, _CHOICES]
+    judgement: Annotated[Verdict, _JUDGEMENT, _CHOICES]
     concerns: Annotated[tuple[Concern, ...], _CONCERNS] = ()
 
 
@@ -95,8 +119,9 @@ class Inquiry(BaseModel):
 
     model_config = ConfigDict(frozen=True)
     text: Annotated[str, _TEXT]
-    subquery: Annotated[str, _SUBQUERY]
+    strategy: Annotated[Where | None, _STRATEGY, _CHOICES] = None
     points: Points = ()
+    subquery: Annotated[str, _SUBQUERY]
 
 
 class SubqueriesReply(Reply):
@@ -105,22 +130,36 @@ class SubqueriesReply(Reply):
     subqueries: Annotated[tuple[str, ...], _SUBQUERIES, Leniently(sentences=True, aligned=True)]
 
 
-class MergeAndPlanReply(Reply):
-    """Merges, the judgement and concerns. All indices are those before the merges."""
+class PlanAndAskReply(Reply):
+    """The judgement, and concerns with their sub-queries."""
 
-    merge: Annotated[tuple[Joining, ...], _MERGE] = ()
-    judgement: Annotated[Judgement, _JUDGEMENT, _CHOICES]
+    judgement: Annotated[Verdict, _JUDGEMENT, _CHOICES]
     concerns: Annotated[tuple[Inquiry, ...], _CONCERNS] = ()
 
 
-class StepReply(Reply):
+class MergeAndPlanReply(PlanAndAskReply, Merges):
+    """Merges, the judgement and concerns. All indices are those before the merges."""
+
+
+class Ahead(Reply):
+    """The judgement and what to ask next, at the end of a reply that holds a whole step."""
+
+    judgement: Annotated[Verdict | None, _JUDGEMENT, _CHOICES] = None
+    concerns: Annotated[tuple[Inquiry, ...], _CONCERNS] = ()
+
+
+class StepWithoutMergesReply(Ahead, Additions):
+    """A step that merges nothing: what the evidence adds, the judgement, and what to ask next."""
+
+
+class StepReply(StepWithoutMergesReply, Ahead, Merges, Additions):
     """A whole step: what the evidence adds, which points to merge, the judgement, and what to ask next.
 
     Points that this reply inserts are counted on from those shown, in the order of `insert`.
     """
 
-    update: Annotated[tuple[Revision, ...], _UPDATE] = ()
-    insert: Annotated[tuple[Insertion, ...], _INSERT] = ()
-    merge: Annotated[tuple[Joining, ...], _MERGE] = ()
-    judgement: Annotated[Judgement | None, _JUDGEMENT, _CHOICES] = None
-    concerns: Annotated[tuple[Inquiry, ...], _CONCERNS] = ()
+
+class SelectEntitiesReply(Reply):
+    """The numbers of the entities that a sub-query should look at too."""
+
+    selected: Annotated[tuple[int, ...], _SELECTED] = ()

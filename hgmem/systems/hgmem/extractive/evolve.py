@@ -1,7 +1,7 @@
 """What a step's evidence adds to memory: the sentences nearest to what is asked, and the entities they name."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hgmem.models.embedding import Vectors
 from hgmem.models.extractive.entity_mentions import EntityMentions, narrators
@@ -10,9 +10,10 @@ from hgmem.models.extractive.key_phrases import key_phrases, stems
 from hgmem.models.extractive.sentence_ranking import Ranked, bridge, rank
 from hgmem.models.extractive.sentences import Passage, passages, quotable
 from hgmem.models.extractive.vector_cache import VectorCache
-from hgmem.systems.hgmem.replies import EvolveReply, Insertion, Revision
+from hgmem.systems.hgmem.replies import Additions, EvolveReply, Insertion, Revision
+from hgmem.text.identity import key
 from hgmem.values.evidence import Evidence
-from hgmem.values.graph_elements import Chunk
+from hgmem.values.graph_elements import Chunk, Entity
 from hgmem.values.records import MemoryPoint
 
 LONGEST = 600
@@ -64,6 +65,24 @@ def evolve(
             Insertion(entities=each.entities, description=each.text, chunks=(each.chunk,)) for each in rest[:_INSERTS]
         ),
     )
+
+
+def after(points: Sequence[MemoryPoint], evolved: Additions) -> tuple[MemoryPoint, ...]:
+    """Return the points as they read after the updates, those inserted behind them."""
+    changed = list(points)
+    for revision in evolved.update:
+        old = changed[revision.point]
+        added = tuple(_entity(name) for name in revision.entities)
+        changed[revision.point] = replace(old, description=revision.description, entities=(*old.entities, *added))
+    inserted = (
+        MemoryPoint(uid=f"new-{at}", description=one.description, entities=tuple(map(_entity, one.entities)))
+        for at, one in enumerate(evolved.insert)
+    )
+    return (*changed, *inserted)
+
+
+def _entity(name: str) -> Entity:
+    return Entity(uid=key(name), name=name)
 
 
 def _prior(found: Sequence[Passage], evidence: Evidence) -> Mapping[Passage, float]:

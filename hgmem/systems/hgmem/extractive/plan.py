@@ -11,9 +11,9 @@ from hgmem.models.extractive.entity_recognition import leads
 from hgmem.models.extractive.key_phrases import stems
 from hgmem.models.extractive.question_aspects import Aspect, aspects
 from hgmem.models.extractive.vector_cache import VectorCache
-from hgmem.systems.hgmem.replies import Concern, PlanReply
+from hgmem.systems.hgmem.replies import Concern, PlanReply, Where
 from hgmem.values.graph_elements import Entity
-from hgmem.values.records import Judgement, MemoryPoint
+from hgmem.values.records import MemoryPoint
 
 _MEANT = 0.5
 _TARGETS = 2
@@ -27,31 +27,39 @@ _LATER_REST = (0.55, 0.6)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanContext:
-    """What a plan starts from: the question, memory's points, what was asked before, entities beside memory."""
+    """What a plan starts from: the question, memory's points, what was asked before, entities beside memory.
+
+    `by_concern` is whether each concern says where to look, and not the plan as a whole.
+    """
 
     question: str
     points: Sequence[MemoryPoint]
     previous: Sequence[str] = ()
     hints: Sequence[Entity] = ()
+    by_concern: bool = False
 
 
 def plan(context: PlanContext, *, concerns: int, vectors: VectorCache) -> PlanReply:
     """Return "sufficient", or what is missing: names beyond memory, the rest around the points nearest to it.
 
-    What is covered, but by no point near the question, is dug into once more around those points (local), then
-    beyond memory (global). Nothing is asked twice.
+    A name of the question that no point holds is looked for beyond memory (global), other gaps around the points that
+    hold its names (local). What is covered, but by no point near the question, is dug into once more around those
+    points, then beyond memory. Nothing is asked twice.
     """
     view = _View(context, vectors)
     missing = view.missing()
     if not missing and view.rests():
         return PlanReply(judgement="sufficient")
-    judgement = view.direction(missing)
     bridges = list(islice(view.bridges(), min(_BRIDGES, concerns)))
-    others = list(islice(view.concerns(missing or view.weakest(), judgement), concerns))
+    others = list(islice(view.concerns(missing or view.weakest(), missing), concerns))
     chosen = (*bridges, *others)[:concerns]
     if not chosen:
         return PlanReply(judgement="sufficient")
-    return PlanReply(judgement="local" if bridges else judgement, concerns=chosen)
+    if context.by_concern:
+        return PlanReply(judgement="open", concerns=chosen)
+    whole: Where = "local" if bridges else view.direction(missing)
+    alone = [one.model_copy(update={"strategy": None}) for one in chosen]
+    return PlanReply(judgement=whole, concerns=tuple(alone))
 
 
 class _View:
@@ -89,7 +97,7 @@ class _View:
         best = float(self._near.max())
         return best >= near and float(self._covered.mean(axis=0)[self._near >= best - 0.1].max()) >= together
 
-    def direction(self, missing: Sequence[Aspect]) -> Judgement:
+    def direction(self, missing: Sequence[Aspect]) -> Where:
         """Return where to look: around points that hold a name of the question, else beyond memory."""
         if any(each.name for each in missing) or not self._anchored():
             return "global"
@@ -101,15 +109,18 @@ class _View:
         order = sorted(range(len(self._wanted)), key=lambda row: (int(counts[row]), row))
         return [self._wanted[row] for row in order]
 
-    def concerns(self, wanted: Sequence[Aspect], judgement: Judgement) -> Iterator[Concern]:
+    def concerns(self, wanted: Sequence[Aspect], missing: Sequence[Aspect]) -> Iterator[Concern]:
         """Yield concerns, none of them asked for yet: each wanted aspect with another one, then with a hint."""
         taken = set(self._previous)
+        whole = self.direction(missing)
         for words, aspect in [*self._with_aspects(wanted), *self._with_hints(wanted)]:
             key = frozenset(stems(words))
             if key and key not in taken:
                 taken.add(key)
-                targets = self._targets(aspect) if judgement == "local" else ()
-                yield Concern(text=words, points=tuple(targets))
+                alone = [aspect] if aspect in missing else []
+                strategy = self.direction(alone) if self._context.by_concern else whole
+                targets = self._targets(aspect) if strategy == "local" else ()
+                yield Concern(text=words, strategy=strategy, points=tuple(targets))
 
     def bridges(self) -> Iterator[Concern]:
         """Yield concerns about names that points of the question's matter brought and the question lacks.
@@ -126,7 +137,8 @@ class _View:
             for key in sorted(brought, key=lambda key: held[key]):
                 fresh = key and not key & known and not any(key <= earlier for earlier in self._previous)
                 if fresh and held[key] <= _RARE and leads(brought[key], points[at].description):
-                    yield Concern(text=", ".join([brought[key], *self._open(at)]), points=(at,))
+                    text = ", ".join([brought[key], *self._open(at)])
+                    yield Concern(text=text, strategy="local", points=(at,))
 
     def _closest(self) -> list[int]:
         """Return the points that hold some of the question, first those that are nearest to it and hold most."""

@@ -9,10 +9,10 @@ from hgmem.extraction.replies import Extraction
 from hgmem.models.extractive.vector_cache import VectorCache
 from hgmem.retrieval import rendering
 from hgmem.retrieval.rendering import Shown
-from hgmem.systems.hgmem.extractive.evolve import evolve
+from hgmem.systems.hgmem.extractive.evolve import after, evolve
 from hgmem.systems.hgmem.extractive.merge import merge
 from hgmem.systems.hgmem.prompts import PROMPTS
-from hgmem.systems.hgmem.replies import EvolveReply, MergeReply
+from hgmem.systems.hgmem.replies import Additions, EvolveReply, MergeReply
 from hgmem.values.evidence import Evidence
 
 UpdateRule: TypeAlias = Literal["unite", "keep", "replace", "off"]
@@ -28,17 +28,25 @@ _UPDATING: Mapping[UpdateRule, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evolve:
-    """Ask what the evidence adds to memory. Indices refer to `memory.points` and `evidence.chunks`."""
+    """Ask what the evidence adds to memory. Indices refer to `memory.points` and `evidence.chunks`.
+
+    `merging` asks for merges as well, of points that the reply inserts too: they are counted on from those shown.
+    """
 
     question: str
     subqueries: tuple[str, ...]
     memory: Shown
     evidence: Evidence
     update: UpdateRule = "unite"
+    merging: bool = False
     language: str = ""
     name: ClassVar[str] = "evolve"
     prompt_file: ClassVar[Path] = PROMPTS / "evolve.md"
-    reply_type: ClassVar[type[EvolveReply]] = EvolveReply
+
+    @property
+    def reply_type(self) -> type[Additions]:
+        """What the reply may hold."""
+        return EvolveReply if self.merging else Additions
 
     def fields(self) -> Mapping[str, str]:
         """Return what the prompt's placeholders stand for."""
@@ -48,13 +56,18 @@ class Evolve:
             "memory": rendering.memory(self.memory),
             "evidence": rendering.evidence(self.evidence),
             "updating": updating(self.update),
+            "merging": "yes" if self.merging else "",
             "language": rendering.language(self.language),
         }
 
     def extractive(self, vectors: VectorCache) -> EvolveReply:
         """Return what the sentences nearest to the question add to memory, without a language model."""
         queries = (self.question, *self.subqueries)
-        return evolve(queries, points=self.memory.points, evidence=self.evidence, vectors=vectors)
+        added = evolve(queries, points=self.memory.points, evidence=self.evidence, vectors=vectors)
+        if not self.merging:
+            return added
+        merged = Merge(question=self.question, memory=Shown(points=after(self.memory.points, added)))
+        return added.model_copy(update={"merge": merged.extractive(vectors).merge})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +91,9 @@ class Merge:
 
     def extractive(self, vectors: VectorCache) -> MergeReply:
         """Return merges of points that share entities, without a language model."""
-        return merge(self.question, self.memory.points, vectors=vectors)
+        reply = merge(self.question, self.memory.points, vectors=vectors)
+        numbered = [one.model_copy(update={"points": self.memory.numbers_of(one.points)}) for one in reply.merge]
+        return MergeReply(merge=tuple(numbered))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

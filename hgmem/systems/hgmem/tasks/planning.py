@@ -1,9 +1,9 @@
 """The plan of a step: is memory sufficient, and if not, what to ask next and where (paper, section 3.3)."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import ClassVar, Literal, TypeAlias
+from typing import ClassVar
 
 from hgmem.models.extractive.vector_cache import VectorCache
 from hgmem.retrieval import rendering
@@ -12,25 +12,41 @@ from hgmem.systems.hgmem.extractive.plan import PlanContext, plan
 from hgmem.systems.hgmem.extractive.subqueries import subqueries
 from hgmem.systems.hgmem.prompts import PROMPTS
 from hgmem.systems.hgmem.replies import Concern, PlanReply, SubqueriesReply
+from hgmem.systems.hgmem.tasks.judging import Judging, Strategies, judging_fields, rounds
+from hgmem.text.segmentation import collapse
 from hgmem.values.graph_elements import Entity
 
-Strategies: TypeAlias = Literal["adaptive", "local", "global"]
+_MOST_READ = 12  # documents that a plan is told to be read, those with most passages read first
+_LONGEST_TITLE = 80
 
-_JUDGING: Mapping[Strategies, str] = {
-    "adaptive": (
-        '"sufficient" if memory answers the question as a whole; "local" if points of memory have to be looked into '
-        'more closely, which the concerns then name; "global" if all that is missing is something that memory does '
-        "not touch yet."
-    ),
-    "local": (
-        '"sufficient" if memory answers the question as a whole, else "local": each concern names points of '
-        "memory that have to be looked into more closely."
-    ),
-    "global": (
-        '"sufficient" if memory answers the question as a whole, else "global": each concern is something that '
-        "memory does not touch yet, and names no points."
-    ),
-}
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outlook:
+    """Where a question stands when a plan is made.
+
+    `done` of `rounds` rounds are done. `read` are titles of documents with the number of their passages that were read,
+    `unread` those of others, the nearest to the question first. `describe_hints` shows hints with their descriptions.
+    """
+
+    done: int = 1
+    rounds: int = 3
+    read: tuple[tuple[str, int], ...] = ()
+    unread: tuple[str, ...] = ()
+    describe_hints: bool = False
+
+    def fields(self, *, previous: Sequence[str], hints: Sequence[Entity]) -> dict[str, str]:
+        """Return what the placeholders of a plan's prompt on it, on earlier sub-queries and hints stand for."""
+        return {
+            "rounds": rounds(self.done, self.rounds),
+            "documents": _documents(self.read, self.unread),
+            "previous": rendering.listed(previous),
+            "hints": self.hinted(hints),
+        }
+
+    def hinted(self, hints: Sequence[Entity]) -> str:
+        """Return the hints, one a line, or nothing."""
+        shown = hints if self.describe_hints else [replace(hint, description="") for hint in hints]
+        return rendering.entities(shown) if hints else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,8 +57,10 @@ class Plan:
     memory: Shown
     previous: tuple[str, ...] = ()
     hints: tuple[Entity, ...] = ()
+    outlook: Outlook = field(default_factory=Outlook)
     concerns: int = 3
     strategies: Strategies = "adaptive"
+    judging: Judging = "concern"
     language: str = ""
     name: ClassVar[str] = "plan"
     prompt_file: ClassVar[Path] = PROMPTS / "plan.md"
@@ -53,16 +71,23 @@ class Plan:
         return {
             "question": rendering.text(self.question),
             "memory": rendering.memory(self.memory),
-            "previous": rendering.listed(self.previous),
-            "hints": rendering.entities(self.hints),
-            "concerns": str(self.concerns),
-            "judging": judging(self.strategies),
+            **self.outlook.fields(previous=self.previous, hints=self.hints),
+            **judging_fields(self.strategies, self.judging, concerns=self.concerns),
             "language": rendering.language(self.language),
         }
 
     def extractive(self, vectors: VectorCache) -> PlanReply:
         """Return what memory does not cover of the question, without a language model."""
-        return plan(_context(self), concerns=self.concerns, vectors=vectors)
+        context = PlanContext(
+            question=self.question,
+            points=self.memory.points,
+            previous=self.previous,
+            hints=self.hints,
+            by_concern=self.judging == "concern",
+        )
+        reply = plan(context, concerns=self.concerns, vectors=vectors)
+        numbered = [one.model_copy(update={"points": self.memory.numbers_of(one.points)}) for one in reply.concerns]
+        return PlanReply(judgement=reply.judgement, concerns=tuple(numbered))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +99,7 @@ class Subqueries:
     concerns: tuple[Concern, ...]
     previous: tuple[str, ...] = ()
     hints: tuple[Entity, ...] = ()
+    outlook: Outlook = field(default_factory=Outlook)
     name: ClassVar[str] = "subqueries"
     prompt_file: ClassVar[Path] = PROMPTS / "subqueries.md"
     reply_type: ClassVar[type[SubqueriesReply]] = SubqueriesReply
@@ -83,26 +109,37 @@ class Subqueries:
         return {
             "question": rendering.text(self.question),
             "memory": rendering.memory(self.memory),
-            "concerns": rendering.listed(_about(one, len(self.memory.points)) for one in self.concerns),
+            "concerns": rendering.listed(_about(one, self.memory) for one in self.concerns),
             "previous": rendering.listed(self.previous),
-            "hints": rendering.entities(self.hints),
+            "hints": self.outlook.hinted(self.hints),
         }
 
     def extractive(self, _: VectorCache) -> SubqueriesReply:
         """Return the concerns as sub-queries, none asked before, without a language model."""
-        return subqueries(_context(self), self.concerns)
+        context = PlanContext(
+            question=self.question, points=self.memory.points, previous=self.previous, hints=self.hints
+        )
+        return subqueries(context, self.concerns, self.memory.numbered)
 
 
-def _context(task: Plan | Subqueries) -> PlanContext:
-    return PlanContext(question=task.question, points=task.memory.points, previous=task.previous, hints=task.hints)
+def _documents(read: Sequence[tuple[str, int]], unread: Sequence[str]) -> str:
+    """Return the titles of documents, one a line, or nothing where there is only one."""
+    if len(read) + len(unread) < 2:
+        return ""
+    most = sorted(read, key=lambda row: (-row[1], row[0]))
+    lines = [f"read: {_title(title)} ({passages})" for title, passages in most[:_MOST_READ]]
+    if len(most) > _MOST_READ:
+        lines.append(f"read: {len(most) - _MOST_READ} more")
+    return rendering.listed([*lines, *(f"unread: {_title(title)}" for title in unread)])
 
 
-def _about(concern: Concern, shown: int) -> str:
-    """Return a concern with the numbers of its points, as far as so many points have them."""
-    points = ", ".join(str(at) for at in dict.fromkeys(concern.points) if 0 <= at < shown)
-    return f"{concern.text} (points: {points})" if points else concern.text
+def _title(title: str) -> str:
+    one = collapse(title)
+    return one if len(one) <= _LONGEST_TITLE else f"{one[:_LONGEST_TITLE].rstrip()} …"
 
 
-def judging(strategies: Strategies) -> str:
-    """Return the sentence of a prompt that says which judgements there are."""
-    return _JUDGING[strategies]
+def _about(concern: Concern, memory: Shown) -> str:
+    """Return a concern with the numbers of its points, as far as memory shows them."""
+    shown = memory.numbered
+    points = [at for at in dict.fromkeys(concern.points) if 0 <= at < len(shown) and shown[at] is not None]
+    return f"{concern.text} (points: {', '.join(map(str, points))})" if points else concern.text

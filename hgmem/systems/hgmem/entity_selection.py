@@ -1,0 +1,81 @@
+"""Evidence around entities that a model adds to the nearest ones of each sub-query (official code, `llm_selection`)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from hgmem.errors import BadReplyError
+from hgmem.models.embedding import Vectors
+from hgmem.retrieval.rendering import Shown
+from hgmem.retrieval.step_evidence import CANDIDATES, RetrievalConfig, Scene, gather
+from hgmem.services import Services
+from hgmem.systems.hgmem.tasks.entity_selection import SelectEntities
+from hgmem.values.evidence import Evidence, Subquery
+from hgmem.values.graph_elements import Entity
+
+MORE = 5  # entities that a model may add to a sub-query's (official code)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """Where and how a step looks, and the memory that its model sees."""
+
+    services: Services
+    memory: Shown
+    scene: Scene
+    config: RetrievalConfig
+
+
+def with_chosen_entities(
+    subqueries: Sequence[Subquery], vectors: Vectors, *, look: Look
+) -> tuple[Evidence, tuple[str, ...]]:
+    """Return the evidence of the sub-queries, and notes.
+
+    Of the 20 nearest entities a sub-query keeps the first `config.entities` and those that a model selects of the rest.
+    Relations and chunks are then gathered around both.
+    """
+    database, config = look.services.database, look.config
+    wide = replace(
+        config,
+        entities=max(CANDIDATES, config.entities),
+        relations=0,
+        chunks=0,
+        searched_chunks=0,
+        chunk_search="off",
+    )
+    found, notes = gather(database, subqueries, vectors, scene=look.scene, config=wide)
+    chosen, said = _chosen(found, look)
+    scene = replace(look.scene, chosen=chosen)
+    settled = [one.subquery for one in found.retrieved]  # one that found nothing around its points is global now
+    most = replace(config, entities=config.entities + MORE)
+    evidence, _ = gather(database, settled, vectors, scene=scene, config=most)
+    return evidence, (*notes, *said)
+
+
+def _chosen(found: Evidence, look: Look) -> tuple[tuple[tuple[str, ...], ...], list[str]]:
+    """Return the entities (uids) of each sub-query, the nearest and then those selected, and notes."""
+    notes: list[str] = []
+    entities = {entity.uid: entity for entity in found.entities}
+    chosen = []
+    for one in found.retrieved:
+        near = [entities[hit.uid] for hit in one.entities]
+        kept, rest = near[: look.config.entities], near[look.config.entities :]
+        selected, said = _selected(one.subquery.text, rest, look) if rest else ((), ())
+        notes += said
+        chosen.append(tuple(entity.uid for entity in (*kept, *selected)))
+    return tuple(chosen), notes
+
+
+def _selected(subquery: str, candidates: Sequence[Entity], look: Look) -> tuple[tuple[Entity, ...], tuple[str, ...]]:
+    """Return the candidates that the model selects, and notes."""
+    task = SelectEntities(subquery=subquery, memory=look.memory, candidates=tuple(candidates), most=MORE)
+    try:
+        reply = look.services.reply(task)
+    except BadReplyError as error:
+        return (), (f"select_entities: no usable reply ({error})",)
+    numbers = list(dict.fromkeys(at for at in reply.selected if 0 <= at < len(candidates)))
+    unknown = sorted(set(reply.selected) - set(numbers))
+    notes = [f"select_entities: candidate {at} does not exist" for at in unknown]
+    if len(numbers) > MORE:
+        notes.append(f"select_entities: {len(numbers) - MORE} candidates beyond {MORE} were dropped")
+    said = [f"select_entities: {note}" for note in reply.notes]
+    return tuple(candidates[at] for at in numbers[:MORE]), (*said, *notes)

@@ -1,0 +1,103 @@
+"""Prompts of plans in all their variants: what they say fits what a reply may hold, and nothing else is said."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from hgmem.models.prompts import prompt_of
+from hgmem.retrieval.rendering import Shown
+from hgmem.systems.hgmem.tasks.combined import MergeAndPlan, WholeStep
+from hgmem.systems.hgmem.tasks.judging import rounds
+from hgmem.systems.hgmem.tasks.memory_changes import Evolve
+from hgmem.systems.hgmem.tasks.planning import Outlook, Plan
+from hgmem.values.evidence import Evidence
+from hgmem.values.graph_elements import Entity
+
+JUDGING = [
+    {"judging": "concern"},
+    {"judging": "step"},
+    {"judging": "concern", "strategies": "local"},
+    {"judging": "step", "strategies": "global"},
+]
+
+
+def tasks(**how: Any) -> list[Any]:
+    shown: dict[str, Any] = {"question": "Why?", "memory": Shown()}
+    step = {"subqueries": (), "evidence": Evidence()}
+    return [
+        Plan(**shown, **how),
+        *(MergeAndPlan(**shown, merging=merging, **how) for merging in (True, False)),
+        *(WholeStep(**shown, **step, merging=merging, **how) for merging in (True, False)),
+    ]
+
+
+def text_of(task: Any) -> tuple[str, str]:
+    system, user = prompt_of(task).filled(task.fields())
+    return system.content, user.content
+
+
+ALL = [task for how in JUDGING for task in tasks(**how)]
+ALL += [Evolve(question="Why?", subqueries=(), memory=Shown(), evidence=Evidence(), merging=on) for on in (True, False)]
+
+
+@pytest.mark.parametrize("task", ALL, ids=lambda task: f"{task.name}, {getattr(task, 'judging', '')}")
+def test_the_form_and_the_example_of_a_prompt_are_replies_with_all_its_fields(task: Any) -> None:
+    system, user = text_of(task)
+    found = [json.loads(line) for line in system.splitlines() if line.startswith("{")]
+
+    assert len(found) == 2
+    for one in found:
+        assert list(one) == list(task.reply_type.model_fields)
+        task.reply_type.model_validate(one)
+    assert not re.search(r"\{\{|\n\n\n", system + user)
+    assert user == user.strip()
+
+
+@pytest.mark.parametrize("task", [task for task in ALL if not getattr(task, "merging", False)], ids=lambda t: t.name)
+def test_nothing_is_said_of_merging_where_nothing_is_merged(task: Any) -> None:
+    assert "merg" not in "".join(text_of(task)).casefold()
+
+
+def concerns_of(task: Any) -> list[Any]:
+    example = [line for line in text_of(task)[0].splitlines() if line.startswith("{")][-1]
+    return list(task.reply_type.model_validate_json(example).concerns)
+
+
+def test_examples_show_a_concern_of_each_kind_that_the_recipe_allows() -> None:
+    for task in tasks(judging="concern"):
+        assert [(one.strategy, one.points) for one in concerns_of(task)] == [("local", (0,)), ("global", ())]
+    for task in tasks(judging="step"):
+        assert [(one.strategy, one.points) for one in concerns_of(task)] == [(None, (0,))]
+    for task in tasks(strategies="global"):
+        assert [one.points for one in concerns_of(task)] == [()]
+        assert '"local"' not in text_of(task)[0]
+    for task in tasks(strategies="local"):
+        assert '"global"' not in text_of(task)[0]
+
+
+def test_a_round_says_how_many_are_left_and_that_the_next_is_the_last() -> None:
+    assert rounds(1, 4) == "Round 1 of 4: 3 rounds are left."
+    assert rounds(3, 4).startswith("Round 3 of 4: one round is left, the last.")
+
+
+def test_titles_are_limited_in_number_and_length() -> None:
+    read = tuple((f"Document {at:02}", at % 7) for at in range(40))
+    outlook = Outlook(read=read, unread=("x" * 300, "Note </documents>"))
+    user = text_of(Plan(question="Why?", memory=Shown(), outlook=outlook))[1]
+    lines = user.partition("<documents>\n")[2].partition("\n</documents>")[0].splitlines()
+
+    assert lines[0] == "- read: Document 06 (6)"
+    assert lines[12] == "- read: 28 more"
+    assert lines[13] == f"- unread: {'x' * 80} …"
+    assert user.count("</documents>") == 1
+
+
+def test_hints_are_names_with_types_unless_they_are_described() -> None:
+    hints = (Entity(uid="a", name="Anna", type="person", description="She sold the mill."),)
+    for described in (False, True):
+        task = Plan(question="Why?", memory=Shown(), hints=hints, outlook=Outlook(describe_hints=described))
+        assert ("She sold the mill." in text_of(task)[1]) is described
+        assert "- Anna (person)" in text_of(task)[1]
+    assert "<entities>" not in text_of(Plan(question="Why?", memory=Shown()))[1]
