@@ -98,9 +98,7 @@ def traced(evidence: Evidence) -> Evidence:
         if thing in lines
     }
     named = {uid for uids in behind.values() for uid in uids} - on_show
-    return replace(
-        evidence, behind=behind, sources=tuple(source for source in evidence.sources if source.uid in named)
-    )
+    return replace(evidence, behind=behind, sources=tuple(source for source in evidence.sources if source.uid in named))
 
 
 def within(chunks: Sequence[Chunk], *, tokens: int) -> list[Chunk]:

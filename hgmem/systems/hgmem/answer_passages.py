@@ -78,6 +78,8 @@ class Reading:
         A finding's chunks are ordered by nearness to its own text, as they are to bear that out: the question is near to
         the same chunks for all findings, and says nothing of what a point brings beside it.
         """
+        if not points:
+            return []
         chosen = self._nearest(points, query, most=config.answer_chunks)
         findings = dict(zip((point.uid for point in chosen), self.lineages.findings(chosen), strict=True))
         supports = {one.point: one.chunks for found in findings.values() for one in found}
@@ -92,7 +94,7 @@ class Reading:
         return in_turn([found[uid][1] for uid in told if uid in found])
 
     def _nearest(self, points: Sequence[MemoryPoint], query: Vectors, *, most: int) -> Sequence[MemoryPoint]:
-        """Return as many points as an answer can have chunks of: all, or of a large memory those nearest to a vector."""
+        """Return the points, of a large memory those nearest to a vector: as many as an answer can have chunks."""
         if len(points) <= most:
             return points
         scores = point_scores(
