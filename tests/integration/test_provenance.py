@@ -48,7 +48,13 @@ def insertion(*chunks: int, of: str = "A finding.", entities: tuple[str, ...] = 
 
 @pytest.mark.parametrize(
     ("recipe", "options"),
-    [("default", {}), ("compact", {}), ("paper", {}), ("single", {"evidence_tokens": 1}), ("default", {"only_new": True})],
+    [
+        ("default", {}),
+        ("compact", {}),
+        ("paper", {}),
+        ("single", {"evidence_tokens": 1}),
+        ("default", {"only_new": True}),
+    ],
 )
 def test_every_line_names_chunks_that_are_there_whatever_is_shown(
     letters: Any, recipe: str, options: dict[str, Any]
@@ -90,7 +96,8 @@ def test_a_finding_rests_on_a_chunk_that_no_step_read_and_the_answer_cites_it(le
     assert "- A finding. — Dag; Mill [1]\n" in prompt(asked(client, "answer")[0])
     (point,) = client.memory(answer.memory).points
     assert point.chunks == (citation.chunk,) == answer.points[0].chunks
-    assert [(one.chunk.uid, one.score, one.step) for one in client.passages(answer.memory)] == [(citation.chunk, None, 1)]
+    (passage,) = client.passages(answer.memory)
+    assert (passage.chunk.uid, passage.score, passage.step) == (citation.chunk, None, 1)
     assert client.check().findings == ()
 
     client.delete(document="letters")
@@ -144,9 +151,11 @@ def findings(task: Any) -> EvolveReply:
 def test_every_finding_that_was_merged_and_revised_has_its_passage_in_the_answers_prompt(letters: Any) -> None:
     client = letters(
         evolve=findings,
-        merge=lambda task: MergeReply(merge=(Joining(points=(0, 1, 2), description="All of it."),))
-        if len(task.memory.points) > 2
-        else MergeReply(),
+        merge=lambda task: (
+            MergeReply(merge=(Joining(points=(0, 1, 2), description="All of it."),))
+            if len(task.memory.points) > 2
+            else MergeReply()
+        ),
     )
     tokens = 4 * len(SENTENCES[0].split())
     small = {"answer_from": "supports", "answer_tokens": tokens}

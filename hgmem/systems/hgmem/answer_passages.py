@@ -20,8 +20,8 @@ from hgmem.values.records import MemoryPoint, Step
 class Reading:
     """The chunks that a question's steps retrieved.
 
-    `lineages` tell which findings points stand for. `scores` are the best by uid, `rankings` the uids of each sub-query,
-    the best first, and `chunks` the texts at hand.
+    `lineages` tell which findings points stand for. `scores` are the best by uid, `rankings` the uids of each
+    sub-query, the best first, and `chunks` the texts at hand.
     """
 
     services: Services
@@ -75,9 +75,10 @@ class Reading:
     def _of_findings(self, points: Sequence[MemoryPoint], query: Vectors, config: HGMemConfig) -> list[str]:
         """Return the chunks of findings: the first of every finding, then the second, the nearest point's first.
 
-        A finding's chunks are ordered by nearness to its own text, as they are to bear that out: the question is near to
-        the same chunks for all findings, and says nothing of what a point brings beside it.
+        A large memory is reduced to its points nearest to the question.
         """
+        # A finding's chunks are ordered by nearness to its text, which they bear out: the question is near to the same
+        # few chunks whatever the finding says.
         if not points:
             return []
         chosen = self._nearest(points, query, most=config.answer_chunks)

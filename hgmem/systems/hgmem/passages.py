@@ -29,6 +29,8 @@ def passages(services: Services, memory: Memory, *, settings: Mapping[str, Any],
     reading.remember(latest_steps(memory))
     reading.lineages = _lineages(services, memory)
     query = services.embed([memory.steps[-1].question], kind="query")[0]
+    if limit is None and config.answer_from in ("read", "supports"):  # tokens end the list
+        return reading.drawn(memory.points, query=query, config=config)
     chunks = reading.ranked(memory.points, query=query, config=config)
     if limit is not None and len(chunks) < limit and config.answer_from == "read":
         chunks += _further(reading, memory, config, beside=chunks)
