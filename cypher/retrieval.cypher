@@ -5,7 +5,8 @@
 // One row for all sub-queries of a step. `found` holds, for each query in order, uids with scores: the nearest entities
 // of its candidates, the nearest relations at them, their nearest source chunks, and what a search over all chunks finds
 // by vector (`near`) and by full text (`matching`), with the `read_limit` that both together rank first (`read`, by
-// reciprocal rank fusion). Source chunks and `read` are returned whole. The limits are the fields of `Limits` in Python.
+// reciprocal rank fusion). Source chunks and `read` are returned whole. `behind` are the chunks that each entity and
+// relation found rests on, the `behind_limit` nearest, which `sources` describes. The limits are the fields of `Limits`.
 // A query's `search` names its candidates: 'index' (V_G − V_M, proposed by the vector index; `seen` counts the
 // proposals), 'exact' (all of V_G − V_M), 'documents' (entities that those documents mention, without V_M) or 'scope'
 // (entities of the target points ∪ N_M ∪ N_G, at most `neighbour_limit` heaviest neighbours of one entity), or 'chosen'
@@ -163,25 +164,58 @@ CALL (q, incident) {
 CALL (kept) {
   UNWIND kept AS e
   MATCH (e)-[:FROM_CHUNK]->(c)
-  WITH DISTINCT c WHERE c.corpus = $corpus AND ($documents IS NULL OR c.document IN $documents)
-  RETURN collect(c) AS sources
+  WITH c, collect(e.uid) AS things WHERE c.corpus = $corpus AND ($documents IS NULL OR c.document IN $documents)
+  RETURN collect({chunk: c, things: things}) AS sources
 }
-CALL (q, sources) {
-  CALL (q, sources) {
+CALL (q, kept, sources) {
+  CALL (q, kept, sources) {
     WITH q, sources WHERE size(sources) <= $limits.exact_limit
-    UNWIND sources AS c
-    RETURN c
+    UNWIND sources AS source
+    RETURN source.chunk AS c, source.things AS things
     UNION ALL
-    WITH q, sources WHERE size(sources) > $limits.exact_limit
-    WITH q, [c IN sources | c.uid] AS uids
+    WITH q, kept, sources WHERE size(sources) > $limits.exact_limit
+    WITH q, kept, [source IN sources | source.chunk.uid] AS uids
     MATCH (c:Chunk)
     SEARCH c IN (VECTOR INDEX chunk_embedding FOR q.vector WHERE c.corpus = $corpus AND c.uid IN uids LIMIT $limits.overfetch)
-    RETURN c
+    RETURN c, COLLECT { MATCH (c)<-[:FROM_CHUNK]-(e) WHERE e IN kept AND e.corpus = $corpus RETURN e.uid } AS things
   }
-  WITH c, q WHERE c.embedding IS NOT NULL
-  WITH c, 2 * vector.similarity.cosine(c.embedding, q.vector) - 1 AS score
-  ORDER BY score DESC, c.uid LIMIT $limits.source_limit
-  RETURN collect(c) AS stating, collect({uid: c.uid, score: score}) AS chunks
+  WITH c, things, q WHERE c.embedding IS NOT NULL
+  WITH c, things, 2 * vector.similarity.cosine(c.embedding, q.vector) - 1 AS score
+  ORDER BY score DESC, c.uid
+  WITH collect({chunk: c, uid: c.uid, score: score, things: things}) AS hits
+  RETURN hits, [hit IN hits[..$limits.source_limit] | hit.chunk] AS stating,
+         [hit IN hits[..$limits.source_limit] | hit {.uid, .score}] AS chunks
+}
+CALL (q, kept, joining, hits) {
+  CALL (q, kept, joining, hits) {
+    UNWIND kept AS e
+    WITH e, [hit IN hits WHERE e.uid IN hit.things] AS own
+    UNWIND own[..$limits.behind_limit] AS hit
+    RETURN e.uid AS thing, hit.chunk AS c, hit.score AS score
+    UNION ALL
+    UNWIND kept AS e
+    WITH q, e WHERE NOT any(hit IN hits WHERE e.uid IN hit.things) // the index proposed others' chunks alone
+    CALL (q, e) {
+      MATCH (e)-[:FROM_CHUNK]->(c)
+      WITH q, c WHERE c.corpus = $corpus AND ($documents IS NULL OR c.document IN $documents)
+      WITH q, c LIMIT $limits.exact_limit
+      WITH c, 2 * vector.similarity.cosine(c.embedding, q.vector) - 1 AS score
+      RETURN c, score ORDER BY score DESC, c.uid LIMIT $limits.behind_limit
+    }
+    RETURN e.uid AS thing, c, score
+    UNION ALL
+    UNWIND joining AS r
+    CALL (q, r) {
+      UNWIND r.chunks AS uid
+      MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX SEEK c:Chunk(uid)
+      WHERE $documents IS NULL OR c.document IN $documents
+      WITH q, c LIMIT $limits.exact_limit
+      WITH c, 2 * vector.similarity.cosine(c.embedding, q.vector) - 1 AS score
+      RETURN c, score ORDER BY score DESC, c.uid LIMIT $limits.behind_limit
+    }
+    RETURN r.uid AS thing, c, score
+  }
+  RETURN collect(c) AS resting, collect({thing: thing, uid: c.uid, score: score}) AS behind
 }
 CALL (q) {
   CALL (q) {
@@ -227,8 +261,9 @@ CALL (q, close, worded) {
   RETURN collect(c) AS chosen, collect({uid: c.uid, score: score}) AS read
 }
 WITH collect({number: q.number, seen: size(candidates), entities: entities, relations: relations, chunks: chunks,
-              near: near, matching: [c IN worded | c.uid], read: read}) AS found,
-     collect(kept) AS kept, collect(joining) AS joining, collect(stating) + collect(chosen) AS told
+              near: near, matching: [c IN worded | c.uid], read: read, behind: behind}) AS found,
+     collect(kept) AS kept, collect(joining) AS joining, collect(stating) + collect(chosen) AS told,
+     collect(resting) AS resting
 RETURN found,
   COLLECT { UNWIND kept AS some UNWIND some AS e WITH DISTINCT e
             RETURN e {.uid, .name, .type, .description, .memory} } AS entities,
@@ -239,7 +274,10 @@ RETURN found,
             MATCH (d:Document {uid: c.document, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
             RETURN c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, title: d.title,
                       entities: COLLECT { MATCH (c)<-[:FROM_CHUNK]-(e) WHERE e.corpus = $corpus
-                                          RETURN e {.uid, .name, .type} ORDER BY e.uid }} } AS chunks;
+                                          RETURN e {.uid, .name, .type} ORDER BY e.uid }} } AS chunks,
+  COLLECT { UNWIND resting AS some UNWIND some AS c WITH DISTINCT c
+            MATCH (d:Document {uid: c.document, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
+            RETURN c {.uid, .document, .position, title: d.title} } AS sources;
 
 // name: near_chunks(corpus, documents, vector, k, over) read
 // The k chunks nearest to a vector: all that plain retrieval does. With `documents`, those of others don't count.
@@ -371,3 +409,17 @@ CALL (p, some) {
 }
 WITH c, max(score) AS score
 RETURN c.uid AS chunk ORDER BY score DESC, chunk;
+
+// name: nearest_supports(corpus, memory, documents, points, vector) read
+// For each point of a memory how near it is to a vector, and those of the chunks given with it that exist, the nearest
+// to the point first. With `documents`, chunks of others are left out.
+CYPHER 25 UNWIND $points AS row
+MATCH (p:MemoryPoint {uid: row.uid, corpus: $corpus}) USING INDEX SEEK p:MemoryPoint(uid)
+WITH p, row WHERE p.memory = $memory
+RETURN p.uid AS point, 2 * vector.similarity.cosine(p.embedding, $vector) - 1 AS score, COLLECT {
+  UNWIND row.chunks AS uid
+  MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX SEEK c:Chunk(uid)
+  WHERE $documents IS NULL OR c.document IN $documents
+  WITH DISTINCT p, c ORDER BY vector.similarity.cosine(c.embedding, p.embedding) DESC, c.uid
+  RETURN c.uid
+} AS chunks;

@@ -51,8 +51,9 @@ OPTIONS = {
     "answer_from": "chunks for the answer: `supports` of active points, these and others `read`, all of `memory`, "
     "or those `around` each point",
     "answer_chunks": "maximum chunks for the answer",
-    "point_chunks": "maximum chunks per point, with `supports` or `around`",
+    "point_chunks": "maximum chunks per point, with `around`",
     "answer_tokens": "maximum tokens of the answer's chunks",
+    "read_tokens": "up to so many tokens, chunks that no point rests on join an answer from `read` ones",
     "answer_each_step": "write an answer after every step",
     "form": "requested form of the answer, such as `one paragraph`",
 }

@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias
 from hgmem.graph.database import Row
 from hgmem.graph.lucene import lucene, telling, terms
 from hgmem.graph.values import Runner, vector
+from hgmem.values.evidence import Source
 from hgmem.values.graph_elements import Chunk, Entity, Relation
 
 Search: TypeAlias = Literal["index", "exact", "documents", "scope", "chosen"]
@@ -53,6 +54,7 @@ class Limits:
     entity_limit: int
     relation_limit: int
     source_limit: int
+    behind_limit: int
     search_limit: int
     read_limit: int
     fusion: int
@@ -69,7 +71,7 @@ class Found:
     """What one query found: scores by uid, nearest first. `seen` is the number of candidates.
 
     `matching` is without scores, the best first. `read` is the best of `near` and `matching` together: those of them
-    whose chunks come along.
+    whose chunks come along. `behind` are the chunks that an entity or a relation rests on.
     """
 
     number: int
@@ -80,16 +82,18 @@ class Found:
     near: Scores
     matching: tuple[str, ...]
     read: Scores
+    behind: Mapping[str, Scores]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retrieval:
-    """What a step's queries found, and the things themselves by uid."""
+    """What a step's queries found, and the things themselves by uid. `sources` are the chunks behind them."""
 
     found: tuple[Found, ...]
     entities: Mapping[str, Entity]
     relations: Mapping[str, Relation]
     chunks: Mapping[str, Chunk]
+    sources: Mapping[str, Source]
 
 
 def retrieve(database: Runner, *, scope: Scope, queries: Sequence[Query], limits: Limits) -> Retrieval:
@@ -108,6 +112,7 @@ def retrieve(database: Runner, *, scope: Scope, queries: Sequence[Query], limits
         entities={entity["uid"]: to_entity(entity) for entity in _there(row["entities"], "name")},
         relations={relation["uid"]: _relation(relation) for relation in _there(row["relations"], "source", "target")},
         chunks={chunk["uid"]: to_chunk(chunk, known) for chunk in _there(row["chunks"], "document", "text")},
+        sources={source["uid"]: _source(source) for source in _there(row["sources"], "document")},
     )
 
 
@@ -197,6 +202,28 @@ def chunks_around_points(
     return [str(row["chunk"]) for row in rows if row["chunk"] is not None]
 
 
+def nearest_supports(
+    database: Runner, *, scope: Scope, supports: Mapping[str, Sequence[str]], query: Any
+) -> dict[str, tuple[float, list[str]]]:
+    """Return, for each point (uid), its similarity to a vector and its chunks that exist, nearest to the point first.
+
+    `supports` are the chunks of each point.
+    """
+    rows = database.run(
+        "nearest_supports",
+        corpus=scope.corpus,
+        memory=scope.memory,
+        documents=scope.uids,
+        points=[{"uid": uid, "chunks": list(chunks)} for uid, chunks in supports.items()],
+        vector=vector(query),
+    )
+    return {
+        row["point"]: (-1.0 if row["score"] is None else row["score"], [uid for uid in row["chunks"] if uid])
+        for row in rows
+        if row["point"] is not None
+    }
+
+
 def to_entity(row: Row) -> Entity:
     """Return the entity of a row. `memory` is empty for entities of the corpus."""
     return Entity(
@@ -242,7 +269,14 @@ def _found(row: Row) -> Found:
     lists = ("entities", "relations", "chunks", "near", "read")
     scores = {name: {hit["uid"]: hit["score"] for hit in _there(row[name], "score")} for name in lists}
     matching = tuple(uid for uid in row["matching"] if uid is not None)
-    return Found(number=row["number"], seen=row["seen"], matching=matching, **scores)
+    behind: dict[str, Scores] = {}
+    for hit in _there(row["behind"], "thing", "score"):
+        behind.setdefault(hit["thing"], {})[hit["uid"]] = hit["score"]
+    return Found(number=row["number"], seen=row["seen"], matching=matching, behind=behind, **scores)
+
+
+def _source(row: Row) -> Source:
+    return Source(**{**row, "title": row["title"] or ""})
 
 
 def _relation(row: Row) -> Relation:

@@ -85,16 +85,37 @@ def unknown(evidence: Evidence, points: Sequence[MemoryPoint]) -> Evidence:
     )
 
 
+def traced(evidence: Evidence) -> Evidence:
+    """Return the evidence with the chunks behind each of its lines that a prompt names, and the sources among them.
+
+    These are the chunks behind a line that are on show. Without any, it is the nearest, as a source.
+    """
+    on_show = {chunk.uid for chunk in evidence.chunks}
+    lines = {one.uid for one in evidence.entities} | {one.uid for one in evidence.relations}
+    behind = {
+        thing: tuple(uid for uid in uids if uid in on_show) or uids[:1]
+        for thing, uids in evidence.behind.items()
+        if thing in lines
+    }
+    named = {uid for uids in behind.values() for uid in uids} - on_show
+    return replace(evidence, behind=behind, sources=tuple(source for source in evidence.sources if source.uid in named))
+
+
 def within(chunks: Sequence[Chunk], *, tokens: int) -> list[Chunk]:
     """Return the first chunks that fit into `tokens`, but at least one."""
     kept: list[Chunk] = []
     left = tokens
     for chunk in chunks:
-        left -= chunk.tokens or count(chunk.text)
+        left -= tokens_of(chunk)
         if left < 0 and kept:
             break
         kept.append(chunk)
     return kept
+
+
+def tokens_of(*chunks: Chunk) -> int:
+    """Return the number of tokens of chunks."""
+    return sum(chunk.tokens or count(chunk.text) for chunk in chunks)
 
 
 def in_order(chunks: Sequence[Chunk]) -> list[Chunk]:

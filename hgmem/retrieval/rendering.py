@@ -1,7 +1,7 @@
 """Rendering of memory and evidence in prompts: compact, numbered, with delimited source text."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -64,38 +64,52 @@ def asked(subqueries: Sequence[str]) -> str:
     return listed(subqueries) if subqueries else "(the question itself)"
 
 
-def memory(shown: Shown, *, numbered: bool = True) -> str:
-    """Return the points with their entities, and with their numbers if the reply may refer to them."""
-    lines = [
-        f"{f'[{number}]' if numbered else '-'} {_line(point.description)} — "
-        + "; ".join(_line(entity.name) for entity in point.entities)
-        for number, point in zip(shown.numbers_of(range(len(shown.points))), shown.points, strict=True)
-    ]
-    if shown.more:
-        lines.append(f"(and {shown.more} more points that are not shown)")
-    lines += [f"- {_line(statement)}" for statement in shown.statements]
-    return "\n".join(lines) or "(empty)"
+def memory(shown: Shown) -> str:
+    """Return the points with their numbers and entities."""
+    numbers = shown.numbers_of(range(len(shown.points)))
+    return _memory(shown, [f"[{at}] {_point(point)}" for at, point in zip(numbers, shown.points, strict=True)])
+
+
+def remembered(shown: Shown, found: Sequence[Citable]) -> str:
+    """Return the points with their entities and the numbers, from 1, of the passages that they rest on."""
+    numbers = {each.uid: number for number, each in enumerate(found, start=1)}
+    lines = [f"- {_unmarked(_point(point))}{_numbers(point.chunks, numbers)}" for point in shown.points]
+    return _memory(shown, lines)
 
 
 def evidence(found: Evidence) -> str:
-    """Return the evidence: entities, relations, and chunks numbered from 0."""
+    """Return the evidence: entities, relations, and chunks numbered from 0, then the sources that are not shown.
+
+    Entities and relations end with the numbers of the chunks or sources behind them.
+    """
+    numbers = {each.uid: number for number, each in enumerate(found.numbered)}
+    behind = {thing: _numbers(uids, numbers) for thing, uids in found.behind.items()}
     parts = []
     if found.entities:
-        parts.append("Entities\n" + entities(found.entities))
+        parts.append("Entities\n" + entities(found.entities, behind=behind))
     if found.relations:
-        parts.append("Relations\n" + "\n".join(map(_relation, found.relations)))
+        lines = (_relation(relation) + behind.get(relation.uid, "") for relation in found.relations)
+        parts.append("Relations\n" + "\n".join(lines))
     if found.chunks:
         parts.append("Chunks\n" + passages(found.chunks))
+    if found.sources:
+        lines = (f"[{numbers[each.uid]}] {_line(each.title)}, chunk {each.position + 1}" for each in found.sources)
+        parts.append("Chunks not shown\n" + "\n".join(lines))
     return "\n\n".join(parts) or NONE
 
 
-def entities(found: Sequence[Entity], *, numbered: bool = False) -> str:
-    """Return entities, one line each, with type and shortened description, numbered from 0 if a reply names them."""
+def entities(found: Sequence[Entity], *, numbered: bool = False, behind: Mapping[str, str] | None = None) -> str:
+    """Return entities, one line each, with type and shortened description.
+
+    They are numbered from 0 if a reply names them. `behind` has what follows the line of a uid.
+    """
     lines = []
     for number, entity in enumerate(found):
         kind = f" ({_line(entity.type)})" if entity.type else ""
         said = f": {_short(entity.description)}" if entity.description else ""
-        lines.append(f"{f'[{number}]' if numbered else '-'} {_line(entity.name)}{kind}{said}")
+        mark = f"[{number}]" if numbered else "-"
+        line = _unmarked(f"{_line(entity.name)}{kind}{said}")
+        lines.append(f"{mark} {line}{(behind or {}).get(entity.uid, '')}")
     return "\n".join(lines) or NONE
 
 
@@ -112,7 +126,7 @@ def passages(found: Sequence[Citable], *, start: int = 0) -> str:
             title = title or f" {_line(each.kind)}"
         elif shared := overlap(before, each):
             text = f"{CONTINUED}{text[shared:].lstrip()}"
-        text = _NUMBERED.sub(r"‹\1›", quoted(text.strip()))
+        text = _unmarked(quoted(text.strip()))
         parts.append(f"[{number}]{title}\n{text}")
     return "\n\n".join(parts) or NONE
 
@@ -128,10 +142,30 @@ def overlap(before: Citable | None, after: Chunk) -> int:
     return next((n for n in range(most, _SHORTEST_OVERLAP, -1) if before.text.endswith(after.text[:n])), 0)
 
 
+def _memory(shown: Shown, lines: Sequence[str]) -> str:
+    lines = [*lines, *([f"(and {shown.more} more points that are not shown)"] if shown.more else [])]
+    return "\n".join([*lines, *(f"- {_line(statement)}" for statement in shown.statements)]) or "(empty)"
+
+
+def _point(point: MemoryPoint) -> str:
+    return f"{_line(point.description)} — " + "; ".join(_line(entity.name) for entity in point.entities)
+
+
+def _numbers(uids: Iterable[str], numbers: Mapping[str, int]) -> str:
+    """Return the numbers of these uids, those that have one, as markers in order."""
+    found = sorted({numbers[uid] for uid in uids if uid in numbers})
+    return " " * bool(found) + "".join(f"[{number}]" for number in found)
+
+
+def _unmarked(text: str) -> str:
+    """Return a text in which nothing looks like a citation marker."""
+    return _NUMBERED.sub(r"‹\1›", text)
+
+
 def _relation(relation: Relation) -> str:
     keywords = f" ({_line(', '.join(relation.keywords))})" if relation.keywords else ""
     ends = f"{_line(relation.source_name)} — {_line(relation.target_name)}"
-    return f"- {ends}{keywords}: {_short(relation.description)}"
+    return _unmarked(f"- {ends}{keywords}: {_short(relation.description)}")
 
 
 def _short(description: str) -> str:

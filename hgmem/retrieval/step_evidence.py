@@ -10,7 +10,7 @@ from pydantic import Field
 from hgmem.graph.database import Database
 from hgmem.graph.retrieval import Found, Limits, Query, Retrieval, Scope, Search, retrieve
 from hgmem.models.embedding import Vectors
-from hgmem.values.evidence import Evidence, Hit, Retrieved, Subquery
+from hgmem.values.evidence import Evidence, Hit, Retrieved, Source, Subquery
 from hgmem.values.graph_elements import Chunk, Entity, Relation
 
 Count: TypeAlias = Annotated[int, Field(ge=0, le=10_000)]
@@ -25,6 +25,7 @@ PROPOSED = 40  # chunks that the full-text index proposes, to be ranked by what 
 PROPOSED_AMONG = 400  # where others than those of the chosen documents may be among them
 CANDIDATES = 20  # chunks that each of two rankings brings to their fusion
 SMALL = 2_000  # entities up to which exact search is an alternative to the index
+BEHIND = 3  # chunks that a line of an entity or a relation may be traced to
 BEYOND = 500  # of memory's entities that the index is first asked for in addition: they seldom are all the nearest
 
 
@@ -103,6 +104,7 @@ def _limits(scene: Scene, config: RetrievalConfig) -> Limits:
         entity_limit=config.entities,
         relation_limit=config.relations,
         source_limit=config.chunks,
+        behind_limit=BEHIND,
         search_limit=searched,
         read_limit=config.searched_chunks,
         fusion=FUSION,
@@ -155,6 +157,7 @@ def _combined(first: Retrieval, second: Retrieval) -> Retrieval:
         entities={**first.entities, **second.entities},
         relations={**first.relations, **second.relations},
         chunks={**first.chunks, **second.chunks},
+        sources={**first.sources, **second.sources},
     )
 
 
@@ -187,8 +190,28 @@ def _evidence(subqueries: Sequence[Subquery], retrieval: Retrieval) -> Evidence:
         retrieved=retrieved,
         entities=_distinct((one.entities for one in retrieved), retrieval.entities),
         relations=_distinct((one.relations for one in retrieved), retrieval.relations),
-        chunks=tuple(sorted(chunks, key=lambda chunk: (chunk.document, chunk.position, chunk.uid))),
+        chunks=tuple(sorted(chunks, key=_place)),
+        behind=_behind(retrieval),
+        sources=tuple(sorted(retrieval.sources.values(), key=_place)),
     )
+
+
+def _behind(retrieval: Retrieval) -> dict[str, tuple[str, ...]]:
+    """Return the chunks behind each entity and relation, nearest first to any sub-query that found it."""
+    scores: dict[str, dict[str, float]] = {}
+    for found in retrieval.found:
+        for thing, hits in found.behind.items():
+            best = scores.setdefault(thing, {})
+            for uid, score in hits.items():
+                best[uid] = max(score, best.get(uid, score))
+    return {
+        thing: tuple(sorted(best.keys() & retrieval.sources.keys(), key=lambda uid: (-best[uid], uid))[:BEHIND])
+        for thing, best in scores.items()
+    }
+
+
+def _place(one: Chunk | Source) -> tuple[str, int, str]:
+    return (one.document, one.position, one.uid)
 
 
 def _chunks(found: Found) -> dict[str, float]:

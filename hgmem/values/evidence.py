@@ -1,6 +1,7 @@
 """Sub-queries of a step, their hits and the resulting evidence."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from hgmem.values.graph_elements import Chunk, Entity, Relation
@@ -82,12 +83,23 @@ Citable: TypeAlias = Chunk | BuiltPassage  # what an answer may cite
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A chunk that something of the evidence rests on, without its text."""
+
+    uid: str
+    document: str
+    position: int
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
     """The evidence of a step's sub-queries without duplicates. Chunks are ordered by document and position.
 
     `built` are rows of a system's build that the answer may cite beside chunks, and `statements` what else the system
     knows: the answer may use them, but not cite them. `writes` are statements of the system's own, which run in the
-    step's transaction.
+    step's transaction. `behind` names the chunks (uids) that an entity or a relation rests on, at most three, and
+    `sources` describes them, in order of document and position.
     """
 
     retrieved: tuple[Retrieved, ...] = ()
@@ -97,6 +109,13 @@ class Evidence:
     built: tuple[BuiltPassage, ...] = ()
     statements: tuple[str, ...] = ()
     writes: tuple[Write, ...] = ()
+    behind: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    sources: tuple[Source, ...] = ()
+
+    @property
+    def numbered(self) -> tuple[Chunk | Source, ...]:
+        """What a prompt numbers, from 0: the chunks, then the sources."""
+        return (*self.chunks, *self.sources)
 
     @property
     def empty(self) -> bool:

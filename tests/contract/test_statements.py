@@ -73,7 +73,9 @@ LISTS = (
 LIMITS = {
     **dict.fromkeys(("overfetch", "overfetch_chunks", "fulltext_limit", "fusion", "hops"), 2),
     **dict.fromkeys(("neighbour_limit", "exact_limit"), 2),
-    **dict.fromkeys(("entity_limit", "relation_limit", "source_limit", "search_limit", "read_limit"), 5),
+    **dict.fromkeys(
+        ("entity_limit", "relation_limit", "source_limit", "behind_limit", "search_limit", "read_limit"), 5
+    ),
     **dict.fromkeys(("target_entities", "shared_entities", "exclude_covered"), True),
 }
 SAMPLES: dict[str, Any] = {

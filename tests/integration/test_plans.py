@@ -35,7 +35,7 @@ STATEMENTS = (
     ),
     *("memory_points", "memory_steps", "memory_answers", "point_scores"),
     *("retrieve", "near_chunks", "documents_beside", "neighbours", "find_entities", "find_chunks"),
-    *("chunks_of_entities", "chunks_around_points", "write_step", "write_answer"),
+    *("chunks_of_entities", "chunks_around_points", "nearest_supports", "write_step", "write_answer"),
 )
 # Lookups by the corpus alone that are allowed, each with its reason.
 ALLOWED = {
@@ -45,7 +45,9 @@ ALLOWED = {
 LIMITS = {
     **dict.fromkeys(("overfetch", "overfetch_chunks", "fulltext_limit", "fusion", "hops"), 2),
     **dict.fromkeys(("neighbour_limit", "exact_limit"), 2),
-    **dict.fromkeys(("entity_limit", "relation_limit", "source_limit", "search_limit", "read_limit"), 5),
+    **dict.fromkeys(
+        ("entity_limit", "relation_limit", "source_limit", "behind_limit", "search_limit", "read_limit"), 5
+    ),
     **dict.fromkeys(("target_entities", "shared_entities", "exclude_covered"), True),
 }
 VALUES = {**dict.fromkeys(("over", "most", "k", "hub"), 2), "limits": LIMITS, "timeout": 60.0}

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hgmem.systems.hgmem.draft import Draft, Rules, names_of
 from hgmem.systems.hgmem.replies import EvolveReply, Insertion, Joining, MergeReply, Revision
 from hgmem.text.identity import key
+from hgmem.values.evidence import Source
 from hgmem.values.graph_elements import Chunk, Entity
 from hgmem.values.records import MemoryPoint
 
@@ -444,3 +445,16 @@ def test_where_merges_add_the_same_merge_again_is_dropped():
     assert kinds(made) == ["merge", "drop"]
     assert len(made.points) == 3
     assert made.died == []
+
+
+def test_a_point_may_rest_on_a_source_that_is_not_shown():
+    made = draft()
+    source = Source(uid="far", document="d", position=9)
+    reply = EvolveReply(
+        insert=(
+            Insertion(entities=("Anna",), description="By a source.", chunks=(3,)),
+            Insertion(entities=("Anna", "Bo"), description="By nothing that it names."),
+        )
+    )
+    made.evolve(reply, shown=(), chunks=(*CHUNKS, source), entities=ENTITIES)
+    assert [one.chunks for one in made.points] == [("far",), ("c0",)]

@@ -10,7 +10,7 @@ from hgmem.systems.hgmem.answer_passages import Reading
 from hgmem.systems.hgmem.recipes import DEFAULT
 from hgmem.values.evidence import Hit, Retrieved, Subquery
 from hgmem.values.graph_elements import Chunk
-from hgmem.values.records import MemoryPoint, Step
+from hgmem.values.records import Step
 
 QUERY = np.ones(2, dtype=np.float32)
 
@@ -31,13 +31,13 @@ def step(number: int, *asked: Sequence[tuple[str, float]]) -> Step:
     )
 
 
-def order(steps: Sequence[Step], points: Sequence[MemoryPoint] = ()) -> list[str]:
+def order(steps: Sequence[Step]) -> list[str]:
     reading = Reading(services=cast(Any, None), scope=Scope(corpus="c"))  # all texts are available: nothing is fetched
     reading.remember(steps)
     reading.chunks = {
         uid: Chunk(uid=uid, document="d", position=0, text=uid, tokens=1, start=0, end=1) for uid in reading.scores
     }
-    return [chunk.uid for chunk in reading.ranked(points, query=QUERY, config=DEFAULT)]
+    return [chunk.uid for chunk in reading.ranked((), query=QUERY, config=DEFAULT)]
 
 
 def test_what_one_sub_query_finds_stands_as_it_was_found_whatever_its_cosine() -> None:
@@ -53,9 +53,3 @@ def test_the_question_counts_twice_so_that_what_two_later_sub_queries_find_comes
 
 def test_what_several_sub_queries_find_comes_before_what_one_does() -> None:
     assert order([step(1, [("a", 0.9), ("both", 0.3)]), step(2, [("b", 0.9), ("both", 0.3)])]) == ["both", "a", "b"]
-
-
-def test_what_supports_a_point_comes_before_its_equals() -> None:
-    point = MemoryPoint(uid="p", description="d", entities=(), chunks=("c",))
-    steps = [step(1, [("a", 0.9), ("b", 0.8), ("c", 0.7)])]
-    assert order(steps, [point])[0] == "c"

@@ -1,9 +1,11 @@
-"""Passages in prompts: numbers, titles, and the words of overlapping chunks once."""
+"""Prompts: what is numbered, titles, and the words of overlapping chunks once."""
 
 from hgmem.retrieval.citations import cite
-from hgmem.retrieval.rendering import Shown, memory, overlap, passages
-from hgmem.values.evidence import BuiltPassage
-from hgmem.values.graph_elements import Chunk
+from hgmem.retrieval.context_packing import traced
+from hgmem.retrieval.rendering import Shown, evidence, overlap, passages, remembered
+from hgmem.values.evidence import BuiltPassage, Evidence, Source
+from hgmem.values.graph_elements import Chunk, Entity, Relation
+from hgmem.values.records import MemoryPoint
 
 TEXT = "The mill stood by the river until spring. The miller sold it to Bo. Bo painted it green."
 TOPIC = BuiltPassage(
@@ -52,4 +54,40 @@ def test_a_built_row_is_a_passage_with_its_title_and_a_citation_names_it_and_the
 
 
 def test_statements_of_systems_without_points_are_lines_of_memory() -> None:
-    assert memory(Shown(statements=("Bo owns\nthe mill.",)), numbered=False) == "- Bo owns the mill."
+    assert remembered(Shown(statements=("Bo owns\nthe mill.",)), []) == "- Bo owns the mill."
+
+
+ADA, BO = Entity(uid="e1", name="Ada", description="Says [7] things."), Entity(uid="e2", name="Bo")
+TIE = Relation(uid="r1", source="e1", target="e2", source_name="Ada", target_name="Bo", description="Both row.")
+FAR = Source(uid="c9", document="d", position=9, title="Letters")
+
+
+def found(**behind: tuple[str, ...]) -> Evidence:
+    near = Source(uid="c0", document="d", position=0, title="Letters")
+    shown = (chunk(0, 0, 41), chunk(1, 42, 67))
+    return Evidence(entities=(ADA, BO), relations=(TIE,), chunks=shown, sources=(near, FAR), behind=behind)
+
+
+def test_lines_end_with_the_numbers_of_the_chunks_behind_them() -> None:
+    text = evidence(traced(found(e1=("c1", "c0"), r1=("c0",))))
+    assert "- Ada: Says ‹7› things. [0][1]\n- Bo\n" in text
+    assert "- Ada — Bo: Both row. [0]\n" in text
+    assert "Chunks not shown" not in text
+
+
+def test_a_line_without_a_chunk_on_show_names_its_nearest_one_as_a_source() -> None:
+    traced_to = traced(found(e1=("c9", "c8"), r1=("c9", "c1"), gone=("c7",)))
+    assert traced_to.numbered == (*traced_to.chunks, FAR)
+    text = evidence(traced_to)
+    assert "- Ada: Says ‹7› things. [2]\n" in text
+    assert "- Ada — Bo: Both row. [1]\n" in text
+    assert text.endswith("\n\nChunks not shown\n[2] Letters, chunk 10")
+
+
+def test_points_in_an_answers_prompt_name_the_passages_that_they_rest_on() -> None:
+    points = (
+        MemoryPoint(uid="p", description="They say [5].", entities=(ADA, BO), chunks=("c1", "c0", "c9")),
+        MemoryPoint(uid="q", description="Bo rows.", entities=(BO,)),
+    )
+    text = remembered(Shown(points=points, more=2), [chunk(0, 0, 41), chunk(1, 42, 67)])
+    assert text == "- They say ‹5›. — Ada; Bo [1][2]\n- Bo rows. — Bo\n(and 2 more points that are not shown)"

@@ -3,11 +3,13 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from hgmem.graph.retrieval import Scope, chunks_around_points, chunks_of_entities, find_chunks
+from hgmem.graph.memory import point_scores
+from hgmem.graph.retrieval import Scope, chunks_around_points, chunks_of_entities, find_chunks, nearest_supports
 from hgmem.models.embedding import Vectors
-from hgmem.retrieval.context_packing import in_order, within
+from hgmem.retrieval.context_packing import in_order, tokens_of, within
 from hgmem.retrieval.step_evidence import fuse
 from hgmem.services import Services
+from hgmem.systems.hgmem.findings import Lineages, in_turn
 from hgmem.systems.hgmem.recipes import HGMemConfig
 from hgmem.values.evidence import Evidence, Retrieved
 from hgmem.values.graph_elements import Chunk
@@ -18,11 +20,13 @@ from hgmem.values.records import MemoryPoint, Step
 class Reading:
     """The chunks that a question's steps retrieved.
 
-    `scores` are the best by uid, `rankings` the uids of each sub-query, the best first, and `chunks` the texts at hand.
+    `lineages` tell which findings points stand for. `scores` are the best by uid, `rankings` the uids of each
+    sub-query, the best first, and `chunks` the texts at hand.
     """
 
     services: Services
     scope: Scope
+    lineages: Lineages = field(default_factory=Lineages)
     scores: dict[str, float] = field(default_factory=dict)
     rankings: list[list[str]] = field(default_factory=list)
     chunks: dict[str, Chunk] = field(default_factory=dict)
@@ -39,7 +43,18 @@ class Reading:
 
     def passages(self, points: Sequence[MemoryPoint], *, query: Vectors, config: HGMemConfig) -> list[Chunk]:
         """Return the chunks that the answer is drawn from, in order of document and position."""
-        return in_order(within(self.ranked(points, query=query, config=config), tokens=config.answer_tokens))
+        return in_order(self.drawn(points, query=query, config=config))
+
+    def drawn(self, points: Sequence[MemoryPoint], *, query: Vectors, config: HGMemConfig) -> list[Chunk]:
+        """Return the chunks that the answer is drawn from, the best first."""
+        found = self.ranked(points, query=query, config=config)
+        if not points or config.answer_from != "read":
+            return within(found, tokens=config.answer_tokens)
+        supports = {uid for point in points for uid in point.chunks}
+        kept = within([chunk for chunk in found if chunk.uid in supports], tokens=config.answer_tokens)
+        others = [chunk for chunk in found if chunk.uid not in supports]
+        most = min(config.answer_tokens, config.read_tokens)
+        return within([*kept, *others], tokens=max(most, tokens_of(*kept)))
 
     def ranked(self, points: Sequence[MemoryPoint], *, query: Vectors, config: HGMemConfig) -> list[Chunk]:
         """Return the chunks that an answer may be drawn from, the best first."""
@@ -49,13 +64,48 @@ class Reading:
         """Return the uids, the best first."""
         match config.answer_from if points else "read":
             case "supports":
-                return _supports(points, self.scores, most=config.point_chunks)
+                return self._of_findings(points, query, config)
             case "memory":
                 return self._of_memory(points, query, config)
             case "around":
                 return self._around(points, config)
             case _:
-                return self._of_all(points)
+                return list(dict.fromkeys([*self._of_findings(points, query, config), *self._of_all(points)]))
+
+    def _of_findings(self, points: Sequence[MemoryPoint], query: Vectors, config: HGMemConfig) -> list[str]:
+        """Return the chunks of findings: the first of every finding, then the second, the nearest point's first.
+
+        A large memory is reduced to its points nearest to the question.
+        """
+        # A finding's chunks are ordered by nearness to its text, which they bear out: the question is near to the same
+        # few chunks whatever the finding says.
+        if not points:
+            return []
+        chosen = self._nearest(points, query, most=config.answer_chunks)
+        findings = dict(zip((point.uid for point in chosen), self.lineages.findings(chosen), strict=True))
+        supports = {one.point: one.chunks for found in findings.values() for one in found}
+        found = nearest_supports(
+            self.services.database,
+            scope=self.scope,
+            supports={uid: supports.get(uid, ()) for uid in [*supports, *findings]},
+            query=query,
+        )
+        order = sorted(findings, key=lambda uid: -found[uid][0] if uid in found else 1.0)
+        told = dict.fromkeys(one.point for uid in order for one in findings[uid])
+        return in_turn([found[uid][1] for uid in told if uid in found])
+
+    def _nearest(self, points: Sequence[MemoryPoint], query: Vectors, *, most: int) -> Sequence[MemoryPoint]:
+        """Return the points, of a large memory those nearest to a vector: as many as an answer can have chunks."""
+        if len(points) <= most:
+            return points
+        scores = point_scores(
+            self.services.database,
+            corpus=self.scope.corpus,
+            memory=self.scope.memory,
+            query=query,
+            most=max(len(points), len(self.lineages.points)),
+        )
+        return sorted(points, key=lambda point: -scores.get(point.uid, -1.0))[:most]
 
     def _of_all(self, points: Sequence[MemoryPoint]) -> list[str]:
         """Return what was read by its ranks among the sub-queries' and, where it supports points, among those.
@@ -99,11 +149,3 @@ class Reading:
             self.rankings.append([hit.uid for hit in one.chunks])
             for hit in one.chunks:
                 self.scores[hit.uid] = max(hit.score, self.scores.get(hit.uid, -1.0))
-
-
-def _supports(points: Sequence[MemoryPoint], scores: dict[str, float], *, most: int) -> list[str]:
-    """Return the chunks that support points: the best of every point, the newest point's first, then the second."""
-    newest = sorted(points, key=lambda point: -point.born)
-    ranked = [sorted(point.chunks, key=lambda uid: (-scores.get(uid, 0.0), uid))[:most] for point in newest]
-    rounds = (one[at] for at in range(most) for one in ranked if at < len(one))
-    return list(dict.fromkeys(rounds))

@@ -8,6 +8,7 @@ from hgmem.systems.hgmem.replies import Additions, Insertion, MergeReply, Revisi
 from hgmem.systems.hgmem.tasks.memory_changes import MergeRule, UpdateRule
 from hgmem.text.identity import key
 from hgmem.text.segmentation import collapse
+from hgmem.values.evidence import Source
 from hgmem.values.graph_elements import Chunk, Entity, Relation
 from hgmem.values.records import Birth, MemoryPoint, Operation, OperationKind, StepChanges
 
@@ -15,6 +16,7 @@ MOST_CHARACTERS = 4_000  # of a point's text
 LONGEST_NAME = 300  # characters
 
 Resolve: TypeAlias = Mapping[str, Entity]
+Numbered: TypeAlias = Sequence[Chunk | Source]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,11 +51,12 @@ class Draft:
         self._became: dict[str, str] = {}
 
     def evolve(
-        self, reply: Additions, *, shown: Sequence[MemoryPoint], chunks: Sequence[Chunk], entities: Resolve
+        self, reply: Additions, *, shown: Sequence[MemoryPoint], chunks: Numbered, entities: Resolve
     ) -> tuple[MemoryPoint | None, ...]:
         """Apply updates, then inserts. Return the point of each insertion, or None if it was dropped.
 
-        `entities` maps the key of a name to its entity. Names without an entry are ignored.
+        `chunks` are what the reply may name by number. `entities` maps the key of a name to its entity. Names without
+        an entry are ignored.
         """
         updated: set[int] = set()
         for revision in reply.update:
@@ -129,7 +132,7 @@ class Draft:
             return "the text is empty"
         return ""
 
-    def _revise(self, old: MemoryPoint, revision: Revision, *, chunks: Sequence[Chunk], entities: Resolve) -> bool:
+    def _revise(self, old: MemoryPoint, revision: Revision, *, chunks: Numbered, entities: Resolve) -> bool:
         description = self._statement(revision.description)
         involved = self._involved(old, revision.entities, description=description, entities=entities)
         supports = tuple(dict.fromkeys((*old.chunks, *self._supports(revision.chunks, chunks))))
@@ -152,7 +155,7 @@ class Draft:
             return _united(named)
         return _united(old.entities, named)
 
-    def _insert(self, insertion: Insertion, *, chunks: Sequence[Chunk], entities: Resolve) -> MemoryPoint | None:
+    def _insert(self, insertion: Insertion, *, chunks: Numbered, entities: Resolve) -> MemoryPoint | None:
         description = self._statement(insertion.description)
         named = self._named(insertion.entities, entities)
         if not description or not named:
@@ -237,7 +240,7 @@ class Draft:
             found.append(entity)
         return found
 
-    def _supports(self, indices: Sequence[int], chunks: Sequence[Chunk]) -> tuple[str, ...]:
+    def _supports(self, indices: Sequence[int], chunks: Numbered) -> tuple[str, ...]:
         known = tuple(dict.fromkeys(index for index in indices if 0 <= index < len(chunks)))
         for index in sorted(set(indices) - set(known)):
             self._drop(f"evidence chunk {index}: the chunk does not exist")
@@ -254,10 +257,10 @@ def names_of(reply: Additions) -> tuple[str, ...]:
     return tuple(dict.fromkeys(collapse(name) for name in said if key(name) and len(name) <= LONGEST_NAME))
 
 
-def _mentioning(entities: Sequence[Entity], chunks: Sequence[Chunk]) -> tuple[str, ...]:
+def _mentioning(entities: Sequence[Entity], chunks: Numbered) -> tuple[str, ...]:
     """Return the evidence chunks that mention most of the entities, to support a point that cites no chunk."""
     wanted = _uids(entities)
-    shared = {chunk.uid: len(wanted & _uids(chunk.entities)) for chunk in chunks}
+    shared = {chunk.uid: len(wanted & _uids(chunk.entities)) for chunk in chunks if isinstance(chunk, Chunk)}
     most = max(shared.values(), default=0)
     return tuple(uid for uid, count in shared.items() if count == most and most > 0)
 

@@ -11,12 +11,13 @@ from hgmem.graph.entities import count_entities
 from hgmem.memory.recording import Recording
 from hgmem.models.metering import measuring
 from hgmem.retrieval.answer import AnswerQuestion, cited_answer
-from hgmem.retrieval.context_packing import fits, shown, trimmed, unknown
+from hgmem.retrieval.context_packing import fits, shown, traced, trimmed, unknown
 from hgmem.retrieval.step_evidence import SMALL, Scene, gather
 from hgmem.services import Services
 from hgmem.systems.hgmem.answer_passages import Reading
 from hgmem.systems.hgmem.draft import Draft, Rules
 from hgmem.systems.hgmem.entity_selection import Look, with_chosen_entities
+from hgmem.systems.hgmem.findings import Lineages
 from hgmem.systems.hgmem.model_calls import CALLS, planned
 from hgmem.systems.hgmem.nearness import Nearness
 from hgmem.systems.hgmem.query_planning import Next
@@ -131,6 +132,7 @@ class Investigation:
 
     def _answered(self, points: Sequence[MemoryPoint], step: int, *, last: bool) -> Answer:
         memory = shown(points, tokens=self.config.memory_tokens, near=self.nearness.of)
+        self.reading.lineages = Lineages.of(self.record.points.values(), self.record.steps)
         passages = self.reading.passages(points, query=self.nearness.query, config=self.config)
         if not points and not passages:
             return self.record.nothing(no_evidence(self.record.question), step=step)
@@ -207,4 +209,4 @@ class Investigation:
     def _shown(self, evidence: Evidence) -> Evidence:
         """Return the part of the evidence that a prompt shows."""
         fresh = unknown(evidence, self.record.active) if self.config.only_new else evidence
-        return trimmed(fresh, tokens=self.config.evidence_tokens)
+        return traced(trimmed(fresh, tokens=self.config.evidence_tokens))

@@ -4,9 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from hgmem.graph.memory import memory_points
 from hgmem.retrieval.step_evidence import Scene, fuse, gather
 from hgmem.services import Services
 from hgmem.systems.hgmem.answer_passages import Reading
+from hgmem.systems.hgmem.findings import Lineages
 from hgmem.systems.hgmem.recipes import HGMemConfig
 from hgmem.systems.options import loaded
 from hgmem.systems.recorded_passages import latest_steps, scope_of
@@ -25,11 +27,23 @@ def passages(services: Services, memory: Memory, *, settings: Mapping[str, Any],
     config = config if limit is None else replace(config, answer_chunks=limit)
     reading = Reading(services=services, scope=scope_of(services, memory))
     reading.remember(latest_steps(memory))
+    reading.lineages = _lineages(services, memory)
     query = services.embed([memory.steps[-1].question], kind="query")[0]
+    if limit is None and config.answer_from in ("read", "supports"):  # tokens end the list
+        return reading.drawn(memory.points, query=query, config=config)
     chunks = reading.ranked(memory.points, query=query, config=config)
     if limit is not None and len(chunks) < limit and config.answer_from == "read":
         chunks += _further(reading, memory, config, beside=chunks)
     return chunks
+
+
+def _lineages(services: Services, memory: Memory) -> Lineages:
+    """Return the lineages of the memory's points. Superseded ones are read only if a point was made from any."""
+    made = {one.point for step in memory.steps for one in step.operations if one.parts}
+    if not any(point.uid in made for point in memory.points):
+        return Lineages.of(memory.points, memory.steps)
+    stored = memory_points(services.database, corpus=services.corpus, memory=memory.uid, owner=services.owner)
+    return Lineages.of([one.point for one in stored], memory.steps)
 
 
 def _further(reading: Reading, memory: Memory, config: HGMemConfig, *, beside: Sequence[Chunk]) -> list[Chunk]:

@@ -23,9 +23,9 @@ AnswerFrom: TypeAlias = Literal["read", "supports", "memory", "around"]
 class HGMemConfig:
     """Options of an investigation: steps, calls, retrieval, memory and answer. The paper's t is 0 to `steps` − 1.
 
-    `answer_from` selects the chunks for the answer: the `supports` of active points; these and all others that
-    were `read`, by rank (docs/decisions/0017); the chunks of V_M nearest to the question (`memory`, the paper);
-    or the chunks read `around` each point (the official code).
+    `answer_from` selects the chunks for the answer: the `supports` of active points, a chunk of every finding first
+    (docs/decisions/0021); these and then others that were `read`, by rank (docs/decisions/0017); the chunks of V_M
+    nearest to the question (`memory`, the paper); or the chunks read `around` each point (the official code).
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -48,14 +48,15 @@ class HGMemConfig:
     describe_hints: bool = True  # hints with descriptions, the same in each round (official code), or names told once
     titles: Count = 0  # of unread documents that a plan is told of, beside those that were read
     answer_from: AnswerFrom = "read"
-    answer_chunks: Positive = 20  # of the answer at most
-    point_chunks: Positive = 5  # that one point brings to the answer, where it is drawn from `supports` or `around`
+    answer_chunks: Positive = 50  # of the answer at most (the official code's value)
+    point_chunks: Positive = 5  # that one point brings to the answer, where it is drawn from `around`
     answer_tokens: Positive = 10_000  # of the answer's chunks (the official code's value)
+    read_tokens: Count = 10_000  # up to which chunks that no point rests on join an answer from what was `read`
     answer_each_step: bool = False
     form: str = ""  # how the answer is to look, such as "one paragraph"
 
 
-DEFAULT = HGMemConfig(judging="concern", describe_hints=False, titles=5)
+DEFAULT = HGMemConfig(judging="concern", describe_hints=False, titles=5, answer_tokens=6_000, read_tokens=4_500)
 """The paper's calls with safer rules: an update unites entities (docs/decisions/0002), a merged point replaces its
 parts, chunk search is hybrid, each concern is local or global by itself (docs/decisions/0022), and the plan sees
 documents and entities next to memory."""
@@ -81,7 +82,6 @@ CODE = HGMemConfig(
     evidence_tokens=4_000,
     memory_tokens=10_000,
     answer_from="around",
-    answer_chunks=50,
 )
 """The official code where it differs from the paper: an update replaces the entities, all sub-queries share one local
 scope of two hops, global exploration excludes nothing, chunk search is dense, and model calls describe new names. Its
@@ -94,9 +94,7 @@ COMPACT = replace(
     retrieval=RetrievalConfig(chunks=4, searched_chunks=3),
     evidence_tokens=2_600,
     answer_from="supports",
-    answer_chunks=16,
-    point_chunks=2,
-    answer_tokens=3_000,
+    answer_tokens=6_000,
 )
 """Two calls per step: evolve; then merge, plan and sub-queries together. The last step's only call evolves and merges.
 Evidence excludes what memory holds. The answer uses the points' own chunks."""

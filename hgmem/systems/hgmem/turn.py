@@ -156,7 +156,7 @@ class Turn:
             memory=self.draft.memory,
             known=known_entities(self.evidence, self.draft.points),
         )
-        born = self.draft.evolve(reply, shown=memory.points, chunks=self.evidence.chunks, entities=entities)
+        born = self.draft.evolve(reply, shown=memory.points, chunks=self.evidence.numbered, entities=entities)
         if self.config.describe:
             self.notes += describe(self.services, self.draft, self.evidence)
         self._tell()

@@ -29,7 +29,7 @@ class SelectEntities:
         """Return what the prompt's placeholders stand for."""
         return {
             "subquery": rendering.text(self.subquery),
-            "memory": rendering.memory(self.memory, numbered=False),
+            "memory": rendering.remembered(self.memory, ()),
             "candidates": rendering.entities(self.candidates, numbered=True),
             "most": str(self.most),
         }

@@ -1,7 +1,7 @@
 """What a step asks of a model about memory, and how it answers: insertions, revisions, merges (paper, section 3.2)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Literal, TypeAlias
 
@@ -115,7 +115,7 @@ class Describe:
         return {
             "names": rendering.listed(self.names),
             "pairs": rendering.listed(f"{one} — {other}" for one, other in self.pairs),
-            "evidence": rendering.evidence(self.evidence),
+            "evidence": rendering.evidence(replace(self.evidence, behind={}, sources=())),  # nothing is to be cited
         }
 
     def extractive(self, _: VectorCache) -> Extraction:
