@@ -186,19 +186,20 @@ CALL (q, kept, sources) {
   RETURN hits, [hit IN hits[..$limits.source_limit] | hit.chunk] AS stating,
          [hit IN hits[..$limits.source_limit] | hit {.uid, .score}] AS chunks
 }
-CALL (q, kept, joining, hits) {
-  CALL (q, kept, joining, hits) {
+CALL (q, kept, joining, sources, hits) {
+  CALL (q, kept, joining, sources, hits) {
     UNWIND kept AS e
     WITH e, [hit IN hits WHERE e.uid IN hit.things] AS own
+    WHERE size(sources) <= $limits.exact_limit OR size(own) >= $limits.behind_limit
     UNWIND own[..$limits.behind_limit] AS hit
     RETURN e.uid AS thing, hit.chunk AS c, hit.score AS score
     UNION ALL
     UNWIND kept AS e
-    WITH q, e WHERE NOT any(hit IN hits WHERE e.uid IN hit.things) // the index proposed others' chunks alone
+    WITH q, e, [hit IN hits WHERE e.uid IN hit.things] AS own
+    WHERE size(sources) > $limits.exact_limit AND size(own) < $limits.behind_limit // the index proposed others' chunks
     CALL (q, e) {
       MATCH (e)-[:FROM_CHUNK]->(c)
-      WITH q, c WHERE c.corpus = $corpus AND ($documents IS NULL OR c.document IN $documents)
-      WITH q, c LIMIT $limits.exact_limit
+      WITH q, c WHERE c.corpus = $corpus AND c.embedding IS NOT NULL AND ($documents IS NULL OR c.document IN $documents)
       WITH c, 2 * vector.similarity.cosine(c.embedding, q.vector) - 1 AS score
       RETURN c, score ORDER BY score DESC, c.uid LIMIT $limits.behind_limit
     }
@@ -208,8 +209,7 @@ CALL (q, kept, joining, hits) {
     CALL (q, r) {
       UNWIND r.chunks AS uid
       MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX SEEK c:Chunk(uid)
-      WHERE $documents IS NULL OR c.document IN $documents
-      WITH q, c LIMIT $limits.exact_limit
+      WHERE c.embedding IS NOT NULL AND ($documents IS NULL OR c.document IN $documents)
       WITH c, 2 * vector.similarity.cosine(c.embedding, q.vector) - 1 AS score
       RETURN c, score ORDER BY score DESC, c.uid LIMIT $limits.behind_limit
     }
