@@ -40,7 +40,7 @@ def query(number=0, search="index"):
 
 
 def retrieval(*founds):
-    return Retrieval(found=founds, entities={}, relations={}, chunks={})
+    return Retrieval(found=founds, entities={}, relations={}, chunks={}, sources={})
 
 
 # Fusion -------------------------------------------------------------------------------------------------------
