@@ -50,7 +50,7 @@ class Reading:
         found = self.ranked(points, query=query, config=config)
         if not points or config.answer_from != "read":
             return within(found, tokens=config.answer_tokens)
-        supports = {uid for point in points for uid in point.chunks}
+        supports = {uid for point in points for uid in point.chunks}.union(self._best())
         kept = within([chunk for chunk in found if chunk.uid in supports], tokens=config.answer_tokens)
         others = [chunk for chunk in found if chunk.uid not in supports]
         most = min(config.answer_tokens, config.read_tokens)
@@ -70,7 +70,13 @@ class Reading:
             case "around":
                 return self._around(points, config)
             case _:
-                return list(dict.fromkeys([*self._of_findings(points, query, config), *self._of_all(points)]))
+                findings = self._of_findings(points, query, config)
+                first = [findings[0], *self._best(), *findings[1:]] if findings else []
+                return list(dict.fromkeys([*first, *self._of_all(points)]))
+
+    def _best(self) -> list[str]:
+        """Return the chunk that was found first for the question. Memory may be full of an earlier question's."""
+        return self.rankings[0][:1] if self.rankings else []
 
     def _of_findings(self, points: Sequence[MemoryPoint], query: Vectors, config: HGMemConfig) -> list[str]:
         """Return the chunks of findings: the first of every finding, then the second, the nearest point's first.
