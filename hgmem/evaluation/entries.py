@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +15,7 @@ from hgmem.evaluation.formats.graphs import corpus_of
 from hgmem.evaluation.plan import Plan, PlannedData, PlannedSystem, check_ids, chosen
 from hgmem.settings import Settings
 from hgmem.text.identity import text_hash
+from hgmem.values.reports import QuestionPlan
 
 _UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
 
@@ -52,10 +53,11 @@ class Subject:
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """One question for one system, with one seed."""
+    """One question for one system, with one seed. `options` are those of its recipe with the plan's changes."""
 
     subject: Subject
     system: PlannedSystem
+    options: Mapping[str, object]
     seed: int | None
     question: EvalQuestion
 
@@ -69,6 +71,7 @@ class Entry:
             "data": [self.subject.data.name, self.subject.digest],
             "question": asdict(self.question),
             "system": self.system.model_dump(exclude={"label"}),
+            "options": self.options,
             "seed": self.seed,
             **self._settings,
         }
@@ -102,20 +105,20 @@ def subjects(plan: Plan, settings: Settings) -> tuple[Subject, ...]:
     )
 
 
-def entries(plan: Plan, found: tuple[Subject, ...]) -> Iterator[Entry]:
-    """Yield everything to ask, in order."""
+def entries(plan: Plan, found: tuple[Subject, ...], options: Sequence[Mapping[str, object]]) -> Iterator[Entry]:
+    """Yield everything to ask, in order. `options` are those of each system."""
     for subject in found:
-        for system in plan.systems:
+        for system, own in zip(plan.systems, options, strict=True):
             for seed in plan.every_seed:
                 for question in subject.questions:
-                    yield Entry(subject=subject, system=system, seed=seed, question=question)
+                    yield Entry(subject=subject, system=system, options=own, seed=seed, question=question)
 
 
-def check_systems(plan: Plan, check: Callable[[PlannedSystem], object]) -> None:
-    """Raise `UsageError` with the field of the first system that `check` refuses."""
+def options_of(plan: Plan, planned: Callable[[PlannedSystem], QuestionPlan]) -> Iterator[Mapping[str, object]]:
+    """Yield the options of each system. Raises `UsageError` with the field of the first that `planned` refuses."""
     for at, one in enumerate(plan.systems):
         try:
-            check(one)
+            yield planned(one).options
         except HGMemError as error:
             raise UsageError(f"plan: systems.{at}: {error}") from error
 

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from hgmem.client import HGMem
 from hgmem.errors import AccessError, BudgetError, UnreachableError, UsageError
 from hgmem.evaluation.asking import asked, failed
-from hgmem.evaluation.entries import Entry, Subject, check_systems, entries, subjects
+from hgmem.evaluation.entries import Entry, Subject, entries, options_of, subjects
 from hgmem.evaluation.estimates import Estimate, estimate
 from hgmem.evaluation.plan import Plan, PlannedSystem
 from hgmem.evaluation.results import Results
@@ -127,8 +127,10 @@ def running(plan: Plan, opens: Opens, *, retry_failed: bool = False) -> Iterator
             return clients[seed]
 
         first = client(None)
-        check_systems(plan, lambda one: first.plan_question(system=one.name, recipe=one.recipe, settings=one.settings))
-        found = tuple(entries(plan, subjects(plan, first.settings)))
+        options = tuple(
+            options_of(plan, lambda one: first.plan_question(system=one.name, recipe=one.recipe, settings=one.settings))
+        )
+        found = tuple(entries(plan, subjects(plan, first.settings), options))
         results = Results.read(plan.output, {entry.key: entry.system.shown for entry in found})
         yield Run(plan=plan, results=results, entries=found, clients=client, retry_failed=retry_failed)
 

@@ -2,7 +2,7 @@
 
 import pkgutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -95,13 +95,14 @@ def estimate(services: Services, asked: Asked) -> QuestionPlan:
     """
     spec = system(asked.system or services.settings.system)
     config = options_of(spec, asked).applied(spec.config())
+    plan = QuestionPlan(system=spec.name, options=asdict(config))
     if serving(services.model, AnswerQuestion.name).name == ExtractiveModel.name:
-        return QuestionPlan(system=spec.name, calls=0, prompt_tokens=0, completion_tokens_at_most=0)
+        return replace(plan, calls=0, prompt_tokens=0, completion_tokens_at_most=0)
     if spec.cost is None:
-        return QuestionPlan(system=spec.name)
+        return plan
     calls, tokens = spec.cost(config, settings=services.settings)
     replies = calls * services.settings.max_tokens
-    return QuestionPlan(system=spec.name, calls=calls, prompt_tokens=tokens, completion_tokens_at_most=replies)
+    return replace(plan, calls=calls, prompt_tokens=tokens, completion_tokens_at_most=replies)
 
 
 def system(name: str) -> AnySpec:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from hgmem.values.inputs import Skipped
 
@@ -161,10 +161,12 @@ class IndexPlan:
 class QuestionPlan:
     """A cost estimate of one question. Calls and reply tokens are upper bounds, prompt tokens are estimates.
 
-    A number that the system does not tell is None. Requests that are repeated come on top.
+    A number that the system does not tell is None. Requests that are repeated come on top. `options` are those of the
+    recipe with the changes, as plain values.
     """
 
     system: str
+    options: Mapping[str, Any]
     calls: int | None = None
     prompt_tokens: int | None = None
     completion_tokens_at_most: int | None = None

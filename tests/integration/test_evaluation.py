@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from hgmem.evaluation.running import Run, running
 from hgmem.evaluation.scores import read_scores, turned, verdict
 from hgmem.evaluation.sheets import RIGHT, WRONG, sheets
 from hgmem.evaluation.tasks import JudgeReply, LetterScore
+from hgmem.systems.hgmem.recipes import RECIPES
 from hgmem.testing import ScriptedModel
 from hgmem.values.inputs import Document
 
@@ -113,6 +115,16 @@ def test_a_second_run_asks_nothing_and_a_changed_system_is_asked_anew(
         assert (run.work().asked, len(load([run.plan.output]))) == (4, 8)
     with started(write_plan(tmp_path)) as run:  # as it was: nothing is paid twice
         assert run.work().asked == 0
+
+
+def test_a_recipe_that_means_something_else_by_now_is_asked_anew(
+    started: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with started() as run:
+        assert run.work().asked == 8
+    monkeypatch.setitem(RECIPES, "compact", replace(RECIPES["compact"], answer_tokens=5_000))
+    with started() as run:
+        assert {entry.system.shown for entry in run.entries if entry.key not in run.results.rows} == {"compact"}
 
 
 @pytest.mark.parametrize(("choice", "ids"), [("open", {"q1", "q2", "q4"}), ("held_back", {"q3"})])
