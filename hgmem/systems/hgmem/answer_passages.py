@@ -50,7 +50,7 @@ class Reading:
         found = self.ranked(points, query=query, config=config)
         if not points or config.answer_from != "read":
             return within(found, tokens=config.answer_tokens)
-        supports = {uid for point in points for uid in point.chunks}.union(self._best())
+        supports = {uid for point in points for uid in point.chunks}.union(self._best() if config.read_tokens else ())
         kept = within([chunk for chunk in found if chunk.uid in supports], tokens=config.answer_tokens)
         others = [chunk for chunk in found if chunk.uid not in supports]
         most = min(config.answer_tokens, config.read_tokens)
