@@ -209,8 +209,9 @@ CALL (q, kept, joining, sources, hits) {
     CALL (q, r) {
       UNWIND r.chunks AS uid
       MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX SEEK c:Chunk(uid)
-      WHERE c.embedding IS NOT NULL AND ($documents IS NULL OR c.document IN $documents)
-      WITH c, 2 * vector.similarity.cosine(c.embedding, q.vector) - 1 AS score
+      WHERE $documents IS NULL OR c.document IN $documents
+      WITH c, CASE WHEN size(r.chunks) > 1 THEN 2 * vector.similarity.cosine(c.embedding, q.vector) - 1 ELSE 1.0 END AS score
+      WHERE score IS NOT NULL // a chunk that is being indexed may lack its vector
       RETURN c, score ORDER BY score DESC, c.uid LIMIT $limits.behind_limit
     }
     RETURN r.uid AS thing, c, score
