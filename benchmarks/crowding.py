@@ -141,6 +141,7 @@ def limits(over: int) -> Limits:
         entity_limit=K,
         relation_limit=0,
         source_limit=0,
+        behind_limit=0,
         search_limit=K,
         read_limit=0,
         fusion=FUSION,

@@ -421,6 +421,6 @@ RETURN p.uid AS point, 2 * vector.similarity.cosine(p.embedding, $vector) - 1 AS
   UNWIND row.chunks AS uid
   MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX SEEK c:Chunk(uid)
   WHERE $documents IS NULL OR c.document IN $documents
-  WITH DISTINCT p, c ORDER BY vector.similarity.cosine(c.embedding, p.embedding) DESC, c.uid
+  WITH DISTINCT p, c ORDER BY coalesce(vector.similarity.cosine(c.embedding, p.embedding), 0.0) DESC, c.uid
   RETURN c.uid
 } AS chunks;

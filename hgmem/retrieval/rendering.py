@@ -93,7 +93,9 @@ def evidence(found: Evidence) -> str:
     if found.chunks:
         parts.append("Chunks\n" + passages(found.chunks))
     if found.sources:
-        lines = (f"[{numbers[each.uid]}] {_line(each.title)}, chunk {each.position + 1}" for each in found.sources)
+        titles = (f"{_line(each.title)}, " if each.title else "" for each in found.sources)
+        places = zip(found.sources, titles, strict=True)
+        lines = (f"[{numbers[each.uid]}] {title}chunk {each.position + 1}" for each, title in places)
         parts.append("Chunks not shown\n" + "\n".join(lines))
     return "\n\n".join(parts) or NONE
 
@@ -106,10 +108,9 @@ def entities(found: Sequence[Entity], *, numbered: bool = False, behind: Mapping
     lines = []
     for number, entity in enumerate(found):
         kind = f" ({_line(entity.type)})" if entity.type else ""
-        said = f": {_short(entity.description)}" if entity.description else ""
-        mark = f"[{number}]" if numbered else "-"
-        line = _unmarked(f"{_line(entity.name)}{kind}{said}")
-        lines.append(f"{mark} {line}{(behind or {}).get(entity.uid, '')}")
+        said = _unmarked(f": {_short(entity.description)}") if entity.description else ""
+        mark = f"[{number}]" if numbered else "-"  # names stay as they are: replies repeat them
+        lines.append(f"{mark} {_line(entity.name)}{kind}{said}{(behind or {}).get(entity.uid, '')}")
     return "\n".join(lines) or NONE
 
 
@@ -165,7 +166,7 @@ def _unmarked(text: str) -> str:
 def _relation(relation: Relation) -> str:
     keywords = f" ({_line(', '.join(relation.keywords))})" if relation.keywords else ""
     ends = f"{_line(relation.source_name)} — {_line(relation.target_name)}"
-    return _unmarked(f"- {ends}{keywords}: {_short(relation.description)}")
+    return f"- {ends}{_unmarked(f'{keywords}: {_short(relation.description)}')}"
 
 
 def _short(description: str) -> str:

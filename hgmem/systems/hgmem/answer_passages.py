@@ -15,17 +15,21 @@ from hgmem.values.evidence import Evidence, Retrieved
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.records import MemoryPoint, Step
 
+MOST_POINTS = 200  # of a memory whose findings bring passages: several times as many as an answer has chunks
+
 
 @dataclass(slots=True, kw_only=True)
 class Reading:
     """The chunks that a question's steps retrieved.
 
     `lineages` tell which findings points stand for. `scores` are the best by uid, `rankings` the uids of each
-    sub-query, the best first, and `chunks` the texts at hand.
+    sub-query, the best first, and `chunks` the texts at hand. `of_question` is whether the steps asked the question
+    that is answered.
     """
 
     services: Services
     scope: Scope
+    of_question: bool = True
     lineages: Lineages = field(default_factory=Lineages)
     scores: dict[str, float] = field(default_factory=dict)
     rankings: list[list[str]] = field(default_factory=list)
@@ -76,18 +80,18 @@ class Reading:
 
     def _best(self) -> list[str]:
         """Return the chunk that was found first for the question. Memory may be full of an earlier question's."""
-        return self.rankings[0][:1] if self.rankings else []
+        return self.rankings[0][:1] if self.rankings and self.of_question else []
 
     def _of_findings(self, points: Sequence[MemoryPoint], query: Vectors, config: HGMemConfig) -> list[str]:
         """Return the chunks of findings: the first of every finding, then the second, the nearest point's first.
 
-        A large memory is reduced to its points nearest to the question.
+        A memory of more than `MOST_POINTS` is reduced to its points nearest to the question.
         """
         # A finding's chunks are ordered by nearness to its text, which they bear out: the question is near to the same
         # few chunks whatever the finding says.
         if not points:
             return []
-        chosen = self._nearest(points, query, most=config.answer_chunks)
+        chosen = self._nearest(points, query)
         findings = dict(zip((point.uid for point in chosen), self.lineages.findings(chosen), strict=True))
         supports = {one.point: one.chunks for found in findings.values() for one in found}
         found = nearest_supports(
@@ -100,9 +104,9 @@ class Reading:
         told = dict.fromkeys(one.point for uid in order for one in findings[uid])
         return in_turn([found[uid][1] for uid in told if uid in found])
 
-    def _nearest(self, points: Sequence[MemoryPoint], query: Vectors, *, most: int) -> Sequence[MemoryPoint]:
-        """Return the points, of a large memory those nearest to a vector: as many as an answer can have chunks."""
-        if len(points) <= most:
+    def _nearest(self, points: Sequence[MemoryPoint], query: Vectors) -> Sequence[MemoryPoint]:
+        """Return the points, of a large memory those nearest to a vector, and those that an index no longer knows."""
+        if len(points) <= MOST_POINTS:
             return points
         scores = point_scores(
             self.services.database,
@@ -111,7 +115,9 @@ class Reading:
             query=query,
             most=max(len(points), len(self.lineages.points)),
         )
-        return sorted(points, key=lambda point: -scores.get(point.uid, -1.0))[:most]
+        superseded = [point for point in points if point.uid not in scores]  # since the step that is answered from
+        known = sorted((point for point in points if point.uid in scores), key=lambda point: -scores[point.uid])
+        return [*known[:MOST_POINTS], *superseded]
 
     def _of_all(self, points: Sequence[MemoryPoint]) -> list[str]:
         """Return what was read by its ranks among the sub-queries' and, where it supports points, among those.

@@ -126,8 +126,9 @@ class Investigation:
             raise UsageError(
                 f"memory {self.record.lease.memory!r} has no step {step}: its last one is {self.record.number - 1}"
             )
-        self.reading = Reading(services=self.services, scope=self.record.scope)
-        self.reading.remember([one for one in steps if one.question == self.record.question] or steps)
+        same = [one for one in steps if one.question == self.record.question]
+        self.reading = Reading(services=self.services, scope=self.record.scope, of_question=bool(same))
+        self.reading.remember(same or steps)
         return self._answered([point for point in self.record.points.values() if point.alive(step)], step, last=True)
 
     def _answered(self, points: Sequence[MemoryPoint], step: int, *, last: bool) -> Answer:

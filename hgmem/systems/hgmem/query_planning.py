@@ -64,8 +64,8 @@ def following(
 ) -> Next:
     """Return the sub-queries of the next step. Surplus, empty and repeated ones are dropped with a note.
 
-    A concern's points stand for their active versions. A concern without an active point is searched globally. The
-    judgement of a plan that left it to its concerns is local if any of them is.
+    A concern's points stand for their active versions. A concern without an active point is searched globally. Where
+    each concern is judged by itself, the step's judgement is local if any of them is.
     """
     if verdict == "sufficient":
         return Next(judgement=verdict)
@@ -103,7 +103,7 @@ def _judged(verdict: Verdict, subqueries: Sequence[Subquery], course: Course) ->
     """Return the judgement of a step, of which some sub-queries may be local and others global."""
     if course.strategies != "adaptive":
         return course.strategies
-    if verdict != "open":
+    if verdict != "open" and course.judging == "step":
         return verdict
     return "local" if any(one.targets for one in subqueries) else "global"
 

@@ -124,6 +124,7 @@ class Subqueries:
 
 def _documents(read: Sequence[tuple[str, int]], unread: Sequence[str]) -> str:
     """Return the titles of documents, one a line, or nothing where there is only one."""
+    read = [row for row in read if row[0]]  # one without a title can't be told from another
     if len(read) + len(unread) < 2:
         return ""
     most = sorted(read, key=lambda row: (-row[1], row[0]))
