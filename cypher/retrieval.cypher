@@ -8,12 +8,12 @@
 // reciprocal rank fusion). Source chunks and `read` are returned whole. `behind` are the chunks that each entity and
 // relation found rests on, the `behind_limit` nearest, which `sources` describes. The limits are the fields of `Limits`.
 // A query's `search` names its candidates: 'index' (V_G − V_M, proposed by the vector index; `seen` counts the
-// proposals), 'exact' (all of V_G − V_M), 'documents' (entities that those documents mention, without V_M) or 'scope'
-// (entities of the target points ∪ N_M ∪ N_G, at most `neighbour_limit` heaviest neighbours of one entity), or 'chosen'
-// (the entities `chosen`, which were candidates before). Up to
-// `exact_limit` candidates are ranked exactly; more are proposed by the index first. With `documents`, chunks of other
-// documents are ignored, and so are entities and relations that only they mention or state. The full-text index proposes
-// `fulltext_limit` chunks, which are ranked by their own words: its own scores depend on what other corpora hold.
+// proposals), 'exact' (all of V_G − V_M), 'documents' (entities that those documents mention, without V_M), 'scope'
+// (entities of the target points ∪ N_M ∪ N_G, at most `neighbour_limit` heaviest neighbours of one entity) or 'chosen'
+// (the entities `chosen`, which were candidates before). Up to `exact_limit` candidates are ranked exactly; more are
+// proposed by the index first. With `documents`, chunks of other documents are ignored, and so are entities and relations
+// that only they mention or state. The full-text index proposes `fulltext_limit` chunks, which are ranked by their own
+// words: its own scores depend on what other corpora hold.
 CYPHER 25
 CALL () {
   MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)

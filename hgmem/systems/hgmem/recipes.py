@@ -94,7 +94,6 @@ COMPACT = replace(
     retrieval=RetrievalConfig(chunks=4, searched_chunks=3),
     evidence_tokens=2_600,
     answer_from="supports",
-    answer_tokens=6_000,
 )
 """Two calls per step: evolve; then merge, plan and sub-queries together. The last step's only call evolves and merges.
 Evidence excludes what memory holds. The answer uses the points' own chunks."""

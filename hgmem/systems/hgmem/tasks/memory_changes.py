@@ -28,7 +28,7 @@ _UPDATING: Mapping[UpdateRule, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evolve:
-    """Ask what the evidence adds to memory. Indices refer to `memory.points` and `evidence.chunks`.
+    """Ask what the evidence adds to memory. Indices refer to `memory.numbered` and `evidence.numbered`.
 
     `merging` asks for merges as well, of points that the reply inserts too: they are counted on from those shown.
     """
@@ -72,7 +72,7 @@ class Evolve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Merge:
-    """Ask which points to merge. Indices refer to `memory.points`."""
+    """Ask which points to merge. Indices refer to `memory.numbered`."""
 
     question: str
     memory: Shown
