@@ -142,6 +142,7 @@ def limits(over: int) -> Limits:
         relation_limit=0,
         source_limit=0,
         behind_limit=0,
+        line_chunks=False,
         search_limit=K,
         read_limit=0,
         fusion=FUSION,

@@ -6,7 +6,8 @@
 // of its candidates, the nearest relations at them, their nearest source chunks, and what a search over all chunks finds
 // by vector (`near`) and by full text (`matching`), with the `read_limit` that both together rank first (`read`, by
 // reciprocal rank fusion). Source chunks and `read` are returned whole. `behind` are the chunks that each entity and
-// relation found rests on, the `behind_limit` nearest, which `sources` describes. The limits are the fields of `Limits`.
+// relation found rests on, the `behind_limit` nearest, which `sources` describes; with `line_chunks` they are returned
+// whole too. The limits are the fields of `Limits`.
 // A query's `search` names its candidates: 'index' (V_G − V_M, proposed by the vector index; `seen` counts the
 // proposals), 'exact' (all of V_G − V_M), 'documents' (entities that those documents mention, without V_M), 'scope'
 // (entities of the target points ∪ N_M ∪ N_G, at most `neighbour_limit` heaviest neighbours of one entity) or 'chosen'
@@ -210,7 +211,7 @@ CALL (q, kept, joining, sources, hits) {
       UNWIND r.chunks AS uid
       MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX SEEK c:Chunk(uid)
       WHERE $documents IS NULL OR c.document IN $documents
-      WITH c, CASE WHEN size(r.chunks) > 1 THEN 2 * vector.similarity.cosine(c.embedding, q.vector) - 1 ELSE 1.0 END AS score
+      WITH c, 2 * vector.similarity.cosine(c.embedding, q.vector) - 1 AS score
       WHERE score IS NOT NULL // a chunk that is being indexed may lack its vector
       RETURN c, score ORDER BY score DESC, c.uid LIMIT $limits.behind_limit
     }
@@ -263,7 +264,8 @@ CALL (q, close, worded) {
 }
 WITH collect({number: q.number, seen: size(candidates), entities: entities, relations: relations, chunks: chunks,
               near: near, matching: [c IN worded | c.uid], read: read, behind: behind}) AS found,
-     collect(kept) AS kept, collect(joining) AS joining, collect(stating) + collect(chosen) AS told,
+     collect(kept) AS kept, collect(joining) AS joining,
+     collect(stating) + collect(chosen) + CASE WHEN $limits.line_chunks THEN collect(resting) ELSE [] END AS told,
      collect(resting) AS resting
 RETURN found,
   COLLECT { UNWIND kept AS some UNWIND some AS e WITH DISTINCT e
@@ -302,10 +304,11 @@ ORDER BY score DESC, chunk.uid;
 
 // name: documents_beside(corpus, documents, read, vector, k, over) read
 // What a plan may be told of the documents: those of the chunks in `read`, with how many of these each has, and the k
-// others whose chunks are nearest to a vector, the nearest first. With `documents`, no others are among those k.
+// others whose chunks are nearest to a vector, the nearest first. With `documents`, others don't count.
 CYPHER 25 CALL () {
   UNWIND $read AS uid
   MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX SEEK c:Chunk(uid)
+  WHERE $documents IS NULL OR c.document IN $documents
   WITH c.document AS document, count(DISTINCT c) AS passages
   MATCH (d:Document {uid: document, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
   WITH d, passages ORDER BY passages DESC, d.title, d.uid

@@ -55,6 +55,7 @@ class Limits:
     relation_limit: int
     source_limit: int
     behind_limit: int
+    line_chunks: bool
     search_limit: int
     read_limit: int
     fusion: int

@@ -22,6 +22,7 @@ Role: TypeAlias = Literal["system", "user", "assistant"]
 _PLACE = re.compile(r"\{\{#?(\w+)\}\}")
 _SECTION = re.compile(r"\{\{#(?P<name>\w+)\}\}(?P<text>.*?)\{\{/(?P=name)\}\}", re.S)
 _ALONE = re.compile(r"^(\{\{[#/]\w+\}\})\n", re.M)  # an end of such a text, on a line of its own
+_END = re.compile(r"\{\{[#/]\w+\}\}")
 _PARTS = re.compile(r"\A<!--(?P<purpose>.*?)-->\s*^# System\n(?P<system>.*?)^# User\n(?P<user>.*)\Z", re.S | re.M)
 
 
@@ -93,6 +94,9 @@ def read_prompt(path: Path) -> Prompt:
     parts = _PARTS.match(_ALONE.sub(r"\1", text))
     if parts is None:
         raise ValueError(f"prompt {name!r} has to be a comment, then # System, then # User")
+    for part in (parts["system"], parts["user"]):
+        if loose := _END.search(_SECTION.sub(lambda section: section["text"], part)):
+            raise ValueError(f"prompt {name!r} has {loose[0]} without its other end in the same part")
     return Prompt(
         name=name,
         purpose=" ".join(parts["purpose"].split()),

@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from hgmem.retrieval.rendering import Shown
+from hgmem.retrieval.step_evidence import BEHIND
 from hgmem.text.tokens import count
 from hgmem.values.evidence import Evidence
 from hgmem.values.graph_elements import Chunk
@@ -59,13 +60,17 @@ def _least(point: MemoryPoint) -> int:
     return _words(point.description) + len(point.entities) + 4
 
 
-def trimmed(evidence: Evidence, *, tokens: int) -> Evidence:
-    """Return the evidence with the chunks that fit into `tokens`, the best of every sub-query first."""
+def trimmed(evidence: Evidence, *, tokens: int, read: Collection[str] = ()) -> Evidence:
+    """Return the evidence with the chunks that fit into `tokens`, the best of every sub-query first.
+
+    Chunks that were `read` (uids) come after all others.
+    """
     ranks: dict[str, tuple[int, float]] = {}
     for one in evidence.retrieved:
         for hit in one.chunks:
             ranks[hit.uid] = min(ranks.get(hit.uid, (hit.rank, -hit.score)), (hit.rank, -hit.score))
-    order = sorted(evidence.chunks, key=lambda chunk: (*ranks.get(chunk.uid, (len(ranks), 0.0)), chunk.uid))
+    last = (len(ranks), 0.0)
+    order = sorted(evidence.chunks, key=lambda chunk: (chunk.uid in read, *ranks.get(chunk.uid, last), chunk.uid))
     kept = {chunk.uid for chunk in within(order, tokens=tokens)}
     return replace(evidence, chunks=tuple(chunk for chunk in evidence.chunks if chunk.uid in kept))
 
@@ -82,6 +87,23 @@ def unknown(evidence: Evidence, points: Sequence[MemoryPoint]) -> Evidence:
         entities=tuple(entity for entity in evidence.entities if entity.uid not in held),
         relations=tuple(relation for relation in evidence.relations if not {relation.source, relation.target} <= held),
         chunks=tuple(chunk for chunk in evidence.chunks if chunk.uid not in supports),
+    )
+
+
+def unsaid(evidence: Evidence) -> Evidence:
+    """Return the evidence without what its chunks on show say themselves.
+
+    A relation is left out if all chunks that state it are on show, and an entity's description if all chunks behind it
+    are.
+    """
+    on_show = {chunk.uid for chunk in evidence.chunks}
+    told = {
+        thing for thing, uids in evidence.behind.items() if uids and len(uids) < BEHIND and on_show.issuperset(uids)
+    }
+    return replace(
+        evidence,
+        entities=tuple(replace(each, description="") if each.uid in told else each for each in evidence.entities),
+        relations=tuple(each for each in evidence.relations if not each.chunks or not on_show.issuperset(each.chunks)),
     )
 
 

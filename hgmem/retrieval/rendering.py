@@ -117,11 +117,15 @@ def entities(found: Sequence[Entity], *, numbered: bool = False, behind: Mapping
 def passages(found: Sequence[Citable], *, start: int = 0) -> str:
     """Return chunks and built rows with numbers from `start` and their titles.
 
-    A chunk that follows its neighbour in the document leaves out the words that both hold.
+    A chunk that follows its neighbour in the document leaves out the words that both hold. A title is not repeated: not
+    where the text begins with it, and not for the next chunk of the same document.
     """
     parts = []
+    first = start  # number of the first chunk in a row that are of the same document
     for number, (before, each) in enumerate(zip((None, *found), found, strict=False), start=start):
-        title = f" {_line(each.title)}" if each.title else ""
+        same = before is not None and (before.document, before.title) == (each.document, each.title)
+        first = first if same else number
+        title = _title(each, f"(same document as [{first}])" if same else "")
         text = each.text
         if isinstance(each, BuiltPassage):
             title = title or f" {_line(each.kind)}"
@@ -130,6 +134,13 @@ def passages(found: Sequence[Citable], *, start: int = 0) -> str:
         text = _unmarked(quoted(text.strip()))
         parts.append(f"[{number}]{title}\n{text}")
     return "\n\n".join(parts) or NONE
+
+
+def _title(each: Citable, shorter: str) -> str:
+    """Return the title as it stands beside a number, or what may stand for it. It may begin the text already."""
+    if each.text.lstrip().startswith(each.title):
+        return ""
+    return f" {shorter if 0 < len(shorter) < len(each.title) else _line(each.title)}"
 
 
 def overlap(before: Citable | None, after: Chunk) -> int:

@@ -37,6 +37,7 @@ class RetrievalConfig:
     relations: Count = 5  # n_e
     chunks: Count = 5  # n_d, source chunks of the entities found
     searched_chunks: Count = 5  # found by a search over all chunks
+    line_chunks: bool = False  # the chunks behind the entities and relations found, at most three each, are found too
     chunk_search: ChunkSearch = BY_BOTH
     hops: Annotated[int, Field(ge=1, le=2)] = 1  # N_G of local investigation
     shared: bool = True  # N_M of local investigation
@@ -82,11 +83,11 @@ def gather(
     first = retrieve(database, scope=scene.scope, queries=queries, limits=limits)
     again, notes = _again(queries, first, scene=scene, limits=limits)
     if not again:
-        return _evidence(subqueries, first), ()
+        return _evidence(subqueries, first, config), ()
     wider = replace(limits, overfetch=2 * _over(scene, config, most=scene.covered))
     second = retrieve(database, scope=scene.scope, queries=again, limits=wider)
     asked_as = [_as_searched(asked, query) for asked, query in zip(subqueries, _latest(queries, again), strict=True)]
-    return _evidence(asked_as, _combined(first, second)), notes
+    return _evidence(asked_as, _combined(first, second), config), notes
 
 
 def _search(asked: Subquery, scene: Scene) -> Search:
@@ -105,6 +106,7 @@ def _limits(scene: Scene, config: RetrievalConfig) -> Limits:
         relation_limit=config.relations,
         source_limit=config.chunks,
         behind_limit=BEHIND,
+        line_chunks=config.line_chunks,
         search_limit=searched,
         read_limit=config.searched_chunks,
         fusion=FUSION,
@@ -175,13 +177,13 @@ def reciprocal_ranks(rankings: Iterable[Iterable[str]], *, constant: float = FUS
     return dict(sorted(weights.items(), key=lambda item: (-item[1], item[0])))
 
 
-def _evidence(subqueries: Sequence[Subquery], retrieval: Retrieval) -> Evidence:
+def _evidence(subqueries: Sequence[Subquery], retrieval: Retrieval, config: RetrievalConfig) -> Evidence:
     retrieved = tuple(
         Retrieved(
             subquery=asked,
             entities=_hits(found.entities, retrieval.entities),
             relations=_hits(found.relations, retrieval.relations),
-            chunks=_hits(_chunks(found), retrieval.chunks),
+            chunks=_hits(_chunks(found, line_chunks=config.line_chunks), retrieval.chunks),
         )
         for asked, found in zip(subqueries, retrieval.found, strict=True)
     )
@@ -214,11 +216,21 @@ def _place(one: Chunk | Source) -> tuple[str, int, str]:
     return (one.document, one.position, one.uid)
 
 
-def _chunks(found: Found) -> dict[str, float]:
-    """Return the chunks of a query with their scores: the entities' own, and the best of the search over all."""
-    scores = {**found.chunks, **found.read}
-    order = fuse([found.chunks, found.near, found.matching])
+def _chunks(found: Found, *, line_chunks: bool = False) -> dict[str, float]:
+    """Return the chunks of a query with their scores.
+
+    These are the entities' own, the best of the search over all, and, with `line_chunks`, those behind its lines.
+    """
+    behind = _nearest(found.behind.values()) if line_chunks else {}
+    scores = {**behind, **found.chunks, **found.read}
+    order = fuse([found.chunks, found.near, found.matching, behind])
     return {uid: scores[uid] for uid in order if uid in scores}
+
+
+def _nearest(lists: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    """Return the uids of all lists with their scores, nearest first, ties by uid."""
+    scores = {uid: score for hits in lists for uid, score in hits.items()}
+    return dict(sorted(scores.items(), key=lambda item: (-item[1], item[0])))
 
 
 def _hits(scores: Mapping[str, float], things: Mapping[str, Thing]) -> tuple[Hit, ...]:

@@ -10,7 +10,8 @@ Reply_co = TypeVar("Reply_co", covariant=True)
 class Task(Protocol[Reply_co]):
     """A request to a language model: a frozen dataclass of typed fields with a prompt and a reply type.
 
-    A task may also have `extractive(vectors) -> reply`, with which the built-in rule-based model answers it.
+    A task may also have `extractive(vectors) -> reply`, with which the built-in rule-based model answers it, and
+    `narrowed(schema) -> schema`, which restricts the JSON Schema of the reply type to what its prompt asks for.
     """
 
     @property

@@ -5,6 +5,7 @@ import json
 import pkgutil
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -95,3 +96,11 @@ def test_extractions_are_stored_as_they_always_were() -> None:
     one = Extraction.model_validate_json(stored)
     assert one.noted(["mended"]).model_dump_json() == one.model_dump_json() == stored
     assert CondensedText(text="a").model_dump_json() == '{"text":"a"}'
+
+
+@pytest.mark.parametrize("system", ["a {{#name}}b", "a {{/name}} b {{name}}", "{{#name}}a{{/other}} {{other}}"])
+def test_a_text_that_may_be_left_out_has_both_its_ends_in_one_part(system: str, tmp_path: Path) -> None:
+    file = tmp_path / "ask.md"
+    file.write_text(f"<!-- Asks. -->\n# System\n{system}\n\n# User\n{{{{/name}}}}", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"prompt 'ask' has \{\{[#/]name\}\} without its other end in the same part"):
+        read_prompt(file)

@@ -76,7 +76,7 @@ LIMITS = {
     **dict.fromkeys(
         ("entity_limit", "relation_limit", "source_limit", "behind_limit", "search_limit", "read_limit"), 5
     ),
-    **dict.fromkeys(("target_entities", "shared_entities", "exclude_covered"), True),
+    **dict.fromkeys(("line_chunks", "target_entities", "shared_entities", "exclude_covered"), True),
 }
 SAMPLES: dict[str, Any] = {
     **{name: [] for name in LISTS},

@@ -48,7 +48,7 @@ LIMITS = {
     **dict.fromkeys(
         ("entity_limit", "relation_limit", "source_limit", "behind_limit", "search_limit", "read_limit"), 5
     ),
-    **dict.fromkeys(("target_entities", "shared_entities", "exclude_covered"), True),
+    **dict.fromkeys(("line_chunks", "target_entities", "shared_entities", "exclude_covered"), True),
 }
 VALUES = {**dict.fromkeys(("over", "most", "k", "hub"), 2), "limits": LIMITS, "timeout": 60.0}
 MAPS = ("step", "answer", "properties")

@@ -15,6 +15,7 @@ from hgmem.systems.hgmem.replies import EvolveReply, Insertion, Joining, MergeAn
 from hgmem.values.graph_elements import Chunk
 
 Open = Callable[..., HGMem]
+UNREAD = {"retrieval.chunks": 0, "retrieval.chunk_search": "off", "retrieval.line_chunks": False}
 MARKED = re.compile(r"(?:\[\d+\]){1,3}$")
 
 
@@ -53,7 +54,7 @@ def insertion(*chunks: int, of: str = "A finding.", entities: tuple[str, ...] = 
         ("compact", {}),
         ("paper", {}),
         ("single", {"evidence_tokens": 1}),
-        ("default", {"only_new": True}),
+        ("default", {"only_new": False}),
     ],
 )
 def test_every_line_names_chunks_that_are_there_whatever_is_shown(
@@ -68,7 +69,7 @@ def test_every_line_names_chunks_that_are_there_whatever_is_shown(
         on_show = {chunk.uid for chunk in task.evidence.chunks}
         assert on_show.isdisjoint(source.uid for source in task.evidence.sources)
         texts = task.fields()["evidence"]
-        assert all(f"[{number}] Letters" in texts for number in range(len(task.evidence.numbered)))
+        assert all(re.search(rf"^\[{number}\]", texts, re.M) for number in range(len(task.evidence.numbered)))
 
 
 def test_what_memory_holds_is_hidden_and_still_a_source(letters: Any) -> None:
@@ -77,10 +78,28 @@ def test_what_memory_holds_is_hidden_and_still_a_source(letters: Any) -> None:
         return EvolveReply(insert=() if task.memory.points else (insertion(*every),))
 
     client = letters(evolve=evolve)
-    client.ask(QUESTION, steps=2, settings={"only_new": True})
+    client.ask(QUESTION, steps=2)
     second = asked(client, "evolve")[1]
     assert not [chunk for chunk in second.evidence.numbered if isinstance(chunk, Chunk)]
     assert re.search(r"Chunks not shown\n\[0\] Letters, chunk \d\n", second.fields()["evidence"])
+
+
+def test_chunks_behind_lines_are_found_and_shown_once(letters: Any) -> None:
+    few = {"retrieval.chunks": 0, "retrieval.chunk_search": "off", "retrieval.entities": 2}
+    client = letters(evolve=lambda _: EvolveReply())
+    answer = client.ask(QUESTION, steps=1, settings=few)
+    (first,) = [task.evidence for task in asked(client, "evolve")]
+    (retrieved,) = answer.steps[0].retrieved
+    scores = [hit.score for hit in retrieved.chunks]
+    assert scores == sorted(scores, reverse=True)
+    behind = {uid for uids in first.behind.values() for uid in uids}
+    assert {hit.uid for hit in retrieved.chunks} == behind == {chunk.uid for chunk in first.chunks}
+    assert (first.relations, first.sources) == ((), ())  # their chunks are on show
+
+    tokens = 2 * max(chunk.tokens for chunk in first.chunks)
+    client.ask(QUESTION, steps=2, settings={"evidence_tokens": tokens, "retrieval.searched_chunks": 5})
+    one, two = (task.evidence for task in asked(client, "evolve")[1:])
+    assert len({chunk.uid for chunk in (*one.chunks, *two.chunks)}) == len(one.chunks) + len(two.chunks)
 
 
 def test_a_finding_rests_on_a_chunk_that_no_step_read_and_the_answer_cites_it(letters: Any) -> None:
@@ -88,8 +107,7 @@ def test_a_finding_rests_on_a_chunk_that_no_step_read_and_the_answer_cites_it(le
         return EvolveReply(insert=(insertion(number_of(task, "- Dag — Mill"), entities=("Dag", "Mill")),))
 
     client = letters(evolve=evolve, answer=lambda _: AnswerReply(text="Dag burned the mill [1]."))
-    unread = {"retrieval.chunks": 0, "retrieval.chunk_search": "off"}
-    answer = client.ask(QUESTION, steps=1, settings=unread)
+    answer = client.ask(QUESTION, steps=1, settings=UNREAD)
     assert answer.steps[0].retrieved[0].chunks == ()
     (citation,) = answer.citations
     assert citation.quote == SENTENCES[3]
@@ -113,7 +131,7 @@ def test_a_source_that_is_deleted_meanwhile_is_noted_at_the_point_and_does_no_ha
         return EvolveReply(insert=(insertion(at, entities=("Dag", "Mill")),))
 
     client = letters(evolve=evolve)
-    answer = client.ask(QUESTION, steps=1, settings={"retrieval.chunks": 0, "retrieval.chunk_search": "off"})
+    answer = client.ask(QUESTION, steps=1, settings=UNREAD)
     (point,) = client.memory(answer.memory).points
     assert (point.chunks, len(point.deleted_chunks)) == ((), 1)
 
@@ -130,7 +148,7 @@ def test_no_number_leads_to_a_document_that_a_filter_leaves_out(open_client: Ope
             relations=tuple(replace(one, chunks=tuple(f"o{uid}" for uid in one.chunks)) for one in LETTERS.relations),
         )
     )
-    client.ask(QUESTION, steps=2, filters={"title": "Letters"}, settings={"only_new": True})
+    client.ask(QUESTION, steps=2, filters={"title": "Letters"})
     for task in asked(client, "evolve"):
         assert {one.title for one in task.evidence.numbered} <= {"Letters"}
         assert [line for line in lines(task) if not MARKED.search(line)] == []
@@ -158,7 +176,7 @@ def test_every_finding_that_was_merged_and_revised_has_its_passage_in_the_answer
         ),
     )
     tokens = 4 * len(SENTENCES[0].split())
-    small = {"answer_from": "supports", "answer_tokens": tokens}
+    small = {"answer_from": "supports", "answer_tokens": tokens, "only_new": False}
     answer = client.ask(QUESTION, steps=2, settings=small)
     (living,) = [point for point in answer.points if point.died is None]
     assert len(living.chunks) == 5

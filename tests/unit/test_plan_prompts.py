@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from hgmem.models.llm.reply_schema import json_schema, schema_of
 from hgmem.models.prompts import prompt_of
 from hgmem.retrieval.rendering import Shown
 from hgmem.systems.hgmem.tasks.combined import MergeAndPlan, WholeStep
@@ -90,7 +91,7 @@ def test_titles_are_limited_in_number_and_length() -> None:
 
     assert lines[0] == "- read: Document 06 (6)"
     assert lines[12] == "- read: 28 more"
-    assert lines[13] == f"- unread: {'x' * 80} …"
+    assert lines[13] == f"- unread: {'x' * 120} …"
     assert user.count("</documents>") == 1
 
 
@@ -101,3 +102,18 @@ def test_hints_are_names_with_types_unless_they_are_described() -> None:
         assert ("She sold the mill." in text_of(task)[1]) is described
         assert "- Anna (person)" in text_of(task)[1]
     assert "<entities>" not in text_of(Plan(question="Why?", memory=Shown()))[1]
+
+
+@pytest.mark.parametrize("how", JUDGING)
+def test_a_server_is_held_to_what_the_prompt_names(how: dict[str, Any]) -> None:
+    for task in tasks(**how):
+        schema = schema_of(task)
+        whole, system = json_schema(task.reply_type), text_of(task)[0]
+        concern = schema["properties"]["concerns"]["items"]
+        verdicts = schema["properties"]["judgement"]["enum"]
+        assert verdicts[0] == "sufficient"
+        assert all(f'"{verdict}"' in system for verdict in verdicts)
+        assert ("strategy" in concern["properties"]) is ("`strategy`" in system)
+        assert concern["required"] == list(concern["properties"])
+        assert schema["properties"].keys() == whole["properties"].keys()
+        assert schema != whole

@@ -1,9 +1,11 @@
 """Prompts: what is numbered, titles, and the words of overlapping chunks once."""
 
+from dataclasses import replace
+
 from hgmem.retrieval.citations import cite
-from hgmem.retrieval.context_packing import traced
+from hgmem.retrieval.context_packing import tokens_of, traced, trimmed, unsaid
 from hgmem.retrieval.rendering import Shown, evidence, overlap, passages, remembered
-from hgmem.values.evidence import BuiltPassage, Evidence, Source
+from hgmem.values.evidence import BuiltPassage, Evidence, Hit, Retrieved, Source, Subquery
 from hgmem.values.graph_elements import Chunk, Entity, Relation
 from hgmem.values.records import MemoryPoint
 
@@ -91,3 +93,39 @@ def test_points_in_an_answers_prompt_name_the_passages_that_they_rest_on() -> No
     )
     text = remembered(Shown(points=points, more=2), [chunk(0, 0, 41), chunk(1, 42, 67)])
     assert text == "- They say ‹5›. — Ada; Bo [1][2]\n- Bo rows. — Bo\n(and 2 more points that are not shown)"
+
+
+def test_a_title_is_not_said_twice() -> None:
+    own = replace(
+        chunk(0, 0, 9, document="o"),
+        uid="o",
+        text="A ledger of the works. 1861\nFive pounds.",
+        title="A ledger of the works. 1861",
+    )
+    following = replace(own, uid="o1", position=4, text="Ten pounds.")
+    after = replace(own, uid="o2", position=9, text="Twenty.")
+    text = passages([chunk(0, 0, 41), own, following, after], start=3)
+    assert text.splitlines()[0] == "[3] Letters"
+    assert "\n\n[4]\nA ledger of the works. 1861\nFive pounds.\n\n[5] (same document as [4])\nTen pounds.\n" in text
+    assert text.endswith("[6] (same document as [4])\nTwenty.")
+
+
+# What a prompt shows of evidence ---------------------------------------------------------------------------------
+
+
+def test_chunks_that_were_read_give_way_to_others() -> None:
+    hits = tuple(Hit(uid=f"c{at}", rank=at + 1) for at in range(2))
+    whole = replace(found(), retrieved=(Retrieved(subquery=Subquery(text="Who rows?"), chunks=hits),))
+    few = tokens_of(whole.chunks[0])
+    assert [one.uid for one in trimmed(whole, tokens=few).chunks] == ["c0"]
+    assert [one.uid for one in trimmed(whole, tokens=few, read={"c0"}).chunks] == ["c1"]
+    assert [one.uid for one in trimmed(whole, tokens=100, read={"c0"}).chunks] == ["c0", "c1"]
+
+
+def test_what_chunks_on_show_say_themselves_is_left_out() -> None:
+    stated = replace(found(e1=("c1",), e2=("c9",), r1=("c0",)), relations=(replace(TIE, chunks=("c0",)),))
+    left = unsaid(stated)
+    assert [one.description for one in left.entities] == ["", BO.description]
+    assert left.relations == ()
+    elsewhere = replace(found(e1=("c0", "c1", "c9"), r1=("c0",)), relations=(replace(TIE, chunks=("c0", "c8")),))
+    assert unsaid(elsewhere) == elsewhere  # an entity may rest on more chunks than the three that are named

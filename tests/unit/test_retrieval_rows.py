@@ -11,8 +11,8 @@ ENTITY = {"uid": "e1", "name": "Ada", "type": "", "description": ""}
 SCOPE = Scope(corpus="c", memory="m")
 LIMITS = Limits(
     overfetch=1, overfetch_chunks=1, fulltext_limit=1, entity_limit=1, relation_limit=1, source_limit=1,
-    behind_limit=1, search_limit=1, read_limit=1, fusion=60, hops=1, neighbour_limit=1, exact_limit=1,
-    target_entities=True, shared_entities=True, exclude_covered=True,
+    behind_limit=1, line_chunks=False, search_limit=1, read_limit=1, fusion=60, hops=1, neighbour_limit=1,
+    exact_limit=1, target_entities=True, shared_entities=True, exclude_covered=True,
 )  # fmt: skip
 
 

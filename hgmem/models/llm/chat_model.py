@@ -10,7 +10,7 @@ from hgmem.errors import AccessError, BadReplyError, BudgetError, ModelError
 from hgmem.models.llm import close
 from hgmem.models.llm.chat import Chat, Completion, FormatRefusedError, Request, Sampling, UnavailableError
 from hgmem.models.llm.reply_parsing import UnreadableError, read
-from hgmem.models.llm.reply_schema import json_schema
+from hgmem.models.llm.reply_schema import schema_of
 from hgmem.models.llm.response_formats import Formats, Ladder
 from hgmem.models.llm.thinking_tags import Visible, starts_inside, without_thinking
 from hgmem.models.prompts import Message, prompt_of
@@ -102,7 +102,7 @@ class ChatModel:
     def key(self, task: Task[ReplyT], /) -> str:
         """Return the cache key of a task, which is stable across processes and machines."""
         asked = self._conversation(task)
-        schema = "text" if issubclass(asked.task.reply_type, TextReply) else json_schema(asked.task.reply_type)
+        schema = "text" if issubclass(asked.task.reply_type, TextReply) else schema_of(asked.task)
         parts = [
             self._chat.endpoint,
             self.name,
@@ -148,7 +148,7 @@ class ChatModel:
     def _request(self, asked: _Conversation) -> Request:
         kind = asked.task.reply_type
         way = "text" if issubclass(kind, TextReply) else self._ladder.best()
-        schema = json_schema(kind) if way == "json_schema" else None
+        schema = schema_of(asked.task) if way == "json_schema" else None
         return Request(
             task=asked.task.name, messages=asked.messages, sampling=asked.sampling, format=way, schema=schema
         )

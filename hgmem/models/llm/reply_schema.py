@@ -7,8 +7,17 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from hgmem.values.task import Task
+
 _LONGEST = 200  # characters of a description
 _KEPT = ("type", "enum")
+
+
+def schema_of(task: Task[Any]) -> dict[str, Any]:
+    """Return the schema that a server is held to: that of the task's reply type, narrowed if the task does so."""
+    schema = json_schema(task.reply_type)
+    narrowed = getattr(task, "narrowed", None)
+    return narrowed(schema) if narrowed else schema
 
 
 def json_schema(reply_type: type[BaseModel]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from hgmem.graph.entities import count_entities
 from hgmem.memory.recording import Recording
 from hgmem.models.metering import measuring
 from hgmem.retrieval.answer import AnswerQuestion, cited_answer
-from hgmem.retrieval.context_packing import fits, shown, traced, trimmed, unknown
+from hgmem.retrieval.context_packing import fits, shown, traced, trimmed, unknown, unsaid
 from hgmem.retrieval.step_evidence import SMALL, Scene, gather
 from hgmem.services import Services
 from hgmem.systems.hgmem.answer_passages import Reading
@@ -46,7 +46,7 @@ class Investigation:
     nearness: Nearness  # of memory points to the question
     rounds: int  # of this question at most, those that memory has of it already included
     asked: list[str] = field(default_factory=list)
-    read: set[str] = field(default_factory=set)  # chunks (uids) of this question's steps
+    read: set[str] = field(default_factory=set)  # chunks (uids) that this question's prompts showed
     hinted: set[str] = field(default_factory=set)  # entities (uids) that plans were told of
     notes: tuple[str, ...] = ()  # of a plan that was made before the next step
     empty: bool = False
@@ -193,7 +193,6 @@ class Investigation:
         else:
             evidence, notes = gather(self.services.database, subqueries, vectors, scene=scene, config=retrieval)
         self.asked.extend(texts)
-        self.read |= {hit.uid for one in evidence.retrieved for hit in one.chunks}
         self.reading.add(evidence)
         self.services.listener.emit(
             EvidenceFound(
@@ -209,5 +208,11 @@ class Investigation:
 
     def _shown(self, evidence: Evidence) -> Evidence:
         """Return the part of the evidence that a prompt shows."""
-        fresh = unknown(evidence, self.record.active) if self.config.only_new else evidence
-        return traced(trimmed(fresh, tokens=self.config.evidence_tokens))
+        tokens = self.config.evidence_tokens
+        if self.config.only_new:
+            fresh = unknown(evidence, self.record.active)
+            told = unsaid(trimmed(fresh, tokens=tokens, read=self.read))
+        else:
+            told = trimmed(evidence, tokens=tokens)
+        self.read |= {chunk.uid for chunk in told.chunks}
+        return traced(told)

@@ -40,7 +40,7 @@ class HGMemConfig:
     describe: bool = False  # names and pairs that the corpus lacks are described by calls of their own
     retrieval: RetrievalConfig = field(default_factory=RetrievalConfig)
     select_entities: bool = False  # a model adds entities to the nearest ones, by a call for each sub-query
-    only_new: bool = False  # a step's prompt leaves out what memory holds already
+    only_new: bool = False  # a step's prompt leaves out what memory holds, and shows chunks not shown before first
     evidence_tokens: Count = 8_000  # of the chunks in a step's prompt
     memory_tokens: Positive = 6_000  # of the points in a prompt: targets first, then the newest
     hints: Count = 5  # entities beside memory that a plan is told of (official code; paper: none)
@@ -56,10 +56,19 @@ class HGMemConfig:
     form: str = ""  # how the answer is to look, such as "one paragraph"
 
 
-DEFAULT = HGMemConfig(judging="concern", describe_hints=False, titles=5, answer_tokens=6_000, read_tokens=4_500)
+DEFAULT = HGMemConfig(
+    judging="concern",
+    retrieval=RetrievalConfig(searched_chunks=14, line_chunks=True),
+    only_new=True,
+    evidence_tokens=2_600,
+    describe_hints=False,
+    titles=5,
+    answer_tokens=6_000,
+    read_tokens=4_500,
+)
 """The paper's calls with safer rules: an update unites entities (docs/decisions/0002), a merged point replaces its
-parts, chunk search is hybrid, each concern is local or global by itself (docs/decisions/0022), and the plan sees
-documents and entities next to memory."""
+parts, chunk search is hybrid, each concern is local or global by itself (docs/decisions/0022), evidence is what was
+not shown before (docs/decisions/0023), and the plan sees documents and entities next to memory."""
 
 PAPER = HGMemConfig(
     steps=4,
@@ -90,15 +99,13 @@ selection of entities by a model is `select_entities`, off as it is there."""
 COMPACT = replace(
     DEFAULT,
     calls="compact",
-    only_new=True,
-    retrieval=RetrievalConfig(chunks=4, searched_chunks=3),
-    evidence_tokens=2_600,
+    evidence_tokens=1_800,
     answer_from="supports",
 )
 """Two calls per step: evolve; then merge, plan and sub-queries together. The last step's only call evolves and merges.
-Evidence excludes what memory holds. The answer uses the points' own chunks."""
+The answer uses the points' own chunks."""
 
-SINGLE = replace(COMPACT, calls="single", evidence_tokens=2_200)
+SINGLE = replace(COMPACT, calls="single")
 """One call per step, for strong models: operations, merges, plan and sub-queries in one reply."""
 
 RECIPES: Mapping[str, HGMemConfig] = {

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from hgmem.models.extractive.vector_cache import VectorCache
 from hgmem.retrieval import rendering
@@ -18,7 +18,7 @@ from hgmem.systems.hgmem.replies import (
     StepReply,
     StepWithoutMergesReply,
 )
-from hgmem.systems.hgmem.tasks.judging import Judging, Strategies, judging_fields
+from hgmem.systems.hgmem.tasks.judging import Judging, Strategies, judging_fields, narrowed
 from hgmem.systems.hgmem.tasks.memory_changes import Evolve, Merge, UpdateRule, updating
 from hgmem.systems.hgmem.tasks.planning import Outlook, Plan, Subqueries
 from hgmem.values.evidence import Evidence
@@ -60,6 +60,10 @@ class MergeAndPlan:
             "merging": "yes" if self.merging else "",
             "language": rendering.language(self.language),
         }
+
+    def narrowed(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """Return the schema with what the prompt names alone."""
+        return narrowed(schema, self.strategies, self.judging)
 
     def extractive(self, vectors: VectorCache) -> PlanAndAskReply:
         """Return merges, judgement and concerns, all with the numbers of the points shown."""
@@ -111,6 +115,10 @@ class WholeStep:
             "merging": "yes" if self.merging else "",
             "language": rendering.language(self.language),
         }
+
+    def narrowed(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """Return the schema with what the prompt names alone."""
+        return narrowed(schema, self.strategies, self.judging)
 
     def extractive(self, vectors: VectorCache) -> StepReply:
         """Return what the evidence adds, then merges, judgement and what to ask of memory as it is with that."""

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 Strategies: TypeAlias = Literal["adaptive", "local", "global"]
 Judging: TypeAlias = Literal["step", "concern"]
@@ -20,6 +20,7 @@ class _Wording:
     judging: str
     where: str
     verdict: str
+    verdicts: tuple[str, ...]  # beside "sufficient"
     shown: tuple[Literal["local", "global"], ...]  # concerns of the example
     each: bool = False  # whether a concern has a strategy of its own
 
@@ -35,6 +36,7 @@ _WORDINGS: Mapping[_Kind, _Wording] = {
             "and `points` is empty. Each concern is judged by itself."
         ),
         verdict="open",
+        verdicts=("open",),
         shown=("local", "global"),
         each=True,
     ),
@@ -45,13 +47,17 @@ _WORDINGS: Mapping[_Kind, _Wording] = {
         ),
         where=f"{_POINTS} if the judgement is local, else empty.",
         verdict="local",
+        verdicts=("local", "global"),
         shown=("local",),
     ),
-    "local": _Wording(judging=f'{_ENOUGH}, else "local".', where=f"{_POINTS}.", verdict="local", shown=("local",)),
+    "local": _Wording(
+        judging=f'{_ENOUGH}, else "local".', where=f"{_POINTS}.", verdict="local", verdicts=("local",), shown=("local",)
+    ),
     "global": _Wording(
         judging=f'{_ENOUGH}, else "global".',
         where="Each is something that memory does not touch yet, and `points` is empty.",
         verdict="global",
+        verdicts=("global",),
         shown=("global",),
     ),
 }
@@ -79,6 +85,20 @@ def judging_fields(
         "form": _written(wording.verdict, [form]),
         "example": _written(wording.verdict, example),
     }
+
+
+def narrowed(schema: dict[str, Any], strategies: Strategies, judging: Judging) -> dict[str, Any]:
+    """Return the schema of a plan's reply with the judgements and strategies that its prompt names, and no others."""
+    wording = _WORDINGS[judging if strategies == "adaptive" else strategies]
+    concerns = schema["properties"]["concerns"]
+    concern = concerns["items"]
+    fields = {name: part for name, part in concern["properties"].items() if wording.each or name != "strategy"}
+    if wording.each:
+        fields["strategy"] = {"type": "string", "enum": list(wording.shown)}
+    held = {**concern, "properties": fields, "required": list(fields)}
+    judgement = {"type": "string", "enum": ["sufficient", *wording.verdicts]}
+    parts = {**schema["properties"], "judgement": judgement, "concerns": {**concerns, "items": held}}
+    return {**schema, "properties": parts}
 
 
 def _concern(

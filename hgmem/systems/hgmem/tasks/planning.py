@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from hgmem.models.extractive.vector_cache import VectorCache
 from hgmem.retrieval import rendering
@@ -12,12 +12,12 @@ from hgmem.systems.hgmem.extractive.plan import PlanContext, plan
 from hgmem.systems.hgmem.extractive.subqueries import subqueries
 from hgmem.systems.hgmem.prompts import PROMPTS
 from hgmem.systems.hgmem.replies import Concern, PlanReply, SubqueriesReply
-from hgmem.systems.hgmem.tasks.judging import Judging, Strategies, judging_fields, rounds
+from hgmem.systems.hgmem.tasks.judging import Judging, Strategies, judging_fields, narrowed, rounds
 from hgmem.text.segmentation import collapse
 from hgmem.values.graph_elements import Entity
 
 _MOST_READ = 12  # documents that a plan is told to be read, those with most passages read first
-_LONGEST_TITLE = 80
+_LONGEST_TITLE = 120
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +75,10 @@ class Plan:
             **judging_fields(self.strategies, self.judging, concerns=self.concerns),
             "language": rendering.language(self.language),
         }
+
+    def narrowed(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """Return the schema with what the prompt names alone."""
+        return narrowed(schema, self.strategies, self.judging)
 
     def extractive(self, vectors: VectorCache) -> PlanReply:
         """Return what memory does not cover of the question, without a language model."""
