@@ -8,7 +8,7 @@ import json
 import re
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from platformdirs import user_cache_path, user_data_path
@@ -95,8 +95,13 @@ class Settings(BaseSettings):
 
     embedding_model: str = Field(
         "all-MiniLM-L6-v2",
-        description="sentence-transformers model, by name or path; `openai:NAME` for one on a server",
+        description="sentence-transformers model, by name or path; `openai:NAME` for one on a server, "
+        "`NAME:int8` for weights of 8 bits",
     )
+    embedding_backend: Literal["auto", "onnx", "torch"] = Field(
+        "auto", description="runtime of a sentence-transformers model: `onnx`, `torch`, or the first that can run it"
+    )
+    cached_vectors: int = Field(100_000, ge=0, description="vectors of texts that are kept on disk; 0: none")
     embedding_base_url: str | None = Field(None, description="server of `openai:` embedders; default: the model's")
     download: bool = Field(False, description="whether a missing embedder may be downloaded")
 

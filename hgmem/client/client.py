@@ -66,7 +66,7 @@ class HGMem(Inspecting, Upkeep, Builds, Verbs, Passages, Foundations, Shared):
         self._database = database
         self.model = model
         self.embedder = embedder
-        self._owned = False
+        self._owned: list[object] = []  # what is closed with the client
         self._streams = Streams()
 
     @classmethod
@@ -98,7 +98,8 @@ class HGMem(Inspecting, Upkeep, Builds, Verbs, Passages, Foundations, Shared):
             checked = find_embedder(found) if _by_name(embedder) else adapted_embedder(embedder)
             chosen = find_model(found, embedder=checked) if _by_name(model) else adapted_model(model, found)
             client = cls(database, corpus=check_corpus_name(corpus), settings=found, model=chosen, embedder=checked)
-            client.owner, client._owned = owner, _by_name(model)
+            client.owner = owner
+            client._owned = [own for own, given in ((chosen, model), (checked, embedder)) if _by_name(given)]
             return client
         except BaseException:
             database.close()
@@ -108,8 +109,8 @@ class HGMem(Inspecting, Upkeep, Builds, Verbs, Passages, Foundations, Shared):
         """End open streams and close the connections. A driver, model or embedder of the caller's stays open."""
         self._streams.close()
         self._database.close()
-        if self._owned:
-            close(self.model)
+        for owned in self._owned:
+            close(owned)
 
     @property
     def extracts_with_language_model(self) -> bool:

@@ -11,6 +11,7 @@ from hgmem.graph.database import Database, connect, wrap_driver
 from hgmem.graph.translating import Address
 from hgmem.local import find
 from hgmem.models.embedders import OPENAI, LangChainEmbedder, OpenAIEmbedder, SentenceTransformerEmbedder
+from hgmem.models.embedders.kept_vectors import KeptVectors
 from hgmem.models.embedding import CheckedEmbedder, Embedder
 from hgmem.models.extractive import ExtractiveModel
 from hgmem.models.llm import LanguageModel
@@ -127,16 +128,29 @@ def _source_names_in_errors() -> Iterator[None]:
 
 def find_embedder(settings: Settings) -> CheckedEmbedder:
     """Return the configured embedder. It loads, or sends a request, at the first text."""
-    chosen: Embedder
+    chosen: OpenAIEmbedder | SentenceTransformerEmbedder
     prefix, _, name = settings.embedding_model.partition(":")
     if settings.embedding_model == DeterministicEmbedder.name:
-        chosen = DeterministicEmbedder()
-    elif prefix == "openai":
+        return CheckedEmbedder(DeterministicEmbedder())
+    if prefix == "openai":
         base_url = settings.embedding_base_url or settings.openai_base_url
         chosen = OpenAIEmbedder(name, base_url=base_url, api_key=_key(settings, base_url, f"embedder {name!r}"))
     else:
-        chosen = SentenceTransformerEmbedder(settings.embedding_model, download=settings.download)
-    return CheckedEmbedder(chosen)
+        chosen = SentenceTransformerEmbedder(
+            settings.embedding_model,
+            download=settings.download,
+            backend=settings.embedding_backend,
+            cache=settings.cache,
+        )
+    return CheckedEmbedder(_kept(chosen, settings))
+
+
+def _kept(embedder: OpenAIEmbedder | SentenceTransformerEmbedder, settings: Settings) -> Embedder:
+    """Return the embedder with its vectors kept on disk, unless that is turned off."""
+    if not settings.cached_vectors:
+        return embedder
+    path = settings.cache / "vectors.sqlite"
+    return KeptVectors(embedder, path, most=settings.cached_vectors, state=embedder.state)
 
 
 def adapted_embedder(given: Any) -> CheckedEmbedder:

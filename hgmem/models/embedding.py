@@ -61,3 +61,9 @@ class CheckedEmbedder:
         if not bool(np.all(np.isfinite(lengths) & (lengths > 0))):
             raise ModelError(f"embedder {self.name!r} returned a zero or non-finite vector")
         return np.asarray(vectors / lengths, dtype=np.float32)
+
+    def close(self) -> None:
+        """Close what the embedder has open, if it has `close`. It is opened again when needed."""
+        closing = getattr(self._embedder, "close", None)
+        if callable(closing):
+            closing()

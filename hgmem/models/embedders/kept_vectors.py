@@ -1,0 +1,75 @@
+"""Vectors kept on disk: a text is embedded once by a model, in whatever corpus or process it comes again."""
+
+import json
+from collections.abc import Sequence
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+
+from hgmem.models.cache_file import CacheFile
+from hgmem.models.embedding import Embedder, Kind, Vectors
+from hgmem.values.sharing import Shared
+
+_CREATE = "CREATE TABLE IF NOT EXISTS vectors (key TEXT PRIMARY KEY, vector BLOB NOT NULL)"
+_AT_ONCE = 1_000  # keys of one look-up
+
+
+class KeptVectors(Shared):
+    """An embedder whose vectors are kept in the file at `path`, the newest `most` of them.
+
+    `state` tells apart models of the same name, such as the weights of a path before and after a training. Texts are
+    not kept: the keys are hashes. Without the file it is the embedder alone.
+    """
+
+    def __init__(self, embedder: Embedder, path: Path, *, most: int, state: str = "") -> None:
+        self._embedder = embedder
+        self._file = CacheFile(path, create=_CREATE, kept="vectors")
+        self._most = most
+        self._state = state
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self._embedder.name
+
+    @property
+    def dimensions(self) -> int:
+        """The length of every vector."""
+        return self._embedder.dimensions
+
+    def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
+        """Return unit vectors, float32 of shape (len(texts), dimensions), in the order of `texts`."""
+        keys = [self._key(text, kind) for text in texts]
+        known = self._found(list(dict.fromkeys(keys)))
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
+        if missing:
+            fresh = self._embedder.embed(list(missing.values()), kind=kind)
+            known |= dict(zip(missing, fresh, strict=True))
+            self._keep({key: known[key] for key in missing})
+        if not texts:
+            return self._embedder.embed([], kind=kind)
+        return np.stack([known[key] for key in keys])
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _key(self, text: str, kind: Kind) -> str:
+        parts = "\0".join((self._embedder.name, self._state, kind, text))
+        return sha256(parts.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+    def _found(self, keys: Sequence[str]) -> dict[str, Vectors]:
+        found: dict[str, Vectors] = {}
+        for at in range(0, len(keys), _AT_ONCE):
+            rows = self._file.run(
+                "SELECT key, vector FROM vectors WHERE key IN (SELECT value FROM json_each(?))",
+                [json.dumps(keys[at : at + _AT_ONCE])],
+            )
+            found |= {str(key): np.frombuffer(vector, dtype=np.float32) for key, vector in rows}
+        return found
+
+    def _keep(self, fresh: dict[str, Vectors]) -> None:
+        rows = [(key, np.asarray(vector, dtype=np.float32).tobytes()) for key, vector in fresh.items()]
+        self._file.run("INSERT OR REPLACE INTO vectors VALUES (?, ?)", rows, many=True)
+        self._file.run("DELETE FROM vectors WHERE rowid <= (SELECT max(rowid) FROM vectors) - ?", [self._most])

