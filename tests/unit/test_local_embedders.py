@@ -158,7 +158,7 @@ def test_modules_and_files_that_are_missing_are_named(model: Path, tmp_path: Pat
     with pytest.raises(ModelError, match=r"modules\.json cannot be read"):
         by("onnx", model, tmp_path)
     (model / "modules.json").unlink()
-    with pytest.raises(ModelError, match="it has the modules of no modules.json"):
+    with pytest.raises(ModelError, match=r"it has the modules of no modules\.json"):
         by("onnx", model, tmp_path)
 
 
@@ -183,9 +183,7 @@ def test_a_package_that_is_missing_is_named_or_pytorch_used(
 
 @pytest.mark.parametrize("backend", ["auto", "onnx", "torch"])
 def test_a_model_that_is_not_here_is_one_line(backend: Any, tmp_path: Path) -> None:
-    with pytest.raises(
-        ModelError, match=r"'nobody/nothing' is not on this machine: pass the path .*DOWNLOAD=1"
-    ):
+    with pytest.raises(ModelError, match=r"'nobody/nothing' is not on this machine: pass the path .*DOWNLOAD=1"):
         by(backend, "nobody/nothing", tmp_path)
 
 

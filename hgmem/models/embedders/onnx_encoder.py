@@ -19,7 +19,7 @@ from hgmem.models.embedding import Kind, Vectors
 Precision: TypeAlias = Literal["float32", "int8"]
 
 _VERSION = 1  # of the graph that is written: another one is written anew
-_AT_ONCE = 4_096  # tokens of a batch, padding included: more is not faster, and takes more memory
+_AT_ONCE = 1_024  # tokens of a batch, padding included: more is slower on two cores, and takes more memory
 _MOST_TEXTS = 128  # of a batch
 
 

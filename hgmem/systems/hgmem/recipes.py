@@ -58,7 +58,7 @@ class HGMemConfig:
 
 DEFAULT = HGMemConfig(
     judging="concern",
-    retrieval=RetrievalConfig(searched_chunks=14, line_chunks=True),
+    retrieval=RetrievalConfig(searched_chunks=10, line_chunks=True),
     only_new=True,
     evidence_tokens=2_600,
     describe_hints=False,
@@ -99,6 +99,7 @@ selection of entities by a model is `select_entities`, off as it is there."""
 COMPACT = replace(
     DEFAULT,
     calls="compact",
+    retrieval=RetrievalConfig(searched_chunks=14, line_chunks=True),
     evidence_tokens=1_800,
     answer_from="supports",
 )
