@@ -16,6 +16,7 @@ from hgmem.values.graph_elements import Chunk
 
 Open = Callable[..., HGMem]
 UNREAD = {"retrieval.chunks": 0, "retrieval.chunk_search": "off", "retrieval.line_chunks": False}
+NEW = {"only_new": True, "retrieval.line_chunks": True}
 MARKED = re.compile(r"(?:\[\d+\]){1,3}$")
 
 
@@ -54,7 +55,7 @@ def insertion(*chunks: int, of: str = "A finding.", entities: tuple[str, ...] = 
         ("compact", {}),
         ("paper", {}),
         ("single", {"evidence_tokens": 1}),
-        ("default", {"only_new": False}),
+        ("default", {"only_new": True}),
     ],
 )
 def test_every_line_names_chunks_that_are_there_whatever_is_shown(
@@ -78,14 +79,14 @@ def test_what_memory_holds_is_hidden_and_still_a_source(letters: Any) -> None:
         return EvolveReply(insert=() if task.memory.points else (insertion(*every),))
 
     client = letters(evolve=evolve)
-    client.ask(QUESTION, steps=2)
+    client.ask(QUESTION, steps=2, settings={"only_new": True})
     second = asked(client, "evolve")[1]
     assert not [chunk for chunk in second.evidence.numbered if isinstance(chunk, Chunk)]
     assert re.search(r"Chunks not shown\n\[0\] Letters, chunk \d\n", second.fields()["evidence"])
 
 
 def test_chunks_behind_lines_are_found_and_shown_once(letters: Any) -> None:
-    few = {"retrieval.chunks": 0, "retrieval.chunk_search": "off", "retrieval.entities": 2}
+    few = {**NEW, "retrieval.chunks": 0, "retrieval.chunk_search": "off", "retrieval.entities": 2}
     client = letters(evolve=lambda _: EvolveReply())
     answer = client.ask(QUESTION, steps=1, settings=few)
     (first,) = [task.evidence for task in asked(client, "evolve")]
@@ -97,7 +98,7 @@ def test_chunks_behind_lines_are_found_and_shown_once(letters: Any) -> None:
     assert (first.relations, first.sources) == ((), ())  # their chunks are on show
 
     tokens = 2 * max(chunk.tokens for chunk in first.chunks)
-    client.ask(QUESTION, steps=2, settings={"evidence_tokens": tokens, "retrieval.searched_chunks": 5})
+    client.ask(QUESTION, steps=2, settings={**NEW, "evidence_tokens": tokens})
     one, two = (task.evidence for task in asked(client, "evolve")[1:])
     assert len({chunk.uid for chunk in (*one.chunks, *two.chunks)}) == len(one.chunks) + len(two.chunks)
 

@@ -56,19 +56,10 @@ class HGMemConfig:
     form: str = ""  # how the answer is to look, such as "one paragraph"
 
 
-DEFAULT = HGMemConfig(
-    judging="concern",
-    retrieval=RetrievalConfig(searched_chunks=10, line_chunks=True),
-    only_new=True,
-    evidence_tokens=2_600,
-    describe_hints=False,
-    titles=5,
-    answer_tokens=6_000,
-    read_tokens=4_500,
-)
+DEFAULT = HGMemConfig(judging="concern", describe_hints=False, titles=5, answer_tokens=6_000, read_tokens=4_500)
 """The paper's calls with safer rules: an update unites entities (docs/decisions/0002), a merged point replaces its
-parts, chunk search is hybrid, each concern is local or global by itself (docs/decisions/0022), evidence is what was
-not shown before (docs/decisions/0023), and the plan sees documents and entities next to memory."""
+parts, chunk search is hybrid, each concern is local or global by itself (docs/decisions/0022), and the plan sees
+documents and entities next to memory."""
 
 PAPER = HGMemConfig(
     steps=4,
@@ -99,12 +90,13 @@ selection of entities by a model is `select_entities`, off as it is there."""
 COMPACT = replace(
     DEFAULT,
     calls="compact",
+    only_new=True,
     retrieval=RetrievalConfig(searched_chunks=14, line_chunks=True),
     evidence_tokens=1_800,
     answer_from="supports",
 )
 """Two calls per step: evolve; then merge, plan and sub-queries together. The last step's only call evolves and merges.
-The answer uses the points' own chunks."""
+Evidence is what was not shown before (docs/decisions/0023). The answer uses the points' own chunks."""
 
 SINGLE = replace(COMPACT, calls="single")
 """One call per step, for strong models: operations, merges, plan and sub-queries in one reply."""
