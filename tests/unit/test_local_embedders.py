@@ -134,6 +134,7 @@ def test_a_folder_that_cannot_be_written_costs_a_warning(tmp_path: Path) -> None
     [
         ("config.json", {"model_type": "mpnet"}, "it is of type 'mpnet', not 'bert'"),
         ("config.json", {"hidden_act": "relu"}, "its activation is 'relu'"),
+        ("config.json", {"hidden_size": None}, "its config.json has no hidden_size"),
         ("config.json", {"position_embedding_type": "relative_key"}, "its positions are relative"),
         ("1_Pooling/config.json", {"pooling_mode_max_tokens": True}, "its pooling is mean, max"),
         ("sentence_bert_config.json", {"modality": "image"}, "it has settings of a newer kind"),
@@ -216,6 +217,28 @@ def test_a_text_is_embedded_once_across_objects(tmp_path: Path) -> None:
     assert inner.texts == ["a", "b", "\ud800", "c", "a", "a"]
     assert (again.name, again.dimensions) == (inner.name, 8)
     assert again.embed([], kind="query").shape == (0, 8)
+
+
+class Unloaded:
+    """Has the deterministic embedder's name, and can't be used."""
+
+    name = DeterministicEmbedder.name
+
+    @property
+    def dimensions(self) -> int:
+        raise AssertionError("the model was loaded")
+
+    def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
+        raise AssertionError(f"{texts} were embedded")
+
+
+def test_a_model_is_not_loaded_for_texts_that_are_kept(tmp_path: Path) -> None:
+    file = tmp_path / "vectors.sqlite"
+    first = KeptVectors(Counting(), file, most=10).embed(["a", "b"], kind="query")
+    kept = CheckedEmbedder(KeptVectors(Unloaded(), file, most=10))
+    assert np.allclose(kept.embed(["b", "a"], kind="query"), first[[1, 0]])
+    with pytest.raises(AssertionError, match="were embedded"):
+        kept.embed(["c"], kind="query")
 
 
 def test_the_oldest_vectors_go_and_texts_are_not_kept(tmp_path: Path) -> None:

@@ -62,6 +62,8 @@ class BertModel:
         _need(pooled.get("include_prompt", True), "its prompts are left out of the vectors")
         for file in ("model.safetensors", "tokenizer.json"):
             _need((folder / file).is_file(), f"it has no {file}")
+        for size in ("hidden_size", "num_attention_heads", "num_hidden_layers", "max_position_embeddings"):
+            _need(isinstance(config.get(size), int), f"its config.json has no {size}")
         limits = (encoder.get("max_seq_length"), _json(folder / "tokenizer_config.json").get("model_max_length"))
         prompts = _json(folder / "config_sentence_transformers.json").get("prompts") or {}
         return cls(

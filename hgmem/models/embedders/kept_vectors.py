@@ -27,6 +27,7 @@ class KeptVectors(Shared):
         self._file = CacheFile(path, create=_CREATE, kept="vectors")
         self._most = most
         self._state = state
+        self._length: int | None = None  # of a vector that was found: the model need not be loaded for it
 
     @property
     def name(self) -> str:
@@ -36,7 +37,7 @@ class KeptVectors(Shared):
     @property
     def dimensions(self) -> int:
         """The length of every vector."""
-        return self._embedder.dimensions
+        return self._length or self._embedder.dimensions
 
     def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
         """Return unit vectors, float32 of shape (len(texts), dimensions), in the order of `texts`."""
@@ -67,6 +68,7 @@ class KeptVectors(Shared):
                 [json.dumps(keys[at : at + _AT_ONCE])],
             )
             found |= {str(key): np.frombuffer(vector, dtype=np.float32) for key, vector in rows}
+        self._length = self._length or next((len(vector) for vector in found.values()), None)
         return found
 
     def _keep(self, fresh: dict[str, Vectors]) -> None:

@@ -15,12 +15,14 @@ _POINTS = "`points` are the numbers of the points to look into"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Wording:
-    """What a prompt says of the judgement and of where a concern is looked for, and the example's judgement."""
+    """What a prompt says of the judgement and of where a concern is looked for.
+
+    `verdicts` are those beside "sufficient"; the first is the example's.
+    """
 
     judging: str
     where: str
-    verdict: str
-    verdicts: tuple[str, ...]  # beside "sufficient"
+    verdicts: tuple[str, ...]
     shown: tuple[Literal["local", "global"], ...]  # concerns of the example
     each: bool = False  # whether a concern has a strategy of its own
 
@@ -35,7 +37,6 @@ _WORDINGS: Mapping[_Kind, _Wording] = {
             "or if looking around those points has found nothing: entities of memory are then left out of the search, "
             "and `points` is empty. Each concern is judged by itself."
         ),
-        verdict="open",
         verdicts=("open",),
         shown=("local", "global"),
         each=True,
@@ -46,17 +47,13 @@ _WORDINGS: Mapping[_Kind, _Wording] = {
             "memory should be explored."
         ),
         where=f"{_POINTS} if the judgement is local, else empty.",
-        verdict="local",
         verdicts=("local", "global"),
         shown=("local",),
     ),
-    "local": _Wording(
-        judging=f'{_ENOUGH}, else "local".', where=f"{_POINTS}.", verdict="local", verdicts=("local",), shown=("local",)
-    ),
+    "local": _Wording(judging=f'{_ENOUGH}, else "local".', where=f"{_POINTS}.", verdicts=("local",), shown=("local",)),
     "global": _Wording(
         judging=f'{_ENOUGH}, else "global".',
         where="Each is something that memory does not touch yet, and `points` is empty.",
-        verdict="global",
         verdicts=("global",),
         shown=("global",),
     ),
@@ -82,8 +79,8 @@ def judging_fields(
         "judging": wording.judging,
         "where": wording.where,
         "concerns": str(concerns),
-        "form": _written(wording.verdict, [form]),
-        "example": _written(wording.verdict, example),
+        "form": _written(wording.verdicts[0], [form]),
+        "example": _written(wording.verdicts[0], example),
     }
 
 
