@@ -376,7 +376,8 @@ def test_a_folder_with_nothing_usable_says_what_would_be(hgmem: Run, tmp_path: P
 def test_an_embedder_that_is_not_installed_is_named_and_nothing_is_made(
     hgmem: Run, tmp_path: Path, corpus: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "sentence_transformers", None)  # as if it were not installed
+    for package in ("onnxruntime", "sentence_transformers"):  # as if neither were installed
+        monkeypatch.setitem(sys.modules, package, None)
     (tmp_path / "good.txt").write_text("Captain Rhee commands the ferry Aurora.")
     usual = {"HGMEM_EMBEDDING_MODEL": "all-MiniLM-L6-v2"}
     one_error(hgmem("index", "good.txt", "-c", corpus, env=usual), "sentence-transformers", "hgmem[local]")
