@@ -6,7 +6,6 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from hgmem.retrieval.rendering import Shown
-from hgmem.retrieval.step_evidence import BEHIND
 from hgmem.text.tokens import count
 from hgmem.values.evidence import Evidence
 from hgmem.values.graph_elements import Chunk
@@ -93,13 +92,11 @@ def unknown(evidence: Evidence, points: Sequence[MemoryPoint]) -> Evidence:
 def unsaid(evidence: Evidence) -> Evidence:
     """Return the evidence without what its chunks on show say themselves.
 
-    A relation is left out if all chunks that state it are on show, and an entity's description if all chunks behind it
-    are.
+    A relation is left out if all chunks that state it are on show, and an entity's description if the chunk behind it
+    that is nearest to the sub-queries is.
     """
     on_show = {chunk.uid for chunk in evidence.chunks}
-    told = {
-        thing for thing, uids in evidence.behind.items() if uids and len(uids) < BEHIND and on_show.issuperset(uids)
-    }
+    told = {thing for thing, uids in evidence.behind.items() if uids and uids[0] in on_show}
     return replace(
         evidence,
         entities=tuple(replace(each, description="") if each.uid in told else each for each in evidence.entities),

@@ -1,7 +1,7 @@
 """Rendering of memory and evidence in prompts: compact, numbered, with delimited source text."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -71,9 +71,9 @@ def memory(shown: Shown) -> str:
 
 
 def remembered(shown: Shown, found: Sequence[Citable]) -> str:
-    """Return the points with their entities and the numbers, from 1, of the passages that they rest on."""
+    """Return the points with the numbers, from 1, of the passages that they rest on."""
     numbers = {each.uid: number for number, each in enumerate(found, start=1)}
-    lines = [f"- {_unmarked(_point(point))}{_numbers(point.chunks, numbers)}" for point in shown.points]
+    lines = [f"- {_unmarked(_line(point.description))}{_numbers(point.chunks, numbers)}" for point in shown.points]
     return _memory(shown, lines)
 
 
@@ -93,10 +93,7 @@ def evidence(found: Evidence) -> str:
     if found.chunks:
         parts.append("Chunks\n" + passages(found.chunks))
     if found.sources:
-        titles = (f"{_line(each.title)}, " if each.title else "" for each in found.sources)
-        places = zip(found.sources, titles, strict=True)
-        lines = (f"[{numbers[each.uid]}] {title}chunk {each.position + 1}" for each, title in places)
-        parts.append("Chunks not shown\n" + "\n".join(lines))
+        parts.append("Chunks not shown\n" + "\n".join(_sources(found, numbers)))
     return "\n\n".join(parts) or NONE
 
 
@@ -125,7 +122,7 @@ def passages(found: Sequence[Citable], *, start: int = 0) -> str:
     for number, (before, each) in enumerate(zip((None, *found), found, strict=False), start=start):
         same = before is not None and (before.document, before.title) == (each.document, each.title)
         first = first if same else number
-        title = _title(each, f"(same document as [{first}])" if same else "")
+        title = _title(each, _same(first) if same else "")
         text = each.text
         if isinstance(each, BuiltPassage):
             title = title or f" {_line(each.kind)}"
@@ -136,11 +133,30 @@ def passages(found: Sequence[Citable], *, start: int = 0) -> str:
     return "\n\n".join(parts) or NONE
 
 
+def _sources(found: Evidence, numbers: Mapping[str, int]) -> Iterator[str]:
+    """Yield a line for each source: its number, title and place. A document that was named is not named again."""
+    named: dict[str, int] = {}
+    for each in found.chunks:
+        named.setdefault(each.document, numbers[each.uid])
+    for each in found.sources:
+        first = named.setdefault(each.document, numbers[each.uid])
+        title = _titled(each.title, _same(first) if first < numbers[each.uid] else "")
+        yield f"[{numbers[each.uid]}] {title}{', ' if title else ''}chunk {each.position + 1}"
+
+
+def _same(number: int) -> str:
+    return f"(same document as [{number}])"
+
+
 def _title(each: Citable, shorter: str) -> str:
     """Return the title as it stands beside a number, or what may stand for it. It may begin the text already."""
     if each.text.lstrip().startswith(each.title):
         return ""
-    return f" {shorter if 0 < len(shorter) < len(each.title) else _line(each.title)}"
+    return f" {_titled(each.title, shorter)}"
+
+
+def _titled(title: str, shorter: str) -> str:
+    return shorter if 0 < len(shorter) < len(title) else _line(title)
 
 
 def overlap(before: Citable | None, after: Chunk) -> int:

@@ -90,8 +90,8 @@ def test_titles_are_limited_in_number_and_length() -> None:
     lines = user.partition("<documents>\n")[2].partition("\n</documents>")[0].splitlines()
 
     assert lines[0] == "- read: Document 06 (6)"
-    assert lines[12] == "- read: 28 more"
-    assert lines[13] == f"- unread: {'x' * 120} …"
+    assert lines[6] == "- read: 34 more"
+    assert lines[7] == f"- unread: {'x' * 100} …"
     assert user.count("</documents>") == 1
 
 

@@ -92,7 +92,8 @@ COMPACT = replace(
     calls="compact",
     only_new=True,
     retrieval=RetrievalConfig(searched_chunks=14, line_chunks=True),
-    evidence_tokens=1_800,
+    evidence_tokens=1_700,
+    titles=3,
     answer_from="supports",
 )
 """Two calls per step: evolve; then merge, plan and sub-queries together. The last step's only call evolves and merges.
