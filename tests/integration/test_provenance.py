@@ -112,7 +112,7 @@ def test_a_finding_rests_on_a_chunk_that_no_step_read_and_the_answer_cites_it(le
     assert answer.steps[0].retrieved[0].chunks == ()
     (citation,) = answer.citations
     assert citation.quote == SENTENCES[3]
-    assert "- A finding. — Dag; Mill [1]\n" in prompt(asked(client, "answer")[0])
+    assert "- A finding. [1]\n" in prompt(asked(client, "answer")[0])
     (point,) = client.memory(answer.memory).points
     assert point.chunks == (citation.chunk,) == answer.points[0].chunks
     (passage,) = client.passages(answer.memory)
@@ -208,4 +208,4 @@ def test_compact_shows_the_numbers_of_passages_behind_a_merged_point(letters: An
         merge_and_plan=lambda task: MergeAndPlanReply(judgement="local", concerns=Wanting().inquiries()),
     )
     client.ask(QUESTION, recipe="compact", steps=2)
-    assert "- Said better. — Mill; Bo [1]" in prompt(asked(client, "answer")[0])
+    assert "- Said better. [1]" in prompt(asked(client, "answer")[0])
