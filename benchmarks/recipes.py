@@ -59,29 +59,30 @@ class Script:
             return made
 
     def _evolve(self, task: Any) -> EvolveReply:
-        merge = self._joining(len(task.memory.points)) if task.merging else ()
+        merge = self._joining(_numbers(task)) if task.merging else ()
         return EvolveReply(update=self._update(task), insert=self._insert(task.evidence), merge=merge)
 
     def _merge(self, task: Any) -> MergeReply:
-        return MergeReply(merge=self._joining(len(task.memory.points)))
+        return MergeReply(merge=self._joining(_numbers(task)))
 
     def _plan(self, task: Any) -> PlanReply:
-        concerns = tuple(Concern(text=one.text, points=one.points) for one in self._inquiries(len(task.memory.points)))
+        concerns = tuple(Concern(text=one.text, points=one.points) for one in self._inquiries(_numbers(task)))
         return PlanReply(judgement="local", concerns=concerns)
 
     def _subqueries(self, _: Any) -> SubqueriesReply:
-        return SubqueriesReply(subqueries=tuple(one.subquery for one in self._inquiries(3)))
+        return SubqueriesReply(subqueries=tuple(one.subquery for one in self._inquiries(())))
 
     def _merge_and_plan(self, task: Any) -> MergeAndPlanReply:
-        held = len(task.memory.points)
+        held = _numbers(task)
         merge = self._joining(held) if task.merging else ()
         return MergeAndPlanReply(merge=merge, judgement="local", concerns=self._inquiries(held))
 
     def _step(self, task: Any) -> StepReply:
-        held = len(task.memory.points)
+        held = _numbers(task)
         merge = self._joining(held) if task.merging else ()
         update, insert = self._update(task), self._insert(task.evidence)
-        concerns = self._inquiries(held + len(insert))
+        inserted = range(len(task.memory.numbered), len(task.memory.numbered) + len(insert))
+        concerns = self._inquiries((*held, *inserted))
         return StepReply(update=update, insert=insert, merge=merge, judgement="local", concerns=concerns)
 
     def _describe(self, _: Any) -> Extraction:
@@ -105,23 +106,30 @@ class Script:
     def _update(self, task: Any) -> tuple[Revision, ...]:
         if not task.memory.points:
             return ()
-        return (Revision(point=0, description=f"Better {len(self._told)}: {'said more precisely than before ' * 6}"),)
+        better = f"Better {len(self._told)}: {'said more precisely than before ' * 6}"
+        return (Revision(point=_numbers(task)[0], description=better),)
 
-    def _joining(self, held: int) -> tuple[Joining, ...]:
-        return (
-            (Joining(points=(1, 2), description=f"Together: {'both belong to one matter ' * 9}"),) if held > 2 else ()
-        )
+    def _joining(self, held: tuple[int, ...]) -> tuple[Joining, ...]:
+        together = f"Together: {'both belong to one matter ' * 9}"
+        return (Joining(points=held[1:3], description=together),) if len(held) > 2 else ()
 
-    def _inquiries(self, held: int) -> tuple[Inquiry, ...]:
+    def _inquiries(self, held: tuple[int, ...]) -> tuple[Inquiry, ...]:
         names = self._told[-1]
         return tuple(
             Inquiry(
                 text=f"What became of {names[at % len(names)]} and why it matters to the question as a whole.",
                 subquery=f"{names[at % len(names)]} and what followed, {len(self._told)}.{at}",
-                points=(at % max(held, 1),),
+                points=held[at % len(held) :][:1] if held else (at,),
             )
             for at in range(3)
         )
+
+
+def _numbers(task: Any) -> tuple[int, ...]:
+    """Return the numbers of the points that a prompt shows. They have gaps after merges."""
+    memory = task.memory
+    found: tuple[int, ...] = memory.numbers_of(range(len(memory.points)))
+    return found
 
 
 def main() -> None:
