@@ -32,9 +32,10 @@ def plan_build(services: Services, building: Building, *, retry_failed: bool = F
         if all(plan.listed and not plan.units for plan in plans):
             plan, last = _listed(reading, building, stage, retry_failed=retry_failed)
         else:
-            last = stage.most_units(numbers) if stage.most_units else last
+            last = stage.most_units(numbers, building.config) if stage.most_units else last
             calls = last * _calls(services, stage)
-            tokens = calls * stage.prompt_tokens
+            each = stage.prompt_tokens
+            tokens = calls * (each(building.config) if callable(each) else each)
             plan = StagePlan(stage=stage.name, units=last, calls=calls, prompt_tokens=tokens, listed=False)
         numbers[stage.name] = last
         plans.append(plan)

@@ -53,9 +53,9 @@ class Stage(Generic[Config]):
     - `vectors`: `make` reads or gives vectors, so another embedder makes units anew.
     - `version`: to be raised when the code of `make` changes what it makes.
     - `calls`: how many model calls a unit takes at most, `prompt_tokens` how many tokens each of their prompts has at
-      most. Estimates use the latter for units that are not known yet.
-    - `most_units`: how many units there can be, from the numbers of units of the earlier stages by name. It is used by
-      estimates before those are made. By default, as many as the stage before has.
+      most, if need be by the config. Estimates use the latter for units that are not known yet.
+    - `most_units`: how many units there can be, from the numbers of units of the earlier stages by name and the config.
+      It is used by estimates before those are made. By default, as many as the stage before has.
     """
 
     name: str
@@ -66,8 +66,8 @@ class Stage(Generic[Config]):
     vectors: bool = False
     version: int = 1
     calls: int = 0
-    prompt_tokens: int = 0
-    most_units: Callable[[Mapping[str, int]], int] | None = None
+    prompt_tokens: int | Callable[[Config], int] = 0
+    most_units: Callable[[Mapping[str, int], Config], int] | None = None
 
 
 class Reembedding(Protocol):

@@ -67,9 +67,10 @@ def answer(services: Services, question: Question, asked: Asked) -> Answer:
         question = question if question.text else replace(question, text=stored.question)
     if spec is None:
         raise AssertionError("a new question has a named system, a continued one that of its memory")
-    if spec.build:
+    options = options or options_of(spec, asked)
+    if spec.build and spec.needs_build(options.applied(spec.config())):
         question = replace(question, notes=check_built(services, spec.name))
-    return spec.answer(services, question, options or options_of(spec, asked), stored=stored)
+    return spec.answer(services, question, options, stored=stored)
 
 
 def memory_passages(services: Services, memory: Memory, *, limit: int | None) -> Sequence[Chunk]:

@@ -19,7 +19,7 @@ from hgmem.services import Services
 from hgmem.settings import Settings
 from hgmem.systems.options import Config, Options, loaded
 from hgmem.systems.recorded_passages import recorded_chunks, scope_of
-from hgmem.systems.spec import SystemSpec
+from hgmem.systems.spec import Costing, NeedsBuild, SystemSpec, always
 from hgmem.systems.verbs import Verb
 from hgmem.text.language import no_evidence
 from hgmem.values.events import EvidenceFound, StepStarted
@@ -45,18 +45,22 @@ class Retrieve(Protocol[Read]):
 class SingleStep(Generic[Config]):
     """A system that answers from what `retrieve` finds. Its memories have one step and no points.
 
-    `passage_option` names the option of `config` that limits the chunks. The other fields are those of `SystemSpec`.
-    The option `steps`, which callers may pass to any system, has no effect.
+    `passage_option` names the option of `config` that limits the chunks, and `form_option` the one that says how the
+    answer is to look, if there are such. `costing` is the `cost` of `SystemSpec`, by default one call of an answer. The
+    other fields are those of `SystemSpec`. The option `steps`, which callers may pass to any system, has no effect.
     """
 
     name: str
     summary: str
     config: type[Config]
     retrieve: Retrieve[Config]
-    passage_option: str
+    passage_option: str = ""
+    form_option: str = ""
     prompts: Path | None = None
     statements: Path | None = None
     build: Build[Config] | None = None
+    needs_build: NeedsBuild[Config] = always
+    costing: Costing[Config] | None = None
     invariants: Sequence[OwnInvariant] = ()
     recipes: Mapping[str, Config] = field(default_factory=dict)
     verbs: Sequence[Verb[Any]] = ()
@@ -71,12 +75,13 @@ class SingleStep(Generic[Config]):
             config=self.config,
             recipes=self.recipes,
             answer=self.answer,
-            passages=self.passages,
+            passages=self.passages if self.passage_option else None,
             passage_option=self.passage_option,
             prompts=self.prompts,
             statements=self.statements,
             build=self.build,
-            cost=None if self.prompts else self.cost,
+            needs_build=self.needs_build,
+            cost=self.costing or (self.cost if self.passage_option and not self.prompts else None),
             verbs=self.verbs,
             favourites=self.favourites,
             invariants=self.invariants,
@@ -104,6 +109,7 @@ class SingleStep(Generic[Config]):
                 strategy=evidence.strategy,
                 filters=record.filters,
                 retrieved=evidence.retrieved,
+                notes=evidence.notes,
                 seconds=round(time.perf_counter() - began, 4),
                 usage=meter.usage(),
             )
@@ -117,6 +123,7 @@ class SingleStep(Generic[Config]):
                 question=question.text,
                 memory=Shown(statements=evidence.statements),
                 passages=evidence.passages,
+                form=getattr(config, self.form_option) if self.form_option else "",
                 language=services.language,
             )
             return record.answer(cited_answer(services, task), step=1)

@@ -50,6 +50,18 @@ class Costing(Protocol[Costed]):
         """Return the most model calls of a question, and about how many tokens their prompts have at most."""
 
 
+class NeedsBuild(Protocol[Costed]):
+    """Whether a system answers from its build."""
+
+    def __call__(self, config: Costed) -> bool:
+        """Return whether a question with this config needs the build."""
+
+
+def always(config: object) -> bool:
+    """Return that every question needs the build."""
+    return True
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemSpec(Generic[Config]):
     """A way of remembering and answering.
@@ -59,6 +71,8 @@ class SystemSpec(Generic[Config]):
     - `passages`: ranks the chunks behind an answer. By default, all that the record's steps retrieved.
     - `continues`: its memories take further questions. `answer` then gets the stored memory.
     - `build`: what the system makes of a corpus before it can answer, if anything.
+    - `needs_build`: which configs need the build. By default, all do.
+    - `memory_tasks`: the tasks that read the corpus for the build or recall it: `HGMEM_MEMORY_MODEL` names their model.
     - `invariants`: what holds of its build at any time. `hgmem doctor --corpus` checks them, as `system:name`.
     - `prompts`: the folder of its tasks' prompts, for a system of another package. Settings that name a task, such as
       `HGMEM_SAMPLING`, then know them.
@@ -80,6 +94,8 @@ class SystemSpec(Generic[Config]):
     prompts: Path | None = None
     statements: Path | None = None
     build: Build[Config] | None = None
+    needs_build: NeedsBuild[Config] = always
+    memory_tasks: Sequence[str] = ()
     cost: Costing[Config] | None = None
     verbs: Sequence[Verb[Any]] = ()
     favourites: Sequence[Favourite] = ()

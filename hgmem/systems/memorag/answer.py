@@ -1,0 +1,87 @@
+"""Ask: memory writes clues, the clues and the question search the text, and the answer is drawn from what they find."""
+
+from collections.abc import Mapping
+
+from hgmem.graph.retrieval import Found, Retrieval, Scope
+from hgmem.retrieval.context_packing import in_order, within
+from hgmem.retrieval.step_evidence import reciprocal_ranks
+from hgmem.services import Services
+from hgmem.settings import Settings
+from hgmem.systems.memorag.build import BUILD
+from hgmem.systems.memorag.clues import LABELS, Clues
+from hgmem.systems.memorag.memory_models import memory_model
+from hgmem.systems.memorag.recipes import RECIPES, MemoRAGConfig
+from hgmem.systems.memorag.search import chunks_by_clues
+from hgmem.systems.single_step import SingleStep
+from hgmem.text.plurals import counted
+from hgmem.values.evidence import Evidence, Hit, Retrieved, Subquery
+from hgmem.values.graph_elements import Chunk
+
+ROUNDS_PROMPT = 700  # tokens of a prompt around its memory and passages
+
+
+def retrieve(services: Services, question: str, *, scope: Scope, config: MemoRAGConfig) -> Evidence:
+    """Return the union of what the question and its clues find, in the order of the text (paper, section 3.1).
+
+    What exceeds the evidence's budget is left out, the worst ranks first, and noted. The answer sees no clue.
+    """
+    found = memory_model(services, scope, config).clues(question, config.kinds) if config.kinds else Clues()
+    texts = [question, *(clue.text for clue in found.clues)]
+    hits, retrieval = chunks_by_clues(services, texts, scope=scope, config=config)
+    kept, left = _kept(hits, retrieval, config)
+    labels = ["question", *(LABELS[clue.kind] for clue in found.clues)]
+    retrieved = tuple(
+        Retrieved(
+            subquery=Subquery(text=text, concern=label, strategy="clues"),
+            chunks=_hits(one.read, retrieval.chunks),
+            built=found.read if one.number == 0 else (),
+        )
+        for text, label, one in zip(texts, labels, hits, strict=True)
+    )
+    dropped = f"{counted(left, 'chunk', 'chunks')} that clues found did not fit into {config.evidence_tokens:,} tokens"
+    notes = (*found.notes, *([dropped] if left else []))
+    return Evidence(retrieved=retrieved, chunks=tuple(in_order(kept)), notes=notes)
+
+
+def cost(config: MemoRAGConfig, *, settings: Settings) -> tuple[int, int]:
+    """Return the most model calls of a question, and about how many tokens their prompts have at most."""
+    each = len(config.kinds) if config.calls == "each" else min(1, len(config.kinds))
+    deeper = config.descents if each and config.calls == "together" and config.memory == "gists" else 0
+    memory = 0 if config.memory == "none" else config.memory_tokens
+    clues = each * (memory + ROUNDS_PROMPT) + sum(memory * (2 + at) + ROUNDS_PROMPT for at in range(deeper))
+    queries = 1 + len(config.kinds) * config.most_clues * (1 + deeper)
+    evidence = min(config.evidence_tokens, queries * config.hits * settings.chunk_tokens)
+    return each + deeper + 1, clues + evidence + ROUNDS_PROMPT
+
+
+def _kept(hits: list[Found], retrieval: Retrieval, config: MemoRAGConfig) -> tuple[list[Chunk], int]:
+    """Return the chunks that fit, those that rank best over all searches first, and how many are left out."""
+    order = reciprocal_ranks(one.read for one in hits)
+    every = [retrieval.chunks[uid] for uid in order if uid in retrieval.chunks]
+    kept = within(every, tokens=config.evidence_tokens)
+    return kept, len(every) - len(kept)
+
+
+def _hits(scores: Mapping[str, float], chunks: Mapping[str, Chunk]) -> tuple[Hit, ...]:
+    known = [(uid, score) for uid, score in scores.items() if uid in chunks]
+    return tuple(
+        Hit(uid=uid, rank=rank, score=score, source_id=chunks[uid].source_id)
+        for rank, (uid, score) in enumerate(known, start=1)
+    )
+
+
+def _needs_build(config: MemoRAGConfig) -> bool:
+    return config.memory == "gists" and bool(config.kinds)
+
+
+SYSTEM = SingleStep(
+    name="memorag",
+    summary="Reads the whole corpus into gists, writes clues from them, and answers from what the clues find.",
+    config=MemoRAGConfig,
+    recipes=RECIPES,
+    retrieve=retrieve,
+    form_option="form",
+    build=BUILD,
+    needs_build=_needs_build,
+    costing=cost,
+)

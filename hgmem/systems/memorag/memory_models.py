@@ -1,0 +1,180 @@
+"""Memory models: what a question's clues are written from.
+
+`MemoryModel` is the protocol. Here are the pyramid of gists, the whole text, and no memory at all, each read by a chat
+model or by the rule-based one. A model that keeps a memory of its own, such as the paper's with its compressed states
+(section 3.2), would be one more class with the same method.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from hgmem.errors import UsageError
+from hgmem.graph.retrieval import Scope
+from hgmem.models.extractive import ExtractiveModel
+from hgmem.models.llm.task_routing import serving
+from hgmem.services import Services
+from hgmem.systems.memorag.clues import Clue, Clues, cleaned
+from hgmem.systems.memorag.pyramid import Pyramid
+from hgmem.systems.memorag.recipes import Kind, MemoRAGConfig
+from hgmem.systems.memorag.search import leads
+from hgmem.systems.memorag.statements import gist_places, gist_texts, texts_without_gist, whole_text
+from hgmem.systems.memorag.tasks import CluesReply, WriteClues
+from hgmem.text.plurals import counted
+from hgmem.values.evidence import BuiltHit, BuiltPassage, Citable
+
+_MOST_LOOKED_INTO = 5  # gists of one reply
+
+
+class MemoryModel(Protocol):
+    """A memory of a corpus that writes clues."""
+
+    def clues(self, question: str, kinds: Sequence[Kind]) -> Clues:
+        """Return clues of these kinds for a question, what was read for them, and notes."""
+
+
+def memory_model(services: Services, scope: Scope, config: MemoRAGConfig) -> MemoryModel:
+    """Return the memory model that the config names."""
+    if config.memory == "gists":
+        return GistMemory(services=services, scope=scope, config=config)
+    if config.memory == "full":
+        return FullText(services=services, scope=scope, config=config)
+    return NoMemory(services=services, scope=scope, config=config)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Written:
+    """What all memory models share: the calls that write clues, and what came of them."""
+
+    services: Services
+    scope: Scope
+    config: MemoRAGConfig
+    _clues: dict[str, Clue] = field(default_factory=dict)
+    _notes: list[str] = field(default_factory=list)
+
+    def _write(self, question: str, kinds: Sequence[Kind], memory: Sequence[Citable], parts: Sequence[Citable]) -> None:
+        """Ask for clues of all kinds at once, or of each by itself."""
+        for some in [tuple(kinds)] if self.config.calls == "together" else [(kind,) for kind in kinds]:
+            self._ask(self._task(question, some, memory, parts))
+
+    def _ask(self, task: WriteClues) -> CluesReply:
+        reply = self.services.reply(task)
+        found, notes = cleaned(reply, task, config=self.config)
+        for clue in found:
+            self._clues.setdefault(clue.key, clue)
+        self._notes += [*reply.notes, *notes]
+        return reply
+
+    def _task(
+        self, question: str, kinds: Sequence[Kind], memory: Sequence[Citable], parts: Sequence[Citable]
+    ) -> WriteClues:
+        return WriteClues(
+            question=question,
+            memory=tuple(memory),
+            kinds=tuple(kinds),
+            most=min(self.config.most_clues, 20),
+            parts=tuple(parts),
+            leads=self._leads(question) if "queries" in kinds else (),
+        )
+
+    def _leads(self, question: str) -> tuple[str, ...]:
+        """Return what the graph ties to the question, for the rule-based model, which cannot think of it."""
+        if serving(self.services.model, WriteClues.name).name != ExtractiveModel.name:
+            return ()
+        return leads(self.services, question, scope=self.scope)
+
+    def _found(self, read: Sequence[BuiltPassage] = ()) -> Clues:
+        hits = tuple(
+            BuiltHit(uid=gist.uid, kind=gist.kind, rank=rank, text=gist.text) for rank, gist in enumerate(read, start=1)
+        )
+        return Clues(clues=tuple(self._clues.values()), read=hits, notes=tuple(dict.fromkeys(self._notes)))
+
+
+@dataclass(slots=True, kw_only=True)
+class NoMemory(_Written):
+    """No memory: the model guesses clues from the question alone, as HyDE and RQ-RAG do. The paper's ablation."""
+
+    def clues(self, question: str, kinds: Sequence[Kind]) -> Clues:
+        """Return clues for a question."""
+        self._write(question, kinds, (), ())
+        return self._found()
+
+
+@dataclass(slots=True, kw_only=True)
+class FullText(_Written):
+    """The whole text as its own memory, where it fits the budget: no build, nothing condensed (β = 1)."""
+
+    def clues(self, question: str, kinds: Sequence[Kind]) -> Clues:
+        """Return clues for a question. Raises `UsageError` if the text exceeds the budget."""
+        chunks, tokens = whole_text(self.services.database, scope=self.scope, budget=self.config.memory_tokens)
+        if tokens > self.config.memory_tokens:
+            raise UsageError(
+                f"the text has {tokens:,} tokens, more than memory_tokens={self.config.memory_tokens:,}: raise it if "
+                "the model reads that much, choose documents with --where (filters=), or build gists with `hgmem build "
+                f"memorag --corpus {self.scope.corpus}` and ask with --recipe default"
+            )
+        self._write(question, kinds, chunks, ())
+        return self._found()
+
+
+@dataclass(slots=True, kw_only=True)
+class GistMemory(_Written):
+    """The pyramid of gists: its most detailed level that fits the budget, and what lies below named gists."""
+
+    def clues(self, question: str, kinds: Sequence[Kind]) -> Clues:
+        """Return clues for a question.
+
+        Clues are asked for once, or once more for each level that is looked into, at most `descents` times.
+        """
+        pyramid = Pyramid(places=gist_places(self.services.database, scope=self.scope))
+        shown, missing = pyramid.shown(self.config.memory_tokens)
+        memory = self._texts(shown)
+        if missing:
+            held, more = counted(len(shown), "gist", "gists"), counted(missing, "gist", "gists")
+            self._notes.append(f"memory showed {held} and left {more} out: memory_tokens={self.config.memory_tokens:,}")
+        chunks = self._chunks(pyramid.tokens(shown))
+        read = [*memory]
+        if self.config.calls == "each" or not self.config.descents:
+            self._write(question, kinds, (*memory, *chunks), ())
+        else:
+            self._descend(question, kinds, (pyramid, read, chunks))
+        return self._found(read)
+
+    def _descend(
+        self, question: str, kinds: Sequence[Kind], memory: tuple[Pyramid, list[BuiltPassage], Sequence[Citable]]
+    ) -> None:
+        """Ask for clues, then again with what is below the gists that the reply names, while there is something."""
+        pyramid, read, chunks = memory
+        first = (*read, *chunks)
+        numbered: list[Citable] = [*first]
+        parts: list[Citable] = []
+        for left in range(self.config.descents, -1, -1):
+            task = self._task(question, kinds, first, parts)
+            deeper = left > 0 and any(pyramid.below(each.uid) for each in (parts or first))
+            reply = self._ask(replace(task, look=deeper))
+            wanted = [numbered[at].uid for at in dict.fromkeys(reply.look) if deeper and 0 <= at < len(numbered)]
+            below = [uid for each in wanted[:_MOST_LOOKED_INTO] for uid in pyramid.below(each)]
+            known = {each.uid for each in numbered}
+            fresh = pyramid.within([uid for uid in below if uid not in known], self.config.memory_tokens)
+            if not fresh:
+                return
+            found = self._texts(fresh)
+            read += found
+            numbered += found
+            parts += found
+
+    def _texts(self, uids: Sequence[str]) -> list[BuiltPassage]:
+        return gist_texts(self.services.database, corpus=self.scope.corpus, uids=uids)
+
+    def _chunks(self, used: int) -> Sequence[Citable]:
+        """Return, for chosen documents, the chunks that only gists of several documents cover, within the budget."""
+        if self.scope.documents is None:
+            return ()
+        left = max(self.config.memory_tokens - used, 0)
+        chunks, many = texts_without_gist(self.services.database, scope=self.scope, budget=left)
+        if many > len(chunks):
+            self._notes.append(
+                f"memory showed {len(chunks)} of {counted(many, 'chunk', 'chunks')} without a gist of their own: "
+                f"memory_tokens={self.config.memory_tokens:,}"
+            )
+        return chunks

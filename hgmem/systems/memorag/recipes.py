@@ -1,0 +1,96 @@
+"""Recipes of MemoRAG as named constants, with an ablation for each kind of clue.
+
+Sources: the paper (Qian et al., WWW 2025) and its official code (`qhjqhj00/MemoRAG`). Gists that any chat model writes
+stand for the paper's compressed memory: its code does so where no trained memory model is used (MemoRAG-Lite).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import ConfigDict, Field
+
+from hgmem.errors import UsageError
+from hgmem.retrieval.step_evidence import Count, Positive
+
+Kind: TypeAlias = Literal["draft", "spans", "queries", "key_points"]
+Source: TypeAlias = Literal["gists", "full", "none"]
+Tokens: TypeAlias = Annotated[int, Field(ge=1, le=10_000_000)]
+Ratio: TypeAlias = Annotated[float, Field(ge=2, le=64)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoRAGConfig:
+    """Options of the build (the first three), of the clues, and of the evidence.
+
+    `kinds` of clues: a rough answer (`draft`), passages that the text probably has (`spans`, the paper's recall),
+    sharper questions (`queries`, its surrogate queries) and `key_points`. Without any, the question alone searches.
+    `memory` is what they are written from: the gists, the whole text, or nothing.
+    """
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    passage_tokens: Annotated[int, Field(ge=64, le=200_000)] = 4_096  # about what a gist is written of (Lite)
+    ratio: Ratio = 8  # β, tokens read for each token kept (paper, equation 8: β = l / k)
+    memory_tokens: Tokens = 8_000  # of the gists, or of the whole text, in a prompt
+    memory: Source = "gists"
+    kinds: tuple[Kind, ...] = ("draft", "spans", "queries", "key_points")
+    calls: Literal["together", "each"] = "together"  # one call for all kinds, or one for each (official code)
+    descents: Annotated[int, Field(ge=0, le=2)] = 2  # further calls that look into gists a level down
+    most_clues: Positive = 8  # of a kind
+    shortest: Count = 2  # words that a clue has at least (official code: 4)
+    hits: Positive = 3  # chunks that each clue, and the question, brings (paper and official code)
+    chunk_search: Literal["hybrid", "vector"] = "hybrid"
+    evidence_tokens: Tokens = 6_000  # of the chunks in the answer's prompt (official code: no limit)
+    form: str = ""  # how the answer is to look, such as "one paragraph"
+
+    def __post_init__(self) -> None:
+        """Raise `UsageError` if the memory's budget holds no gist."""
+        if self.memory == "gists" and self.memory_tokens < self.gist_tokens:
+            raise UsageError(
+                f"memory_tokens={self.memory_tokens} is less than one gist of {self.gist_tokens} tokens "
+                f"(passage_tokens={self.passage_tokens} at ratio={self.ratio:g}): raise memory_tokens or ratio"
+            )
+
+    @property
+    def gist_tokens(self) -> int:
+        """The tokens of a gist of a whole passage."""
+        return max(1, round(self.passage_tokens / self.ratio))
+
+
+DEFAULT = MemoRAGConfig()
+"""Clues of all kinds by one call, hybrid search, evidence within a budget."""
+
+PAPER = MemoRAGConfig(
+    passage_tokens=2_048,
+    ratio=4,
+    memory_tokens=32_000,
+    kinds=("spans", "queries"),
+    calls="each",
+    descents=0,
+    most_clues=10_000,
+    shortest=4,
+    chunk_search="vector",
+    evidence_tokens=1_000_000,
+)
+"""The paper: window 2,048 and β = 4 (section 4.1), a memory that a window of 128K tokens holds at β = 4, a call for
+each kind of clue, three dense hits for each, no limit of the evidence. The draft answer is off, as in the code."""
+
+LITE = replace(PAPER, passage_tokens=4_096, ratio=8, memory_tokens=128_000)
+"""MemoRAG-Lite's code: gists of at most 512 tokens of 4,096, joined whatever their number is."""
+
+FULL = replace(DEFAULT, memory="full", memory_tokens=100_000)
+"""The whole text as its own memory, where it fits. Needs no build."""
+
+RECIPES: Mapping[str, MemoRAGConfig] = {
+    "default": DEFAULT,
+    "paper": PAPER,
+    "lite": LITE,
+    "full": FULL,
+    "question-only": replace(DEFAULT, kinds=()),
+    "spans-only": replace(DEFAULT, kinds=("spans",)),
+    "queries-only": replace(DEFAULT, kinds=("queries",)),
+    "draft-only": replace(DEFAULT, kinds=("draft",)),
+    "no-memory": replace(DEFAULT, memory="none"),
+}
+"""Recipes by name. The last five are ablations: `DEFAULT` with one option changed."""

@@ -1,0 +1,116 @@
+"""The tasks of MemoRAG: write a gist, and write clues from memory."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+from hgmem.models.extractive.vector_cache import VectorCache
+from hgmem.models.prompt_delimiters import quoted
+from hgmem.models.reply import Leniently, Reply, TextReply, named
+from hgmem.retrieval import rendering
+from hgmem.systems.memorag.extractive import central_sentences, extractive_clues, nearest
+from hgmem.systems.memorag.recipes import Kind
+from hgmem.values.evidence import Citable
+
+PROMPTS = Path(__file__).parent / "prompts"
+_LINES = Leniently(sentences=True)
+_DRAFT = named("draft", "answer", "rough_answer", "draft_answer")
+_SPANS = named("spans", "passages", "text_spans", "recall")
+_QUERIES = named("queries", "questions", "surrogate_queries", "surrogates", "subqueries")
+_KEY_POINTS = named("key_points", "points", "keypoints")
+_LOOK = named("look", "gists", "numbers", "look_into")
+
+
+class GistReply(TextReply):
+    """The text of a gist."""
+
+
+class CluesReply(Reply):
+    """Clues by kind. `look` are numbers of gists, as the prompt has them, to look into before."""
+
+    draft: Annotated[str, _DRAFT] = ""
+    spans: Annotated[tuple[str, ...], _SPANS, _LINES] = ()
+    queries: Annotated[tuple[str, ...], _QUERIES, _LINES] = ()
+    key_points: Annotated[tuple[str, ...], _KEY_POINTS, _LINES] = ()
+    look: Annotated[tuple[int, ...], _LOOK] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteGist:
+    """Ask for the gist of a passage, of at most so many tokens (MemoRAG-Lite: one call for each passage).
+
+    `texts` are its parts in order, each with the title of its document.
+    """
+
+    texts: tuple[tuple[str, str], ...]
+    tokens: int
+    name: ClassVar[str] = "gist"
+    prompt_file: ClassVar[Path] = PROMPTS / "gist.md"
+    reply_type: ClassVar[type[GistReply]] = GistReply
+
+    def fields(self) -> Mapping[str, str]:
+        """Return the values of the prompt's placeholders."""
+        parts = [text if text.startswith(title) else f"{title}\n{text}" for title, text in self.texts]
+        return {"passage": quoted("\n\n".join(parts)), "tokens": str(self.tokens)}
+
+    def extractive(self, vectors: VectorCache) -> GistReply:
+        """Return the most central sentences of the passage, verbatim, without a language model."""
+        chosen = central_sentences([text for _, text in self.texts], self.tokens, vectors)
+        return GistReply(text="\n".join(chosen))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteClues:
+    """Ask for clues of some kinds (paper, equation 6: y = Θ_mem(q | θ_mem)), at most `most` of each.
+
+    `parts` are what was looked into, numbered on from `memory`. With `look`, the reply may name gists to look into.
+    `leads` are names that the corpus ties to the question: the rule-based model writes queries with them.
+    """
+
+    question: str
+    memory: tuple[Citable, ...]
+    kinds: tuple[Kind, ...]
+    most: int
+    parts: tuple[Citable, ...] = ()
+    look: bool = False
+    leads: tuple[str, ...] = ()
+    name: ClassVar[str] = "clues"
+    prompt_file: ClassVar[Path] = PROMPTS / "clues.md"
+    reply_type: ClassVar[type[CluesReply]] = CluesReply
+
+    def fields(self) -> Mapping[str, str]:
+        """Return the values of the prompt's placeholders. Memory comes first and is the same for all questions."""
+        wanted = {kind: "yes" if kind in self.kinds else "" for kind in ("draft", "spans", "queries", "key_points")}
+        return {
+            **wanted,
+            "memory": rendering.passages(self.memory) if self.memory else "",
+            "parts": rendering.passages(self.parts, start=len(self.memory)) if self.parts else "",
+            "question": rendering.text(self.question),
+            "form": _form(self.kinds, look=self.look),
+            "most": str(self.most),
+            "look": "yes" if self.look else "",
+        }
+
+    def narrowed(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """Return the schema of the reply with the fields that the prompt names, and no others."""
+        held = (*self.kinds, *(("look",) if self.look else ()))
+        fields = {name: part for name, part in schema["properties"].items() if name in held}
+        return {**schema, "properties": fields, "required": list(fields)}
+
+    def extractive(self, vectors: VectorCache) -> CluesReply:
+        """Return sentences of memory near the question, and its key phrases, without a language model."""
+        found = extractive_clues(self.question, (*self.memory, *self.parts), most=self.most, vectors=vectors)
+        queries = (*found.phrases, *self.leads)[: self.most]
+        return CluesReply(
+            spans=found.nearest if "spans" in self.kinds else (),
+            queries=queries if "queries" in self.kinds else (),
+            key_points=found.diverse if "key_points" in self.kinds else (),
+            look=nearest(self.question, self.parts or self.memory, vectors) if self.look else (),
+        )
+
+
+def _form(kinds: Sequence[Kind], *, look: bool) -> str:
+    """Return the form of the reply as JSON."""
+    parts = [f'"{kind}": "…"' if kind == "draft" else f'"{kind}": ["…"]' for kind in kinds]
+    return "{" + ", ".join([*parts, *(['"look": [0]'] if look else [])]) + "}"

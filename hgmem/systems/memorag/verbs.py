@@ -1,0 +1,119 @@
+"""What MemoRAG can do besides answering: summarise documents, and tell what levels its memory has."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from hgmem.errors import UsageError
+from hgmem.graph.retrieval import Scope
+from hgmem.retrieval.document_filters import normal
+from hgmem.services import Services
+from hgmem.systems.memorag.answer import SYSTEM
+from hgmem.systems.memorag.recipes import DEFAULT
+from hgmem.systems.memorag.statements import Place, gist_places, whole_text
+from hgmem.systems.options import Options
+from hgmem.systems.verbs import Verb
+from hgmem.values.inputs import Question
+
+_FORM = "a summary in plain prose, as long as the matter needs, that begins with what matters most"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summarise:
+    """What is summarised."""
+
+    theme: Annotated[str, "What the summary is about. Default: everything."] = ""
+    where: Annotated[tuple[str, ...], "Documents to summarise, as NAME=VALUE; repeat for several."] = ()
+    key_points: Annotated[int, "Maximum key points that memory writes."] = 12
+    tokens: Annotated[int, "Maximum tokens of passages that the summary is drawn from."] = 6_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quote:
+    """A quote that a summary cites: `[marker]` in its text."""
+
+    marker: int
+    title: str
+    quote: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """A summary with its citations. `memory` is the uid of its record, `notes` what it could not use."""
+
+    text: str
+    memory: str
+    citations: tuple[Quote, ...]
+    notes: tuple[str, ...]
+
+
+def summarise(services: Services, arguments: Summarise) -> Summary:
+    """Return a summary: key points from memory, passages for each of them, and a text drawn from these.
+
+    It is recorded as a question (official code: task "summarize").
+    """
+    theme = arguments.theme.strip()
+    text = f"Summarise what the documents say about this: {theme}" if theme else "Summarise the documents."
+    question = Question(text=text, filters=normal(_filters(arguments.where)))
+    changes = {
+        "kinds": ("key_points",),
+        "most_clues": arguments.key_points,
+        "evidence_tokens": arguments.tokens,
+        "form": _FORM,
+    }
+    answer = SYSTEM.answer(services, question, Options(recipe=DEFAULT, changes=changes), stored=None)
+    return Summary(
+        text=answer.text,
+        memory=answer.memory,
+        citations=tuple(Quote(marker=one.marker, title=one.title, quote=one.quote) for one in answer.citations),
+        notes=(*answer.notes, *(note for step in answer.steps for note in step.notes)),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Level:
+    """A level of the pyramid: its gists, their tokens, and how many tokens of text each of these stands for."""
+
+    level: int
+    gists: int
+    tokens: int
+    ratio: float
+
+
+def levels(services: Services, arguments: object) -> Sequence[Level]:
+    """Return the levels of the pyramid, the lowest first."""
+    scope = Scope(corpus=services.corpus)
+    found: dict[int, list[Place]] = defaultdict(list)
+    for place in gist_places(services.database, scope=scope):
+        found[place.level].append(place)
+    _, text = whole_text(services.database, scope=scope, budget=0)
+    return [_level(level, found[level], text) for level in sorted(found)]
+
+
+def _level(level: int, places: Sequence[Place], text: int) -> Level:
+    tokens = sum(place.tokens for place in places)
+    return Level(level=level, gists=len(places), tokens=tokens, ratio=round(text / max(tokens, 1), 1))
+
+
+def _filters(where: Sequence[str]) -> dict[str, list[str]]:
+    """Return filters of texts such as `title=Letters`."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for one in where:
+        name, sign, value = one.partition("=")
+        if not sign or not name.strip() or not value.strip():
+            raise UsageError(f"invalid filter {one!r}: use NAME=VALUE, such as title=Letters")
+        found[name.strip()].append(value.strip())
+    return dict(found)
+
+
+VERBS = (
+    Verb(
+        name="summarise",
+        summary="Summarise documents, all of them or about a theme, with citations.",
+        arguments=Summarise,
+        run=summarise,
+        built=True,
+    ),
+    Verb(name="levels", summary="List the levels of the memory.", run=levels, built=True),
+)
