@@ -115,8 +115,11 @@ def _pieces(chunks: Sequence[Chunk]) -> list[Piece]:
 
 def _joined(chunks: Sequence[Chunk]) -> tuple[str, str]:
     """Return the title of a document and the text of neighbouring chunks, what two of them share written once."""
-    parts = [chunk.text[overlap(last, chunk) :] for last, chunk in zip((None, *chunks), chunks, strict=False)]
-    return chunks[0].title, "\n\n".join(part.strip() for part in parts)
+    text = ""
+    for last, chunk in zip((None, *chunks), chunks, strict=False):
+        shared = overlap(last, chunk)
+        text += chunk.text[shared:] if shared else f"\n\n{chunk.text}"
+    return chunks[0].title, text.strip()
 
 
 def _tokens(chunks: Sequence[Chunk]) -> int:
