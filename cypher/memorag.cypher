@@ -34,9 +34,13 @@ CYPHER 25 CALL () {
   RETURN collect({chunk: c, title: d.title}) AS found
 }
 WITH found, reduce(sums = [0], one IN found | sums + [sums[-1] + one.chunk.tokens]) AS sums
-WITH size(found) AS many, [i IN range(0, size(found) - 1) WHERE sums[i + 1] <= $budget | found[i]] AS kept
-RETURN many, [one IN kept | one.chunk {.uid, .document, .position, .text, .tokens, .start, .end, .source_id,
-                                       title: one.title}] AS chunks;
+CALL (found, sums) {
+  UNWIND range(0, size(found) - 1) AS i
+  WITH i, found[i].chunk AS c, found[i].title AS title, sums[i + 1] AS used WHERE used <= $budget
+  WITH c, title ORDER BY i
+  RETURN collect(c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, title: title}) AS chunks
+}
+RETURN size(found) AS many, chunks;
 
 // name: whole_text(corpus, documents, budget) read
 // Return how many tokens the chunks of a corpus or of these documents have, and, if they fit into a number of tokens, the
