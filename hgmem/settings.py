@@ -76,6 +76,9 @@ class Settings(BaseSettings):
     )
     model: str = Field("extractive", description="language model; `extractive` is the built-in rule-based model")
     extraction_model: str = Field("", description="language model for indexing; default: `model`")
+    memory_model: str = Field(
+        "", description="language model that reads a whole corpus for a system's memory; default: `model`"
+    )
     temperature: float | None = Field(
         0.8, ge=0, le=2, description="sampling temperature, the paper's by default; `null`: the server's"
     )

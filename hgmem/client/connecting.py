@@ -25,7 +25,7 @@ from hgmem.models.llm.task_routing import RoutedModel
 from hgmem.models.llm.text_store import Store
 from hgmem.models.prompts import shipped_prompts
 from hgmem.settings import Settings
-from hgmem.systems.registry import task_names
+from hgmem.systems.registry import memory_tasks, task_names
 from hgmem.testing import DeterministicEmbedder
 from hgmem.values.foreign_graph import Source
 
@@ -168,9 +168,12 @@ def adapted_embedder(given: Any) -> CheckedEmbedder:
 def find_model(settings: Settings, *, embedder: Embedder) -> LanguageModel:
     """Return the configured model. It sends no request before its first task."""
     usual = _by_name(settings, settings.model, embedder)
-    if settings.extraction_model in ("", settings.model):
-        return usual
-    return RoutedModel(usual, dict.fromkeys(INDEXING, _by_name(settings, settings.extraction_model, embedder)))
+    others: dict[str, LanguageModel] = {}
+    if settings.extraction_model not in ("", settings.model):
+        others |= dict.fromkeys(INDEXING, _by_name(settings, settings.extraction_model, embedder))
+    if settings.memory_model not in ("", settings.model):
+        others |= dict.fromkeys(memory_tasks(), _by_name(settings, settings.memory_model, embedder))
+    return RoutedModel(usual, others) if others else usual
 
 
 def find_chat(settings: Settings, name: str) -> LimitedChat:
@@ -183,7 +186,7 @@ def check_model(settings: Settings) -> str:
 
     Raises `HGMemError` if the model can't be used.
     """
-    named = dict.fromkeys((settings.model, settings.extraction_model))
+    named = dict.fromkeys((settings.model, settings.extraction_model, settings.memory_model))
     chats = [_chat(settings, name) for name in named if name not in ("", ExtractiveModel.name)]
     if not chats:
         return "extractive (built-in, no language model)"

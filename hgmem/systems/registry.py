@@ -139,6 +139,12 @@ def task_names() -> tuple[str, ...]:
     return tuple(sorted({*shipped_prompts(), *(task for spec in installed for task in _own_prompts(spec))}))
 
 
+def memory_tasks() -> tuple[str, ...]:
+    """Return the names of the tasks by which systems read a whole corpus and recall it, sorted."""
+    installed = [system(one.name) for one in systems() if one.installed]
+    return tuple(sorted({task for spec in installed for task in spec.memory_tasks}))
+
+
 def describe(name: str) -> SystemInfo:
     """Return what callers are told about a system, which may not be installed any more."""
     try:

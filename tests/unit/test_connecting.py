@@ -89,6 +89,14 @@ def test_extraction_goes_to_the_model_that_is_set_for_it(settings: Any) -> None:
         assert free.serving("evolve").name == "big"
 
 
+def test_gists_and_clues_go_to_the_model_of_the_memory(settings: Any) -> None:
+    common = {"openai_base_url": "http://127.0.0.1:1/v1"}
+    routed = model(settings(model="big", extraction_model="small", memory_model="long", **common))
+    names = [routed.serving(task).name for task in ("gist", "clues", "extract", "answer")]
+    assert names == ["long", "long", "small", "big"]
+    assert model(settings(model="big", memory_model="big", **common)).name == "big"
+
+
 def test_an_extraction_is_kept_on_disk_for_the_next_client_and_another_prompt_is_another_matter(settings: Any) -> None:
     with WireServer(answering) as server:
         common = {"model": "big", "openai_base_url": server.base_url}
@@ -134,7 +142,7 @@ def test_a_temperature_of_null_leaves_it_to_the_server(settings: Any, monkeypatc
 @pytest.mark.parametrize(
     ("sampling", "what"),
     [
-        ({"plann": {"temperature": 0}}, "unknown task 'plann': choose from answer, condense"),
+        ({"plann": {"temperature": 0}}, "unknown task 'plann': choose from answer, clues, condense"),
         ({"evolve": {"max_tokens": None}}, "invalid max_tokens None of task 'evolve'"),
     ],
 )

@@ -17,7 +17,7 @@ LABELS: dict[Kind, str] = {
     "queries": "surrogate query",
     "key_points": "key point",
 }
-_MARKER = re.compile(r"^\s*(?:[-*•‣▪–—]+|#{1,6}|\(?(?:\d{1,3}|[a-zA-Z])[.)、．:])\s+|^\s*\d{1,3}[、．]\s*")
+_MARKER = re.compile(r"^\s*(?:[-*•‣▪–—]+|#{1,6}|\(?(?:\d{1,3}[.)、．:]|[a-zA-Z]\)))\s+|^\s*\d{1,3}[、．]\s*")
 _QUOTES = "\"'“”‘’«»„「」『』"
 _LONGEST = 128  # tokens of a clue; longer ones are split at sentences (official code: 128 new tokens for each call)
 
