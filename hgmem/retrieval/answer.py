@@ -41,7 +41,7 @@ class AnswerQuestion:
         """Return the values of the prompt's placeholders."""
         return {
             "question": rendering.text(self.question),
-            "memory": rendering.remembered(self.memory, self.passages),
+            "memory": "" if self.memory == Shown() else rendering.remembered(self.memory, self.passages),
             "chunks": rendering.passages(self.passages, start=1),
             "form": self.form or "as long as the question needs, in plain prose",
             "language": rendering.language(self.language),

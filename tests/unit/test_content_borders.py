@@ -9,9 +9,7 @@ from hgmem.builds.content_borders import Piece, runs
 
 
 def pieces(rng: random.Random, number: int, *, opening: int = 1) -> list[Piece]:
-    return [
-        Piece(tokens=rng.randint(50, 200), name=f"{rng.random()}", opens=at % opening == 0) for at in range(number)
-    ]
+    return [Piece(tokens=rng.randint(50, 200), name=f"{rng.random()}", opens=at % opening == 0) for at in range(number)]
 
 
 def contents(found: list[Piece], most: int) -> set[tuple[str, ...]]:

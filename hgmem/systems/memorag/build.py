@@ -9,6 +9,7 @@ from hgmem.builds.content_borders import Piece, runs
 from hgmem.builds.reading import Reading
 from hgmem.builds.stages import Build, Kind, Stage
 from hgmem.builds.units import Made, Output, Property, Row, StoredRow, Tie, Unit
+from hgmem.errors import UsageError
 from hgmem.retrieval.rendering import overlap
 from hgmem.services import Services
 from hgmem.systems.memorag.recipes import MemoRAGConfig
@@ -30,6 +31,11 @@ Texts = tuple[tuple[str, str], ...]
 
 def passages(reading: Reading, config: MemoRAGConfig) -> Iterator[Unit]:
     """List level 1: runs of chunks of one document, which begin where chunking does, or of whole short documents."""
+    if config.memory_tokens < config.gist_tokens:
+        raise UsageError(
+            f"memory_tokens={config.memory_tokens} is less than one gist of {config.gist_tokens} tokens "
+            f"(passage_tokens={config.passage_tokens} at ratio={config.ratio:g}): raise memory_tokens or ratio"
+        )
     most, short = round(_LONGEST * config.passage_tokens), config.passage_tokens // _SHORT
     together: list[list[Chunk]] = []
     for _, found in groupby(reading.chunks(), key=lambda chunk: chunk.document):

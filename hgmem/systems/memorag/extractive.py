@@ -52,7 +52,8 @@ def _sentences(memory: Sequence[Citable]) -> list[str]:
 
 def extractive_clues(question: str, memory: Sequence[Citable], *, most: int, vectors: VectorCache) -> Found:
     """Return clues from the sentences of memory, and from the question alone, at most so many of each kind."""
-    phrases = tuple(aspect.text for aspect in aspects(question))[:most]
+    each = [aspect.text for aspect in aspects(question)]
+    phrases = (", ".join(each), *each)[:most] if each else ()
     found = quotable(passages(memory))[:_MOST_SENTENCES]
     if not found:
         return Found(phrases=phrases)

@@ -128,6 +128,11 @@ class GistMemory(_Written):
         """
         pyramid = Pyramid(places=gist_places(self.services.database, scope=self.scope))
         shown, missing = pyramid.shown(self.config.memory_tokens)
+        if missing and not shown:
+            raise UsageError(
+                f"memory_tokens={self.config.memory_tokens} holds no gist of the highest level: raise it, or build with "
+                f"`hgmem build memorag --corpus {self.scope.corpus} --set ratio=…`, a larger one than before"
+            )
         memory = self._texts(shown)
         if missing:
             held, more = counted(len(shown), "gist", "gists"), counted(missing, "gist", "gists")

@@ -27,7 +27,7 @@ class Pyramid:
         """Return the gists (uids) of the most detailed view that fits into `budget` tokens, and how many are left out.
 
         A view at a level holds the gists of that level, and those below it that none of them condenses. If none fits,
-        it is the highest, cut off, but at least one gist.
+        it is the highest, cut off.
         """
         views = [self._view(level) for level in sorted({place.level for place in self.places})]
         if not views:
@@ -35,7 +35,7 @@ class Pyramid:
         for view in views:
             if self.tokens(view) <= budget:
                 return view, 0
-        held = self.within(views[-1], budget) or views[-1][:1]
+        held = self.within(views[-1], budget)
         return held, len(views[-1]) - len(held)
 
     def below(self, uid: str) -> Sequence[str]:

@@ -10,7 +10,6 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import ConfigDict, Field
 
-from hgmem.errors import UsageError
 from hgmem.retrieval.step_evidence import Count, Positive
 
 Kind: TypeAlias = Literal["draft", "spans", "queries", "key_points"]
@@ -43,14 +42,6 @@ class MemoRAGConfig:
     chunk_search: Literal["hybrid", "vector"] = "hybrid"
     evidence_tokens: Tokens = 6_000  # of the chunks in the answer's prompt (official code: no limit)
     form: str = ""  # how the answer is to look, such as "one paragraph"
-
-    def __post_init__(self) -> None:
-        """Raise `UsageError` if the memory's budget holds no gist."""
-        if self.memory == "gists" and self.memory_tokens < self.gist_tokens:
-            raise UsageError(
-                f"memory_tokens={self.memory_tokens} is less than one gist of {self.gist_tokens} tokens "
-                f"(passage_tokens={self.passage_tokens} at ratio={self.ratio:g}): raise memory_tokens or ratio"
-            )
 
     @property
     def gist_tokens(self) -> int:

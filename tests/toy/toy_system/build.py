@@ -137,7 +137,9 @@ BUILD: Build[Config] = Build(
         Stage(name="gists", units=documents, make=sum_up, settings=["words"], prompts=[SumUp.prompt_file], calls=1),
         Stage(name="chain", units=chain, make=group, settings=["most"]),
         Stage(name="topics", units=groups, make=gather),
-        Stage(name="blends", units=gists, make=blend, vectors=True, most_units=lambda numbers, config: numbers["gists"]),
+        Stage(
+            name="blends", units=gists, make=blend, vectors=True, most_units=lambda numbers, config: numbers["gists"]
+        ),
     ],
     reembed=lengths,
 )
