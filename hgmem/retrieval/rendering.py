@@ -136,8 +136,8 @@ def passages(found: Sequence[Citable], *, start: int = 0) -> str:
 def _sources(found: Evidence, numbers: Mapping[str, int]) -> Iterator[str]:
     """Yield a line for each source: its number, title and place. A document that was named is not named again."""
     named: dict[str, int] = {}
-    for each in found.chunks:
-        named.setdefault(each.document, numbers[each.uid])
+    for chunk in found.chunks:
+        named.setdefault(chunk.document, numbers[chunk.uid])
     for each in found.sources:
         first = named.setdefault(each.document, numbers[each.uid])
         title = _titled(each.title, _same(first) if first < numbers[each.uid] else "")
