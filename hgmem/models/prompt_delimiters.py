@@ -13,6 +13,7 @@ TAGS = (
     "found",
     "memory",
     "name",
+    "parts",
     "passage",
     "passages",
     "point",

@@ -94,10 +94,11 @@ COMPACT = replace(
     retrieval=RetrievalConfig(searched_chunks=14, line_chunks=True),
     evidence_tokens=1_700,
     titles=3,
-    answer_from="supports",
+    read_tokens=2_000,
 )
 """Two calls per step: evolve; then merge, plan and sub-queries together. The last step's only call evolves and merges.
-Evidence is what was not shown before (docs/decisions/0023). The answer uses the points' own chunks."""
+Evidence is what was not shown before (docs/decisions/0023). The answer uses the points' own chunks, and others
+that were read where those are few."""
 
 SINGLE = replace(COMPACT, calls="single")
 """One call per step, for strong models: operations, merges, plan and sub-queries in one reply."""

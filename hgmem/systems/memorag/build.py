@@ -99,7 +99,7 @@ def _gist(services: Services, config: MemoRAGConfig, unit: Unit, source: "_Sourc
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Source:
-    """What a gist is made of: texts with titles; and the level and title of the gist."""
+    """What a gist is made of: texts with their titles, beside its own level and title."""
 
     texts: Texts
     level: int

@@ -69,7 +69,7 @@ def cleaned(reply: CluesReply, task: WriteClues, *, config: MemoRAGConfig) -> tu
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Yield the lines of a text, bare; long ones in sentences, as many together as there is room for."""
+    """Yield the lines of a text without markers and quotation marks, long ones as groups of sentences."""
     for line in text.splitlines():
         bare = collapse(_MARKER.sub("", line)).strip(_QUOTES).strip()
         if not bare:

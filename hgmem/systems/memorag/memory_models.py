@@ -102,7 +102,7 @@ class NoMemory(_Written):
 
 @dataclass(slots=True, kw_only=True)
 class FullText(_Written):
-    """The whole text as its own memory, where it fits the budget: no build, nothing condensed (β = 1)."""
+    """The whole text as its own memory, where it fits the budget, without a build (β = 1)."""
 
     def clues(self, question: str, kinds: Sequence[Kind]) -> Clues:
         """Return clues for a question. Raises `UsageError` if the text exceeds the budget."""
@@ -130,8 +130,8 @@ class GistMemory(_Written):
         shown, missing = pyramid.shown(self.config.memory_tokens)
         if missing and not shown:
             raise UsageError(
-                f"memory_tokens={self.config.memory_tokens} holds no gist of the highest level: raise it, or build with "
-                f"`hgmem build memorag --corpus {self.scope.corpus} --set ratio=…`, a larger one than before"
+                f"memory_tokens={self.config.memory_tokens} holds no gist of the highest level: raise it, or build with a "
+                f"larger ratio: `hgmem build memorag --corpus {self.scope.corpus} --set ratio=…`"
             )
         memory = self._texts(shown)
         if missing:
