@@ -8,6 +8,7 @@ draws recall over the ratio. A run that was interrupted goes on.
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -36,8 +37,8 @@ def main() -> int:
     options = parser.parse_args()
     folder = BENCH / "clues"
     data = folder / "papers"
-    data.mkdir(parents=True, exist_ok=True)
-    (data / "graph.jsonl.gz").write_bytes((PAPERS / "graph.jsonl.gz").read_bytes())
+    shutil.copytree(PAPERS / "documents", data / "documents", dirs_exist_ok=True)
+    shutil.copy(PAPERS / "graph.jsonl.gz", data)
     questions = [(PAPERS / name).read_text(encoding="utf-8") for name in ("questions.jsonl", "themes.jsonl")]
     (data / "questions.jsonl").write_text("".join(questions), encoding="utf-8")
     environment = {**os.environ, "HGMEM_DATA": str(folder / "neo4j")}
@@ -82,13 +83,13 @@ def _system(name: str, *, recipe: str = "", settings: dict[str, Any] | None = No
 def _draw(scores: list[dict[str, Any]], path: Path) -> None:
     """Draw the share of evidence found over the ratio, with 95 % intervals, and write it as a PNG."""
     figure, axes = plt.subplots(figsize=(6, 3.5), layout="constrained")
-    for measure in ("in_answer", "retrieved"):
-        values = [one[measure] for one in scores]
+    for measure, named in (("answer_prompt", "in the answer's prompt"), ("retrieved", "retrieved")):
+        values = [one["found"][measure] for one in scores]
         middle = [value["mean"] for value in values]
         low = [value["mean"] - value["low"] for value in values]
         high = [value["high"] - value["mean"] for value in values]
-        axes.errorbar(RATIOS, middle, yerr=[low, high], marker="o", capsize=3, label=measure.replace("_", " "))
-    axes.set_xscale("log", base=2, label="ratio")
+        axes.errorbar(RATIOS, middle, yerr=[low, high], marker="o", capsize=3, label=named)
+    axes.set_xscale("log", base=2)
     axes.set_xticks(RATIOS, [str(ratio) for ratio in RATIOS])
     axes.set_xlabel("tokens of text for each token of memory (β)")
     axes.set_ylabel("share of the evidence")

@@ -124,7 +124,8 @@ def test_asking_searches_by_every_clue_and_keeps_what_it_read(pyramid: HGMem) ->
     asked = [(one.subquery.concern, one.subquery.text) for one in step.retrieved]
     assert asked[0] == ("question", "Where did the anchor of Arbor stand?")
     assert {concern for concern, _ in asked} >= {"question", "text span", "surrogate query"}
-    assert all(1 <= len(one.chunks) <= 3 for one in step.retrieved)
+    assert all(1 <= len(one.chunks) <= 3 for one in step.retrieved[1:])
+    assert len(step.retrieved[0].chunks) > 3  # the question's next ones fill the budget
     assert {hit.kind for hit in step.retrieved[0].built} == {"Gist"}
     stored = pyramid.memory(answer.memory)
     assert stored.steps[0].retrieved == step.retrieved
@@ -154,6 +155,12 @@ def test_the_answer_sees_passages_in_order_and_no_clue(open_client: Callable[...
     places = [(chunk.document, chunk.position) for chunk in task.passages]
     assert places == sorted(places)
     assert len(places) == len(set(places)) > 3
+
+
+def test_without_filling_the_union_is_all(pyramid: HGMem) -> None:
+    options = {"fill": False, "evidence_tokens": 100_000}
+    step = pyramid.ask("Where did the anchor of Arbor stand?", system="memorag", settings=options).steps[0]
+    assert [len(one.chunks) for one in step.retrieved] == [3] * len(step.retrieved)
 
 
 def test_chunks_beyond_the_budget_are_left_out_and_noted(pyramid: HGMem) -> None:

@@ -2,9 +2,7 @@
 
 from collections.abc import Mapping
 
-from hgmem.graph.retrieval import Found, Retrieval, Scope
-from hgmem.retrieval.context_packing import in_order, within
-from hgmem.retrieval.step_evidence import reciprocal_ranks
+from hgmem.graph.retrieval import Scope
 from hgmem.services import Services
 from hgmem.settings import Settings
 from hgmem.systems.memorag.build import BUILD
@@ -27,20 +25,22 @@ def retrieve(services: Services, question: str, *, scope: Scope, config: MemoRAG
     """
     found = memory_model(services, scope, config).clues(question, config.kinds) if config.kinds else Clues()
     texts = [question, *(clue.text for clue in found.clues)]
-    hits, retrieval = chunks_by_clues(services, texts, scope=scope, config=config)
-    kept, left = _kept(hits, retrieval, config)
+    searched = chunks_by_clues(services, texts, scope=scope, config=config)
     labels = ["question", *(LABELS[clue.kind] for clue in found.clues)]
+    reads = (found.read, *(() for _ in found.clues))
     retrieved = tuple(
         Retrieved(
             subquery=Subquery(text=text, concern=label, strategy="clues"),
-            chunks=_hits(one.read, retrieval.chunks),
-            built=found.read if one.number == 0 else (),
+            chunks=_hits(hits, searched.chunks),
+            built=read,
         )
-        for text, label, one in zip(texts, labels, hits, strict=True)
+        for text, label, hits, read in zip(texts, labels, searched.hits, reads, strict=True)
     )
-    dropped = f"{counted(left, 'chunk', 'chunks')} that clues found did not fit into {config.evidence_tokens:,} tokens"
-    notes = (*found.notes, *([dropped] if left else []))
-    return Evidence(retrieved=retrieved, chunks=tuple(in_order(kept)), notes=notes)
+    left = counted(searched.left, "chunk", "chunks")
+    dropped = f"{left} that clues found did not fit into {config.evidence_tokens:,} tokens"
+    kept = sorted(searched.kept, key=lambda chunk: (chunk.title, chunk.document, chunk.position))
+    notes = (*found.notes, *([dropped] if searched.left else []))
+    return Evidence(retrieved=retrieved, chunks=tuple(kept), notes=notes)
 
 
 def cost(config: MemoRAGConfig, *, settings: Settings) -> tuple[int, int]:
@@ -54,19 +54,10 @@ def cost(config: MemoRAGConfig, *, settings: Settings) -> tuple[int, int]:
     return each + deeper + 1, clues + evidence + ROUNDS_PROMPT
 
 
-def _kept(hits: list[Found], retrieval: Retrieval, config: MemoRAGConfig) -> tuple[list[Chunk], int]:
-    """Return the chunks that fit, those that rank best over all searches first, and how many are left out."""
-    order = reciprocal_ranks(one.read for one in hits)
-    every = [retrieval.chunks[uid] for uid in order if uid in retrieval.chunks]
-    kept = within(every, tokens=config.evidence_tokens)
-    return kept, len(every) - len(kept)
-
-
 def _hits(scores: Mapping[str, float], chunks: Mapping[str, Chunk]) -> tuple[Hit, ...]:
-    known = [(uid, score) for uid, score in scores.items() if uid in chunks]
     return tuple(
         Hit(uid=uid, rank=rank, score=score, source_id=chunks[uid].source_id)
-        for rank, (uid, score) in enumerate(known, start=1)
+        for rank, (uid, score) in enumerate(scores.items(), start=1)
     )
 
 

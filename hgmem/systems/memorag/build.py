@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
+from textwrap import shorten
 
 from hgmem.builds.content_borders import Piece, runs
 from hgmem.builds.reading import Reading
@@ -14,7 +15,7 @@ from hgmem.retrieval.rendering import overlap
 from hgmem.services import Services
 from hgmem.systems.memorag.recipes import MemoRAGConfig
 from hgmem.systems.memorag.tasks import WriteGist
-from hgmem.text.segmentation import collapse, sentences
+from hgmem.text.segmentation import sentences
 from hgmem.text.tokens import count
 from hgmem.values.graph_elements import Chunk
 
@@ -23,7 +24,7 @@ LEVELS = 8  # the most levels: at the least ratio, the highest holds a 256th of 
 _LONGEST = 1.5  # of a run, in passages; runs of whole documents and groups of gists too
 _SHORT = 4  # documents of less than this part of a passage share a gist
 _OVER = 1.25  # by how much a gist may exceed its tokens before its last sentences are cut off
-_NAMED, _LONGEST_TITLE = 4, 60  # titles in the title of a gist, and characters of each
+_NAMED, _LONGEST_TITLE = 4, 90  # titles in the title of a gist, and characters of each
 _WHOLE = 48  # tokens up to which a text is its own gist
 
 Texts = tuple[tuple[str, str], ...]
@@ -138,9 +139,9 @@ def _kept(row: StoredRow) -> int:
 
 def _title(titles: Sequence[str]) -> str:
     """Return the titles of the documents that a gist tells of, those that there is room for."""
-    shown = list(titles[:_NAMED])
-    more = len(titles) - len(shown)
-    return "; ".join(collapse(title)[:_LONGEST_TITLE] for title in shown) + (f" and {more} more" if more else "")
+    shown = "; ".join(shorten(title, _LONGEST_TITLE, placeholder=" …") for title in titles[:_NAMED])
+    more = len(titles) - _NAMED
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def _cut(text: str, tokens: int) -> str:

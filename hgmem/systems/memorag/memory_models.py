@@ -130,8 +130,8 @@ class GistMemory(_Written):
         shown, missing = pyramid.shown(self.config.memory_tokens)
         if missing and not shown:
             raise UsageError(
-                f"memory_tokens={self.config.memory_tokens} holds no gist of the highest level: raise it, or build with "
-                f"a larger ratio: `hgmem build memorag --corpus {self.scope.corpus} --set ratio=…`"
+                f"memory_tokens={self.config.memory_tokens} holds no gist of the highest level: raise it, or build "
+                f"with a larger ratio, `hgmem build memorag --corpus {self.scope.corpus} --set ratio=16`"
             )
         memory = self._texts(shown)
         if missing:

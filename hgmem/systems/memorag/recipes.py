@@ -41,6 +41,7 @@ class MemoRAGConfig:
     hits: Positive = 3  # chunks that each clue, and the question, brings (paper and official code)
     chunk_search: Literal["hybrid", "vector"] = "hybrid"
     evidence_tokens: Tokens = 6_000  # of the chunks in the answer's prompt (official code: no limit)
+    fill: bool = True  # the question's next chunks take the room that clues leave (paper and official code: none do)
     form: str = ""  # how the answer is to look, such as "one paragraph"
 
     @property
@@ -50,7 +51,7 @@ class MemoRAGConfig:
 
 
 DEFAULT = MemoRAGConfig()
-"""Clues of all kinds by one call, hybrid search, evidence within a budget."""
+"""Clues of all kinds by one call, hybrid search, evidence that fills a budget."""
 
 PAPER = MemoRAGConfig(
     passage_tokens=2_048,
@@ -63,6 +64,7 @@ PAPER = MemoRAGConfig(
     shortest=4,
     chunk_search="vector",
     evidence_tokens=1_000_000,
+    fill=False,
 )
 """The paper: window 2,048 and β = 4 (section 4.1), a memory that a window of 128K tokens holds at β = 4, a call for
 each kind of clue, three dense hits for each, no limit of the evidence. The draft answer is off, as in the code."""

@@ -1,30 +1,58 @@
 """Search by clues: every clue and the question find chunks, all in one statement."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from hgmem.graph.retrieval import Found, Limits, Query, Retrieval, Scope, retrieve
-from hgmem.retrieval.step_evidence import CANDIDATES, FUSION, PROPOSED, PROPOSED_AMONG, PROPOSED_NEAREST
+from hgmem.graph.retrieval import Limits, Query, Scope, retrieve
+from hgmem.retrieval.context_packing import tokens_of, within
+from hgmem.retrieval.step_evidence import (
+    CANDIDATES,
+    FUSION,
+    PROPOSED,
+    PROPOSED_AMONG,
+    PROPOSED_NEAREST,
+    reciprocal_ranks,
+)
 from hgmem.services import Services
 from hgmem.systems.memorag.recipes import MemoRAGConfig
+from hgmem.values.graph_elements import Chunk
 
 _LEADS = 6  # relations of the question's nearest entities
+_FILLING = 100  # chunks of the question that may fill a budget at most
 
 
-def chunks_by_clues(
-    services: Services, texts: Sequence[str], *, scope: Scope, config: MemoRAGConfig
-) -> tuple[list[Found], Retrieval]:
-    """Return what each text finds, in order, `hits` chunks each, and the chunks themselves."""
-    vectors = services.embed(texts, kind="query")
-    hybrid = config.chunk_search == "hybrid"
-    queries = [
-        Query(number=number, vector=vector, search="chosen", words=text if hybrid else "")
-        for number, (text, vector) in enumerate(zip(texts, vectors, strict=True))
-    ]
-    searched = max(CANDIDATES, config.hits)
-    found = retrieve(
-        services.database, scope=scope, queries=queries, limits=_limits(scope, searched=searched, read=config.hits)
-    )
-    return list(found.found), found
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Searched:
+    """What texts found.
+
+    `hits` has for each text the chunks (uids) with their scores, the best first. `kept` are those that the answer
+    reads, `left` is the number of the others.
+    """
+
+    hits: tuple[Mapping[str, float], ...]
+    chunks: Mapping[str, Chunk]
+    kept: tuple[Chunk, ...]
+    left: int
+
+
+def chunks_by_clues(services: Services, texts: Sequence[str], *, scope: Scope, config: MemoRAGConfig) -> Searched:
+    """Return what the question, which comes first, and its clues find: `hits` chunks each.
+
+    Kept are those that rank best over all searches, within the evidence's budget. With `fill`, further chunks of the
+    question take the room that is left.
+    """
+    hits, chunks = _searched(services, texts, scope=scope, config=config, most=config.hits)
+    order = [chunks[uid] for uid in reciprocal_ranks(hits)]
+    kept = within(order, tokens=config.evidence_tokens)
+    if config.fill and len(kept) == len(order):
+        (asked,), more = _searched(services, texts[:1], scope=scope, config=config, most=_FILLING)
+        room = config.evidence_tokens - tokens_of(*kept)
+        fresh = [more[uid] for uid in asked if uid not in chunks]
+        added = [chunk for chunk in within(fresh, tokens=room) if chunk.tokens <= room]
+        kept, chunks = [*kept, *added], {**more, **chunks}
+        wanted = {chunk.uid for chunk in added} | hits[0].keys()
+        hits = [{uid: score for uid, score in asked.items() if uid in wanted}, *hits[1:]]
+    return Searched(hits=tuple(hits), chunks=chunks, kept=tuple(kept), left=max(len(order) - len(kept), 0))
 
 
 def leads(services: Services, question: str, *, scope: Scope) -> tuple[str, ...]:
@@ -34,6 +62,22 @@ def leads(services: Services, question: str, *, scope: Scope) -> tuple[str, ...]
     found = retrieve(services.database, scope=scope, queries=[query], limits=_limits(scope, entities=_LEADS))
     ties = (found.relations[uid] for uid in found.found[0].relations if uid in found.relations)
     return tuple(f"{tie.source_name}, {tie.target_name}" for tie in ties)
+
+
+def _searched(
+    services: Services, texts: Sequence[str], *, scope: Scope, config: MemoRAGConfig, most: int
+) -> tuple[list[Mapping[str, float]], Mapping[str, Chunk]]:
+    """Return for each text the chunks (uids) that it finds, and all of them, by one statement."""
+    vectors = services.embed(texts, kind="query")
+    hybrid = config.chunk_search == "hybrid"
+    queries = [
+        Query(number=number, vector=vector, search="chosen", words=text if hybrid else "")
+        for number, (text, vector) in enumerate(zip(texts, vectors, strict=True))
+    ]
+    limits = _limits(scope, searched=max(CANDIDATES, most), read=most)
+    found = retrieve(services.database, scope=scope, queries=queries, limits=limits)
+    hits = [{uid: score for uid, score in one.read.items() if uid in found.chunks} for one in found.found]
+    return list(hits), found.chunks
 
 
 def _limits(scope: Scope, *, searched: int = 0, read: int = 0, entities: int = 0) -> Limits:
