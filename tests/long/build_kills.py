@@ -2,7 +2,7 @@
 
     python tests/long/build_kills.py [--kills 5] [--server-kills 1] [--documents 60] [--seed N]
 
-The system is that of tests/toy/: units that depend on each other, a fold, vectors that a later stage gives. Rounds,
+The system is that of tests/toy/ (units that depend on each other, a fold, vectors that a later stage gives) or memorag. Rounds,
 kills and the comparison are those of kills.py. After the last round, a second run has to make nothing.
 """
 
@@ -33,6 +33,8 @@ MATCH (u:Unit {corpus: $corpus}) RETURN u.stage + ' ' + u.status AS status, coun
 LEASED = """
 MATCH (b:Build {corpus: $corpus}) WHERE b.heartbeat > datetime() - duration({seconds: $timeout}) RETURN b.uid AS uid
 """
+# Options that give the few short documents a build of several stages.
+OPTIONS: dict[str, dict[str, int]] = {"toy": {}, "memorag": {"passage_tokens": 64, "ratio": 2, "memory_tokens": 64}}
 LEASES = {"claim_timeout": 2, "heartbeat": 0.5}
 RUNS = frozenset({"finished_at", "changed_at", "change"})  # properties of a build that differ between runs
 WORDS = ("anchor", "barrel", "candle", "dagger", "engine", "fiddle", "garnet", "hammer", "insect", "jacket")
@@ -43,6 +45,7 @@ class BuildHouse(House):
     """The server, and runs of builds on it."""
 
     documents: int
+    system: str
 
     def start(self) -> Process:
         """Start a build, which finds the server and the system like a user's process.
@@ -53,7 +56,7 @@ class BuildHouse(House):
             while opened.execute_query(LEASED, corpus=CORPUS, timeout=LEASES["claim_timeout"]).records:
                 time.sleep(0.1)
         return subprocess.Popen(
-            [sys.executable, "-m", "hgmem", "build", "toy", "--corpus", CORPUS, "--yes"],
+            [sys.executable, "-m", "hgmem", "build", self.system, "--corpus", CORPUS, "--yes", *self._options()],
             env={
                 **os.environ,
                 "HGMEM_DATA": str(self.own.server.data),
@@ -75,7 +78,7 @@ class BuildHouse(House):
         """Delete the build, so that the next run starts from nothing."""
         with self._client() as client:
             try:
-                client.delete(system="toy")
+                client.delete(system=self.system)
             except UsageError as error:
                 if "has no build" not in str(error):
                     raise
@@ -99,9 +102,12 @@ class BuildHouse(House):
     def again(self) -> None:
         """Run once more. Raises if that makes anything."""
         with self._client() as client:
-            done = client.build("toy")
+            done = client.build(self.system, settings=OPTIONS[self.system])
         if done.made or done.deleted or done.calls:
             raise FailedError(f"a second run did something: {done}")
+
+    def _options(self) -> list[str]:
+        return [part for name, value in OPTIONS[self.system].items() for part in ("--set", f"{name}={value}")]
 
     def _client(self) -> HGMem:
         return HGMem.open(CORPUS, **self.own.settings.model_dump(exclude_none=True) | LEASES)
@@ -119,6 +125,7 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=5, help="of the build")
     parser.add_argument("--server-kills", type=int, default=1, help="every second takes the build along")
     parser.add_argument("--documents", type=int, default=60)
+    parser.add_argument("--system", choices=sorted(OPTIONS), default="toy")
     parser.add_argument("--seed", type=int, default=random.randrange(10**6), help="of the moments and their order")
     given = parser.parse_args()
     draw = random.Random(given.seed)
@@ -129,7 +136,7 @@ def main() -> int:
     sys.modules["dumping"].TIMES = TIMES | RUNS  # type: ignore[attr-defined]
     try:
         with alone() as own:
-            house = BuildHouse(own=own, indexers=1, documents=given.documents)
+            house = BuildHouse(own=own, indexers=1, documents=given.documents, system=given.system)
             house.fill()
             compare(house, kills, draw)
             house.again()
