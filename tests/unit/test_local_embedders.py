@@ -16,6 +16,7 @@ from hgmem.errors import ModelError
 from hgmem.models.embedders import MINILM, SentenceTransformerEmbedder
 from hgmem.models.embedders.bert_model import BertModel, NotSupportedError
 from hgmem.models.embedders.kept_vectors import KeptVectors
+from hgmem.models.embedders.onnx_encoder import _batches
 from hgmem.models.embedding import CheckedEmbedder, Kind, Vectors
 from hgmem.testing import DeterministicEmbedder
 
@@ -75,6 +76,18 @@ def test_a_text_has_the_same_vector_alone_and_among_others(tmp_path: Path) -> No
     for at in (0, 4, 30):
         assert np.abs(embedder.embed([TEXTS[at]], kind="document")[0] - together[at]).max() < 1e-5
     assert embedder.embed([], kind="query").shape == (0, 384)
+
+
+def test_batches_hold_every_text_once_and_little_padding() -> None:
+    lengths = [12, 256, 30, 31, 11, 256, 90, 10, 29, 28, 1, 250, *[20] * 300]
+    found = list(_batches(lengths))
+    assert sorted(at for batch in found for at in batch) == list(range(len(lengths)))
+    for batch in found:
+        longest = max(lengths[at] for at in batch)
+        assert sum(longest - lengths[at] for at in batch) <= 32
+        assert len(batch) * longest <= 1_024
+    assert len(found) < 16
+    assert list(_batches([])) == []
 
 
 def test_8_bits_are_another_embedder_by_name(tmp_path: Path) -> None:
