@@ -6,15 +6,17 @@ first interpreter without kept vectors, as JSON. The model is the extractive one
 """
 
 import argparse
+import itertools
 import json
 import os
 import random
+import secrets
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +27,7 @@ from hgmem.settings import load
 
 HERE = Path(__file__).resolve().parent
 CORPUS = "novel"
+PARTS = ("session", "shell", "folder")
 # A session: it answers the questions of its standard input, a line each, with the seconds that they took.
 SESSION = """
 import json, sys, time
@@ -98,15 +101,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--lightrag", type=Path, required=True)
     parser.add_argument("--python", action="append", default=[], help="interpreter of another checkout")
+    parser.add_argument("--data", type=Path, help="keep the server's data here, and import into it once")
+    parser.add_argument("--only", choices=PARTS, nargs="+", default=PARTS)
     parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--questions", type=int, default=100, help="ask the first N in a session")
     parser.add_argument("--folder", type=Path, default=HERE.parent / "examples" / "affair")
     options = parser.parse_args()
     questions = [line for line in (HERE / "questions.txt").read_text(encoding="utf-8").splitlines() if line.strip()]
     with tempfile.TemporaryDirectory() as folder:
-        settings = load(data=Path(folder) / "neo4j")
+        settings = load(data=options.data or Path(folder) / "neo4j")
         up(settings)
         try:
-            found = list(contenders([*options.python, sys.executable], Path(folder)))
+            found = list(contenders([*options.python, sys.executable], Path(folder), settings.data))
             found[-1].command("import", "lightrag", str(options.lightrag), "--corpus", CORPUS)
             for each in found:  # plans of statements, kept vectors of the shell's question, compiled modules
                 each.command("ask", questions[0], "--corpus", CORPUS)
@@ -115,33 +121,38 @@ def main() -> None:
             down(settings)
 
 
-def contenders(pythons: Sequence[str], folder: Path) -> Iterator[Contender]:
+def contenders(pythons: Sequence[str], folder: Path, data: Path) -> Iterator[Contender]:
     """Yield each interpreter without kept vectors, then with them."""
     usual = {name: value for name, value in os.environ.items() if not name.startswith(("HGMEM_", "NEO4J_"))}
     usual.pop("PYTHONDONTWRITEBYTECODE", None)  # a person's modules are compiled once
     for at, python in enumerate(pythons):
         for kept in ("0", "100000"):
-            own = {"HGMEM_DATA": str(folder / "neo4j"), "HGMEM_CACHE": str(folder / f"cache-{at}")}
+            own = {"HGMEM_DATA": str(data.resolve()), "HGMEM_CACHE": str(folder / f"cache-{at}")}
             name = f"{at}{' kept' if kept != '0' else ''}"
             yield Contender(name=name, python=python, environment={**usual, **own, "HGMEM_CACHED_VECTORS": kept})
 
 
 def figures(found: Sequence[Contender], questions: Sequence[str], options: argparse.Namespace) -> dict[str, Any]:
-    """Return all figures, measured in turns."""
-    shell: dict[str, list[float]] = {each.name: [] for each in found}
-    indexed: dict[str, list[float]] = {each.name: [] for each in found}
-    for at in range(options.rounds):
-        for each in random.sample(found, len(found)):
-            shell[each.name].append(each.command("ask", questions[0], "--corpus", CORPUS))
-        for each in random.sample(found, len(found)):
-            corpus = f"folder-{at}-{each.name.replace(' ', '-')}"
-            indexed[each.name].append(each.command("index", str(options.folder), "--corpus", corpus))
-    return {
-        "interpreters": [each.python for each in found],
-        "shell": compared(shell),
-        "folder": compared(indexed),
-        "session": asked(found, questions),
+    """Return the figures of the parts that are wanted."""
+    run = secrets.token_hex(3)
+    measures: dict[str, Callable[[], dict[str, Any]]] = {
+        "session": lambda: asked(found, questions[: options.questions]),
+        "shell": lambda: commands(found, lambda _: ("ask", questions[0], "--corpus", CORPUS), options.rounds),
+        "folder": lambda: commands(
+            found, lambda turn: ("index", str(options.folder), "--corpus", f"folder-{run}-{turn}"), options.rounds
+        ),
     }
+    return {"interpreters": [each.python for each in found], **{part: measures[part]() for part in options.only}}
+
+
+def commands(found: Sequence[Contender], of: Callable[[int], Sequence[str]], rounds: int) -> dict[str, Any]:
+    """Return the figures of a command, which all contenders run in turns."""
+    took: dict[str, list[float]] = {each.name: [] for each in found}
+    turns = itertools.count()
+    for _ in range(rounds):
+        for each in random.sample(found, len(found)):
+            took[each.name].append(each.command(*of(next(turns))))
+    return compared(took)
 
 
 def asked(found: Sequence[Contender], questions: Sequence[str]) -> dict[str, Any]:

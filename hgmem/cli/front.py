@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 
 from hgmem.cli.output import abandon, flush, note, one_line
 from hgmem.cli.parts import COMMANDS, CommandRegistry
-from hgmem.errors import HGMemError
+from hgmem.errors import CacheWarning, HGMemError
 
 if TYPE_CHECKING:
     from hgmem.client import HGMem
@@ -135,7 +135,10 @@ def failure(error: BaseException, *, command: str, debug: bool) -> int | None:
 
 @contextmanager
 def quiet(chosen: Globals) -> Iterator[None]:
-    """Silence logs and warnings of libraries inside the block, unless the user asked for them."""
+    """Silence logs and warnings of libraries inside the block, unless the user asked for them.
+
+    A cache that can't be used is one line.
+    """
     if chosen.verbose or chosen.debug:
         logging.basicConfig(level=logging.WARNING, stream=sys.stderr)
         yield
@@ -145,6 +148,16 @@ def quiet(chosen: Globals) -> Iterator[None]:
     with warnings.catch_warnings():
         if not sys.warnoptions:
             warnings.simplefilter("ignore")
+            warnings.simplefilter("default", CacheWarning)
+        shown = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *place: Any) -> None:
+            if issubclass(category, CacheWarning):
+                note(f"warning: {one_line(str(message))}")
+            else:
+                shown(message, category, *place)
+
+        warnings.showwarning = show
         try:
             yield
         finally:

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from hgmem.errors import CacheWarning
 from hgmem.models.embedders.bert_as_onnx import OPSET, as_onnx
 from hgmem.models.embedders.bert_model import BertModel
 from hgmem.models.embedding import Kind, Vectors
@@ -88,7 +89,7 @@ def _session(model: BertModel, cache: Path, precision: Precision) -> Any:
         _keep(made, file)
     except OSError as error:
         message = f"the embedder is converted at each start: cannot write {str(file)!r} ({error})"
-        warnings.warn(message, stacklevel=2)
+        warnings.warn(message, CacheWarning, stacklevel=2)
     return _opened(made)
 
 
