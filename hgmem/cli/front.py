@@ -4,7 +4,7 @@ import logging
 import sys
 import traceback
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -133,6 +133,18 @@ def failure(error: BaseException, *, command: str, debug: bool) -> int | None:
     return FAILED
 
 
+def _show_warning(otherwise: Callable[..., None]) -> Callable[..., None]:
+    """Return what prints a warning about a cache as one line, and others as before."""
+
+    def show(message: Warning | str, category: type[Warning], *place: Any) -> None:
+        if issubclass(category, CacheWarning):
+            note(f"warning: {one_line(str(message))}")
+        else:
+            otherwise(message, category, *place)
+
+    return show
+
+
 @contextmanager
 def quiet(chosen: Globals) -> Iterator[None]:
     """Silence logs and warnings of libraries inside the block, unless the user asked for them.
@@ -149,15 +161,7 @@ def quiet(chosen: Globals) -> Iterator[None]:
         if not sys.warnoptions:
             warnings.simplefilter("ignore")
             warnings.simplefilter("default", CacheWarning)
-        shown = warnings.showwarning
-
-        def show(message: Warning | str, category: type[Warning], *place: Any) -> None:
-            if issubclass(category, CacheWarning):
-                note(f"warning: {one_line(str(message))}")
-            else:
-                shown(message, category, *place)
-
-        warnings.showwarning = show
+        warnings.showwarning = _show_warning(warnings.showwarning)
         try:
             yield
         finally:

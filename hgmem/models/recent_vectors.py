@@ -13,12 +13,23 @@ Vector = NDArray[np.float32]
 
 
 class RecentVectors:
-    """The `most` newest vectors by kind and text, those of long texts left out. Safe between threads."""
+    """The `most` newest vectors by kind and text, those of long texts left out. Safe between threads.
+
+    Copies are the object itself, and pickling leaves the vectors behind.
+    """
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._kept: OrderedDict[tuple[str, str], Vector] = OrderedDict()
         self._lock = threading.Lock()
+
+    def __deepcopy__(self, _: object) -> "RecentVectors":
+        """Return the object itself."""
+        return self
+
+    def __reduce__(self) -> tuple[type["RecentVectors"], tuple[int]]:
+        """Return how to make one without vectors."""
+        return RecentVectors, (self._most,)
 
     def known(self, texts: Iterable[str], kind: str) -> dict[str, Vector]:
         """Return the vectors that are here, by text. These become the newest."""

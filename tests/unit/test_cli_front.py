@@ -109,6 +109,13 @@ def test_those_who_want_to_know_hear_what_libraries_log(caplog: pytest.LogCaptur
     assert [record.message for record in caplog.records] == ["news"]
 
 
+def test_a_question_imports_nothing_that_only_other_work_needs() -> None:
+    names = ("json_repair", "onnx", "onnxruntime", "torch", "openai", "hgmem.corpus.exporting", "hgmem.corpus.archive")
+    code = f"import sys, hgmem.client, hgmem.cli.ask; print([name for name in {names!r} if name in sys.modules])"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "[]\n"
+
+
 def test_no_command_takes_a_password() -> None:
     from typer.main import get_command
 

@@ -1,5 +1,7 @@
 """Adapters for third-party embedders, OpenAI's over real HTTP."""
 
+import copy
+import pickle
 import subprocess
 import sys
 from collections.abc import Callable
@@ -75,6 +77,16 @@ def test_vectors_of_long_texts_and_the_oldest_ones_are_not_kept_in_memory():
     checked.embed(["long " * 500], kind="document")
     checked.embed(["long " * 500], kind="document")
     assert len(inner.calls) == 6
+
+
+def test_copies_share_recent_vectors_and_a_pickle_starts_without():
+    checked = CheckedEmbedder(DeterministicEmbedder(8))
+    checked.embed(["a"], kind="document")
+    with measuring() as meter:
+        copy.deepcopy(checked).embed(["a"], kind="document")
+        assert meter.usage().calls == {}
+        pickle.loads(pickle.dumps(checked)).embed(["a"], kind="document")
+        assert meter.usage().calls == {"embedding": {"document": 1}}
 
 
 def test_a_vector_that_was_returned_may_be_changed_by_its_caller():
