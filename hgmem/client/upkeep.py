@@ -11,10 +11,8 @@ from hgmem.client.connecting import adapted_embedder, find_embedder, reading
 from hgmem.corpus.adopting import adopt as adopt_graph
 from hgmem.corpus.aggregation import Report as Counted
 from hgmem.corpus.checking import check as check_corpus
-from hgmem.corpus.exporting import Wanted, export
 from hgmem.corpus.indexing import Report
 from hgmem.corpus.reembedding import reembed
-from hgmem.corpus.restoring import Systems, import_archive
 from hgmem.memory.pruning import prune as prune_memories
 from hgmem.models.embedding import CheckedEmbedder, Embedder
 from hgmem.services import Services
@@ -54,6 +52,8 @@ class Upkeep(ABC):
         `memories=False` and `embeddings=False` leave these out, `force=True` overwrites a file. Concurrent writes may
         be missing, which `notes` report.
         """
+        from hgmem.corpus.exporting import Wanted, export  # what only an archive needs: a question need not wait for it
+
         chosen = Wanted(installed=own_names, **wanted)
         return export(self._services(corpus), Path(file), wanted=chosen, report=_counted(report, "records"))
 
@@ -63,6 +63,8 @@ class Upkeep(ABC):
         `written` is False if the corpus already held it. The whole file is checked before the first write. The client's
         embedder computes missing vectors.
         """
+        from hgmem.corpus.restoring import Systems, import_archive
+
         systems = Systems(installed=own_names, renew_vectors=renew_vectors)
         return import_archive(self._services(None), Path(file), systems=systems, report=_counted(report, "records"))
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from hgmem.errors import CacheWarning
 from hgmem.values.sharing import Shared
 
 _BUSY = 10.0  # seconds to wait for another process's lock
@@ -45,7 +46,8 @@ class CacheFile(Shared):
         except (sqlite3.Error, OSError, UnicodeError) as error:
             if not self._warned:
                 self._warned = True
-                warnings.warn(f"{self._kept} are not cached: cannot use {str(self.path)!r} ({error})", stacklevel=5)
+                message = f"{self._kept} are not cached: cannot use {str(self.path)!r} ({error})"
+                warnings.warn(message, CacheWarning, stacklevel=5)
             # Retried at the next call: a full disk or a long lock may be temporary.
             return []
 

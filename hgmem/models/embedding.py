@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from hgmem.errors import ModelError
 from hgmem.models.metering import timed
+from hgmem.models.recent_vectors import RecentVectors
 
 Kind: TypeAlias = Literal["query", "document"]
 Vectors: TypeAlias = NDArray[np.float32]
@@ -29,10 +30,14 @@ class Embedder(Protocol):
 
 
 class CheckedEmbedder:
-    """An embedder that counts calls and checks vectors: shape, finite values, no zero vectors."""
+    """An embedder that counts calls and checks vectors: shape, finite values, no zero vectors.
 
-    def __init__(self, embedder: Embedder) -> None:
+    Texts whose vectors are among the `recent` newest ones, and repeats within a call, are not embedded again.
+    """
+
+    def __init__(self, embedder: Embedder, *, recent: int = 4_096) -> None:
         self._embedder = embedder
+        self._recent = RecentVectors(recent)
 
     @property
     def name(self) -> str:
@@ -46,6 +51,18 @@ class CheckedEmbedder:
 
     def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
         """Return unit vectors, float32 of shape (len(texts), dimensions), in the order of `texts`."""
+        known = self._recent.known(texts, kind)
+        missing = [text for text in dict.fromkeys(texts) if text not in known]
+        if not texts:
+            return self._embedded([], kind)
+        if missing:
+            fresh = dict(zip(missing, self._embedded(missing, kind), strict=True))
+            self._recent.keep(fresh, kind)
+            known |= fresh
+        return np.stack([known[text] for text in texts])
+
+    def _embedded(self, texts: Sequence[str], kind: Kind) -> Vectors:
+        """Return the embedder's vectors of texts, checked."""
         with timed("embedding", kind):
             given = self._embedder.embed(texts, kind=kind)
         try:

@@ -12,7 +12,7 @@ from hgmem import cli
 from hgmem.cli import app
 from hgmem.cli.front import Globals, failure, hoisted, quiet
 from hgmem.cli.parts import COMMANDS
-from hgmem.errors import DocumentError, GraphError, UsageError
+from hgmem.errors import CacheWarning, DocumentError, GraphError, UsageError
 
 
 @pytest.mark.parametrize(
@@ -96,10 +96,24 @@ def test_what_libraries_log_is_kept_back_for_as_long_as_a_command_runs(caplog: p
     assert len(caplog.records) == 1
 
 
+def test_a_cache_that_cannot_be_used_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with quiet(Globals()):
+        for _ in range(2):
+            warnings.warn("vectors are not cached:\n cannot use 'there'", CacheWarning, stacklevel=1)
+    assert capsys.readouterr().err == "warning: vectors are not cached: cannot use 'there'\n"
+
+
 def test_those_who_want_to_know_hear_what_libraries_log(caplog: pytest.LogCaptureFixture) -> None:
     with quiet(Globals(verbose=True)):
         logging.getLogger("somebody.else").warning("news")
     assert [record.message for record in caplog.records] == ["news"]
+
+
+def test_a_question_imports_nothing_that_only_other_work_needs() -> None:
+    names = ("json_repair", "onnx", "onnxruntime", "torch", "openai", "hgmem.corpus.exporting", "hgmem.corpus.archive")
+    code = f"import sys, hgmem.client, hgmem.cli.ask; print([name for name in {names!r} if name in sys.modules])"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "[]\n"
 
 
 def test_no_command_takes_a_password() -> None:

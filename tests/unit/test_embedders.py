@@ -1,5 +1,7 @@
 """Adapters for third-party embedders, OpenAI's over real HTTP."""
 
+import copy
+import pickle
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,6 +15,7 @@ from wire import Answered, Asked, Dropped, Embedded, Failing, Said, WireServer, 
 from hgmem.errors import ModelError
 from hgmem.models.embedders import OPENAI, LangChainEmbedder, OpenAIEmbedder
 from hgmem.models.embedding import CheckedEmbedder
+from hgmem.models.metering import measuring
 from hgmem.testing import DeterministicEmbedder
 
 TEXTS = ["the Ravensund Orrery", "the Heron Seal", "a crypt", "the Corrie Vane", "five"]
@@ -28,6 +31,70 @@ def serving(embedding: Callable[[Asked], object] = lambda asked: Embedded(), **m
 
 def embedder(server: WireServer, **more) -> OpenAIEmbedder:
     return OpenAIEmbedder("small", base_url=server.base_url, api_key="secret", **{"retries": 0, **more})
+
+
+# Recent vectors -----------------------------------------------------------------------------------------------
+
+
+class Noting(DeterministicEmbedder):
+    """Notes the texts of each call."""
+
+    def __init__(self) -> None:
+        super().__init__(8)
+        self.calls: list[list[str]] = []
+
+    def embed(self, texts, *, kind):
+        self.calls.append(list(texts))
+        return super().embed(texts, kind=kind)
+
+
+def test_a_text_is_embedded_once_by_kind_and_repeats_of_a_call_too():
+    inner = Noting()
+    checked = CheckedEmbedder(inner)
+    first = checked.embed(["a", "b", "a"], kind="document")
+    again = checked.embed(["c", "a"], kind="document")
+    checked.embed(["a"], kind="query")
+    assert inner.calls == [["a", "b"], ["c"], ["a"]]
+    assert np.array_equal(first[0], first[2])
+    assert np.array_equal(again[1], first[0])
+    np.testing.assert_allclose(first, DeterministicEmbedder(8).embed(["a", "b", "a"], kind="document"), atol=1e-6)
+
+
+def test_a_call_whose_vectors_are_all_recent_counts_as_none():
+    checked = CheckedEmbedder(Noting())
+    with measuring() as meter:
+        for _ in range(3):
+            checked.embed(["a"], kind="query")
+    assert meter.usage().calls == {"embedding": {"query": 1}}
+
+
+def test_vectors_of_long_texts_and_the_oldest_ones_are_not_kept_in_memory():
+    inner = Noting()
+    checked = CheckedEmbedder(inner, recent=2)
+    for text in ("a", "b", "a", "c", "a", "b"):
+        checked.embed([text], kind="document")
+    assert inner.calls == [["a"], ["b"], ["c"], ["b"]]
+    checked.embed(["long " * 500], kind="document")
+    checked.embed(["long " * 500], kind="document")
+    assert len(inner.calls) == 6
+
+
+def test_copies_share_recent_vectors_and_a_pickle_starts_without():
+    checked = CheckedEmbedder(DeterministicEmbedder(8))
+    checked.embed(["a"], kind="document")
+    with measuring() as meter:
+        copy.deepcopy(checked).embed(["a"], kind="document")
+        assert meter.usage().calls == {}
+        pickle.loads(pickle.dumps(checked)).embed(["a"], kind="document")
+        assert meter.usage().calls == {"embedding": {"document": 1}}
+
+
+def test_a_vector_that_was_returned_may_be_changed_by_its_caller():
+    checked = CheckedEmbedder(Noting())
+    first = checked.embed(["a"], kind="document")
+    kept = first.copy()
+    first[:] = 0
+    assert np.array_equal(checked.embed(["a"], kind="document"), kept)
 
 
 # OpenAI -------------------------------------------------------------------------------------------------------

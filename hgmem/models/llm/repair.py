@@ -4,8 +4,6 @@ import json
 import re
 from typing import Any, Self, SupportsIndex
 
-import json_repair
-
 _BRACKET = re.compile(r"[{\[}\]]")
 _DEEPEST = 100  # nesting depth; replies have four levels
 _CURLY = str.maketrans("“”„", '"""')
@@ -21,6 +19,8 @@ class JsonRepair:
 
     def values(self, text: str) -> list[Any]:
         """Return the objects and lists that a piece of the text was meant to contain, or none if unclear."""
+        import json_repair  # few replies are broken
+
         if _depth(text) > _DEEPEST:
             return []
         if '"' not in text:
