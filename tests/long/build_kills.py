@@ -2,8 +2,9 @@
 
     python tests/long/build_kills.py [--kills 5] [--server-kills 1] [--documents 60] [--seed N]
 
-The system is that of tests/toy/ (units that depend on each other, a fold, vectors that a later stage gives) or memorag. Rounds,
-kills and the comparison are those of kills.py. After the last round, a second run has to make nothing.
+The system is that of tests/toy/, with units that depend on each other, a fold, and vectors that a later stage gives, or
+with `--system memorag` its pyramid of gists. Rounds, kills and the comparison are those of kills.py. After the last
+round, a second run has to make nothing.
 """
 
 import argparse
