@@ -168,7 +168,9 @@ def test_builds_are_refused_where_none_can_be_made(client: HGMem, open_client: C
     client.add(document(1))
     with pytest.raises(UsageError, match="system 'naive' has no build"):
         client.build("naive")
-    with pytest.raises(UsageError, match="unknown system 'other': choose one of bm25, hgmem, hybrid, naive, toy"):
+    with pytest.raises(
+        UsageError, match="unknown system 'other': choose one of bm25, hgmem, hybrid, memorag, naive, toy"
+    ):
         client.build("other")
     with pytest.raises(UsageError, match="unknown recipe 'other'"):
         client.build("toy", recipe="other")

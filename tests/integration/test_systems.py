@@ -74,7 +74,7 @@ def test_a_system_of_another_package_is_listed_asked_and_remembered_when_it_is_g
 
     gone = command(*asked)
     assert gone.stderr.strip().splitlines() == [
-        "error: unknown system 'nearest': choose one of bm25, hgmem, hybrid, naive"
+        "error: unknown system 'nearest': choose one of bm25, hgmem, hybrid, memorag, naive"
     ]
     assert "system nearest, answered" in command("memory", "show", answer["memory"]).stdout
     assert [one.chunk.uid for one in client.passages(answer["memory"])] == chunks

@@ -97,8 +97,8 @@ def run(stage: None, tmp_path: Path) -> Any:
     return running
 
 
-def test_there_are_four_notebooks() -> None:
-    assert [path.name[:3] for path in PATHS] == ["01-", "02-", "03-", "04-"]
+def test_there_are_five_notebooks() -> None:
+    assert [path.name[:3] for path in PATHS] == ["01-", "02-", "03-", "04-", "05-"]
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
@@ -208,6 +208,17 @@ def test_own_models_answer_and_recipes_are_measured(run: Any) -> None:
     orders = {row[0]: float(row[3]) for row in rows}
     assert orders["no-merge"] < orders["paper"]
     assert [plot[:8] for plot in shown.plots] == [PNG] * 3
+
+
+@pytest.mark.slow
+def test_a_memory_of_everything_has_levels_clues_and_a_summary(run: Any) -> None:
+    shown = run("05-memory-of-everything.ipynb")
+    assert re.search(r"level 3: [1-9]\d* gists", shown.printed)
+    for kind in ("question", "text span", "surrogate query", "key point"):
+        assert re.search(rf"^{kind}: .+ \([1-9]\d* chunks\)$", shown.printed, re.MULTILINE)
+    assert re.search(r"^\[1\] .+: .+", shown.printed, re.MULTILINE)
+    (graph,) = shown.graphs()
+    assert graph["relationships"]
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
