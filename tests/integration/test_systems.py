@@ -57,7 +57,7 @@ def test_a_system_of_another_package_is_listed_asked_and_remembered_when_it_is_g
     packages = tmp_path / "packages"
     install(packages, "nearest_system", documented_code(), name="nearest")
     listed = {one["name"]: one for one in json.loads(command("systems", "--json", packages=packages).stdout)}
-    assert listed.keys() == {"bm25", "hgmem", "hybrid", "naive", "nearest"}
+    assert listed.keys() == {"bm25", "hgmem", "hybrid", "memorag", "naive", "nearest"}
     assert (listed["nearest"]["recipes"], listed["nearest"]["continues"]) == (["pair"], False)
 
     asked = ("ask", QUESTION, "-c", client.corpus, "--system", "nearest", "--json")
