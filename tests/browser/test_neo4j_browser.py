@@ -16,7 +16,7 @@ from hgmem.memory.browser.favourites import favourites
 from hgmem.memory.browser.guide import newest_merge
 from hgmem.memory.browser.view import View
 from hgmem.models.embedders import SentenceTransformerEmbedder
-from hgmem.systems.registry import _loaders
+from hgmem.systems.registry import _loaders, system
 
 pytestmark = pytest.mark.slow  # a real Neo4j Browser plays a whole guide
 
@@ -184,3 +184,22 @@ def test_a_favourite_of_another_system_is_clicked_in_its_guide(
             assert "#AA3377" in {str(shade).upper() for shade in shades}
     finally:
         _loaders.cache_clear()
+
+
+def test_the_memory_of_a_corpus_its_text_and_the_clues_of_a_question_are_drawn(
+    opened: Neo4jBrowser, client: HGMem, pictures: Path, returned: Callable[..., int]
+) -> None:
+    client.build("memorag", settings={"passage_tokens": 256, "ratio": 4, "memory_tokens": 300})
+    memory = client.ask("What do they all want to hide?", system="memorag").memory
+    with client.browse(memory) as own:
+        for favourite in system("memorag").favourites:
+            query = favourite.filled(corpus=client.corpus, memory=memory)
+            opened.clear()
+            opened.run(f":style {own.style}")
+            opened.run(query)
+            least = returned(query)
+            assert least >= 3, favourite.name
+            assert opened.nodes(least) >= least
+            opened.tab.wait_for_timeout(2_500)
+            opened.frame.screenshot(path=pictures / f"browser-memorag-{favourite.name}.png")
+    client.delete(system="memorag")

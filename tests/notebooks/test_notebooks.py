@@ -214,7 +214,7 @@ def test_own_models_answer_and_recipes_are_measured(run: Any) -> None:
 def test_a_memory_of_everything_has_levels_clues_and_a_summary(run: Any) -> None:
     shown = run("05-memory-of-everything.ipynb")
     assert re.search(r"level 3: [1-9]\d* gists", shown.printed)
-    for kind in ("question", "text span", "surrogate query", "key point"):
+    for kind in ("question", "text span", "surrogate query"):
         assert re.search(rf"^{kind}: .+ \([1-9]\d* chunks\)$", shown.printed, re.MULTILINE)
     assert re.search(r"^\[1\] .+: .+", shown.printed, re.MULTILINE)
     (graph,) = shown.graphs()

@@ -24,6 +24,7 @@ from hgmem.text.plurals import counted
 from hgmem.values.evidence import BuiltHit, BuiltPassage, Citable
 
 _MOST_LOOKED_INTO = 5  # gists of one reply
+_MOST_ASKED_FOR = 20  # clues of a kind that a prompt names, where a recipe has no limit
 
 
 class MemoryModel(Protocol):
@@ -72,7 +73,7 @@ class _Written:
             question=question,
             memory=tuple(memory),
             kinds=tuple(kinds),
-            most=min(self.config.most_clues, 20),
+            most=min(self.config.most_clues, _MOST_ASKED_FOR),
             parts=tuple(parts),
             leads=self._leads(question) if "queries" in kinds else (),
         )

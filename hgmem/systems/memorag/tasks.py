@@ -99,13 +99,17 @@ class WriteClues:
         return {**schema, "properties": fields, "required": list(fields)}
 
     def extractive(self, vectors: VectorCache) -> CluesReply:
-        """Return sentences of memory near the question, and its key phrases, without a language model."""
+        """Return sentences of memory near the question, and its key phrases, without a language model.
+
+        It has no draft, and key points only where nothing else is asked for: its clues tell less, so they are fewer.
+        """
         found = extractive_clues(self.question, (*self.memory, *self.parts), most=self.most, vectors=vectors)
-        queries = (*found.phrases, *self.leads)[: self.most]
+        few = max(1, self.most // 2)
+        alone = {"spans", "queries"}.isdisjoint(self.kinds)
         return CluesReply(
-            spans=found.nearest if "spans" in self.kinds else (),
-            queries=queries if "queries" in self.kinds else (),
-            key_points=found.diverse if "key_points" in self.kinds else (),
+            spans=found.nearest[:few] if "spans" in self.kinds else (),
+            queries=(*found.phrases, *self.leads)[:few] if "queries" in self.kinds else (),
+            key_points=found.diverse if alone and "key_points" in self.kinds else (),
             look=nearest(self.question, self.parts or self.memory, vectors) if self.look else (),
         )
 
