@@ -69,7 +69,7 @@ def _systems() -> str:
 
 
 def _ratios() -> str:
-    common = {"evidence_tokens": TOKENS, "memory_tokens": 100_000}
+    common = {"evidence_tokens": TOKENS, "memory_tokens": 100_000, "fill": "false"}  # what clues find, and no more
     return "".join(_system("memorag", settings={"ratio": ratio, **common}) for ratio in RATIOS)
 
 
@@ -83,7 +83,7 @@ def _system(name: str, *, recipe: str = "", settings: dict[str, Any] | None = No
 def _draw(scores: list[dict[str, Any]], path: Path) -> None:
     """Draw the share of evidence found over the ratio, with 95 % intervals, and write it as a PNG."""
     figure, axes = plt.subplots(figsize=(6, 3.5), layout="constrained")
-    for measure, named in (("answer_prompt", "in the answer's prompt"), ("retrieved", "retrieved")):
+    for measure, named in (("answer_prompt", "found by clues and question"), ("any_prompt", "with what memory shows")):
         values = [one["found"][measure] for one in scores]
         middle = [value["mean"] for value in values]
         low = [value["mean"] - value["low"] for value in values]

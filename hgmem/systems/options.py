@@ -1,6 +1,8 @@
 """Options of a system: a recipe, and single options that override it by name."""
 
+import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -33,7 +35,7 @@ def changed(config: Config, changes: Mapping[str, object]) -> Config:
             place = place.get(part) if isinstance(place.get(part), dict) else {}  # type: ignore[assignment]
         if last not in place or isinstance(place[last], dict):
             raise UsageError(f"unknown recipe option {name!r}: choose from {', '.join(_names(values))}")
-        place[last] = value
+        place[last] = _listed(value) if isinstance(place[last], tuple) else value
     return loaded(type(config), values)
 
 
@@ -45,6 +47,15 @@ def loaded(kind: type[Config], values: Mapping[str, Any]) -> Config:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
         raise UsageError(f"invalid recipe option {name!r}: {first['msg']}, got {first['input']!r}") from None
+
+
+def _listed(value: object) -> object:
+    """Return a list that was given as text: as JSON, or with commas."""
+    if not isinstance(value, str):
+        return value
+    with suppress(ValueError):
+        return json.loads(value)
+    return [part.strip() for part in value.split(",") if part.strip()]
 
 
 def _names(values: Mapping[str, Any], prefix: str = "") -> list[str]:

@@ -157,6 +157,18 @@ def test_the_answer_sees_passages_in_order_and_no_clue(open_client: Callable[...
     assert len(places) == len(set(places)) > 3
 
 
+@pytest.mark.parametrize("kinds", ["spans,queries", '["spans", "queries"]'])
+def test_kinds_can_be_typed_and_a_memory_without_clues_is_noted(pyramid: HGMem, kinds: str) -> None:
+    asked = {"kinds": kinds}
+    step = pyramid.ask("Where did the anchor of Arbor stand?", system="memorag", settings=asked).steps[0]
+    assert {one.subquery.concern for one in step.retrieved} == {"question", "text span", "surrogate query"}
+    assert step.notes == ()
+    step = pyramid.ask("Where did the anchor stand?", system="memorag", recipe="draft-only").steps[0]
+    assert step.notes == ("memory wrote no clue: the question alone searched",)
+    with pytest.raises(UsageError, match="invalid recipe option 'kinds"):
+        pyramid.ask("Where?", system="memorag", settings={"kinds": "nonsense"})
+
+
 def test_without_filling_the_union_is_all(pyramid: HGMem) -> None:
     options = {"fill": False, "evidence_tokens": 100_000}
     step = pyramid.ask("Where did the anchor of Arbor stand?", system="memorag", settings=options).steps[0]
@@ -268,6 +280,10 @@ def test_summaries_have_key_points_and_citations(pyramid: HGMem) -> None:
     assert set(concerns[1:]) == {"key point"}
     assert len(concerns) <= 5
     assert memory.steps[0].filters == {"kind": ("Arbor", "Briar")}
+    with pytest.raises(UsageError, match=r"theme= has 8,001 characters, more than the limit of 8000: shorten it"):
+        pyramid.memorag.summarise(theme="x" * 8_001)
+    with pytest.raises(UsageError, match="key_points"):
+        pyramid.memorag.summarise(key_points=0)
     with pytest.raises(UsageError, match=r"invalid filter 'Arbor': use NAME=VALUE"):
         pyramid.memorag.summarise(where=["Arbor"])
 

@@ -15,6 +15,7 @@ from hgmem.text.plurals import counted
 from hgmem.values.evidence import Evidence, Hit, Retrieved, Subquery
 from hgmem.values.graph_elements import Chunk
 
+_NO_CLUE = "memory wrote no clue: the question alone searched"
 ROUNDS_PROMPT = 700  # tokens of a prompt around its memory and passages
 
 
@@ -39,7 +40,8 @@ def retrieve(services: Services, question: str, *, scope: Scope, config: MemoRAG
     left = counted(searched.left, "chunk", "chunks")
     dropped = f"{left} that clues found did not fit into {config.evidence_tokens:,} tokens"
     kept = sorted(searched.kept, key=lambda chunk: (chunk.title, chunk.document, chunk.position))
-    notes = (*found.notes, *([dropped] if searched.left else []))
+    none = config.kinds and not found.clues
+    notes = (*found.notes, *([_NO_CLUE] if none else []), *([dropped] if searched.left else []))
     return Evidence(retrieved=retrieved, chunks=tuple(kept), notes=notes)
 
 

@@ -55,7 +55,7 @@ class _Written:
 
     def _write(self, question: str, kinds: Sequence[Kind], memory: Sequence[Citable], parts: Sequence[Citable]) -> None:
         """Ask for clues of all kinds at once, or of each by itself."""
-        for some in [tuple(kinds)] if self.config.calls == "together" else [(kind,) for kind in kinds]:
+        for some in [tuple(kinds)] if self.config.calls == "together" else [(kind,) for kind in dict.fromkeys(kinds)]:
             self._ask(self._task(question, some, memory, parts))
 
     def _ask(self, task: WriteClues) -> CluesReply:
@@ -132,7 +132,7 @@ class GistMemory(_Written):
         if missing and not shown:
             raise UsageError(
                 f"memory_tokens={self.config.memory_tokens} holds no gist of the highest level: raise it, or build "
-                f"with a larger ratio, `hgmem build memorag --corpus {self.scope.corpus} --set ratio=16`"
+                f"further levels with `hgmem build memorag --corpus {self.scope.corpus} --set memory_tokens=…`"
             )
         memory = self._texts(shown)
         if missing:

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
+from pydantic import PositiveInt
+
 from hgmem.errors import UsageError
 from hgmem.graph.retrieval import Scope
 from hgmem.retrieval.document_filters import normal
@@ -25,8 +27,8 @@ class Summarise:
 
     theme: Annotated[str, "What the summary is about. Default: everything."] = ""
     where: Annotated[tuple[str, ...], "Documents to summarise, as NAME=VALUE; repeat for several."] = ()
-    key_points: Annotated[int, "Maximum key points that memory writes."] = 12
-    tokens: Annotated[int, "Maximum tokens of passages that the summary is drawn from."] = 6_000
+    key_points: Annotated[PositiveInt, "Maximum key points that memory writes."] = 12
+    tokens: Annotated[PositiveInt, "Maximum tokens of passages that the summary is drawn from."] = 6_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +55,9 @@ def summarise(services: Services, arguments: Summarise) -> Summary:
 
     It is recorded as a question (official code: task "summarize").
     """
-    theme = arguments.theme.strip()
+    theme, most = arguments.theme.strip(), services.settings.max_question_characters
+    if len(theme) > most:
+        raise UsageError(f"theme= has {len(theme):,} characters, more than the limit of {most}: shorten it")
     text = f"Summarise what the documents say about this: {theme}" if theme else "Summarise the documents."
     question = Question(text=text, filters=normal(_filters(arguments.where)))
     changes = {
