@@ -1,4 +1,4 @@
-"""Measure retrieval of several systems without a language model: the invented papers, a novel, and HotpotQA.
+"""Measure retrieval of several systems without a language model: invented papers, a novel, HotpotQA, conversations.
 
 Writes a plan for `hgmem eval run` under `.hgmem/bench/eval`, runs it on a server of its own, and prints the report. The
 questions on the novel are in gods_of_mars.jsonl; their evidence is given by places in the text, which is not ours to
@@ -14,6 +14,7 @@ from pathlib import Path
 
 from kept import BENCH
 
+from hgmem.evaluation.data import read_data
 from hgmem.local import up
 from hgmem.models.embedders import MINILM
 from hgmem.settings import load
@@ -29,13 +30,31 @@ SYSTEMS = (
     {"name": "hgmem", "recipe": "default"},
     {"name": "hgmem", "recipe": "compact"},
 )
+FEWER = "{ chunks = 28 }"  # of a conversation: about as many characters as hypermem shows
+ON_CONVERSATIONS = (
+    {"name": "naive", "settings": FEWER},
+    {"name": "bm25", "settings": FEWER},
+    {"name": "hybrid", "settings": FEWER},
+    {"name": "hgmem", "recipe": "default"},
+    {"name": "hgmem", "recipe": "compact"},
+    {"name": "hypermem", "recipe": "default"},
+    {"name": "hypermem", "recipe": "no-topics"},
+    {"name": "hypermem", "recipe": "no-topics-no-episodes"},
+    {"name": "hypermem", "recipe": "no-chunk-search"},
+    {"name": "hypermem", "label": '"hypermem default, messages alone"', "settings": '{ show = ["messages"] }'},
+    {"name": "hypermem", "recipe": "paper"},
+    {"name": "hypermem", "recipe": "no-fact-context"},
+    {"name": "hypermem", "recipe": "no-episode-context"},
+)
+LOCOMO = ("conv-26", "conv-30")
+UNANSWERABLE = "adversarial"
 
 
 def main() -> int:
     """Return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True, help=f"folder with {NOVEL}/ and hotpotqa/")
-    parser.add_argument("--only", choices=("papers", "novel", "hotpotqa"), nargs="+")
+    parser.add_argument("--data", type=Path, required=True, help=f"folder with {NOVEL}/, hotpotqa/, locomo/")
+    parser.add_argument("--only", choices=("papers", "novel", "hotpotqa", *LOCOMO), nargs="+")
     parser.add_argument("--systems", nargs="+", help="names of systems, of those that are asked. Default: all")
     parser.add_argument("--embedder", default=MINILM, help="all-MiniLM-L6-v2:int8 for weights of 8 bits")
     parser.add_argument("--limit", type=int, help="ask the first N questions of each data set")
@@ -46,14 +65,19 @@ def main() -> int:
     (novel / "graph.txt").write_text(str((options.data / NOVEL).resolve()), encoding="utf-8")
     (novel / "questions.jsonl").write_bytes((HERE / f"{NOVEL}.jsonl").read_bytes())
     sets = {"papers": (PAPERS, "hgmem"), "novel": (novel, "hgmem"), "hotpotqa": (options.data / "hotpotqa", "hotpotqa")}
+    sets |= {name: (options.data / "locomo" / f"{name}.json", "locomo") for name in LOCOMO}
     own = re.sub(r"[^a-z0-9]+", "-", options.embedder.removeprefix(MINILM).lower())
     data = folder / f"neo4j{own}"
     up(load(data=data))
-    systems = [one for one in SYSTEMS if not options.systems or one["name"] in options.systems]
     for name in options.only or sets:
+        listed = ON_CONVERSATIONS if name in LOCOMO else SYSTEMS
+        systems = [one for one in listed if not options.systems or one["name"] in options.systems]
         path, form = sets[name]
         plan = folder / f"{name}{own}.toml"
         limit = f"limit = {options.limit}\n" if options.limit else ""
+        if name in LOCOMO:  # those that the conversation answers
+            asked_for = [one.id for one in read_data(path, format=form).questions if one.kind != UNANSWERABLE]
+            limit += f"ids = {asked_for[: options.limit]}\n"
         asked = f'[[data]]\npath = "{path.resolve()}"\nformat = "{form}"\n'
         tables = "".join(
             "[[systems]]\n" + "".join(f"{key} = {_toml(text)}\n" for key, text in one.items()) for one in systems
@@ -70,7 +94,7 @@ def main() -> int:
 
 
 def _toml(text: str) -> str:
-    return text if text.startswith("{") else f'"{text}"'
+    return text if text.startswith(("{", '"')) else f'"{text}"'
 
 
 if __name__ == "__main__":

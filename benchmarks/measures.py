@@ -3,7 +3,8 @@
 import os
 import platform
 import statistics
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,13 @@ def told(seconds: Sequence[float]) -> dict[str, float]:
         "p95_ms": round(1000 * ordered[at], 3),
         "runs": len(ordered),
     }
+
+
+def timed(work: Callable[[], object]) -> float:
+    """Return how many seconds something takes."""
+    began = time.perf_counter()
+    work()
+    return round(time.perf_counter() - began, 2)
 
 
 def mean(values: Iterable[float]) -> float:

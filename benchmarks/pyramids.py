@@ -9,9 +9,10 @@ import json
 import re
 import resource
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
+
+from measures import timed
 
 from hgmem import HGMem
 from hgmem.local import down, up
@@ -94,13 +95,6 @@ def figures(client: HGMem, text: str, number: int) -> dict[str, Any]:
     found["ask_seconds"] = timed(lambda: client.ask("What are they all afraid of?", system="memorag"))
     found["ask_prompt_tokens"] = script.sent
     return found
-
-
-def timed(work: Any) -> float:
-    """Return the seconds that a call takes."""
-    began = time.perf_counter()
-    work()
-    return round(time.perf_counter() - began, 1)
 
 
 if __name__ == "__main__":

@@ -29,11 +29,12 @@ SET b.run = NULL, b.heartbeat = NULL,
     b.finished_at = CASE WHEN $finished THEN datetime() ELSE b.finished_at END
 RETURN b.uid AS uid;
 
-// name: mark_builds(corpus, change) write
-// Say of every build of the corpus that the corpus has changed since, and how.
+// name: mark_builds(corpus, change, replaces) write
+// Say of every build of the corpus that the corpus has changed since, and how. A change that doesn't replace others is
+// said where nothing else has changed.
 CYPHER 25 MATCH (b:Build {corpus: $corpus}) USING INDEX b:Build(corpus)
 WITH b ORDER BY b.uid
-SET b.change = $change, b.changed_at = datetime(),
+SET b.change = CASE WHEN $replaces OR b.change IS NULL THEN $change ELSE b.change END, b.changed_at = datetime(),
     b.status = CASE b.status WHEN 'ready' THEN 'stale' ELSE b.status END;
 
 // name: find_builds(corpus) read
@@ -67,7 +68,7 @@ RETURN d.uid AS uid, d.title AS title ORDER BY title, uid LIMIT 1;
 CYPHER 25 MATCH (d:Document {corpus: $corpus}) USING INDEX d:Document(corpus)
 MATCH (d)<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus})
 RETURN c.uid AS uid, c.document AS document, d.title AS title, c.position AS position, c.text AS text,
-       c.tokens AS tokens, c.start AS start, c.end AS end
+       c.tokens AS tokens, c.start AS start, c.end AS end, c.messages AS messages
 ORDER BY title, document, position, uid;
 
 // name: built_rows(corpus, system, kind, vectors) read

@@ -188,6 +188,13 @@ WITH x
 MATCH (x)<-[:RESTS_ON]-(d) WHERE d.corpus = $corpus
 RETURN DISTINCT d.uid AS uid;
 
+// name: learnt_of_entities(corpus, uids) read
+// Return the learnt rows that are tied to one of these entities.
+CYPHER 25 UNWIND $uids AS uid
+MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX e:Entity(uid)
+WITH DISTINCT e MATCH (e)<-[]-(n) WHERE n.corpus = $corpus AND n:Built AND n.learnt
+RETURN DISTINCT n.uid AS uid;
+
 // name: empty_units(corpus, uids) write
 // Empty those of the uids that are units, and let the next build make them anew.
 CYPHER 25 UNWIND $uids AS uid

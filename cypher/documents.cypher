@@ -10,8 +10,10 @@ RETURN d.uid AS uid, d.sha256 AS sha256, d.status AS status, d.chunking AS chunk
        d.source AS source, d.metadata AS metadata;
 
 // name: list_documents(corpus) read
+// The source of a conversation is its id.
 CYPHER 25 MATCH (d:Document {corpus: $corpus})
 RETURN d.uid AS uid, d.title AS title, d.source AS source, d.status AS status,
+       CASE WHEN d.chunking STARTS WITH 'messages/' THEN d.source ELSE '' END AS conversation,
        COUNT { (d)<-[:FROM_DOCUMENT]-(:Chunk {corpus: $corpus}) } AS chunks
 ORDER BY title, uid;
 
@@ -50,7 +52,7 @@ CYPHER 25 UNWIND $rows AS row
 MATCH (d:Document {uid: row.document, corpus: $corpus}) USING INDEX d:Document(uid)
 CREATE (c:Chunk {uid: row.uid, corpus: $corpus, corpus_key: row.corpus_key, status: 'done', attempts: 0,
                  document: row.document, position: row.position, text: row.text, tokens: row.tokens, start: row.start,
-                 end: row.end, source_id: row.source_id})-[:FROM_DOCUMENT]->(d)
+                 end: row.end, source_id: row.source_id, messages: row.messages})-[:FROM_DOCUMENT]->(d)
 WITH c, row
 CALL (c, row) {
   MATCH (before:Chunk {uid: row.before, corpus: $corpus}) USING INDEX before:Chunk(uid)
@@ -58,10 +60,11 @@ CALL (c, row) {
 }
 CALL db.create.setNodeVectorProperty(c, 'embedding', row.vector);
 
-// name: seal_document(corpus, uid, sha256) write
-// Record that the document's chunks are those of the text with this hash. Deleted documents are ignored.
+// name: seal_document(corpus, uid, sha256, messages) write
+// Record that the document's chunks are those of the text with this hash, and of a conversation the number of its last
+// message. Deleted documents are ignored.
 CYPHER 25 MATCH (d:Document {uid: $uid, corpus: $corpus}) USING INDEX d:Document(uid)
-SET d.sha256 = $sha256;
+SET d.sha256 = $sha256, d.message_number = $messages;
 
 // name: unseal_documents(corpus, uids) write
 // The documents' chunks are no longer those of any text: the next run indexes them anew.
@@ -71,13 +74,19 @@ SET d.sha256 = '';
 
 // name: put_chunks(corpus, rows) write
 // Write chunks of existing documents. Existing chunks keep their extraction, and also their status unless the row has a
-// vector. A vector makes a chunk done, unless its extraction is still to be aggregated.
+// vector. A vector makes a chunk done, unless its extraction is still to be aggregated. Citations move with their chunk.
 CYPHER 25 UNWIND $rows AS row
 MATCH (d:Document {uid: row.document, corpus: $corpus}) USING INDEX d:Document(uid)
 MERGE (c:Chunk {uid: row.uid, corpus: $corpus})
 ON CREATE SET c.status = 'pending', c.attempts = 0, c.document = row.document, c.corpus_key = row.corpus_key,
               c.text = row.text, c.tokens = row.tokens
-SET c.position = row.position, c.start = row.start, c.end = row.end, c.source_id = row.source_id
+WITH c, d, row, row.start - c.start AS by // null for a new chunk
+CALL (c, by) {
+  MATCH (q:Citation {corpus: $corpus})-[:CITES]->(c) WHERE by <> 0
+  SET q.start = q.start + by, q.end = q.end + by
+}
+SET c.position = row.position, c.start = row.start, c.end = row.end, c.source_id = row.source_id,
+    c.messages = row.messages
 MERGE (c)-[:FROM_DOCUMENT]->(d)
 WITH c, row WHERE row.vector IS NOT NULL
 SET c.status = CASE c.status WHEN 'extracted' THEN 'extracted' ELSE 'done' END
@@ -116,13 +125,15 @@ WITH d, c ORDER BY c.position
 RETURN d.uid AS document, collect(c {.uid, .status}) AS chunks;
 
 // name: open_chunks(corpus, documents) read
-// Return the chunks of these documents that are not extracted or not aggregated yet, those without a graph included.
+// Return the chunks of these documents that are not extracted or not aggregated yet, those without a graph included. The
+// extraction is `outdated` where the text has grown since: it counts until the chunk is extracted anew.
 CYPHER 25 UNWIND $documents AS uid
 MATCH (d:Document {uid: uid, corpus: $corpus}) USING INDEX d:Document(uid)
 WITH DISTINCT d MATCH (d)<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus})
 WHERE c.status <> 'done'
-RETURN c.uid AS uid, c.document AS document, c.text AS text, c.status AS status, c.extraction AS extraction,
-       d.title AS title
+RETURN c.uid AS uid, c.document AS document, c.text AS text, c.status AS status,
+       CASE c.status WHEN 'extracted' THEN c.extraction END AS extraction, d.title AS title,
+       c.extraction IS NOT NULL AND c.status <> 'extracted' AS outdated, c.messages IS NOT NULL AS said
 ORDER BY document, c.position;
 
 // name: failed_documents(corpus) read
@@ -132,23 +143,24 @@ RETURN DISTINCT c.document AS uid ORDER BY uid;
 
 // name: save_extractions(corpus, rows) write
 // Write each chunk's extraction and vector. The first writer's extraction stays and is returned, so that concurrent
-// indexers aggregate the same one.
+// indexers aggregate the same one. A chunk whose text has changed meanwhile is left as it is and gives no row.
 CYPHER 25 UNWIND $rows AS row
 MATCH (c:Chunk {uid: row.uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
 SET c.attempts = c.attempts + 1 // takes the lock before the extraction is read
-WITH c, row
-FOREACH (_ IN CASE WHEN c.extraction IS NULL THEN [1] ELSE [] END |
+WITH c, row WHERE c.text = row.text
+FOREACH (_ IN CASE WHEN c.extraction IS NULL OR NOT c.status IN ['extracted', 'done'] THEN [1] ELSE [] END |
   SET c.extraction = row.extraction, c.status = 'extracted', c.error = NULL)
 WITH c, row
 CALL db.create.setNodeVectorProperty(c, 'embedding', row.vector)
 RETURN c.uid AS uid, c.extraction AS extraction;
 
 // name: embed_chunks(corpus, rows) write
-// Write the vectors of chunks that are indexed without a graph. One that was extracted keeps its status.
+// Write the vectors of chunks that are indexed without a graph. One that was extracted keeps its status, and one whose
+// text has changed meanwhile is left as it is.
 CYPHER 25 UNWIND $rows AS row
 MATCH (c:Chunk {uid: row.uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
 SET c.attempts = c.attempts // takes the lock before the status is read
-WITH c, row
+WITH c, row WHERE c.text = row.text
 SET c.status = CASE WHEN c.status IN ['extracted', 'done'] THEN c.status ELSE 'embedded' END, c.error = NULL
 WITH c, row
 CALL db.create.setNodeVectorProperty(c, 'embedding', row.vector);
@@ -156,13 +168,17 @@ CALL db.create.setNodeVectorProperty(c, 'embedding', row.vector);
 // name: fail_chunks(corpus, rows) write
 // Record why each chunk has no extraction, unless another run has extracted it. One that is embedded stays so.
 CYPHER 25 UNWIND $rows AS row
-MATCH (c:Chunk {uid: row.uid, corpus: $corpus}) USING INDEX c:Chunk(uid) WHERE c.extraction IS NULL
+MATCH (c:Chunk {uid: row.uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
+WHERE c.extraction IS NULL OR NOT c.status IN ['extracted', 'done']
 SET c.attempts = c.attempts + 1, c.error = row.error,
     c.status = CASE c.status WHEN 'embedded' THEN 'embedded' ELSE 'failed' END;
 
 // name: finish_chunks(corpus, uids) write
+// Mark chunks as done, but those whose text has changed since they were extracted.
 CYPHER 25 UNWIND $uids AS uid
 MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
+SET c.attempts = c.attempts // takes the lock before the status is read
+WITH c WHERE c.status = 'extracted'
 SET c.status = 'done';
 
 // name: finish_documents(corpus, uids) write
@@ -215,6 +231,53 @@ CALL (c, uid) {
   SET p.deleted_chunks = coalesce(p.deleted_chunks, []) + uid
 }
 DETACH DELETE c;
+
+// name: chunk_texts(corpus, uids) read
+// Return what these chunks hold now.
+CYPHER 25 UNWIND $uids AS uid
+MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
+RETURN c.uid AS uid, c.text AS text, c.status AS status, c.start AS start, c.messages AS messages;
+
+// name: grow_chunks(corpus, rows) write
+// Give chunks a text that begins with the one that they have. What was extracted from it stays until the chunk is
+// extracted anew, and with a vector the chunk is indexed without a graph. Citations keep their places.
+CYPHER 25 UNWIND $rows AS row
+MATCH (c:Chunk {uid: row.uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
+SET c.text = row.text, c.tokens = row.tokens, c.messages = row.messages, c.end = c.start + row.end - row.start,
+    c.error = NULL, c.status = CASE WHEN row.vector IS NULL THEN 'pending' ELSE 'embedded' END
+WITH c, row WHERE row.vector IS NOT NULL
+CALL db.create.setNodeVectorProperty(c, 'embedding', row.vector);
+
+// name: rewrite_chunks(corpus, rows) write
+// Give chunks another text, without the extraction and the vector of the old one.
+CYPHER 25 UNWIND $rows AS row
+MATCH (c:Chunk {uid: row.uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
+SET c.text = row.text, c.tokens = row.tokens, c.messages = row.messages, c.end = c.start + row.end - row.start,
+    c.extraction = NULL, c.error = NULL, c.embedding = NULL,
+    c.status = CASE WHEN row.vector IS NULL THEN 'pending' ELSE 'embedded' END
+WITH c, row WHERE row.vector IS NOT NULL
+CALL db.create.setNodeVectorProperty(c, 'embedding', row.vector);
+
+// name: citations_of_chunks(corpus, uids) read
+// Return the citations of these chunks, each with its place in the document.
+CYPHER 25 UNWIND $uids AS uid
+MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
+WITH DISTINCT c MATCH (c)<-[:CITES]-(q:Citation {corpus: $corpus})
+RETURN q.uid AS uid, c.uid AS chunk, q.quote AS quote, coalesce(q.message, '') AS message, q.start AS start;
+
+// name: withdraw_citations(corpus, uids) write
+// Mark citations as withdrawn, with their quotes kept.
+CYPHER 25 UNWIND $uids AS uid
+MATCH (q:Citation {uid: uid, corpus: $corpus}) USING INDEX q:Citation(uid)
+SET q.withdrawn = true
+WITH q MATCH (q)-[cites:CITES]->(c) WHERE c.corpus = $corpus
+DELETE cites;
+
+// name: move_citations(corpus, rows) write
+// Write the places of quotes in their documents.
+CYPHER 25 UNWIND $rows AS row
+MATCH (q:Citation {uid: row.uid, corpus: $corpus}) USING INDEX q:Citation(uid)
+SET q.start = row.start, q.end = row.end;
 
 // name: delete_document_nodes(corpus, uids) write
 CYPHER 25 UNWIND $uids AS uid

@@ -164,6 +164,21 @@ CALL () {
   SET r.stale = true
 };
 
+// name: take_back(corpus, rows, relations) write
+// Remove what chunks no longer contribute: their support of entities and of `relations` that are not in the row's lists.
+CYPHER 25 UNWIND $rows AS row
+MATCH (c:Chunk {uid: row.uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
+CALL (c, row) {
+  MATCH (c)<-[mention:FROM_CHUNK]-(e:Entity {corpus: $corpus}) WHERE NOT e.uid IN row.entities
+  DELETE mention
+}
+CALL (row) {
+  UNWIND $relations AS uid
+  MATCH ()-[r:RELATES {uid: uid, corpus: $corpus}]->() USING INDEX r:RELATES(uid)
+  WHERE row.uid IN r.chunks AND NOT uid IN row.relations
+  SET r.chunks = [chunk IN r.chunks WHERE chunk <> row.uid]
+};
+
 // name: stale(corpus) read
 // Return the entities and relations that an interrupted run left in need of recomputation.
 CYPHER 25

@@ -32,5 +32,5 @@ WITH c, reduce(sum = 0.0, i IN range(0, size(weights) - 1) |
 WHERE score > 0
 ORDER BY score DESC, c.uid LIMIT $ranking.k
 MATCH (d:Document {uid: c.document, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
-RETURN score, c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, title: d.title} AS chunk
+RETURN score, c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, .messages, title: d.title} AS chunk
 ORDER BY score DESC, chunk.uid;

@@ -328,7 +328,8 @@ RETURN r.uid AS uid, r.memory AS memory, r.description AS description, r.keyword
 // name: stored_chunks(corpus, uids, dimensions) read
 CYPHER 25 UNWIND $uids AS uid
 MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
-RETURN c.uid AS uid, c.status AS status, c.extraction AS extraction,
+RETURN c.uid AS uid, c.status AS status, c.extraction AS extraction, c.messages AS messages,
+       CASE WHEN c.messages IS NOT NULL THEN c.text END AS text,
        coalesce(size(c.embedding) = $dimensions, false) AS embedded;
 
 // name: stored_built(corpus, uids, dimensions) read

@@ -38,7 +38,7 @@ CALL (found, sums) {
   UNWIND range(0, size(found) - 1) AS i
   WITH i, found[i].chunk AS c, found[i].title AS title, sums[i + 1] AS used WHERE used <= $budget
   WITH c, title ORDER BY i
-  RETURN collect(c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, title: title}) AS chunks
+  RETURN collect(c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, .messages, title: title}) AS chunks
 }
 RETURN size(found) AS many, chunks;
 
@@ -55,6 +55,6 @@ CALL (tokens) {
   WHERE $documents IS NULL OR d.uid IN $documents
   MATCH (d)<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus})
   WITH d, c ORDER BY d.title, d.uid, c.position, c.uid
-  RETURN collect(c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, title: d.title}) AS chunks
+  RETURN collect(c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, .messages, title: d.title}) AS chunks
 }
 RETURN tokens, chunks;

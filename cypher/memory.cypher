@@ -176,9 +176,9 @@ CALL (a) {
   WITH q, row
   OPTIONAL MATCH (c:Chunk {uid: row.chunk, corpus: $corpus}) USING INDEX SEEK c:Chunk(uid)
   OPTIONAL MATCH (n:Built {uid: row.built, corpus: $corpus}) USING INDEX SEEK n:Built(uid)
-  FOREACH (_ IN CASE WHEN c IS NULL THEN [] ELSE [1] END |
-    SET c.status = c.status // takes the lock: whoever deletes the chunk sees this citation, or was there before
-    MERGE (q)-[:CITES]->(c))
+  // The lock: whoever deletes or rewrites the chunk sees this citation, or was there before.
+  FOREACH (_ IN CASE WHEN c IS NULL THEN [] ELSE [1] END | SET c.status = c.status)
+  FOREACH (_ IN CASE WHEN c.text CONTAINS row.properties.quote THEN [1] ELSE [] END | MERGE (q)-[:CITES]->(c))
   FOREACH (_ IN CASE WHEN n IS NULL THEN [] ELSE [1] END | SET n.key = n.key) // takes the lock likewise
   FOREACH (_ IN CASE WHEN n.text CONTAINS row.properties.quote THEN [1] ELSE [] END | MERGE (q)-[:CITES]->(n))
   // What is cited may have gone while the answer was made, or may have been made anew with another text.
@@ -264,7 +264,9 @@ WITH m LIMIT 1 MATCH (m)-[:HAS_ANSWER]->(a) WHERE a.corpus = $corpus
 RETURN a {.uid, .question, .text, .status, .step, .model, .notes, .seconds, .usage,
           citations: COLLECT { MATCH (a)-[:HAS_CITATION]->(q) WHERE q.corpus = $corpus
                                RETURN q {.marker, .chunk, .document, .title, .quote, .start, .end, .source_id, .withdrawn,
-                                         built: coalesce(q.built, ''), behind: coalesce(q.behind, [])}
+                                         built: coalesce(q.built, ''), behind: coalesce(q.behind, []),
+                                         message: coalesce(q.message, ''), speaker: coalesce(q.speaker, ''),
+                                         time: coalesce(q.time, '')}
                                ORDER BY q.marker }} AS answer
 ORDER BY a.created_at, answer.uid;
 

@@ -5,7 +5,7 @@
 CYPHER 25 UNWIND $rows AS row
 CREATE (:Document {uid: row.uid, corpus: $corpus, title: row.title, source: row.source, sha256: row.sha256,
                    metadata: row.metadata, status: row.status, chunking: row.chunking,
-                   indexed_at: datetime(row.indexed_at)});
+                   message_number: row.message_number, indexed_at: datetime(row.indexed_at)});
 
 // name: restore_chunks(corpus, rows) write
 CYPHER 25 UNWIND $rows AS row
@@ -13,7 +13,7 @@ MATCH (d:Document {uid: row.document, corpus: $corpus}) USING INDEX d:Document(u
 CREATE (c:Chunk {uid: row.uid, corpus: $corpus, document: row.document, position: row.position, text: row.text,
                  tokens: row.tokens, start: row.start, end: row.end, status: row.status, error: row.error,
                  attempts: row.attempts, extraction: row.extraction, source_id: row.source_id,
-                 corpus_key: row.corpus_key})-[:FROM_DOCUMENT]->(d)
+                 messages: row.messages, corpus_key: row.corpus_key})-[:FROM_DOCUMENT]->(d)
 WITH c, row WHERE row.vector IS NOT NULL
 CALL db.create.setNodeVectorProperty(c, 'embedding', row.vector);
 
@@ -164,6 +164,7 @@ CREATE (a)-[:HAS_CITATION]->(:Citation {uid: row.uid, corpus: $corpus, memory: r
                                         chunk: row.chunk, document: row.document, title: row.title,
                                         quote: row.quote, start: row.start, end: row.end,
                                         source_id: row.source_id, built: row.built, behind: row.behind,
+                                        message: row.message, speaker: row.speaker, time: row.time,
                                         withdrawn: row.withdrawn});
 
 // name: restore_cited(corpus, rows) write

@@ -275,7 +275,7 @@ RETURN found,
                       source_name: startNode(r).name, target: endNode(r).uid, target_name: endNode(r).name} } AS relations,
   COLLECT { UNWIND told AS some UNWIND some AS c WITH DISTINCT c
             MATCH (d:Document {uid: c.document, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
-            RETURN c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, title: d.title,
+            RETURN c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, .messages, title: d.title,
                       entities: COLLECT { MATCH (c)<-[:FROM_CHUNK]-(e) WHERE e.corpus = $corpus
                                           RETURN e {.uid, .name, .type} ORDER BY e.uid }} } AS chunks,
   COLLECT { UNWIND resting AS some UNWIND some AS c WITH DISTINCT c
@@ -299,7 +299,7 @@ CYPHER 25 CALL () {
 WITH c, score WHERE c.uid IS NOT NULL // one that is being deleted may still be found
 ORDER BY score DESC, c.uid LIMIT $k
 MATCH (d:Document {uid: c.document, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
-RETURN score, c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, title: d.title} AS chunk
+RETURN score, c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, .messages, title: d.title} AS chunk
 ORDER BY score DESC, chunk.uid;
 
 // name: documents_beside(corpus, documents, read, vector, k, over) read
@@ -358,7 +358,7 @@ RETURN u {.uid, .name, .type, .description, .memory} AS entity;
 CYPHER 25 UNWIND $uids AS uid
 MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX SEEK c:Chunk(uid)
 WITH DISTINCT c MATCH (d:Document {uid: c.document, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
-RETURN c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, title: d.title} AS chunk
+RETURN c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, .messages, title: d.title} AS chunk
 ORDER BY chunk.uid;
 
 // name: chunks_of_entities(corpus, documents, uids, vector, k) read
@@ -370,7 +370,7 @@ WITH DISTINCT c WHERE c.corpus = $corpus AND c.embedding IS NOT NULL AND ($docum
 WITH c, 2 * vector.similarity.cosine(c.embedding, $vector) - 1 AS score
 ORDER BY score DESC, c.uid LIMIT $k
 MATCH (d:Document {uid: c.document, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
-RETURN c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, title: d.title} AS chunk
+RETURN c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, .messages, title: d.title} AS chunk
 ORDER BY score DESC, chunk.uid;
 
 // name: chunks_around_points(corpus, memory, points, read, k) read

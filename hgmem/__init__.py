@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from hgmem.client.ask_options import AskOptions
     from hgmem.errors import ConflictError, DocumentError, GraphError, HGMemError, ModelError, UsageError
     from hgmem.settings import Settings
+    from hgmem.sources.conversations.reading import read_conversations
+    from hgmem.values.conversations import Conversation, Message
     from hgmem.values.events import (
         Answered,
         AnswerToken,
@@ -78,6 +80,7 @@ __all__ = [
     "ChunkInput",
     "Citation",
     "ConflictError",
+    "Conversation",
     "CorpusStatus",
     "Document",
     "DocumentError",
@@ -99,6 +102,7 @@ __all__ = [
     "Memory",
     "MemoryPoint",
     "MemorySummary",
+    "Message",
     "ModelError",
     "Operation",
     "OperationApplied",
@@ -115,6 +119,7 @@ __all__ = [
     "Usage",
     "UsageError",
     "Watcher",
+    "read_conversations",
 ]
 
 _HOMES = {
@@ -122,6 +127,8 @@ _HOMES = {
     "client.ask_options": ("AskOptions",),
     "errors": ("ConflictError", "DocumentError", "GraphError", "HGMemError", "ModelError", "UsageError"),
     "settings": ("Settings",),
+    "sources.conversations.reading": ("read_conversations",),
+    "values.conversations": ("Conversation", "Message"),
     "values.events": (
         "Answered",
         "AnswerToken",

@@ -80,3 +80,7 @@ class DocumentError(HGMemError):
 
 class CacheWarning(UserWarning):
     """A cache on disk can't be used. Results are the same, and take longer."""
+
+
+class DocumentWarning(UserWarning):
+    """A part of an input is left out."""

@@ -31,7 +31,7 @@ from hgmem import HGMem
 
 HERE = Path(__file__).resolve().parent
 DOCS = HERE.parent / "docs" / "notebooks"
-CORPORA = ("notebook-affair", "notebook-rules", "notebook-langchain")
+CORPORA = ("notebook-affair", "notebook-rules", "notebook-langchain", "notebook-talk")
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},

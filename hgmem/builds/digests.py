@@ -7,6 +7,7 @@ from typing import Any
 
 from hgmem.builds.stages import Stage
 from hgmem.builds.units import Output, StoredRow, Unit
+from hgmem.models.extractive import ExtractiveModel
 from hgmem.models.llm.task_routing import serving
 from hgmem.models.prompts import read_prompt
 from hgmem.services import Services
@@ -14,14 +15,18 @@ from hgmem.text.identity import text_hash
 
 
 def stage_key(services: Services, stage: Stage[Any], settings: Mapping[str, Any]) -> str:
-    """Return what all units of a stage depend on: its version, settings, prompts, models, embedder."""
+    """Return what all units of a stage depend on: its version, settings, prompts, models, embedder.
+
+    The rule-based model answers by vectors, so the embedder counts for each stage that it serves.
+    """
     prompts = [read_prompt(path) for path in stage.prompts]
+    models = [serving(services.model, prompt.name).name for prompt in prompts]
     return _json(
         [
             stage.version,
             {name: settings[name] for name in stage.settings},
-            [[prompt.name, prompt.version, serving(services.model, prompt.name).name] for prompt in prompts],
-            services.embedder.name if stage.vectors else "",
+            [[prompt.name, prompt.version, model] for prompt, model in zip(prompts, models, strict=True)],
+            services.embedder.name if stage.vectors or ExtractiveModel.name in models else "",
         ]
     )
 

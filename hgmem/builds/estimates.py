@@ -33,7 +33,7 @@ def plan_build(services: Services, building: Building, *, retry_failed: bool = F
             plan, last = _listed(reading, building, stage, retry_failed=retry_failed)
         else:
             last = stage.most_units(numbers, building.config) if stage.most_units else last
-            calls = last * _calls(services, stage)
+            calls = last * _calls(services, building, stage, last)
             each = stage.prompt_tokens
             tokens = calls * (each(building.config) if callable(each) else each)
             plan = StagePlan(stage=stage.name, units=last, calls=calls, prompt_tokens=tokens, listed=False)
@@ -59,7 +59,7 @@ def _listed(reading: Reading, building: Building, stage: Stage[Any], *, retry_fa
             each in todo for each in unit.after
         ):
             todo[key] = unit
-    each = _calls(services, stage)
+    each = _calls(services, building, stage, len(units))
     around = sum(_prompt(path) for path in stage.prompts)
     tokens = sum(_tokens(unit) * each + around for unit in todo.values()) if each else 0
     return StagePlan(stage=stage.name, units=len(todo), calls=len(todo) * each, prompt_tokens=tokens, listed=True), len(
@@ -77,10 +77,12 @@ def _to_make(
     return known.status != "done" and (known.status != "failed" or retry_failed)
 
 
-def _calls(services: Services, stage: Stage[Any]) -> int:
-    """Return how many calls of a language model a unit of the stage takes at most."""
+def _calls(services: Services, building: Building, stage: Stage[Any], units: int) -> int:
+    """Return how many calls of a language model a unit of the stage takes at most, if it has so many units."""
     names = [read_prompt(path).name for path in stage.prompts]
-    return stage.calls if any(serving(services.model, name).name != ExtractiveModel.name for name in names) else 0
+    if all(serving(services.model, name).name == ExtractiveModel.name for name in names):
+        return 0
+    return stage.calls(building.config, units) if callable(stage.calls) else stage.calls
 
 
 def _prompt(path: Path) -> int:

@@ -57,7 +57,7 @@ def stored_row(row: Row) -> StoredRow:
         text=row["text"],
         document=row["document"],
         properties={name: row[name] for name in sorted(row.keys() - OWN_PROPERTIES)},
-        embedding=row["embedding"],
-        own_embedding=row["own_embedding"],
-        vector=row["vector"],
+        embedding=row.get("embedding"),
+        own_embedding=row.get("own_embedding"),
+        vector=row.get("vector"),
     )

@@ -50,10 +50,12 @@ class Stage(Generic[Config]):
 
     - `settings`: the options of the config that `make` depends on. A change of one makes all its units anew.
     - `prompts`: the prompt files of the tasks that `make` asks a model. Another version or model makes units anew.
-    - `vectors`: `make` reads or gives vectors, so another embedder makes units anew.
+    - `vectors`: `make` reads or gives vectors, so another embedder makes units anew. It also does so where the
+      rule-based model serves a prompt of the stage, since that model answers by vectors.
     - `version`: to be raised when the code of `make` changes what it makes.
-    - `calls`: how many model calls a unit takes at most, `prompt_tokens` how many tokens each of their prompts has at
-      most, if need be by the config. Estimates use the latter for units that are not known yet.
+    - `calls`: how many model calls a unit takes at most: a number, or a function of the config and the number of units.
+    - `prompt_tokens`: how many tokens the prompt of such a call has at most: a number, or a function of the config.
+      Estimates use it for units that are not known yet.
     - `most_units`: how many units there can be, from the numbers of units of the earlier stages by name and the config.
       It is used by estimates before those are made. By default, as many as the stage before has.
     """
@@ -65,7 +67,7 @@ class Stage(Generic[Config]):
     prompts: Sequence[Path] = ()
     vectors: bool = False
     version: int = 1
-    calls: int = 0
+    calls: int | Callable[[Config, int], int] = 0
     prompt_tokens: int | Callable[[Config], int] = 0
     most_units: Callable[[Mapping[str, int], Config], int] | None = None
 

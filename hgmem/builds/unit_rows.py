@@ -12,6 +12,7 @@ from hgmem.models.embedding import Vectors
 from hgmem.services import Services
 from hgmem.text.identity import built_uid, layer_key
 from hgmem.values.built import OF_RELATIONSHIPS, OWN_PROPERTIES, is_property, is_property_name
+from hgmem.values.graph_elements import Chunk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +155,8 @@ def _documents(unit: Unit, before: Sequence[Output]) -> dict[str, str]:
     found = {chunk.uid: chunk.document for chunk in unit.chunks}
     found |= {row.uid: row.document for row in unit.rows}
     found |= {output.uid: output.document for output in (*unit.outputs, *before)}
-    return {**dict.fromkeys(unit.sources, ""), **found}
+    behind = {one.uid if isinstance(one, Chunk) else one: one for one in unit.sources}
+    return {**{uid: one.document if isinstance(one, Chunk) else "" for uid, one in behind.items()}, **found}
 
 
 def _listed(value: Any) -> Any:

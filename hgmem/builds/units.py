@@ -80,7 +80,8 @@ class Unit:
     Its inputs are everything that `make` may read. Their contents decide whether it has to be made anew.
 
     - `key` is unique in the stage.
-    - `values`: other inputs, as plain values. `sources` are the uids of the chunks and rows that they were made from.
+    - `values`: other inputs, as plain values. `sources` are the chunks and the uids of rows that they were made from. A
+      chunk's text is no input then, so a unit stays made where a chunk only gained what the values don't have.
     - `after`: keys of earlier units of the same stage, which have to be made before and whose outputs are inputs.
     """
 
@@ -89,7 +90,7 @@ class Unit:
     rows: Sequence[StoredRow] = ()
     outputs: Sequence[Output] = ()
     values: Mapping[str, Plain] = field(default_factory=dict)
-    sources: Sequence[str] = ()
+    sources: Sequence[str | Chunk] = ()
     after: Sequence[str] = ()
 
 

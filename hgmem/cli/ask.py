@@ -11,6 +11,7 @@ from hgmem.cli.output import print_json
 from hgmem.cli.render import answered, remembered, spent
 from hgmem.cli.shown import show
 from hgmem.errors import UsageError
+from hgmem.text.typed_filters import typed_filters
 from hgmem.values import as_json as shape
 
 if TYPE_CHECKING:
@@ -74,6 +75,9 @@ AtStep = Annotated[
 ]
 MaxCalls = Annotated[int | None, typer.Option(metavar="N", min=1, help="Maximum requests to a language model.")]
 MaxTokens = Annotated[int | None, typer.Option(metavar="N", min=1, help="Stop after N language model tokens.")]
+Learn = Annotated[
+    bool, typer.Option("--learn", help="Learn from the question once it is answered, in a system that can.")
+]
 ShowMemory = Annotated[bool, typer.Option("--show-memory", help="Print each step and the memory points.")]
 
 app = typer.Typer(rich_markup_mode=None)
@@ -94,6 +98,7 @@ def ask(
     at_step: AtStep = None,
     max_calls: MaxCalls = None,
     max_tokens: MaxTokens = None,
+    learn: Learn = False,
     show_memory: ShowMemory = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -102,21 +107,19 @@ def ask(
     The question is investigated in steps. What is learned is stored in Neo4j as a memory, which `hgmem memory show`
     and Neo4j Browser display and --continue continues. Exits 0 even without evidence.
     """
-    if question is None and memory is None:
-        raise typer.BadParameter(
-            "missing: enter a question, or continue a memory with --continue", param_hint="QUESTION"
-        )
+    _check_given(question, memory)
     asking: Asking = {
         "corpus": corpus,
         "recipe": recipe,
         "settings": changes(set_ or ()),
         "steps": steps,
-        "filters": filters(where) if where else None,
+        "filters": typed_filters(where) if where else None,
         "owner": owner,
         "memory": memory,
         "at_step": at_step,
         "max_calls": max_calls,
         "max_tokens": max_tokens,
+        "learn": learn,
     }
     if system is not None:
         asking["system"] = system
@@ -132,6 +135,13 @@ def ask(
     )
 
 
+def _check_given(question: str | None, memory: str | None) -> None:
+    if question is None and memory is None:
+        raise typer.BadParameter(
+            "missing: enter a question, or continue a memory with --continue", param_hint="QUESTION"
+        )
+
+
 def changes(given: list[str] | tuple[str, ...]) -> dict[str, object]:
     """Return the values of `--set` by name."""
     found: dict[str, object] = {}
@@ -140,17 +150,6 @@ def changes(given: list[str] | tuple[str, ...]) -> dict[str, object]:
         if not sign or not name.strip():
             raise UsageError(f"invalid --set {one!r}: use KEY=VALUE, such as --set retrieval.hops=2")
         found[name.strip()] = value.strip()
-    return found
-
-
-def filters(given: list[str]) -> dict[str, list[str]]:
-    """Return the values of `--where` by name. A repeated name collects alternatives."""
-    found: dict[str, list[str]] = {}
-    for one in given:
-        name, sign, value = one.partition("=")
-        if not sign or not name.strip():
-            raise UsageError(f"invalid --where {one!r}: use KEY=VALUE, such as --where source=report.pdf")
-        found.setdefault(name.strip(), []).append(value.strip())
     return found
 
 

@@ -49,13 +49,13 @@ def browser(
             plain(str(path))
         return
     with connected(context, corpus) as client, client.browse(uid, browser=at, port=port, owner=owner) as view:
-        for line in _said(view):
-            plain(line)
-        flush()
-        if not only_print and _has_screen():
-            webbrowser.open(view.link)
-        note("guide and style are served until Ctrl-C")
-        try:
+        try:  # from the first line on: who reads the address may end the command at once
+            for line in _said(view):
+                plain(line)
+            flush()
+            if not only_print and _has_screen():
+                webbrowser.open(view.link)
+            note("guide and style are served until Ctrl-C")
             while True:  # an untimed wait can miss a signal that arrives during a request
                 time.sleep(0.2)
         except KeyboardInterrupt:

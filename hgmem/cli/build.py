@@ -75,6 +75,8 @@ def _print_plan(plan: "BuildPlan", *, as_json: bool) -> None:
         print_json({**asdict(plan), "units": plan.units, "calls": plan.calls, "prompt_tokens": plan.prompt_tokens})
         return
     for stage in plan.stages:
+        if not stage.units:
+            continue
         units = counted(stage.units, "unit") if stage.listed else f"at most {counted(stage.units, 'unit')}"
         calls = f"at most {counted(stage.calls, 'model call')}" if stage.calls else "no model calls"
         plain(f"{stage.stage}: {units}, {calls}")

@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 
 from hgmem.cli.output import abandon, flush, note, one_line
 from hgmem.cli.parts import COMMANDS, CommandRegistry
-from hgmem.errors import CacheWarning, HGMemError
+from hgmem.errors import CacheWarning, DocumentWarning, HGMemError
 
 if TYPE_CHECKING:
     from hgmem.client import HGMem
@@ -134,10 +134,10 @@ def failure(error: BaseException, *, command: str, debug: bool) -> int | None:
 
 
 def _show_warning(otherwise: Callable[..., None]) -> Callable[..., None]:
-    """Return what prints a warning about a cache as one line, and others as before."""
+    """Return what prints a warning about a cache or an input as one line, and others as before."""
 
     def show(message: Warning | str, category: type[Warning], *place: Any) -> None:
-        if issubclass(category, CacheWarning):
+        if issubclass(category, CacheWarning | DocumentWarning):
             note(f"warning: {one_line(str(message))}")
         else:
             otherwise(message, category, *place)
@@ -149,7 +149,7 @@ def _show_warning(otherwise: Callable[..., None]) -> Callable[..., None]:
 def quiet(chosen: Globals) -> Iterator[None]:
     """Silence logs and warnings of libraries inside the block, unless the user asked for them.
 
-    A cache that can't be used is one line.
+    A cache that can't be used, or what is left out of an input, is one line.
     """
     if chosen.verbose or chosen.debug:
         logging.basicConfig(level=logging.WARNING, stream=sys.stderr)
@@ -161,6 +161,7 @@ def quiet(chosen: Globals) -> Iterator[None]:
         if not sys.warnoptions:
             warnings.simplefilter("ignore")
             warnings.simplefilter("default", CacheWarning)
+            warnings.simplefilter("always", DocumentWarning)
         warnings.showwarning = _show_warning(warnings.showwarning)
         try:
             yield

@@ -101,9 +101,11 @@ def _builds(builds: Sequence[BuildStatus]) -> Table:
 
 
 def _documents(documents: Sequence[Mapping[str, str | int]]) -> Table:
-    table = _table("document", "status", "chunks", "title")
+    said = any(one["conversation"] for one in documents)
+    table = _table("document", "status", "chunks", *(["conversation"] if said else []), "title")
     for one in documents:
-        _row(table, one["uid"], one["status"], one["chunks"], cut(str(one["title"]), QUESTION))
+        conversation = [one["conversation"]] if said else []
+        _row(table, one["uid"], one["status"], one["chunks"], *conversation, cut(str(one["title"]), QUESTION))
     return table
 
 

@@ -12,6 +12,7 @@ COMMANDS = {
     "down": ("server", "Stop the Neo4j that `hgmem up` started, keeping its data."),
     "doctor": ("server", "Check the installation and suggest fixes."),
     "index": ("index", "Index documents into a corpus: chunks, entities, relations."),
+    "append": ("append", "Append messages to a conversation."),
     "build": ("build", "Make what a system needs of a corpus before it can answer."),
     "import": ("importing", "Import an archive or an existing graph."),
     "ask": ("ask", "Answer a question, with supporting quotes."),

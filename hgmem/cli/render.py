@@ -1,7 +1,7 @@
 """Terminal rendering of answers, memories and lineages."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rich.console import RenderableType
 from rich.constrain import Constrain
@@ -13,7 +13,18 @@ from hgmem.cli.queries import picture
 from hgmem.cli.shown import WIDEST, indented, words
 from hgmem.text.plurals import counted
 from hgmem.values.evidence import BuiltHit, Retrieved, Strategy
-from hgmem.values.records import PRUNED, UNANSWERED, Answer, Citation, Lineage, Memory, MemoryPoint, Operation, Step
+from hgmem.values.records import (
+    PRUNED,
+    UNANSWERED,
+    Answer,
+    Citation,
+    CitedText,
+    Lineage,
+    Memory,
+    MemoryPoint,
+    Operation,
+    Step,
+)
 from hgmem.values.systems import SystemInfo
 from hgmem.values.usage import Usage
 
@@ -49,13 +60,7 @@ def found(hits: tuple[int, int, int], built: Iterable[BuiltHit]) -> str:
 
 def answered(answer: Answer) -> Iterator[RenderableType]:
     """Yield the answer, its citations, a summary of how it was found, and how to show its memory."""
-    yield indented(answer.text)
-    yield ""
-    if answer.citations:
-        yield from map(_citation, answer.citations)
-        yield ""
-    for note in answer.notes:
-        yield indented(f"note: {note}")
+    yield from _with_quotes(answer)
     steps = counted(answer.step, "step")
     if answer.step < len(answer.steps):
         steps = f"as of step {answer.step} of {len(answer.steps)}"
@@ -68,6 +73,13 @@ def answered(answer: Answer) -> Iterator[RenderableType]:
     yield indented(f"{steps}, {_model(answer.model)}, {cost}{answer.seconds:.1f} s, memory {answer.memory}")
     earlier = answer.step if answer.step < len(answer.steps) else None
     yield from _browser(answer.memory, points=bool(answer.points), step=earlier)
+
+
+def cited(found: CitedText) -> Iterator[RenderableType]:
+    """Yield a text with its citations as an answer's, and how to show its memory."""
+    yield from _with_quotes(found)
+    if found.memory:
+        yield indented(f"memory {found.memory}: see it with `hgmem memory show {found.memory}`")
 
 
 def remembered(answer: Answer) -> Iterator[RenderableType]:
@@ -132,11 +144,22 @@ def _cost(usage: Usage) -> str:
     return f"{calls}, {usage.prompt_tokens:,} tokens in, {usage.completion_tokens:,} out"
 
 
+def _with_quotes(one: Answer | CitedText) -> Iterator[RenderableType]:
+    yield indented(one.text)
+    yield ""
+    if one.citations:
+        yield from map(_citation, one.citations)
+        yield ""
+    for note in one.notes:
+        yield indented(f"note: {note}")
+
+
 def _citation(citation: Citation) -> RenderableType:
     place = "" if citation.start is None else f" ({citation.start}–{citation.end})"
+    said = f", {citation.attribution}" if citation.attribution else ""
     withdrawn = f" (withdrawn{QUOTES[citation.quote_status]})" if citation.withdrawn else ""
     quote = " ".join(citation.quote.split())
-    return indented(words((f"[{citation.marker}] ", "bold"), f'{citation.title}{place}{withdrawn}: "{quote}"'))
+    return indented(words((f"[{citation.marker}] ", "bold"), f'{citation.title}{place}{said}{withdrawn}: "{quote}"'))
 
 
 class _Names:
@@ -154,14 +177,15 @@ class _Names:
         return cut(self._points[uid].description, SAID) if uid in self._points else ""
 
 
-def _steps(steps: Iterable[Step], names: _Names) -> Iterator[RenderableType]:
+def _steps(steps: Sequence[Step], names: _Names) -> Iterator[RenderableType]:
+    places = {hit.uid: hit.text for step in steps for one in step.retrieved for hit in one.built}
     for step in steps:
         plan = f", then judged {step.judgement}" if step.judgement else ""
         yield _bold(f"step {step.number}: searched {_where(step)}{plan} ({step.seconds:.2f} s)")
         if step.filters:
             yield indented(_filtered(step), 2)
         for one in step.retrieved:
-            yield from _asked(one, names)
+            yield from _asked(one, names, places)
         for operation in step.operations:
             yield _operation(operation, names)
         for note in step.notes:
@@ -178,7 +202,8 @@ def _where(step: Step) -> str:
     return " and ".join(way(kind) for kind in sorted(kinds))
 
 
-def _asked(one: Retrieved, names: _Names) -> Iterator[RenderableType]:
+def _asked(one: Retrieved, names: _Names, places: Mapping[str, str]) -> Iterator[RenderableType]:
+    """Yield a sub-query with what it found. A place that a walk entered is told with the one that led there."""
     yield indented(words(("asked ", "dim"), one.subquery.text), 2)
     if one.subquery.concern and one.subquery.concern != one.subquery.text:
         yield indented(f"concern: {one.subquery.concern}", 4)
@@ -186,7 +211,9 @@ def _asked(one: Retrieved, names: _Names) -> Iterator[RenderableType]:
     numbers = (len(one.entities), len(one.relations), len(one.chunks))
     yield indented(words((f"{about}found {found(numbers, one.built)}", "dim")), 4)
     for hit in one.built[:BUILT]:
-        yield indented(words((f"{cut(hit.kind, NAMED)}: ", "dim"), cut(hit.text, SAID)), 4)
+        origin = places.get(hit.source, "") if hit.source != hit.uid else ""
+        came = (f"{cut(origin, NAMED)} → ", "dim") if origin else ""
+        yield indented(words((f"{cut(hit.kind, NAMED)}: ", "dim"), came, cut(hit.text, SAID)), 4)
     if len(one.built) > BUILT:
         yield indented(words((f"and {len(one.built) - BUILT} more", "dim")), 4)
 
@@ -201,7 +228,7 @@ def _operation(operation: Operation, names: _Names) -> RenderableType:
 
 def _keeps_points(points: Sequence[MemoryPoint], steps: Sequence[Step]) -> bool:
     """Whether a memory has points, or its steps at least planned or tried some. Not all systems keep points."""
-    return bool(points) or any(step.judgement or step.operations for step in steps)
+    return bool(points) or any(step.planned or step.operations for step in steps)
 
 
 def _points(points: Sequence[MemoryPoint], step: int) -> Iterator[RenderableType]:

@@ -12,9 +12,11 @@ from typer.main import get_group
 from hgmem.cli.front import DEFAULT_CORPUS, CorpusOption, JsonOption, connected
 from hgmem.cli.lists import records
 from hgmem.cli.output import note, one_line, print_json
+from hgmem.cli.render import cited
 from hgmem.cli.shown import show
 from hgmem.errors import UsageError
 from hgmem.values import as_json as shape
+from hgmem.values.records import CitedText
 from hgmem.values.systems import ArgumentInfo, SystemInfo, VerbInfo
 
 
@@ -51,6 +53,9 @@ def _parameters(verb: VerbInfo) -> Iterator[Parameter]:
             kind = list[str] if argument.shape == "list" else str
             told = typer.Argument(metavar=argument.name.upper(), help=argument.help)
             yield _parameter(argument.name, Annotated[kind, told])
+        elif argument.name == verb.first:
+            told = typer.Argument(metavar=f"[{argument.name.upper()}]", help=argument.help, show_default=False)
+            yield _parameter(argument.name, Annotated[str | None, told], default=None)
         else:
             yield _parameter(argument.name, _option(argument), default=None)
     yield _parameter("corpus", CorpusOption, default=DEFAULT_CORPUS)
@@ -80,6 +85,8 @@ def _print(found: object, *, what: str, as_json: bool) -> None:
         raise UsageError(f"{what} gave what cannot be shown ({error}): report this to the system's authors") from None
     if as_json:
         print_json(value)
+    elif isinstance(found, CitedText):
+        show(*cited(found))
     else:
         show(*_told(value))
 

@@ -32,6 +32,7 @@ class Asking(TypedDict, total=False):
     - `max_calls`, `max_tokens`: limits on calls and tokens of language models that hgmem calls over HTTP or through
       LangChain. Calls of a custom model object are not counted.
     - `answer=False`: build the memory without an answer. Continue it with `memory` to get one.
+    - `learn=True`: learn from the question once it is answered, in a system that can.
     - `watcher`: tracing hooks, called while the question is answered.
     """
 
@@ -47,6 +48,7 @@ class Asking(TypedDict, total=False):
     max_calls: int | None
     max_tokens: int | None
     answer: bool
+    learn: bool
     watcher: Watcher | None
 
 
@@ -64,6 +66,7 @@ ARGUMENTS: Mapping[str, Argument] = {
     "max_calls": _LIMIT,
     "max_tokens": _LIMIT,
     "answer": Argument(flag, "must be True or False", optional=False),
+    "learn": Argument(flag, "must be True or False", optional=False),
     "watcher": Argument(
         lambda one: isinstance(one, Watcher), "is not a tracing hook: pass an hgmem.values.events.Watcher, or omit it"
     ),
@@ -98,7 +101,12 @@ def answer_question(services: Services, text: str, asking: Asking) -> Answer:
     if at_step is not None and not asking.get("answer", True):
         raise UsageError("at_step= and answer=False cannot be combined: drop one")
     changes = {**(asking.get("settings") or {}), **({"steps": steps} if steps is not None else {})}
-    chosen = Asked(system=asking.get("system"), recipe=asking.get("recipe"), changes=changes)
+    chosen = Asked(
+        system=asking.get("system"),
+        recipe=asking.get("recipe"),
+        changes=changes,
+        learn=asking.get("learn", False),
+    )
     query = Question(
         text=text, memory=memory, at_step=at_step, filters=_filters(asking), answer=asking.get("answer", True)
     )

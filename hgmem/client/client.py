@@ -1,29 +1,24 @@
 """The client class `HGMem`."""
 
-import os
-from collections.abc import AsyncGenerator, Generator, Iterator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import aclosing
 from dataclasses import replace
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Unpack
 
-from hgmem.client.ask_options import Asking, Limits, answer_question, check_ask_options, checked, limited
+from hgmem.client.ask_options import Asking, answer_question, check_ask_options, checked
 from hgmem.client.async_variants import async_variant
 from hgmem.client.builds import Builds
 from hgmem.client.connecting import adapted_embedder, adapted_model, find_database, find_embedder, find_model
 from hgmem.client.foundations import Foundations
 from hgmem.client.inspection import Inspecting
+from hgmem.client.intake import Intake
 from hgmem.client.passages import Passages
 from hgmem.client.streaming import Streams
 from hgmem.client.upkeep import Upkeep
 from hgmem.client.verbs import Verbs
-from hgmem.corpus.adding import add_graph
 from hgmem.corpus.chunk_extraction import is_language_model
-from hgmem.corpus.cost_estimate import plan_index, plan_retry
 from hgmem.corpus.deletion import Named, delete_corpus, delete_documents
-from hgmem.corpus.importing import import_graph
-from hgmem.corpus.indexing import Report, aggregation_progress, index, retry_failed
 from hgmem.errors import UsageError
 from hgmem.graph.database import Database, wrap_driver
 from hgmem.graph.memory import corpus_of
@@ -34,21 +29,17 @@ from hgmem.models.llm import LanguageModel, close
 from hgmem.services import Services
 from hgmem.settings import Settings
 from hgmem.settings import load as load_settings
-from hgmem.sources.files import load
-from hgmem.sources.lightrag import read as read_lightrag
 from hgmem.systems.building import remove_build
 from hgmem.text.identity import check_corpus_name
 from hgmem.values.arguments import OWNER, check
 from hgmem.values.events import Answered, Event, Listener
-from hgmem.values.inputs import Document, Given, Skipped
 from hgmem.values.records import Answer
-from hgmem.values.reports import IndexPlan, IndexReport
 from hgmem.values.sharing import Shared
 
 _SHORT = {"uri": "neo4j_uri", "username": "neo4j_username", "password": "neo4j_password", "database": "neo4j_database"}
 
 
-class HGMem(Inspecting, Upkeep, Builds, Verbs, Passages, Foundations, Shared):
+class HGMem(Intake, Inspecting, Upkeep, Builds, Verbs, Passages, Foundations, Shared):
     """A client of one Neo4j database, safe between threads. Close it, or use it as a context manager.
 
     `corpus` is the default corpus for all methods, and `owner` the default owner of memories. `copy` returns the client
@@ -125,58 +116,6 @@ class HGMem(Inspecting, Upkeep, Builds, Verbs, Passages, Foundations, Shared):
     ) -> None:
         self.close()
 
-    def add(
-        self,
-        items: Any,
-        *,
-        corpus: str | None = None,
-        graph: bool = True,
-        report: Report = lambda _: None,
-        **limits: Unpack[Limits],
-    ) -> IndexReport:
-        """Index documents and return what was done.
-
-        `items` is a `Document`, the path of a file or folder, or several of either. `report` is a progress callback.
-        With `graph=False`, chunks are embedded and nothing is extracted: no model is called, and the same call with
-        `graph=True` extracts what is missing. Raises `BudgetError` after `max_calls` requests or `max_tokens` tokens:
-        finished work is saved, and the same call resumes.
-        """
-        with limited(**limits):
-            return index(self._services(corpus), self._loaded(items), graph=graph, report=report)
-
-    def retry_failed(
-        self,
-        *,
-        corpus: str | None = None,
-        report: Report = lambda _: None,
-        max_calls: int | None = None,
-        max_tokens: int | None = None,
-    ) -> IndexReport:
-        """Extract failed chunks again and return what was done. The original documents are not needed."""
-        with limited(max_calls=max_calls, max_tokens=max_tokens):
-            return retry_failed(self._services(corpus), report=report)
-
-    def plan(self, items: Any, *, corpus: str | None = None, graph: bool = True) -> IndexPlan:
-        """Estimate the work and the maximum cost of `add` for the same items, without writing."""
-        return plan_index(self._services(corpus), self._loaded(items), graph=graph)
-
-    def plan_retry(self, *, corpus: str | None = None) -> IndexPlan:
-        """Estimate the work and the maximum cost of `retry_failed`, without writing."""
-        return plan_retry(self._services(corpus))
-
-    def add_graph(self, given: Given, *, corpus: str | None = None) -> None:
-        """Add a pre-built graph of documents, chunks, entities and relations, without extraction."""
-        add_graph(self._services(corpus), given)
-
-    def import_lightrag(
-        self, directory: str | Path, *, corpus: str | None = None, report: Report = lambda _: None
-    ) -> bool:
-        """Import a LightRAG working directory into an empty corpus. Return whether anything was written."""
-        given = read_lightrag(directory)
-        return import_graph(
-            self._services(corpus), given, report=lambda done, total: report(aggregation_progress(done, total))
-        )
-
     def ask(self, question: str = "", **asking: Unpack[Asking]) -> Answer:
         """Answer a question and return the answer, whose memory is stored in Neo4j.
 
@@ -236,12 +175,6 @@ class HGMem(Inspecting, Upkeep, Builds, Verbs, Passages, Foundations, Shared):
             return delete_documents(self._services(corpus), document)
         return delete_corpus(self._services(corpus))
 
-    aadd = async_variant(add)
-    aretry_failed = async_variant(retry_failed)
-    aplan = async_variant(plan)
-    aplan_retry = async_variant(plan_retry)
-    aadd_graph = async_variant(add_graph)
-    aimport_lightrag = async_variant(import_lightrag)
     adelete = async_variant(delete)
 
     def _services(self, corpus: str | None, owner: str | None = None) -> Services:
@@ -255,18 +188,6 @@ class HGMem(Inspecting, Upkeep, Builds, Verbs, Passages, Foundations, Shared):
             corpus=check_corpus_name(self.corpus if corpus is None else corpus),
             owner=None if chosen is None else chosen.strip(),
         )
-
-    def _loaded(self, items: Any) -> Iterator[Document | Skipped]:
-        """Yield the documents among the items, then those that the paths contain."""
-        paths: list[str | os.PathLike[str]] = []
-        for item in [items] if isinstance(items, Document | str | os.PathLike) else items:
-            if isinstance(item, Document):
-                yield item
-            else:
-                paths.append(item)
-        if paths:
-            settings = self.settings
-            yield from load(paths, max_bytes=settings.max_file_bytes, max_seconds=settings.max_file_seconds)
 
     def _corpus_of(self, memory: str, corpus: str | None, *, owner: str | None) -> str:
         """Return the corpus of a memory to continue or to delete."""

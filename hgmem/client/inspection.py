@@ -117,7 +117,7 @@ class Inspecting(ABC):
         return replace(counts, builds=build_states(services))
 
     def documents(self, *, document: Named | None = None, corpus: str | None = None) -> list[dict[str, str | int]]:
-        """Return the corpus's documents by title: uid, title, source, status, number of chunks.
+        """Return the corpus's documents by title: uid, title, source, status, conversation (its id), chunks.
 
         `document` names the ones that are wanted, as in `delete`.
         """

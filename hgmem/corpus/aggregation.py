@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Generic, TypeAlias, TypeVar
 
+from hgmem.corpus.dependents import drop_learnt
 from hgmem.corpus.guarded_writes import embedding
 from hgmem.corpus.stored_contributions import combine_entity_contributions, combine_relation_contributions
 from hgmem.extraction.contributions import (
@@ -171,7 +172,9 @@ def rebuild_entities(
             gone.append(entity.uid)
     if gone:  # an entity that a supported relation still joins stays, without a description
         rows += joined_entities(transaction, corpus=services.corpus, uids=gone)
-        remove_entities(transaction, corpus=services.corpus, uids=sorted(set(gone) - {row.uid for row in rows}))
+        removed = sorted(set(gone) - {row.uid for row in rows})
+        drop_learnt(transaction, corpus=services.corpus, entities=removed)
+        remove_entities(transaction, corpus=services.corpus, uids=removed)
     texts = {row.uid: entity_text(row.fields.name, row.fields.description.text) for row in rows if row.fields}
     vectors = prebuilt.matching(texts)
     write_entities(transaction, corpus=services.corpus, rows=rows, vectors=vectors)

@@ -3,12 +3,17 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hgmem.corpus.guarded_writes import embedding
+from hgmem.corpus.aggregation import rows_of
+from hgmem.corpus.chunk_rewriting import withdraw_support
+from hgmem.corpus.deletion import refresh
+from hgmem.corpus.guarded_writes import check_embedder, embedding
 from hgmem.errors import AccessError, BadReplyError, BudgetError, ModelError
 from hgmem.extraction.contributions import entities_of, new_in
 from hgmem.extraction.replies import Extraction
 from hgmem.extraction.tasks import Extract, Glean
-from hgmem.graph.documents import OpenChunk, embed_chunks, save_extractions
+from hgmem.graph.database import Transaction
+from hgmem.graph.documents import OpenChunk, chunk_texts, embed_chunks, lock_chunks, save_extractions
+from hgmem.models.embedding import Vectors
 from hgmem.models.extractive import ExtractiveModel
 from hgmem.models.llm import LanguageModel
 from hgmem.models.llm.task_routing import serving
@@ -63,19 +68,51 @@ def _says_something(text: str) -> bool:
 
 def save_texts(services: Services, chunks: Sequence[OpenChunk]) -> None:
     """Store the vectors of chunks that get no extraction."""
-    vectors = services.embed([chunk.text for chunk in chunks], kind="document")
-    embed_chunks(embedding(services), corpus=services.corpus, uids=[chunk.uid for chunk in chunks], vectors=vectors)
+    texts = {chunk.uid: chunk.text for chunk in chunks}
+    vectors = services.embed(list(texts.values()), kind="document")
+    embed_chunks(embedding(services), corpus=services.corpus, texts=texts, vectors=vectors)
 
 
 def save(services: Services, chunks: Sequence[OpenChunk], found: Mapping[str, Extraction]) -> dict[str, Extraction]:
     """Store the extractions, and return what is stored for these chunks now.
 
-    Another run may have stored its own extraction first, or deleted a chunk.
+    Another run may have stored its own extraction first, or deleted or changed a chunk.
     """
-    texts = {chunk.uid: chunk.text for chunk in chunks if chunk.uid in found}
-    if not texts:
-        return {}
-    vectors = services.embed(list(texts.values()), kind="document")
-    extractions = {chunk: found[chunk].model_dump_json() for chunk in texts}
-    stored = save_extractions(embedding(services), corpus=services.corpus, extractions=extractions, vectors=vectors)
+    outdated = [chunk for chunk in chunks if chunk.outdated and chunk.uid in found]
+    others = [chunk for chunk in chunks if not chunk.outdated and chunk.uid in found]
+    stored = {}
+    if others:
+        vectors = services.embed([chunk.text for chunk in others], kind="document")
+        written = {chunk.uid: (chunk.text, found[chunk.uid].model_dump_json()) for chunk in others}
+        stored = save_extractions(embedding(services), corpus=services.corpus, extractions=written, vectors=vectors)
+    if outdated:
+        vectors = services.embed([chunk.text for chunk in outdated], kind="document")
+        again, entities, relations = services.database.write(_save_again, services, outdated, (found, vectors))
+        refresh(services, entities, relations)
+        stored |= again
     return {chunk: Extraction.model_validate_json(text) for chunk, text in stored.items()}
+
+
+def _save_again(
+    transaction: Transaction,
+    services: Services,
+    chunks: Sequence[OpenChunk],
+    results: tuple[Mapping[str, Extraction], Vectors],
+) -> tuple[dict[str, str], list[str], list[str]]:
+    """Replace extractions of shorter texts, and take back what they alone contributed.
+
+    Returns what is stored, and the entities and relations to refresh.
+    """
+    corpus, (found, vectors) = services.corpus, results
+    check_embedder(transaction, services)
+    lock_chunks(transaction, corpus=corpus, uids=[chunk.uid for chunk in chunks])
+    held = chunk_texts(transaction, corpus=corpus, uids=[chunk.uid for chunk in chunks])
+    kept = {}
+    for chunk in chunks:
+        now = held.get(chunk.uid)
+        if now is not None and now.text == chunk.text and now.status not in ("extracted", "done"):
+            entities, relations = rows_of(corpus, {chunk.uid: found[chunk.uid]})
+            kept[chunk.uid] = [row.uid for row in entities], [row.uid for row in relations]
+    stale = withdraw_support(transaction, corpus=corpus, kept=kept)
+    written = {chunk.uid: (chunk.text, found[chunk.uid].model_dump_json()) for chunk in chunks}
+    return save_extractions(transaction, corpus=corpus, extractions=written, vectors=vectors), *stale

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from hgmem.corpus.aggregation import batches
 from hgmem.corpus.chunk_extraction import is_language_model
+from hgmem.corpus.chunk_rewriting import Rewrites, rewrites_of
 from hgmem.corpus.document_writing import DOCUMENTS, bounded, document_chunks, finished
 from hgmem.extraction.tasks import Extract, Glean
 from hgmem.graph.corpus import find_corpus
@@ -69,9 +70,12 @@ def _costs(services: Services, chunks: int, tokens: int) -> IndexPlan:
 
 
 def _waiting(services: Services, uid: str, document: Document, *, indexed: Set[str]) -> list[Chunk]:
-    """Return the document's chunks whose status is none of `indexed`."""
+    """Return the document's chunks that are stored with another text, or with a status that is none of `indexed`."""
     stored = chunks_of_documents(services.database, corpus=services.corpus, documents=[uid]).get(uid, {})
-    return [chunk for chunk in document_chunks(services, uid, document) if stored.get(chunk.uid) not in indexed]
+    chunks = document_chunks(services, uid, document)
+    rewrites = rewrites_of(services, chunks) if document.messages else Rewrites()
+    rewritten = {chunk.uid for chunk in (*rewrites.grown, *rewrites.changed)}
+    return [chunk for chunk in chunks if chunk.uid in rewritten or stored.get(chunk.uid) not in indexed]
 
 
 def _tokens_around(services: Services) -> list[int]:

@@ -97,21 +97,22 @@ def drop_chunks(services: Services, chunks: Sequence[str], *, change: str = DELE
     entities: dict[str, None] = {}
     relations: dict[str, None] = {}
     for batch in batches(chunks, size=CHUNKS):
-        touched, joined = services.database.write(_drop, services, batch, change)
+        touched, joined = services.database.write(drop, services, batch, change=change)
         entities |= dict.fromkeys(touched)
         relations |= dict.fromkeys(joined)
-    _refresh(services, entities, relations)
+    refresh(services, entities, relations)
 
 
 def finish_interrupted(services: Services) -> None:
     """Recompute and embed whatever an interrupted run left unfinished."""
-    _refresh(services, *stale(services.database, corpus=services.corpus))
+    refresh(services, *stale(services.database, corpus=services.corpus))
     embed_unembedded(services)
 
 
-def _drop(
-    transaction: Transaction, services: Services, chunks: Sequence[str], change: str
+def drop(
+    transaction: Transaction, services: Services, chunks: Sequence[str], *, change: str
 ) -> tuple[list[str], list[str]]:
+    """Delete chunks (uids) in a transaction, and return the entities and relations to refresh."""
     check_embedder(transaction, services)
     lock_chunks(transaction, corpus=services.corpus, uids=chunks)
     entities, relations = entities_of_chunks(transaction, corpus=services.corpus, chunks=chunks)
@@ -123,12 +124,12 @@ def _drop(
     return entities, relations
 
 
-def _refresh(services: Services, entities: Iterable[str], relations: Iterable[str]) -> None:
+def refresh(services: Services, entities: Iterable[str], relations: Iterable[str]) -> None:
     """Recompute relations, then entities, then embed both.
 
     Relations come first, because an entity stays while a relation joins it.
     """
-    entities, relations = sorted(entities), sorted(relations)
+    entities, relations = sorted(set(entities)), sorted(set(relations))
     for batch in batches(relations):
         services.database.write(_refresh_relations, services, batch)
     for batch in batches(entities):

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from hgmem.graph.built import delete_built, dependents, empty_units, release_extensions
+from hgmem.graph.built import delete_built, dependents, empty_units, learnt_of_entities, release_extensions
 from hgmem.graph.values import Runner
 
 AT_ONCE = 5_000  # uids in one statement
@@ -14,7 +14,7 @@ def drop_dependents(transaction: Runner, *, corpus: str, uids: Sequence[str]) ->
     Returns the uids of the rows and units. No model is called: the next build makes the units anew. The caller's
     transaction holds the lock on the corpus.
     """
-    found = _resting(transaction, corpus, uids)
+    found = resting(transaction, corpus=corpus, uids=uids)
     for some in _parts(found):
         release_extensions(transaction, corpus=corpus, units=some)
         empty_units(transaction, corpus=corpus, uids=some)
@@ -22,8 +22,16 @@ def drop_dependents(transaction: Runner, *, corpus: str, uids: Sequence[str]) ->
     return found
 
 
-def _resting(transaction: Runner, corpus: str, uids: Sequence[str]) -> list[str]:
-    """Return what rests on these, directly or through others, level by level."""
+def drop_learnt(transaction: Runner, *, corpus: str, entities: Sequence[str]) -> None:
+    """Delete the learnt rows that are tied to one of these entities (uids), and what rests on such rows."""
+    found = learnt_of_entities(transaction, corpus=corpus, uids=entities)
+    if found:
+        drop_dependents(transaction, corpus=corpus, uids=found)
+        delete_built(transaction, corpus=corpus, uids=found)
+
+
+def resting(transaction: Runner, *, corpus: str, uids: Sequence[str]) -> list[str]:
+    """Return the uids of what rests on these, directly or through others, level by level."""
     found: dict[str, None] = {}
     level = list(uids)
     while level:

@@ -3,12 +3,15 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from hgmem.corpus.aggregation import batches
+from hgmem.corpus.chunk_rewriting import rewrite, rewrites_of
 from hgmem.corpus.deletion import drop_chunks, finish_interrupted
 from hgmem.corpus.guarded_writes import marking
 from hgmem.errors import UsageError
 from hgmem.extraction.chunking import ChunkOptions, split
 from hgmem.extraction.chunking import chunks as chunks_of
-from hgmem.graph.builds import ADDED, CHANGED
+from hgmem.extraction.message_chunks import message_chunks, messages_digest, messages_in, words_of
+from hgmem.graph.builds import ADDED, APPENDED, CHANGED
+from hgmem.graph.conversations import conversation_chunks
 from hgmem.graph.corpus import CorpusRow
 from hgmem.graph.documents import (
     EMBEDDED,
@@ -30,6 +33,7 @@ from hgmem.values.inputs import Document, Scalar, Skipped
 DOCUMENTS = 64  # maximum documents per batch
 CHARACTERS = 4_000_000  # a batch ends once it holds this much text
 ROWS = 1_000  # chunks per transaction
+OF_MESSAGES = "messages/"  # begins `Document.chunking` of conversations, before their tokens per chunk
 
 
 def bounded(
@@ -64,11 +68,11 @@ def _identified(
         if document_uid in seen:
             raise UsageError(f"document {item.id or item.source!r} is a duplicate: document ids must be unique")
         seen.add(document_uid)
-        _check_characters(item)
+        check_characters(item)
         yield document_uid, item
 
 
-def _check_characters(document: Document) -> None:
+def check_characters(document: Document) -> None:
     """Raise `UsageError` if the document's metadata holds an unpaired surrogate.
 
     Chunking checks the text.
@@ -87,9 +91,11 @@ def _document_uid(corpus: str, document: Document) -> str:
 
 
 def write_changed(
-    services: Services, row: CorpusRow, documents: Mapping[str, Document], *, graph: bool = True
+    services: Services, row: CorpusRow, documents: Mapping[str, Document], *, graph: bool, replaced: dict[str, int]
 ) -> dict[str, str]:
     """Write new and changed documents (by uid), and return the unfinished ones, each with what has changed.
+
+    Those whose text was another are noted in `replaced`, with how many messages went.
 
     With `graph`, documents that were indexed without one are unfinished. Nothing has changed in one that an earlier
     run has written as it is.
@@ -103,14 +109,26 @@ def write_changed(
         check_dimensions(services, row)  # loads the embedder, so only if there is work
         change = unfinished[document_uid] = _change(services, state, document)
         if state is not None and _same_chunks(services, state, document):
-            described = {document_uid: _properties(document)}
+            described = {document_uid: description_of(document)}
             writer: Runner = marking(services, change) if change else services.database
             put_documents(writer, corpus=services.corpus, documents=described)
         else:
-            _write(services, document_uid, document, change=change)
+            if state is not None and state.sha256 not in ("", document_digest(document)):
+                replaced |= _replaced(services, document_uid, document)
+            unfinished[document_uid] = _write(services, document_uid, document, state=state)
     if any(not state.sha256 for state in states.values()):  # an earlier write or delete was interrupted
         finish_interrupted(services)
     return unfinished
+
+
+def _replaced(services: Services, document_uid: str, document: Document) -> dict[str, int]:
+    """Return how many stored messages a changed document no longer has, by its id, nothing if a conversation grew."""
+    stored = (
+        conversation_chunks(services.database, corpus=services.corpus, uid=document_uid) if document.messages else []
+    )
+    kept = {(place.id, document.text[place.start : place.end]) for place in document.messages}
+    gone = sum((id_, words_of(held, id_)) not in kept for id_, (_, held) in messages_in(stored).items())
+    return {document.id or document.source: gone} if gone or not document.messages else {}
 
 
 def finished(services: Services, state: DocumentState | None, document: Document, *, graph: bool = True) -> bool:
@@ -126,45 +144,72 @@ def _change(services: Services, state: DocumentState | None, document: Document)
     """Return what has changed since this state was stored, or an empty text."""
     if state is None:
         return ADDED
-    described = {"title": state.title, "source": state.source, "metadata": state.metadata}
-    return "" if _same_chunks(services, state, document) and described == _properties(document) else CHANGED
+    return "" if _same_chunks(services, state, document) and _described(state) == description_of(document) else CHANGED
 
 
 def document_chunks(services: Services, document_uid: str, document: Document) -> tuple[Chunk, ...]:
     """Return the document's chunks."""
+    if document.messages:
+        tokens = services.settings.chunk_tokens
+        return message_chunks(document, corpus=services.corpus, uid_=document_uid, tokens=tokens)
     pieces = split(document.text, _chunk_options(services))
     return chunks_of(pieces, corpus=services.corpus, document=document_uid, title=document.title)
 
 
-def _write(services: Services, document_uid: str, document: Document, *, change: str) -> None:
+def _write(services: Services, document_uid: str, document: Document, *, state: DocumentState | None) -> str:
     """Write a document and its chunks, and delete the chunks that its text no longer has.
 
-    Builds are told at once, and again when all chunks are written: a build may have been made in between.
+    Builds are told at once, and again when all chunks are written: a build may have been made in between. Returns what
+    they are told, which is another change for a conversation that only grew.
     """
-    database, corpus, writer = services.database, services.corpus, marking(services, change)
+    database, corpus, change = services.database, services.corpus, CHANGED if state else ADDED
     chunks = document_chunks(services, document_uid, document)
-    properties = {**_properties(document), "chunking": str(_chunk_options(services)), "sha256": ""}
+    stale = _stale(services, document_uid, chunks)
+    rewrites = rewrites_of(services, chunks) if document.messages else None
+    if rewrites and state and _described(state) == description_of(document) and not rewrites.changed and not stale:
+        change = APPENDED
+    writer = marking(services, change)
+    properties = {**description_of(document), "chunking": _chunking(services, document), "sha256": ""}
     put_documents(writer, corpus=corpus, documents={document_uid: properties})
-    _drop_stale(services, document_uid, chunks)
+    if stale:
+        drop_chunks(services, stale, change=CHANGED)
+    if rewrites:
+        rewrite(services, rewrites)
     for rows in batches(chunks, size=ROWS):
         put_chunks(database, corpus=corpus, chunks=rows)
     link_chunks(database, corpus=corpus, documents=[document_uid])
-    seal_document(writer, corpus=corpus, uid=document_uid, sha256=text_hash(document.text))
+    digest, messages = document_digest(document), len(document.messages) or None
+    seal_document(writer, corpus=corpus, uid=document_uid, sha256=digest, messages=messages)
+    return change
 
 
-def _drop_stale(services: Services, document_uid: str, chunks: Sequence[Chunk]) -> None:
+def _stale(services: Services, document_uid: str, chunks: Sequence[Chunk]) -> list[str]:
     stored = chunks_of_documents(services.database, corpus=services.corpus, documents=[document_uid])
-    stale = stored.get(document_uid, {}).keys() - {chunk.uid for chunk in chunks}
-    if stale:
-        drop_chunks(services, sorted(stale), change=CHANGED)
+    return sorted(stored.get(document_uid, {}).keys() - {chunk.uid for chunk in chunks})
 
 
-def _properties(document: Document) -> dict[str, Scalar]:
+def _described(state: DocumentState) -> dict[str, Scalar]:
+    return {"title": state.title, "source": state.source, "metadata": state.metadata}
+
+
+def description_of(document: Document) -> dict[str, Scalar]:
+    """Return the stored properties that describe a document to people and filters."""
     return {"title": document.title, "source": document.source, "metadata": to_json(document.metadata)}
 
 
 def _same_chunks(services: Services, state: DocumentState, document: Document) -> bool:
-    return (state.sha256, state.chunking) == (text_hash(document.text), str(_chunk_options(services)))
+    return (state.sha256, state.chunking) == (document_digest(document), _chunking(services, document))
+
+
+def document_digest(document: Document) -> str:
+    """Return the hash of a document's text, and of who said what when in a conversation."""
+    return messages_digest(document.text, document.messages) if document.messages else text_hash(document.text)
+
+
+def _chunking(services: Services, document: Document) -> str:
+    if document.messages:
+        return f"{OF_MESSAGES}{services.settings.chunk_tokens}"
+    return str(_chunk_options(services))
 
 
 def _chunk_options(services: Services) -> ChunkOptions:

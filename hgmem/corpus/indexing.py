@@ -13,13 +13,14 @@ from typing import TypeAlias
 
 from hgmem.corpus.aggregation import aggregate, batches
 from hgmem.corpus.chunk_extraction import Extracted, extracted, save, save_texts
+from hgmem.corpus.deletion import finish_interrupted
 from hgmem.corpus.document_writing import DOCUMENTS, bounded, write_changed
 from hgmem.corpus.guarded_writes import marking
 from hgmem.corpus.parallel_calls import Calls, Ended
 from hgmem.corpus.summarization import condense
 from hgmem.errors import ConflictError, HGMemError
 from hgmem.extraction.replies import Extraction
-from hgmem.graph.builds import ADDED, CHANGED, EXTRACTED
+from hgmem.graph.builds import ADDED, APPENDED, CHANGED, EXTRACTED
 from hgmem.graph.documents import (
     EMBEDDED,
     OpenChunk,
@@ -60,6 +61,14 @@ def retry_failed(services: Services, *, report: Report = lambda _: None) -> Inde
     open_batches = (_open_batch(services, documents) for documents in batches(failed, size=DOCUMENTS))
     done.documents = len(failed)
     return _indexed(services, open_batches, done=done, report=report)
+
+
+def extract_open(services: Services, document: str, *, report: Report) -> IndexReport:
+    """Extract the chunks of a stored document (uid) that are not extracted, and return what was done."""
+    open_batch = _open_batch(services, [document])
+    found = open_batch[0].extractions or open_batch[1]
+    done = IndexReport(documents=1 if found else 0, unchanged=0 if found else 1)
+    return _indexed(services, iter([open_batch] if found else []), done=done, report=report)
 
 
 def _indexed(services: Services, open_batches: "_OpenBatches", *, done: IndexReport, report: Report) -> IndexReport:
@@ -111,11 +120,11 @@ def _write_batches(
     row = None
     for batch in bounded(services.corpus, items, skipped=done.skipped):
         row = row or open_corpus(services)
-        documents = write_changed(services, row, batch, graph=graph)
+        documents = write_changed(services, row, batch, graph=graph, replaced=done.replaced)
         done.unchanged += len(batch) - len(documents)
         done.documents += len(documents)
         changes = documents.values()
-        change = CHANGED if CHANGED in changes else ADDED if ADDED in changes else EXTRACTED
+        change = next((each for each in (CHANGED, ADDED, APPENDED) if each in changes), EXTRACTED)
         yield _open_batch(services, list(documents), change=change)
 
 
@@ -124,6 +133,8 @@ def _open_batch(
 ) -> tuple[_Batch, list[OpenChunk]]:
     waiting = open_chunks(services.database, corpus=services.corpus, documents=documents)
     stored = {chunk.uid: Extraction.model_validate_json(chunk.extraction) for chunk in waiting if chunk.extraction}
+    if any(chunk.said for chunk in waiting if chunk.extraction):  # taking back an outdated one may have been cut short
+        finish_interrupted(services)
     left = list({chunk.uid: chunk for chunk in waiting if chunk.uid not in stored}.values())  # each is called for once
     return _Batch(documents=documents, left=len(left), extractions=stored, change=change), left
 

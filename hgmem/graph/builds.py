@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from hgmem.graph.corpus import DELETE_BATCH
 from hgmem.graph.database import Database, Row, leased
+from hgmem.graph.messages import loaded_messages
 from hgmem.graph.values import Runner
 from hgmem.text.identity import build_uid
 from hgmem.values.graph_elements import Chunk
@@ -14,6 +15,7 @@ BUILDING, READY, STALE, INCOMPLETE, UNFINISHED = "building", "ready", "stale", "
 # What indexing, adding and deleting change in a corpus after a build was made.
 ADDED, CHANGED, DELETED = "documents were added", "documents were changed", "texts were deleted"
 EXTRACTED, EXTENDED = "entities were extracted", "entities were added"
+APPENDED = "messages were appended"  # to conversations: what was built of the earlier ones stays
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,8 +99,11 @@ def release_build(database: Runner, lease: BuildLease, *, status: str) -> None:
 
 
 def mark_builds(database: Runner, *, corpus: str, change: str) -> None:
-    """Say of every build of the corpus that the corpus has changed since, and how."""
-    database.run("mark_builds", corpus=corpus, change=change)
+    """Say of every build of the corpus that the corpus has changed since, and how.
+
+    `APPENDED` replaces no other change.
+    """
+    database.run("mark_builds", corpus=corpus, change=change, replaces=change != APPENDED)
 
 
 def find_builds(database: Runner, *, corpus: str) -> list[tuple[BuildRow, dict[str, int], dict[str, int]]]:
@@ -125,7 +130,10 @@ def being_indexed(database: Runner, *, corpus: str) -> str:
 
 def chunks_to_build(database: Runner, *, corpus: str) -> list[Chunk]:
     """Return all chunks by document title, document and position."""
-    return [Chunk(**row) for row in database.run("chunks_to_build", corpus=corpus)]
+    return [
+        Chunk(**{**row, "messages": loaded_messages(row["messages"])})
+        for row in database.run("chunks_to_build", corpus=corpus)
+    ]
 
 
 def built_rows(database: Runner, *, corpus: str, system: str, kind: str, vectors: bool) -> list[Row]:

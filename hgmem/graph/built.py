@@ -94,6 +94,11 @@ def dependents(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[st
     return [row["uid"] for row in database.run("dependents", corpus=corpus, uids=list(uids))]
 
 
+def learnt_of_entities(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[str]:
+    """Return the uids of the learnt rows that are tied to one of these entities."""
+    return [row["uid"] for row in database.run("learnt_of_entities", corpus=corpus, uids=list(uids))]
+
+
 def empty_units(database: Runner, *, corpus: str, uids: Sequence[str]) -> None:
     """Empty those of the uids that are units. The next build makes them anew."""
     database.run("empty_units", corpus=corpus, uids=list(uids))

@@ -6,9 +6,11 @@ from typing import Any
 
 from hgmem.errors import ConflictError
 from hgmem.graph.database import Row
+from hgmem.graph.messages import dumped_messages, loaded_messages
 from hgmem.graph.values import NOTHING, Runner, rows_with_vectors, with_some_vectors
 from hgmem.models.embedding import Vectors
 from hgmem.text.identity import corpus_key
+from hgmem.values.conversations import MessagePlace
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.inputs import Scalar
 
@@ -30,7 +32,10 @@ class DocumentState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenChunk:
-    """A chunk that is not done, with its extraction once the status is `extracted`."""
+    """A chunk that is not done, with its extraction once the status is `extracted`.
+
+    `outdated` says that it has the extraction of a shorter text, `said` that it is of a conversation.
+    """
 
     uid: str
     document: str
@@ -38,6 +43,19 @@ class OpenChunk:
     status: str
     title: str
     extraction: str | None = None
+    outdated: bool = False
+    said: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChunkText:
+    """What a chunk holds, and where it begins in its document."""
+
+    uid: str
+    text: str
+    status: str
+    start: int | None
+    messages: tuple[MessagePlace, ...]
 
 
 def document_states(database: Runner, *, corpus: str, uids: Sequence[str]) -> dict[str, DocumentState]:
@@ -47,7 +65,7 @@ def document_states(database: Runner, *, corpus: str, uids: Sequence[str]) -> di
 
 
 def list_documents(database: Runner, *, corpus: str) -> list[dict[str, str | int]]:
-    """Return the corpus's documents by title: uid, title, source, status, number of chunks."""
+    """Return the corpus's documents by title: uid, title, source, status, conversation (its id, or empty), chunks."""
     return database.run("list_documents", corpus=corpus)
 
 
@@ -75,9 +93,12 @@ def put_documents(database: Runner, *, corpus: str, documents: Mapping[str, Mapp
         )
 
 
-def seal_document(database: Runner, *, corpus: str, uid: str, sha256: str) -> None:
-    """Record that the document's chunks are those of the text with this hash."""
-    database.run("seal_document", corpus=corpus, uid=uid, sha256=sha256)
+def seal_document(database: Runner, *, corpus: str, uid: str, sha256: str, messages: int | None = None) -> None:
+    """Record that the document's chunks are those of the text with this hash.
+
+    `messages` is the number of a conversation's last message.
+    """
+    database.run("seal_document", corpus=corpus, uid=uid, sha256=sha256, messages=messages)
 
 
 def unseal_documents(database: Runner, *, corpus: str, uids: Sequence[str]) -> None:
@@ -97,7 +118,7 @@ def create_chunks(
 
     Each chunk comes with the uid of the chunk before it, if any.
     """
-    rows = [{**_chunk_row(chunk, corpus), "before": before} for chunk, before in chunks]
+    rows = [{**chunk_row(chunk, corpus), "before": before} for chunk, before in chunks]
     database.run("create_chunks", corpus=corpus, rows=rows_with_vectors(rows, vectors))
 
 
@@ -106,7 +127,7 @@ def put_chunks(database: Runner, *, corpus: str, chunks: Sequence[Chunk], vector
 
     Existing chunks keep their extraction and status. A chunk with a vector (by uid) becomes done.
     """
-    rows = with_some_vectors([_chunk_row(chunk, corpus) for chunk in chunks], vectors)
+    rows = with_some_vectors([chunk_row(chunk, corpus) for chunk in chunks], vectors)
     database.run("put_chunks", corpus=corpus, rows=rows)
 
 
@@ -140,20 +161,22 @@ def failed_documents(database: Runner, *, corpus: str) -> list[str]:
 
 
 def save_extractions(
-    database: Runner, *, corpus: str, extractions: Mapping[str, str], vectors: Vectors
+    database: Runner, *, corpus: str, extractions: Mapping[str, tuple[str, str]], vectors: Vectors
 ) -> dict[str, str]:
-    """Write extractions (JSON by uid) and their vectors (in the same order), and return what is stored.
+    """Write extractions (text and JSON by uid) and vectors (in the same order), and return what is stored.
 
-    If another run stored an extraction first, that one stays and is returned. Deleted chunks are missing.
+    If another run stored an extraction first, that one stays and is returned. Chunks that were deleted, or have
+    another text now, are missing.
     """
-    rows = [{"uid": uid, "extraction": extraction} for uid, extraction in extractions.items()]
+    rows = [{"uid": uid, "text": text, "extraction": found} for uid, (text, found) in extractions.items()]
     stored = database.run("save_extractions", corpus=corpus, rows=rows_with_vectors(rows, vectors))
     return {row["uid"]: row["extraction"] for row in stored}
 
 
-def embed_chunks(database: Runner, *, corpus: str, uids: Sequence[str], vectors: Vectors) -> None:
-    """Write the vectors of chunks that are indexed without a graph."""
-    database.run("embed_chunks", corpus=corpus, rows=rows_with_vectors([{"uid": uid} for uid in uids], vectors))
+def embed_chunks(database: Runner, *, corpus: str, texts: Mapping[str, str], vectors: Vectors) -> None:
+    """Write the vectors of the texts of chunks (by uid) that are indexed without a graph."""
+    rows = [{"uid": uid, "text": text} for uid, text in texts.items()]
+    database.run("embed_chunks", corpus=corpus, rows=rows_with_vectors(rows, vectors))
 
 
 def fail_chunks(database: Runner, *, corpus: str, errors: Mapping[str, str]) -> None:
@@ -163,7 +186,7 @@ def fail_chunks(database: Runner, *, corpus: str, errors: Mapping[str, str]) -> 
 
 
 def finish_chunks(database: Runner, *, corpus: str, uids: Sequence[str]) -> None:
-    """Mark chunks as done."""
+    """Mark extracted chunks as done."""
     database.run("finish_chunks", corpus=corpus, uids=list(uids))
 
 
@@ -191,6 +214,43 @@ def delete_chunks(database: Runner, *, corpus: str, uids: Sequence[str]) -> None
     database.run("delete_chunks", corpus=corpus, uids=list(uids))
 
 
+def chunk_texts(database: Runner, *, corpus: str, uids: Sequence[str]) -> dict[str, ChunkText]:
+    """Return what these chunks hold now, by uid. Unknown ones are missing."""
+    rows = database.run("chunk_texts", corpus=corpus, uids=list(uids))
+    return {row["uid"]: ChunkText(**{**row, "messages": loaded_messages(row["messages"])}) for row in rows}
+
+
+def grow_chunks(
+    database: Runner, *, corpus: str, chunks: Sequence[Chunk], vectors: Mapping[str, Any] = NOTHING
+) -> None:
+    """Give chunks a text that begins with the one that they have. Extractions stay until the chunks are extracted."""
+    rows = with_some_vectors([chunk_row(chunk, corpus) for chunk in chunks], vectors)
+    database.run("grow_chunks", corpus=corpus, rows=rows)
+
+
+def rewrite_chunks(
+    database: Runner, *, corpus: str, chunks: Sequence[Chunk], vectors: Mapping[str, Any] = NOTHING
+) -> None:
+    """Give chunks another text, and remove the extraction and the vector of the old one."""
+    rows = with_some_vectors([chunk_row(chunk, corpus) for chunk in chunks], vectors)
+    database.run("rewrite_chunks", corpus=corpus, rows=rows)
+
+
+def citations_of_chunks(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[Row]:
+    """Return uid, chunk, quote, message and start of the citations of these chunks."""
+    return database.run("citations_of_chunks", corpus=corpus, uids=list(uids))
+
+
+def withdraw_citations(database: Runner, *, corpus: str, uids: Sequence[str]) -> None:
+    """Mark citations as withdrawn. They keep their quotes."""
+    database.run("withdraw_citations", corpus=corpus, uids=list(uids))
+
+
+def move_citations(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
+    """Write where quotes stand in their documents: uid, start, end."""
+    database.run("move_citations", corpus=corpus, rows=list(rows))
+
+
 def delete_document_nodes(database: Runner, *, corpus: str, uids: Sequence[str]) -> None:
     """Delete documents, once their chunks are gone."""
     database.run("delete_document_nodes", corpus=corpus, uids=list(uids))
@@ -200,7 +260,8 @@ def _documents(documents: Mapping[str, Mapping[str, Scalar]]) -> list[Row]:
     return [{"uid": uid, "properties": dict(documents[uid])} for uid in sorted(documents)]
 
 
-def _chunk_row(chunk: Chunk, corpus: str) -> Row:
+def chunk_row(chunk: Chunk, corpus: str) -> Row:
+    """Return the properties of a chunk as a row."""
     return {
         "uid": chunk.uid,
         "document": chunk.document,
@@ -210,5 +271,6 @@ def _chunk_row(chunk: Chunk, corpus: str) -> Row:
         "start": chunk.start,
         "end": chunk.end,
         "source_id": chunk.source_id,
+        "messages": dumped_messages(chunk.messages),
         "corpus_key": corpus_key(corpus),
     }

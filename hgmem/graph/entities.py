@@ -194,6 +194,14 @@ def mark_stale(database: Runner, *, corpus: str, entities: Sequence[str], relati
     database.run("mark_stale", corpus=corpus, entities=sorted(entities), relations=sorted(relations))
 
 
+def take_back(database: Runner, *, corpus: str, rows: Sequence[Row], relations: Sequence[str]) -> None:
+    """Remove support that chunks no longer give.
+
+    Each row has the chunk's uid, and the entities and relations (uids) that it still supports.
+    """
+    database.run("take_back", corpus=corpus, rows=list(rows), relations=list(relations))
+
+
 def stale(database: Runner, *, corpus: str) -> tuple[list[str], list[str]]:
     """Return the uids of the corpus's entities and relations that need recomputation."""
     row = database.run("stale", corpus=corpus)[0]

@@ -51,7 +51,7 @@ def searched_words(text: str) -> list[Row]:
     """
     found: dict[str, bool] = {}
     for word in split_words(_ENDING.sub("", text.lower())):
-        parts = pieces(word)
+        parts = [part for part in pieces(word) if any(map(str.isalnum, part))]  # a mark alone is no word
         for part in parts:
             found.setdefault(part, parts == [word] and not unspaced(part))
     return [{"text": one, "whole": found[one]} for one in telling(list(found))[:MOST_TERMS]]

@@ -122,7 +122,7 @@ def stored_relations(database: Runner, *, corpus: str, uids: Sequence[str], dime
 
 
 def stored_chunks(database: Runner, *, corpus: str, uids: Sequence[str], dimensions: int) -> dict[str, Row]:
-    """Return status, extraction and `embedded` of chunks by uid."""
+    """Return status, extraction, messages (JSON) and `embedded` of chunks by uid, and texts of conversations."""
     return _by_uid(database.run("stored_chunks", corpus=corpus, uids=list(uids), dimensions=dimensions))
 
 

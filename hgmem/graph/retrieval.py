@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 from hgmem.graph.database import Row
 from hgmem.graph.lucene import lucene, telling, terms
+from hgmem.graph.messages import loaded_messages
 from hgmem.graph.values import Runner, vector
 from hgmem.values.evidence import Source
 from hgmem.values.graph_elements import Chunk, Entity, Relation
@@ -244,7 +245,15 @@ def to_chunk(row: Row, known: dict[str, Entity] | None = None) -> Chunk:
     known = {} if known is None else known
     found = _there(row.get("entities") or (), "name")
     entities = tuple([known.get(one["uid"]) or known.setdefault(one["uid"], to_entity(one)) for one in found])
-    return Chunk(**{**row, "title": row["title"] or "", "source_id": row["source_id"] or "", "entities": entities})
+    return Chunk(
+        **{
+            **row,
+            "title": row["title"] or "",
+            "source_id": row["source_id"] or "",
+            "messages": loaded_messages(row["messages"]),
+            "entities": entities,
+        }
+    )
 
 
 def _there(rows: Iterable[Row], *names: str) -> list[Row]:

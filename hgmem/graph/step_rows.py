@@ -95,13 +95,19 @@ def birth_row(birth: Birth, vectors: Mapping[str, Vectors], memory: str) -> Row:
     }
 
 
+_OWN_OF_SOME = ("built", "behind", "message", "speaker", "time")
+
+
 def citation_row(citation: Citation, answer: str) -> Row:
-    """Return a citation of an answer (uid). Only one of a built row has `built` and `behind`."""
+    """Return a citation of an answer (uid).
+
+    Only one of a built row has `built` and `behind`, and only one of a conversation `message`, `speaker` and `time`.
+    """
     properties = asdict(citation)
-    behind = list(properties.pop("behind"))
+    properties["behind"] = list(citation.behind)
     return {
         "uid": f"{answer}-{citation.marker}",
         "chunk": citation.chunk,
         "built": citation.built,
-        "properties": {**properties, "built": citation.built or None, "behind": behind or None},
+        "properties": properties | {name: properties[name] or None for name in _OWN_OF_SOME},
     }

@@ -1,4 +1,4 @@
-"""hgmem in LangChain: a retriever, a runnable, a tool, and hgmem's models as LangChain's (docs/langchain.md).
+"""hgmem in LangChain: a retriever, a runnable, a tool, a chat history, and hgmem's models (docs/langchain.md).
 
 >>> from hgmem.langchain import HGMemRetriever
 >>> retriever = HGMemRetriever(client=hg, k=4)          # doctest: +SKIP
@@ -14,6 +14,7 @@ except ImportError as missing:
 from hgmem.langchain.caching import HGMemCache
 from hgmem.langchain.chat_model import HGMemChatModel
 from hgmem.langchain.embeddings import HGMemEmbeddings
+from hgmem.langchain.history import HGMemChatMessageHistory
 from hgmem.langchain.retriever import HGMemRetriever
 from hgmem.langchain.runnable import HGMemRunnable
 from hgmem.langchain.tool import HGMemTool
@@ -21,6 +22,7 @@ from hgmem.langchain.tracing import Tracing
 
 __all__ = [
     "HGMemCache",
+    "HGMemChatMessageHistory",
     "HGMemChatModel",
     "HGMemEmbeddings",
     "HGMemRetriever",

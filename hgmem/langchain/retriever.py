@@ -11,6 +11,7 @@ from pydantic import Field
 from hgmem.client.ask_options import Asking
 from hgmem.langchain.investigating import STRICT, Investigating
 from hgmem.values.arguments import Argument, count
+from hgmem.values.graph_elements import Chunk
 from hgmem.values.records import Answer, Passage
 
 
@@ -20,7 +21,7 @@ class HGMemRetriever(Investigating, BaseRetriever):
     A question creates its own memory in Neo4j, or continues `memory`. Every field but the client can also be given for
     one call: `retriever.invoke(question, k=3, steps=1)`. Document metadata is that of the indexed file, with `memory`,
     `corpus`, `chunk`, `document` (uids), `title`, `source`, `source_id`, `rank`, `score`, `step`, `start`, `end` and
-    `points` of `hgmem.Passage`.
+    `points` of `hgmem.Passage`. A chunk of a conversation has `messages`: id, speaker and time of each.
     """
 
     model_config = STRICT
@@ -65,6 +66,11 @@ class HGMemRetriever(Investigating, BaseRetriever):
         return k, asking
 
 
+def _messages(chunk: Chunk) -> dict[str, list[dict[str, str]]]:
+    said = [{"id": one.id, "speaker": one.speaker, "time": one.time} for one in chunk.messages]
+    return {"messages": said} if said else {}
+
+
 def _document(passage: Passage, answer: Answer) -> Document:
     chunk = passage.chunk
     return Document(
@@ -84,6 +90,7 @@ def _document(passage: Passage, answer: Answer) -> Document:
             "rank": passage.rank,
             "score": passage.score,
             "step": passage.step,
+            **_messages(chunk),
             "points": [{"uid": point.uid, "description": point.description} for point in passage.points],
         },
     )

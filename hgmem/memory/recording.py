@@ -120,11 +120,11 @@ class Recording:
         """Write an answer with its citations and return it. The last one gives the lease back."""
         return self._finish(cited, status="answered", step=step, notes=notes, last=last)
 
-    def nothing(self, text: str, *, step: int) -> Answer:
+    def nothing(self, text: str, *, step: int, notes: Sequence[str] = ()) -> Answer:
         """Return the answer that says that there is no evidence, written without a model call."""
-        notes = (misfit(self.filters, corpus=self.lease.corpus),) if self.choice.documents == () else ()
+        misfits = (misfit(self.filters, corpus=self.lease.corpus),) if self.choice.documents == () else ()
         cited = Cited(text=text, citations=(), notes=())
-        return self._finish(cited, status="no_evidence", step=step, notes=notes, last=True)
+        return self._finish(cited, status="no_evidence", step=step, notes=(*misfits, *notes), last=True)
 
     def unanswered(self, *, step: int) -> Answer:
         """Return an answer without text where none was requested. The memory can be continued for it."""

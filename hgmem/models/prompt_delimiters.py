@@ -8,10 +8,17 @@ TAGS = (
     "concern",
     "descriptions",
     "documents",
+    "earlier",
     "entities",
+    "episode",
+    "episodes",
     "evidence",
+    "facts",
     "found",
+    "history",
     "memory",
+    "message",
+    "messages",
     "name",
     "parts",
     "passage",
@@ -24,7 +31,10 @@ TAGS = (
     "subquery",
     "text",
     "title",
+    "topic",
+    "topics",
     "types",
+    "ways",
 )
 """The names of all delimiter tags."""
 

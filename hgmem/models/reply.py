@@ -31,6 +31,13 @@ def named(name: str, *others: str) -> Any:
     return Field(validation_alias=AliasChoices(name, *others))
 
 
+def with_fields(schema: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Return the schema of an object with these of its fields alone, all of them required, in its own order."""
+    held = set(names)
+    fields = {name: part for name, part in schema["properties"].items() if name in held}
+    return {**schema, "properties": fields, "required": list(fields)}
+
+
 class Reply(BaseModel):
     """A validated reply to a task. `notes` list what was dropped or repaired."""
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hgmem.text.segmentation import Span, sentences, words
+from hgmem.values.conversations import MessagePlace
 from hgmem.values.evidence import BuiltPassage, Citable
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.records import Citation
@@ -40,7 +41,7 @@ def cite(text: str, passages: Sequence[Citable]) -> Cited:
         if not 1 <= number <= len(passages):
             unknown.append(found[1])
             return " " if _OPEN.search(text[: found.start()][-1:]) else ""
-        quoted = quote(_claim(text, found.start()), passages[number - 1].text)
+        quoted = _quoted(_claim(text, found.start()), passages[number - 1])
         return f"[{order.setdefault((number, quoted), len(order) + 1)}]"
 
     text = _SEVERAL.sub(lambda found: "".join(f"[{number}]" for number in _NUMBER.findall(found[0])), text)
@@ -56,15 +57,32 @@ def cite(text: str, passages: Sequence[Citable]) -> Cited:
 
 def quote(claim: str, text: str) -> Span:
     """Return the span of the chunk's sentence that shares most words with the claim, else of the whole text."""
+    return _best(claim, text, [Span(0, len(text))])
+
+
+def _quoted(claim: str, passage: Citable) -> Span:
+    """Return the span to quote, which stays within one message of a conversation."""
+    places = [Span(one.start, one.end) for one in _messages(passage) if one.start < one.end]
+    return _best(claim, passage.text, places or [Span(0, len(passage.text))])
+
+
+def _best(claim: str, text: str, parts: Sequence[Span]) -> Span:
+    """Return the sentence of all parts that shares most words with the claim, else the first part."""
     wanted = Counter(words(claim))
-    best, most = Span(0, len(text)), 0.0
-    for span in sentences(text):
-        sentence_words = Counter(words(text[span.start : span.end]))
-        shared = (wanted & sentence_words).total()
-        score = 2 * shared / max(1, wanted.total() + sentence_words.total())
-        if score > most:
-            best, most = span, score
+    best, most = parts[0], 0.0
+    for part in parts:
+        for span in sentences(text[part.start : part.end]):
+            found = Span(part.start + span.start, part.start + span.end)
+            sentence_words = Counter(words(text[found.start : found.end]))
+            shared = (wanted & sentence_words).total()
+            score = 2 * shared / max(1, wanted.total() + sentence_words.total())
+            if score > most:
+                best, most = found, score
     return best
+
+
+def _messages(passage: Citable) -> tuple[MessagePlace, ...]:
+    return passage.messages if isinstance(passage, Chunk) else ()
 
 
 def _claim(text: str, at: int) -> str:
@@ -91,6 +109,7 @@ def _of_built(marker: int, row: BuiltPassage, span: Span) -> Citation:
 
 
 def _of_chunk(marker: int, chunk: Chunk, span: Span) -> Citation:
+    said = next((one for one in chunk.messages if one.start <= span.start and span.end <= one.end), None)
     return Citation(
         marker=marker,
         chunk=chunk.uid,
@@ -100,4 +119,7 @@ def _of_chunk(marker: int, chunk: Chunk, span: Span) -> Citation:
         start=None if chunk.start is None else chunk.start + span.start,
         end=None if chunk.start is None else chunk.start + span.end,
         source_id=chunk.source_id,
+        message=said.id if said else "",
+        speaker=said.speaker if said else "",
+        time=said.time if said else "",
     )

@@ -72,9 +72,14 @@ def memory(shown: Shown) -> str:
 
 def remembered(shown: Shown, found: Sequence[Citable]) -> str:
     """Return the points with the numbers, from 1, of the passages that they rest on."""
+    told = statements([(point.description, point.chunks) for point in shown.points], found)
+    return _memory(shown, [f"- {line}" for line in told])
+
+
+def statements(told: Iterable[tuple[str, Sequence[str]]], found: Sequence[Citable]) -> list[str]:
+    """Return statements, each with the numbers, from 1, of the passages among `found` that it rests on (uids)."""
     numbers = {each.uid: number for number, each in enumerate(found, start=1)}
-    lines = [f"- {_unmarked(_line(point.description))}{_numbers(point.chunks, numbers)}" for point in shown.points]
-    return _memory(shown, lines)
+    return [f"{_unmarked(_line(text))}{_numbers(uids, numbers)}" for text, uids in told]
 
 
 def evidence(found: Evidence) -> str:

@@ -24,7 +24,7 @@ from hgmem.models.llm.task_routing import serving
 from hgmem.models.prompts import prompts_in, read_prompt, shipped_prompts
 from hgmem.retrieval.answer import AnswerQuestion
 from hgmem.services import Services, ready_corpus
-from hgmem.systems.options import Options
+from hgmem.systems.options import Options, value_of
 from hgmem.systems.recorded_passages import recorded_chunks
 from hgmem.systems.spec import SystemSpec
 from hgmem.systems.verbs import check_verbs
@@ -42,11 +42,15 @@ AnySpec: TypeAlias = SystemSpec[Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """The system and the options that a caller asks for. `system` None: that of the memory, else the default."""
+    """The system and the options that a caller asks for. `system` None: that of the memory, else the default.
+
+    `learn`: the system learns from the question once it is answered.
+    """
 
     system: str | None = None
     recipe: Recipe = None
     changes: Mapping[str, object]
+    learn: bool = False
 
 
 def answer(services: Services, question: Question, asked: Asked) -> Answer:
@@ -68,8 +72,7 @@ def answer(services: Services, question: Question, asked: Asked) -> Answer:
     if spec is None:
         raise AssertionError("a new question has a named system, a continued one that of its memory")
     options = options or options_of(spec, asked)
-    if spec.build and spec.needs_build(options.applied(spec.config())):
-        question = replace(question, notes=check_built(services, spec.name))
+    question = replace(question, notes=_notes_on_build(services, spec, options))
     return spec.answer(services, question, options, stored=stored)
 
 
@@ -231,9 +234,24 @@ def _parsed(path: Path) -> tuple[Statement, ...]:
     return tuple(parse(path))
 
 
+def _notes_on_build(services: Services, spec: AnySpec, options: Options[Any]) -> tuple[str, ...]:
+    """Return what to say of the build that the answer comes from. Raises `UsageError` if it was never made."""
+    if spec.build is None:
+        return ()
+    config = options.applied(spec.config())
+    if not spec.needs_build(config):
+        return ()
+    names = {name for stage in spec.build.stages for name in stage.settings}
+    given = [name for name in options.changes if name.partition(".")[0] in names]
+    return check_built(services, spec.name, asked={name: value_of(config, name) for name in given})
+
+
 def options_of(spec: AnySpec, asked: Asked) -> Options[Any]:
     """Return the options that are asked for. Raises `UsageError` for an unknown recipe."""
-    return Options(recipe=_recipe(spec, asked.recipe), changes=asked.changes)
+    if asked.learn and not spec.learn_option:
+        raise UsageError(f"system {spec.name!r} does not learn from questions: omit learn= (--learn), or use another")
+    learning = {spec.learn_option: True} if asked.learn else {}
+    return Options(recipe=_recipe(spec, asked.recipe), changes={**asked.changes, **learning})
 
 
 def _recipe(spec: AnySpec, chosen: Recipe) -> Any:

@@ -80,6 +80,7 @@ class SystemSpec(Generic[Config]):
     - `verbs`: what the system can do besides answering.
     - `favourites`: queries for people, which `hgmem browser` offers in the guide of the system's memories.
     - `passage_option`: the option of `config` that limits how many chunks are retrieved, if there is one.
+    - `learn_option`: the option of `config` that learns from a question once it is answered, if there is one.
     - `cost`: what one question takes at most, for estimates. Without it, that is unknown.
     """
 
@@ -91,6 +92,7 @@ class SystemSpec(Generic[Config]):
     passages: Ranking | None = None
     continues: bool = False
     passage_option: str = ""
+    learn_option: str = ""
     prompts: Path | None = None
     statements: Path | None = None
     build: Build[Config] | None = None
@@ -118,6 +120,7 @@ class SystemSpec(Generic[Config]):
             continues=self.continues,
             passage_option=self.passage_option,
             builds=self.build is not None,
+            learns=bool(self.learn_option),
             verbs=tuple(verb.info for verb in self.verbs),
             default=self.config(),
         )

@@ -44,7 +44,8 @@ class Verb(Generic[Arguments]):
 
     `arguments` is a frozen dataclass. The type of each field is `Annotated` with a text, which is its help:
     `words: Annotated[str, "Only topics with these words."] = ""`. On the command line, fields without a default stand
-    in order, the others are options. `built`: it needs the system's build, and is refused where that was never made.
+    in order, the others are options; `first` names one with a default that may come first, without its name. `built`:
+    it needs the system's build, and is refused where that was never made.
     """
 
     name: str
@@ -52,11 +53,13 @@ class Verb(Generic[Arguments]):
     run: Running[Arguments]
     arguments: type[Arguments] = NoArguments  # type: ignore[assignment]
     built: bool = False
+    first: str = ""
 
     @property
     def info(self) -> VerbInfo:
         """What callers are told about the verb."""
-        return VerbInfo(name=self.name, summary=self.summary, arguments=tuple(_described(self.arguments)))
+        arguments = tuple(_described(self.arguments))
+        return VerbInfo(name=self.name, summary=self.summary, arguments=arguments, first=self.first)
 
 
 def warned(text: str) -> None:
@@ -120,6 +123,8 @@ def _check_arguments(system: str, verb: Verb[Any]) -> None:
                 f"argument {argument.name!r} of verb {verb.name!r} has no help: annotate its type with a text, such "
                 f'as Annotated[str, "What it does."]',
             )
+    if verb.first and verb.first not in {argument.name for argument in described}:
+        raise _refused(system, f"verb {verb.name!r} has no argument {verb.first!r} to come first: name one of its own")
     many = [argument.name for argument in described if argument.required and argument.shape == "list"]
     if len(many) > 1:
         raise _refused(system, f"verb {verb.name!r} has two lists without default: give {many[1]!r} a default")

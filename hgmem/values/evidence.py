@@ -42,7 +42,8 @@ class Hit:
 class BuiltHit:
     """A retrieved row of a system's build, such as a topic: uid, kind, rank from 1, score, and its text at that time.
 
-    The text is kept with the sub-query, because a later build may replace or delete the row.
+    The text is kept with the sub-query, because a later build may replace or delete the row. Where a system walks from
+    node to node, the hits are the nodes, entities too, and `source` is the uid of the one that led there.
     """
 
     uid: str
@@ -50,6 +51,7 @@ class BuiltHit:
     rank: int
     text: str
     score: float = 0.0
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

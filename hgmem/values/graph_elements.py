@@ -2,10 +2,15 @@
 
 from dataclasses import dataclass
 
+from hgmem.values.conversations import MessagePlace
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
-    """A piece of a document: `document.text[start:end] == text`, if the offsets are known."""
+    """A piece of a document: `document.text[start:end] == text`, if the offsets are known.
+
+    `messages` are the messages of a conversation that stand in the text, with their places in it.
+    """
 
     uid: str
     document: str
@@ -16,6 +21,7 @@ class Chunk:
     end: int | None = None
     title: str = ""
     source_id: str = ""
+    messages: tuple[MessagePlace, ...] = ()
     entities: tuple["Entity", ...] = ()
 
 

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from hgmem.values.conversations import MessagePlace
+
 Scalar: TypeAlias = str | int | float | bool
 Filters: TypeAlias = Mapping[str, Scalar | Sequence[Scalar]]
 
@@ -27,13 +29,17 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A text to index. Its `id`, by default its `source`, identifies the document across runs."""
+    """A text to index. Its `id`, by default its `source`, identifies the document across runs.
+
+    `messages` are the places of a conversation's messages in the text, in order. Its chunks end at messages.
+    """
 
     text: str
     id: str = ""
     title: str = ""
     source: str = ""
     metadata: Mapping[str, Scalar] = field(default_factory=dict)
+    messages: tuple[MessagePlace, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -118,6 +118,8 @@ class Citation:
     A quote from a row of a system's build has the row's uid as `built` and no `chunk`. `behind` are then the chunks
     (uids) that the row rests on and that are nearest to the question.
 
+    A quote from a conversation names the `message` (id), its `speaker`, and its `time` in ISO 8601 if that is known.
+
     It is `withdrawn` once its chunk or row is deleted or changed. When a memory is read back, `quote_status` then says
     whether the document of a chunk still contains the quote, apart from whitespace.
     """
@@ -132,8 +134,19 @@ class Citation:
     source_id: str = ""
     built: str = ""
     behind: tuple[str, ...] = ()
+    message: str = ""
+    speaker: str = ""
+    time: str = ""
     withdrawn: bool = False
     quote_status: QuoteStatus | None = None
+
+    @property
+    def attribution(self) -> str:
+        """Who said it when, such as `Ann, 2023-02-04 19:12 (m12)`, or an empty text."""
+        if not self.message:
+            return ""
+        when = f", {self.time[:16].replace('T', ' ')}" if self.time else ""
+        return f"{self.speaker}{when} ({self.message})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,6 +172,19 @@ class Answer:
     notes: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
     seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CitedText:
+    """A text with its citations that a verb of a system gives, such as a summary.
+
+    `memory` is the uid of its record, if it has one. `notes` say what it could not use.
+    """
+
+    text: str
+    citations: tuple[Citation, ...] = ()
+    memory: str = ""
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

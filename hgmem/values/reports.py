@@ -49,14 +49,34 @@ class Progress:
 
 @dataclass(slots=True, kw_only=True)
 class IndexReport:
-    """The result of an indexing run. `failed` counts chunks whose extraction failed."""
+    """The result of an indexing run. `failed` counts chunks whose extraction failed.
+
+    `replaced` has those of the documents (ids) whose stored text was another, each with how many messages went. A
+    conversation that only grew is none of them.
+    """
 
     documents: int = 0
+    replaced: dict[str, int] = field(default_factory=dict)
     unchanged: int = 0
     chunks: int = 0
     failed: int = 0
     errors: list[str] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forgotten:
+    """What forgetting messages deleted: messages, chunks that lost words or went, and memories (uids).
+
+    `kept` are memories (uids) that were shown chunks with the words: their answers may repeat them. `note` tells the
+    remedy.
+    """
+
+    messages: int
+    chunks: int
+    memories: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    note: str = ""
 
 
 @dataclass(slots=True, kw_only=True)

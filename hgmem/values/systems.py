@@ -19,11 +19,15 @@ class ArgumentInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerbInfo:
-    """Something that a system can do besides answering: its name, one line of summary, its arguments in order."""
+    """Something that a system can do besides answering: its name, one line of summary, its arguments in order.
+
+    `first` is the argument with a default that may come first on the command line, without its name, if there is one.
+    """
 
     name: str
     summary: str
     arguments: tuple[ArgumentInfo, ...] = ()
+    first: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,8 +36,8 @@ class SystemInfo:
 
     `continues`: its memories take further questions. `passage_option` is the option that limits the chunks that it
     retrieves, or empty if it ranks those that it has read. `builds`: it answers from what `hgmem build` makes of a
-    corpus. `verbs`: what else it can do. `default`: the config that is used where no recipe is named. A system that is
-    not installed has only its name.
+    corpus. `learns`: it can learn from a question. `verbs`: what else it can do. `default`: the config that is used
+    where no recipe is named. A system that is not installed has only its name.
     """
 
     name: str
@@ -42,6 +46,7 @@ class SystemInfo:
     continues: bool = False
     passage_option: str = ""
     builds: bool = False
+    learns: bool = False
     verbs: tuple[VerbInfo, ...] = ()
     installed: bool = True
     default: object = None

@@ -11,6 +11,7 @@ from neo4j_browser import SLOW, Neo4jBrowser
 from playwright.sync_api import Browser, expect
 
 from hgmem import HGMem, Memory, Settings
+from hgmem.evaluation.data import read_data
 from hgmem.local import Server
 from hgmem.memory.browser.favourites import favourites
 from hgmem.memory.browser.guide import newest_merge
@@ -29,6 +30,7 @@ TITLES = {
     "bridges", "corpus-overview", "schema",
 }  # fmt: skip
 CORPUS = "pictures"
+BOAT = Path(__file__).parents[2] / "examples" / "eval" / "boat-conversation"
 
 
 @pytest.fixture(scope="module")
@@ -203,3 +205,47 @@ def test_the_memory_of_a_corpus_its_text_and_the_clues_of_a_question_are_drawn(
             opened.tab.wait_for_timeout(2_500)
             opened.frame.screenshot(path=pictures / f"browser-memorag-{favourite.name}.png")
     client.delete(system="memorag")
+
+
+def test_topics_episodes_and_facts_of_a_conversation_are_drawn(
+    opened: Neo4jBrowser, client: HGMem, pictures: Path, returned: Callable[..., int]
+) -> None:
+    corpus = "pictures-of-a-conversation"
+    client.add(read_data(BOAT).documents, corpus=corpus, graph=False)
+    client.build("hypermem", corpus=corpus)
+    memory = client.ask("Who repaired the boat?", system="hypermem", corpus=corpus).memory
+    with client.browse(memory) as own:
+        for favourite in system("hypermem").favourites:
+            query = favourite.filled(corpus=corpus, memory=memory)
+            opened.clear()
+            opened.run(f":style {own.style}")
+            opened.run(query)
+            if "path" not in query:
+                continue  # a table
+            least = returned(query)
+            assert least >= 3, favourite.name
+            assert opened.nodes(least) >= least
+            opened.tab.wait_for_timeout(2_500)
+            opened.frame.screenshot(path=pictures / f"browser-hypermem-{favourite.name}.png")
+    client.delete(corpus=corpus)
+
+
+def test_anchors_and_trails_of_a_walk_are_drawn(
+    opened: Neo4jBrowser, client: HGMem, pictures: Path, returned: Callable[..., int]
+) -> None:
+    client.build("remindrag", settings={"passage_tokens": 128})
+    memory = client.ask(QUESTION, system="remindrag", learn=True).memory
+    with client.browse(memory) as own:
+        for favourite in system("remindrag").favourites:
+            query = favourite.filled(corpus=client.corpus, memory=memory)
+            opened.clear()
+            opened.run(f":style {own.style}")
+            opened.run(query)
+            if "path" not in query and "chain" not in query:
+                continue  # a table
+            least = returned(query)
+            assert least >= 2, favourite.name
+            assert opened.nodes(least) >= least
+            opened.tab.wait_for_timeout(2_500)
+            opened.frame.screenshot(path=pictures / f"browser-remindrag-{favourite.name}.png")
+    client.delete(system="remindrag")

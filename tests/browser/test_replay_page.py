@@ -63,6 +63,11 @@ def alive(past: History, step: int) -> int:
     return sum(one.point.alive(step) for one in past.points)
 
 
+def draws(tab: Page, count: int) -> None:
+    """Expect so many points in the picture. The library applies styles lazily, so a first query may see older ones."""
+    tab.wait_for_function("count => hgmem.nodes('.point:visible').length === count", arg=count, timeout=10_000)
+
+
 def press(tab: Page, key: str) -> None:
     tab.keyboard.press(key)
 
@@ -153,7 +158,7 @@ def test_what_happened_in_a_step_is_marked(opened: Open) -> None:
             assert tab.evaluate("kind => hgmem.nodes(`.new-${kind}`).length", kind) == len(done)
         dead = sum(one.point.died == step for one in past.points)
         assert tab.evaluate("hgmem.nodes('.leaving').length") == dead
-        assert tab.evaluate("hgmem.nodes('.point:visible').length") == alive(past, step) + dead
+        draws(tab, alive(past, step) + dead)
 
 
 def test_markers_lead_to_their_quotes(opened: Open) -> None:
@@ -222,8 +227,7 @@ def test_two_hundred_points_are_drawn(opened: Open, pictures: Path) -> None:
     past = history(points=200, steps=6)
     tab = opened(past)
     tab.screenshot(path=pictures / "replay-200.png")
-    drawn = tab.evaluate("hgmem.nodes('.point:visible').length")
-    assert drawn == alive(past, 6) + sum(one.point.died == 6 for one in past.points)
+    draws(tab, alive(past, 6) + sum(one.point.died == 6 for one in past.points))
 
 
 def test_a_memory_without_steps_shows_its_answers(opened: Open) -> None:

@@ -8,7 +8,7 @@ from dumping import Dump, driver
 from letters import LETTERS, QUESTION, wanting
 from toying import installed, learn
 
-from hgmem import Document, HGMem
+from hgmem import Conversation, Document, HGMem, Message
 from hgmem.errors import ModelError
 from hgmem.extraction.replies import ExtractedEntity, ExtractedRelation, Extraction
 from hgmem.settings import Settings
@@ -58,9 +58,12 @@ def rich(open_client: Callable[..., HGMem], settings: Settings, *, builds: bool 
     usual = open_client()
     usual.add([Document(id=name, title=name, text=text, metadata={"page": 1}) for name, text in TEXTS.items()])
     usual.add_graph(LETTERS)
+    usual.append(Conversation(id="chat", title="chat"), Message("Ann", "The buoy of Kelpie Island is green.", SAID))
     failing = ScriptedModel({"extract": lambda _: ModelError("no reply")})
     open_client(model=failing).add(Document(id="failing", text="Nobody \0 can read this, 'quoted' and \u2028 split."))
     usual.ask("Who commands the ferry Aurora?", filters={"page": 1})
+    told = usual.ask("What colour has the buoy of Kelpie Island?", system="naive", filters={"title": "chat"})
+    assert told.citations[0].message
     open_client(model=wanting()).ask(QUESTION, steps=3)
     answer = open_client(model=telling()).ask(QUESTION, recipe="code", steps=2)
     open_client(model=telling()).ask("And who else?", memory=answer.memory, steps=1)
@@ -80,6 +83,7 @@ def rich(open_client: Callable[..., HGMem], settings: Settings, *, builds: bool 
     return usual
 
 
+SAID = "2023-02-04T19:12"
 TEXTS = {
     "crew": "Captain Rhee commands the ferry Aurora of the Nordhavn Line.",
     "owners": "The Nordhavn Line belongs to Marian Dace. Captain Rhee is her cousin.",

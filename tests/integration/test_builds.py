@@ -162,6 +162,22 @@ def test_a_build_with_other_options_is_made_anew_with_them_from_then_on(client: 
     assert client.build("toy", settings={"words": 4}).made > 0
 
 
+def test_a_question_with_another_option_of_the_build_says_so(client: HGMem) -> None:
+    client.add([document(number) for number in range(3)])
+    client.build("toy", settings={"words": 4})
+    for same in ({}, {"words": "4", "best": 1}):
+        assert client.ask("Who is only1?", system="toy", settings=same).notes == ()
+    assert client.ask("Who is only1?", system="toy", recipe="short").notes == ()
+    client.add(document(9))
+    stale, other = client.ask("Who is only1?", system="toy", settings={"words": 5}).notes
+    assert "is stale" in stale
+    assert other == (
+        "words=5 is read when building, and the build has words=4: "
+        f"`hgmem build toy --corpus {client.corpus} --set words=5` makes it anew"
+    )
+    assert client.status().builds[0].settings["words"] == 4
+
+
 def test_builds_are_refused_where_none_can_be_made(client: HGMem, open_client: Callable[..., HGMem]) -> None:
     with pytest.raises(UsageError, match="not found"):
         client.build("toy")
@@ -169,7 +185,8 @@ def test_builds_are_refused_where_none_can_be_made(client: HGMem, open_client: C
     with pytest.raises(UsageError, match="system 'naive' has no build"):
         client.build("naive")
     with pytest.raises(
-        UsageError, match="unknown system 'other': choose one of bm25, hgmem, hybrid, memorag, naive, toy"
+        UsageError,
+        match="unknown system 'other': choose one of bm25, hgmem, hybrid, hypermem, memorag, naive, remindrag, toy",
     ):
         client.build("other")
     with pytest.raises(UsageError, match="unknown recipe 'other'"):
@@ -194,7 +211,7 @@ def test_vectors_of_a_build_are_made_again_by_another_embedder(
     assert gist["vector"] == [gist["length"], 1.0]  # no embedding, and made again by the system's own function
     changed = open_client(embedder=other)
     assert changed.status().builds[0].change == "the corpus has another embedder"
-    assert changed.build("toy").made == 6  # the blended vectors
+    assert changed.build("toy").made == 12  # the gists of the rule-based model, and the blended vectors
     assert changed.status().builds[0].status == "ready"
     again = built(changed)
     changed.delete(system="toy")

@@ -288,7 +288,7 @@ def test_questions_of_every_kind_are_answered(question: str, hgmem: Run, affair_
         (("ask", ""), ("the question is empty",)),
         (("ask", " \n "), ("the question is empty",)),
         (("ask", "x" * 8_001), ("8001 characters", "8000")),
-        (("ask", "x", "--system", "crystal"), ("'crystal'", "hgmem, hybrid, memorag, naive")),
+        (("ask", "x", "--system", "crystal"), ("'crystal'", "hgmem, hybrid, hypermem, memorag, naive, remindrag")),
         (("ask", "x", "--steps", "0"), ("steps=0",)),
         (("ask", "x", "-c", "nowhere"), ("'nowhere'", "hgmem corpora")),
         (("ask", "x", "-c", "../etc"), ("'../etc'", "must match")),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from dumping import dump
-from test_builds import built
+from test_builds import Renamed, built
 
 from hgmem import HGMem, UsageError
 from hgmem.errors import ModelError
@@ -107,6 +107,24 @@ def test_a_paragraph_makes_anew_its_gist_and_those_above_it(pyramid: HGMem, chan
     assert built(pyramid) == again
 
 
+@pytest.mark.parametrize("ruled", [True, False], ids=["rule-based", "language model"])
+def test_another_embedder_makes_anew_only_gists_that_vectors_chose(
+    open_client: Callable[..., HGMem], ruled: bool
+) -> None:
+    model = {} if ruled else {"model": scripted()}
+    client = opened(open_client, **model)
+    client.add([document("Arbor", paragraphs("Arbor", 20))], graph=False)
+    client.build("memorag", settings=SMALL)
+    client.reembed(Renamed(dimensions=32))
+    changed = opened(open_client, embedder=Renamed(dimensions=32), **model)
+    done = changed.build("memorag")
+    assert (done.made > 0, done.unchanged > 0) == (ruled, not ruled)
+    anew = built(changed)
+    changed.delete(system="memorag")
+    changed.build("memorag", settings=SMALL)
+    assert built(changed) == anew
+
+
 def test_a_deleted_document_leaves_no_gist_of_it(pyramid: HGMem) -> None:
     pyramid.delete(document="Briar")
     assert not any("Briar" in one["text"] or "Briar" in one["title"] for one in gists(pyramid).values())
@@ -190,7 +208,8 @@ def test_a_gist_that_is_named_is_looked_into_and_twice_at_most(open_client: Call
     client.build("memorag", settings=SMALL)
     top = client.memorag.levels()[-1]
     assert top.level >= 3
-    answer = client.ask("Where?", system="memorag", settings={"memory_tokens": max(top.tokens, 32)})
+    small = {"memory_tokens": top.tokens + 130}
+    answer = client.ask("Where?", system="memorag", settings=small)
     tasks = [task for task in client.model.tasks if task.name == "clues"]
     assert [task.look for task in tasks] == [True, True, False]
     assert [len(task.memory) for task in tasks] == [top.gists] * 3
@@ -199,7 +218,7 @@ def test_a_gist_that_is_named_is_looked_into_and_twice_at_most(open_client: Call
     read = answer.steps[0].retrieved[0].built
     assert len(read) == top.gists + sizes[2]
     assert len([one for one in answer.steps[0].retrieved if one.subquery.concern == "text span"]) == 3
-    client.ask("Where?", system="memorag", settings={"memory_tokens": max(top.tokens, 32), "descents": 0})
+    client.ask("Where?", system="memorag", settings={**small, "descents": 0})
     assert len([task for task in client.model.tasks if task.name == "clues"]) == 4
 
 
@@ -274,6 +293,7 @@ def test_summaries_have_key_points_and_citations(pyramid: HGMem) -> None:
     summary = pyramid.memorag.summarise(theme="the sale of anchors", where=["kind=Arbor", "kind=Briar"], key_points=4)
     assert summary.text
     assert summary.citations[0].quote
+    assert f"[{summary.citations[0].marker}]" in summary.text
     memory = pyramid.memory(summary.memory)
     concerns = [one.subquery.concern for one in memory.steps[0].retrieved]
     assert concerns[0] == "question"
@@ -284,7 +304,7 @@ def test_summaries_have_key_points_and_citations(pyramid: HGMem) -> None:
         pyramid.memorag.summarise(theme="x" * 8_001)
     with pytest.raises(UsageError, match="key_points"):
         pyramid.memorag.summarise(key_points=0)
-    with pytest.raises(UsageError, match=r"invalid filter 'Arbor': use NAME=VALUE"):
+    with pytest.raises(UsageError, match=r"invalid --where 'Arbor' \(where=\): use KEY=VALUE"):
         pyramid.memorag.summarise(where=["Arbor"])
 
 

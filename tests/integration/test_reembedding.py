@@ -56,7 +56,11 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 def texts(found: Dump) -> list[tuple[str, str]]:
     """Return the vector and the text of all nodes and relations that should have one."""
     entities = found.of("Entity")
-    said = [(chunk["embedding"], chunk["text"]) for chunk in found.of("Chunk").values() if chunk["status"] == "done"]
+    said = [
+        (chunk["embedding"], chunk["text"])
+        for chunk in found.of("Chunk").values()
+        if chunk["status"] in ("done", "embedded")
+    ]
     said += [(point["embedding"], point["description"]) for point in found.of("MemoryPoint").values()]
     said += [(one["embedding"], entity_text(one["name"], one["description"])) for one in entities.values()]
     for joined in found.relationships:

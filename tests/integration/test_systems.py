@@ -57,7 +57,7 @@ def test_a_system_of_another_package_is_listed_asked_and_remembered_when_it_is_g
     packages = tmp_path / "packages"
     install(packages, "nearest_system", documented_code(), name="nearest")
     listed = {one["name"]: one for one in json.loads(command("systems", "--json", packages=packages).stdout)}
-    assert listed.keys() == {"bm25", "hgmem", "hybrid", "memorag", "naive", "nearest"}
+    assert listed.keys() == {"bm25", "hgmem", "hybrid", "hypermem", "memorag", "naive", "nearest", "remindrag"}
     assert (listed["nearest"]["recipes"], listed["nearest"]["continues"]) == (["pair"], False)
 
     asked = ("ask", QUESTION, "-c", client.corpus, "--system", "nearest", "--json")
@@ -74,7 +74,7 @@ def test_a_system_of_another_package_is_listed_asked_and_remembered_when_it_is_g
 
     gone = command(*asked)
     assert gone.stderr.strip().splitlines() == [
-        "error: unknown system 'nearest': choose one of bm25, hgmem, hybrid, memorag, naive"
+        "error: unknown system 'nearest': choose one of bm25, hgmem, hybrid, hypermem, memorag, naive, remindrag"
     ]
     assert "system nearest, answered" in command("memory", "show", answer["memory"]).stdout
     assert [one.chunk.uid for one in client.passages(answer["memory"])] == chunks
@@ -116,7 +116,7 @@ def test_how_another_system_searched_and_what_it_had_built_are_recorded_shown_an
     asked = command("ask", QUESTION, "-c", client.corpus, "--system", "walking", "--json", packages=packages)
     answer = json.loads(asked.stdout)
     (subquery,) = answer["steps"][0]["subqueries"]
-    built = {"uid": "t1", "kind": "topic", "rank": 1, "score": 0.5, "text": "Boats ⛵"}
+    built = {"uid": "t1", "kind": "topic", "rank": 1, "score": 0.5, "text": "Boats ⛵", "source": ""}
     assert (answer["steps"][0]["strategy"], subquery["strategy"]) == ("walk", "walk")
     assert subquery["retrieved"]["built"] == [built]
 

@@ -3,8 +3,8 @@
     python tests/long/build_kills.py [--kills 5] [--server-kills 1] [--documents 60] [--seed N]
 
 The system is that of tests/toy/, with units that depend on each other, a fold, and vectors that a later stage gives, or
-with `--system memorag` its pyramid of gists. Rounds, kills and the comparison are those of kills.py. After the last
-round, a second run has to make nothing.
+with `--system memorag` its pyramid of gists, with `--system hypermem` topics of conversations. Rounds, kills and the
+comparison are those of kills.py. After the last round, a second run has to make nothing.
 """
 
 import argparse
@@ -25,6 +25,7 @@ from servers import alone
 
 from hgmem import HGMem
 from hgmem.errors import UsageError
+from hgmem.values.conversations import Conversation, Message
 from hgmem.values.inputs import Document
 
 TOY = Path(__file__).parents[1] / "toy"
@@ -35,7 +36,11 @@ LEASED = """
 MATCH (b:Build {corpus: $corpus}) WHERE b.heartbeat > datetime() - duration({seconds: $timeout}) RETURN b.uid AS uid
 """
 # Options that give the few short documents a build of several stages.
-OPTIONS: dict[str, dict[str, int]] = {"toy": {}, "memorag": {"passage_tokens": 64, "ratio": 2, "memory_tokens": 64}}
+OPTIONS: dict[str, dict[str, int]] = {
+    "toy": {},
+    "memorag": {"passage_tokens": 64, "ratio": 2, "memory_tokens": 64},
+    "hypermem": {"window": 4},
+}
 LEASES = {"claim_timeout": 2, "heartbeat": 0.5}
 RUNS = frozenset({"finished_at", "changed_at", "change"})  # properties of a build that differ between runs
 WORDS = ("anchor", "barrel", "candle", "dagger", "engine", "fiddle", "garnet", "hammer", "insect", "jacket")
@@ -73,7 +78,8 @@ class BuildHouse(House):
     def fill(self) -> None:
         """Index the documents."""
         with self._client() as client:
-            client.add([document(number) for number in range(self.documents)])
+            made = conversation if self.system == "hypermem" else document
+            client.add([made(number) for number in range(self.documents)])
 
     def empty(self) -> None:
         """Delete the build, so that the next run starts from nothing."""
@@ -118,6 +124,18 @@ def document(number: int) -> Document:
     """Return a document with a word of its own."""
     text = f"The {WORDS[number % 10]} of house {number} is called only{number}. It was seen near the pier."
     return Document(id=f"d{number}", title=f"House {number}", text=text)
+
+
+def conversation(number: int) -> Conversation:
+    """Return a conversation of two days with words of its own."""
+    thing = WORDS[number % 10]
+    said = [
+        Message(
+            "Ann" if at % 2 else "Bo", f"The {thing} {number} was seen {place}.", f"2024-03-0{1 + at // 3}T09:0{at}"
+        )
+        for at, place in enumerate(("here", "there", "nowhere", "at sea", "at home", "in town"))
+    ]
+    return Conversation(id=f"c{number}", title=f"Talk {number}", messages=said)
 
 
 def main() -> int:

@@ -97,8 +97,8 @@ def run(stage: None, tmp_path: Path) -> Any:
     return running
 
 
-def test_there_are_five_notebooks() -> None:
-    assert [path.name[:3] for path in PATHS] == ["01-", "02-", "03-", "04-", "05-"]
+def test_there_are_six_notebooks() -> None:
+    assert [path.name[:3] for path in PATHS] == ["01-", "02-", "03-", "04-", "05-", "06-"]
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
@@ -217,6 +217,17 @@ def test_a_memory_of_everything_has_levels_clues_and_a_summary(run: Any) -> None
     for kind in ("question", "text span", "surrogate query"):
         assert re.search(rf"^{kind}: .+ \([1-9]\d* chunks\)$", shown.printed, re.MULTILINE)
     assert re.search(r"^\[1\] .+: .+", shown.printed, re.MULTILINE)
+    (graph,) = shown.graphs()
+    assert graph["relationships"]
+
+
+@pytest.mark.slow
+def test_a_conversation_has_topics_facts_and_an_answer_that_names_who_said_it(run: Any) -> None:
+    shown = run("06-conversations.ipynb")
+    assert "'Episode': 4" in shown.printed
+    assert re.search(r"\[\d\] Bo, 2024-04-02 09:00 \(04-02/0\): My brother painted", shown.printed)
+    assert "The Aurora ran aground at Kelpie Island. [1]" in shown.printed
+    assert "1 message forgotten, 1 chunk changed" in shown.printed
     (graph,) = shown.graphs()
     assert graph["relationships"]
 

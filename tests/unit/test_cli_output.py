@@ -213,7 +213,8 @@ def test_lists_name_what_they_list(capsys: pytest.CaptureFixture[str]) -> None:
         embedding_model="m", dimensions=3, failures=({"chunk": "c9", "error": "bad\nreply"},),
     )  # fmt: skip
     documents = [
-        {"uid": f"d{number}", "title": "T", "source": "s", "status": "done", "chunks": 1} for number in range(60)
+        {"uid": f"d{number}", "title": "T", "source": "s", "status": "done", "conversation": "", "chunks": 1}
+        for number in range(60)
     ]
     text = shown([memories([summary]), tenants([corpus]), *contents(counts, documents)], capsys)
     assert "m1      2026-01-02 03:04  answered  naive" in text

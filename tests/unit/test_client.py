@@ -73,7 +73,10 @@ def test_fewer_steps_than_one_are_refused(client, steps):
 
 
 def test_an_unknown_system_is_refused_with_those_that_there_are(client):
-    with pytest.raises(UsageError, match="unknown system 'magic': choose one of bm25, hgmem, hybrid, memorag, naive"):
+    with pytest.raises(
+        UsageError,
+        match="unknown system 'magic': choose one of bm25, hgmem, hybrid, hypermem, memorag, naive, remindrag",
+    ):
         client.ask("Who?", system="magic")
 
 
@@ -114,7 +117,7 @@ def test_an_address_that_is_none_is_refused_by_name(uri):
 
 
 def test_every_system_can_be_had_and_options_change_its_recipe():
-    assert {one.name for one in systems()} == {"bm25", "hgmem", "hybrid", "memorag", "naive"}
+    assert {one.name for one in systems()} == {"bm25", "hgmem", "hybrid", "hypermem", "memorag", "naive", "remindrag"}
     for one in systems():
         assert callable(system(one.name).answer)
     assert options_of(Options(recipe=COMPACT, changes={"steps": "2"}), None) == replace(COMPACT, steps=2)

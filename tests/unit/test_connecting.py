@@ -142,7 +142,10 @@ def test_a_temperature_of_null_leaves_it_to_the_server(settings: Any, monkeypatc
 @pytest.mark.parametrize(
     ("sampling", "what"),
     [
-        ({"plann": {"temperature": 0}}, "unknown task 'plann': choose from answer, clues, condense"),
+        (
+            {"plann": {"temperature": 0}},
+            "unknown task 'plann': choose from anchor_title, answer, boundary, clues, condense",
+        ),
         ({"evolve": {"max_tokens": None}}, "invalid max_tokens None of task 'evolve'"),
     ],
 )

@@ -10,8 +10,9 @@ import pytest
 from evaluation_files import HARBOUR, HOTPOTQA, LIGHTRAG, LOCOMO, LOOGLE, MUSIQUE, NOCHA, question, write
 
 from hgmem import DocumentError, UsageError
-from hgmem.evaluation.conversations import Message, rendered
 from hgmem.evaluation.data import DataSet, read_data
+from hgmem.sources.conversations.rendering import document_of, in_order_of_time
+from hgmem.values.conversations import Conversation, Message
 
 
 def words(data: DataSet, at: int = 0) -> list[str]:
@@ -195,11 +196,11 @@ def test_a_conversation_is_a_line_a_message_in_order_of_time() -> None:
     later = Message(id="2", time=datetime(2023, 2, 4, 19, 12), speaker="Ann\nLee", text=" It is\r\n\n red. ")
     first = Message(id="1", time=datetime(2023, 2, 4, 9, 5), speaker="Bo", text="🦊?")
 
-    conversation = rendered("c", [later, first])
+    document = document_of(Conversation(id="c", messages=in_order_of_time([later, first])))
 
-    text = conversation.document.text
+    text = document.text
     assert text == "[2023-02-04 09:05] Bo: 🦊?\n[2023-02-04 19:12] Ann Lee: It is red."
-    assert [text[slice(*conversation.places[name])] for name in "12"] == ["🦊?", "It is red."]
+    assert [text[place.start : place.end] for place in document.messages] == ["🦊?", "It is red."]
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from hgmem.retrieval.answer import AnswerQuestion
 from hgmem.retrieval.rendering import Shown
 from hgmem.testing import DeterministicEmbedder
 from hgmem.text.segmentation import collapse
+from hgmem.values.conversations import MessagePlace
 from hgmem.values.graph_elements import Chunk, Entity
 from hgmem.values.records import MemoryPoint
 
@@ -44,6 +45,18 @@ def test_the_sentence_nearest_to_the_question_comes_first_and_idle_ones_stay_out
     found = answer(TEXTS)
     assert found.startswith("Ilse Maron bought the lighthouse because her brother had drowned below it. [1]")
     assert "tram" not in found
+
+
+def test_a_short_message_is_quoted_where_others_say_more() -> None:
+    text = "A: My kayak is yellow.\nB: Oh.\nB: The stoat eats eggs."
+    places = [(3, 22, "A"), (26, 29, "B"), (33, 53, "B")]
+    messages = tuple(
+        MessagePlace(id=str(at), speaker=by, time="", start=start, end=end)
+        for at, (start, end, by) in enumerate(places)
+    )
+    chunk = Chunk(uid="c", document="d", position=0, text=text, tokens=9, messages=messages)
+    task = AnswerQuestion(question="What colour is my kayak?", memory=Shown(), passages=(chunk,))
+    assert ExtractiveModel(DeterministicEmbedder(256)).reply(task).text == "My kayak is yellow. [1]"
 
 
 def test_what_memory_holds_is_preferred() -> None:

@@ -132,6 +132,17 @@ def test_memory_is_the_most_detailed_level_that_fits() -> None:
     assert places().shown(10) == ([], 0)
 
 
+def test_a_level_with_others_below_it_leaves_room_for_looking_into_them() -> None:
+    above = {at: "g0" if at < 5 else f"g{1 + (at - 5) // 2}" for at in range(1, 13)}
+    three = places(3, *[2] * 4, *[1] * 8, above=above)
+    assert three.shown(80, looking=40) == ([f"g{at}" for at in range(5, 13)], 0)  # nothing lies below: no room is kept
+    assert three.shown(79, looking=39) == (["g1", "g2", "g3", "g4"], 0)
+    assert three.shown(79, looking=40) == (["g0"], 0)
+    assert three.shown(15, looking=7) == (["g0"], 0)  # the highest may take all of the budget
+    assert three.shown(9, looking=4) == ([], 1)
+    assert [three.depth(uids) for uids in (["g0"], ["g5", "g1"], ["g5"], [])] == [2, 1, 0, 0]
+
+
 def test_a_gist_that_none_above_condenses_is_shown_beside_those_above() -> None:
     assert places(2, 1, 1, 1, above={1: "g0", 2: "g0"}).shown(25) == (["g0", "g3"], 0)
 
@@ -163,6 +174,8 @@ def test_extractive_clues_come_from_memory_and_the_question() -> None:
     assert set(reply.spans) == {"Anna feared the water.", "Bo kept silent about the mill."}
     assert "Anna, Cleo" in reply.queries
     assert sorted(reply.look) == [0, 1]
+    deeper = task(look=True, parts=(gist(2, "Cleo feared the mill."),)).extractive(VectorCache(DeterministicEmbedder()))
+    assert deeper.look == (2,)  # parts are numbered on from memory
     alone = task(memory=(), kinds=("spans", "queries")).extractive(VectorCache(DeterministicEmbedder()))
     assert (alone.spans, alone.key_points) == ((), ())
 
@@ -173,4 +186,5 @@ def test_recipes_cost_what_their_calls_take() -> None:
     assert cost(replace(DEFAULT, descents=0), settings=settings)[0] == 2
     assert [cost(one, settings=settings)[0] for one in (PAPER, LITE, FULL)] == [3, 3, 2]
     assert cost(RECIPES["question-only"], settings=settings)[0] == 1
-    assert cost(DEFAULT, settings=settings)[1] < 60_000
+    assert cost(DEFAULT, settings=settings)[1] < 35_000
+    assert cost(DEFAULT, settings=settings)[1] - cost(replace(DEFAULT, descents=0), settings=settings)[1] == 2 * 8_700

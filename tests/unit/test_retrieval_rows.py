@@ -6,7 +6,7 @@ from hgmem.graph.retrieval import Limits, Query, Scope, near_chunks, neighbours,
 
 GONE: dict[str, Any] = {"uid": None, "score": 0.5, "name": None, "description": None}
 CHUNK = {"uid": "c1", "document": "d", "position": 0, "text": "One.", "tokens": 2, "start": 0, "end": 4}
-CHUNK |= {"source_id": None, "title": None}
+CHUNK |= {"source_id": None, "messages": None, "title": None}
 ENTITY = {"uid": "e1", "name": "Ada", "type": "", "description": ""}
 SCOPE = Scope(corpus="c", memory="m")
 LIMITS = Limits(

@@ -18,6 +18,7 @@ class Document(ArchiveRecord):
     metadata: Object
     status: Text
     chunking: Text | None = None
+    message_number: Integer | None = None
     indexed_at: Time | None = None
 
     identity: ClassVar[tuple[str, ...]] = ("uid",)
@@ -39,6 +40,7 @@ class Chunk(ArchiveRecord):
     attempts: Integer
     extraction: Extracted | None = None
     source_id: Text | None = None
+    messages: Text | None = None
     embedding: Vector | None = None
 
     identity: ClassVar[tuple[str, ...]] = ("uid",)

@@ -227,6 +227,9 @@ class Citation(MemoryRecord):
     source_id: Text
     built: Text | None = None
     behind: Texts | None = None
+    message: Text | None = None
+    speaker: Text | None = None
+    time: Text | None = None
     withdrawn: Boolean
 
     identity: ClassVar[tuple[str, ...]] = ("memory", "uid")

@@ -40,6 +40,7 @@ class StoredBuiltHit(_Stored):
     rank: Integer
     text: Text
     score: Number = 0.0
+    source: Text = ""
 
 
 class StoredEntity(_Stored):

@@ -37,6 +37,7 @@ from hgmem.graph.invariants import (
     stored_relations,
     unfolded_chunks,
 )
+from hgmem.graph.messages import loaded_messages
 from hgmem.graph.values import Runner
 from hgmem.services import Services
 from hgmem.text.identity import uid
@@ -54,10 +55,23 @@ def check_chunks(services: Services, row: CorpusRow, tally: Tally) -> None:
         extracted = [one for one in uids if one in stored and stored[one]["status"] in VECTORED]
         found = indexed_chunks(services.database, corpus=corpus, uids=extracted, query=first_axis(row))
         tally.add("chunk-not-in-index", [one for one in extracted if stored[one]["embedded"] and one not in found])
+        tally.add("message-place", [one for one in uids if one in stored and not _has_messages(stored[one])])
         done = [one for one in extracted if stored[one]["status"] == "done" and stored[one]["extraction"]]
         named = {one: names for one in done if (names := _names(corpus, stored[one]["extraction"]))}
         tally.add("contributions-unreadable", [one for one in done if one not in named])
         tally.add("chunk-not-folded", unfolded_chunks(services.database, corpus=corpus, named=named))
+
+
+def _has_messages(row: Row) -> bool:
+    """Return whether the messages of a chunk stand in its text, one after the other. Other chunks have none."""
+    if row["messages"] is None:
+        return True
+    try:
+        places = loaded_messages(row["messages"])
+    except (ValueError, TypeError):
+        return False
+    borders = [0, *(border for place in places for border in (place.start, place.end)), len(row["text"])]
+    return bool(places) and borders == sorted(borders)
 
 
 def check_entities(services: Services, row: CorpusRow, tally: Tally) -> None:

@@ -38,6 +38,9 @@ INVARIANTS: Mapping[str, Invariant] = {
     "chunk-order": Invariant(
         meaning="NEXT_CHUNK does not lead from each chunk of a document to the next", remedy=AGAIN
     ),
+    "message-place": Invariant(
+        meaning="the messages of a conversation's chunk do not stand in its text, one after the other", remedy=AGAIN
+    ),
     "document-status": Invariant(
         meaning="a document is done though a chunk is not, or not done though all of them are",
         remedy="index the document again: finished chunks are not repeated",

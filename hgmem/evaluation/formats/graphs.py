@@ -9,8 +9,8 @@ from typing import Any
 
 from hgmem.errors import DocumentError, UsageError
 from hgmem.evaluation.data_set import Evidence
-from hgmem.evaluation.formats.reading import text_of
 from hgmem.sources import lightrag
+from hgmem.sources.json_files import text_of
 from hgmem.text.identity import uid
 from hgmem.values.inputs import Document
 

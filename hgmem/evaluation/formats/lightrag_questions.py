@@ -8,9 +8,9 @@ from hgmem.evaluation.data_set import DataSet, EvalQuestion
 from hgmem.evaluation.formats.evidence import Sources
 from hgmem.evaluation.formats.graphs import chunks_of, is_lightrag
 from hgmem.evaluation.formats.questions import read_questions
-from hgmem.evaluation.formats.reading import lines_of
-from hgmem.evaluation.formats.records import Record
 from hgmem.sources import lightrag
+from hgmem.sources.json_files import lines_of
+from hgmem.sources.json_records import Record
 
 QUESTIONS = "questions.jsonl"
 _REFERENCE = "reference_answer"  # of the official code's questions, which have no ids, kinds or evidence

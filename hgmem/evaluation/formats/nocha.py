@@ -5,9 +5,10 @@ from pathlib import Path
 from hgmem.errors import UsageError
 from hgmem.evaluation.data_set import DataSet, EvalQuestion
 from hgmem.evaluation.formats.questions import check_pairs
-from hgmem.evaluation.formats.reading import json_of, text_document
-from hgmem.evaluation.formats.records import records
+from hgmem.evaluation.formats.reading import text_document
 from hgmem.evaluation.problems import Problems
+from hgmem.sources.json_files import json_of
+from hgmem.sources.json_records import records
 
 _CLAIMS = ".claims.json"
 

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from hgmem.errors import UsageError
-from hgmem.evaluation.conversations import Conversation, Message, rendered
 from hgmem.evaluation.data_set import DataSet
 from hgmem.evaluation.formats.evidence import Sources
 from hgmem.evaluation.formats.graphs import chunks_of, graph_of, is_lightrag
@@ -14,7 +13,9 @@ from hgmem.evaluation.formats.questions import read_questions
 from hgmem.evaluation.formats.reading import text_documents
 from hgmem.evaluation.problems import Problems
 from hgmem.sources import lightrag
+from hgmem.sources.conversations.rendering import document_of, in_order_of_time
 from hgmem.text.segmentation import Span
+from hgmem.values.conversations import Conversation, Message
 from hgmem.values.inputs import Document
 
 QUESTIONS = "questions.jsonl"
@@ -28,9 +29,9 @@ def read(path: Path) -> DataSet:
     conversations = read_conversations(path / "conversations.jsonl")
     documents = {one.id: one for one in _documents(path, graph)}
     for one in conversations:
-        if one.document.id in documents:
-            raise UsageError(f"{str(path)!r}: {one.document.id!r} is a document and a conversation: rename one")
-        documents[one.document.id] = one.document
+        if one.id in documents:
+            raise UsageError(f"{str(path)!r}: {one.id!r} is a document and a conversation: rename one")
+        documents[one.id] = one
     if not documents:
         raise UsageError(f"{str(path)!r} has no documents: add documents/, documents.jsonl or conversations.jsonl")
     sources = Sources(documents=documents, messages=_places(conversations), chunks=chunks_of(graph, documents))
@@ -42,7 +43,7 @@ def read(path: Path) -> DataSet:
     )
 
 
-def read_conversations(path: Path) -> list[Conversation]:
+def read_conversations(path: Path) -> list[Document]:
     """Return the conversations of a file as documents, none if there is no file."""
     if not path.is_file():
         return []
@@ -55,7 +56,10 @@ def read_conversations(path: Path) -> list[Conversation]:
         messages[line.conversation][line.id] = Message(id=line.id, time=line.time, speaker=line.speaker, text=line.text)
         titles[line.conversation] = titles.get(line.conversation) or line.title
     problems.check()
-    return [rendered(name, said.values(), title=titles[name]) for name, said in messages.items()]
+    return [
+        document_of(Conversation(id=name, title=titles[name], messages=in_order_of_time(said.values())))
+        for name, said in messages.items()
+    ]
 
 
 def _documents(folder: Path, graph: Path | None) -> list[Document]:
@@ -89,5 +93,5 @@ def _document_lines(path: Path) -> list[Document]:
     return list(found.values())
 
 
-def _places(conversations: Iterable[Conversation]) -> Mapping[tuple[str, str], Span]:
-    return {(one.document.id, name): span for one in conversations for name, span in one.places.items()}
+def _places(conversations: Iterable[Document]) -> Mapping[tuple[str, str], Span]:
+    return {(one.id, place.id): Span(place.start, place.end) for one in conversations for place in one.messages}

@@ -7,8 +7,8 @@ from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from hgmem.evaluation.formats.reading import lines_of
 from hgmem.evaluation.problems import Problems
+from hgmem.sources.json_files import lines_of
 from hgmem.text.segmentation import has_half_pair
 from hgmem.values.inputs import Scalar
 

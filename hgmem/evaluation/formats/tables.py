@@ -10,9 +10,10 @@ from hgmem.evaluation.data_set import DataSet, EvalQuestion
 from hgmem.evaluation.formats.evidence import Sources, UnknownEvidenceError
 from hgmem.evaluation.formats.own_lines import EvidenceLine
 from hgmem.evaluation.formats.questions import check_pairs
-from hgmem.evaluation.formats.reading import text_documents, text_of
-from hgmem.evaluation.formats.records import distinct
+from hgmem.evaluation.formats.reading import text_documents
 from hgmem.evaluation.problems import Problems
+from hgmem.sources.json_files import text_of
+from hgmem.sources.json_records import distinct
 
 QUESTIONS, DOCUMENTS = "questions.csv", "documents"
 NEEDED = ("question", "answer")

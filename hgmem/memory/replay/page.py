@@ -11,7 +11,7 @@ from hgmem.memory.replay.scene import Scene
 
 ASSETS = Path(__file__).resolve().parent / "assets"
 # The program's files, each after those that it uses.
-PROGRAM = ("memory", "elements", "picture", "layout", "captions", "telling", "controls", "beginning")
+PROGRAM = ("memory", "elements", "walk", "picture", "layout", "captions", "telling", "controls", "beginning")
 
 
 def page(scene: Scene) -> str:

@@ -49,6 +49,7 @@ def scene(history: History) -> Scene:
             for chunk in history.chunks
         },
         "steps": [_step(step, known) for step in memory.steps],
+        "walk": _walk(memory.steps),
         "answers": [_answer(answer) for answer in memory.answers],
     }
 
@@ -67,6 +68,25 @@ def _entities(entities: Iterable[Entity]) -> dict[str, Scene]:
         }
         for uid, entity in once.items()
     }
+
+
+def _walk(steps: Iterable[Step]) -> list[Scene]:
+    """Return the places that a system walked through, in order, none for a system that does not walk."""
+    hits = [(step, one, hit) for step in steps for one in step.retrieved for hit in one.built]
+    if not any(hit.source for _, _, hit in hits):
+        return []
+    return [
+        {
+            "step": step.number,
+            "strategy": one.subquery.strategy,
+            "uid": hit.uid,
+            "kind": hit.kind,
+            "text": _shortened(hit.text),
+            "source": hit.source,
+            "score": hit.score,
+        }
+        for step, one, hit in hits
+    ]
 
 
 def _step(step: Step, known: Set[str]) -> Scene:
@@ -127,6 +147,7 @@ def _citation(one: Citation) -> Scene:
         "quote": one.quote,
         "start": one.start,
         "end": one.end,
+        "said": one.attribution,
         "withdrawn": one.withdrawn,
         "status": one.quote_status,
     }

@@ -128,9 +128,8 @@ class SentenceTransformerEmbedder(Shared):
     def _refused(self, error: Exception) -> str:
         match error:
             case ImportError():
-                return (
-                    f"embedder {self.name!r} needs {error.name}, which is not installed: run pip install 'hgmem[onnx]'"
-                )
+                package = (error.name or "").partition(".")[0]
+                return f"embedder {self.name!r} needs {package}, which is not installed: run pip install 'hgmem[onnx]'"
             case FileNotFoundError():
                 return _missing(self.model)
         return (

@@ -23,7 +23,8 @@ _BREAKS = ("\n", "; ", ", ", "。", "，", "、", " ")
 class Passage:
     """A sentence of a chunk. `chunk` is the chunk's index, `at` the sentence's index in the chunk.
 
-    `around` holds the stems of the sentence, its two neighbours, and the chunk's title and entities.
+    `around` holds the stems of the sentence, its two neighbours, and the chunk's title and entities. `said` says that
+    it is of a message, and neither a question nor without content.
     """
 
     chunk: int
@@ -32,27 +33,43 @@ class Passage:
     stems: frozenset[str]
     whole: bool
     around: frozenset[str] = frozenset()
+    said: bool = False
 
 
 def passages(chunks: Sequence[Citable]) -> list[list[Passage]]:
     """Return the passages of each chunk in order. Those that the chunk's edge cuts off have `whole=False`."""
-    rows = [[collapse(piece) for piece in _pieces(chunk.text)] for chunk in chunks]
+    told = [[(collapse(piece), by) for text, by in _texts(chunk) for piece in _pieces(text)] for chunk in chunks]
+    rows = [[text for text, _ in each] for each in told]
     every = [text for row in rows for text in row]
-    return [
-        _with_surroundings([_passage(chunk, index, at, row=row, every=every) for at in range(len(row))], chunk)
+    found = [
+        [_passage(chunk, index, at, row=row, every=every) for at in range(len(row))]
         for index, (chunk, row) in enumerate(zip(chunks, rows, strict=True))
     ]
+    spoken = [
+        [_spoken(one, by) if by else one for one, (_, by) in zip(row, each, strict=True)]
+        for row, each in zip(found, told, strict=True)
+    ]
+    return [_with_surroundings(row, chunk) for row, chunk in zip(spoken, chunks, strict=True)]
 
 
 def quotable(rows: Sequence[Sequence[Passage]]) -> list[Passage]:
-    """Return the quotable passages, each text once: whole sentences, or all passages if there are none."""
+    """Return the quotable passages, each text once: whole sentences, or all passages if there are none.
+
+    A sentence of few words is left out, but where it is what a message says.
+    """
     found: dict[str, Passage] = {}
     for passage in sorted((each for row in rows for each in row), key=lambda each: not each.whole):
         found.setdefault(passage.text.casefold(), passage)
     every = list(found.values())
     plain = [passage for passage in every if not _heading(passage.text)]
     whole = [passage for passage in plain if passage.whole]
-    return [passage for passage in whole if len(passage.stems) >= _FEWEST_STEMS] or whole or plain or every
+    full = [passage for passage in whole if passage.said or len(passage.stems) >= _FEWEST_STEMS]
+    return full or whole or plain or every
+
+
+def _spoken(passage: Passage, speaker: str) -> Passage:
+    said = bool(passage.stems) and not passage.text.endswith(("?", "？", "؟"))
+    return replace(passage, stems=passage.stems.union(stems(speaker)), said=said)
 
 
 def _with_surroundings(row: list[Passage], chunk: Citable) -> list[Passage]:
@@ -62,6 +79,13 @@ def _with_surroundings(row: list[Passage], chunk: Citable) -> list[Passage]:
         replace(each, around=named.union(*(near.stems for near in row[max(0, at - 1) : at + 2])))
         for at, each in enumerate(row)
     ]
+
+
+def _texts(chunk: Citable) -> list[tuple[str, str]]:
+    """Return a text, or of a conversation what each message says, with its speaker, whose name counts as a word."""
+    if isinstance(chunk, Chunk) and chunk.messages:
+        return [(chunk.text[place.start : place.end], place.speaker) for place in chunk.messages]
+    return [(chunk.text, "")]
 
 
 def _pieces(text: str) -> Iterator[str]:
@@ -94,16 +118,16 @@ def _passage(chunk: Citable, index: int, at: int, *, row: list[str], every: list
         cut = (text[0].islower() or bool(_CUT_OFF.match(text))) or any(
             len(text) < len(other) and other.endswith(text) for other in every
         )
-    if at == len(row) - 1 and not cut:
+    if at == len(row) - 1 and not cut and not (isinstance(chunk, Chunk) and chunk.messages):
         cut = not _ENDED.search(text) or any(len(text) < len(other) and other.startswith(text) for other in every)
     return Passage(index, at, text, frozenset(stems(text)), not cut)
 
 
 def _opens(chunk: Citable) -> bool:
-    """Whether the text begins a document, or is whole by itself as a built row is."""
+    """Whether the text begins a document, or is whole by itself as a built row or a message is."""
     if not isinstance(chunk, Chunk):
         return True
-    return chunk.start == 0 or (chunk.start is None and chunk.position == 0)
+    return chunk.start == 0 or (chunk.start is None and chunk.position == 0) or bool(chunk.messages)
 
 
 def _heading(text: str) -> bool:

@@ -5,9 +5,10 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
-from hgmem.graph.full_text import Ranking, worded_chunks
-from hgmem.graph.retrieval import Scope, near_chunks
-from hgmem.retrieval.step_evidence import FUSION, PROPOSED_NEAREST, Positive, reciprocal_ranks
+from hgmem.graph.full_text import Ranking
+from hgmem.graph.retrieval import Scope
+from hgmem.retrieval.hybrid_search import hybrid_chunks
+from hgmem.retrieval.step_evidence import FUSION, Positive
 from hgmem.services import Services
 from hgmem.systems.single_step import evidence_of
 from hgmem.values.evidence import Evidence
@@ -31,10 +32,6 @@ def retrieve(services: Services, question: str, *, scope: Scope, config: HybridC
     """Return the chunks that rank best by words and by vector together."""
     depth = max(config.depth, config.chunks)
     query = services.embed([question], kind="query")[0]
-    near = near_chunks(services.database, scope=scope, query=query, k=depth, over=max(depth, PROPOSED_NEAREST))
     ranking = Ranking(k=depth, over=max(config.over, depth), k1=config.k1, b=config.b)
-    worded = worded_chunks(services.database, scope=scope, text=question, ranking=ranking)
-    known = {chunk.uid: chunk for chunk, _ in (*near, *worded)}
-    ranks = reciprocal_ranks(([chunk.uid for chunk, _ in one] for one in (worded, near)), constant=config.fusion)
-    found = [(known[uid], weight) for uid, weight in list(ranks.items())[: config.chunks]]
-    return evidence_of(question, found, strategy="words and vector")
+    found = hybrid_chunks(services.database, (question, query), scope=scope, ranking=ranking, fusion=config.fusion)
+    return evidence_of(question, found[: config.chunks], strategy="words and vector")

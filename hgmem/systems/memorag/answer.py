@@ -50,7 +50,7 @@ def cost(config: MemoRAGConfig, *, settings: Settings) -> tuple[int, int]:
     each = len(config.kinds) if config.calls == "each" else min(1, len(config.kinds))
     deeper = config.descents if each and config.calls == "together" and config.memory == "gists" else 0
     memory = 0 if config.memory == "none" else config.memory_tokens
-    clues = each * (memory + ROUNDS_PROMPT) + sum(memory * (2 + at) + ROUNDS_PROMPT for at in range(deeper))
+    clues = (each + deeper) * (memory + ROUNDS_PROMPT)
     queries = 1 + len(config.kinds) * config.most_clues * (1 + deeper)
     evidence = min(config.evidence_tokens, queries * config.hits * settings.chunk_tokens)
     return each + deeper + 1, clues + evidence + ROUNDS_PROMPT

@@ -6,12 +6,12 @@ from functools import partial
 from itertools import groupby
 from textwrap import shorten
 
+from hgmem.builds.chunk_runs import chunk_runs, joined_text
 from hgmem.builds.content_borders import Piece, runs
 from hgmem.builds.reading import Reading
 from hgmem.builds.stages import Build, Kind, Stage
 from hgmem.builds.units import Made, Output, Property, Row, StoredRow, Tie, Unit
 from hgmem.errors import UsageError
-from hgmem.retrieval.rendering import overlap
 from hgmem.services import Services
 from hgmem.systems.memorag.recipes import MemoRAGConfig
 from hgmem.systems.memorag.tasks import WriteGist
@@ -44,11 +44,11 @@ def passages(reading: Reading, config: MemoRAGConfig) -> Iterator[Unit]:
         if _tokens(chunks) < short:
             together.append(chunks)
             continue
-        for run in runs(_pieces(chunks), most=most):
-            yield _unit(chunks[run.start : run.stop])
+        for run in chunk_runs(chunks, most=most):
+            yield _unit(run)
     whole = [Piece(tokens=_tokens(chunks), name=chunks[0].text) for chunks in together]
-    for run in runs(whole, most=most):
-        yield _unit([chunk for chunks in together[run.start : run.stop] for chunk in chunks])
+    for place in runs(whole, most=most):
+        yield _unit([chunk for chunks in together[place.start : place.stop] for chunk in chunks])
 
 
 def groups(reading: Reading, config: MemoRAGConfig, *, level: int) -> Iterator[Unit]:
@@ -65,7 +65,8 @@ def groups(reading: Reading, config: MemoRAGConfig, *, level: int) -> Iterator[U
 
 def make_first(services: Services, config: MemoRAGConfig, unit: Unit, *, before: Sequence[Output]) -> Made:
     """Make the gist of a run of chunks."""
-    parts = tuple(_joined(list(found)) for _, found in groupby(unit.chunks, key=lambda chunk: chunk.document))
+    documents = [list(found) for _, found in groupby(unit.chunks, key=lambda chunk: chunk.document)]
+    parts = tuple((chunks[0].title, joined_text(chunks)) for chunks in documents)
     titles = list(dict.fromkeys(chunk.title for chunk in unit.chunks))
     return Made(rows=[_gist(services, config, unit, _Source(texts=parts, level=1, title=_title(titles)))])
 
@@ -109,24 +110,6 @@ class _Source:
 
 def _unit(chunks: Sequence[Chunk]) -> Unit:
     return Unit(key=chunks[0].uid, chunks=chunks)
-
-
-def _pieces(chunks: Sequence[Chunk]) -> list[Piece]:
-    """Return a document's chunks as pieces. One that repeats nothing of the chunk before begins where chunking does."""
-    before = (None, *chunks)
-    return [
-        Piece(tokens=chunk.tokens, name=chunk.text, opens=not overlap(last, chunk))
-        for last, chunk in zip(before, chunks, strict=False)
-    ]
-
-
-def _joined(chunks: Sequence[Chunk]) -> tuple[str, str]:
-    """Return the title of a document and the text of neighbouring chunks, what two of them share written once."""
-    text = ""
-    for last, chunk in zip((None, *chunks), chunks, strict=False):
-        shared = overlap(last, chunk)
-        text += chunk.text[shared:] if shared else f"\n\n{chunk.text}"
-    return chunks[0].title, text.strip()
 
 
 def _tokens(chunks: Sequence[Chunk]) -> int:

@@ -13,6 +13,7 @@ from hgmem.errors import UsageError
 from hgmem.graph.retrieval import Scope
 from hgmem.models.extractive import ExtractiveModel
 from hgmem.models.llm.task_routing import serving
+from hgmem.retrieval.context_packing import tokens_of
 from hgmem.services import Services
 from hgmem.systems.memorag.clues import Clue, Clues, cleaned
 from hgmem.systems.memorag.pyramid import Pyramid
@@ -22,8 +23,10 @@ from hgmem.systems.memorag.statements import gist_places, gist_texts, texts_with
 from hgmem.systems.memorag.tasks import CluesReply, WriteClues
 from hgmem.text.plurals import counted
 from hgmem.values.evidence import BuiltHit, BuiltPassage, Citable
+from hgmem.values.graph_elements import Chunk
 
 _MOST_LOOKED_INTO = 5  # gists of one reply
+_LOOKING = 0.5  # share of the budget for looking: levels are a factor of `ratio` apart, so few miss the rest by it
 _MOST_ASKED_FOR = 20  # clues of a kind that a prompt names, where a recipe has no limit
 
 
@@ -125,10 +128,13 @@ class GistMemory(_Written):
     def clues(self, question: str, kinds: Sequence[Kind]) -> Clues:
         """Return clues for a question.
 
-        Clues are asked for once, or once more for each level that is looked into, at most `descents` times.
+        Clues are asked for once, or once more for each level that is looked into, at most `descents` times. All that a
+        prompt shows, what was looked into too, has at most `memory_tokens`.
         """
         pyramid = Pyramid(places=gist_places(self.services.database, scope=self.scope))
-        shown, missing = pyramid.shown(self.config.memory_tokens)
+        looks = self.config.descents if self.config.calls == "together" else 0
+        looking = round(_LOOKING * self.config.memory_tokens) if looks else 0
+        shown, missing = pyramid.shown(self.config.memory_tokens, looking=looking)
         if missing and not shown:
             raise UsageError(
                 f"memory_tokens={self.config.memory_tokens} holds no gist of the highest level: raise it, or build "
@@ -138,46 +144,49 @@ class GistMemory(_Written):
         if missing:
             held, more = counted(len(shown), "gist", "gists"), counted(missing, "gist", "gists")
             self._notes.append(f"memory showed {held} and left {more} out: memory_tokens={self.config.memory_tokens:,}")
-        chunks = self._chunks(pyramid.tokens(shown))
-        read = [*memory]
-        if self.config.calls == "each" or not self.config.descents:
+        left = self.config.memory_tokens - pyramid.tokens(shown)
+        chunks = self._chunks(left)
+        if not looks:
             self._write(question, kinds, (*memory, *chunks), ())
-        else:
-            self._descend(question, kinds, (pyramid, read, chunks))
-        return self._found(read)
+            return self._found(memory)
+        parts = self._descend(question, kinds, (pyramid, (*memory, *chunks)), left - tokens_of(*chunks))
+        return self._found([*memory, *parts])
 
     def _descend(
-        self, question: str, kinds: Sequence[Kind], memory: tuple[Pyramid, list[BuiltPassage], Sequence[Citable]]
-    ) -> None:
-        """Ask for clues, then again with what is below the gists that the reply names, while there is something."""
-        pyramid, read, chunks = memory
-        first = (*read, *chunks)
-        numbered: list[Citable] = [*first]
-        parts: list[Citable] = []
-        for left in range(self.config.descents, -1, -1):
-            task = self._task(question, kinds, first, parts)
-            deeper = left > 0 and any(pyramid.below(each.uid) for each in (parts or first))
-            reply = self._ask(replace(task, look=deeper))
-            wanted = [numbered[at].uid for at in dict.fromkeys(reply.look) if deeper and 0 <= at < len(numbered)]
-            below = [uid for each in wanted[:_MOST_LOOKED_INTO] for uid in pyramid.below(each)]
+        self, question: str, kinds: Sequence[Kind], memory: tuple[Pyramid, Sequence[Citable]], tokens: int
+    ) -> Sequence[BuiltPassage]:
+        """Ask for clues, then again with what is below the gists that the reply names, while there is something.
+
+        Return what was looked into. Each look may take its share of the tokens that are left for all. There are as many
+        as there are levels below.
+        """
+        pyramid, first = memory
+        parts: list[BuiltPassage] = []
+        for looks in range(self.config.descents, -1, -1):
+            numbered: Sequence[Citable] = (*first, *parts)
             known = {each.uid for each in numbered}
-            fresh = pyramid.within([uid for uid in below if uid not in known], self.config.memory_tokens)
+            last = [each.uid for each in (parts or first)]
+            share = tokens // max(min(looks, pyramid.depth(last)), 1)
+            reachable = [uid for each in last for uid in pyramid.below(each) if uid not in known]
+            look = looks > 0 and any(pyramid.within([uid], share) for uid in reachable)
+            reply = self._ask(replace(self._task(question, kinds, first, parts), look=look))
+            wanted = [numbered[at].uid for at in dict.fromkeys(reply.look) if look and 0 <= at < len(numbered)]
+            below = [uid for each in wanted[:_MOST_LOOKED_INTO] for uid in pyramid.below(each)]
+            fresh = pyramid.within([uid for uid in below if uid not in known], share)
             if not fresh:
-                return
-            found = self._texts(fresh)
-            read += found
-            numbered += found
-            parts += found
+                break
+            tokens -= pyramid.tokens(fresh)
+            parts += self._texts(fresh)
+        return parts
 
     def _texts(self, uids: Sequence[str]) -> list[BuiltPassage]:
         return gist_texts(self.services.database, corpus=self.scope.corpus, uids=uids)
 
-    def _chunks(self, used: int) -> Sequence[Citable]:
-        """Return, for chosen documents, the chunks that only gists of several documents cover, within the budget."""
+    def _chunks(self, tokens: int) -> Sequence[Chunk]:
+        """Return, for chosen documents, the chunks that only gists of several documents cover, within the tokens."""
         if self.scope.documents is None:
             return ()
-        left = max(self.config.memory_tokens - used, 0)
-        chunks, many = texts_without_gist(self.services.database, scope=self.scope, budget=left)
+        chunks, many = texts_without_gist(self.services.database, scope=self.scope, budget=tokens)
         if many > len(chunks):
             self._notes.append(
                 f"memory showed {len(chunks)} of {counted(many, 'chunk', 'chunks')} without a gist of their own: "

@@ -23,17 +23,18 @@ class Pyramid:
             for above in place.above:
                 self._below[above].append(place.uid)
 
-    def shown(self, budget: int) -> tuple[list[str], int]:
+    def shown(self, budget: int, *, looking: int = 0) -> tuple[list[str], int]:
         """Return the gists (uids) of the most detailed view that fits into `budget` tokens, and how many are left out.
 
-        A view at a level holds the gists of that level, and those below it that none of them condenses. If none fits,
-        it is the highest, cut off.
+        A view at a level holds the gists of that level, and those below it that none of them condenses. One with
+        further gists below it has to leave `looking` tokens free. If none fits so, it is the highest, as far as it fits
+        into the whole budget.
         """
         views = [self._view(level) for level in sorted({place.level for place in self.places})]
         if not views:
             return [], 0
         for view in views:
-            if self.tokens(view) <= budget:
+            if self.tokens(view) <= budget - (looking if self.depth(view) else 0):
                 return view, 0
         held = self.within(views[-1], budget)
         return held, len(views[-1]) - len(held)
@@ -41,6 +42,10 @@ class Pyramid:
     def below(self, uid: str) -> Sequence[str]:
         """Return the gists that one condenses, in the order of the text."""
         return self._below.get(uid, ())
+
+    def depth(self, uids: Iterable[str]) -> int:
+        """Return how many levels lie below these gists, 0 if none of them condenses others."""
+        return max((self._by_uid[uid].level - 1 for uid in uids if self._below.get(uid)), default=0)
 
     def tokens(self, uids: Iterable[str]) -> int:
         """Return how many tokens gists have together."""

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar
 
 from hgmem.models.extractive.vector_cache import VectorCache
 from hgmem.models.prompt_delimiters import quoted
-from hgmem.models.reply import Leniently, Reply, TextReply, named
+from hgmem.models.reply import Leniently, Reply, TextReply, named, with_fields
 from hgmem.retrieval import rendering
 from hgmem.systems.memorag.extractive import central_sentences, extractive_clues, nearest
 from hgmem.systems.memorag.recipes import Kind
@@ -94,9 +94,7 @@ class WriteClues:
 
     def narrowed(self, schema: dict[str, Any]) -> dict[str, Any]:
         """Return the schema of the reply with the fields that the prompt names, and no others."""
-        held = (*self.kinds, *(("look",) if self.look else ()))
-        fields = {name: part for name, part in schema["properties"].items() if name in held}
-        return {**schema, "properties": fields, "required": list(fields)}
+        return with_fields(schema, (*self.kinds, *(("look",) if self.look else ())))
 
     def extractive(self, vectors: VectorCache) -> CluesReply:
         """Return sentences of memory near the question, and its key phrases, without a language model.
@@ -110,8 +108,13 @@ class WriteClues:
             spans=found.nearest[:few] if "spans" in self.kinds else (),
             queries=(*found.phrases, *self.leads)[:few] if "queries" in self.kinds else (),
             key_points=found.diverse if alone and "key_points" in self.kinds else (),
-            look=nearest(self.question, self.parts or self.memory, vectors) if self.look else (),
+            look=self._nearest(vectors) if self.look else (),
         )
+
+    def _nearest(self, vectors: VectorCache) -> tuple[int, ...]:
+        """Return the numbers of the gists nearest to the question, of the parts if there are any."""
+        start = len(self.memory) if self.parts else 0
+        return tuple(start + at for at in nearest(self.question, self.parts or self.memory, vectors))
 
 
 def _form(kinds: Sequence[Kind], *, look: bool) -> str:

@@ -16,7 +16,9 @@ from hgmem.systems.memorag.recipes import DEFAULT
 from hgmem.systems.memorag.statements import Place, gist_places, whole_text
 from hgmem.systems.options import Options
 from hgmem.systems.verbs import Verb
+from hgmem.text.typed_filters import typed_filters
 from hgmem.values.inputs import Question
+from hgmem.values.records import CitedText
 
 _FORM = "a summary in plain prose, as long as the matter needs, that begins with what matters most"
 
@@ -26,31 +28,12 @@ class Summarise:
     """What is summarised."""
 
     theme: Annotated[str, "What the summary is about. Default: everything."] = ""
-    where: Annotated[tuple[str, ...], "Documents to summarise, as NAME=VALUE; repeat for several."] = ()
+    where: Annotated[tuple[str, ...], "Summarise only documents of this KEY=VALUE: source, title or metadata."] = ()
     key_points: Annotated[PositiveInt, "Maximum key points that memory writes."] = 12
     tokens: Annotated[PositiveInt, "Maximum tokens of passages that the summary is drawn from."] = 6_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quote:
-    """A quote that a summary cites: `[marker]` in its text."""
-
-    marker: int
-    title: str
-    quote: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Summary:
-    """A summary with its citations. `memory` is the uid of its record, `notes` what it could not use."""
-
-    text: str
-    memory: str
-    citations: tuple[Quote, ...]
-    notes: tuple[str, ...]
-
-
-def summarise(services: Services, arguments: Summarise) -> Summary:
+def summarise(services: Services, arguments: Summarise) -> CitedText:
     """Return a summary: key points from memory, passages for each of them, and a text drawn from these.
 
     It is recorded as a question (official code: task "summarize").
@@ -59,7 +42,7 @@ def summarise(services: Services, arguments: Summarise) -> Summary:
     if len(theme) > most:
         raise UsageError(f"theme= has {len(theme):,} characters, more than the limit of {most}: shorten it")
     text = f"Summarise what the documents say about this: {theme}" if theme else "Summarise the documents."
-    question = Question(text=text, filters=normal(_filters(arguments.where)))
+    question = Question(text=text, filters=normal(typed_filters(arguments.where)))
     changes = {
         "kinds": ("key_points",),
         "most_clues": arguments.key_points,
@@ -67,10 +50,10 @@ def summarise(services: Services, arguments: Summarise) -> Summary:
         "form": _FORM,
     }
     answer = SYSTEM.answer(services, question, Options(recipe=DEFAULT, changes=changes), stored=None)
-    return Summary(
+    return CitedText(
         text=answer.text,
+        citations=answer.citations,
         memory=answer.memory,
-        citations=tuple(Quote(marker=one.marker, title=one.title, quote=one.quote) for one in answer.citations),
         notes=(*answer.notes, *(note for step in answer.steps for note in step.notes)),
     )
 
@@ -98,17 +81,6 @@ def levels(services: Services, arguments: object) -> Sequence[Level]:
 def _level(level: int, places: Sequence[Place], text: int) -> Level:
     tokens = sum(place.tokens for place in places)
     return Level(level=level, gists=len(places), tokens=tokens, ratio=round(text / max(tokens, 1), 1))
-
-
-def _filters(where: Sequence[str]) -> dict[str, list[str]]:
-    """Return filters of texts such as `title=Letters`."""
-    found: dict[str, list[str]] = defaultdict(list)
-    for one in where:
-        name, sign, value = one.partition("=")
-        if not sign or not name.strip() or not value.strip():
-            raise UsageError(f"invalid filter {one!r}: use NAME=VALUE, such as title=Letters")
-        found[name.strip()].append(value.strip())
-    return dict(found)
 
 
 VERBS = (

@@ -50,7 +50,7 @@ const stopUnless = (playing) => { if (timer && !playing) stop(); };
 
 cy.on("tap", (event) => {
   if (event.target === cy) return choose(null);
-  if (event.target.isNode()) choose(event.target.id()[0], event.target.id().slice(2));
+  if (event.target.isNode() && !event.target.hasClass("place")) choose(event.target.id()[0], event.target.id().slice(2));
 });
 cy.on("viewport resize", captionSoon);
 cy.on("drag", captionSoon);

@@ -56,7 +56,7 @@ const extent = (node, scale) => {
 };
 
 const whole = () => {
-  const seen = cy.elements(":visible");
+  const seen = cy.nodes().not(".away");
   if (seen.empty()) return;
   cy.fit(seen, MARGIN);
   cy.panBy({ x: 0, y: -MARGIN / 3 }); // captions hang below their points

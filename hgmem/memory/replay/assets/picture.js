@@ -28,7 +28,7 @@ const elements = () => {
       data: { id: `${part} ${point.uid}`, source: `p:${part}`, target: `p:${point.uid}` },
     })),
   ]);
-  return [...nodes, ...edges];
+  return [...nodes, ...edges, ...walkElements()];
 };
 
 const looks = () => {
@@ -61,7 +61,7 @@ const looks = () => {
     { selector: "node.point.leaving", style: {
       "background-opacity": 0.25, "border-style": "dashed", "border-width": 2, "text-opacity": 0.55,
     } },
-    ring("insert"), ring("revise"), ring("merge"),
+    ring("insert"), ring("revise"), ring("merge"), ...walkLooks(tone),
     { selector: ".away", style: { display: "none" } },
     { selector: ".dim", style: { opacity: 0.2 } },
     { selector: ".mute", style: { "text-opacity": 0 } },
@@ -96,6 +96,7 @@ const paint = () => {
       node.toggleClass("away", !shared.has(uid));
       node.data({ size: 14 + 5 * Math.min(shared.get(uid) || 0, 6), colour: colour(entity) });
     }
+    paintWalk();
     cy.elements().removeClass("dim chosen");
     const picked = chosen ? cy.getElementById(`${chosen.kind}:${chosen.uid}`) : cy.collection();
     if (picked.nonempty() && !picked.hasClass("away")) {
@@ -103,5 +104,5 @@ const paint = () => {
       cy.elements().difference(picked.closedNeighborhood()).addClass("dim");
     }
   });
-  at("none").hidden = cy.nodes(":visible").nonempty() || !numbers.length;
+  at("none").hidden = cy.nodes().not(".away").nonempty() || !numbers.length;
 };

@@ -27,7 +27,8 @@ const withdrawn = (one) => ", withdrawn" + {
 }[one.status];
 
 const whereFrom = (one) =>
-  `[${one.marker}] ${one.title}${one.start === null ? "" : ` (${one.start}–${one.end})`}${one.withdrawn ? withdrawn(one) : ""}`;
+  `[${one.marker}] ${one.title}${one.start === null ? "" : ` (${one.start}–${one.end})`}` +
+  `${one.said ? `, ${one.said}` : ""}${one.withdrawn ? withdrawn(one) : ""}`;
 
 const quoted = (one, id = "") => make("blockquote", { id }, one.quote, make("footer", {}, whereFrom(one)));
 

@@ -1,0 +1,167 @@
+// HyperMem: topics over episodes over facts, and the search from the top down.
+
+// name: memberships(corpus, type) read
+// Return for each hyperedge (the topic or episode at its centre) its members with their weights.
+CYPHER 25 MATCH (centre:Built {corpus: $corpus}) USING INDEX centre:Built(corpus)
+WHERE centre.system = 'hypermem' AND centre.kind IN ['Topic', 'Episode']
+WITH DISTINCT centre MATCH (centre)<-[r:IN_TOPIC|IN_EPISODE]-(member)
+WHERE member.corpus = $corpus AND type(r) = $type
+WITH centre, r, member ORDER BY member.uid
+RETURN centre.uid AS uid, collect([member.uid, r.weight]) AS members
+ORDER BY uid;
+
+// name: entities_of_episodes(corpus) read
+// Return for each episode the entities of the corpus that its chunks mention, by uid and name.
+CYPHER 25 MATCH (episode:Built {corpus: $corpus}) USING INDEX episode:Built(corpus)
+WHERE episode.system = 'hypermem' AND episode.kind = 'Episode'
+CALL (episode) {
+  MATCH (episode)-[:RESTS_ON]->(c:Chunk {corpus: $corpus})<-[:FROM_CHUNK]-(e:Entity {corpus: $corpus})
+  WITH DISTINCT e ORDER BY e.uid
+  RETURN collect([e.uid, e.name]) AS entities
+}
+WITH episode, entities WHERE size(entities) > 0
+RETURN episode.uid AS uid, entities
+ORDER BY uid;
+
+// name: recall(corpus, documents, vector, layers, words, given, limits) read
+// Search topics, the episodes of those found, and the facts of these, each level by words and by vector, fused by
+// reciprocal ranks. By `inherit`, the rank of the row above counts too. Words are ranked by BM25 within their layer; they count as in worded_chunks. `layers` are the kinds of
+// rows with their queries. `given` has rows (uids) of a level that was searched before, or null; a level with a limit of 0
+// is left out, and the next one is searched as a whole. `limits` also say what is left out: what was said after `as_of` or
+// nobody knows when, and what others than `speaker` said.
+CYPHER 25 CALL () {
+  UNWIND $layers AS layer
+  CALL (layer) {
+    MATCH (n:Built {corpus: $corpus}) USING INDEX n:Built(corpus)
+    WHERE n.system = 'hypermem' AND n.kind = layer.kind
+    RETURN count(n) AS many, avg(size(n.text)) AS usual
+  }
+  CALL (layer, many) {
+    WITH layer WHERE many > 0 AND layer.lucene <> ''
+    MATCH (n:Built)
+    SEARCH n IN (FULLTEXT INDEX built_text FOR layer.lucene LIMIT $limits.over_words)
+    WHERE n.corpus = $corpus
+    WITH n, toLower(n.text) AS text
+    WITH n, [word IN $words | {whole: word.whole, parts: split(text, word.text)}] AS found
+    RETURN collect({row: n, times: [one IN found | CASE WHEN one.whole THEN
+      size([i IN range(1, size(one.parts) - 1)
+            WHERE (one.parts[i - 1] = '' AND i = 1 OR right(one.parts[i - 1], 1) =~ '[^\\p{L}\\p{N}\\p{M}]')
+              AND (one.parts[i] = '' AND i = size(one.parts) - 1 OR left(one.parts[i], 1) =~ '[^\\p{L}\\p{N}\\p{M}]')])
+      ELSE size(one.parts) - 1 END]}) AS hits
+  }
+  WITH layer, many, usual, hits, [i IN range(0, size($words) - 1) | size([hit IN hits WHERE hit.times[i] > 0])] AS holding
+  WITH layer, usual, hits, [held IN holding | log(1 + (many - held + 0.5) / (held + 0.5))] AS weights
+  CALL (usual, hits, weights) {
+    UNWIND hits AS hit
+    WITH hit.row AS n, hit.times AS times, $limits.k1 * (1 - $limits.b + $limits.b * size(hit.row.text) / usual) AS norm
+    WITH n, reduce(sum = 0.0, i IN range(0, size(weights) - 1) |
+                   sum + CASE times[i] WHEN 0 THEN 0.0 ELSE weights[i] * times[i] / (times[i] + norm) END) AS score
+    WHERE score > 0
+    WITH n ORDER BY score DESC, n.uid
+    RETURN collect(n) AS worded
+  }
+  CALL (layer) {
+    MATCH (n:Built)
+    SEARCH n IN (VECTOR INDEX built_embedding FOR $vector
+                 WHERE n.corpus = $corpus AND n.system = 'hypermem' AND n.kind = layer.kind LIMIT $limits.over) SCORE AS s
+    WITH n, s WHERE n.uid IS NOT NULL // one that is being deleted may still be found
+    WITH n ORDER BY s DESC, n.uid
+    RETURN collect(n) AS near
+  }
+  RETURN collect({worded: worded, near: near}) AS ranked
+}
+// topics
+CALL (ranked) {
+  UNWIND [ranked[0].near, ranked[0].worded] AS hits
+  WITH [n IN hits WHERE EXISTS {
+    MATCH (n)<-[:IN_TOPIC]-(e:Built {corpus: $corpus})
+    WHERE ($documents IS NULL OR e.document IN $documents) AND ($limits.as_of = '' OR e.begins <= $limits.as_of)
+      AND ($limits.speaker = '' OR $limits.speaker IN e.speakers) }][..$limits.depth] AS kept
+  UNWIND range(0, size(kept) - 1) AS i
+  WITH kept[i] AS n, sum(1.0 / ($limits.fusion + i + 1)) AS score ORDER BY score DESC, n.uid LIMIT $limits.topics
+  RETURN collect({row: n, score: score}) AS topics
+}
+// episodes
+CALL (ranked, topics) {
+  WITH ranked, coalesce($given.topics, [one IN topics | one.row.uid]) AS above
+  CALL (above) {
+    UNWIND CASE WHEN $limits.topics > 0 THEN above ELSE [] END AS uid
+    MATCH (t:Built {uid: uid, corpus: $corpus}) USING INDEX t:Built(uid)
+    MATCH (t)<-[:IN_TOPIC]-(e:Built) WHERE e.corpus = $corpus
+    WITH DISTINCT e, vector.similarity.cosine(e.embedding, $vector) AS s ORDER BY s DESC, e.uid
+    RETURN collect(e) AS beneath
+  }
+  UNWIND CASE WHEN $limits.topics > 0 THEN [beneath, [n IN ranked[1].worded WHERE n IN beneath]]
+              ELSE [ranked[1].near, ranked[1].worded] END AS hits
+  WITH above, [n IN hits WHERE ($documents IS NULL OR n.document IN $documents)
+               AND ($limits.as_of = '' OR n.begins <= $limits.as_of)
+               AND ($limits.speaker = '' OR $limits.speaker IN n.speakers)][..$limits.depth] AS kept
+  UNWIND range(0, size(kept) - 1) AS i
+  WITH above, kept[i] AS n, sum(1.0 / ($limits.fusion + i + 1)) AS score
+  CALL (n, above) {
+    MATCH (n)-[:IN_TOPIC]->(t:Built) WHERE t.corpus = $corpus
+    UNWIND [i IN range(0, size(above) - 1) WHERE above[i] = t.uid] AS place
+    RETURN min(place) AS place
+  }
+  WITH n, score + coalesce(1.0 * $limits.inherit / ($limits.fusion + place + 1), 0.0) AS score
+  ORDER BY score DESC, n.uid LIMIT $limits.episodes
+  RETURN collect({row: n, score: score}) AS episodes
+}
+// facts
+CALL (ranked, episodes) {
+  WITH ranked, coalesce($given.episodes, [one IN episodes | one.row.uid]) AS above
+  CALL (above) {
+    UNWIND CASE WHEN $limits.episodes > 0 THEN above ELSE [] END AS uid
+    MATCH (e:Built {uid: uid, corpus: $corpus}) USING INDEX e:Built(uid)
+    MATCH (e)<-[:IN_EPISODE]-(f:Built) WHERE f.corpus = $corpus
+    WITH DISTINCT f, vector.similarity.cosine(f.embedding, $vector) AS s ORDER BY s DESC, f.uid
+    RETURN collect(f) AS beneath
+  }
+  UNWIND CASE WHEN $limits.episodes > 0 THEN [beneath, [n IN ranked[2].worded WHERE n IN beneath]]
+              ELSE [ranked[2].near, ranked[2].worded] END AS hits
+  WITH above, [n IN hits WHERE ($documents IS NULL OR n.document IN $documents)
+               AND ($limits.as_of = '' OR '' < n.time <= $limits.as_of) AND n.time >= $limits.since
+               AND ($limits.speaker = '' OR $limits.speaker IN n.speakers)][..$limits.depth] AS kept
+  UNWIND range(0, size(kept) - 1) AS i
+  WITH above, kept[i] AS n, sum(1.0 / ($limits.fusion + i + 1)) AS score
+  CALL (n, above) {
+    MATCH (n)-[:IN_EPISODE]->(e:Built) WHERE e.corpus = $corpus
+    UNWIND [i IN range(0, size(above) - 1) WHERE above[i] = e.uid] AS place
+    RETURN min(place) AS place
+  }
+  WITH n, score + coalesce(1.0 * $limits.inherit / ($limits.fusion + place + 1), 0.0) AS score
+  ORDER BY score DESC, n.uid LIMIT $limits.facts
+  RETURN collect({row: n, score: score}) AS facts
+}
+UNWIND [one IN topics | {one: one, level: 0}] + [one IN episodes | {one: one, level: 1}]
+     + [one IN facts | {one: one, level: 2}] AS hit
+WITH hit.level AS level, hit.one.score AS score, hit.one.row AS n
+RETURN level, score, n {.*, embedding: NULL, own_embedding: NULL, vector: NULL} AS row,
+       COLLECT { MATCH (n)-[:RESTS_ON]->(c:Chunk {corpus: $corpus}) WITH c ORDER BY c.position, c.uid RETURN c.uid } AS chunks
+ORDER BY level, score DESC, row.uid;
+
+// name: unbuilt_chunks(corpus, documents) read
+// Return the chunks of conversations, newest first, in which an episode misses a message: those on which none rests, and
+// the last one of each conversation's last episode, with the message that ends it.
+CYPHER 25 MATCH (d:Document {corpus: $corpus}) USING INDEX d:Document(corpus)
+WHERE $documents IS NULL OR d.uid IN $documents
+MATCH (d)<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus}) WHERE c.messages IS NOT NULL
+CALL (c) {
+  MATCH (c)<-[:RESTS_ON]-(e:Built {corpus: $corpus}) WHERE e.system = 'hypermem' AND e.kind = 'Episode'
+  RETURN collect(e.last) AS lasts, count(e) AS built
+}
+WITH d, c, lasts, built WHERE built = 0 OR NOT EXISTS {
+  MATCH (c)-[:NEXT_CHUNK]->(after:Chunk {corpus: $corpus})<-[:RESTS_ON]-(e:Built {corpus: $corpus})
+  WHERE e.system = 'hypermem' AND e.kind = 'Episode' }
+RETURN lasts, c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, .messages, title: d.title} AS chunk
+ORDER BY d.title, d.uid, c.position DESC;
+
+// name: list_facts(corpus, limits) read
+// Return facts by the time of their messages, the newest first.
+CYPHER 25 MATCH (n:Built {corpus: $corpus}) USING INDEX n:Built(corpus)
+WHERE n.system = 'hypermem' AND n.kind = 'Fact' AND n.time >= $limits.since
+  AND ($limits.as_of = '' OR '' < n.time <= $limits.as_of) AND ($limits.speaker = '' OR $limits.speaker IN n.speakers)
+WITH n ORDER BY n.time DESC, n.uid LIMIT $limits.facts
+RETURN 2 AS level, 0.0 AS score, n {.*, embedding: NULL, own_embedding: NULL, vector: NULL} AS row,
+       COLLECT { MATCH (n)-[:RESTS_ON]->(c:Chunk {corpus: $corpus}) WITH c ORDER BY c.position, c.uid RETURN c.uid } AS chunks
+ORDER BY row.time DESC, row.uid;

@@ -1,0 +1,213 @@
+"""Append messages to a conversation, which are indexed at once: the last chunk grows, or new chunks begin.
+
+A writer reads the end of the conversation, prepares chunks and vectors, and writes them in one transaction if nobody
+has written to the conversation since. Otherwise it starts again.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from hgmem.corpus.aggregation import batches
+from hgmem.corpus.document_writing import OF_MESSAGES, check_characters, description_of
+from hgmem.corpus.guarded_writes import check_embedder
+from hgmem.corpus.indexing import Report, extract_open
+from hgmem.corpus.optimistic_writes import OvertakenError, attempts
+from hgmem.errors import ConflictError, DocumentError, UsageError
+from hgmem.extraction.message_chunks import continued_chunks, messages_digest, words_of
+from hgmem.graph.builds import ADDED, APPENDED, mark_builds
+from hgmem.graph.conversations import (
+    ConversationEnd,
+    append_chunks,
+    chunks_with_messages,
+    conversation_end,
+    extend_conversation,
+)
+from hgmem.graph.database import Transaction
+from hgmem.graph.documents import chunk_texts, grow_chunks
+from hgmem.models.embedding import Vectors
+from hgmem.services import Services, check_dimensions, open_corpus
+from hgmem.sources.conversations.rendering import document_of, rendered
+from hgmem.text.identity import text_hash, uid
+from hgmem.values.conversations import Conversation, Message
+from hgmem.values.graph_elements import Chunk
+from hgmem.values.inputs import Document, Scalar
+from hgmem.values.reports import IndexReport, Progress
+
+MESSAGES = 1_000  # messages a transaction
+ATTEMPTS = 60  # at a transaction, each after another writer's
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Extension:
+    """What a transaction writes: the properties of the document, its last chunk if it grows, and new chunks."""
+
+    end: ConversationEnd | None
+    properties: Mapping[str, Scalar]
+    chunks: tuple[Chunk, ...]
+
+    @property
+    def grown(self) -> int:
+        """The number of chunks that are stored already: one or none."""
+        last = self.end.chunk if self.end else None
+        return 1 if last and self.chunks and self.chunks[0].uid == last.uid else 0
+
+
+def append(
+    services: Services,
+    conversation: Conversation,
+    messages: Sequence[Message],
+    *,
+    graph: bool = False,
+    report: Report = lambda _: None,
+) -> IndexReport:
+    """Append messages to the conversation of this id, and return what was done.
+
+    A new conversation is created with its title and metadata. Messages that it has are skipped, and `DocumentError`
+    names one that it has with another content. With `graph`, whatever of the conversation is open is extracted.
+    Raises `ConflictError` if other writers were faster `ATTEMPTS` times.
+    """
+    check_characters(document_of(replace(conversation, messages=())))
+    check_dimensions(services, open_corpus(services))
+    document = uid(services.corpus, "document", conversation.id)
+    end = conversation_end(services.database, corpus=services.corpus, uid=document)
+    if end is None and not messages:
+        raise UsageError(f"corpus {services.corpus!r} has no conversation {conversation.id!r}: append messages to it")
+    rendered(conversation.id, messages, number=end.number + 1 if end else 1)  # a bad one refuses all, before any write
+    written = 0
+    for some in batches(messages, size=MESSAGES):
+        written += _append(services, document, conversation, some)
+        report(Progress(done=written, total=written, document=conversation.title or conversation.id))
+    if not graph:
+        return IndexReport(documents=min(written, 1), unchanged=0 if written else 1, chunks=written)
+    return extract_open(services, document, report=report)
+
+
+def _append(services: Services, document: str, conversation: Conversation, messages: Sequence[Message]) -> int:
+    """Append messages in one transaction, and return how many chunks were written."""
+    for _ in attempts(ATTEMPTS):
+        end = conversation_end(services.database, corpus=services.corpus, uid=document)
+        if end is not None and not end.sha256:
+            continue  # it is being added
+        extension = _extension(services, document, (conversation, messages), end=end)
+        if not extension.chunks:
+            return 0
+        vectors = services.embed([chunk.text for chunk in extension.chunks], kind="document")
+        try:
+            services.database.write(_write, services, document, (extension, vectors))
+        except OvertakenError:
+            continue
+        return len(extension.chunks)
+    raise ConflictError(
+        f"conversation {conversation.id!r} is being written by others: append the messages again; if adding it was "
+        "interrupted, add it first"
+    )
+
+
+def _write(transaction: Transaction, services: Services, document: str, prepared: tuple[_Extension, Vectors]) -> None:
+    """Write an extension.
+
+    Raises `OvertakenError` if the conversation is no longer as it was read.
+    """
+    corpus, (extension, vectors) = services.corpus, prepared
+    end, grown = extension.end, extension.grown
+    check_embedder(transaction, services)
+    if not extend_conversation(transaction, corpus=corpus, uid=document, end=end, properties=extension.properties):
+        raise OvertakenError
+    mark_builds(transaction, corpus=corpus, change=APPENDED if end else ADDED)
+    if grown:
+        last = extension.chunks[0]
+        grow_chunks(transaction, corpus=corpus, chunks=[last], vectors={last.uid: vectors[0]})
+    append_chunks(
+        transaction,
+        corpus=corpus,
+        chunks=extension.chunks[grown:],
+        vectors=vectors[grown:],
+        before=end.chunk.uid if end and end.chunk else None,
+    )
+
+
+def _extension(
+    services: Services,
+    document: str,
+    appended: tuple[Conversation, Sequence[Message]],
+    *,
+    end: ConversationEnd | None,
+) -> _Extension:
+    """Return what has to be written to append the messages that the conversation does not have."""
+    conversation, messages = appended
+    last = end.chunk if end else None
+    tokens = _chunk_tokens(services, conversation, end)
+    number = end.number if end else 0
+    fresh, known = _fresh(services, document, appended, number=number) if end else (messages, set())
+    text, places = rendered(conversation.id, fresh, number=number + 1, known=known)
+    if last is not None:
+        text = f"\n{text}"
+        places = tuple(replace(place, start=place.start + 1, end=place.end + 1) for place in places)
+    said = Document(id=conversation.id, text=text, messages=places)
+    digest = messages_digest(text, places, before=end.sha256 if end and last else "")
+    properties = {
+        "sha256": digest,
+        "message_number": number + len(places),
+        "chunking": f"{OF_MESSAGES}{tokens}",
+        **({} if end else description_of(document_of(replace(conversation, messages=())))),
+    }
+    chunks = continued_chunks(said, corpus=services.corpus, uid_=document, tokens=tokens, last=last) if places else ()
+    return _Extension(end=end, properties=properties, chunks=_unlike_stored(services, chunks, last=last, digest=digest))
+
+
+def _unlike_stored(
+    services: Services, chunks: tuple[Chunk, ...], *, last: Chunk | None, digest: str
+) -> tuple[Chunk, ...]:
+    """Return the chunks, with other uids for those that a stored one has.
+
+    A chunk whose first message was forgotten keeps its uid, and the message may come again.
+    """
+    fresh = [chunk.uid for chunk in chunks if last is not None and chunk.uid != last.uid]
+    taken = chunk_texts(services.database, corpus=services.corpus, uids=fresh) if fresh else {}
+    return tuple(
+        replace(chunk, uid=uid(services.corpus, "chunk", chunk.uid, digest)) if chunk.uid in taken else chunk
+        for chunk in chunks
+    )
+
+
+def _chunk_tokens(services: Services, conversation: Conversation, end: ConversationEnd | None) -> int:
+    """Return how many tokens the conversation's chunks have: those that it was begun with.
+
+    Raises `UsageError` if the document is no conversation.
+    """
+    if end is None or (end.chunk is None and end.sha256 == text_hash("")):
+        return services.settings.chunk_tokens
+    if end.chunking is None or not end.chunking.startswith(OF_MESSAGES):
+        raise UsageError(
+            f"document {conversation.id!r} of corpus {services.corpus!r} is not a conversation: choose another id"
+        )
+    return int(end.chunking.removeprefix(OF_MESSAGES))
+
+
+def _fresh(
+    services: Services, document: str, appended: tuple[Conversation, Sequence[Message]], *, number: int
+) -> tuple[list[Message], set[str]]:
+    """Return the messages that the conversation does not have, and ids that these must not have.
+
+    Raises `DocumentError` for a message that it has with another content.
+    """
+    conversation, messages = appended
+    given = [message.id for message in messages if message.id is not None]
+    numbers = [str(number + place) for place in range(1, len(messages) + 1)]
+    ids = {*given, *numbers}
+    chunks = chunks_with_messages(services.database, corpus=services.corpus, uid=document, ids=ids)
+    stored = {place.id: place for chunk in chunks for place in chunk.messages if place.id in ids}
+    fresh = []
+    for message in messages:
+        if message.id not in stored:
+            fresh.append(message)
+            continue
+        text, (place,) = rendered(conversation.id, [message])
+        held = stored[message.id]
+        was = (held.speaker, held.time, dict(held.metadata), words_of(chunks, message.id))
+        if was != (place.speaker, place.time, dict(place.metadata), text[place.start : place.end]):
+            raise DocumentError(
+                f"message {message.id!r} of conversation {conversation.id!r} is stored with another content: give the "
+                "new message an id of its own, or add the whole conversation again to change it"
+            )
+    return fresh, set(stored)

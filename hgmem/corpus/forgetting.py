@@ -1,0 +1,211 @@
+"""Forget messages: their words go from the chunks, and with them everything that rested on these.
+
+A conversation is read, and changed in one transaction if nobody has written to it since. Its chunks keep their uids.
+No model is called: chunks that lost words are indexed without a graph until they are extracted anew.
+"""
+
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hgmem.corpus.aggregation import batches
+from hgmem.corpus.chunk_rewriting import change_chunks
+from hgmem.corpus.deletion import delete_documents, drop, finish_interrupted, refresh
+from hgmem.corpus.dependents import resting
+from hgmem.corpus.guarded_writes import check_embedder
+from hgmem.corpus.optimistic_writes import OvertakenError, attempts
+from hgmem.corpus.remaining_messages import Remaining, remaining
+from hgmem.errors import ConflictError, UsageError
+from hgmem.graph.builds import DELETED
+from hgmem.graph.conversations import (
+    ConversationEnd,
+    conversation_chunks,
+    conversation_end,
+    conversations_of_speaker,
+    extend_conversation,
+    memories_of_texts,
+    place_chunks,
+)
+from hgmem.graph.database import Transaction
+from hgmem.graph.documents import entities_of_chunks, link_chunks
+from hgmem.graph.embeddings import held_memories
+from hgmem.graph.pruning import PAGE, Age, claim_old_memories, delete_emptied, empty_memories
+from hgmem.services import Services, check_dimensions, readable_corpus
+from hgmem.text.identity import uid
+from hgmem.text.plurals import counted
+from hgmem.text.segmentation import collapse
+from hgmem.values.conversations import MessagePlace
+from hgmem.values.graph_elements import Chunk
+from hgmem.values.inputs import Scalar
+from hgmem.values.reports import Forgotten
+
+ATTEMPTS = 20  # at a transaction, each after another writer's
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Change:
+    """A conversation with messages to forget, as it was read, and what is left of it."""
+
+    uid: str
+    end: ConversationEnd
+    chunks: tuple[Chunk, ...]
+    left: Remaining
+
+
+def forget_messages(
+    services: Services,
+    *,
+    conversation: str | None = None,
+    message: str | None = None,
+    speaker: str | None = None,
+    everywhere: bool = False,
+) -> Forgotten:
+    """Delete a message of a conversation, all messages of a speaker, or a whole conversation.
+
+    Quotes of deleted words stay in old answers as withdrawn ones. With `everywhere`, the memories are deleted too that
+    quote, retrieved or rest on a chunk with such words: their answers may repeat them. Raises `UsageError` if there is
+    nothing of that name, `ConflictError` if a memory to delete is in use, or if others write to a conversation all the
+    time.
+    """
+    _check(conversation, message, speaker)
+    check_dimensions(services, readable_corpus(services))
+    finish_interrupted(services)
+    whole = message is None and speaker is None
+    name = None if speaker is None else collapse(speaker)
+
+    def goes(place: MessagePlace) -> bool:
+        return whole or place.id == message or (name is not None and place.speaker == name)
+
+    messages, chunks, memories = 0, 0, dict[str, None]()
+    for document in _documents(services, conversation, name):
+        change, found = _forget(services, document, goes, everywhere=everywhere)
+        messages += change.left.forgotten
+        chunks += len(change.left.changed) + len(change.left.gone)
+        memories |= dict.fromkeys(found)
+    if not messages and not (whole and conversation):
+        raise UsageError(_unknown(services, conversation, message=message, speaker=speaker))
+    if everywhere or not memories:
+        return Forgotten(messages=messages, chunks=chunks, memories=tuple(memories))
+    note = (
+        f"{counted(len(memories), 'memory', 'memories')} may still quote or repeat the words: delete them one by one "
+        "(`hgmem memory delete`), or forget `everywhere` the next time"
+    )
+    return Forgotten(messages=messages, chunks=chunks, kept=tuple(memories), note=note)
+
+
+def _check(conversation: str | None, message: str | None, speaker: str | None) -> None:
+    if conversation is None and speaker is None:
+        raise UsageError("nothing to forget is named: name a conversation, a message of it, or a speaker")
+    if message is not None and (speaker is not None or conversation is None):
+        raise UsageError("a message needs the conversation that it is of, and no speaker")
+
+
+def _unknown(services: Services, conversation: str | None, *, message: str | None, speaker: str | None) -> str:
+    what = f"message {message!r}" if message is not None else f"message of speaker {speaker!r}"
+    where = f"corpus {services.corpus!r}" if conversation is None else f"conversation {conversation!r}"
+    return f"{where} has no {what}: ids and names are those of the citations"
+
+
+def _documents(services: Services, conversation: str | None, speaker: str | None) -> list[str]:
+    if conversation is None:
+        return conversations_of_speaker(services.database, corpus=services.corpus, speaker=speaker or "")
+    document = uid(services.corpus, "document", conversation)
+    end = conversation_end(services.database, corpus=services.corpus, uid=document)
+    if end is None or (end.chunk is not None and not end.chunk.messages):
+        raise UsageError(
+            f"corpus {services.corpus!r} has no conversation {conversation!r}: `hgmem status --corpus "
+            f"{services.corpus}` lists their ids"
+        )
+    return [document]
+
+
+def _forget(
+    services: Services, document: str, goes: Callable[[MessagePlace], bool], *, everywhere: bool
+) -> tuple[_Change, list[str]]:
+    """Forget messages of one conversation.
+
+    Returns what has changed, and the memories that may repeat the words. With `everywhere`, these were deleted.
+    """
+    memories: list[str] = []
+    for _ in attempts(ATTEMPTS):
+        change = _read(services, document, goes)
+        if change is None:
+            continue
+        touched = [chunk.uid for chunk in (*change.left.changed, *change.left.gone)]
+        texts = _texts_from(services, touched) if touched else None
+        find = _delete_memories if everywhere else _memories
+        memories += find(services, texts) if texts else []
+        if not change.left.messages:
+            delete_documents(services, document)
+        elif touched:
+            vectors = services.embed([chunk.text for chunk in change.left.changed], kind="document")
+            named = {chunk.uid: vector for chunk, vector in zip(change.left.changed, vectors, strict=True)}
+            try:
+                stale = services.database.write(_write, services, change, named)
+            except OvertakenError:
+                continue
+            refresh(services, *stale)
+        memories += find(services, texts) if texts else []  # written while the words were still there
+        return change, memories
+    raise ConflictError("the conversation is being written by others: try again when they are done")
+
+
+def _read(services: Services, document: str, goes: Callable[[MessagePlace], bool]) -> _Change | None:
+    """Return a conversation and what is left of it, None while it is being added or was deleted."""
+    end = conversation_end(services.database, corpus=services.corpus, uid=document)
+    if end is None or not end.sha256:
+        return None
+    chunks = tuple(conversation_chunks(services.database, corpus=services.corpus, uid=document))
+    return _Change(uid=document, end=end, chunks=chunks, left=remaining(chunks, goes))
+
+
+def _write(
+    transaction: Transaction, services: Services, change: _Change, vectors: dict[str, Any]
+) -> tuple[list[str], list[str]]:
+    """Write what is left of a conversation, and return the entities and relations to refresh.
+
+    Raises `OvertakenError` if the conversation is no longer as it was read.
+    """
+    corpus, left = services.corpus, change.left
+    check_embedder(transaction, services)
+    properties: dict[str, Scalar] = {"sha256": left.digest, "message_number": change.end.number}
+    same = extend_conversation(transaction, corpus=corpus, uid=change.uid, end=change.end, properties=properties)
+    if not same or tuple(conversation_chunks(transaction, corpus=corpus, uid=change.uid)) != change.chunks:
+        raise OvertakenError
+    stale = change_chunks(transaction, services, left.changed, vectors=vectors)
+    if left.gone:
+        dropped = drop(transaction, services, [chunk.uid for chunk in left.gone], change=DELETED)
+        stale = [*stale[0], *dropped[0]], [*stale[1], *dropped[1]]
+    rows = [{"uid": chunk.uid, "start": chunk.start, "end": chunk.end} for chunk in left.chunks]
+    place_chunks(transaction, corpus=corpus, rows=rows)
+    link_chunks(transaction, corpus=corpus, documents=[change.uid])
+    return stale
+
+
+def _texts_from(services: Services, chunks: Sequence[str]) -> dict[str, list[str]]:
+    """Return the uids of chunks and of all that came from them: built rows, entities and relations."""
+    database, corpus = services.database, services.corpus
+    entities, relations = entities_of_chunks(database, corpus=corpus, chunks=chunks)
+    built = resting(database, corpus=corpus, uids=chunks)
+    return {"chunks": list(chunks), "built": built, "entities": entities, "relations": relations}
+
+
+def _memories(services: Services, texts: dict[str, list[str]]) -> list[str]:
+    return memories_of_texts(services.database, corpus=services.corpus, texts=texts)
+
+
+def _delete_memories(services: Services, texts: dict[str, list[str]]) -> list[str]:
+    """Delete the memories that may hold words of these texts, whosever they are, and return their uids."""
+    database, corpus, timeout = services.database, services.corpus, services.settings.claim_timeout
+    found = _memories(services, texts)
+    held = set(held_memories(database, corpus=corpus, timeout=timeout)) & set(found)
+    if held:
+        raise ConflictError(f"memory {min(held)!r} is in use by another run: try again when it ends")
+    gone: list[str] = []
+    for uids in batches(found, size=PAGE):
+        run = secrets.token_hex(8)
+        claimed = claim_old_memories(database, corpus=corpus, run=run, uids=uids, age=Age(seconds=0, timeout=timeout))
+        empty_memories(database, corpus=corpus, run=run, uids=claimed)
+        gone += delete_emptied(database, corpus=corpus, run=run, uids=claimed)
+    return gone

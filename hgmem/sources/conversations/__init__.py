@@ -1,0 +1,1 @@
+"""Conversations from files and from callers, as documents."""

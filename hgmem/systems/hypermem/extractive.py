@@ -1,0 +1,238 @@
+"""HyperMem without a language model: borders, episodes, facts and topics by vectors, times and words."""
+
+import re
+from collections.abc import Sequence, Set
+from datetime import timedelta
+from typing import Protocol
+
+import numpy as np
+
+from hgmem.extraction.message_chunks import moment
+from hgmem.models.embedding import Vectors
+from hgmem.models.extractive.entity_recognition import names
+from hgmem.models.extractive.key_phrases import key_phrases, stems
+from hgmem.models.extractive.vector_cache import VectorCache
+from hgmem.systems.hypermem.dialogues import Said
+from hgmem.systems.hypermem.replies import EpisodeReply, FactReply, RoleReply, TopicReply
+from hgmem.systems.hypermem.third_person import in_third_person
+from hgmem.systems.hypermem.times import absolute_times
+from hgmem.text.segmentation import collapse, sentences
+
+PAUSE = timedelta(hours=4)  # a longer one ends an episode
+_AROUND = 3  # messages on each side of a possible border that are compared
+_LEAST = 4  # messages between two borders that likeness decides
+_DEEP = 0.5  # standard deviations by which a dip of likeness lies below the mean
+_NEAR = 0.55  # cosine from which an episode joins a topic
+_SUBJECT_PHRASES = 3
+_SUMMARY_SENTENCES, _NARRATIVE_SENTENCES = 2, 8
+_KEYWORDS = 12
+_FEWEST_STEMS = 2  # of a fact
+_UNSURE = 0.5  # confidence in a sentence that may not stand for itself
+_PICTURE = re.compile(r"(?=\[picture: )|(?<=\])\s")
+
+
+class Titled(Protocol):
+    """What a topic is made of: subject and summary of an episode."""
+
+    @property
+    def subject(self) -> str:
+        """A few words."""
+
+    @property
+    def summary(self) -> str:
+        """A few sentences."""
+
+
+def gap_between(before: Said, after: Said) -> str:
+    """Return how much time lies between two messages, in words of a prompt."""
+    if not before.time or not after.time:
+        return "unknown"
+    seconds = int((moment(after.time) - moment(before.time)).total_seconds())
+    for size, name in ((86_400, "days"), (3_600, "hours"), (60, "minutes")):
+        if abs(seconds) >= size:
+            return f"{seconds / size:.1f} {name}"
+    return f"{seconds} seconds"
+
+
+def borders(earlier: Sequence[Said], messages: Sequence[Said], vectors: VectorCache) -> tuple[int, ...]:
+    """Return the numbers of messages that follow a pause, or at which likeness to what came before dips.
+
+    Likeness is the cosine between the means of the three messages before and the three from a message on (TextTiling,
+    Hearst 1997, with sentence vectors).
+    """
+    every = [*earlier, *messages]
+    paused = {at for at in range(1, len(every)) if _paused(every[at - 1], every[at])}
+    found = set(paused)
+    alike = _likeness(vectors.of([said.text for said in every]))
+    limit = float(alike.mean() - _DEEP * alike.std()) if len(alike) else 0.0
+    last = max((at for at in paused if at <= len(earlier)), default=0)
+    for at in range(max(len(earlier), 1), len(every)):
+        if at in paused:
+            last = at
+        elif at - last >= _LEAST and _dips(alike, at - 1, limit) and not paused.intersection(range(at, at + _LEAST)):
+            found.add(at)
+            last = at
+    return tuple(at - len(earlier) for at in sorted(found) if at >= len(earlier))
+
+
+def _paused(before: Said, after: Said) -> bool:
+    return bool(before.time and after.time) and moment(after.time) - moment(before.time) > PAUSE
+
+
+def _likeness(every: Vectors) -> Vectors:
+    """Return for each place between two messages the cosine of what lies before and behind it."""
+    found = []
+    for at in range(1, len(every)):
+        before, behind = every[max(0, at - _AROUND) : at].sum(axis=0), every[at : at + _AROUND].sum(axis=0)
+        lengths = float(np.linalg.norm(before) * np.linalg.norm(behind))
+        found.append(float(before @ behind) / lengths if lengths else 0.0)
+    return np.asarray(found, dtype=np.float32)
+
+
+def _dips(alike: Vectors, at: int, limit: float) -> bool:
+    """Return whether likeness at a place is low and not lower beside it."""
+    near = alike[max(0, at - 1) : at + 2]
+    return float(alike[at]) <= limit and float(alike[at]) <= float(near.min())
+
+
+def episode(messages: Sequence[Said], vectors: VectorCache, *, with_facts: bool) -> EpisodeReply:
+    """Return an episode's key phrases and central sentences, in the third person, and its facts if asked."""
+    found = facts(messages)
+    telling = [fact.content for fact in found if fact.confidence == 1]
+    told = telling or [fact.content for fact in found] or [f"{said.speaker}: {said.text}" for said in messages]
+    chosen = _central(told, vectors, most=_NARRATIVE_SENTENCES)
+    every = "\n".join(told)
+    speakers = {said.speaker for said in messages}
+    phrases = [one for one in key_phrases(every, limit=2 * _KEYWORDS, repeated=False) if not _names(one, speakers)]
+    phrases = phrases[:_KEYWORDS]
+    return EpisodeReply(
+        subject=", ".join(phrases[:_SUBJECT_PHRASES]) or told[0][:80],
+        summary=" ".join(told[at] for at in sorted(chosen[:_SUMMARY_SENTENCES])),
+        narrative=" ".join(told[at] for at in sorted(chosen)),
+        keywords=tuple(phrases),
+        facts=found if with_facts else (),
+    )
+
+
+def facts(messages: Sequence[Said]) -> tuple[FactReply, ...]:
+    """Return the sentences that say something by themselves, with their speaker, times, and the question before them.
+
+    The first person is replaced by the speaker. A time such as "yesterday" is told beside the day that it means. A
+    sentence without the first person, a name, a time or a number may need what was said before it: its confidence is
+    less.
+    """
+    found: list[FactReply] = []
+    people = {said.speaker for said in messages}
+    asked = ""
+    for number, said in enumerate(messages):
+        questions = []
+        for text in _sentences(said.text):
+            if text.endswith(("?", "？", "؟")):
+                questions.append(text)
+            elif len(stems(text)) >= _FEWEST_STEMS:
+                found.append(_fact(said, text, number=number, asked=asked, people=people))
+        if questions or stems(said.text):
+            asked = questions[-1] if questions else ""
+    return tuple(found)
+
+
+def _sentences(text: str) -> list[str]:
+    """Return the sentences of a message. What is on a picture, in brackets, is one of its own."""
+    parts = [part for part in _PICTURE.split(text) if part.strip()]
+    return [collapse(part[span.start : span.end]) for part in parts for span in sentences(part)]
+
+
+def _names(phrase: str, people: Set[str]) -> bool:
+    """Return whether a phrase only names people, in full or by the beginnings of their names."""
+    words = {word.casefold() for name in people for word in name.split()}
+    spoken = [word.removesuffix("'s") for word in phrase.casefold().split()]
+    return all(any(word == name or (name.startswith(word) and len(word) > 2) for name in words) for word in spoken)
+
+
+def _fact(said: Said, text: str, *, number: int, asked: str, people: Set[str]) -> FactReply:
+    named = [name for name in names([text])[0] if not _names(name.text, people)]
+    times = absolute_times(text, said.time)
+    told = in_third_person(text, said.speaker)
+    alone = not told.startswith(f"{said.speaker}: ") or times or named or any(map(str.isdigit, text))
+    return FactReply(
+        content=told,
+        messages=(number,),
+        confidence=1.0 if alone else _UNSURE,
+        time="; ".join(times),
+        place=", ".join(name.text for name in named if name.kind == "location"),
+        keywords=tuple(dict.fromkeys(name.text for name in named)),
+        questions=(asked,) if asked else (),
+    )
+
+
+def fact_roles(found: Sequence[FactReply], vectors: VectorCache) -> tuple[RoleReply, ...]:
+    """Return a role by what each fact tells, and as its weight how near it is to the mean of all."""
+    if not found:
+        return ()
+    weights = _nearness_to_centre(vectors.of([fact.content for fact in found]))
+    best = int(np.argmax(weights))
+    return tuple(
+        RoleReply(number=at, role=_role_of_fact(fact, core=at == best), weight=round(float(weights[at]), 4))
+        for at, fact in enumerate(found)
+    )
+
+
+def _role_of_fact(fact: FactReply, *, core: bool) -> str:
+    if core:
+        return "core"
+    if fact.time:
+        return "temporal"
+    return "spatial" if fact.place else "detail"
+
+
+def matching(nearness: Sequence[float]) -> tuple[int, ...]:
+    """Return the number of the nearest topic, if it is near enough."""
+    if not nearness:
+        return ()
+    best = max(range(len(nearness)), key=nearness.__getitem__)
+    return (best,) if nearness[best] >= _NEAR else ()
+
+
+def topic(title: str, episodes: Sequence[Titled], vectors: VectorCache, *, people: Sequence[str]) -> TopicReply:
+    """Return a topic's key phrases, the summary of its most central episode, and its episodes' roles and weights."""
+    texts = [f"{one.subject}. {one.summary}" for one in episodes]
+    weights = _nearness_to_centre(vectors.of(texts))
+    best = int(np.argmax(weights))
+    every = " ".join(texts)
+    found = [
+        *key_phrases(every, limit=2 * _KEYWORDS, repeated=True),
+        *key_phrases(every, limit=_KEYWORDS, repeated=False),
+    ]
+    phrases = [one for one in dict.fromkeys(found) if not _names(one, frozenset(people))][:_KEYWORDS]
+    return TopicReply(
+        title=", ".join(phrases[:_SUBJECT_PHRASES]) or title,
+        summary=episodes[best].summary,
+        keywords=tuple(phrases),
+        roles=tuple(
+            RoleReply(number=at, role=_role_of_episode(at, len(texts), best), weight=round(float(weights[at]), 4))
+            for at in range(len(texts))
+        ),
+        coherence=round(float(weights.mean()), 4),
+    )
+
+
+def _role_of_episode(at: int, many: int, best: int) -> str:
+    if at == best and many > 2:
+        return "key_moment"
+    if at == 0:
+        return "initiating"
+    return "concluding" if at == many - 1 else "developing"
+
+
+def _nearness_to_centre(every: Vectors) -> Vectors:
+    """Return the cosine of each vector to the mean of all, at least 0."""
+    mean = every.mean(axis=0)
+    length = float(np.linalg.norm(mean))
+    near: Vectors = np.clip(every @ (mean / length if length else mean), 0.0, 1.0)
+    return near
+
+
+def _central(texts: Sequence[str], vectors: VectorCache, *, most: int) -> list[int]:
+    """Return the numbers of the texts nearest to the mean of all, the nearest first."""
+    near = _nearness_to_centre(vectors.of(texts))
+    return [int(at) for at in np.argsort(-near, kind="stable")[:most]]

@@ -1,0 +1,127 @@
+"""What HyperMem can do besides answering: list what it knows, and forget."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import PositiveInt
+
+from hgmem.corpus.forgetting import forget_messages
+from hgmem.errors import UsageError
+from hgmem.graph.documents import document_states
+from hgmem.graph.retrieval import Scope
+from hgmem.retrieval.step_evidence import FUSION, PROPOSED_NEAREST
+from hgmem.services import Services
+from hgmem.systems.hypermem.statements import Depths, Recalled, list_facts, recall
+from hgmem.systems.hypermem.times import sortable, until
+from hgmem.systems.verbs import Verb
+from hgmem.values.reports import Forgotten
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which facts are listed."""
+
+    about: Annotated[str, "What the facts are about. Default: everything, the newest first."] = ""
+    since: Annotated[str, "Only facts of messages from this time on, such as 2023-05-01."] = ""
+    until: Annotated[str, "Only facts of messages up to this time; a day counts to its end."] = ""
+    speaker: Annotated[str, "Only what this person said."] = ""
+    limit: Annotated[PositiveInt, "Maximum facts."] = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownFact:
+    """A fact: what it says, who said it when, when and where it is, and the messages and conversation (ids)."""
+
+    fact: str
+    speakers: tuple[str, ...]
+    said: str
+    when: str
+    place: str
+    conversation: str
+    messages: tuple[str, ...]
+    confidence: float
+
+
+def facts(services: Services, arguments: Wanted) -> Sequence[KnownFact]:
+    """Return facts, those that fit best first, or else the newest."""
+    depths = Depths(
+        topics=0,
+        episodes=0,
+        facts=arguments.limit,
+        fusion=FUSION,
+        inherit=0,
+        depth=max(PROPOSED_NEAREST, 5 * arguments.limit),
+        over=max(PROPOSED_NEAREST, 5 * arguments.limit),
+        as_of=_time("until", arguments.until, until),
+        since=_time("since", arguments.since, sortable),
+        speaker=arguments.speaker.strip(),
+    )
+    about = arguments.about.strip()
+    if about:
+        asked = (about, services.embed([about], kind="query")[0])
+        scope = Scope(corpus=services.corpus)
+        found: Sequence[Recalled] = recall(services.database, scope=scope, asked=asked, depths=depths, given={})["Fact"]
+    else:
+        found = list_facts(services.database, corpus=services.corpus, depths=depths)
+    uids = [row.properties["document"] for row in found]
+    documents = document_states(services.database, corpus=services.corpus, uids=list(dict.fromkeys(uids)))
+    ids = {uid: state.source or state.title for uid, state in documents.items()}
+    return [_known(row, ids.get(uid, "")) for row, uid in zip(found, uids, strict=True)]
+
+
+def _known(row: Recalled, conversation: str) -> KnownFact:
+    values = row.properties
+    return KnownFact(
+        fact=values["content"],
+        speakers=tuple(values["speakers"]),
+        said=values["time"],
+        when=values["when"],
+        place=values["place"],
+        conversation=conversation,
+        messages=tuple(values["said"]),
+        confidence=values["confidence"],
+    )
+
+
+def _time(name: str, text: str, read: Callable[[str], str]) -> str:
+    """Return a time as rows hold it."""
+    try:
+        return read(text.strip())
+    except ValueError:
+        raise UsageError(f"invalid {name}={text!r}: write a time as in 2023-05-01 or 2023-05-01T13:30") from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unwanted:
+    """What is forgotten."""
+
+    conversation: Annotated[str, "The id of the conversation. Alone, all of it is forgotten."] = ""
+    message: Annotated[str, "The id of a message of the conversation."] = ""
+    speaker: Annotated[str, "Everything that this person said, in the conversation if one is named."] = ""
+    everywhere: Annotated[bool, "Delete the memories of questions too that were shown these words."] = False
+
+
+def forget(services: Services, arguments: Unwanted) -> Forgotten:
+    """Delete messages with everything that rests on them alone, and return how much went."""
+    return forget_messages(
+        services,
+        conversation=arguments.conversation or None,
+        message=arguments.message or None,
+        speaker=arguments.speaker or None,
+        everywhere=arguments.everywhere,
+    )
+
+
+VERBS = (
+    Verb(
+        name="facts",
+        summary="List what is known, about something or the newest.",
+        arguments=Wanted,
+        run=facts,
+        built=True,
+    ),
+    Verb(
+        name="forget", summary="Forget a message, a conversation or what somebody said.", arguments=Unwanted, run=forget
+    ),
+)

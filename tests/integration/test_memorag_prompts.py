@@ -1,0 +1,138 @@
+"""What prompts of MemoRAG show of memory, and what of them a server's prompt cache serves."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playing import by_task, playing
+from test_memorag import SMALL, document, opened, paragraphs, scripted
+from typer.testing import CliRunner
+from wire import Answered, Asked, Said, WireServer, words
+
+from hgmem import HGMem
+from hgmem.cli import app
+from hgmem.systems.memorag.tasks import CluesReply, GistReply
+from hgmem.text.tokens import count
+
+
+@pytest.fixture
+def deep(open_client: Callable[..., HGMem]) -> HGMem:
+    """A client on a pyramid of more than two levels, whose model looks into all gists that it sees."""
+    model = scripted(
+        gist=lambda task: GistReply(text="Bells rang in the town. " * 6),
+        clues=lambda task: CluesReply(spans=("Bells rang at night.",), look=tuple(range(99))),
+    )
+    client = opened(open_client, model=model)
+    client.add([document(name, paragraphs(name, 60)) for name in ("Arbor", "Briar")], graph=False)
+    client.add([document(name, [f"In {name} a bell was sold."]) for name in ("Clay", "Dell")], graph=False)
+    client.build("memorag", settings=SMALL)
+    return client
+
+
+def clue_tasks(client: HGMem, **options: Any) -> list[Any]:
+    model: Any = client.model
+    model.tasks.clear()
+    client.ask("Where?", system="memorag", **options)
+    return [task for task in model.tasks if task.name == "clues"]
+
+
+@pytest.mark.parametrize("filters", [{}, {"kind": ["Arbor", "Clay"]}])
+def test_what_prompts_show_of_memory_stays_within_the_budget(deep: HGMem, filters: dict[str, list[str]]) -> None:
+    lowest, *_, top = deep.memorag.levels()
+    assert top.level > 2
+    looks: dict[int, int] = {}
+    for budget in (top.tokens, 100, 150, 200, 250, 300, 400, 500, 900, lowest.tokens - 1):
+        asked = clue_tasks(deep, settings={"memory_tokens": budget}, filters=filters)
+        shown = [sum(count(one.text) for one in (*task.memory, *task.parts)) for task in asked]
+        assert max(shown) <= budget
+        assert shown == sorted(set(shown))  # each look shows more
+        looks[budget] = len(shown) - 1
+    assert max(looks.values()) >= 1
+
+
+def test_the_lowest_level_is_shown_where_it_fits_and_nothing_is_looked_into(deep: HGMem) -> None:
+    lowest = deep.memorag.levels()[0]
+    (task,) = clue_tasks(deep, settings={"memory_tokens": lowest.tokens})
+    assert (len(task.memory), task.look) == (lowest.gists, False)
+
+
+def test_without_looks_all_of_the_budget_shows_the_most_detailed_level(deep: HGMem) -> None:
+    _, second, *_ = deep.memorag.levels()
+    budget = {"memory_tokens": second.tokens}
+    (task,) = clue_tasks(deep, settings={**budget, "descents": 0})
+    assert len(task.memory) == second.gists
+    each = clue_tasks(deep, settings={**budget, "calls": "each"})
+    assert {len(task.memory) for task in each} == {second.gists}
+    first, *more = clue_tasks(deep, settings=budget)
+    assert len(first.memory) < second.gists
+    assert more
+
+
+@dataclass
+class PrefixCache:
+    """A model's server that caches prompts: of each, it has what the prompt has in common with an earlier one."""
+
+    seen: list[list[str]] = field(default_factory=list)
+    answer: Callable[[Asked], Answered] = field(
+        default_factory=lambda: playing(
+            {
+                "gist": "Bells rang in the town, and nobody said why.",
+                "clues": CluesReply(draft="A bell rang.", spans=("The anchor stood by the engine.",)),
+            }
+        )
+    )
+
+    def __call__(self, asked: Asked) -> Answered:
+        said, prompt = self.answer(asked), f"{asked.system}\n{asked.user}".split()
+        shared = max((_same(prompt, other) for other in self.seen), default=0)
+        self.seen.append(prompt)
+        return replace(said, cached=shared) if isinstance(said, Said) else said
+
+
+def _same(one: list[str], other: list[str]) -> int:
+    """Return how many words two prompts have in common from the first on."""
+    return len(list(takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))))
+
+
+@pytest.fixture
+def caching() -> Iterator[WireServer]:
+    with WireServer(PrefixCache()) as served:
+        yield served
+
+
+def test_a_servers_prompt_cache_holds_the_gists_and_the_usage_says_so(
+    open_client: Callable[..., HGMem], caching: WireServer, environment: Mapping[str, str], tmp_path: Path
+) -> None:
+    settings = {"openai_base_url": caching.base_url, "openai_api_key": "secret", "cache": tmp_path}
+    client = opened(open_client, model="test-model", **settings)
+    client.add([document(name, paragraphs(name, 20)) for name in ("Arbor", "Briar")], graph=False)
+    client.build("memorag", settings=SMALL)
+    shown = {"memory_tokens": 5_000}
+    before = client.ask("Where did the anchor of Arbor stand?", system="memorag", settings=shown)
+
+    env = {**environment, "HGMEM_MODEL": "test-model", "OPENAI_BASE_URL": caching.base_url, "OPENAI_API_KEY": "secret"}
+    asked = ("ask", "Who sold the bell?", "-c", client.corpus, "--system", "memorag", "--set", "memory_tokens=5000")
+    done = CliRunner().invoke(app, [*asked, "--json"], env={**env, "HGMEM_CACHE": str(tmp_path)})
+    assert done.exit_code == 0, done.output
+    answer = json.loads(done.stdout)
+
+    first, second = by_task(caching.requests, "clues")
+    gists = second.user[: second.user.index("</memory>")]
+    assert gists.count("Bells rang") == client.memorag.levels()[0].gists > 3
+    assert (first.system, first.user[: len(gists)]) == (second.system, gists)
+    cached = answer["usage"]["tokens"]["clues"]["cached"]
+    assert words(second.system) + words(gists) <= cached < answer["usage"]["tokens"]["clues"]["prompt"]
+    assert before.usage.tokens["clues"].get("cached", 0) < words(second.system) + words(gists)
+    assert caching.cached_tokens >= answer["usage"]["cached_tokens"] >= cached
+    assert answer["steps"][0]["usage"]["tokens"]["clues"]["cached"] == cached
+
+    (step,) = client.memory(answer["memory"]).steps
+    assert step.usage.tokens["clues"]["cached"] == cached
+    told = CliRunner().invoke(app, ["memory", "show", answer["memory"], "--json"], env=env)
+    assert json.loads(told.stdout)["steps"][0]["usage"]["cached_tokens"] == cached
+    spoken = CliRunner().invoke(app, ["--verbose", *asked], env={**env, "HGMEM_CACHE": str(tmp_path)})
+    assert "cached" in spoken.stdout, spoken.output
