@@ -1,0 +1,354 @@
+// ReMindRAG: anchors of passages, the ways of a walk, and the trails that questions leave.
+
+// name: chunk_vectors(corpus, uids) read
+// Return the vectors of these chunks, of those that have one.
+CYPHER 25 UNWIND $uids AS uid
+MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX c:Chunk(uid) WHERE c.embedding IS NOT NULL
+RETURN c.uid AS uid, c.embedding AS vector
+ORDER BY uid;
+
+// name: entities_of_anchors(corpus) read
+// Return for each anchor the entities of the corpus that its chunks mention, by uid and name.
+CYPHER 25 MATCH (a:Built {corpus: $corpus}) USING INDEX a:Built(corpus)
+WHERE a.system = 'remindrag' AND a.kind = 'Anchor'
+CALL (a) {
+  MATCH (a)-[:RESTS_ON]->(c:Chunk {corpus: $corpus})<-[:FROM_CHUNK]-(e:Entity {corpus: $corpus}) WHERE e.memory = ''
+  WITH DISTINCT e ORDER BY e.uid
+  RETURN collect([e.uid, e.name]) AS entities
+}
+WITH a, entities WHERE size(entities) > 0
+RETURN a.uid AS uid, entities
+ORDER BY uid;
+
+// name: seeds(corpus, documents, vector, k, over) read
+// Return the k entities and anchors nearest to a vector. With `documents`, anchors of others and entities that no chunk of
+// these mentions don't count.
+CYPHER 25 CALL () {
+  MATCH (n:Entity)
+  SEARCH n IN (VECTOR INDEX entity_embedding FOR $vector WHERE n.corpus = $corpus AND n.memory = '' LIMIT $over) SCORE AS s
+  WITH n, s WHERE n.uid IS NOT NULL AND ($documents IS NULL OR EXISTS {
+    MATCH (n)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus}) WHERE c.document IN $documents })
+  RETURN n.uid AS uid, 'Entity' AS kind, n.name AS text, n.description AS told, 2 * s - 1 AS score
+  ORDER BY score DESC, uid LIMIT $k
+  UNION ALL
+  MATCH (n:Built)
+  SEARCH n IN (VECTOR INDEX built_embedding FOR $vector
+               WHERE n.corpus = $corpus AND n.system = 'remindrag' AND n.kind = 'Anchor' LIMIT $over) SCORE AS s
+  WITH n, s WHERE n.uid IS NOT NULL AND ($documents IS NULL OR n.document IN $documents)
+  RETURN n.uid AS uid, 'Anchor' AS kind, n.title AS text, '' AS told, 2 * s - 1 AS score
+  ORDER BY score DESC, uid LIMIT $k
+}
+RETURN uid, kind, text, coalesce(told, '') AS told, score
+ORDER BY score DESC, uid LIMIT $k;
+
+// name: starts(corpus, documents, owners, vector, k, least) read
+// Return the nodes from which the k learnings with the nearest questions began, of those as near as `least` (a cosine).
+CYPHER 25 MATCH (l:Built {corpus: $corpus}) USING INDEX l:Built(corpus)
+WHERE l.system = 'remindrag' AND l.kind = 'Learning' AND l.owner IN $owners
+WITH l, 2 * vector.similarity.cosine(l.vector, $vector) - 1 AS score WHERE score >= $least
+ORDER BY score DESC, l.uid LIMIT $k
+UNWIND l.starts AS uid
+WITH uid, max(score) AS score
+CALL (uid) {
+  MATCH (n:Entity {uid: uid, corpus: $corpus}) USING INDEX n:Entity(uid) RETURN n
+  UNION ALL MATCH (n:Built {uid: uid, corpus: $corpus}) USING INDEX n:Built(uid) RETURN n
+}
+WITH n, score WHERE $documents IS NULL OR CASE WHEN n:Entity
+  THEN EXISTS { MATCH (n)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus}) WHERE c.document IN $documents }
+  ELSE n.document IN $documents END
+RETURN n.uid AS uid, CASE WHEN n:Entity THEN 'Entity' ELSE 'Anchor' END AS kind, coalesce(n.title, n.name) AS text,
+       CASE WHEN n:Entity THEN coalesce(n.description, '') ELSE '' END AS told, score
+ORDER BY score DESC, uid;
+
+// name: replay(corpus, documents, owners, seeds, vector, rule) read
+// Follow strong trails from seeds, breadth first: each node that they reach, with the node and the trail that led there,
+// the chunks that the latest useful learning read there, and how strong the trail of its own passage is (or null). A trail is strong where
+// alpha · alike + rest · length · cosine > strong, with rest = 1 - alpha. A shorter one than `least` can't be, and may have no direction.
+CYPHER 25 UNWIND range(0, size($seeds) - 1) AS place
+CALL (place) {
+  MATCH (s:Entity {uid: $seeds[place], corpus: $corpus}) USING INDEX s:Entity(uid) RETURN s
+  UNION ALL
+  MATCH (s:Built {uid: $seeds[place], corpus: $corpus}) USING INDEX s:Built(uid) RETURN s
+}
+CALL (s) {
+  RETURN s AS n, NULL AS source, NULL AS trail, 0 AS length
+  UNION ALL
+  MATCH ANY SHORTEST (s) ((x WHERE x.corpus = $corpus)<-[:BETWEEN]-
+    (t:Trail WHERE t.corpus = $corpus AND t.owner IN $owners AND t.tie IN $rule.ties AND CASE WHEN t.length >= $rule.least
+       THEN $rule.alpha * t.alike - $rule.rest * t.length
+            + 2 * $rule.rest * t.length * vector.similarity.cosine(t.vector, $vector) > $rule.strong
+       ELSE false END)
+    -[:BETWEEN]->(y WHERE y.corpus = $corpus)){1,30} (n)
+  RETURN n, x[-1].uid AS source, t[-1] AS trail, size(t) AS length
+}
+WITH place, n, source, trail, length
+WHERE $documents IS NULL OR CASE WHEN n:Entity
+  THEN EXISTS { MATCH (n)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus}) WHERE c.document IN $documents }
+  ELSE n.document IN $documents END
+RETURN place, length, n.uid AS uid, CASE WHEN n:Entity THEN 'Entity' ELSE 'Anchor' END AS kind,
+       coalesce(n.title, n.name) AS text, CASE WHEN n:Entity THEN coalesce(n.description, '') ELSE '' END AS told,
+       source, trail.tie AS tie,
+       $rule.alpha * trail.alike
+         + $rule.rest * trail.length * (2 * vector.similarity.cosine(trail.vector, $vector) - 1) AS score,
+       COLLECT {
+         MATCH (n)<-[r:RELATES {corpus: $corpus}]-(m:Entity {corpus: $corpus}) WHERE m.uid = source AND r.memory = ''
+         RETURN r {.uid, .description, .chunks}
+         UNION
+         MATCH (n)-[r:RELATES {corpus: $corpus}]->(m:Entity {corpus: $corpus}) WHERE m.uid = source AND r.memory = ''
+         RETURN r {.uid, .description, .chunks}
+       } AS relations,
+       COLLECT {
+         MATCH (trail)<-[r:TOUCHED]-(l:Learning {corpus: $corpus}) WHERE r.effective AND r.chunks <> ''
+         RETURN r.chunks ORDER BY r.order DESC LIMIT 1
+       }[0] AS chunks,
+       COLLECT {
+         MATCH (n)<-[:BETWEEN]-(t:Trail {corpus: $corpus})
+         WHERE t.tie = 'PASSAGE' AND t.owner IN $owners
+         WITH t, CASE WHEN t.length >= $rule.least
+                 THEN $rule.alpha * t.alike
+                      + $rule.rest * t.length * (2 * vector.similarity.cosine(t.vector, $vector) - 1) END AS score
+         WHERE score > $rule.strong
+         ORDER BY score DESC LIMIT 1
+         RETURN {score: score, summary: COLLECT {
+           MATCH (t)<-[r:TOUCHED]-(l:Learning {corpus: $corpus})<-[:SUMMARISES]-(m:Summary {corpus: $corpus})
+           WHERE r.effective AND m.anchor = n.uid
+           RETURN m.summary ORDER BY r.order DESC LIMIT 1 }[0]}
+       }[0] AS passage
+ORDER BY place, length, uid;
+
+// name: ways(corpus, documents, owners, uid, vector, limits) read
+// Return where a walk can go from a node: along relations, to anchors that mention an entity or entities that an anchor
+// mentions, to the anchors before and after, and to entities of like names; those nearest to a vector first, so many of
+// entities and of anchors. What trails remember of a way counts too, if `owners` has any.
+CYPHER 25 CALL () {
+  MATCH (n:Entity {uid: $uid, corpus: $corpus}) USING INDEX n:Entity(uid)
+  WITH DISTINCT n MATCH (n)-[r:RELATES]-(m) WHERE r.corpus = $corpus AND m.corpus = $corpus AND r.memory = '' AND m.memory = ''
+  RETURN m AS m, 'RELATES' AS tie, r {.uid, .description, .chunks} AS relation, r.embedding AS other
+  UNION ALL
+  MATCH (n:Entity {uid: $uid, corpus: $corpus}) USING INDEX n:Entity(uid)
+  WITH DISTINCT n MATCH (n)<-[:MENTIONS]-(m) WHERE m.corpus = $corpus AND m:Anchor
+  RETURN m, 'MENTIONS' AS tie, NULL AS relation, NULL AS other
+  UNION ALL
+  MATCH (n:Entity {uid: $uid, corpus: $corpus}) USING INDEX n:Entity(uid)
+  WITH DISTINCT n MATCH (n)<-[:SYNONYM_OF]-(tie) WHERE tie.corpus = $corpus
+  WITH DISTINCT tie, n MATCH (tie)-[:SYNONYM_OF]->(m) WHERE m.corpus = $corpus AND m <> n
+  RETURN m, 'SYNONYM_OF' AS tie, NULL AS relation, NULL AS other
+  UNION ALL
+  MATCH (n:Built {uid: $uid, corpus: $corpus}) USING INDEX n:Built(uid)
+  WITH DISTINCT n MATCH (n)-[:MENTIONS]->(m) WHERE m.corpus = $corpus
+  RETURN m, 'MENTIONS' AS tie, NULL AS relation, NULL AS other
+  UNION ALL
+  MATCH (n:Built {uid: $uid, corpus: $corpus}) USING INDEX n:Built(uid)
+  WITH DISTINCT n MATCH (n)-[:NEXT_ANCHOR]-(m) WHERE m.corpus = $corpus
+  RETURN m, 'NEXT_ANCHOR' AS tie, NULL AS relation, NULL AS other
+}
+WITH m, tie, relation, other
+WHERE tie IN $limits.ties AND m.embedding IS NOT NULL AND ($documents IS NULL OR CASE WHEN m:Entity
+  THEN EXISTS { MATCH (m)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus}) WHERE c.document IN $documents }
+  ELSE m.document IN $documents END)
+WITH m, tie, relation, 2 * vector.similarity.cosine(m.embedding, $vector) - 1 AS near,
+     2 * vector.similarity.cosine(coalesce(other, m.embedding), $vector) - 1 AS told
+WITH m, tie, relation, CASE WHEN near > told THEN near ELSE told END AS score
+ORDER BY score DESC, m.uid, tie, relation.uid
+WITH collect({m: m, tie: tie, relation: relation, score: score}) AS every
+UNWIND [way IN every WHERE way.m:Entity][..$limits.most] + [way IN every WHERE way.m:Anchor][..$limits.most] AS way
+WITH way.m AS m, way.tie AS tie, way.relation AS relation, way.score AS score
+CALL (m) {
+  WITH m WHERE size($owners) > 0
+  MATCH (m)<-[:BETWEEN]-(t:Trail {corpus: $corpus})
+  WHERE t.owner IN $owners AND EXISTS { MATCH (t)-[:BETWEEN]->(n) WHERE n.corpus = $corpus AND n.uid = $uid }
+  RETURN max(CASE WHEN t.length > $limits.least
+             THEN t.length * (2 * vector.similarity.cosine(t.vector, $vector) - 1) ELSE 0.0 END) AS along
+}
+WITH m, tie, relation, score + CASE WHEN along > 0 THEN along ELSE 0.0 END AS score
+RETURN m.uid AS uid, CASE WHEN m:Entity THEN 'Entity' ELSE 'Anchor' END AS kind, coalesce(m.title, m.name) AS text,
+       CASE WHEN m:Entity THEN coalesce(m.description, '') ELSE '' END AS told, tie, relation, score
+ORDER BY score DESC, uid, tie;
+
+// name: passage_chunks(corpus, uids) read
+// Return the chunks of anchors' passages, in the order of the text.
+CYPHER 25 UNWIND $uids AS uid
+MATCH (a:Built {uid: uid, corpus: $corpus}) USING INDEX a:Built(uid)
+MATCH (a)-[:RESTS_ON]->(c:Chunk {corpus: $corpus})
+MATCH (d:Document {uid: c.document, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
+RETURN a.uid AS uid,
+       c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, .messages, title: d.title} AS chunk
+ORDER BY uid, chunk.position, chunk.uid;
+
+// name: quoted_chunks(corpus, documents, uids, vector, k) read
+// Return the k of these chunks that are nearest to a vector.
+CYPHER 25 UNWIND $uids AS uid
+MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
+WHERE c.embedding IS NOT NULL AND ($documents IS NULL OR c.document IN $documents)
+WITH c, vector.similarity.cosine(c.embedding, $vector) AS score
+ORDER BY score DESC, c.uid LIMIT $k
+MATCH (d:Document {uid: c.document, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
+RETURN c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, .messages, title: d.title} AS chunk
+ORDER BY score DESC, chunk.uid;
+
+// name: draw_number(corpus, scope, owner, layer_key) write
+// Return the next number of an owner's learnings. The lock on the node of the scope holds until the transaction ends, so
+// numbers are the order in which learnings are committed.
+CYPHER 25 MERGE (s:Built {uid: $scope, corpus: $corpus})
+ON CREATE SET s:TrailScope, s.system = 'remindrag', s.kind = 'TrailScope', s.key = $owner, s.owner = $owner,
+              s.learnt = true, s.document = '', s.text = '', s.layer_key = $layer_key, s.drawn = 0
+SET s.drawn = s.drawn + 1
+RETURN s.drawn AS number;
+
+// name: lock_scope(corpus, scope) write
+// Lock the node of a scope until the transaction ends.
+CYPHER 25 MATCH (s:Built {uid: $scope, corpus: $corpus}) USING INDEX s:Built(uid)
+SET s.drawn = s.drawn;
+
+// name: trails_to_touch(corpus, rows) read
+// Return those of these ties whose ends still exist: by what they are tied, how alike their vectors are, and the vector of
+// their trail, if there is one.
+CYPHER 25 UNWIND $rows AS row
+CALL (row) {
+  UNWIND row.ends AS end
+  CALL (end) {
+    MATCH (n:Entity {uid: end, corpus: $corpus}) USING INDEX n:Entity(uid) RETURN n
+    UNION ALL
+    MATCH (n:Built {uid: end, corpus: $corpus}) USING INDEX n:Built(uid) RETURN n
+  }
+  RETURN collect(n) AS found
+}
+WITH row, found WHERE size(found) = size(row.ends)
+OPTIONAL MATCH (t:Built {uid: row.uid, corpus: $corpus}) USING INDEX t:Built(uid)
+RETURN row.uid AS uid, t.vector AS vector,
+       CASE WHEN size(found) = 1 THEN 'PASSAGE'
+            WHEN found[0]:Built AND found[1]:Built THEN 'NEXT_ANCHOR'
+            WHEN found[0]:Built OR found[1]:Built THEN 'MENTIONS'
+            WHEN EXISTS { MATCH (a)-[r:RELATES {corpus: $corpus}]-(b)
+                          WHERE a = found[0] AND b = found[1] AND a.corpus = $corpus AND b.corpus = $corpus } THEN 'RELATES'
+            ELSE 'SYNONYM_OF' END AS tie,
+       CASE WHEN size(found) = 1 THEN 1.0
+            ELSE 2 * vector.similarity.cosine(found[0].embedding, found[1].embedding) - 1 END AS alike
+ORDER BY uid;
+
+// name: put_trails(corpus, owner, layer_key, rows) write
+// Write trails with their ends and what they remember. A trail goes with an anchor that it leads to.
+CYPHER 25 UNWIND $rows AS row
+MERGE (t:Built {uid: row.uid, corpus: $corpus})
+ON CREATE SET t:Trail, t.system = 'remindrag', t.kind = 'Trail', t.key = row.key, t.owner = $owner, t.tie = row.tie,
+              t.learnt = true, t.document = '', t.text = '', t.layer_key = $layer_key
+SET t.length = row.length, t.alike = row.alike, t.strength = toString(round(row.length, 2))
+WITH t, row
+CALL db.create.setNodeVectorProperty(t, 'vector', row.vector)
+WITH t, row
+UNWIND row.ends AS end
+CALL (end) {
+  MATCH (n:Entity {uid: end, corpus: $corpus}) USING INDEX n:Entity(uid) RETURN n
+  UNION ALL
+  MATCH (n:Built {uid: end, corpus: $corpus}) USING INDEX n:Built(uid) RETURN n
+}
+MERGE (t)-[:BETWEEN]->(n)
+WITH t, CASE WHEN n:Built THEN [n] ELSE [] END AS anchors
+FOREACH (anchor IN anchors | MERGE (t)-[:RESTS_ON]->(anchor));
+
+// name: put_learning(corpus, layer_key, learning, touches, summaries) write
+// Write a learning with the trails that it touched, and the summaries of passages that it made.
+CYPHER 25 CREATE (l:Built:Learning {uid: $learning.uid, corpus: $corpus})
+SET l.system = 'remindrag', l.kind = 'Learning', l.key = $learning.key, l.learnt = true, l.document = '', l.text = '',
+    l.layer_key = $layer_key, l.question = $learning.question, l.owner = $learning.owner, l.memory = $learning.memory,
+    l.penalty = $learning.penalty, l.starts = $learning.starts, l.number = $learning.number, l.created_at = toString(datetime())
+WITH l
+CALL db.create.setNodeVectorProperty(l, 'vector', $learning.vector)
+WITH l
+CALL (l) {
+  UNWIND $touches AS touch
+  MATCH (t:Built {uid: touch.uid, corpus: $corpus}) USING INDEX t:Built(uid)
+  CREATE (l)-[:TOUCHED {effective: touch.effective, order: l.number, chunks: touch.chunks}]->(t)
+}
+CALL (l) {
+  UNWIND $summaries AS row
+  MATCH (a:Built {uid: row.anchor, corpus: $corpus}) USING INDEX a:Built(uid)
+  CREATE (m:Built:Summary {uid: row.uid, corpus: $corpus})
+  SET m.system = 'remindrag', m.kind = 'Summary', m.key = row.key, m.learnt = true, m.document = a.document,
+      m.text = '', m.summary = row.summary, m.anchor = a.uid, m.layer_key = row.layer_key
+  CREATE (m)-[:RESTS_ON]->(a)
+  CREATE (m)-[:SUMMARISES]->(l)
+};
+
+// name: learnings(corpus, owner, uids) read
+// Return learnings in the order of their numbers, all that an owner sees or, with `uids`, these of them.
+CYPHER 25 MATCH (l:Built {corpus: $corpus}) USING INDEX l:Built(corpus)
+WHERE l.system = 'remindrag' AND l.kind = 'Learning' AND ($owner IS NULL OR l.owner IN ['', $owner])
+  AND ($uids IS NULL OR l.uid IN $uids)
+RETURN l {.uid, .question, .owner, .memory, .number, .created_at} AS row,
+       COUNT { (l)-[:TOUCHED]->(t:Built) WHERE t.corpus = $corpus } AS trails,
+       COUNT { (l)-[r:TOUCHED]->(t:Built) WHERE t.corpus = $corpus AND r.effective } AS effective
+ORDER BY row.owner, row.number;
+
+// name: learning_of(corpus, uid) read
+// Return a learning, if it exists.
+CYPHER 25 MATCH (l:Built {uid: $uid, corpus: $corpus}) USING INDEX l:Built(uid)
+RETURN l.uid AS uid;
+
+// name: remove_learnings(corpus, uids) write
+// Delete learnings with their summaries, and return the trails that they touched.
+CYPHER 25 UNWIND $uids AS uid
+MATCH (l:Built {uid: uid, corpus: $corpus}) USING INDEX l:Built(uid)
+CALL (l) {
+  MATCH (l)-[:TOUCHED]->(t:Built) WHERE t.corpus = $corpus
+  RETURN collect(t.uid) AS trails
+}
+CALL (l) {
+  MATCH (l)<-[:SUMMARISES]-(m:Built) WHERE m.corpus = $corpus
+  DETACH DELETE m
+}
+DETACH DELETE l
+RETURN trails;
+
+// name: touches_of(corpus, uids) read
+// Return for each trail its vector, how many ends it has and how alike they are now, and what touched it, in order.
+CYPHER 25 UNWIND $uids AS uid
+MATCH (t:Built {uid: uid, corpus: $corpus}) USING INDEX t:Built(uid)
+WITH DISTINCT t
+CALL (t) {
+  MATCH (t)<-[r:TOUCHED]-(l:Built {corpus: $corpus})
+  WITH r, l ORDER BY r.order
+  RETURN collect({question: l.question, effective: r.effective, penalty: l.penalty}) AS touches
+}
+CALL (t) {
+  MATCH (t)-[:BETWEEN]->(n) WHERE n.corpus = $corpus
+  RETURN collect(n.embedding) AS ends
+}
+RETURN t.uid AS uid, t.vector AS vector, size(ends) AS ends, touches,
+       CASE WHEN size(ends) = 2 THEN 2 * vector.similarity.cosine(ends[0], ends[1]) - 1 ELSE 1.0 END AS alike
+ORDER BY uid;
+
+// name: learnt_questions(corpus, uids) read
+// Return the questions whose learnings touched these trails, each once, with its vector.
+CYPHER 25 UNWIND $uids AS uid
+MATCH (t:Built {uid: uid, corpus: $corpus}) USING INDEX t:Built(uid)
+MATCH (t)<-[:TOUCHED]-(l:Built {corpus: $corpus})
+WITH DISTINCT l
+RETURN l.question AS question, l.vector AS vector
+ORDER BY l.number;
+
+// name: set_trails(corpus, rows) write
+// Write what trails remember now.
+CYPHER 25 UNWIND $rows AS row
+MATCH (t:Built {uid: row.uid, corpus: $corpus}) USING INDEX t:Built(uid)
+SET t.length = row.length, t.alike = row.alike, t.strength = toString(round(row.length, 2))
+WITH t, row
+CALL db.create.setNodeVectorProperty(t, 'vector', row.vector);
+
+// name: remove_trails(corpus, uids) write
+// Delete trails that no learning touches any more.
+CYPHER 25 UNWIND $uids AS uid
+MATCH (t:Built {uid: uid, corpus: $corpus}) USING INDEX t:Built(uid)
+DETACH DELETE t;
+
+// name: list_trails(corpus, owners, vector, k, least) read
+// Return the strongest trails, for a question's vector if there is one, else by length: their ends, and what touched them.
+CYPHER 25 MATCH (t:Built {corpus: $corpus}) USING INDEX t:Built(corpus)
+WHERE t.system = 'remindrag' AND t.kind = 'Trail' AND ($owners IS NULL OR t.owner IN $owners)
+WITH t, CASE WHEN $vector IS NULL OR t.length <= $least THEN t.length
+        ELSE t.length * (2 * vector.similarity.cosine(t.vector, $vector) - 1) END AS along
+ORDER BY along DESC, t.uid LIMIT $k
+RETURN t {.uid, .owner, .tie, .length, .alike} AS row, along,
+       COLLECT { MATCH (t)-[:BETWEEN]->(n) WHERE n.corpus = $corpus RETURN coalesce(n.title, n.name) ORDER BY n.uid } AS ends,
+       COUNT { (t)<-[:TOUCHED]-(l:Built) WHERE l.corpus = $corpus } AS learnings
+ORDER BY along DESC, row.uid;

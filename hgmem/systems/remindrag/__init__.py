@@ -1,0 +1,27 @@
+"""ReMindRAG: a walk through the graph that a model guides, and trails that the graph remembers (NeurIPS 2025)."""
+
+from pathlib import Path
+
+from hgmem.memory.browser.favourites import Favourite
+from hgmem.systems.remindrag.answer import answer, cost
+from hgmem.systems.remindrag.build import BUILD
+from hgmem.systems.remindrag.invariants import INVARIANTS
+from hgmem.systems.remindrag.recipes import RECIPES, ReMindRAGConfig
+from hgmem.systems.remindrag.verbs import VERBS
+from hgmem.systems.spec import SystemSpec
+
+_FAVOURITES = sorted(Path(__file__).parent.glob("favourites/*.cypher"))
+
+SPEC: SystemSpec[ReMindRAGConfig] = SystemSpec(
+    name="remindrag",
+    summary="Walks the graph as a model chooses, and remembers the trails that led somewhere useful.",
+    config=ReMindRAGConfig,
+    recipes=RECIPES,
+    answer=answer,
+    build=BUILD,
+    cost=cost,
+    learn_option="learn",
+    verbs=VERBS,
+    favourites=[Favourite.read(path) for path in _FAVOURITES],
+    invariants=INVARIANTS,
+)

@@ -1,0 +1,101 @@
+"""Anchors: a node with a title for each passage, chained in the order of the text, and tied to what it mentions."""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby, pairwise
+from textwrap import shorten
+
+import numpy as np
+
+from hgmem.builds.chunk_runs import chunk_runs, joined_text
+from hgmem.builds.reading import Reading
+from hgmem.builds.units import Made, Output, Property, Row, StoredRow, Tie, Unit
+from hgmem.services import Services
+from hgmem.systems.remindrag.recipes import ReMindRAGConfig
+from hgmem.systems.remindrag.statements import chunk_vectors, entities_of_anchors
+from hgmem.systems.remindrag.tasks import TitlePassage
+from hgmem.text.segmentation import collapse
+
+STAGE, ANCHOR, NAME = "anchors", "Anchor", "EntityName"
+_TITLE = 48  # characters of the document's title before that of a passage
+
+
+def passages(reading: Reading, config: ReMindRAGConfig) -> Iterator[Unit]:
+    """List the passages: runs of chunks of one document, of at most so many tokens (paper, section 3.1)."""
+    for _, found in groupby(reading.chunks(), key=lambda chunk: chunk.document):
+        for run in chunk_runs(list(found), most=config.passage_tokens):
+            yield Unit(key=run[0].uid, chunks=run)
+
+
+def make_anchor(services: Services, config: ReMindRAGConfig, unit: Unit, *, before: Sequence[Output]) -> Made:
+    """Make the anchor of a passage, with a title by the model after that of its document. Its text is its title."""
+    first = unit.chunks[0]
+    made = collapse(services.reply(TitlePassage(document=first.title, text=joined_text(unit.chunks))).text)
+    document = shorten(first.title, _TITLE, placeholder=" …")
+    title = f"{document}: {made}" if document and not made.startswith(document) else made
+    tokens = sum(chunk.tokens for chunk in unit.chunks)
+    properties: dict[str, Property] = {"title": title, "place": first.position, "tokens": tokens}
+    return Made(rows=[Row(kind=ANCHOR, key=unit.key, text=title, properties=properties)])
+
+
+def titled(reading: Reading, config: ReMindRAGConfig) -> Iterator[Unit]:
+    """List each anchor with the chunks of its passage."""
+    chunks = {unit.key: unit.chunks for unit in passages(reading, config)}
+    for row in reading.rows(ANCHOR):
+        if row.key in chunks:
+            yield Unit(key=row.key, rows=[row], chunks=chunks[row.key])
+
+
+def give_vector(services: Services, config: ReMindRAGConfig, unit: Unit, *, before: Sequence[Output]) -> Made:
+    """Give an anchor the vector of its passage, as it may be a seed: the mean of its chunks' vectors, of unit length.
+
+    The paper embeds the passage as one text. Embedders cut long texts off, and chunks have their vectors already.
+    """
+    found = chunk_vectors(services.database, corpus=services.corpus, uids=[chunk.uid for chunk in unit.chunks])
+    mean = np.mean(np.asarray(list(found.values()), dtype=np.float64), axis=0) if found else np.zeros(0)
+    length = float(np.linalg.norm(mean))
+    return Made(vectors={unit.rows[0].uid: np.asarray(mean / length, dtype=np.float32)} if length else {})
+
+
+def pairs(reading: Reading, config: ReMindRAGConfig) -> Iterator[Unit]:
+    """List each anchor with the next of its document, never of another (paper: context skeleton)."""
+    rows = {row.key: row for row in reading.rows(ANCHOR)}
+    units = [unit for unit in passages(reading, config) if unit.key in rows]
+    for _, found in groupby(units, key=lambda unit: unit.chunks[0].document):
+        for one, following in pairwise(found):
+            yield Unit(key=one.key, rows=[rows[one.key], rows[following.key]])
+
+
+def tie_next(services: Services, config: ReMindRAGConfig, unit: Unit, *, before: Sequence[Output]) -> Made:
+    """Tie an anchor to the next one."""
+    one, following = unit.rows
+    return Made(ties=[Tie(source=one.uid, type="NEXT_ANCHOR", target=following.uid)])
+
+
+def mentioned(reading: Reading, config: ReMindRAGConfig) -> Iterator[Unit]:
+    """List each anchor with the entities that its passage mentions. The first to mention one also holds its name."""
+    services = reading.services
+    found = entities_of_anchors(services.database, corpus=services.corpus)
+    named: set[str] = set()
+    for row in sorted(reading.rows(ANCHOR), key=_first_place):
+        entities = found.get(row.uid, {})
+        if entities:
+            fresh = sorted(entities.keys() - named)
+            named |= entities.keys()
+            yield Unit(key=row.key, rows=[row], values={"entities": entities, "first": fresh})
+
+
+def tie_entities(services: Services, config: ReMindRAGConfig, unit: Unit, *, before: Sequence[Output]) -> Made:
+    """Tie an anchor to its entities, and make a row of each new name, by whose vectors synonyms are found."""
+    entities, first = unit.values["entities"], unit.values["first"]
+    rows = {uid: Row(kind=NAME, key=uid, text=entities[uid], properties={"anchor": unit.key}) for uid in first}
+    return Made(
+        rows=list(rows.values()),
+        ties=[
+            *(Tie(source=unit.rows[0].uid, type="MENTIONS", target=uid) for uid in sorted(entities)),
+            *(Tie(source=row, type="NAMES", target=uid) for uid, row in rows.items()),
+        ],
+    )
+
+
+def _first_place(row: StoredRow) -> tuple[str, int, str]:
+    return row.document, int(str(row.properties["place"])), row.key

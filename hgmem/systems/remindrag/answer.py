@@ -1,0 +1,178 @@
+"""How ReMindRAG answers: a walk from the nearest nodes, its evidence, and an answer drawn from that."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+
+from hgmem.memory.recording import Recording, recording
+from hgmem.memory.stored_memories import Stored
+from hgmem.retrieval import rendering
+from hgmem.retrieval.answer import AnswerQuestion, cited_answer
+from hgmem.retrieval.citations import Cited
+from hgmem.services import Services
+from hgmem.settings import Settings
+from hgmem.systems.options import Options
+from hgmem.systems.remindrag.evidence import Shown, shown
+from hgmem.systems.remindrag.learning import Answered, learn_walks, unmarked
+from hgmem.systems.remindrag.question_tasks import AnswerPlainly, NeedSearch, SplitQuestion
+from hgmem.systems.remindrag.recipes import DEFAULT, ReMindRAGConfig
+from hgmem.systems.remindrag.steps import recorded
+from hgmem.systems.remindrag.walk import Walk
+from hgmem.systems.remindrag.walking import Walker
+from hgmem.text.language import no_evidence
+from hgmem.text.plurals import counted
+from hgmem.values.events import EvidenceFound, StepStarted
+from hgmem.values.evidence import Hit, Retrieved, Subquery
+from hgmem.values.inputs import Question
+from hgmem.values.records import Answer, Step
+
+_PROMPT, _PLACE = 700, 900  # tokens of a prompt beside what it shows, and of a place that is new to it
+
+
+def answer(
+    services: Services, question: Question, options: Options[ReMindRAGConfig], *, stored: Stored | None
+) -> Answer:
+    """Return the answer, its memory written to Neo4j. With `learn`, the walk is learnt once it is answered."""
+    config = _config(options)
+    with recording(services, system="remindrag", question=question, settings=asdict(config)) as record:
+        history = rendering.text("\n".join(config.history))
+        services.listener.emit(StepStarted(step=1, subqueries=(Subquery(text=question.text),)))
+        if config.search_check and not services.reply(NeedSearch(question=question.text, history=history)).search:
+            return _plain(services, record, question, config)
+        walks, notes = _walks(services, record, config, history)
+        found = shown(services, walks, scope=record.scope, config=config)
+        _tell(services, record, walks, found)
+        last = record.number - 1
+        if not found.chunks and not found.statements:
+            return record.nothing(no_evidence(question.text), step=last, notes=notes)
+        if not question.answer:
+            return record.unanswered(step=last)
+        told = (*(f"Earlier in the conversation: {turn}" for turn in config.history), *found.statements)
+        if len(walks) > 1:
+            told = (*told, *_parts(services, walks, config, record))
+        task = AnswerQuestion(
+            question=question.text,
+            memory=rendering.Shown(statements=told),
+            passages=found.chunks,
+            form=config.form,
+            language=services.language,
+        )
+        done = record.answer(cited_answer(services, task), step=last, notes=notes)
+        return _learnt(services, record, done, config) if config.learn and config.trails else done
+
+
+def cost(config: ReMindRAGConfig, *, settings: Settings) -> tuple[int, int]:
+    """Return the most model calls of a question, and about how many tokens their prompts have at most."""
+    parts = config.split if config.split > 1 else 0
+    walks = config.max_calls * max(1, parts)
+    before = config.search_check + (config.split > 1)
+    shown_each = config.ways * 60 + _PROMPT
+    grown = (config.max_jumps * _PLACE // 2) if config.calls == "each" else _PLACE
+    evidence = min(config.evidence_tokens, config.max_jumps * _PLACE)
+    calls = walks + before + parts + 1 + config.learn
+    return calls, walks * (shown_each + grown) + (1 + parts) * (evidence + _PROMPT)
+
+
+def _config(options: Options[ReMindRAGConfig]) -> ReMindRAGConfig:
+    """Return the options of this question. `steps`, which callers may pass to any system, limits the jumps."""
+    changes = {"max_jumps" if name == "steps" else name: value for name, value in options.changes.items()}
+    return replace(options, changes=changes).applied(DEFAULT)
+
+
+def _walks(
+    services: Services, record: Recording, config: ReMindRAGConfig, history: str
+) -> tuple[list[Walk], tuple[str, ...]]:
+    """Walk for the question, or with `split` for each of its sub-questions, one after the other."""
+    questions: Sequence[str] = (record.question,)
+    if config.split > 1:
+        task = SplitQuestion(question=record.question, most=config.split, history=history)
+        questions = services.reply(task).questions[: config.split] or questions
+    walks, notes = [], []
+    for text, query in zip(questions, services.embed(questions, kind="query"), strict=True):
+        walker = Walker(
+            services=services, record=record, config=config, walk=Walk(question=text), query=query, history=history
+        )
+        walks.append(walker.run())
+        notes += walker.notes
+    return walks, tuple(dict.fromkeys(notes))
+
+
+def _tell(services: Services, record: Recording, walks: Sequence[Walk], found: Shown) -> None:
+    """Record the chunks that the question itself found beside the walk, and emit what there is."""
+    if found.filled:
+        hits = tuple(
+            Hit(uid=uid, rank=rank, score=round(weight, 6))
+            for rank, (uid, weight) in enumerate(found.filled.items(), start=1)
+        )
+        subquery = Subquery(text=record.question, concern="room that the walk left", strategy="words and vector")
+        retrieved = Retrieved(subquery=subquery, chunks=hits)
+        record.step(
+            Step(
+                number=record.number,
+                question=record.question,
+                strategy=subquery.strategy,
+                filters=record.filters,
+                retrieved=(retrieved,),
+            )
+        )
+    nodes = [node for walk in walks for node in walk.nodes.values()]
+    names = tuple(node.text for node in nodes if node.kind == "Entity")
+    services.listener.emit(
+        EvidenceFound(
+            step=record.number - 1,
+            strategy="walk",
+            entities=len(names),
+            relations=sum(bool(way.relation) for walk in walks for way in walk.came.values()),
+            chunks=len(found.chunks),
+            names=names,
+            built=tuple(hit for step in record.steps for one in step.retrieved for hit in one.built),
+        )
+    )
+
+
+def _parts(services: Services, walks: Sequence[Walk], config: ReMindRAGConfig, record: Recording) -> list[str]:
+    """Return an answer to each sub-question, for the answer that joins them (paper, section 3.2)."""
+    told: list[tuple[str, Sequence[str]]] = []
+    for walk in walks:
+        part = shown(services, [walk], scope=record.scope, config=config)
+        task = AnswerQuestion(
+            question=walk.question,
+            memory=rendering.Shown(statements=part.statements),
+            passages=part.chunks,
+            language=services.language,
+        )
+        told.append((f"{walk.question} {cited_answer(services, task).text}", ()))
+    return rendering.statements(told, ())  # without the markers, which count other passages
+
+
+def _plain(services: Services, record: Recording, question: Question, config: ReMindRAGConfig) -> Answer:
+    """Return an answer to a question that needs no search, without citations."""
+    subquery = Subquery(text=question.text, strategy="no search")
+    retrieved = (Retrieved(subquery=subquery),)
+    step = Step(number=record.number, question=question.text, strategy=subquery.strategy, retrieved=retrieved)
+    record.step(step)
+    if not question.answer:
+        return record.unanswered(step=step.number)
+    history = rendering.text("\n".join(config.history))
+    reply = services.write(AnswerPlainly(question=question.text, history=history, language=services.language))
+    cited = Cited(text=reply.text, citations=(), notes=("answered without a search: nothing is cited",))
+    return record.answer(cited, step=step.number)
+
+
+def _learnt(services: Services, record: Recording, done: Answer, config: ReMindRAGConfig) -> Answer:
+    """Learn the walks of an answered question, those in which the model chose a way (paper, section 3.3).
+
+    Where learnings give seeds, it also learns a beginning that was enough by itself and followed no trail.
+    """
+    walks = [walk for walk in recorded(done.steps) if walk.walked or (config.starts and not walk.followed)]
+    if not walks:
+        return done
+    answered = Answered(
+        memory=done.memory,
+        owner=services.owner or "",
+        text=unmarked(done.text),
+        cited=frozenset(one.chunk for one in done.citations if one.chunk),
+    )
+    learnt = learn_walks(services, answered, walks, penalty=config.penalty)
+    trails = sum(one.trails for one in learnt)
+    notes = (*done.notes, f"learnt: {counted(trails, 'trail')} of this walk")
+    return replace(done, notes=notes, usage=record.meter.usage())

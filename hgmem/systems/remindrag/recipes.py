@@ -1,0 +1,94 @@
+"""Recipes of ReMindRAG as named constants, with its ablations.
+
+Sources: the paper (arXiv 2510.13193, NeurIPS 2025) and its official code (`kilgrims/ReMindRAG`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import ConfigDict, Field
+
+from hgmem.retrieval.step_evidence import Count, Positive
+
+Penalty: TypeAlias = Literal["forget", "shrink", "off"]
+Tokens: TypeAlias = Annotated[int, Field(ge=0, le=1_000_000)]
+Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReMindRAGConfig:
+    """Options of the build (the first two), of the walk, of the trails, and of what the answer is shown.
+
+    `calls`: one call says what was found, whether that is enough and where to go next (`together`), or one call says
+    whether it is enough and another where to go (`each`, the paper). `frontier`: a move leaves from any node that was
+    visited (`all`), or from the current one, and going back is a move of its own (`current`, the paper).
+    """
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    passage_tokens: Annotated[int, Field(ge=64, le=100_000)] = 750  # of an anchor's passage (paper)
+    synonym: Share = 0.7  # cosine of two names from which their entities are tied (paper: synonym threshold)
+
+    seeds: Positive = 2  # k, nodes nearest to the question (paper)
+    max_jumps: Count = 10  # nodes and passages that a walk enters at most (paper)
+    max_calls: Positive = 15  # model calls of a walk at most (paper: no bound)
+    calls: Literal["together", "each"] = "together"
+    frontier: Literal["all", "current"] = "all"
+    ways: Positive = 16  # that a prompt offers at most, those nearest to the question (paper: all)
+    quotes: Count = 1  # chunks behind a relation or a seed that are read there (paper: none, its sentence alone)
+    chain: bool = True  # whether the walk follows the text from passage to passage (paper: context skeleton)
+    synonyms: bool = True  # whether it passes between entities of like names
+    summary_tokens: Tokens = 0  # from which a passage is summarised for the question (official code: 350); 0: never
+
+    trails: bool = True  # whether trails are used, and learnt
+    replay: bool = True  # whether strong trails are followed without a model; else they only order the ways
+    alpha: Share = 0.1  # α, share of the ends' own similarity in the relevance of a trail (paper, equation 2)
+    strong: Share = 0.5  # λ, relevance above which a trail is strong (paper: 0.55, advised are 0.5 to 0.75)
+    starts: Count = 2  # learnings of near questions from whose beginnings it begins as well (paper: none)
+    penalty: Penalty = "forget"  # how a trail of no use loses the part that is along the question (paper, equation 1)
+    learn: bool = False  # whether the question is learnt once it is answered (paper: whenever there was a walk)
+
+    evidence_tokens: Tokens = 6_000  # of the chunks in the answer's prompt (paper: no limit)
+    fill: bool = True  # the question's nearest chunks take the room that a walk leaves (paper: none do)
+    beside: Tokens = 2_000  # of these at most, where the walk found enough
+    search_check: bool = False  # first asks whether the question needs a search at all (official code)
+    split: Positive = 1  # sub-questions at most, each with a walk of its own (paper; official code: 1)
+    history: tuple[str, ...] = ()  # earlier turns of a conversation, oldest first, in all prompts (official code)
+    form: str = ""  # how the answer is to look, such as "a few words"
+
+
+DEFAULT = ReMindRAGConfig()
+"""One call a move, whole passages, trails that are learnt on request."""
+
+PAPER = ReMindRAGConfig(
+    max_calls=60,
+    calls="each",
+    frontier="current",
+    ways=10_000,
+    quotes=0,
+    strong=0.55,
+    starts=0,
+    summary_tokens=350,
+    penalty="shrink",
+    learn=True,
+    evidence_tokens=100_000,
+    fill=False,
+)
+"""The paper: two calls a move, everything known in each prompt, and every walk learnt. Passages are summarised from 350
+tokens (official code). The penalty is our reading of equation 1."""
+
+CODE = replace(PAPER, synonym=0.85, penalty="off")
+"""What the official code does. Its threshold of 0.7 stands on the scale 2·cos − 1, which makes a cosine of 0.85, and
+its penalty never changes a trail."""
+
+RECIPES: Mapping[str, ReMindRAGConfig] = {
+    "default": DEFAULT,
+    "paper": PAPER,
+    "code": CODE,
+    "no-chain": replace(DEFAULT, chain=False),
+    "no-replay": replace(DEFAULT, replay=False),
+    "no-trails": replace(DEFAULT, trails=False),
+    "no-synonyms": replace(DEFAULT, synonyms=False),
+}
+"""Recipes by name. Those that begin with `no-` are ablations. `code` needs a build of its own for its synonyms."""

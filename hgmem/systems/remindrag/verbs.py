@@ -1,0 +1,235 @@
+"""What ReMindRAG can do besides answering: learn and unlearn walks, and list what was learnt."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import PositiveInt
+
+from hgmem.errors import UsageError
+from hgmem.graph.database import Row
+from hgmem.memory.stored_memories import load_memory, load_stored
+from hgmem.services import Services
+from hgmem.systems.options import Options, loaded
+from hgmem.systems.remindrag.answer import answer
+from hgmem.systems.remindrag.learning import Answered, Learnt, learn_walks, unlearn, unmarked
+from hgmem.systems.remindrag.recipes import ReMindRAGConfig
+from hgmem.systems.remindrag.statements import SYSTEM, learnings, list_trails
+from hgmem.systems.remindrag.steps import recorded
+from hgmem.systems.verbs import Verb
+from hgmem.values.inputs import Question
+from hgmem.values.records import Memory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lesson:
+    """What is learnt: the walk of a stored memory, or those of questions that are asked first."""
+
+    memory: Annotated[str, "The memory whose walk is learnt."] = ""
+    questions: Annotated[str, "A file with questions to ask and learn: a line each, JSON or JSON Lines."] = ""
+
+
+def learn(services: Services, arguments: Lesson) -> Sequence[Learnt]:
+    """Learn the walk of a memory, or ask questions and learn their walks."""
+    if bool(arguments.memory) == bool(arguments.questions):
+        raise UsageError("name one memory to learn from, or a file with questions=")
+    if arguments.memory:
+        return _learn_memory(services, arguments.memory.strip())
+    found: list[Learnt] = []
+    for text in _questions(Path(arguments.questions)):
+        done = answer(services, Question(text=text), Options(changes={"learn": False}), stored=None)
+        found += _learn_memory(services, done.memory, walked=False)
+    return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unwanted:
+    """What is taken back. Without any of them, nothing is: name `everything`."""
+
+    memory: Annotated[str, "Take back what was learnt from this memory."] = ""
+    question: Annotated[str, "Take back what was learnt from this question, as it was asked."] = ""
+    learning: Annotated[str, "Take back this learning (uid)."] = ""
+    mine: Annotated[bool, "Take back all that this owner's memories taught."] = False
+    everything: Annotated[bool, "Take back all that an owner, or without one everybody, sees."] = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unlearnt:
+    """How many learnings were taken back."""
+
+    learnings: int
+
+
+def take_back(services: Services, arguments: Unwanted) -> Unlearnt:
+    """Undo learnings: their trails remember the others alone, as if these had never been."""
+    wanted = (arguments.memory, arguments.question, arguments.learning, arguments.mine, arguments.everything)
+    if sum(map(bool, wanted)) != 1:
+        raise UsageError("name what to unlearn: one of memory=, question=, learning=, mine=, everything=")
+    found = [row for row in _learnings(services) if _named(row, arguments, services.owner)]
+    if not found:
+        raise UsageError("nothing like that was learnt here: `hgmem remindrag learnings` lists what was")
+    return Unlearnt(learnings=unlearn(services, found))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Learning:
+    """What was learnt from a question, in the order of an owner's numbers."""
+
+    number: int
+    question: str
+    trails: int
+    effective: int
+    memory: str
+    owner: str
+    learnt: str
+    learning: str
+
+
+def list_learnings(services: Services, arguments: object) -> Sequence[Learning]:
+    """Return what was learnt, in order."""
+    return [
+        Learning(
+            number=row["number"],
+            question=row["question"],
+            trails=row["trails"],
+            effective=row["effective"],
+            memory=row["memory"],
+            owner=row["owner"],
+            learnt=row["created_at"],
+            learning=row["uid"],
+        )
+        for row in _learnings(services)
+    ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Near:
+    """Which trails are listed."""
+
+    question: Annotated[str, "The strongest for this question. Default: the longest."] = ""
+    limit: Annotated[PositiveInt, "Maximum trails."] = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trail:
+    """A trail: what it ties, how it is tied, its length ‖w‖, and its product q·w with the question, if there is one."""
+
+    between: str
+    tie: str
+    length: float
+    along: float | None
+    learnings: int
+    owner: str
+
+
+def trails(services: Services, arguments: Near) -> Sequence[Trail]:
+    """Return the strongest trails, for a question or at all."""
+    text = arguments.question.strip()
+    query = services.embed([text], kind="query")[0] if text else None
+    owners = None if services.owner is None else ("", services.owner)
+    rows = list_trails(services.database, corpus=services.corpus, owners=owners, query=query, k=arguments.limit)
+    return [
+        Trail(
+            between=" — ".join(row["ends"]) if row["tie"] != "PASSAGE" else f"the passage {row['ends'][0]!r}",
+            tie=row["tie"],
+            length=round(row["length"], 3),
+            along=round(row["along"], 3) if text else None,
+            learnings=row["learnings"],
+            owner=row["owner"],
+        )
+        for row in rows
+        if row["ends"]
+    ]
+
+
+def _learnings(services: Services) -> list[Row]:
+    return learnings(services.database, corpus=services.corpus, owner=services.owner)
+
+
+def _named(row: Row, arguments: Unwanted, owner: str | None) -> bool:
+    if arguments.mine:
+        return bool(row["owner"] == (owner or ""))
+    given = {"memory": arguments.memory, "question": arguments.question, "uid": arguments.learning}
+    return arguments.everything or any(row[name] == value.strip() for name, value in given.items() if value)
+
+
+def _learn_memory(services: Services, uid: str, *, walked: bool = True) -> Sequence[Learnt]:
+    """Learn the walk of a stored memory. Raises `UsageError` for one without, unless `walked` is not asked for."""
+    memory = load_memory(services.database, uid, claim_timeout=services.settings.claim_timeout, owner=services.owner)
+    if memory.corpus != services.corpus:
+        raise UsageError(f"memory {uid!r} is of corpus {memory.corpus!r}: name that with --corpus (corpus=)")
+    if memory.system != SYSTEM:
+        raise UsageError(f"memory {uid!r} was made by system {memory.system!r}: only walks of {SYSTEM!r} are learnt")
+    walks = recorded(memory.steps)
+    if not memory.answers or not walks:
+        if not walked:
+            return ()
+        raise UsageError(f"memory {uid!r} has no answered walk to learn from: ask its question again")
+    stored = load_stored(services.database, uid, corpus=services.corpus, owner=services.owner)
+    config = loaded(ReMindRAGConfig, stored.settings)
+    return learn_walks(services, _answered(memory), walks, penalty=config.penalty)
+
+
+def _answered(memory: Memory) -> Answered:
+    last = memory.answers[-1]
+    cited = frozenset(one.chunk for one in last.citations if one.chunk)
+    return Answered(memory=memory.uid, owner=memory.owner, text=unmarked(last.text), cited=cited)
+
+
+def _questions(path: Path) -> list[str]:
+    """Return the questions of a file: those of JSON or JSON Lines, else one a line."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read questions from {path}: {error}") from None
+    found = list(_read(path, text))
+    if not found:
+        raise UsageError(f"{path} has no questions: write one a line, or JSON with a field question")
+    return found
+
+
+def _read(path: Path, text: str) -> Iterator[str]:
+    if path.suffix not in (".json", ".jsonl"):
+        yield from (line.strip() for line in text.splitlines() if line.strip())
+        return
+    try:
+        lines = [text] if path.suffix == ".json" else [line for line in text.splitlines() if line.strip()]
+        items: list[Any] = [json.loads(line) for line in lines]
+    except ValueError as error:
+        raise UsageError(f"{path} is not valid JSON: {error}") from None
+    if path.suffix == ".json":
+        items = items[0] if isinstance(items[0], list) else items
+    for number, item in enumerate(items, start=1):
+        question = item.get("question") if isinstance(item, dict) else item
+        if not isinstance(question, str) or not question.strip():
+            raise UsageError(f"item {number} of {path} has no question: give it a field question")
+        yield question.strip()
+
+
+VERBS = (
+    Verb(
+        name="learn",
+        summary="Learn what a walk found of use, so that similar questions follow its trails.",
+        arguments=Lesson,
+        run=learn,
+        built=True,
+        first="memory",
+    ),
+    Verb(
+        name="unlearn",
+        summary="Take back what was learnt.",
+        arguments=Unwanted,
+        run=take_back,
+        first="memory",
+    ),
+    Verb(name="learnings", summary="List what was learnt, in order.", run=list_learnings),
+    Verb(
+        name="trails",
+        summary="List the strongest trails, for a question or at all.",
+        arguments=Near,
+        run=trails,
+        first="question",
+    ),
+)

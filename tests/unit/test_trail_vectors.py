@@ -1,0 +1,100 @@
+"""Tests of what a trail remembers: the figures that follow from the paper's equations."""
+
+from math import acos, cos, degrees, sqrt
+
+import numpy as np
+import pytest
+
+from hgmem.systems.remindrag.recipes import Penalty
+from hgmem.systems.remindrag.statements import Rule
+from hgmem.systems.remindrag.trail_vectors import (
+    Touch,
+    Vector,
+    delta,
+    least_cosine,
+    relevance,
+    replayed,
+    touched,
+    widest_angle,
+)
+
+ALPHA, STRONG = 0.1, 0.55  # the paper's
+
+
+def pair(cosine: float) -> tuple[Vector, Vector]:
+    """Return two unit vectors of this cosine."""
+    one, other = np.zeros(8), np.zeros(8)
+    one[0], other[0], other[1] = 1, cosine, sqrt(1 - cosine**2)
+    return one.astype(np.float32), other.astype(np.float32)
+
+
+def learnt(question: Vector, times: int) -> Vector:
+    return replayed([Touch(question=question, effective=True, penalty="forget")] * times, dimensions=8)
+
+
+def test_a_trail_moves_far_at_first_and_no_more_at_length_one() -> None:
+    assert [round(delta(x), 3) for x in (0, 1, 2)] == [0.637, 0, -0.637]
+    one, _ = pair(0)
+    lengths = [float(np.linalg.norm(learnt(one, times))) for times in range(5)]
+    assert np.allclose(lengths, [0, 0.637, 0.981, 1.0, 1.0], atol=1e-3)
+
+
+def test_one_learning_makes_a_trail_strong_for_the_same_question() -> None:
+    one, _ = pair(0)
+    scores = [relevance(0.4, float(learnt(one, times) @ one), alpha=ALPHA) for times in (0, 1, 2, 3)]
+    assert np.allclose(scores, [0.04, 0.613, 0.923, 0.94], atol=1e-3)
+    assert [score > STRONG for score in scores] == [False, True, True, True]
+
+
+@pytest.mark.parametrize(("times", "cosine"), [(1, 0.89), (2, 0.58)])
+def test_how_near_another_question_has_to_be(times: int, cosine: float) -> None:
+    one, _ = pair(0)
+    length = float(np.linalg.norm(learnt(one, times)))
+    least = least_cosine(0.4, length, alpha=ALPHA, strong=STRONG)
+    assert least == pytest.approx(cosine, abs=0.005)
+    for near, strong in ((least + 0.01, True), (least - 0.01, False)):
+        _, other = pair(near)
+        assert (relevance(0.4, float(learnt(one, times) @ other), alpha=ALPHA) > STRONG) is strong
+
+
+def test_a_trail_keeps_two_questions_that_take_turns() -> None:
+    one, other = pair(0.8)
+    touches = [Touch(question=each, effective=True, penalty="forget") for each in (one, other)] * 20
+    trail = replayed(touches, dimensions=8)
+    assert (float(trail @ one), float(trail @ other)) == pytest.approx((0.98, 0.91), abs=0.005)
+
+
+@pytest.mark.parametrize(
+    ("penalty", "before", "after"),
+    [
+        ("forget", 0.98, 0.02), ("forget", 1.0, 0.0), ("forget", 0.637, 0.23),
+        ("shrink", 0.98, 0.96), ("shrink", 0.637, 0.418), ("shrink", 0.418, 0.207), ("shrink", 1.0, 1.0),
+        ("off", 0.637, 0.637),
+    ],
+)  # fmt: skip
+def test_a_way_of_no_use_loses_what_is_along_the_question(penalty: Penalty, before: float, after: float) -> None:
+    one, other = pair(0)
+    trail = (before * one + 0.3 * other).astype(np.float32)
+    moved = touched(trail, Touch(question=one, effective=False, penalty=penalty))
+    assert float(moved @ one) == pytest.approx(after, abs=0.005)
+    assert float(moved @ other) == pytest.approx(0.3, abs=1e-6)  # what is across stays
+
+
+@pytest.mark.parametrize("penalty", ["forget", "shrink", "off"])
+def test_a_question_that_points_away_is_no_matter(penalty: Penalty) -> None:
+    one, _ = pair(0)
+    trail = (-0.5 * one).astype(np.float32)
+    assert np.array_equal(touched(trail, Touch(question=one, effective=False, penalty=penalty)), trail)
+
+
+def test_the_widest_angle_of_two_questions() -> None:
+    assert widest_angle(0.775, dimensions=10**9) == pytest.approx(acos(0.6), abs=1e-3)
+    for strong in (0.5, 0.55, 0.75):
+        assert cos(widest_angle(strong, dimensions=10**9)) == pytest.approx(strong**2, abs=1e-6)
+    assert degrees(widest_angle(0.55, dimensions=384)) == pytest.approx(72.4, abs=0.5)
+
+
+def test_no_trail_shorter_than_the_least_is_strong() -> None:
+    rule = Rule(alpha=ALPHA, strong=STRONG, ties=())
+    assert relevance(1.0, rule.least, alpha=ALPHA) == pytest.approx(STRONG)
+    assert Rule(alpha=1.0, strong=STRONG, ties=()).least > 0
