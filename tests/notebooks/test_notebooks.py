@@ -97,8 +97,8 @@ def run(stage: None, tmp_path: Path) -> Any:
     return running
 
 
-def test_there_are_six_notebooks() -> None:
-    assert [path.name[:3] for path in PATHS] == ["01-", "02-", "03-", "04-", "05-", "06-"]
+def test_there_are_seven_notebooks() -> None:
+    assert [path.name[:3] for path in PATHS] == ["01-", "02-", "03-", "04-", "05-", "06-", "07-"]
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
@@ -230,6 +230,19 @@ def test_a_conversation_has_topics_facts_and_an_answer_that_names_who_said_it(ru
     assert "1 message forgotten, 1 chunk changed" in shown.printed
     (graph,) = shown.graphs()
     assert graph["relationships"]
+
+
+@pytest.mark.slow
+def test_a_walk_that_was_learnt_is_followed_with_fewer_calls_and_taken_back(run: Any) -> None:
+    shown = run("07-trails.ipynb")
+    costs = dict(re.findall(r"^(first|again|in other words) +(\d+) calls", shown.printed, re.MULTILINE))
+    assert int(costs["first"]) > 2 * int(costs["again"])
+    assert int(costs["in other words"]) == int(costs["again"]) == 6
+    assert "3 learnings taken back" in shown.printed
+    assert shown.printed.rstrip().endswith(" 0 left")
+    (graph,) = shown.graphs()
+    assert {tie["color"] for tie in graph["relationships"]} == {"#2a9d8f", "#c8ccd0"}
+    assert [plot[:8] for plot in shown.plots] == [PNG]
 
 
 @pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
