@@ -46,6 +46,20 @@ ON_CONVERSATIONS = (
     {"name": "hypermem", "recipe": "no-fact-context"},
     {"name": "hypermem", "recipe": "no-episode-context"},
 )
+ALONE = "{ trails = false, evidence_tokens = 7500 }"  # about as many characters as 40 chunks have
+WALKS = (
+    *SYSTEMS,
+    {"name": "remindrag", "label": '"remindrag default"', "settings": ALONE},
+    {
+        "name": "remindrag",
+        "label": '"remindrag default, learning from each question before"',
+        "settings": "{ learn = true, evidence_tokens = 7500 }",
+    },
+    {"name": "remindrag", "label": '"remindrag default, walk alone"', "settings": "{ trails = false, fill = false }"},
+    {"name": "remindrag", "label": '"remindrag no-chain"', "recipe": "no-chain", "settings": ALONE},
+    {"name": "remindrag", "label": '"remindrag no-synonyms"', "recipe": "no-synonyms", "settings": ALONE},
+    {"name": "remindrag", "label": '"remindrag paper"', "recipe": "paper", "settings": "{ trails = false }"},
+)
 LOCOMO = ("conv-26", "conv-30")
 UNANSWERABLE = "adversarial"
 
@@ -56,6 +70,7 @@ def main() -> int:
     parser.add_argument("--data", type=Path, required=True, help=f"folder with {NOVEL}/, hotpotqa/, locomo/")
     parser.add_argument("--only", choices=("papers", "novel", "hotpotqa", *LOCOMO), nargs="+")
     parser.add_argument("--systems", nargs="+", help="names of systems, of those that are asked. Default: all")
+    parser.add_argument("--walks", action="store_true", help="the recipes of remindrag too")
     parser.add_argument("--embedder", default=MINILM, help="all-MiniLM-L6-v2:int8 for weights of 8 bits")
     parser.add_argument("--limit", type=int, help="ask the first N questions of each data set")
     options = parser.parse_args()
@@ -70,10 +85,11 @@ def main() -> int:
     data = folder / f"neo4j{own}"
     up(load(data=data))
     for name in options.only or sets:
-        listed = ON_CONVERSATIONS if name in LOCOMO else SYSTEMS
+        listed = ON_CONVERSATIONS if name in LOCOMO else WALKS if options.walks else SYSTEMS
         systems = [one for one in listed if not options.systems or one["name"] in options.systems]
         path, form = sets[name]
-        plan = folder / f"{name}{own}.toml"
+        output = f"{name}{own}{'-walks' if options.walks else ''}"
+        plan = folder / f"{output}.toml"
         limit = f"limit = {options.limit}\n" if options.limit else ""
         if name in LOCOMO:  # those that the conversation answers
             asked_for = [one.id for one in read_data(path, format=form).questions if one.kind != UNANSWERABLE]
@@ -82,8 +98,8 @@ def main() -> int:
         tables = "".join(
             "[[systems]]\n" + "".join(f"{key} = {_toml(text)}\n" for key, text in one.items()) for one in systems
         )
-        plan.write_text(f'output = "{name}{own}"\n{limit}{asked}{tables}', encoding="utf-8")
-        for command in (["run", str(plan), "--yes"], ["report", str(folder / f"{name}{own}")]):
+        plan.write_text(f'output = "{output}"\n{limit}{asked}{tables}', encoding="utf-8")
+        for command in (["run", str(plan), "--yes"], ["report", str(folder / output)]):
             done = subprocess.run(
                 [sys.executable, "-m", "hgmem", "eval", *command],
                 env={**os.environ, "HGMEM_DATA": str(data), "HGMEM_EMBEDDING_MODEL": options.embedder},

@@ -3,8 +3,9 @@
     python tests/long/build_kills.py [--kills 5] [--server-kills 1] [--documents 60] [--seed N]
 
 The system is that of tests/toy/, with units that depend on each other, a fold, and vectors that a later stage gives, or
-with `--system memorag` its pyramid of gists, with `--system hypermem` topics of conversations. Rounds, kills and the
-comparison are those of kills.py. After the last round, a second run has to make nothing.
+with `--system memorag` its pyramid of gists, with `--system hypermem` topics of conversations, with `--system remindrag`
+anchors and synonyms. Rounds, kills and the comparison are those of kills.py. After the last round, a second run has to
+make nothing.
 """
 
 import argparse
@@ -40,6 +41,7 @@ OPTIONS: dict[str, dict[str, int]] = {
     "toy": {},
     "memorag": {"passage_tokens": 64, "ratio": 2, "memory_tokens": 64},
     "hypermem": {"window": 4},
+    "remindrag": {"passage_tokens": 64},
 }
 LEASES = {"claim_timeout": 2, "heartbeat": 0.5}
 RUNS = frozenset({"finished_at", "changed_at", "change"})  # properties of a build that differ between runs
