@@ -45,6 +45,7 @@ ON_CONVERSATIONS = (
     {"name": "hypermem", "recipe": "paper"},
     {"name": "hypermem", "recipe": "no-fact-context"},
     {"name": "hypermem", "recipe": "no-episode-context"},
+    {"name": "hypermem", "recipe": "no-propagation"},
 )
 ALONE = "{ trails = false, evidence_tokens = 7500 }"  # about as many characters as 40 chunks have
 WALKS = (

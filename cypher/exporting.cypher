@@ -34,8 +34,9 @@ RETURN m.uid AS uid ORDER BY uid LIMIT $most;
 CYPHER 25 MATCH (p:MemoryPoint {corpus: $corpus}) USING INDEX p:MemoryPoint(corpus) WHERE p.uid > $after
 RETURN p.uid AS uid ORDER BY uid LIMIT $most;
 
-// name: built_uids(corpus, after, most) read
-CYPHER 25 MATCH (n:Built {corpus: $corpus}) USING INDEX n:Built(corpus) WHERE n.uid > $after
+// name: built_uids(corpus, learnt, after, most) read
+CYPHER 25 MATCH (n:Built {corpus: $corpus}) USING INDEX n:Built(corpus)
+WHERE n.uid > $after AND ($learnt OR NOT coalesce(n.learnt, false))
 RETURN n.uid AS uid ORDER BY uid LIMIT $most;
 
 // name: read_documents(corpus, uids) read

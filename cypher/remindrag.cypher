@@ -71,7 +71,7 @@ CALL (place) {
   MATCH (s:Built {uid: $seeds[place], corpus: $corpus}) USING INDEX s:Built(uid) RETURN s
 }
 CALL (s) {
-  RETURN s AS n, NULL AS source, NULL AS trail, 0 AS length
+  RETURN s AS n, NULL AS source, NULL AS trail, 0 AS length, [s] AS crossed
   UNION ALL
   MATCH ANY SHORTEST (s) ((x WHERE x.corpus = $corpus)<-[:BETWEEN]-
     (t:Trail WHERE t.corpus = $corpus AND t.owner IN $owners AND t.tie IN $rule.ties AND CASE WHEN t.length >= $rule.least
@@ -79,24 +79,34 @@ CALL (s) {
             + 2 * $rule.rest * t.length * vector.similarity.cosine(t.vector, $vector) > $rule.strong
        ELSE false END)
     -[:BETWEEN]->(y WHERE y.corpus = $corpus)){1,30} (n)
-  RETURN n, x[-1].uid AS source, t[-1] AS trail, size(t) AS length
+  RETURN n, x[-1].uid AS source, t[-1] AS trail, size(t) AS length, y AS crossed
 }
-WITH place, n, source, trail, length
-WHERE $documents IS NULL OR CASE WHEN n:Entity
-  THEN EXISTS { MATCH (n)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus}) WHERE c.document IN $documents }
-  ELSE n.document IN $documents END
+CALL (crossed) {
+  UNWIND crossed AS y
+  WITH y WHERE $documents IS NOT NULL AND y.corpus = $corpus AND NOT CASE WHEN y:Entity
+    THEN EXISTS { MATCH (y)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus}) WHERE c.document IN $documents }
+    ELSE y.document IN $documents END
+  RETURN count(y) AS outside
+}
+WITH place, n, source, trail, length WHERE outside = 0
+CALL (n, source) {
+  MATCH (n)-[r:RELATES {corpus: $corpus}]-(m:Entity {corpus: $corpus}) WHERE m.uid = source AND r.memory = ''
+  CALL (r) {
+    WITH r WHERE $documents IS NOT NULL
+    UNWIND r.chunks AS stating
+    MATCH (c:Chunk {uid: stating, corpus: $corpus}) USING INDEX c:Chunk(uid) WHERE c.document IN $documents
+    RETURN collect(c.uid) AS within
+  }
+  WITH r, CASE WHEN $documents IS NULL THEN r.chunks ELSE within END AS chunks
+  WHERE $documents IS NULL OR size(chunks) > 0
+  RETURN collect(r {.uid, .description, chunks: chunks}) AS relations
+}
 RETURN place, length, n.uid AS uid, CASE WHEN n:Entity THEN 'Entity' ELSE 'Anchor' END AS kind,
        coalesce(n.title, n.name) AS text, CASE WHEN n:Entity THEN coalesce(n.description, '') ELSE '' END AS told,
        source, trail.tie AS tie,
        $rule.alpha * trail.alike
          + $rule.rest * trail.length * (2 * vector.similarity.cosine(trail.vector, $vector) - 1) AS score,
-       COLLECT {
-         MATCH (n)<-[r:RELATES {corpus: $corpus}]-(m:Entity {corpus: $corpus}) WHERE m.uid = source AND r.memory = ''
-         RETURN r {.uid, .description, .chunks}
-         UNION
-         MATCH (n)-[r:RELATES {corpus: $corpus}]->(m:Entity {corpus: $corpus}) WHERE m.uid = source AND r.memory = ''
-         RETURN r {.uid, .description, .chunks}
-       } AS relations,
+       relations,
        COLLECT {
          MATCH (trail)<-[r:TOUCHED]-(l:Learning {corpus: $corpus}) WHERE r.effective AND r.chunks <> ''
          RETURN r.chunks ORDER BY r.order DESC LIMIT 1
@@ -116,13 +126,16 @@ RETURN place, length, n.uid AS uid, CASE WHEN n:Entity THEN 'Entity' ELSE 'Ancho
        }[0] AS passage
 ORDER BY place, length, uid;
 
-// name: ways(corpus, documents, owners, uid, vector, limits) read
+// name: ways(corpus, documents, owners, uid, vector, rule, most) read
 // Return where a walk can go from a node: along relations, to anchors that mention an entity or entities that an anchor
 // mentions, to the anchors before and after, and to entities of like names; those nearest to a vector first, so many of
-// entities and of anchors. What trails remember of a way counts too, if `owners` has any.
+// entities and of anchors. A strong trail moves its way to the front, if `owners` has any.
 CYPHER 25 CALL () {
   MATCH (n:Entity {uid: $uid, corpus: $corpus}) USING INDEX n:Entity(uid)
   WITH DISTINCT n MATCH (n)-[r:RELATES]-(m) WHERE r.corpus = $corpus AND m.corpus = $corpus AND r.memory = '' AND m.memory = ''
+    AND ($documents IS NULL OR EXISTS {
+      UNWIND r.chunks AS stating
+      MATCH (c:Chunk {uid: stating, corpus: $corpus}) USING INDEX SEEK c:Chunk(uid) WHERE c.document IN $documents })
   RETURN m AS m, 'RELATES' AS tie, r {.uid, .description, .chunks} AS relation, r.embedding AS other
   UNION ALL
   MATCH (n:Entity {uid: $uid, corpus: $corpus}) USING INDEX n:Entity(uid)
@@ -143,7 +156,7 @@ CYPHER 25 CALL () {
   RETURN m, 'NEXT_ANCHOR' AS tie, NULL AS relation, NULL AS other
 }
 WITH m, tie, relation, other
-WHERE tie IN $limits.ties AND m.embedding IS NOT NULL AND ($documents IS NULL OR CASE WHEN m:Entity
+WHERE tie IN $rule.ties AND m.embedding IS NOT NULL AND ($documents IS NULL OR CASE WHEN m:Entity
   THEN EXISTS { MATCH (m)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus}) WHERE c.document IN $documents }
   ELSE m.document IN $documents END)
 WITH m, tie, relation, 2 * vector.similarity.cosine(m.embedding, $vector) - 1 AS near,
@@ -151,18 +164,26 @@ WITH m, tie, relation, 2 * vector.similarity.cosine(m.embedding, $vector) - 1 AS
 WITH m, tie, relation, CASE WHEN near > told THEN near ELSE told END AS score
 ORDER BY score DESC, m.uid, tie, relation.uid
 WITH collect({m: m, tie: tie, relation: relation, score: score}) AS every
-UNWIND [way IN every WHERE way.m:Entity][..$limits.most] + [way IN every WHERE way.m:Anchor][..$limits.most] AS way
+UNWIND [way IN every WHERE way.m:Entity][..$most] + [way IN every WHERE way.m:Anchor][..$most] AS way
 WITH way.m AS m, way.tie AS tie, way.relation AS relation, way.score AS score
 CALL (m) {
   WITH m WHERE size($owners) > 0
   MATCH (m)<-[:BETWEEN]-(t:Trail {corpus: $corpus})
   WHERE t.owner IN $owners AND EXISTS { MATCH (t)-[:BETWEEN]->(n) WHERE n.corpus = $corpus AND n.uid = $uid }
-  RETURN max(CASE WHEN t.length > $limits.least
-             THEN t.length * (2 * vector.similarity.cosine(t.vector, $vector) - 1) ELSE 0.0 END) AS along
+  WITH t.alike AS alike, CASE WHEN t.length >= $rule.least
+       THEN t.length * (2 * vector.similarity.cosine(t.vector, $vector) - 1) ELSE 0.0 END AS along
+  RETURN max(CASE WHEN $rule.alpha * alike + $rule.rest * along > $rule.strong THEN along END) AS along
 }
-WITH m, tie, relation, score + CASE WHEN along > 0 THEN along ELSE 0.0 END AS score
+CALL (relation) {
+  WITH relation WHERE relation IS NOT NULL AND $documents IS NOT NULL
+  UNWIND relation.chunks AS stating
+  MATCH (c:Chunk {uid: stating, corpus: $corpus}) USING INDEX c:Chunk(uid) WHERE c.document IN $documents
+  RETURN collect(c.uid) AS within
+}
+WITH m, tie, score + coalesce(along, 0.0) AS score,
+     CASE WHEN relation IS NULL OR $documents IS NULL THEN relation ELSE relation {.*, chunks: within} END AS relation
 RETURN m.uid AS uid, CASE WHEN m:Entity THEN 'Entity' ELSE 'Anchor' END AS kind, coalesce(m.title, m.name) AS text,
-       CASE WHEN m:Entity THEN coalesce(m.description, '') ELSE '' END AS told, tie, relation, score
+       CASE WHEN m:Entity THEN coalesce(m.description, '') ELSE '' END AS told, tie, score, relation
 ORDER BY score DESC, uid, tie;
 
 // name: passage_chunks(corpus, uids) read
@@ -201,7 +222,7 @@ CYPHER 25 MATCH (s:Built {uid: $scope, corpus: $corpus}) USING INDEX s:Built(uid
 SET s.drawn = s.drawn;
 
 // name: trails_to_touch(corpus, rows) read
-// Return those of these ties whose ends still exist: by what they are tied, how alike their vectors are, and the vector of
+// Return those of these ties that still exist: what ties their ends, how alike the vectors of these are, and the vector of
 // their trail, if there is one.
 CYPHER 25 UNWIND $rows AS row
 CALL (row) {
@@ -214,14 +235,22 @@ CALL (row) {
   RETURN collect(n) AS found
 }
 WITH row, found WHERE size(found) = size(row.ends)
+CALL (found) {
+  WITH found WHERE size(found) = 1
+  RETURN 'PASSAGE' AS tie
+  UNION ALL
+  WITH found WHERE size(found) = 2
+  WITH found[0] AS a, found[1] AS b
+  RETURN CASE WHEN EXISTS { MATCH (a)-[r:NEXT_ANCHOR]-(m) WHERE m = b AND m.corpus = $corpus } THEN 'NEXT_ANCHOR'
+              WHEN EXISTS { MATCH (a)-[r:MENTIONS]-(m) WHERE m = b AND m.corpus = $corpus } THEN 'MENTIONS'
+              WHEN EXISTS { MATCH (a)-[r:RELATES {corpus: $corpus}]-(m) WHERE m = b AND m.corpus = $corpus } THEN 'RELATES'
+              WHEN EXISTS { MATCH (a)<-[:SYNONYM_OF]-(tie)-[:SYNONYM_OF]->(m)
+                            WHERE m = b AND tie.corpus = $corpus AND m.corpus = $corpus } THEN 'SYNONYM_OF'
+         END AS tie
+}
+WITH row, found, tie WHERE tie IS NOT NULL
 OPTIONAL MATCH (t:Built {uid: row.uid, corpus: $corpus}) USING INDEX t:Built(uid)
-RETURN row.uid AS uid, t.vector AS vector,
-       CASE WHEN size(found) = 1 THEN 'PASSAGE'
-            WHEN found[0]:Built AND found[1]:Built THEN 'NEXT_ANCHOR'
-            WHEN found[0]:Built OR found[1]:Built THEN 'MENTIONS'
-            WHEN EXISTS { MATCH (a)-[r:RELATES {corpus: $corpus}]-(b)
-                          WHERE a = found[0] AND b = found[1] AND a.corpus = $corpus AND b.corpus = $corpus } THEN 'RELATES'
-            ELSE 'SYNONYM_OF' END AS tie,
+RETURN row.uid AS uid, t.vector AS vector, tie,
        CASE WHEN size(found) = 1 THEN 1.0
             ELSE 2 * vector.similarity.cosine(found[0].embedding, found[1].embedding) - 1 END AS alike
 ORDER BY uid;

@@ -9,7 +9,7 @@ import typer
 from rich.console import RenderableType
 from typer.main import get_group
 
-from hgmem.cli.front import DEFAULT_CORPUS, CorpusOption, JsonOption, connected
+from hgmem.cli.front import DEFAULT_CORPUS, CorpusOption, JsonOption, OwnerOption, connected
 from hgmem.cli.lists import records
 from hgmem.cli.output import note, one_line, print_json
 from hgmem.cli.render import cited
@@ -34,9 +34,9 @@ def group(name: str) -> Any:
 
 
 def _command(system: SystemInfo, verb: VerbInfo) -> Callable[..., None]:
-    def called(context: typer.Context, corpus: str, as_json: bool, **given: Any) -> None:
+    def called(context: typer.Context, corpus: str, owner: str | None, as_json: bool, **given: Any) -> None:
         arguments = {name: value for name, value in given.items() if value is not None}
-        with connected(context, corpus) as client:
+        with connected(context, corpus, **({"owner": owner} if owner is not None else {})) as client:
             found = getattr(client.verbs(system.name, note=note), verb.name.replace("-", "_"))(**arguments)
         _print(found, what=f"verb {verb.name!r} of system {system.name!r}", as_json=as_json)
 
@@ -59,6 +59,7 @@ def _parameters(verb: VerbInfo) -> Iterator[Parameter]:
         else:
             yield _parameter(argument.name, _option(argument), default=None)
     yield _parameter("corpus", CorpusOption, default=DEFAULT_CORPUS)
+    yield _parameter("owner", OwnerOption, default=None)
     yield _parameter("as_json", JsonOption, default=False)
 
 

@@ -208,13 +208,14 @@ class _Exporter:
 
     def _builds(self, vectors: bool) -> Iterator[None]:
         reader = self.builds
+        listed = partial(built_uids, learnt=self.records.header.memories)
         self._put_all("Build", reader.builds())
         yield from self._section("Unit", unit_uids, read_units)
-        yield from self._section("Built", built_uids, partial(reader.rows, embeddings=vectors))
+        yield from self._section("Built", listed, partial(reader.rows, embeddings=vectors))
         yield from self._section("RESTS_ON", unit_uids, read_support, size=LINKED)
-        yield from self._section("RESTS_ON", built_uids, read_support, size=LINKED)
+        yield from self._section("RESTS_ON", listed, read_support, size=LINKED)
         yield from self._section("EXTENDS", unit_uids, read_extensions, size=LINKED)
-        yield from self._section("RELATIONSHIP", built_uids, reader.relationships, size=LINKED)
+        yield from self._section("RELATIONSHIP", listed, reader.relationships, size=LINKED)
 
     def _memories(self) -> Iterator[None]:
         database, corpus = self.services.database, self.services.corpus

@@ -46,9 +46,10 @@ def point_uids(database: Runner, *, corpus: str, after: str, most: int) -> list[
     return [row["uid"] for row in database.run("point_uids", corpus=corpus, after=after, most=most)]
 
 
-def built_uids(database: Runner, *, corpus: str, after: str, most: int) -> list[str]:
-    """Return the next uids of built rows, in order."""
-    return [row["uid"] for row in database.run("built_uids", corpus=corpus, after=after, most=most)]
+def built_uids(database: Runner, *, corpus: str, after: str, most: int, learnt: bool = True) -> list[str]:
+    """Return the next uids of built rows, in order, on request without what was learnt from questions."""
+    rows = database.run("built_uids", corpus=corpus, learnt=learnt, after=after, most=most)
+    return [row["uid"] for row in rows]
 
 
 def unit_uids(database: Runner, *, corpus: str, after: str, most: int) -> list[str]:

@@ -251,7 +251,15 @@ def options_of(spec: AnySpec, asked: Asked) -> Options[Any]:
     if asked.learn and not spec.learn_option:
         raise UsageError(f"system {spec.name!r} does not learn from questions: omit learn= (--learn), or use another")
     learning = {spec.learn_option: True} if asked.learn else {}
-    return Options(recipe=_recipe(spec, asked.recipe), changes={**asked.changes, **learning})
+    return Options(recipe=_recipe(spec, asked.recipe), changes={**_stepping(spec, asked.changes), **learning})
+
+
+def _stepping(spec: AnySpec, changes: Mapping[str, object]) -> Mapping[str, object]:
+    """Return the changes with `steps` under the name that the system has for it. One of a single step has none."""
+    if "steps" not in changes or hasattr(spec.config(), "steps"):
+        return changes
+    others = {name: value for name, value in changes.items() if name != "steps"}
+    return {**others, spec.steps_option: changes["steps"]} if spec.steps_option else others
 
 
 def _recipe(spec: AnySpec, chosen: Recipe) -> Any:

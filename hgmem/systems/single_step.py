@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypedDict, TypeVar, Unpack
 
@@ -96,8 +96,7 @@ class SingleStep(Generic[Config]):
         self, services: Services, question: Question, options: Options[Config], *, stored: Stored | None
     ) -> Answer:
         """Return the answer, its memory written to Neo4j."""
-        changes = {name: value for name, value in options.changes.items() if name != "steps"}
-        config = replace(options, changes=changes).applied(self.config())
+        config = options.applied(self.config())
         with recording(services, system=self.name, question=question, settings=_plain(config)) as record:
             began, subquery = time.perf_counter(), Subquery(text=question.text)
             services.listener.emit(StepStarted(step=1, subqueries=(subquery,)))

@@ -80,6 +80,7 @@ class SystemSpec(Generic[Config]):
     - `verbs`: what the system can do besides answering.
     - `favourites`: queries for people, which `hgmem browser` offers in the guide of the system's memories.
     - `passage_option`: the option of `config` that limits how many chunks are retrieved, if there is one.
+    - `steps_option`: the option of `config` that `steps=` sets, if it is not `steps`. Without one, there is one step.
     - `learn_option`: the option of `config` that learns from a question once it is answered, if there is one.
     - `cost`: what one question takes at most, for estimates. Without it, that is unknown.
     """
@@ -92,6 +93,7 @@ class SystemSpec(Generic[Config]):
     passages: Ranking | None = None
     continues: bool = False
     passage_option: str = ""
+    steps_option: str = ""
     learn_option: str = ""
     prompts: Path | None = None
     statements: Path | None = None

@@ -23,7 +23,7 @@ Note: TypeAlias = Callable[[str], object]  # receives what a caller should know 
 
 NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
 # Names that the command line and every method of the client use themselves.
-TAKEN = frozenset(("corpus", "json", "help", "uri", "username", "database", "verbose", "debug"))
+TAKEN = frozenset(("corpus", "owner", "json", "help", "uri", "username", "database", "verbose", "debug"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

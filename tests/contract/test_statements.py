@@ -107,7 +107,7 @@ SAMPLES: dict[str, Any] = {
     },
     "least": 0.1,
     "ranking": {"k": 2, "over": 2, "k1": 1.5, "b": 0.75},
-    **dict.fromkeys(("embeddings", "vectors", "finished", "replaces"), True),
+    **dict.fromkeys(("learnt", "embeddings", "vectors", "finished", "replaces"), True),
     "last": {"uid": "u", "text": "a text"},
     "timeout": 60.0,
     "seconds": 10,

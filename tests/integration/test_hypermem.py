@@ -98,7 +98,10 @@ def test_every_episode_has_a_topic_and_every_fact_an_episode(remembered: HGMem) 
     assert set(in_topic) == set(nodes(remembered, "Episode"))
     assert sorted(in_episode) == sorted(nodes(remembered, "Fact"))
     for kind in ("IN_TOPIC", "IN_EPISODE"):
-        assert all(0 <= tie["weight"] <= 1 and tie["role"] for _, _, tie in held.joined(kind))
+        ties = [tie for _, _, tie in held.joined(kind)]
+        assert all(0 <= tie["weight"] <= 1 for tie in ties)
+        assert len({tie["role"] for tie in ties}) > 1
+        assert len({tie["weight"] for tie in ties}) > 1
 
 
 def test_the_index_holds_propagated_vectors_of_unit_length(remembered: HGMem) -> None:

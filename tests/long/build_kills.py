@@ -2,8 +2,8 @@
 
     python tests/long/build_kills.py [--kills 5] [--server-kills 1] [--documents 60] [--seed N]
 
-The system is that of tests/toy/, with units that depend on each other, a fold, and vectors that a later stage gives, or
-with `--system memorag` its pyramid of gists, with `--system hypermem` topics of conversations, with `--system remindrag`
+The system is that of tests/toy/, with units that depend on each other, a fold, and vectors that a later stage gives.
+With `--system` it is memorag with its pyramid of gists, hypermem with topics of conversations, or remindrag with
 anchors and synonyms. Rounds, kills and the comparison are those of kills.py. After the last round, a second run has to
 make nothing.
 """

@@ -96,7 +96,7 @@ def _dips(alike: Vectors, at: int, limit: float) -> bool:
 
 
 def episode(messages: Sequence[Said], vectors: VectorCache, *, with_facts: bool) -> EpisodeReply:
-    """Return an episode's key phrases and central sentences, in the third person, and its facts if asked."""
+    """Return an episode's key phrases and central sentences, in the third person, and its facts, rated, if asked."""
     found = facts(messages)
     telling = [fact.content for fact in found if fact.confidence == 1]
     told = telling or [fact.content for fact in found] or [f"{said.speaker}: {said.text}" for said in messages]
@@ -110,8 +110,14 @@ def episode(messages: Sequence[Said], vectors: VectorCache, *, with_facts: bool)
         summary=" ".join(told[at] for at in sorted(chosen[:_SUMMARY_SENTENCES])),
         narrative=" ".join(told[at] for at in sorted(chosen)),
         keywords=tuple(phrases),
-        facts=found if with_facts else (),
+        facts=_rated(found, vectors) if with_facts else (),
     )
+
+
+def _rated(found: Sequence[FactReply], vectors: VectorCache) -> tuple[FactReply, ...]:
+    """Return facts with their roles and weights."""
+    roles = fact_roles(found, vectors)
+    return tuple(found[one.number].model_copy(update={"role": one.role, "weight": one.weight}) for one in roles)
 
 
 def facts(messages: Sequence[Said]) -> tuple[FactReply, ...]:

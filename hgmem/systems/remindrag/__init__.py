@@ -20,6 +20,7 @@ SPEC: SystemSpec[ReMindRAGConfig] = SystemSpec(
     answer=answer,
     build=BUILD,
     cost=cost,
+    steps_option="max_jumps",
     learn_option="learn",
     verbs=VERBS,
     favourites=[Favourite.read(path) for path in _FAVOURITES],

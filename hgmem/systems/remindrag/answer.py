@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 
+from hgmem.errors import ModelError
 from hgmem.memory.recording import Recording, recording
 from hgmem.memory.stored_memories import Stored
 from hgmem.retrieval import rendering
@@ -32,7 +33,7 @@ def answer(
     services: Services, question: Question, options: Options[ReMindRAGConfig], *, stored: Stored | None
 ) -> Answer:
     """Return the answer, its memory written to Neo4j. With `learn`, the walk is learnt once it is answered."""
-    config = _config(options)
+    config = options.applied(DEFAULT)
     with recording(services, system="remindrag", question=question, settings=asdict(config)) as record:
         history = rendering.text("\n".join(config.history))
         services.listener.emit(StepStarted(step=1, subqueries=(Subquery(text=question.text),)))
@@ -72,12 +73,6 @@ def cost(config: ReMindRAGConfig, *, settings: Settings) -> tuple[int, int]:
     return calls, walks * (shown_each + grown) + (1 + parts) * (evidence + _PROMPT)
 
 
-def _config(options: Options[ReMindRAGConfig]) -> ReMindRAGConfig:
-    """Return the options of this question. `steps`, which callers may pass to any system, limits the jumps."""
-    changes = {"max_jumps" if name == "steps" else name: value for name, value in options.changes.items()}
-    return replace(options, changes=changes).applied(DEFAULT)
-
-
 def _walks(
     services: Services, record: Recording, config: ReMindRAGConfig, history: str
 ) -> tuple[list[Walk], tuple[str, ...]]:
@@ -85,7 +80,8 @@ def _walks(
     questions: Sequence[str] = (record.question,)
     if config.split > 1:
         task = SplitQuestion(question=record.question, most=config.split, history=history)
-        questions = services.reply(task).questions[: config.split] or questions
+        parts = [part for part in services.reply(task).questions if part.strip()]
+        questions = parts[: config.split] or questions
     walks, notes = [], []
     for text, query in zip(questions, services.embed(questions, kind="query"), strict=True):
         walker = Walker(
@@ -172,7 +168,9 @@ def _learnt(services: Services, record: Recording, done: Answer, config: ReMindR
         text=unmarked(done.text),
         cited=frozenset(one.chunk for one in done.citations if one.chunk),
     )
-    learnt = learn_walks(services, answered, walks, penalty=config.penalty)
-    trails = sum(one.trails for one in learnt)
-    notes = (*done.notes, f"learnt: {counted(trails, 'trail')} of this walk")
-    return replace(done, notes=notes, usage=record.meter.usage())
+    try:
+        learnt = learn_walks(services, answered, walks, penalty=config.penalty)
+        note = f"learnt: {counted(sum(one.trails for one in learnt), 'trail')} of this walk"
+    except ModelError as error:  # the answer is there
+        note = f"not learnt: {error}; `hgmem remindrag learn {done.memory}` tries again"
+    return replace(done, notes=(*done.notes, note), usage=record.meter.usage())

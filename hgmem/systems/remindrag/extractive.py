@@ -23,10 +23,11 @@ def title(text: str) -> str:
     return found if len(found) <= _LONGEST else f"{found[:_LONGEST].rsplit(' ', 1)[0]} …"
 
 
-def uncovered(question: str, texts: Sequence[str]) -> list[str]:
-    """Return the names and key phrases of a question of which no text has all words."""
+def uncovered(question: str, texts: Sequence[str], *, names_alone: bool = False) -> list[str]:
+    """Return the names and key phrases of a question of which no text has all words. Phrases may be left out."""
     held = [frozenset(stems(text)) for text in texts]
-    return [aspect.text for aspect in aspects(question) if not any(aspect.stems <= each for each in held)]
+    asked = [aspect for aspect in aspects(question) if aspect.name or not names_alone]
+    return [aspect.text for aspect in asked if not any(aspect.stems <= each for each in held)]
 
 
 def nearest(wanted: str, options: Sequence[tuple[str, float]], vectors: VectorCache) -> int:

@@ -70,7 +70,7 @@ class _Lesson:
 
 
 def learn_walks(services: Services, answered: Answered, walks: Sequence[Recorded], *, penalty: Penalty) -> list[Learnt]:
-    """Learn the walks of one question, each in a transaction of its own, and return what was learnt.
+    """Learn the walks of one question, all in one transaction, and return what was learnt.
 
     Raises `UsageError` where that has been done before.
     """
@@ -79,7 +79,7 @@ def learn_walks(services: Services, answered: Answered, walks: Sequence[Recorded
     if any(learning_of(services.database, corpus=services.corpus, uid=uid) for uid in uids):
         raise _twice(answered.memory)
     vectors = services.embed([walk.question for walk in walks], kind="query")
-    done = []
+    lessons = []
     for walk, key, uid, vector in zip(walks, keys, uids, vectors, strict=True):
         useful = _useful(services, walk, answered)
         lesson = _Lesson(
@@ -92,8 +92,8 @@ def learn_walks(services: Services, answered: Answered, walks: Sequence[Recorded
             starts=walk.roots(walk.places[number] for number in sorted(useful)) if walk.places else walk.seeds,
             summaries=walk.summaries,
         )
-        done.append(services.database.write(_learn, services, lesson, answered))
-    return done
+        lessons.append(lesson)
+    return services.database.write(_learn_all, services, lessons, answered)
 
 
 def unmarked(text: str) -> str:
@@ -109,9 +109,15 @@ def unlearn(services: Services, learnings: Sequence[Row]) -> int:
     )
 
 
+def _learn_all(
+    transaction: Transaction, services: Services, lessons: Sequence[_Lesson], answered: Answered
+) -> list[Learnt]:
+    check_embedder(transaction, services)
+    return [_learn(transaction, services, lesson, answered) for lesson in lessons]
+
+
 def _learn(transaction: Transaction, services: Services, lesson: _Lesson, answered: Answered) -> Learnt:
     corpus, owner = services.corpus, answered.owner
-    check_embedder(transaction, services)
     number = draw_number(transaction, corpus=corpus, owner=owner)
     if learning_of(transaction, corpus=corpus, uid=lesson.uid):
         raise _twice(answered.memory)

@@ -95,7 +95,7 @@ def replay(database: Runner, *, scope: Scope, asker: Asker, start: Sequence[str]
         owners=list(asker.owners),
         seeds=list(start),
         vector=vector(asker.query),
-        rule={**asdict(rule), "ties": list(rule.ties), "least": rule.least, "rest": 1 - rule.alpha},
+        rule=_rule(rule),
     )
     found: dict[str, Reached] = {}
     for row in rows:
@@ -114,16 +114,11 @@ def replay(database: Runner, *, scope: Scope, asker: Asker, start: Sequence[str]
     return list(found.values())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WayLimits:
-    """How many ways to entities and to anchors are returned at most, each, and along which kinds of ties."""
+def ways(database: Runner, *, scope: Scope, asker: Asker, uid: str, rule: Rule, most: int) -> list[Way]:
+    """Return where a walk can go from a node: so many ways to entities and to anchors at most, each.
 
-    most: int
-    ties: tuple[str, ...]
-
-
-def ways(database: Runner, *, scope: Scope, asker: Asker, uid: str, limits: WayLimits) -> list[Way]:
-    """Return where a walk can go from a node, the ways nearest to the question first."""
+    Ways with a strong trail come first, then those nearest to the question.
+    """
     rows = database.run(
         "ways",
         corpus=scope.corpus,
@@ -131,7 +126,8 @@ def ways(database: Runner, *, scope: Scope, asker: Asker, uid: str, limits: WayL
         owners=list(asker.owners),
         uid=uid,
         vector=vector(asker.query),
-        limits={**asdict(limits), "ties": list(limits.ties), "least": _LEAST},
+        rule=_rule(rule),
+        most=most,
     )
     return [_way({**row, "source": uid}, _node(row), relation=row["relation"]) for row in rows]
 
@@ -256,6 +252,10 @@ def scope_uid(corpus: str, owner: str) -> str:
 
 def _node(row: Row) -> Node:
     return Node(uid=row["uid"], kind=row["kind"], text=row["text"] or "", told=row["told"] or "")
+
+
+def _rule(rule: Rule) -> Row:
+    return {**asdict(rule), "ties": list(rule.ties), "least": rule.least, "rest": 1 - rule.alpha}
 
 
 def _way(row: Row, node: Node, *, relation: Row | None) -> Way:

@@ -42,6 +42,7 @@ class ChooseMove:
     """Ask what the latest places say of the question, whether all is enough, and where to go next.
 
     `fresh` is what no prompt of this walk has shown, `known` all before it. The prompt has only what was found in that.
+    `followed`: it is what strong trails led to.
     """
 
     question: str
@@ -50,6 +51,7 @@ class ChooseMove:
     known: tuple[Seen, ...]
     options: tuple[Option, ...]
     left: int
+    followed: bool = False
     history: str = ""
     refused: str = ""
     name: ClassVar[str] = "move"
@@ -71,9 +73,13 @@ class ChooseMove:
         }
 
     def extractive(self, vectors: VectorCache) -> MoveReply:
-        """Return the way nearest to what is not covered yet, or that all is, without a language model."""
+        """Return the way nearest to what is not covered yet, or that all is, without a language model.
+
+        What strong trails led to has answered a question like this one. It has to cover the names alone.
+        """
         read = [seen for seen in (*self.known, *self.fresh) if seen.title]
-        missing = extractive.uncovered(self.question, [seen.text for seen in read])
+        texts = [seen.text for seen in read]
+        missing = extractive.uncovered(self.question, texts, names_alone=self.followed)
         if not self.options or (read and not missing):
             return MoveReply(enough=not missing)
         wanted = ", ".join(missing) or self.question

@@ -59,7 +59,8 @@ def relevance(alike: float, along: float, *, alpha: float) -> float:
 
 def least_cosine(alike: float, length: float, *, alpha: float, strong: float) -> float:
     """Return the cosine of question and trail above which a trail of this length is strong (equation 2 for R > λ)."""
-    return (strong - alpha * alike) / ((1 - alpha) * length) if length else float("inf")
+    weight = (1 - alpha) * length
+    return (strong - alpha * alike) / weight if weight else float("inf")
 
 
 LEARNT_ONCE = delta(0)

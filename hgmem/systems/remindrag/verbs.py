@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import PositiveInt
+from pydantic import Field
 
 from hgmem.errors import UsageError
 from hgmem.graph.database import Row
@@ -38,7 +38,7 @@ def learn(services: Services, arguments: Lesson) -> Sequence[Learnt]:
     if arguments.memory:
         return _learn_memory(services, arguments.memory.strip())
     found: list[Learnt] = []
-    for text in _questions(Path(arguments.questions)):
+    for text in _questions(Path(arguments.questions), most=services.settings.max_question_characters):
         done = answer(services, Question(text=text), Options(changes={"learn": False}), stored=None)
         found += _learn_memory(services, done.memory, walked=False)
     return found
@@ -67,6 +67,8 @@ def take_back(services: Services, arguments: Unwanted) -> Unlearnt:
     wanted = (arguments.memory, arguments.question, arguments.learning, arguments.mine, arguments.everything)
     if sum(map(bool, wanted)) != 1:
         raise UsageError("name what to unlearn: one of memory=, question=, learning=, mine=, everything=")
+    if arguments.mine and not services.owner:
+        raise UsageError("mine= (--mine) is of an owner: name one with owner= (--owner), or pass everything=")
     found = [row for row in _learnings(services) if _named(row, arguments, services.owner)]
     if not found:
         raise UsageError("nothing like that was learnt here: `hgmem remindrag learnings` lists what was")
@@ -109,7 +111,7 @@ class Near:
     """Which trails are listed."""
 
     question: Annotated[str, "The strongest for this question. Default: the longest."] = ""
-    limit: Annotated[PositiveInt, "Maximum trails."] = 20
+    limit: Annotated[int, Field(ge=1, le=10_000), "Maximum trails."] = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,8 +180,8 @@ def _answered(memory: Memory) -> Answered:
     return Answered(memory=memory.uid, owner=memory.owner, text=unmarked(last.text), cited=cited)
 
 
-def _questions(path: Path) -> list[str]:
-    """Return the questions of a file: those of JSON or JSON Lines, else one a line."""
+def _questions(path: Path, *, most: int) -> list[str]:
+    """Return the questions of a file: those of JSON or JSON Lines, else one a line. None may be longer than `most`."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -187,6 +189,11 @@ def _questions(path: Path) -> list[str]:
     found = list(_read(path, text))
     if not found:
         raise UsageError(f"{path} has no questions: write one a line, or JSON with a field question")
+    for number, text in enumerate(found, start=1):
+        if len(text) > most:
+            raise UsageError(
+                f"question {number} of {path} has {len(text):,} characters, more than {most:,}: shorten it"
+            )
     return found
 
 
@@ -197,7 +204,7 @@ def _read(path: Path, text: str) -> Iterator[str]:
     try:
         lines = [text] if path.suffix == ".json" else [line for line in text.splitlines() if line.strip()]
         items: list[Any] = [json.loads(line) for line in lines]
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{path} is not valid JSON: {error}") from None
     if path.suffix == ".json":
         items = items[0] if isinstance(items[0], list) else items

@@ -138,9 +138,9 @@ def _mixed(ways: Sequence[Way], most: int) -> list[Way]:
     A title and a relation's sentence are not equally near to a question, so the two kinds don't compete.
     """
     kinds = [[way for way in ways if (way.node.kind == "Anchor") is anchor] for anchor in (True, False)]
-    half = [max(most // 2, most - len(other)) for other in reversed(kinds)]
-    kept = {id(way) for kind, number in zip(kinds, half, strict=True) for way in kind[:number]}
-    return [way for way in ways if id(way) in kept][:most]
+    anchors = min(len(kinds[0]), max(most // 2, most - len(kinds[1])))
+    kept = {id(way) for way in [*kinds[0][:anchors], *kinds[1][: most - anchors]]}
+    return [way for way in ways if id(way) in kept]
 
 
 def passage_of(node: Node, *, score: float) -> Way:

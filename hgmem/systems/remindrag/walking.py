@@ -18,7 +18,6 @@ from hgmem.systems.remindrag.statements import (
     Asker,
     Reached,
     Rule,
-    WayLimits,
     passage_chunks,
     quoted_chunks,
     replay,
@@ -72,9 +71,8 @@ class Walker:
             found += [(node, score) for node, score in more if node.uid not in known]
         reached = [Reached(node=node, way=None) for node, _ in found]
         if found and config.trails and config.replay:
-            rule = Rule(alpha=config.alpha, strong=config.strong, ties=self._ties)
             start = [node.uid for node, _ in found]
-            reached = replay(database, scope=scope, asker=self._asker, start=start, rule=rule)
+            reached = replay(database, scope=scope, asker=self._asker, start=start, rule=self._rule)
         for one in reached:
             self.walk.visit(one.node, one.way, described=not config.quotes)
         self.walk.current = next(iter(self.walk.nodes), None)
@@ -112,6 +110,7 @@ class Walker:
             known=tuple(self.walk.known),
             options=tuple(options),
             left=max(0, self.config.max_jumps - self.walk.jumps - 1),
+            followed=bool(self.walk.came) and not self.walk.jumps,
             history=self.history,
         )
         for _ in range(1 + _ASKED_AGAIN):
@@ -221,12 +220,11 @@ class Walker:
 
     def _look(self, uids: Sequence[str]) -> None:
         """Find the ways from nodes that were not looked at."""
-        limits = WayLimits(most=self.config.ways, ties=self._ties)
+        database, scope, asker, most = self.services.database, self._scope, self._asker, self.config.ways
         for uid in uids:
             if uid not in self.walk.around:
-                self.walk.around[uid] = ways(
-                    self.services.database, scope=self._scope, asker=self._asker, uid=uid, limits=limits
-                )
+                found = ways(database, scope=scope, asker=asker, uid=uid, rule=self._rule, most=most)
+                self.walk.around[uid] = found
 
     def _options(self) -> list[Option]:
         return self.walk.options(everywhere=self.config.frontier == "all", most=self.config.ways)
@@ -284,9 +282,10 @@ class Walker:
         return Asker(query=self.query, owners=owners)
 
     @property
-    def _ties(self) -> tuple[str, ...]:
+    def _rule(self) -> Rule:
         skipped = {*(() if self.config.chain else ("NEXT_ANCHOR",)), *(() if self.config.synonyms else ("SYNONYM_OF",))}
-        return tuple(tie for tie in ("RELATES", "MENTIONS", "NEXT_ANCHOR", "SYNONYM_OF") if tie not in skipped)
+        ties = tuple(tie for tie in ("RELATES", "MENTIONS", "NEXT_ANCHOR", "SYNONYM_OF") if tie not in skipped)
+        return Rule(alpha=self.config.alpha, strong=self.config.strong, ties=ties)
 
 
 def _valid(number: int | None, options: Sequence[Option]) -> bool:

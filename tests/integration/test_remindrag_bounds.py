@@ -1,0 +1,187 @@
+"""What a walk and its learning must not do: cross a filter, learn half, learn what is gone, or fail on odd options."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from walking import Guide, edges, nodes, walked_town
+
+from hgmem import HGMem, ModelError, UsageError
+from hgmem.systems.remindrag.replies import MoveReply, SplitReply, UsefulReply
+from hgmem.values.inputs import Document, Given, GivenChunk, GivenEntity, GivenRelation
+
+KEY = "Anna gave the key number 2"
+QUESTION = "Which key did Anna give away last?"
+WAY = {"quotes": 0, "fill": False, "starts": 0}
+
+
+def secrets() -> Given:
+    """Return three documents: what ties Anna to Bruno is said in the secret one alone."""
+    said = {"A": "Anna bribed Bruno with a boat.", "B": "Anna keeps bees.", "C": "Bruno keeps goats."}
+    documents = [Document(id=at, title="secret" if at == "A" else f"open {at}", text=text) for at, text in said.items()]
+    return Given(
+        documents=tuple(documents),
+        chunks=tuple(GivenChunk(id=f"{at}0", document=at, text=text) for at, text in said.items()),
+        entities=(
+            GivenEntity(name="Anna", type="person", description="Anna", chunks=("A0", "B0")),
+            GivenEntity(name="Bruno", type="person", description="Bruno", chunks=("A0", "C0")),
+        ),
+        relations=(GivenRelation(source="Anna", target="Bruno", description="Anna bribed Bruno.", chunks=("A0",)),),
+    )
+
+
+@pytest.fixture
+def told(open_client: Callable[..., HGMem]) -> Callable[..., tuple[HGMem, Any]]:
+    """Returns a client on the secrets whose model goes to Bruno."""
+
+    def opened(**more: Any) -> tuple[HGMem, Any]:
+        model = Guide("Bruno keeps goats").model(**more)
+        client = open_client(model=model)
+        client.add_graph(secrets())
+        client.build("remindrag")
+        return client, model
+
+    return opened
+
+
+def test_a_filter_hides_what_other_documents_say_of_a_relation(told: Callable[..., tuple[HGMem, Any]]) -> None:
+    client, model = told()
+    settings = {"seeds": 1, "trails": False}
+    client.ask("Anna. Anna", system="remindrag", settings=settings)
+    assert any("bribed" in way.told for task in model.tasks if task.name == "move" for way in task.options)
+    model.tasks.clear()
+    answer = client.ask("Anna. Anna", system="remindrag", settings=settings, filters={"title": "open *"})
+    assert not any("bribed" in way.told for task in model.tasks if task.name == "move" for way in task.options)
+    assert not any("bribed" in str(task) for task in model.tasks)
+    hidden = {row["uid"] for row in nodes(client, "Chunk") if "bribed" in row["text"]}
+    assert not hidden & {hit.uid for step in answer.steps for one in step.retrieved for hit in one.chunks}
+
+
+def test_a_replay_crosses_no_document_that_a_filter_leaves_out(told: Callable[..., tuple[HGMem, Any]]) -> None:
+    way = iter(["secret", "Bruno"] + ["Bruno"] * 20)
+
+    def through(task: Any) -> MoveReply:
+        wanted = next(way)
+        ties = [(one.node.text.partition(":")[0], one.tie) for one in task.options]
+        if (wanted, "MENTIONS") in ties:
+            return MoveReply(next=ties.index((wanted, "MENTIONS")), why="the name")
+        return MoveReply(enough=True, found="goats")
+
+    client, _ = told(move=through, useful=lambda task: UsefulReply(useful=tuple(range(9))))
+    settings = {**WAY, "seeds": 1}
+    first = client.ask("Anna. Anna", system="remindrag", settings=settings)
+    assert "Bruno" in [target for _, target in edges(first)]
+    client.remindrag.learn(memory=first.memory)
+    again = client.ask("Anna. Anna", system="remindrag", settings=settings)
+    assert again.steps[0].strategy == "replay"
+    filtered = client.ask("Anna. Anna", system="remindrag", settings=settings, filters={"title": "open *"})
+    assert "Bruno" not in [target for _, target in edges(filtered) if filtered.steps[0].strategy == "replay"]
+
+
+@pytest.mark.parametrize("odd", [{"alpha": 1}, {"alpha": 0}, {"strong": 1}, {"strong": 0, "alpha": 1}])
+def test_any_weight_and_limit_of_trails_answers(open_client: Callable[..., HGMem], odd: dict[str, Any]) -> None:
+    client = walked_town(open_client, Guide(KEY).model())
+    client.remindrag.learn(memory=client.ask(QUESTION, system="remindrag").memory)
+    assert client.ask(QUESTION, system="remindrag", settings=odd).status == "answered"
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 5])
+def test_as_many_ways_are_offered_as_there_may_be(open_client: Callable[..., HGMem], most: int) -> None:
+    guide = Guide("nothing")
+    client = walked_town(open_client, guide.model())
+    client.ask("Which key?", system="remindrag", settings={"ways": most, "trails": False})
+    assert max(guide.offered) == most
+
+
+def test_steps_limit_the_jumps_and_change_nothing_where_there_is_one_step(open_client: Callable[..., HGMem]) -> None:
+    client = walked_town(open_client, Guide("nothing").model())
+    answer = client.ask(QUESTION, system="remindrag", steps=2)
+    assert "it had made 2 jumps (max_jumps)" in answer.notes[0]
+    assert client.ask(QUESTION, system="naive", steps=2).status == "answered"
+
+
+def test_an_answer_is_kept_where_its_learning_fails(open_client: Callable[..., HGMem]) -> None:
+    down = [True]
+
+    def useful(task: Any) -> UsefulReply:
+        if down:
+            raise ModelError("the server is down")
+        return UsefulReply(useful=task.cited)
+
+    client = walked_town(open_client, Guide(KEY).model(useful=useful))
+    answer = client.ask(QUESTION, system="remindrag", learn=True, settings=WAY)
+    assert answer.status == "answered"
+    assert answer.notes[-1].startswith("not learnt: the server is down")
+    assert nodes(client, "Learning") == []
+    down.clear()
+    assert client.remindrag.learn(memory=answer.memory)
+
+
+def test_walks_of_one_question_are_learnt_together_or_not_at_all(open_client: Callable[..., HGMem]) -> None:
+    asked: list[str] = []
+
+    def useful(task: Any) -> UsefulReply:
+        asked.append(task.question)
+        if len(asked) == 2:
+            raise ModelError("the server is down")
+        return UsefulReply(useful=task.cited)
+
+    parts = SplitReply(questions=(QUESTION, "  ", "Which key did Bruno give away last?", ""))
+    client = walked_town(open_client, Guide(KEY).model(split_question=lambda task: parts, useful=useful))
+    memory = client.ask("Which keys?", system="remindrag", settings={**WAY, "split": 4, "trails": False}).memory
+    with pytest.raises(ModelError, match="down"):
+        client.remindrag.learn(memory=memory)
+    assert nodes(client, "Learning") == nodes(client, "Trail") == []
+    learnt = client.remindrag.learn(memory=memory)
+    assert [one.question for one in learnt] == [QUESTION, "Which key did Bruno give away last?"]
+
+
+def test_a_tie_that_is_gone_is_not_learnt(open_client: Callable[..., HGMem]) -> None:
+    client = walked_town(open_client, Guide(KEY).model(useful=lambda task: UsefulReply(useful=tuple(range(9)))))
+    answer = client.ask(QUESTION, system="remindrag", settings=WAY)
+    client.build("remindrag", settings={"passage_tokens": 256})
+    client.remindrag.learn(memory=answer.memory)
+    chained = {tuple(sorted(pair)) for pair in pairs(client, "NEXT_ANCHOR")}
+    learnt = [tuple(row["key"].split("/")[:2]) for row in nodes(client, "Trail") if row["tie"] == "NEXT_ANCHOR"]
+    assert set(learnt) <= chained
+    assert not [row for row in nodes(client, "Trail") if row["tie"] == "SYNONYM_OF"]
+
+
+def pairs(client: HGMem, kind: str) -> list[tuple[str, str]]:
+    """Return the ends (uids) of relationships of a type."""
+    from dumping import driver
+
+    query = f"MATCH (a {{corpus: $corpus}})-[:{kind}]->(b) RETURN a.uid AS a, b.uid AS b"
+    with driver(client.settings) as opened:
+        return [(row["a"], row["b"]) for row in opened.execute_query(query, corpus=client.corpus).records]
+
+
+def test_an_archive_without_memories_has_no_question_that_was_learnt(
+    open_client: Callable[..., HGMem], tmp_path: Path
+) -> None:
+    client = walked_town(open_client, Guide(KEY).model())
+    client.remindrag.learn(memory=client.ask(QUESTION, system="remindrag", owner="ann", settings=WAY).memory)
+    for memories in (True, False):
+        client.export(tmp_path / f"{memories}.jsonl.gz", memories=memories)
+    client.delete()
+    for memories, number in ((True, 1), (False, 0)):
+        copy = open_client()
+        copy.import_archive(tmp_path / f"{memories}.jsonl.gz")
+        assert len(nodes(copy, "Learning")) == number
+        assert bool(nodes(copy, "Trail")) == bool(nodes(copy, "TrailScope")) == bool(number)
+        assert copy.check().findings == ()
+        copy.delete()
+
+
+def test_odd_arguments_are_refused_in_one_line(open_client: Callable[..., HGMem], tmp_path: Path) -> None:
+    client = walked_town(open_client, Guide(KEY).model())
+    (tmp_path / "deep.json").write_text("[" * 200_000, encoding="utf-8")
+    (tmp_path / "long.txt").write_text("x" * 9_000, encoding="utf-8")
+    for name, said in (("deep.json", "is not valid JSON"), ("long.txt", "has 9,000 characters, more than 8,000")):
+        with pytest.raises(UsageError, match=said):
+            client.remindrag.learn(questions=str(tmp_path / name))
+    with pytest.raises(UsageError, match="limit"):
+        client.remindrag.trails(limit=10**20)
+    with pytest.raises(UsageError, match=r"is of an owner: name one with owner= \(--owner\)"):
+        client.remindrag.unlearn(mine=True)
