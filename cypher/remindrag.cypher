@@ -126,7 +126,7 @@ RETURN place, length, n.uid AS uid, CASE WHEN n:Entity THEN 'Entity' ELSE 'Ancho
        }[0] AS passage
 ORDER BY place, length, uid;
 
-// name: ways(corpus, documents, owners, uid, vector, rule, most) read
+// name: ways(corpus, documents, owners, uid, vector, rule) read
 // Return where a walk can go from a node: along relations, to anchors that mention an entity or entities that an anchor
 // mentions, to the anchors before and after, and to entities of like names; those nearest to a vector first, so many of
 // entities and of anchors. A strong trail moves its way to the front, if `owners` has any.
@@ -164,7 +164,7 @@ WITH m, tie, relation, 2 * vector.similarity.cosine(m.embedding, $vector) - 1 AS
 WITH m, tie, relation, CASE WHEN near > told THEN near ELSE told END AS score
 ORDER BY score DESC, m.uid, tie, relation.uid
 WITH collect({m: m, tie: tie, relation: relation, score: score}) AS every
-UNWIND [way IN every WHERE way.m:Entity][..$most] + [way IN every WHERE way.m:Anchor][..$most] AS way
+UNWIND [way IN every WHERE way.m:Entity][..$rule.most] + [way IN every WHERE way.m:Anchor][..$rule.most] AS way
 WITH way.m AS m, way.tie AS tie, way.relation AS relation, way.score AS score
 CALL (m) {
   WITH m WHERE size($owners) > 0

@@ -204,18 +204,23 @@ def _where(step: Step) -> str:
 
 def _asked(one: Retrieved, names: _Names, places: Mapping[str, str]) -> Iterator[RenderableType]:
     """Yield a sub-query with what it found. A place that a walk entered is told with the one that led there."""
-    yield indented(words(("asked ", "dim"), one.subquery.text), 2)
+    read = {hit.uid for hit in one.built if hit.source == hit.uid}  # places whose own text was read, beside the arrival
+    built = [hit for hit in one.built if hit.source != hit.uid] or one.built
+    moved = bool(built) and all(hit.source for hit in built)
+    head = "asked" if not moved else "went to" if len(built) == 1 else "followed"
+    yield indented(words((f"{head} ", "dim"), one.subquery.text), 2)
     if one.subquery.concern and one.subquery.concern != one.subquery.text:
-        yield indented(f"concern: {one.subquery.concern}", 4)
+        yield indented(f"{'why' if head == 'went to' else 'concern'}: {one.subquery.concern}", 4)
     about = f"about {names(*one.subquery.targets)}; " if one.subquery.targets else ""
     numbers = (len(one.entities), len(one.relations), len(one.chunks))
-    yield indented(words((f"{about}found {found(numbers, one.built)}", "dim")), 4)
-    for hit in one.built[:BUILT]:
+    yield indented(words((f"{about}found {found(numbers, built)}", "dim")), 4)
+    for hit in built[:BUILT]:
         origin = places.get(hit.source, "") if hit.source != hit.uid else ""
         came = (f"{cut(origin, NAMED)} → ", "dim") if origin else ""
-        yield indented(words((f"{cut(hit.kind, NAMED)}: ", "dim"), came, cut(hit.text, SAID)), 4)
-    if len(one.built) > BUILT:
-        yield indented(words((f"and {len(one.built) - BUILT} more", "dim")), 4)
+        kind = f"{cut(hit.kind, NAMED)}{', read' if hit.uid in read else ''}: "
+        yield indented(words((kind, "dim"), came, cut(hit.text, SAID)), 4)
+    if len(built) > BUILT:
+        yield indented(words((f"and {len(built) - BUILT} more", "dim")), 4)
 
 
 def _operation(operation: Operation, names: _Names) -> RenderableType:

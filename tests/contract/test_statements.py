@@ -93,7 +93,7 @@ SAMPLES: dict[str, Any] = {
     "limits": LIMITS,
     "layers": [{"kind": "Topic", "lucene": "text:boat"}],
     "given": {"topics": None, "episodes": None},
-    "rule": {"alpha": 0.1, "rest": 0.9, "strong": 0.5, "least": 0.4, "ties": []},
+    "rule": {"alpha": 0.1, "rest": 0.9, "strong": 0.5, "least": 0.4, "ties": [], "most": 2},
     "learning": {
         "uid": "l",
         "key": "k",

@@ -26,6 +26,7 @@ from hgmem.values.evidence import Hit, Retrieved, Subquery
 from hgmem.values.inputs import Question
 from hgmem.values.records import Answer, Step
 
+_BEGINNING = "learnt: the places from which this walk began; it went nowhere else"
 _PROMPT, _PLACE = 700, 900  # tokens of a prompt beside what it shows, and of a place that is new to it
 
 
@@ -58,7 +59,7 @@ def answer(
             language=services.language,
         )
         done = record.answer(cited_answer(services, task), step=last, notes=notes)
-        return _learnt(services, record, done, config) if config.learn and config.trails else done
+        return _learnt(services, record, done, config) if config.learn else done
 
 
 def cost(config: ReMindRAGConfig, *, settings: Settings) -> tuple[int, int]:
@@ -160,8 +161,9 @@ def _learnt(services: Services, record: Recording, done: Answer, config: ReMindR
     Where learnings give seeds, it also learns a beginning that was enough by itself and followed no trail.
     """
     walks = [walk for walk in recorded(done.steps) if walk.walked or (config.starts and not walk.followed)]
-    if not walks:
-        return done
+    if not config.trails or not walks:
+        why = "trails are off (trails=false)" if not config.trails else "it followed trails alone"
+        return replace(done, notes=(*done.notes, f"not learnt: {why}"))
     answered = Answered(
         memory=done.memory,
         owner=services.owner or "",
@@ -170,7 +172,8 @@ def _learnt(services: Services, record: Recording, done: Answer, config: ReMindR
     )
     try:
         learnt = learn_walks(services, answered, walks, penalty=config.penalty)
-        note = f"learnt: {counted(sum(one.trails for one in learnt), 'trail')} of this walk"
+        trails, useful = sum(one.trails for one in learnt), sum(one.effective for one in learnt)
+        note = f"learnt: {counted(trails, 'trail')} of this walk, {useful} of use" if trails else _BEGINNING
     except ModelError as error:  # the answer is there
-        note = f"not learnt: {error}; `hgmem remindrag learn {done.memory}` tries again"
+        note = f"not learnt: {error}; `hgmem remindrag learn {done.memory} --corpus {services.corpus}` tries again"
     return replace(done, notes=(*done.notes, note), usage=record.meter.usage())

@@ -46,7 +46,7 @@ def shown(services: Services, walks: Sequence[Walk], *, scope: Scope, config: Re
     filled: dict[str, float] = {}
     if config.fill:
         room = config.evidence_tokens - tokens_of(*kept)
-        if all(walk.enough for walk in walks):
+        if all(walk.enough and walk.findings for walk in walks):  # rules find enough without saying what
             room = min(room, config.beside)
         more = _nearest(services, walks[0], scope=scope)
         filled = _fitting(more, kept, room)

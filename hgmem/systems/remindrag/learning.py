@@ -77,7 +77,7 @@ def learn_walks(services: Services, answered: Answered, walks: Sequence[Recorded
     keys = [answered.memory if not number else f"{answered.memory}/{number}" for number in range(len(walks))]
     uids = [built_uid(services.corpus, SYSTEM, kind="Learning", key=key) for key in keys]
     if any(learning_of(services.database, corpus=services.corpus, uid=uid) for uid in uids):
-        raise _twice(answered.memory)
+        raise _twice(services.corpus, answered.memory)
     vectors = services.embed([walk.question for walk in walks], kind="query")
     lessons = []
     for walk, key, uid, vector in zip(walks, keys, uids, vectors, strict=True):
@@ -120,7 +120,7 @@ def _learn(transaction: Transaction, services: Services, lesson: _Lesson, answer
     corpus, owner = services.corpus, answered.owner
     number = draw_number(transaction, corpus=corpus, owner=owner)
     if learning_of(transaction, corpus=corpus, uid=lesson.uid):
-        raise _twice(answered.memory)
+        raise _twice(services.corpus, answered.memory)
     rows = [{"uid": uid, "ends": list(row["ends"])} for uid, row in lesson.touches.items()]
     held = trails_to_touch(transaction, corpus=corpus, rows=rows)
     trails = [_moved(row, lesson, dimensions=services.embedder.dimensions) for row in held]
@@ -230,5 +230,6 @@ def _key(owner: str, ends: Sequence[str]) -> str:
     return "/".join((*sorted(ends), owner))
 
 
-def _twice(memory: str) -> UsageError:
-    return UsageError(f"memory {memory!r} was learnt before: `hgmem remindrag unlearn {memory}` takes that back")
+def _twice(corpus: str, memory: str) -> UsageError:
+    command = f"`hgmem remindrag unlearn {memory} --corpus {corpus}`"
+    return UsageError(f"memory {memory!r} was learnt before: {command} takes that back")

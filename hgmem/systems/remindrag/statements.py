@@ -52,11 +52,12 @@ def starts(database: Runner, *, scope: Scope, asker: "Asker", k: int, least: flo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """When a trail is strong, and which kinds of ties are followed. `least` is the length that one needs at least."""
+    """When a trail is strong, which kinds of ties are followed, and how many ways of a node are returned at most."""
 
     alpha: float
     strong: float
     ties: tuple[str, ...]
+    most: int = 0
 
     @property
     def least(self) -> float:
@@ -114,8 +115,8 @@ def replay(database: Runner, *, scope: Scope, asker: Asker, start: Sequence[str]
     return list(found.values())
 
 
-def ways(database: Runner, *, scope: Scope, asker: Asker, uid: str, rule: Rule, most: int) -> list[Way]:
-    """Return where a walk can go from a node: so many ways to entities and to anchors at most, each.
+def ways(database: Runner, *, scope: Scope, asker: Asker, uid: str, rule: Rule) -> list[Way]:
+    """Return where a walk can go from a node, `rule.most` ways to entities and to anchors at most, each.
 
     Ways with a strong trail come first, then those nearest to the question.
     """
@@ -127,7 +128,6 @@ def ways(database: Runner, *, scope: Scope, asker: Asker, uid: str, rule: Rule, 
         uid=uid,
         vector=vector(asker.query),
         rule=_rule(rule),
-        most=most,
     )
     return [_way({**row, "source": uid}, _node(row), relation=row["relation"]) for row in rows]
 

@@ -15,9 +15,10 @@ from hgmem.services import Services
 from hgmem.systems.options import Options, loaded
 from hgmem.systems.remindrag.answer import answer
 from hgmem.systems.remindrag.learning import Answered, Learnt, learn_walks, unlearn, unmarked
-from hgmem.systems.remindrag.recipes import ReMindRAGConfig
+from hgmem.systems.remindrag.recipes import DEFAULT, ReMindRAGConfig
 from hgmem.systems.remindrag.statements import SYSTEM, learnings, list_trails
 from hgmem.systems.remindrag.steps import recorded
+from hgmem.systems.remindrag.trail_vectors import relevance
 from hgmem.systems.verbs import Verb
 from hgmem.values.inputs import Question
 from hgmem.values.records import Memory
@@ -28,17 +29,21 @@ class Lesson:
     """What is learnt: the walk of a stored memory, or those of questions that are asked first."""
 
     memory: Annotated[str, "The memory whose walk is learnt."] = ""
-    questions: Annotated[str, "A file with questions to ask and learn: a line each, JSON or JSON Lines."] = ""
+    questions: Annotated[str, "A file of questions: those not learnt yet are asked and learnt. Lines or JSON."] = ""
 
 
 def learn(services: Services, arguments: Lesson) -> Sequence[Learnt]:
     """Learn the walk of a memory, or ask questions and learn their walks."""
     if bool(arguments.memory) == bool(arguments.questions):
-        raise UsageError("name one memory to learn from, or a file with questions=")
+        raise UsageError("name one memory to learn from, or a file with questions= (--questions)")
     if arguments.memory:
         return _learn_memory(services, arguments.memory.strip())
     found: list[Learnt] = []
+    known = {row["question"] for row in _learnings(services) if row["owner"] == (services.owner or "")}
     for text in _questions(Path(arguments.questions), most=services.settings.max_question_characters):
+        if text in known:
+            continue
+        known.add(text)
         done = answer(services, Question(text=text), Options(changes={"learn": False}), stored=None)
         found += _learn_memory(services, done.memory, walked=False)
     return found
@@ -51,8 +56,8 @@ class Unwanted:
     memory: Annotated[str, "Take back what was learnt from this memory."] = ""
     question: Annotated[str, "Take back what was learnt from this question, as it was asked."] = ""
     learning: Annotated[str, "Take back this learning (uid)."] = ""
-    mine: Annotated[bool, "Take back all that this owner's memories taught."] = False
-    everything: Annotated[bool, "Take back all that an owner, or without one everybody, sees."] = False
+    mine: Annotated[bool, "Take back all that the memories of the owner taught."] = False
+    everything: Annotated[bool, "Take back all that the owner sees, or without an owner all of everybody."] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,12 +71,15 @@ def take_back(services: Services, arguments: Unwanted) -> Unlearnt:
     """Undo learnings: their trails remember the others alone, as if these had never been."""
     wanted = (arguments.memory, arguments.question, arguments.learning, arguments.mine, arguments.everything)
     if sum(map(bool, wanted)) != 1:
-        raise UsageError("name what to unlearn: one of memory=, question=, learning=, mine=, everything=")
+        raise UsageError(
+            "name what to unlearn: a memory, or one of question=, learning=, mine=, everything= (--question, …)"
+        )
     if arguments.mine and not services.owner:
         raise UsageError("mine= (--mine) is of an owner: name one with owner= (--owner), or pass everything=")
     found = [row for row in _learnings(services) if _named(row, arguments, services.owner)]
     if not found:
-        raise UsageError("nothing like that was learnt here: `hgmem remindrag learnings` lists what was")
+        command = f"`hgmem remindrag learnings --corpus {services.corpus}`"
+        raise UsageError(f"nothing like that was learnt here: {command} lists what was")
     return Unlearnt(learnings=unlearn(services, found))
 
 
@@ -116,12 +124,16 @@ class Near:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trail:
-    """A trail: what it ties, how it is tied, its length ‖w‖, and its product q·w with the question, if there is one."""
+    """A trail: what it ties, how it is tied, its length ‖w‖, and its product q·w with the question, if there is one.
+
+    `strong`: whether the question would follow it with the recipe `default`.
+    """
 
     between: str
     tie: str
     length: float
     along: float | None
+    strong: bool | None
     learnings: int
     owner: str
 
@@ -138,6 +150,7 @@ def trails(services: Services, arguments: Near) -> Sequence[Trail]:
             tie=row["tie"],
             length=round(row["length"], 3),
             along=round(row["along"], 3) if text else None,
+            strong=relevance(row["alike"], row["along"], alpha=DEFAULT.alpha) > DEFAULT.strong if text else None,
             learnings=row["learnings"],
             owner=row["owner"],
         )
@@ -185,7 +198,8 @@ def _questions(path: Path, *, most: int) -> list[str]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read questions from {path}: {error}") from None
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise UsageError(f"cannot read questions from {path}: {reason}") from None
     found = list(_read(path, text))
     if not found:
         raise UsageError(f"{path} has no questions: write one a line, or JSON with a field question")

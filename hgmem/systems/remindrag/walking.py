@@ -220,11 +220,10 @@ class Walker:
 
     def _look(self, uids: Sequence[str]) -> None:
         """Find the ways from nodes that were not looked at."""
-        database, scope, asker, most = self.services.database, self._scope, self._asker, self.config.ways
+        database, scope, asker = self.services.database, self._scope, self._asker
         for uid in uids:
             if uid not in self.walk.around:
-                found = ways(database, scope=scope, asker=asker, uid=uid, rule=self._rule, most=most)
-                self.walk.around[uid] = found
+                self.walk.around[uid] = ways(database, scope=scope, asker=asker, uid=uid, rule=self._rule)
 
     def _options(self) -> list[Option]:
         return self.walk.options(everywhere=self.config.frontier == "all", most=self.config.ways)
@@ -285,7 +284,7 @@ class Walker:
     def _rule(self) -> Rule:
         skipped = {*(() if self.config.chain else ("NEXT_ANCHOR",)), *(() if self.config.synonyms else ("SYNONYM_OF",))}
         ties = tuple(tie for tie in ("RELATES", "MENTIONS", "NEXT_ANCHOR", "SYNONYM_OF") if tie not in skipped)
-        return Rule(alpha=self.config.alpha, strong=self.config.strong, ties=ties)
+        return Rule(alpha=self.config.alpha, strong=self.config.strong, ties=ties, most=self.config.ways)
 
 
 def _valid(number: int | None, options: Sequence[Option]) -> bool:
