@@ -16,6 +16,7 @@ const legend = () => {
       make("li", { mark: "var(--faint)" }, "entity"),
       make("li", { mark: "var(--point)" }, "passage that was read, trail that was followed"),
       make("li", { mark: "var(--revise)" }, "passage"),
+      make("li", { className: "ring", mark: "var(--ink)" }, "where it began"),
       make("li", { className: "ring", mark: "var(--insert)" }, "entered in this step"),
     ] : []),
     ...cool.map((entity) => make("li", { mark: colour(entity) }, entity.type)));
