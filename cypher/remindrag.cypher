@@ -78,7 +78,7 @@ CALL (s) {
        THEN $rule.alpha * t.alike - $rule.rest * t.length
             + 2 * $rule.rest * t.length * vector.similarity.cosine(t.vector, $vector) > $rule.strong
        ELSE false END)
-    -[:BETWEEN]->(y WHERE y.corpus = $corpus)){1,30} (n)
+    -[:BETWEEN]->(y WHERE y.corpus = $corpus))+ (n)
   RETURN n, x[-1].uid AS source, t[-1] AS trail, size(t) AS length, y AS crossed
 }
 CALL (crossed) {
