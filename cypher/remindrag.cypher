@@ -42,10 +42,12 @@ RETURN uid, kind, text, coalesce(told, '') AS told, score
 ORDER BY score DESC, uid LIMIT $k;
 
 // name: starts(corpus, documents, owners, vector, k, least) read
-// Return the nodes from which the k learnings with the nearest questions began, of those as near as `least` (a cosine).
+// Return the nodes from which the latest learnings of the k nearest questions began, of those as near as `least` (a cosine).
 CYPHER 25 MATCH (l:Built {corpus: $corpus}) USING INDEX l:Built(corpus)
 WHERE l.system = 'remindrag' AND l.kind = 'Learning' AND l.owner IN $owners
 WITH l, 2 * vector.similarity.cosine(l.vector, $vector) - 1 AS score WHERE score >= $least
+WITH l, score ORDER BY l.number DESC
+WITH l.question AS question, score, collect(l)[0] AS l
 ORDER BY score DESC, l.uid LIMIT $k
 UNWIND l.starts AS uid
 WITH uid, max(score) AS score
@@ -124,13 +126,26 @@ RETURN place, length, n.uid AS uid, CASE WHEN n:Entity THEN 'Entity' ELSE 'Ancho
            WHERE r.effective AND m.anchor = n.uid
            RETURN m.summary ORDER BY r.order DESC LIMIT 1 }[0]}
        }[0] AS passage
-ORDER BY place, length, uid;
+ORDER BY CASE length WHEN 0 THEN 0 ELSE 1 END, place, length, uid;
 
 // name: ways(corpus, documents, owners, uid, vector, rule) read
 // Return where a walk can go from a node: along relations, to anchors that mention an entity or entities that an anchor
 // mentions, to the anchors before and after, and to entities of like names; those nearest to a vector first, so many of
-// entities and of anchors. A strong trail moves its way to the front, if `owners` has any.
+// entities and of anchors. A strong trail counts for its way, if `owners` has any.
 CYPHER 25 CALL () {
+  CALL () {
+    MATCH (n:Entity {uid: $uid, corpus: $corpus}) USING INDEX n:Entity(uid) RETURN n
+    UNION ALL
+    MATCH (n:Built {uid: $uid, corpus: $corpus}) USING INDEX n:Built(uid) RETURN n
+  }
+  MATCH (n)<-[:BETWEEN]-(t:Trail {corpus: $corpus}) WHERE t.owner IN $owners
+  WITH t, t.alike AS alike, CASE WHEN t.length >= $rule.least
+       THEN t.length * (2 * vector.similarity.cosine(t.vector, $vector) - 1) ELSE 0.0 END AS along
+  WHERE $rule.alpha * alike + $rule.rest * along > $rule.strong
+  MATCH (t)-[:BETWEEN]->(m) WHERE m.corpus = $corpus AND m.uid <> $uid
+  RETURN collect({uid: m.uid, along: along}) AS trails
+}
+CALL (trails) {
   MATCH (n:Entity {uid: $uid, corpus: $corpus}) USING INDEX n:Entity(uid)
   WITH DISTINCT n MATCH (n)-[r:RELATES]-(m) WHERE r.corpus = $corpus AND m.corpus = $corpus AND r.memory = '' AND m.memory = ''
     AND ($documents IS NULL OR EXISTS {
@@ -155,33 +170,25 @@ CYPHER 25 CALL () {
   WITH DISTINCT n MATCH (n)-[:NEXT_ANCHOR]-(m) WHERE m.corpus = $corpus
   RETURN m, 'NEXT_ANCHOR' AS tie, NULL AS relation, NULL AS other
 }
-WITH m, tie, relation, other
+WITH m, tie, relation, other, trails
 WHERE tie IN $rule.ties AND m.embedding IS NOT NULL AND ($documents IS NULL OR CASE WHEN m:Entity
   THEN EXISTS { MATCH (m)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus}) WHERE c.document IN $documents }
   ELSE m.document IN $documents END)
-WITH m, tie, relation, 2 * vector.similarity.cosine(m.embedding, $vector) - 1 AS near,
+WITH m, tie, relation, trails, 2 * vector.similarity.cosine(m.embedding, $vector) - 1 AS near,
      2 * vector.similarity.cosine(coalesce(other, m.embedding), $vector) - 1 AS told
-WITH m, tie, relation, CASE WHEN near > told THEN near ELSE told END AS score
+WITH m, tie, relation, CASE WHEN near > told THEN near ELSE told END
+     + reduce(most = 0.0, t IN trails | CASE WHEN t.uid = m.uid AND t.along > most THEN t.along ELSE most END) AS score
 ORDER BY score DESC, m.uid, tie, relation.uid
 WITH collect({m: m, tie: tie, relation: relation, score: score}) AS every
 UNWIND [way IN every WHERE way.m:Entity][..$rule.most] + [way IN every WHERE way.m:Anchor][..$rule.most] AS way
 WITH way.m AS m, way.tie AS tie, way.relation AS relation, way.score AS score
-CALL (m) {
-  WITH m WHERE size($owners) > 0
-  MATCH (m)<-[:BETWEEN]-(t:Trail {corpus: $corpus})
-  WHERE t.owner IN $owners AND EXISTS { MATCH (t)-[:BETWEEN]->(n) WHERE n.corpus = $corpus AND n.uid = $uid }
-  WITH t.alike AS alike, CASE WHEN t.length >= $rule.least
-       THEN t.length * (2 * vector.similarity.cosine(t.vector, $vector) - 1) ELSE 0.0 END AS along
-  RETURN max(CASE WHEN $rule.alpha * alike + $rule.rest * along > $rule.strong THEN along END) AS along
-}
 CALL (relation) {
   WITH relation WHERE relation IS NOT NULL AND $documents IS NOT NULL
   UNWIND relation.chunks AS stating
   MATCH (c:Chunk {uid: stating, corpus: $corpus}) USING INDEX c:Chunk(uid) WHERE c.document IN $documents
   RETURN collect(c.uid) AS within
 }
-WITH m, tie, score + coalesce(along, 0.0) AS score,
-     CASE WHEN relation IS NULL OR $documents IS NULL THEN relation ELSE relation {.*, chunks: within} END AS relation
+WITH m, tie, score, CASE WHEN relation IS NULL OR $documents IS NULL THEN relation ELSE relation {.*, chunks: within} END AS relation
 RETURN m.uid AS uid, CASE WHEN m:Entity THEN 'Entity' ELSE 'Anchor' END AS kind, coalesce(m.title, m.name) AS text,
        CASE WHEN m:Entity THEN coalesce(m.description, '') ELSE '' END AS told, tie, score, relation
 ORDER BY score DESC, uid, tie;

@@ -9,6 +9,7 @@ from walking import Guide, edges, nodes, walked_town
 
 from hgmem import HGMem, ModelError, UsageError
 from hgmem.systems.remindrag.replies import MoveReply, SplitReply, UsefulReply
+from hgmem.systems.remindrag.steps import recorded
 from hgmem.values.inputs import Document, Given, GivenChunk, GivenEntity, GivenRelation
 
 KEY = "Anna gave the key number 2"
@@ -16,8 +17,8 @@ QUESTION = "Which key did Anna give away last?"
 WAY = {"quotes": 0, "fill": False, "starts": 0}
 
 
-def secrets() -> Given:
-    """Return three documents: what ties Anna to Bruno is said in the secret one alone."""
+def secrets(*, related: bool) -> Given:
+    """Return three documents: what ties Anna to Bruno, and with `related` how, is said in the secret one alone."""
     said = {"A": "Anna bribed Bruno with a boat.", "B": "Anna keeps bees.", "C": "Bruno keeps goats."}
     documents = [Document(id=at, title="secret" if at == "A" else f"open {at}", text=text) for at, text in said.items()]
     return Given(
@@ -27,7 +28,9 @@ def secrets() -> Given:
             GivenEntity(name="Anna", type="person", description="Anna", chunks=("A0", "B0")),
             GivenEntity(name="Bruno", type="person", description="Bruno", chunks=("A0", "C0")),
         ),
-        relations=(GivenRelation(source="Anna", target="Bruno", description="Anna bribed Bruno.", chunks=("A0",)),),
+        relations=(GivenRelation(source="Anna", target="Bruno", description="Anna bribed Bruno.", chunks=("A0",)),)
+        if related
+        else (),
     )
 
 
@@ -35,10 +38,10 @@ def secrets() -> Given:
 def told(open_client: Callable[..., HGMem]) -> Callable[..., tuple[HGMem, Any]]:
     """Returns a client on the secrets whose model goes to Bruno."""
 
-    def opened(**more: Any) -> tuple[HGMem, Any]:
+    def opened(*, related: bool = True, **more: Any) -> tuple[HGMem, Any]:
         model = Guide("Bruno keeps goats").model(**more)
         client = open_client(model=model)
-        client.add_graph(secrets())
+        client.add_graph(secrets(related=related))
         client.build("remindrag")
         return client, model
 
@@ -68,7 +71,7 @@ def test_a_replay_crosses_no_document_that_a_filter_leaves_out(told: Callable[..
             return MoveReply(next=ties.index((wanted, "MENTIONS")), why="the name")
         return MoveReply(enough=True, found="goats")
 
-    client, _ = told(move=through, useful=lambda task: UsefulReply(useful=tuple(range(9))))
+    client, _ = told(related=False, move=through, useful=lambda task: UsefulReply(useful=tuple(range(9))))
     settings = {**WAY, "seeds": 1}
     first = client.ask("Anna. Anna", system="remindrag", settings=settings)
     assert "Bruno" in [target for _, target in edges(first)]
@@ -183,5 +186,29 @@ def test_odd_arguments_are_refused_in_one_line(open_client: Callable[..., HGMem]
             client.remindrag.learn(questions=str(tmp_path / name))
     with pytest.raises(UsageError, match="limit"):
         client.remindrag.trails(limit=10**20)
-    with pytest.raises(UsageError, match=r"is of an owner: name one with owner= \(--owner\)"):
-        client.remindrag.unlearn(mine=True)
+
+
+def test_an_owner_takes_back_the_owners_own_alone(open_client: Callable[..., HGMem]) -> None:
+    client = walked_town(open_client, Guide(KEY).model())
+    for owner in ("", "ann", "bob"):
+        asked = client.ask(QUESTION, system="remindrag", owner=owner or None, settings={**WAY, "trails": False})
+        client.remindrag.learn(memory=asked.memory)
+    client.owner = "ann"
+    assert [one.owner for one in client.remindrag.learnings()] == ["", "ann"]
+    assert client.remindrag.unlearn(everything=True).learnings == 1
+    with pytest.raises(UsageError, match="nothing like that was learnt by ann"):
+        client.remindrag.unlearn(question=QUESTION)
+    client.owner = None
+    assert client.remindrag.unlearn(everything=True).learnings == 2
+    assert nodes(client, "Trail") == []
+
+
+def test_what_was_read_at_a_replayed_place_is_recorded_with_it(open_client: Callable[..., HGMem]) -> None:
+    client = walked_town(open_client, Guide(KEY).model())
+    client.remindrag.learn(memory=client.ask(QUESTION, system="remindrag", settings=WAY).memory)
+    answer = client.ask(QUESTION, system="remindrag", settings={"fill": False})
+    (walk,) = recorded(answer.steps)
+    replayed = [place for place in walk.places if place.replayed]
+    assert replayed
+    assert [place.text for place in replayed if place.passage and not place.chunks] == []
+    assert any(place.chunks for place in replayed)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 
-from hgmem.errors import ModelError
+from hgmem.errors import HGMemError
 from hgmem.memory.recording import Recording, recording
 from hgmem.memory.stored_memories import Stored
 from hgmem.retrieval import rendering
@@ -69,8 +69,8 @@ def cost(config: ReMindRAGConfig, *, settings: Settings) -> tuple[int, int]:
     before = config.search_check + (config.split > 1)
     shown_each = config.ways * 60 + _PROMPT
     grown = (config.max_jumps * _PLACE // 2) if config.calls == "each" else _PLACE
-    evidence = min(config.evidence_tokens, config.max_jumps * _PLACE)
-    calls = walks + before + parts + 1 + config.learn
+    evidence = config.evidence_tokens if config.fill else min(config.evidence_tokens, config.max_jumps * _PLACE)
+    calls = walks + before + parts + 1 + config.learn * max(1, parts)
     return calls, walks * (shown_each + grown) + (1 + parts) * (evidence + _PROMPT)
 
 
@@ -162,7 +162,7 @@ def _learnt(services: Services, record: Recording, done: Answer, config: ReMindR
     """
     walks = [walk for walk in recorded(done.steps) if walk.walked or (config.starts and not walk.followed)]
     if not config.trails or not walks:
-        why = "trails are off (trails=false)" if not config.trails else "it followed trails alone"
+        why = "trails are off (trails=false)" if not config.trails else "there was no move to learn from"
         return replace(done, notes=(*done.notes, f"not learnt: {why}"))
     answered = Answered(
         memory=done.memory,
@@ -174,6 +174,6 @@ def _learnt(services: Services, record: Recording, done: Answer, config: ReMindR
         learnt = learn_walks(services, answered, walks, penalty=config.penalty)
         trails, useful = sum(one.trails for one in learnt), sum(one.effective for one in learnt)
         note = f"learnt: {counted(trails, 'trail')} of this walk, {useful} of use" if trails else _BEGINNING
-    except ModelError as error:  # the answer is there
+    except HGMemError as error:  # the answer is there
         note = f"not learnt: {error}; `hgmem remindrag learn {done.memory} --corpus {services.corpus}` tries again"
     return replace(done, notes=(*done.notes, note), usage=record.meter.usage())

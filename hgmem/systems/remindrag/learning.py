@@ -210,14 +210,13 @@ def _told(walk: Recorded) -> list[str]:
 
 
 def _touches(corpus: str, walk: Recorded, owner: str, useful: AbstractSet[int]) -> dict[str, Row]:
-    """Return the trails of a walk by uid. One that was entered twice led to use if it did so once."""
+    """Return the trails of a walk by uid: their ends, whether they led to use, and the chunks that were read there."""
     found: dict[str, Row] = {}
     for number, place in enumerate(walk.places):
         ends = (place.uid,) if place.passage else tuple(sorted((place.source, place.uid)))
         uid = trail_uid(corpus, owner, ends)
-        effective = number in useful or (uid in found and found[uid]["effective"])
         chunks = " ".join(place.chunks[:_QUOTED]) if not place.passage else ""
-        found[uid] = {"key": _key(owner, ends), "ends": list(ends), "effective": effective, "chunks": chunks}
+        found[uid] = {"key": _key(owner, ends), "ends": list(ends), "effective": number in useful, "chunks": chunks}
     return found
 
 

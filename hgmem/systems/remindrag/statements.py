@@ -118,7 +118,7 @@ def replay(database: Runner, *, scope: Scope, asker: Asker, start: Sequence[str]
 def ways(database: Runner, *, scope: Scope, asker: Asker, uid: str, rule: Rule) -> list[Way]:
     """Return where a walk can go from a node, `rule.most` ways to entities and to anchors at most, each.
 
-    Ways with a strong trail come first, then those nearest to the question.
+    Those nearest to the question come first. The strength of a strong trail counts for its way.
     """
     rows = database.run(
         "ways",

@@ -17,7 +17,7 @@ SEEDS, REPLAY, WALK, PASSAGE, SUMMARY = "seeds", "replay", "walk", "Passage", "S
 
 
 def begun(walk: Walk, *, scores: Mapping[str, float]) -> tuple[Retrieved, ...]:
-    """Return the beginning of a walk: its seeds with their passages, and what strong trails reached."""
+    """Return the beginning of a walk: its seeds with their passages, and each place that a strong trail reached."""
     nodes = walk.nodes.values()
     starts = [node for node in nodes if node.uid not in walk.came]
     seeds = Retrieved(
@@ -36,15 +36,17 @@ def begun(walk: Walk, *, scores: Mapping[str, float]) -> tuple[Retrieved, ...]:
     )
     if not walk.came:
         return (seeds,)
-    led = list(walk.came)
-    trails = Retrieved(
-        subquery=Subquery(text="strong trails", concern=walk.question, strategy=REPLAY),
-        entities=_entities(led, walk),
-        relations=_relations(walk.came.values()),
-        chunks=_chunks(walk, led),
-        built=(*(_hit(way, rank) for rank, way in enumerate(walk.came.values(), start=1)), *_passages(walk, led)),
-    )
-    return seeds, trails
+    trails = [
+        Retrieved(
+            subquery=Subquery(text=told(way), concern="a strong trail", strategy=REPLAY),
+            entities=_entities([way.node.uid], walk),
+            relations=_relations([way]),
+            chunks=_chunks(walk, [way.node.uid]),
+            built=(_hit(way, rank), *_passages(walk, [way.node.uid])),
+        )
+        for rank, way in enumerate(walk.came.values(), start=1)
+    ]
+    return seeds, *trails
 
 
 def arrived(walk: Walk, way: Way, why: str) -> Retrieved:
@@ -73,7 +75,7 @@ def read(walk: Walk, way: Way, why: str) -> Retrieved:
 class Place:
     """A place that a recorded walk entered, from the place `source`. `passage`: it was read.
 
-    `chunks` (uids) are those that the step retrieved there, none for what was `replayed` or read at the beginning.
+    `chunks` (uids) are those that were retrieved there, none for the passages of seeds. `replayed`: no model chose it.
     """
 
     uid: str
@@ -139,8 +141,7 @@ def recorded(steps: Sequence[Step]) -> list[Recorded]:
         if one.subquery.strategy not in (SEEDS, REPLAY, WALK) or not walks:
             continue
         walk = walks[-1]
-        begins = one.subquery.strategy != WALK
-        chunks = tuple(hit.uid for hit in one.chunks)
+        chunks = tuple(hit.uid for hit in one.chunks) if one.subquery.strategy != SEEDS else ()
         for hit in one.built:
             if hit.kind == SUMMARY:
                 walk.summaries[hit.source] = hit.text
@@ -153,8 +154,8 @@ def recorded(steps: Sequence[Step]) -> list[Recorded]:
                         source=hit.source,
                         text=hit.text,
                         passage=hit.kind == PASSAGE,
-                        chunks=() if begins else chunks,
-                        replayed=begins,
+                        chunks=chunks,
+                        replayed=one.subquery.strategy != WALK,
                     )
                 )
     return walks

@@ -39,7 +39,7 @@ def learn(services: Services, arguments: Lesson) -> Sequence[Learnt]:
     if arguments.memory:
         return _learn_memory(services, arguments.memory.strip())
     found: list[Learnt] = []
-    known = {row["question"] for row in _learnings(services) if row["owner"] == (services.owner or "")}
+    known = {row["question"] for row in _learnings(services)}
     for text in _questions(Path(arguments.questions), most=services.settings.max_question_characters):
         if text in known:
             continue
@@ -56,8 +56,7 @@ class Unwanted:
     memory: Annotated[str, "Take back what was learnt from this memory."] = ""
     question: Annotated[str, "Take back what was learnt from this question, as it was asked."] = ""
     learning: Annotated[str, "Take back this learning (uid)."] = ""
-    mine: Annotated[bool, "Take back all that the memories of the owner taught."] = False
-    everything: Annotated[bool, "Take back all that the owner sees, or without an owner all of everybody."] = False
+    everything: Annotated[bool, "Take back all: with an owner the owner's own, else that of everybody."] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,17 +68,14 @@ class Unlearnt:
 
 def take_back(services: Services, arguments: Unwanted) -> Unlearnt:
     """Undo learnings: their trails remember the others alone, as if these had never been."""
-    wanted = (arguments.memory, arguments.question, arguments.learning, arguments.mine, arguments.everything)
+    wanted = (arguments.memory, arguments.question, arguments.learning, arguments.everything)
     if sum(map(bool, wanted)) != 1:
-        raise UsageError(
-            "name what to unlearn: a memory, or one of question=, learning=, mine=, everything= (--question, …)"
-        )
-    if arguments.mine and not services.owner:
-        raise UsageError("mine= (--mine) is of an owner: name one with owner= (--owner), or pass everything=")
-    found = [row for row in _learnings(services) if _named(row, arguments, services.owner)]
+        raise UsageError("name what to unlearn: a memory, or one of question=, learning=, everything= (--question, …)")
+    own = services.owner
+    found = [row for row in _learnings(services) if _named(row, arguments) and own in (None, row["owner"])]
     if not found:
         command = f"`hgmem remindrag learnings --corpus {services.corpus}`"
-        raise UsageError(f"nothing like that was learnt here: {command} lists what was")
+        raise UsageError(f"nothing like that was learnt by {own or 'anybody'}: {command} lists what was")
     return Unlearnt(learnings=unlearn(services, found))
 
 
@@ -163,9 +159,7 @@ def _learnings(services: Services) -> list[Row]:
     return learnings(services.database, corpus=services.corpus, owner=services.owner)
 
 
-def _named(row: Row, arguments: Unwanted, owner: str | None) -> bool:
-    if arguments.mine:
-        return bool(row["owner"] == (owner or ""))
+def _named(row: Row, arguments: Unwanted) -> bool:
     given = {"memory": arguments.memory, "question": arguments.question, "uid": arguments.learning}
     return arguments.everything or any(row[name] == value.strip() for name, value in given.items() if value)
 

@@ -105,11 +105,16 @@ class Walk:
         With `everywhere`, it goes on from any visited node. Else it goes on from the current one or into a passage of a
         visited anchor, or back to a visited node (paper, section 3.2).
         """
-        here = _distinct(self.ahead([self.current] if self.current is not None else []))
+        current = [self.current] if self.current is not None else []
+        here = _distinct(self.ahead(current))
         if everywhere:
-            own = _mixed(here, most // 2)
+            near = {way.node.uid for way in here}
+            every = _distinct(
+                self.ahead(dict.fromkeys([*current, *self.nodes]))
+            )  # the best way to a place, from anywhere
+            own = _mixed([way for way in every if way.node.uid in near], most // 2)
             taken = {way.node.uid for way in own}
-            others = [way for way in _distinct(self.ahead(self.nodes)) if way.node.uid not in taken]
+            others = [way for way in every if way.node.uid not in taken]
             return [*own, *_mixed(others, most - len(own))]
         ways = _mixed(here, most)
         read = [way for uid in self.nodes if uid != self.current and self.unread(uid) for way in self.ahead([uid])]

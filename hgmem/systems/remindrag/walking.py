@@ -122,6 +122,7 @@ class Walker:
             task = replace(task, refused=_refused(reply.next, options))
         self._stopped(f"the model chose no way that exists, {counted(1 + _ASKED_AGAIN, 'time')} in a row")
         self.walk.shown(reply.found)
+        self._flush(reply.found)
         return None
 
     def _each(self) -> None:
