@@ -42,7 +42,7 @@ class ReMindRAGConfig:
     summary_tokens: Tokens = 0  # from which a passage is summarised for the question (official code: 350); 0: never
 
     trails: bool = True  # whether trails are used, and learnt
-    replay: bool = True  # whether strong trails are followed without a model; else they only order the ways
+    replay: bool = True  # whether strong trails are followed without a call; else they only raise the scores of ways
     alpha: Share = 0.1  # α, share of the ends' own similarity in the relevance of a trail (paper, equation 2)
     strong: Share = 0.5  # λ, relevance above which a trail is strong (paper: 0.55, advised are 0.5 to 0.75)
     starts: Count = 2  # learnings of near questions from whose beginnings it begins as well (paper: none)
