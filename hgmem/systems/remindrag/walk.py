@@ -109,7 +109,7 @@ class Walk:
         here = _distinct(self.ahead(current))
         if everywhere:
             near = {way.node.uid for way in here}
-            every = _distinct(self.ahead(dict.fromkeys([*current, *self.nodes])))  # to a place the best way, from anywhere
+            every = _distinct(self.ahead(dict.fromkeys([*current, *self.nodes])))  # the best way to each place
             own = _mixed([way for way in every if way.node.uid in near], most // 2)
             taken = {way.node.uid for way in own}
             others = [way for way in every if way.node.uid not in taken]
