@@ -202,6 +202,23 @@ def test_what_was_read_follows_what_points_rest_on_up_to_its_own_budget(letters:
     assert client.passages(answer.memory)[0].chunk.position == 4
 
 
+def test_an_answer_gets_the_chunks_that_no_step_had_room_for(letters: Any) -> None:
+    client = letters(evolve=lambda task: EvolveReply(insert=(insertion(1, of="The lamps.", entities=("Eve", "Pier")),)))
+    small = {"read_tokens": 0, "evidence_tokens": 1}
+
+    def positions(**settings: int) -> list[int]:
+        client.ask(QUESTION, steps=1, settings={**small, **settings})
+        return [chunk.position for chunk in asked(client, "answer")[-1].passages]
+
+    (support,) = positions()
+    (shown,) = [chunk.position for chunk in asked(client, "evolve")[-1].evidence.chunks]
+    assert shown != support
+    unread = {0, 1, 2, 3, 4} - {shown, support}
+    assert positions(unread_tokens=10_000) == sorted({support, *unread})
+    first, second = positions(unread_tokens=1)
+    assert {first, second} - {support} < unread
+
+
 def test_compact_shows_the_numbers_of_passages_behind_a_merged_point(letters: Any) -> None:
     client = letters(
         evolve=findings,

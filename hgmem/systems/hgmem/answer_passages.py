@@ -23,8 +23,8 @@ class Reading:
     """The chunks that a question's steps retrieved.
 
     `lineages` tell which findings points stand for. `scores` are the best by uid, `rankings` the uids of each
-    sub-query, the best first, and `chunks` the texts at hand. `of_question` is whether the steps asked the question
-    that is answered.
+    sub-query, the best first, and `chunks` the texts at hand. `shown` are the uids of those that prompts showed, as
+    far as is known: stored steps don't tell. `of_question` is whether the steps asked the question that is answered.
     """
 
     services: Services
@@ -34,6 +34,7 @@ class Reading:
     scores: dict[str, float] = field(default_factory=dict)
     rankings: list[list[str]] = field(default_factory=list)
     chunks: dict[str, Chunk] = field(default_factory=dict)
+    shown: set[str] = field(default_factory=set)
 
     def remember(self, steps: Iterable[Step]) -> None:
         """Take in what stored steps retrieved."""
@@ -58,7 +59,8 @@ class Reading:
         kept = within([chunk for chunk in found if chunk.uid in supports], tokens=config.answer_tokens)
         others = [chunk for chunk in found if chunk.uid not in supports]
         most = min(config.answer_tokens, config.read_tokens)
-        return within([*kept, *others], tokens=max(most, tokens_of(*kept)))
+        chosen = within([*kept, *others], tokens=max(most, tokens_of(*kept)))
+        return [*chosen, *self._unread(beside=chosen, config=config)]
 
     def ranked(self, points: Sequence[MemoryPoint], *, query: Vectors, config: HGMemConfig) -> list[Chunk]:
         """Return the chunks that an answer may be drawn from, the best first."""
@@ -77,6 +79,14 @@ class Reading:
                 findings = self._of_findings(points, query, config)
                 first = [findings[0], *self._best(), *findings[1:]] if findings else []
                 return list(dict.fromkeys([*first, *self._of_all(points)]))
+
+    def _unread(self, *, beside: Sequence[Chunk], config: HGMemConfig) -> list[Chunk]:
+        """Return chunks that were found but that no prompt showed, by rank, within their own budget."""
+        if not config.unread_tokens:
+            return []
+        held = self.shown.union(chunk.uid for chunk in beside)
+        found = [uid for uid in fuse([*self.rankings[:1], *self.rankings]) if uid not in held]
+        return within(self._fetched(found[: config.answer_chunks - len(beside)]), tokens=config.unread_tokens)
 
     def _best(self) -> list[str]:
         """Return the chunk that was found first for the question. Memory may be full of an earlier question's."""

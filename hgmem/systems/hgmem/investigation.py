@@ -214,5 +214,7 @@ class Investigation:
             told = unsaid(trimmed(fresh, tokens=tokens, read=self.read))
         else:
             told = trimmed(evidence, tokens=tokens)
-        self.read |= {chunk.uid for chunk in told.chunks}
+        on_show = {chunk.uid for chunk in told.chunks}
+        self.read |= on_show
+        self.reading.shown |= on_show
         return traced(told)
