@@ -71,7 +71,7 @@ LISTS = (
     *("rows", "uids", "chunks", "documents", "queries", "subqueries", "points", "died", "provisionals", "citations"),
     *("relations", "read", "memories", "adding", "spared", "names", "persons"),
     *("organizations", "places", "events", "ids", "others", "paths", "quotes", "units", "stages", "words", "breaks"),
-    *("ours", "built", "owners", "seeds", "touches", "summaries"),
+    *("ours", "built", "owners", "seeds", "touches", "summaries", "without"),
 )
 LIMITS = {
     **dict.fromkeys(("overfetch", "overfetch_chunks", "fulltext_limit", "fusion", "hops"), 2),

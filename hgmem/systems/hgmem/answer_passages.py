@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from hgmem.graph.memory import point_scores
-from hgmem.graph.retrieval import Scope, chunks_around_points, chunks_of_entities, find_chunks, nearest_supports
+from hgmem.graph.retrieval import Scope, chunks_of_entities, find_chunks
+from hgmem.graph.supports import chunks_around_points, chunks_beside, nearest_supports
 from hgmem.models.embedding import Vectors
 from hgmem.retrieval.context_packing import in_order, tokens_of, within
 from hgmem.retrieval.step_evidence import fuse
@@ -60,7 +61,7 @@ class Reading:
         others = [chunk for chunk in found if chunk.uid not in supports]
         most = min(config.answer_tokens, config.read_tokens)
         chosen = within([*kept, *others], tokens=max(most, tokens_of(*kept)))
-        return [*chosen, *self._unread(beside=chosen, config=config)]
+        return [*chosen, *self._unread(points, beside=chosen, query=query, config=config)]
 
     def ranked(self, points: Sequence[MemoryPoint], *, query: Vectors, config: HGMemConfig) -> list[Chunk]:
         """Return the chunks that an answer may be drawn from, the best first."""
@@ -80,13 +81,28 @@ class Reading:
                 first = [findings[0], *self._best(), *findings[1:]] if findings else []
                 return list(dict.fromkeys([*first, *self._of_all(points)]))
 
-    def _unread(self, *, beside: Sequence[Chunk], config: HGMemConfig) -> list[Chunk]:
-        """Return chunks that were found but that no prompt showed, by rank, within their own budget."""
-        if not config.unread_tokens:
+    def _unread(
+        self, points: Sequence[MemoryPoint], *, beside: Sequence[Chunk], query: Vectors, config: HGMemConfig
+    ) -> list[Chunk]:
+        """Return chunks that no prompt showed, within their own budget, the best of both first.
+
+        They were found, by rank, or stand right before or after a chunk that a point rests on, by nearness to the
+        question.
+        """
+        most = config.answer_chunks - len(beside)
+        tokens = min(config.unread_tokens, config.answer_tokens - tokens_of(*beside))
+        if tokens < 1 or most < 1:
             return []
         held = self.shown.union(chunk.uid for chunk in beside)
         found = [uid for uid in fuse([*self.rankings[:1], *self.rankings]) if uid not in held]
-        return within(self._fetched(found[: config.answer_chunks - len(beside)]), tokens=config.unread_tokens)
+        neighbours = chunks_beside(
+            self.services.database,
+            corpus=self.scope.corpus,
+            chunks=sorted({uid for point in points for uid in point.chunks}),
+            without=sorted(held),
+            nearest=(query, most),
+        )
+        return within(self._fetched(fuse([found, neighbours])[:most]), tokens=tokens)
 
     def _best(self) -> list[str]:
         """Return the chunk that was found first for the question. Memory may be full of an earlier question's."""

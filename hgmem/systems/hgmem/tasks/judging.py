@@ -9,7 +9,10 @@ Strategies: TypeAlias = Literal["adaptive", "local", "global"]
 Judging: TypeAlias = Literal["step", "concern"]
 _Kind: TypeAlias = Literal["step", "concern", "local", "global"]
 
-_ENOUGH = '"sufficient" if memory answers each part of the question and has checked what the question takes for granted'
+_ENOUGH = (
+    '"sufficient" if memory answers each part of the question and has checked what the question takes for granted, '
+    "even if more detail could be found (a part that takes for granted what proved false is answered by saying so)"
+)
 _POINTS = "`points` are the numbers of the points to look into"
 
 
