@@ -35,10 +35,9 @@ _WORDINGS: Mapping[_Kind, _Wording] = {
     "concern": _Wording(
         judging=f'{_ENOUGH}, else "open".',
         where=(
-            '`strategy` says where to look for it: "local" if a person, place or thing that it is about is among the '
-            'entities of memory, `points` being the numbers of the points that have it; "global" if none of them is, '
-            "or if looking around those points has found nothing: entities of memory are then left out of the search, "
-            "and `points` is empty. Each concern is judged by itself."
+            '`strategy` says where to look: "local" if points have a person, place or thing that it is about, `points` '
+            'being their numbers; "global" if none has, or if looking around them has found nothing: entities of memory '
+            "are then left out of the search, and `points` is empty. Each concern is judged by itself."
         ),
         verdicts=("open",),
         shown=("local", "global"),
@@ -63,7 +62,7 @@ _WORDINGS: Mapping[_Kind, _Wording] = {
 }
 # Concerns of the prompts' example, and their sub-queries.
 _EXAMPLES = {
-    "local": ("What happened to the Holm ferry after Ida Berg took it over.", "Holm ferry in June under Ida Berg"),
+    "local": ("What happened to the Holm ferry under Ida Berg.", "Holm ferry in June under Ida Berg"),
     "global": ("Why the Vik bridge was closed, of which memory has nothing.", "Vik bridge closed in June"),
 }
 
