@@ -55,11 +55,17 @@ RETURN p.uid AS point, 2 * vector.similarity.cosine(p.embedding, $vector) - 1 AS
   RETURN c.uid
 } AS chunks;
 
-// name: chunks_beside(corpus, chunks, without, vector, k) read
-// The k chunks nearest to a vector among those right before or after one of these in its document.
+// name: chunks_beside(corpus, chunks, without, vectors, k) read
+// The k best of those right before or after one of these chunks in its document. A chunk's score is its nearness to the
+// nearest of the vectors, and 0.05 for each of these chunks that its document has.
 CYPHER 25 UNWIND $chunks AS uid
 MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX SEEK c:Chunk(uid)
+WITH c.document AS document, collect(DISTINCT c) AS own
+UNWIND own AS c
 MATCH (c)-[:NEXT_CHUNK]-(beside)
-WITH DISTINCT beside WHERE beside.corpus = $corpus AND beside.embedding IS NOT NULL AND NOT beside.uid IN $without
-WITH beside, 2 * vector.similarity.cosine(beside.embedding, $vector) - 1 AS score
+WITH DISTINCT beside, size(own) AS many
+WHERE beside.corpus = $corpus AND beside.embedding IS NOT NULL AND NOT beside.uid IN $without
+UNWIND $vectors AS vector
+WITH beside, many, max(2 * vector.similarity.cosine(beside.embedding, vector) - 1) AS near
+WITH beside, near + 0.05 * many AS score
 RETURN beside.uid AS chunk ORDER BY score DESC, chunk LIMIT $k;

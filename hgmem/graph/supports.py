@@ -48,14 +48,20 @@ def nearest_supports(
 
 
 def chunks_beside(
-    database: Runner, *, corpus: str, chunks: Sequence[str], without: Sequence[str], nearest: tuple[Any, int]
+    database: Runner, *, corpus: str, chunks: Sequence[str], without: Sequence[str], nearest: tuple[Sequence[Any], int]
 ) -> list[str]:
-    """Return the uids of the chunks right before or after these, without some, nearest to a vector first.
+    """Return the uids of chunks right before or after these, without some, the best first.
 
-    `nearest` is the vector and how many there are at most.
+    `nearest` are the vectors and how many chunks there are at most. The best are near to one of the vectors, in a
+    document that has many of `chunks`.
     """
-    query, k = nearest
+    vectors, k = nearest
     rows = database.run(
-        "chunks_beside", corpus=corpus, chunks=list(chunks), without=list(without), vector=vector(query), k=k
+        "chunks_beside",
+        corpus=corpus,
+        chunks=list(chunks),
+        without=list(without),
+        vectors=[vector(one) for one in vectors],
+        k=k,
     )
     return [str(row["chunk"]) for row in rows if row["chunk"] is not None]

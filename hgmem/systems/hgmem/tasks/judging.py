@@ -36,8 +36,8 @@ _WORDINGS: Mapping[_Kind, _Wording] = {
         judging=f'{_ENOUGH}, else "open".',
         where=(
             '`strategy` says where to look: "local" if points have a person, place or thing that it is about, `points` '
-            'being their numbers; "global" if none has, or if looking around them has found nothing: entities of memory '
-            "are then left out of the search, and `points` is empty. Each concern is judged by itself."
+            'being their numbers; "global" if none has, or if looking around them has found nothing: entities of '
+            "memory are then left out of the search, and `points` is empty. Each concern is judged by itself."
         ),
         verdicts=("open",),
         shown=("local", "global"),
