@@ -55,9 +55,9 @@ RETURN p.uid AS point, 2 * vector.similarity.cosine(p.embedding, $vector) - 1 AS
   RETURN c.uid
 } AS chunks;
 
-// name: chunks_beside(corpus, chunks, without, vectors, k) read
+// name: chunks_beside(corpus, chunks, without, asked, k) read
 // The k best of those right before or after one of these chunks in its document. A chunk's score is its nearness to the
-// nearest of the vectors, and 0.05 for each of these chunks that its document has.
+// nearest of the vectors `asked`, and 0.05 for each of these chunks that its document has.
 CYPHER 25 UNWIND $chunks AS uid
 MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX SEEK c:Chunk(uid)
 WITH c.document AS document, collect(DISTINCT c) AS own
@@ -65,7 +65,7 @@ UNWIND own AS c
 MATCH (c)-[:NEXT_CHUNK]-(beside)
 WITH DISTINCT beside, size(own) AS many
 WHERE beside.corpus = $corpus AND beside.embedding IS NOT NULL AND NOT beside.uid IN $without
-UNWIND $vectors AS vector
+UNWIND $asked AS vector
 WITH beside, many, max(2 * vector.similarity.cosine(beside.embedding, vector) - 1) AS near
 WITH beside, near + 0.05 * many AS score
 RETURN beside.uid AS chunk ORDER BY score DESC, chunk LIMIT $k;

@@ -61,7 +61,7 @@ def chunks_beside(
         corpus=corpus,
         chunks=list(chunks),
         without=list(without),
-        vectors=[vector(one) for one in vectors],
+        asked=[vector(one) for one in vectors],
         k=k,
     )
     return [str(row["chunk"]) for row in rows if row["chunk"] is not None]

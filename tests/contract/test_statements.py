@@ -90,7 +90,7 @@ SAMPLES: dict[str, Any] = {
     **{name: [] for name in LISTS},
     **{name: {} for name in ("step", "answer", "properties")},
     **dict.fromkeys(("k", "over", "most", "batch", "hub", "dimensions", "schema_version"), 2),
-    "vectors": [[0.6, 0.8]],
+    "asked": [[0.6, 0.8]],
     "limits": LIMITS,
     "layers": [{"kind": "Topic", "lucene": "text:boat"}],
     "given": {"topics": None, "episodes": None},

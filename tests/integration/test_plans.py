@@ -63,7 +63,7 @@ LISTS = (
     "uids",
     "read",
     "chunks",
-    *("without", "vectors"),
+    *("without", "asked"),
 )
 
 
