@@ -10,8 +10,8 @@ Judging: TypeAlias = Literal["step", "concern"]
 _Kind: TypeAlias = Literal["step", "concern", "local", "global"]
 
 _ENOUGH = (
-    '"sufficient" if memory answers each part of the question and has checked what the question takes for granted, '
-    "even if more detail could be found (a part that takes for granted what proved false is answered by saying so)"
+    '"sufficient" if memory answers each part of the question and has checked what the question takes for granted '
+    "(where that proved false, saying so is the answer)"
 )
 _POINTS = "`points` are the numbers of the points to look into"
 
