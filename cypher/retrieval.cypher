@@ -14,7 +14,7 @@
 // (the entities `chosen`, which were candidates before). Up to `exact_limit` candidates are ranked exactly; more are
 // proposed by the index first. With `documents`, chunks of other documents are ignored, and so are entities and relations
 // that only they mention or state. The full-text index proposes `fulltext_limit` chunks, which are ranked by their own
-// words: its own scores depend on what other corpora hold.
+// words and those of their document's title: the index's own scores depend on what other corpora hold.
 CYPHER 25
 CALL () {
   MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
@@ -243,7 +243,8 @@ CALL (q) {
   SEARCH c IN (FULLTEXT INDEX chunk_text FOR q.lucene LIMIT $limits.fulltext_limit)
   WHERE c.corpus = $corpus AND c.embedding IS NOT NULL // a chunk that is being indexed may lack its vector
     AND ($documents IS NULL OR c.document IN $documents)
-  WITH q, c, toLower(c.text) AS text
+  MATCH (d:Document {uid: c.document, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
+  WITH q, c, toLower(coalesce(d.title, '') + ' ' + c.text) AS text
   WITH q, collect({chunk: c, size: size(text), times: [word IN q.words | size(split(text, word)) - 1]}) AS hits
   WITH q, hits, reduce(sum = 0.0, hit IN hits | sum + hit.size) / size(hits) AS usual, // BM25 of what is proposed alone
        [i IN range(0, size(q.words) - 1) | size([hit IN hits WHERE hit.times[i] > 0])] AS holding
