@@ -55,8 +55,7 @@ OPTIONS = {
     "point_chunks": "maximum chunks per point, with `around`",
     "answer_tokens": "maximum tokens of the answer's chunks",
     "read_tokens": "up to so many tokens, chunks that no point rests on join an answer from `read` ones",
-    "unread_tokens": "maximum tokens of chunks that no step showed, found or beside points' chunks, added to an answer "
-    "from `read`",
+    "unread_tokens": "maximum tokens of chunks that were found but shown in no step, added to an answer from `read`",
     "answer_each_step": "write an answer after every step",
     "form": "requested form of the answer, such as `one paragraph`",
 }

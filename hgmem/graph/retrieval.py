@@ -186,6 +186,46 @@ def chunks_of_entities(database: Runner, *, scope: Scope, uids: Sequence[str], q
     return [to_chunk(chunk) for chunk in _there([row["chunk"] for row in rows], "document", "text")]
 
 
+def chunks_around_points(
+    database: Runner, *, scope: Scope, points: Sequence[str], read: Sequence[str], k: int
+) -> list[str]:
+    """Return the uids of chunks read that the points' entities, or their neighbours, are mentioned in.
+
+    A point gives k inner and k outer ones at most. Nearest to a point first.
+    """
+    rows = database.run(
+        "chunks_around_points",
+        corpus=scope.corpus,
+        memory=scope.memory,
+        points=list(points),
+        read=list(read),
+        k=k,
+    )
+    return [str(row["chunk"]) for row in rows if row["chunk"] is not None]
+
+
+def nearest_supports(
+    database: Runner, *, scope: Scope, supports: Mapping[str, Sequence[str]], query: Any
+) -> dict[str, tuple[float, list[str]]]:
+    """Return, for each point (uid), its similarity to a vector and its chunks that exist, nearest to the point first.
+
+    `supports` are the chunks of each point.
+    """
+    rows = database.run(
+        "nearest_supports",
+        corpus=scope.corpus,
+        memory=scope.memory,
+        documents=scope.uids,
+        points=[{"uid": uid, "chunks": list(chunks)} for uid, chunks in supports.items()],
+        vector=vector(query),
+    )
+    return {
+        row["point"]: (-1.0 if row["score"] is None else row["score"], [uid for uid in row["chunks"] if uid])
+        for row in rows
+        if row["point"] is not None
+    }
+
+
 def to_entity(row: Row) -> Entity:
     """Return the entity of a row. `memory` is empty for entities of the corpus."""
     return Entity(

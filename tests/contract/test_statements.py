@@ -71,7 +71,7 @@ LISTS = (
     *("rows", "uids", "chunks", "documents", "queries", "subqueries", "points", "died", "provisionals", "citations"),
     *("relations", "read", "memories", "adding", "spared", "names", "persons"),
     *("organizations", "places", "events", "ids", "others", "paths", "quotes", "units", "stages", "words", "breaks"),
-    *("ours", "built", "owners", "seeds", "touches", "summaries", "without"),
+    *("ours", "built", "owners", "seeds", "touches", "summaries"),
 )
 LIMITS = {
     **dict.fromkeys(("overfetch", "overfetch_chunks", "fulltext_limit", "fusion", "hops"), 2),
@@ -90,7 +90,6 @@ SAMPLES: dict[str, Any] = {
     **{name: [] for name in LISTS},
     **{name: {} for name in ("step", "answer", "properties")},
     **dict.fromkeys(("k", "over", "most", "batch", "hub", "dimensions", "schema_version"), 2),
-    "asked": [[0.6, 0.8]],
     "limits": LIMITS,
     "layers": [{"kind": "Topic", "lucene": "text:boat"}],
     "given": {"topics": None, "episodes": None},

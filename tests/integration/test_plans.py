@@ -35,7 +35,7 @@ STATEMENTS = (
     ),
     *("memory_points", "memory_steps", "memory_answers", "point_scores"),
     *("retrieve", "near_chunks", "documents_beside", "neighbours", "find_entities", "find_chunks"),
-    *("chunks_of_entities", "chunks_around_points", "nearest_supports", "chunks_beside", "write_step", "write_answer"),
+    *("chunks_of_entities", "chunks_around_points", "nearest_supports", "write_step", "write_answer"),
 )
 # Lookups by the corpus alone that are allowed, each with its reason.
 ALLOWED = {
@@ -52,19 +52,7 @@ LIMITS = {
 }
 VALUES = {**dict.fromkeys(("over", "most", "k", "hub"), 2), "limits": LIMITS, "timeout": 60.0}
 MAPS = ("step", "answer", "properties")
-LISTS = (
-    "subqueries",
-    "provisionals",
-    "relations",
-    "points",
-    "died",
-    "citations",
-    "queries",
-    "uids",
-    "read",
-    "chunks",
-    *("without", "asked"),
-)
+LISTS = ("subqueries", "provisionals", "relations", "points", "died", "citations", "queries", "uids", "read")
 
 
 def without(given: Given, *, relations: bool = False, mentions: bool = False) -> Given:
@@ -156,14 +144,7 @@ def test_these_are_the_statements_that_a_question_runs(open_there: Callable[[str
         client.delete()
 
     assert ran <= set(STATEMENTS)
-    assert {
-        "retrieve",
-        "point_scores",
-        "memory_points",
-        "chunks_around_points",
-        "chunks_of_entities",
-        "chunks_beside",
-    } <= ran
+    assert {"retrieve", "point_scores", "memory_points", "chunks_around_points", "chunks_of_entities"} <= ran
 
 
 @pytest.mark.parametrize(

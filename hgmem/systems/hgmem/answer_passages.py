@@ -4,8 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from hgmem.graph.memory import point_scores
-from hgmem.graph.retrieval import Scope, chunks_of_entities, find_chunks
-from hgmem.graph.supports import chunks_around_points, chunks_beside, nearest_supports
+from hgmem.graph.retrieval import Scope, chunks_around_points, chunks_of_entities, find_chunks, nearest_supports
 from hgmem.models.embedding import Vectors
 from hgmem.retrieval.context_packing import in_order, tokens_of, within
 from hgmem.retrieval.step_evidence import fuse
@@ -23,17 +22,15 @@ MOST_POINTS = 200  # of a memory whose findings bring passages: several times as
 class Reading:
     """The chunks that a question's steps retrieved.
 
-    `lineages` tell which findings points stand for. `asked` are the sub-queries, `scores` the best by uid, `rankings`
-    the uids of each sub-query, the best first, and `chunks` the texts at hand. `shown` are the uids of those that
-    prompts showed, as far as is known: stored steps don't tell. `of_question` is whether the steps asked the question
-    that is answered.
+    `lineages` tell which findings points stand for. `scores` are the best by uid, `rankings` the uids of each
+    sub-query, the best first, and `chunks` the texts at hand. `shown` are the uids of those that prompts showed, as
+    far as is known: stored steps don't tell. `of_question` is whether the steps asked the question that is answered.
     """
 
     services: Services
     scope: Scope
     of_question: bool = True
     lineages: Lineages = field(default_factory=Lineages)
-    asked: list[str] = field(default_factory=list)
     scores: dict[str, float] = field(default_factory=dict)
     rankings: list[list[str]] = field(default_factory=list)
     chunks: dict[str, Chunk] = field(default_factory=dict)
@@ -63,7 +60,7 @@ class Reading:
         others = [chunk for chunk in found if chunk.uid not in supports]
         most = min(config.answer_tokens, config.read_tokens)
         chosen = within([*kept, *others], tokens=max(most, tokens_of(*kept)))
-        return [*chosen, *self._unread(points, beside=chosen, config=config)]
+        return [*chosen, *self._unread(beside=chosen, config=config)]
 
     def ranked(self, points: Sequence[MemoryPoint], *, query: Vectors, config: HGMemConfig) -> list[Chunk]:
         """Return the chunks that an answer may be drawn from, the best first."""
@@ -83,25 +80,14 @@ class Reading:
                 first = [findings[0], *self._best(), *findings[1:]] if findings else []
                 return list(dict.fromkeys([*first, *self._of_all(points)]))
 
-    def _unread(self, points: Sequence[MemoryPoint], *, beside: Sequence[Chunk], config: HGMemConfig) -> list[Chunk]:
-        """Return chunks that no prompt showed, within their own budget, the best first.
-
-        These are chunks that were found and chunks right before or after those that points rest on, fused by rank.
-        """
-        most = config.answer_chunks - len(beside)
+    def _unread(self, *, beside: Sequence[Chunk], config: HGMemConfig) -> list[Chunk]:
+        """Return chunks that were found but that no prompt showed, by rank, within their own budget."""
         tokens = min(config.unread_tokens, config.answer_tokens - tokens_of(*beside))
-        if tokens < 1 or most < 1:
+        if tokens < 1:
             return []
         held = self.shown.union(chunk.uid for chunk in beside)
         found = [uid for uid in fuse([*self.rankings[:1], *self.rankings]) if uid not in held]
-        neighbours = chunks_beside(
-            self.services.database,
-            corpus=self.scope.corpus,
-            chunks=sorted({uid for point in points for uid in point.chunks}),
-            without=sorted(held),
-            nearest=(self.services.embed(self.asked, kind="query"), most),
-        )
-        return within(self._fetched(fuse([found, neighbours])[:most]), tokens=tokens)
+        return within(self._fetched(found[: config.answer_chunks - len(beside)]), tokens=tokens)
 
     def _best(self) -> list[str]:
         """Return the chunk that was found first for the question. Memory may be full of an earlier question's."""
@@ -183,7 +169,6 @@ class Reading:
 
     def _score(self, retrieved: Iterable[Retrieved]) -> None:
         for one in retrieved:
-            self.asked.append(one.subquery.text)
             self.rankings.append([hit.uid for hit in one.chunks])
             for hit in one.chunks:
                 self.scores[hit.uid] = max(hit.score, self.scores.get(hit.uid, -1.0))

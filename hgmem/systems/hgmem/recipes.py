@@ -52,7 +52,7 @@ class HGMemConfig:
     point_chunks: Positive = 5  # that one point brings to the answer, where it is drawn from `around`
     answer_tokens: Positive = 10_000  # of the answer's chunks (the official code's value)
     read_tokens: Count = 10_000  # up to which chunks that no point rests on join an answer from what was `read`
-    unread_tokens: Count = 0  # of chunks that no step's prompt showed, found or beside a point's, after all others
+    unread_tokens: Count = 0  # of chunks that were found but that no step's prompt had room for, after all others
     answer_each_step: bool = False
     form: str = ""  # how the answer is to look, such as "one paragraph"
 
@@ -96,11 +96,11 @@ COMPACT = replace(
     evidence_tokens=1_100,
     titles=3,
     read_tokens=1_000,
-    unread_tokens=2_800,
+    unread_tokens=3_000,
 )
 """Two calls per step: evolve; then merge, plan and sub-queries together. The last step's only call evolves and merges.
 Evidence is what was not shown before (docs/decisions/0023). The answer uses the points' own chunks, others
-that were read where those are few, and some that no step had room for or that stand beside the points' own."""
+that were read where those are few, and those that were found but that no step had room for."""
 
 SINGLE = replace(COMPACT, calls="single")
 """One call per step, for strong models: operations, merges, plan and sub-queries in one reply."""
