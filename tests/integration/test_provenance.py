@@ -215,8 +215,27 @@ def test_an_answer_gets_the_chunks_that_no_step_had_room_for(letters: Any) -> No
     assert shown != support
     unread = {0, 1, 2, 3, 4} - {shown, support}
     assert positions(unread_tokens=10_000) == sorted({support, *unread})
-    first, second = positions(unread_tokens=1)
-    assert {first, second} - {support} < unread
+    tokens = [chunk.tokens for chunk in asked(client, "answer")[-1].passages]
+    assert positions(unread_tokens=min(tokens) - 1) == [support]  # none fits
+    assert positions(unread_tokens=10_000, answer_tokens=sum(tokens) - 1) != sorted({support, *unread})
+    told = [chunk.tokens for chunk in asked(client, "answer")[-1].passages]
+    assert sum(told) < sum(tokens)
+
+
+@pytest.mark.parametrize("only_new", [False, True])
+def test_stored_steps_tell_which_chunks_they_showed(letters: Any, only_new: bool) -> None:
+    client = letters()
+    tokens = {"read_tokens": 0, "evidence_tokens": 1, "unread_tokens": 10_000}
+    answer = client.ask(QUESTION, steps=2, settings={**tokens, "only_new": only_new})
+    prompted = {chunk.uid for chunk in asked(client, "answer")[-1].passages}
+    shown = {chunk.uid for task in asked(client, "evolve") for chunk in task.evidence.chunks}
+    supports = {uid for point in answer.points if point.died is None for uid in point.chunks}
+    assert shown - supports
+    assert prompted.isdisjoint(shown - supports)
+
+    assert {one.chunk.uid for one in client.passages(answer.memory)} == prompted
+    client.ask(memory=answer.memory, at_step=2)
+    assert {chunk.uid for chunk in asked(client, "answer")[-1].passages} == prompted
 
 
 def test_compact_shows_the_numbers_of_passages_behind_a_merged_point(letters: Any) -> None:

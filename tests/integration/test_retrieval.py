@@ -486,6 +486,24 @@ def test_hybrid_search_fuses_the_ranks_by_vector_and_by_words(tale: World) -> No
         assert all(hit.score == pytest.approx(scores[hit.uid], abs=1e-5) for hit in found.chunks)
 
 
+def test_words_of_a_title_count_among_chunks_with_the_same_words(build: Callable[..., World], raw: Raw) -> None:
+    titles = {"a": "Vestry minutes", "b": "Harbour ledger", "c": "", "d": "Vestry and harbour"}
+    found = build(
+        Given(
+            documents=tuple(Document(text="", id=uid, title=title) for uid, title in titles.items()),
+            chunks=tuple(GivenChunk(id=uid, document=uid, text=f"A clock, {uid}.") for uid in titles),
+        )
+    )
+
+    texts = {
+        row["uid"]: row["text"]
+        for row in raw("MATCH (c:Chunk {corpus: $c}) RETURN c.uid AS uid, c.text AS text", c=found.corpus)
+    }
+    assert texts[searched(found, "clock harbour ledger").matching[0]] == "A clock, b."
+    assert texts[searched(found, "clock vestry minutes").matching[0]] == "A clock, a."
+    assert len(searched(found, "clock").matching) == 4
+
+
 def test_chunks_that_lack_their_vector_take_no_place_among_those_with_the_words(
     build: Callable[..., World], raw: Raw
 ) -> None:
@@ -635,7 +653,7 @@ def test_words_of_one_chunk_are_found_beside_a_crowd_that_says_them_often(build:
     text = "The heron clock stopped at the ferry."
     one = Given(documents=(Document(text="", id="d"),), chunks=(GivenChunk(id="c", document="d", text=text),))
     crowd = replace(
-        one, chunks=tuple(GivenChunk(id=str(at), document="d", text=f"Heron clock {at}.") for at in range(90))
+        one, chunks=tuple(GivenChunk(id=str(at), document="d", text=f"Heron clock {at}.") for at in range(150))
     )
     mine = build(one)
     build(crowd)

@@ -91,7 +91,7 @@ def test_titles_are_limited_in_number_and_length() -> None:
 
     assert lines[0] == "- read: Document 06 (6)"
     assert lines[6] == "- read: 34 more"
-    assert lines[7] == f"- unread: {'x' * 80} …"
+    assert lines[7] == f"- unread: {'x' * 100} …"
     assert user.count("</documents>") == 1
 
 

@@ -11,6 +11,7 @@ from hgmem.retrieval.step_evidence import fuse
 from hgmem.services import Services
 from hgmem.systems.hgmem.findings import Lineages, in_turn
 from hgmem.systems.hgmem.recipes import HGMemConfig
+from hgmem.systems.hgmem.showing import on_show
 from hgmem.values.evidence import Evidence, Retrieved
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.records import MemoryPoint, Step
@@ -23,8 +24,8 @@ class Reading:
     """The chunks that a question's steps retrieved.
 
     `lineages` tell which findings points stand for. `scores` are the best by uid, `rankings` the uids of each
-    sub-query, the best first, and `chunks` the texts at hand. `shown` are the uids of those that prompts showed, as
-    far as is known: stored steps don't tell. `of_question` is whether the steps asked the question that is answered.
+    sub-query, the best first, and `chunks` the texts at hand. `shown` are the uids of those that prompts showed.
+    `of_question` is whether the steps asked the question that is answered.
     """
 
     services: Services
@@ -36,10 +37,20 @@ class Reading:
     chunks: dict[str, Chunk] = field(default_factory=dict)
     shown: set[str] = field(default_factory=set)
 
-    def remember(self, steps: Iterable[Step]) -> None:
-        """Take in what stored steps retrieved."""
+    def remember(self, steps: Sequence[Step], *, points: Sequence[MemoryPoint], config: HGMemConfig) -> None:
+        """Take in what stored steps retrieved, and what their prompts showed beside these points."""
         for step in steps:
             self._score(step.retrieved)
+        if not config.only_new and not config.unread_tokens:
+            return  # nobody asks what was shown
+        self._fetched(list(self.scores))
+        for step in steps:
+            found = dict.fromkeys(hit.uid for one in step.retrieved for hit in one.chunks)
+            chunks = tuple(self.chunks[uid] for uid in found if uid in self.chunks)
+            before = [point for point in points if point.alive(step.number - 1)]
+            evidence = Evidence(retrieved=step.retrieved, chunks=chunks)
+            told = on_show(evidence, before, config=config, read=self.shown)
+            self.shown |= {chunk.uid for chunk in told.chunks}
 
     def add(self, evidence: Evidence) -> None:
         """Take in what a step retrieved."""
@@ -83,11 +94,12 @@ class Reading:
     def _unread(self, *, beside: Sequence[Chunk], config: HGMemConfig) -> list[Chunk]:
         """Return chunks that were found but that no prompt showed, by rank, within their own budget."""
         tokens = min(config.unread_tokens, config.answer_tokens - tokens_of(*beside))
-        if tokens < 1:
+        if tokens < 1 or not self.of_question:
             return []
         held = self.shown.union(chunk.uid for chunk in beside)
-        found = [uid for uid in fuse([*self.rankings[:1], *self.rankings]) if uid not in held]
-        return within(self._fetched(found[: config.answer_chunks - len(beside)]), tokens=tokens)
+        found = self._fetched([uid for uid in fuse([*self.rankings[:1], *self.rankings]) if uid not in held])
+        fitting = found[: config.answer_chunks - len(beside)]
+        return within(fitting, tokens=tokens) if tokens_of(*fitting[:1]) <= tokens else []
 
     def _best(self) -> list[str]:
         """Return the chunk that was found first for the question. Memory may be full of an earlier question's."""

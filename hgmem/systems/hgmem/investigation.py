@@ -11,7 +11,7 @@ from hgmem.graph.entities import count_entities
 from hgmem.memory.recording import Recording
 from hgmem.models.metering import measuring
 from hgmem.retrieval.answer import AnswerQuestion, cited_answer
-from hgmem.retrieval.context_packing import fits, shown, traced, trimmed, unknown, unsaid
+from hgmem.retrieval.context_packing import fits, shown, traced
 from hgmem.retrieval.step_evidence import SMALL, Scene, gather
 from hgmem.services import Services
 from hgmem.systems.hgmem.answer_passages import Reading
@@ -22,6 +22,7 @@ from hgmem.systems.hgmem.model_calls import CALLS, planned
 from hgmem.systems.hgmem.nearness import Nearness
 from hgmem.systems.hgmem.query_planning import Next
 from hgmem.systems.hgmem.recipes import HGMemConfig
+from hgmem.systems.hgmem.showing import on_show
 from hgmem.systems.hgmem.turn import Progress, Turn
 from hgmem.text.language import no_evidence
 from hgmem.values.events import EvidenceFound, StepStarted
@@ -56,7 +57,7 @@ class Investigation:
         """Return the question at the point at which its memory is."""
         same = [step for step in record.steps if step.question == record.question]
         reading = Reading(services=services, scope=record.scope)
-        reading.remember(same)
+        reading.remember(same, points=list(record.points.values()), config=config)
         made = cls(
             services=services,
             record=record,
@@ -68,7 +69,7 @@ class Investigation:
             ),
             rounds=len(same) + config.steps,
             asked=[one.subquery.text for step in same for one in step.retrieved],
-            read={hit.uid for step in same for one in step.retrieved for hit in one.chunks},
+            read=set(reading.shown if config.only_new else reading.scores),
         )
         if not fits(record.active, tokens=config.memory_tokens):  # every prompt will choose by nearness
             made.nearness.of(record.active)
@@ -128,7 +129,7 @@ class Investigation:
             )
         same = [one for one in steps if one.question == self.record.question]
         self.reading = Reading(services=self.services, scope=self.record.scope, of_question=bool(same))
-        self.reading.remember(same or steps)
+        self.reading.remember(same or steps, points=list(self.record.points.values()), config=self.config)
         return self._answered([point for point in self.record.points.values() if point.alive(step)], step, last=True)
 
     def _answered(self, points: Sequence[MemoryPoint], step: int, *, last: bool) -> Answer:
@@ -208,13 +209,8 @@ class Investigation:
 
     def _shown(self, evidence: Evidence) -> Evidence:
         """Return the part of the evidence that a prompt shows."""
-        tokens = self.config.evidence_tokens
-        if self.config.only_new:
-            fresh = unknown(evidence, self.record.active)
-            told = unsaid(trimmed(fresh, tokens=tokens, read=self.read))
-        else:
-            told = trimmed(evidence, tokens=tokens)
-        on_show = {chunk.uid for chunk in told.chunks}
-        self.read |= on_show
-        self.reading.shown |= on_show
+        told = on_show(evidence, self.record.active, config=self.config, read=self.read)
+        uids = {chunk.uid for chunk in told.chunks}
+        self.read |= uids
+        self.reading.shown |= uids
         return traced(told)

@@ -14,7 +14,7 @@ from hgmem.systems.options import loaded
 from hgmem.systems.recorded_passages import latest_steps, scope_of
 from hgmem.values.evidence import Subquery
 from hgmem.values.graph_elements import Chunk
-from hgmem.values.records import Memory
+from hgmem.values.records import Memory, MemoryPoint
 
 
 def passages(services: Services, memory: Memory, *, settings: Mapping[str, Any], limit: int | None) -> Sequence[Chunk]:
@@ -26,8 +26,9 @@ def passages(services: Services, memory: Memory, *, settings: Mapping[str, Any],
     config = loaded(HGMemConfig, settings)
     config = config if limit is None else replace(config, answer_chunks=limit)
     reading = Reading(services=services, scope=scope_of(services, memory))
-    reading.remember(latest_steps(memory))
-    reading.lineages = _lineages(services, memory)
+    points = _all_points(services, memory)
+    reading.remember(latest_steps(memory), points=points, config=config)
+    reading.lineages = Lineages.of(points, memory.steps)
     query = services.embed([memory.steps[-1].question], kind="query")[0]
     if limit is None and config.answer_from in ("read", "supports"):  # tokens end the list
         return reading.drawn(memory.points, query=query, config=config)
@@ -37,13 +38,13 @@ def passages(services: Services, memory: Memory, *, settings: Mapping[str, Any],
     return chunks
 
 
-def _lineages(services: Services, memory: Memory) -> Lineages:
-    """Return the lineages of the memory's points. Superseded ones are read only if a point was made from any."""
+def _all_points(services: Services, memory: Memory) -> Sequence[MemoryPoint]:
+    """Return the memory's points. Superseded ones are read only if a point was made from any."""
     made = {one.point for step in memory.steps for one in step.operations if one.parts}
     if not any(point.uid in made for point in memory.points):
-        return Lineages.of(memory.points, memory.steps)
+        return memory.points
     stored = memory_points(services.database, corpus=services.corpus, memory=memory.uid, owner=services.owner)
-    return Lineages.of([one.point for one in stored], memory.steps)
+    return [one.point for one in stored]
 
 
 def _further(reading: Reading, memory: Memory, config: HGMemConfig, *, beside: Sequence[Chunk]) -> list[Chunk]:

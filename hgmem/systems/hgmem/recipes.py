@@ -95,7 +95,7 @@ COMPACT = replace(
     retrieval=RetrievalConfig(relations=3, searched_chunks=14, line_chunks=True),
     evidence_tokens=1_100,
     titles=3,
-    read_tokens=1_000,
+    read_tokens=2_000,
     unread_tokens=3_000,
 )
 """Two calls per step: evolve; then merge, plan and sub-queries together. The last step's only call evolves and merges.

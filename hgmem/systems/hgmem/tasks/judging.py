@@ -35,9 +35,10 @@ _WORDINGS: Mapping[_Kind, _Wording] = {
     "concern": _Wording(
         judging=f'{_ENOUGH}, else "open".',
         where=(
-            '`strategy` says where to look: "local" if points have a person, place or thing that it is about, `points` '
-            'being their numbers; "global" if none has, or if looking around them has found nothing: entities of '
-            "memory are then left out of the search, and `points` is empty. Each concern is judged by itself."
+            '`strategy` says where to look: "local" if a person, place or thing that it is about is among the entities '
+            'of memory, `points` being the numbers of the points that have it; "global" if none is, or if looking '
+            "around those points has found nothing: entities of memory are then left out of the search, and `points` "
+            "is empty. Each concern is judged by itself."
         ),
         verdicts=("open",),
         shown=("local", "global"),

@@ -17,7 +17,7 @@ from hgmem.text.segmentation import collapse
 from hgmem.values.graph_elements import Entity
 
 _MOST_READ = 6  # documents that a plan is told to be read, those with most passages read first
-_LONGEST_TITLE = 80
+_LONGEST_TITLE = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
