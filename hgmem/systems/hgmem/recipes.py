@@ -96,7 +96,7 @@ COMPACT = replace(
     evidence_tokens=1_100,
     titles=3,
     read_tokens=2_000,
-    unread_tokens=3_000,
+    unread_tokens=2_800,
 )
 """Two calls per step: evolve; then merge, plan and sub-queries together. The last step's only call evolves and merges.
 Evidence is what was not shown before (docs/decisions/0023). The answer uses the points' own chunks, others
