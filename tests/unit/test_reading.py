@@ -33,7 +33,7 @@ def step(number: int, *asked: Sequence[tuple[str, float]]) -> Step:
 
 def order(steps: Sequence[Step]) -> list[str]:
     reading = Reading(services=cast(Any, None), scope=Scope(corpus="c"))  # all texts are available: nothing is fetched
-    reading.remember(steps)
+    reading.remember(steps, points=(), config=DEFAULT)
     reading.chunks = {
         uid: Chunk(uid=uid, document="d", position=0, text=uid, tokens=1, start=0, end=1) for uid in reading.scores
     }
