@@ -120,13 +120,13 @@ def traced(evidence: Evidence) -> Evidence:
     return replace(evidence, behind=behind, sources=tuple(source for source in evidence.sources if source.uid in named))
 
 
-def within(chunks: Sequence[Chunk], *, tokens: int) -> list[Chunk]:
-    """Return the first chunks that fit into `tokens`, but at least one."""
+def within(chunks: Sequence[Chunk], *, tokens: int, least: int = 1) -> list[Chunk]:
+    """Return the first chunks that fit into `tokens`, but at least `least`."""
     kept: list[Chunk] = []
     left = tokens
     for chunk in chunks:
         left -= tokens_of(chunk)
-        if left < 0 and kept:
+        if left < 0 and len(kept) >= least:
             break
         kept.append(chunk)
     return kept

@@ -42,7 +42,8 @@ class Reading:
         for step in steps:
             self._score(step.retrieved)
         if not config.only_new and not config.unread_tokens:
-            return  # nobody asks what was shown
+            self.shown |= self.scores.keys()  # these alone need to know it exactly
+            return
         self._fetched(list(self.scores))
         for step in steps:
             found = dict.fromkeys(hit.uid for one in step.retrieved for hit in one.chunks)
@@ -97,9 +98,15 @@ class Reading:
         if tokens < 1 or not self.of_question:
             return []
         held = self.shown.union(chunk.uid for chunk in beside)
-        found = self._fetched([uid for uid in fuse([*self.rankings[:1], *self.rankings]) if uid not in held])
-        fitting = found[: config.answer_chunks - len(beside)]
-        return within(fitting, tokens=tokens) if tokens_of(*fitting[:1]) <= tokens else []
+        found = self._fetched([uid for uid in fuse(self._weighed()) if uid not in held])
+        return within(found[: config.answer_chunks - len(beside)], tokens=tokens, least=0)
+
+    def _weighed(self) -> list[list[str]]:
+        """Return what each sub-query found. What was asked first, the question itself, counts twice.
+
+        What is asked later comes from what was made of it.
+        """
+        return [*self.rankings[:1], *self.rankings]
 
     def _best(self) -> list[str]:
         """Return the chunk that was found first for the question. Memory may be full of an earlier question's."""
@@ -145,14 +152,13 @@ class Reading:
     def _of_all(self, points: Sequence[MemoryPoint]) -> list[str]:
         """Return what was read by its ranks among the sub-queries' and, where it supports points, among those.
 
-        Ranks are fused, not scores: those of different sub-queries, and of words, can't be compared. What was asked
-        first, the question itself, counts twice: what is asked later comes from what was made of it.
+        Ranks are fused, not scores: those of different sub-queries, and of words, can't be compared.
         """
         read = fuse(self.rankings)
         place = {uid: at for at, uid in enumerate(read)}
         supports = {uid for point in points for uid in point.chunks}
         ordered = sorted(supports, key=lambda uid: (place.get(uid, len(read)), uid))
-        return fuse([ordered, *self.rankings[:1], *self.rankings])
+        return fuse([ordered, *self._weighed()])
 
     def _of_memory(self, points: Sequence[MemoryPoint], query: Vectors, config: HGMemConfig) -> list[str]:
         involved = sorted({entity.uid for point in points for entity in point.entities})

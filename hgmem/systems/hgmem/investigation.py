@@ -47,7 +47,6 @@ class Investigation:
     nearness: Nearness  # of memory points to the question
     rounds: int  # of this question at most, those that memory has of it already included
     asked: list[str] = field(default_factory=list)
-    read: set[str] = field(default_factory=set)  # chunks (uids) that this question's prompts showed
     hinted: set[str] = field(default_factory=set)  # entities (uids) that plans were told of
     notes: tuple[str, ...] = ()  # of a plan that was made before the next step
     empty: bool = False
@@ -69,7 +68,6 @@ class Investigation:
             ),
             rounds=len(same) + config.steps,
             asked=[one.subquery.text for step in same for one in step.retrieved],
-            read=set(reading.shown if config.only_new else reading.scores),
         )
         if not fits(record.active, tokens=config.memory_tokens):  # every prompt will choose by nearness
             made.nearness.of(record.active)
@@ -171,7 +169,7 @@ class Investigation:
 
     def _progress(self, number: int) -> Progress:
         earlier = [one for one in self.record.steps if one.question == self.record.question and one.number < number]
-        return Progress(done=len(earlier) + 1, rounds=self.rounds, read=self.read, hinted=self.hinted)
+        return Progress(done=len(earlier) + 1, rounds=self.rounds, read=self.reading.shown, hinted=self.hinted)
 
     def _look(self, subqueries: Sequence[Subquery], number: int) -> tuple[Evidence, tuple[str, ...]]:
         texts = [asked.text for asked in subqueries]
@@ -209,8 +207,6 @@ class Investigation:
 
     def _shown(self, evidence: Evidence) -> Evidence:
         """Return the part of the evidence that a prompt shows."""
-        told = on_show(evidence, self.record.active, config=self.config, read=self.read)
-        uids = {chunk.uid for chunk in told.chunks}
-        self.read |= uids
-        self.reading.shown |= uids
+        told = on_show(evidence, self.record.active, config=self.config, read=self.reading.shown)
+        self.reading.shown |= {chunk.uid for chunk in told.chunks}
         return traced(told)

@@ -48,7 +48,7 @@ def chunks_by_clues(services: Services, texts: Sequence[str], *, scope: Scope, c
         (asked,), more = _searched(services, texts[:1], scope=scope, config=config, most=_FILLING)
         room = config.evidence_tokens - tokens_of(*kept)
         fresh = [more[uid] for uid in asked if uid not in chunks]
-        added = [chunk for chunk in within(fresh, tokens=room) if chunk.tokens <= room]
+        added = within(fresh, tokens=room, least=0)
         kept, chunks = [*kept, *added], {**more, **chunks}
         wanted = {chunk.uid for chunk in added} | hits[0].keys()
         hits = [{uid: score for uid, score in asked.items() if uid in wanted}, *hits[1:]]
