@@ -13,8 +13,9 @@
 // (entities of the target points ∪ N_M ∪ N_G, at most `neighbour_limit` heaviest neighbours of one entity) or 'chosen'
 // (the entities `chosen`, which were candidates before). Up to `exact_limit` candidates are ranked exactly; more are
 // proposed by the index first. With `documents`, chunks of other documents are ignored, and so are entities and relations
-// that only they mention or state. The full-text index proposes `fulltext_limit` chunks, which are ranked by their own
-// words and those of their document's title: the index's own scores depend on what other corpora hold.
+// that only they mention or state. The full-text index proposes `fulltext_limit` chunks. Its first `search_limit`, and all
+// of documents whose title holds a word of the query, are ranked by their own words and those of the title: the index's
+// own scores depend on what other corpora hold.
 CYPHER 25
 CALL () {
   MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
@@ -233,7 +234,10 @@ CALL (q) {
                  LIMIT $limits.overfetch_chunks) SCORE AS s
     RETURN c, 2 * s - 1 AS score
   }
-  WITH c, score WHERE c.uid IS NOT NULL // one that is being deleted may still be found
+  WITH c, score ORDER BY score DESC
+  WITH collect({chunk: c, score: score}) AS hits // so that nothing is read of those that are too far away
+  UNWIND [hit IN hits WHERE hit.score >= coalesce(hits[$limits.search_limit - 1].score, -1)] AS hit
+  WITH hit.chunk AS c, hit.score AS score WHERE hit.chunk.uid IS NOT NULL // one that is being deleted may still be found
   ORDER BY score DESC, c.uid LIMIT $limits.search_limit
   RETURN collect(c) AS close, collect({uid: c.uid, score: score}) AS near
 }
@@ -243,8 +247,15 @@ CALL (q) {
   SEARCH c IN (FULLTEXT INDEX chunk_text FOR q.lucene LIMIT $limits.fulltext_limit)
   WHERE c.corpus = $corpus AND c.embedding IS NOT NULL // a chunk that is being indexed may lack its vector
     AND ($documents IS NULL OR c.document IN $documents)
-  MATCH (d:Document {uid: c.document, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
-  WITH q, c, toLower(coalesce(d.title, '') + ' ' + c.text) AS text
+  WITH q, collect(c) AS proposed
+  UNWIND range(0, size(proposed) - 1) AS rank
+  WITH q, rank, proposed[rank] AS c
+  WITH q, c.document AS document, collect({chunk: c, rank: rank}) AS some
+  MATCH (d:Document {uid: document, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
+  WITH q, toLower(coalesce(d.title, '')) + ' ' AS title, some
+  UNWIND CASE WHEN any(word IN q.words WHERE title CONTAINS word) THEN some
+         ELSE [one IN some WHERE one.rank < $limits.search_limit] END AS one
+  WITH q, one.chunk AS c, title + toLower(one.chunk.text) AS text
   WITH q, collect({chunk: c, size: size(text), times: [word IN q.words | size(split(text, word)) - 1]}) AS hits
   WITH q, hits, reduce(sum = 0.0, hit IN hits | sum + hit.size) / size(hits) AS usual, // BM25 of what is proposed alone
        [i IN range(0, size(q.words) - 1) | size([hit IN hits WHERE hit.times[i] > 0])] AS holding

@@ -504,6 +504,24 @@ def test_words_of_a_title_count_among_chunks_with_the_same_words(build: Callable
     assert len(searched(found, "clock").matching) == 4
 
 
+def test_words_of_a_title_count_far_down_the_list_of_the_index(build: Callable[..., World]) -> None:
+    told = {f"d{at}": ("", f"A clock, {at}.") for at in range(30)}  # the index ranks short texts first
+    told["last"] = ("Harbour ledger", "A clock" + ", and more of it" * 40)
+    found = build(
+        Given(
+            documents=tuple(Document(text="", id=uid, title=title) for uid, (title, _) in told.items()),
+            chunks=tuple(GivenChunk(id=uid, document=uid, text=text) for uid, (_, text) in told.items()),
+        )
+    )
+    hits, _ = found.look("clock harbour ledger", config=RetrievalConfig(searched_chunks=20))
+
+    assert len(searched(found, "clock").matching) == 20
+    assert "last" in {hit.source_id for hit in hits.chunks}
+    assert searched(found, "clock harbour ledger").matching[0] in {
+        hit.uid for hit in hits.chunks if hit.source_id == "last"
+    }
+
+
 def test_chunks_that_lack_their_vector_take_no_place_among_those_with_the_words(
     build: Callable[..., World], raw: Raw
 ) -> None:
