@@ -207,6 +207,20 @@ CALL (q, kept, joining, sources, hits) {
     }
     RETURN e.uid AS thing, c, score
     UNION ALL
+    // what this memory alone knows rests on what the points with its entity rest on
+    UNWIND [e IN kept WHERE e.memory <> '' | {thing: e.uid, e: e}] + [r IN joining WHERE r.memory <> '' |
+            {thing: r.uid, e: CASE startNode(r).memory WHEN '' THEN endNode(r) ELSE startNode(r) END}] AS own
+    CALL (q, own) {
+      WITH q, own.e AS e
+      MATCH (e)<-[:INVOLVES]-(p)-[:SUPPORTED_BY]->(c)
+      WITH q, p, c WHERE p.memory = $memory AND p.died IS NULL AND c.corpus = $corpus
+        AND ($documents IS NULL OR c.document IN $documents)
+      WITH DISTINCT q, c WHERE c.embedding IS NOT NULL
+      WITH c, 2 * vector.similarity.cosine(c.embedding, q.vector) - 1 AS score
+      RETURN c, score ORDER BY score DESC, c.uid LIMIT $limits.behind_limit
+    }
+    RETURN own.thing AS thing, c, score
+    UNION ALL
     UNWIND joining AS r
     CALL (q, r) {
       UNWIND r.chunks AS uid

@@ -9,6 +9,7 @@ import pytest
 from letters import LETTERS, QUESTION, SENTENCES, TEXT, Wanting, wanting
 
 from hgmem import Document, HGMem
+from hgmem.extraction.replies import ExtractedEntity, ExtractedRelation, Extraction
 from hgmem.models.prompts import prompt_of
 from hgmem.retrieval.answer import AnswerReply
 from hgmem.systems.hgmem.replies import EvolveReply, Insertion, Joining, MergeAndPlanReply, MergeReply, Revision
@@ -71,6 +72,24 @@ def test_every_line_names_chunks_that_are_there_whatever_is_shown(
         assert on_show.isdisjoint(source.uid for source in task.evidence.sources)
         texts = task.fields()["evidence"]
         assert all(re.search(rf"^\[{number}\]", texts, re.M) for number in range(len(task.evidence.numbered)))
+
+
+def test_what_a_memory_alone_knows_rests_on_what_its_point_rests_on(letters: Any) -> None:
+    def evolve(task: Any) -> EvolveReply:
+        said = (insertion(0, entities=("Zebulon Quay", "Mill")),)
+        return EvolveReply(insert=() if task.memory.points else said)
+
+    def described(_: Any) -> Extraction:
+        zebulon = ExtractedEntity(name="Zebulon Quay", type="person", description="A buyer.")
+        mill = ExtractedRelation(source="Zebulon Quay", target="Mill", description="He bought it.", keywords=())
+        return Extraction(entities=(zebulon,), relations=(mill,))
+
+    client = letters(evolve=evolve, describe=described)
+    answer = client.ask(QUESTION, recipe="default", steps=2, settings={"retrieval.exclude": False, "describe": True})
+    task = asked(client, "evolve")[1]
+    (chunk,) = answer.points[0].chunks
+    for line in ("- Zebulon Quay (person)", "- Mill — Zebulon Quay"):
+        assert task.evidence.numbered[number_of(task, line)].uid == chunk
 
 
 def test_what_memory_holds_is_hidden_and_still_a_source(letters: Any) -> None:
@@ -224,8 +243,8 @@ def test_an_answer_gets_the_chunks_that_no_step_had_room_for(letters: Any) -> No
 
 @pytest.mark.parametrize("only_new", [False, True])
 def test_stored_steps_tell_which_chunks_they_showed(letters: Any, only_new: bool) -> None:
-    client = letters()
-    tokens = {"read_tokens": 0, "evidence_tokens": 1, "unread_tokens": 10_000}
+    client = letters(evolve=lambda _: EvolveReply(insert=(insertion(0),)))  # one of the chunks that a step shows
+    tokens = {"read_tokens": 0, "evidence_tokens": 30, "unread_tokens": 10_000}
     answer = client.ask(QUESTION, steps=2, settings={**tokens, "only_new": only_new})
     prompted = {chunk.uid for chunk in asked(client, "answer")[-1].passages}
     shown = {chunk.uid for task in asked(client, "evolve") for chunk in task.evidence.chunks}
