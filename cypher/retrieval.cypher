@@ -207,14 +207,14 @@ CALL (q, kept, joining, sources, hits) {
     }
     RETURN e.uid AS thing, c, score
     UNION ALL
-    // what this memory alone knows rests on what the points with its entity rest on
-    UNWIND [e IN kept WHERE e.memory <> '' | {thing: e.uid, e: e}] + [r IN joining WHERE r.memory <> '' |
-            {thing: r.uid, e: CASE startNode(r).memory WHEN '' THEN endNode(r) ELSE startNode(r) END}] AS own
+    // what this memory alone knows rests on what the points with its entity, or with both of its entities, rest on
+    UNWIND [e IN kept WHERE e.memory <> '' | {thing: e.uid, first: e, second: e}]
+         + [r IN joining WHERE r.memory <> '' | {thing: r.uid, first: startNode(r), second: endNode(r)}] AS own
     CALL (q, own) {
-      WITH q, own.e AS e
-      MATCH (e)<-[:INVOLVES]-(p)-[:SUPPORTED_BY]->(c)
-      WITH q, p, c WHERE p.memory = $memory AND p.died IS NULL AND c.corpus = $corpus
-        AND ($documents IS NULL OR c.document IN $documents)
+      WITH q, own.first AS first, own.second AS second
+      MATCH (first)<-[:INVOLVES]-(p)-[:SUPPORTED_BY]->(c)
+      WITH q, p, c, second WHERE p.memory = $memory AND p.died IS NULL AND c.corpus = $corpus
+        AND ($documents IS NULL OR c.document IN $documents) AND EXISTS { (p)-[:INVOLVES]->(second) }
       WITH DISTINCT q, c WHERE c.embedding IS NOT NULL
       WITH c, 2 * vector.similarity.cosine(c.embedding, q.vector) - 1 AS score
       RETURN c, score ORDER BY score DESC, c.uid LIMIT $limits.behind_limit
@@ -248,10 +248,17 @@ CALL (q) {
                  LIMIT $limits.overfetch_chunks) SCORE AS s
     RETURN c, 2 * s - 1 AS score
   }
-  WITH c, score ORDER BY score DESC
-  WITH collect({chunk: c, score: score}) AS hits // so that nothing is read of those that are too far away
-  UNWIND [hit IN hits WHERE hit.score >= coalesce(hits[$limits.search_limit - 1].score, -1)] AS hit
-  WITH hit.chunk AS c, hit.score AS score WHERE hit.chunk.uid IS NOT NULL // one that is being deleted may still be found
+  WITH collect({chunk: c, score: score}) AS hits
+  CALL (hits) { // how near the last one is, so that nothing is read of those behind
+    UNWIND hits AS hit
+    WITH hit.chunk AS c, hit.score AS score ORDER BY score DESC
+    WITH score WHERE c.uid IS NOT NULL // one that is being deleted may still be found
+    WITH score LIMIT $limits.search_limit
+    RETURN min(score) AS least
+  }
+  UNWIND [hit IN hits WHERE hit.score >= least] AS hit
+  WITH hit.chunk AS c, hit.score AS score
+  WITH c, score WHERE c.uid IS NOT NULL
   ORDER BY score DESC, c.uid LIMIT $limits.search_limit
   RETURN collect(c) AS close, collect({uid: c.uid, score: score}) AS near
 }

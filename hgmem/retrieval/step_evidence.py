@@ -21,7 +21,7 @@ Thing = TypeVar("Thing", Entity, Relation, Chunk)
 
 FUSION = 60  # reciprocal rank fusion's constant: how much the first ranks count over the later ones
 PROPOSED_NEAREST = 150  # hits that a vector index is asked for at least: fewer miss some of the 20 nearest among copies
-PROPOSED = 100  # chunks that the full-text index proposes: its first, and all with a word in their title, are ranked
+PROPOSED = 100  # chunks that the full-text index proposes: the first, and those that a title names, are ranked
 PROPOSED_AMONG = 400  # where others than those of the chosen documents may be among them
 CANDIDATES = 20  # chunks that each of two rankings brings to their fusion
 SMALL = 2_000  # entities up to which exact search is an alternative to the index

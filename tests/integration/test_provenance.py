@@ -76,20 +76,27 @@ def test_every_line_names_chunks_that_are_there_whatever_is_shown(
 
 def test_what_a_memory_alone_knows_rests_on_what_its_point_rests_on(letters: Any) -> None:
     def evolve(task: Any) -> EvolveReply:
-        said = (insertion(0, entities=("Zebulon Quay", "Mill")),)
-        return EvolveReply(insert=() if task.memory.points else said)
+        said = [insertion(at, entities=("Zebulon Quay", name)) for at, name in enumerate(("Mill", "Boat"))]
+        return EvolveReply(insert=() if task.memory.points else tuple(said))
 
     def described(_: Any) -> Extraction:
         zebulon = ExtractedEntity(name="Zebulon Quay", type="person", description="A buyer.")
-        mill = ExtractedRelation(source="Zebulon Quay", target="Mill", description="He bought it.", keywords=())
-        return Extraction(entities=(zebulon,), relations=(mill,))
+        bought = (ExtractedRelation(source="Zebulon Quay", target=name, keywords=()) for name in ("Mill", "Boat"))
+        return Extraction(entities=(zebulon,), relations=tuple(bought))
 
-    client = letters(evolve=evolve, describe=described)
+    client = letters(evolve=evolve, describe=described, merge=lambda _: MergeReply())
     answer = client.ask(QUESTION, recipe="default", steps=2, settings={"retrieval.exclude": False, "describe": True})
     task = asked(client, "evolve")[1]
-    (chunk,) = answer.points[0].chunks
-    for line in ("- Zebulon Quay (person)", "- Mill — Zebulon Quay"):
-        assert task.evidence.numbered[number_of(task, line)].uid == chunk
+    mill, boat = (point.chunks for point in answer.points)
+    assert mill != boat
+    behind = {
+        line.partition(":")[0]: {task.evidence.numbered[int(at)].uid for at in re.findall(r"\[(\d+)\]", line)}
+        for line in lines(task)
+        if "Zebulon Quay" in line
+    }
+    assert behind["- Zebulon Quay (person)"] == {*mill, *boat}
+    assert behind["- Mill — Zebulon Quay"] == {*mill}
+    assert behind["- Boat — Zebulon Quay"] == {*boat}
 
 
 def test_what_memory_holds_is_hidden_and_still_a_source(letters: Any) -> None:
