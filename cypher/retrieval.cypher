@@ -15,7 +15,7 @@
 // proposed by the index first. With `documents`, chunks of other documents are ignored, and so are entities and relations
 // that only they mention or state. The full-text index proposes `fulltext_limit` chunks. Its first `search_limit`, and all
 // of documents whose title holds a word of the query, are ranked by their own words and those of the title: the index's
-// own scores depend on what other corpora hold.
+// own scores depend on what other corpora hold. A title tells nothing where most of those proposed are of its document.
 CYPHER 25
 CALL () {
   MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
@@ -137,30 +137,30 @@ CALL (q, candidates, covered) {
 }
 CALL (kept) {
   UNWIND kept AS e
-  MATCH (e)-[r:RELATES]-(u)
-  WITH r, u, r.corpus = $corpus AND u.corpus = $corpus AS ours
-  WHERE ours AND r.memory IN ['', $memory] AND u.memory IN ['', $memory]
+  MATCH (e)-[r:RELATES]-()
+  WITH DISTINCT r WHERE r.corpus = $corpus AND r.memory IN ['', $memory]
     AND ($documents IS NULL OR r.memory <> '' OR EXISTS {
       UNWIND r.chunks AS uid
       MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX SEEK c:Chunk(uid) WHERE c.document IN $documents
     })
-  RETURN collect(DISTINCT r) AS incident
+  RETURN collect(r) AS incident
 }
 CALL (q, incident) {
   CALL (q, incident) {
     WITH q, incident WHERE size(incident) <= $limits.exact_limit
     UNWIND incident AS r
-    RETURN r
+    WITH q, r WHERE r.embedding IS NOT NULL
+    RETURN r, 2 * vector.similarity.cosine(r.embedding, q.vector) - 1 AS score
     UNION ALL
     WITH q, incident WHERE size(incident) > $limits.exact_limit
     WITH q, [r IN incident | r.uid] AS uids
     MATCH ()-[r:RELATES]->()
     SEARCH r IN (VECTOR INDEX relation_embedding FOR q.vector WHERE r.corpus = $corpus AND r.uid IN uids LIMIT $limits.overfetch)
-    RETURN r
+    SCORE AS s
+    RETURN r, 2 * s - 1 AS score
   }
-  WITH r, q WHERE r.embedding IS NOT NULL
-  WITH r, 2 * vector.similarity.cosine(r.embedding, q.vector) - 1 AS score
-  ORDER BY score DESC, r.uid LIMIT $limits.relation_limit
+  WITH r, score ORDER BY score DESC, r.uid LIMIT $limits.relation_limit
+  WITH r, score WHERE startNode(r).corpus = $corpus AND endNode(r).corpus = $corpus
   RETURN collect(r) AS joining, collect({uid: r.uid, score: score}) AS relations
 }
 CALL (kept) {
@@ -169,36 +169,71 @@ CALL (kept) {
   WITH c, collect(e.uid) AS things WHERE c.corpus = $corpus AND ($documents IS NULL OR c.document IN $documents)
   RETURN collect({chunk: c, things: things}) AS sources
 }
-CALL (q, kept, sources) {
-  CALL (q, kept, sources) {
-    WITH q, sources WHERE size(sources) <= $limits.exact_limit
-    UNWIND sources AS source
-    RETURN source.chunk AS c, source.things AS things
+CALL (q) {
+  CALL (q) {
+    WITH q WHERE $limits.search_limit > 0 AND $documents IS NULL
+    MATCH (c:Chunk)
+    SEARCH c IN (VECTOR INDEX chunk_embedding FOR q.vector WHERE c.corpus = $corpus LIMIT $limits.overfetch_chunks)
+    SCORE AS s
+    RETURN c, 2 * s - 1 AS score
+    UNION ALL
+    WITH q WHERE $limits.search_limit > 0 AND $documents IS NOT NULL
+    MATCH (c:Chunk)
+    SEARCH c IN (VECTOR INDEX chunk_embedding FOR q.vector WHERE c.corpus = $corpus AND c.document IN $documents
+                 LIMIT $limits.overfetch_chunks) SCORE AS s
+    RETURN c, 2 * s - 1 AS score
+  }
+  RETURN collect({chunk: c, score: score}) AS proposed
+}
+CALL (proposed) {
+  CALL (proposed) { // how near the last one is, so that nothing is read of those behind
+    UNWIND proposed AS hit
+    WITH hit.chunk AS c, hit.score AS score ORDER BY score DESC
+    WITH score WHERE c.uid IS NOT NULL // one that is being deleted may still be found
+    WITH score LIMIT $limits.search_limit
+    RETURN min(score) AS least
+  }
+  UNWIND [hit IN proposed WHERE hit.score >= least] AS hit
+  WITH hit.chunk AS c, hit.score AS score
+  WITH c, score WHERE c.uid IS NOT NULL
+  ORDER BY score DESC, c.uid LIMIT $limits.search_limit
+  RETURN collect(c) AS close, collect({uid: c.uid, score: score}) AS near
+}
+CALL (q, kept, sources, proposed) {
+  CALL (q, kept, sources, proposed) {
+    WITH q, sources, proposed WHERE size(sources) <= $limits.exact_limit
+    UNWIND sources + proposed AS source // what the index proposed has its score already
+    WITH source.chunk AS c, max(source.score) AS score, head(collect(source.things)) AS things WHERE things IS NOT NULL
+    RETURN c, things, score
     UNION ALL
     WITH q, kept, sources WHERE size(sources) > $limits.exact_limit
     WITH q, kept, [source IN sources | source.chunk.uid] AS uids
     MATCH (c:Chunk)
     SEARCH c IN (VECTOR INDEX chunk_embedding FOR q.vector WHERE c.corpus = $corpus AND c.uid IN uids LIMIT $limits.overfetch)
-    RETURN c, COLLECT { MATCH (c)<-[:FROM_CHUNK]-(e) WHERE e IN kept AND e.corpus = $corpus RETURN e.uid } AS things
+    SCORE AS s
+    RETURN c, COLLECT { MATCH (c)<-[:FROM_CHUNK]-(e) WHERE e IN kept AND e.corpus = $corpus RETURN e.uid } AS things,
+           2 * s - 1 AS score
   }
-  WITH c, things, q WHERE c.embedding IS NOT NULL
-  WITH c, things, 2 * vector.similarity.cosine(c.embedding, q.vector) - 1 AS score
+  WITH c, things, coalesce(score, 2 * vector.similarity.cosine(c.embedding, q.vector) - 1) AS score
+  WITH c, things, score WHERE score IS NOT NULL // a chunk that is being indexed may lack its vector
   ORDER BY score DESC, c.uid
-  WITH collect({chunk: c, uid: c.uid, score: score, things: things}) AS hits
+  WITH collect({chunk: c, score: score, things: things}) AS hits
   RETURN hits, [hit IN hits[..$limits.source_limit] | hit.chunk] AS stating,
-         [hit IN hits[..$limits.source_limit] | hit {.uid, .score}] AS chunks
+         [hit IN hits[..$limits.source_limit] | {uid: hit.chunk.uid, score: hit.score}] AS chunks
 }
 CALL (q, kept, joining, sources, hits) {
   CALL (q, kept, joining, sources, hits) {
     UNWIND kept AS e
-    WITH e, [hit IN hits WHERE e.uid IN hit.things] AS own
-    WHERE size(sources) <= $limits.exact_limit OR size(own) >= $limits.behind_limit
-    UNWIND own[..$limits.behind_limit] AS hit
-    RETURN e.uid AS thing, hit.chunk AS c, hit.score AS score
+    WITH e.uid AS thing
+    WITH thing, [hit IN hits WHERE thing IN hit.things][..$limits.behind_limit] AS own
+    WHERE size(sources) <= $limits.exact_limit OR size(own) = $limits.behind_limit
+    UNWIND own AS hit
+    RETURN thing, hit.chunk AS c, hit.score AS score
     UNION ALL
+    WITH q, kept, hits WHERE size(sources) > $limits.exact_limit
     UNWIND kept AS e
-    WITH q, e, [hit IN hits WHERE e.uid IN hit.things] AS own
-    WHERE size(sources) > $limits.exact_limit AND size(own) < $limits.behind_limit // the index proposed others' chunks
+    WITH q, e, e.uid AS thing, hits
+    WITH q, e WHERE size([hit IN hits WHERE thing IN hit.things]) < $limits.behind_limit // the index proposed others' chunks
     CALL (q, e) {
       MATCH (e)-[:FROM_CHUNK]->(c)
       WITH q, c WHERE c.corpus = $corpus AND c.embedding IS NOT NULL AND ($documents IS NULL OR c.document IN $documents)
@@ -222,45 +257,17 @@ CALL (q, kept, joining, sources, hits) {
     RETURN own.thing AS thing, c, score
     UNION ALL
     UNWIND joining AS r
-    CALL (q, r) {
-      UNWIND r.chunks AS uid
-      MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX SEEK c:Chunk(uid)
-      WHERE $documents IS NULL OR c.document IN $documents
-      WITH c, 2 * vector.similarity.cosine(c.embedding, q.vector) - 1 AS score
-      WHERE score IS NOT NULL // a chunk that is being indexed may lack its vector
-      RETURN c, score ORDER BY score DESC, c.uid LIMIT $limits.behind_limit
-    }
-    RETURN r.uid AS thing, c, score
+    UNWIND r.chunks AS uid
+    MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX SEEK c:Chunk(uid)
+    WHERE $documents IS NULL OR c.document IN $documents
+    WITH r, c, 2 * vector.similarity.cosine(c.embedding, q.vector) - 1 AS score
+    WHERE score IS NOT NULL // a chunk that is being indexed may lack its vector
+    WITH r, c, score ORDER BY score DESC, c.uid
+    WITH r.uid AS thing, collect({chunk: c, score: score})[..$limits.behind_limit] AS own
+    UNWIND own AS hit
+    RETURN thing, hit.chunk AS c, hit.score AS score
   }
   RETURN collect(c) AS resting, collect({thing: thing, uid: c.uid, score: score}) AS behind
-}
-CALL (q) {
-  CALL (q) {
-    WITH q WHERE $limits.search_limit > 0 AND $documents IS NULL
-    MATCH (c:Chunk)
-    SEARCH c IN (VECTOR INDEX chunk_embedding FOR q.vector WHERE c.corpus = $corpus LIMIT $limits.overfetch_chunks)
-    SCORE AS s
-    RETURN c, 2 * s - 1 AS score
-    UNION ALL
-    WITH q WHERE $limits.search_limit > 0 AND $documents IS NOT NULL
-    MATCH (c:Chunk)
-    SEARCH c IN (VECTOR INDEX chunk_embedding FOR q.vector WHERE c.corpus = $corpus AND c.document IN $documents
-                 LIMIT $limits.overfetch_chunks) SCORE AS s
-    RETURN c, 2 * s - 1 AS score
-  }
-  WITH collect({chunk: c, score: score}) AS hits
-  CALL (hits) { // how near the last one is, so that nothing is read of those behind
-    UNWIND hits AS hit
-    WITH hit.chunk AS c, hit.score AS score ORDER BY score DESC
-    WITH score WHERE c.uid IS NOT NULL // one that is being deleted may still be found
-    WITH score LIMIT $limits.search_limit
-    RETURN min(score) AS least
-  }
-  UNWIND [hit IN hits WHERE hit.score >= least] AS hit
-  WITH hit.chunk AS c, hit.score AS score
-  WITH c, score WHERE c.uid IS NOT NULL
-  ORDER BY score DESC, c.uid LIMIT $limits.search_limit
-  RETURN collect(c) AS close, collect({uid: c.uid, score: score}) AS near
 }
 CALL (q) {
   WITH q WHERE $limits.search_limit > 0 AND q.lucene <> ''
@@ -270,11 +277,11 @@ CALL (q) {
     AND ($documents IS NULL OR c.document IN $documents)
   WITH q, collect(c) AS proposed
   UNWIND range(0, size(proposed) - 1) AS rank
-  WITH q, rank, proposed[rank] AS c
-  WITH q, c.document AS document, collect({chunk: c, rank: rank}) AS some
+  WITH q, proposed, rank, proposed[rank] AS c
+  WITH q, size(proposed) AS many, c.document AS document, collect({chunk: c, rank: rank}) AS some
   MATCH (d:Document {uid: document, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
-  WITH q, toLower(coalesce(d.title, '')) + ' ' AS title, some
-  UNWIND CASE WHEN any(word IN q.words WHERE title CONTAINS word) THEN some
+  WITH q, toLower(coalesce(d.title, '')) + ' ' AS title, some, many
+  UNWIND CASE WHEN 2 * size(some) <= many AND any(word IN q.words WHERE title CONTAINS word) THEN some
          ELSE [one IN some WHERE one.rank < $limits.search_limit] END AS one
   WITH q, one.chunk AS c, title + toLower(one.chunk.text) AS text
   WITH q, collect({chunk: c, size: size(text), times: [word IN q.words | size(split(text, word)) - 1]}) AS hits
@@ -287,12 +294,12 @@ CALL (q) {
   ORDER BY weight DESC, c.uid LIMIT $limits.search_limit
   RETURN collect(c) AS worded
 }
-CALL (q, close, worded) {
-  UNWIND [hits IN [close, worded] | [i IN range(0, size(hits) - 1) | {chunk: hits[i], part: 1.0 / ($limits.fusion + i + 1)}]]
-         AS ranking
-  UNWIND ranking AS ranked
-  WITH q, ranked.chunk AS c, sum(ranked.part) AS weight ORDER BY weight DESC, c.uid LIMIT $limits.read_limit
-  WITH c, 2 * vector.similarity.cosine(c.embedding, q.vector) - 1 AS score
+CALL (q, close, near, worded) {
+  UNWIND [i IN range(0, size(close) - 1) | {chunk: close[i], part: 1.0 / ($limits.fusion + i + 1), score: near[i].score}]
+       + [i IN range(0, size(worded) - 1) | {chunk: worded[i], part: 1.0 / ($limits.fusion + i + 1)}] AS ranked
+  WITH q, ranked.chunk AS c, sum(ranked.part) AS weight, max(ranked.score) AS score
+  ORDER BY weight DESC, c.uid LIMIT $limits.read_limit
+  WITH c, coalesce(score, 2 * vector.similarity.cosine(c.embedding, q.vector) - 1) AS score
   RETURN collect(c) AS chosen, collect({uid: c.uid, score: score}) AS read
 }
 WITH collect({number: q.number, seen: size(candidates), entities: entities, relations: relations, chunks: chunks,
@@ -308,9 +315,7 @@ RETURN found,
                       source_name: startNode(r).name, target: endNode(r).uid, target_name: endNode(r).name} } AS relations,
   COLLECT { UNWIND told AS some UNWIND some AS c WITH DISTINCT c
             MATCH (d:Document {uid: c.document, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
-            RETURN c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, .messages, title: d.title,
-                      entities: COLLECT { MATCH (c)<-[:FROM_CHUNK]-(e) WHERE e.corpus = $corpus
-                                          RETURN e {.uid, .name, .type} ORDER BY e.uid }} } AS chunks,
+            RETURN c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, .messages, title: d.title} } AS chunks,
   COLLECT { UNWIND resting AS some UNWIND some AS c WITH DISTINCT c
             MATCH (d:Document {uid: c.document, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
             RETURN c {.uid, .document, .position, title: d.title} } AS sources;
@@ -393,6 +398,14 @@ MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX SEEK c:Chunk(uid)
 WITH DISTINCT c MATCH (d:Document {uid: c.document, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
 RETURN c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, .messages, title: d.title} AS chunk
 ORDER BY chunk.uid;
+
+// name: mentioned_entities(corpus, uids) read
+// The entities that these chunks mention, each with the chunks that mention it.
+CYPHER 25 UNWIND $uids AS uid
+MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX SEEK c:Chunk(uid)
+WITH DISTINCT c MATCH (c)<-[:FROM_CHUNK]-(e) WHERE e.corpus = $corpus
+WITH e, collect(c.uid) AS chunks
+RETURN e {.uid, .name, .type} AS entity, chunks ORDER BY entity.uid;
 
 // name: chunks_of_entities(corpus, documents, uids, vector, k) read
 // The k chunks nearest to a vector among those that mention one of the entities.

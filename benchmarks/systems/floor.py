@@ -106,9 +106,7 @@ WITH kept, relations, sources, best
 RETURN [e IN kept | e {.uid, .name, .type, .description}] AS entities, relations,
        [c IN sources | c.uid] AS sources, [c IN best | c.uid] AS best,
        COLLECT { UNWIND sources + best AS c WITH DISTINCT c MATCH (c)-[:FLOOR_FROM_DOCUMENT]->(d)
-                 RETURN c {.uid, .id, .document, .position, .text, title: d.title,
-                           entities: COLLECT { MATCH (e:FloorEntity)-[:FLOOR_FROM_CHUNK]->(c) RETURN e.name }}
-       } AS chunks"""
+                 RETURN c {.uid, .id, .document, .position, .text, title: d.title} } AS chunks"""
 
 
 class System:

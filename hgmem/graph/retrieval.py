@@ -108,12 +108,11 @@ def retrieve(database: Runner, *, scope: Scope, queries: Sequence[Query], limits
         queries=[_query(query, scope) for query in queries],
         limits=asdict(limits),
     )[0]
-    known: dict[str, Entity] = {}
     return Retrieval(
         found=tuple(_found(found) for found in row["found"]),
         entities={entity["uid"]: to_entity(entity) for entity in _there(row["entities"], "name")},
         relations={relation["uid"]: _relation(relation) for relation in _there(row["relations"], "source", "target")},
-        chunks={chunk["uid"]: to_chunk(chunk, known) for chunk in _there(row["chunks"], "document", "text")},
+        chunks={chunk["uid"]: to_chunk(chunk) for chunk in _there(row["chunks"], "document", "text")},
         sources={source["uid"]: _source(source) for source in _there(row["sources"], "document")},
     )
 
@@ -186,6 +185,17 @@ def chunks_of_entities(database: Runner, *, scope: Scope, uids: Sequence[str], q
     return [to_chunk(chunk) for chunk in _there([row["chunk"] for row in rows], "document", "text")]
 
 
+def mentioned_entities(database: Runner, *, corpus: str, uids: Sequence[str]) -> dict[str, tuple[Entity, ...]]:
+    """Return the entities that each of these chunks mentions, by the chunk's uid. They are ordered by their uids."""
+    found: dict[str, tuple[Entity, ...]] = {}
+    for row in database.run("mentioned_entities", corpus=corpus, uids=list(uids)):
+        for entity in _there([row["entity"]], "name"):
+            for uid in row["chunks"]:
+                if uid is not None:
+                    found[uid] = (*found.get(uid, ()), to_entity(entity))
+    return found
+
+
 def chunks_around_points(
     database: Runner, *, scope: Scope, points: Sequence[str], read: Sequence[str], k: int
 ) -> list[str]:
@@ -237,21 +247,14 @@ def to_entity(row: Row) -> Entity:
     )
 
 
-def to_chunk(row: Row, known: dict[str, Entity] | None = None) -> Chunk:
-    """Return the chunk of a row, with the entities it mentions where the statement returned them.
-
-    `known` is those that chunks before it mentioned, by uid: each is made once.
-    """
-    known = {} if known is None else known
-    found = _there(row.get("entities") or (), "name")
-    entities = tuple([known.get(one["uid"]) or known.setdefault(one["uid"], to_entity(one)) for one in found])
+def to_chunk(row: Row) -> Chunk:
+    """Return the chunk of a row."""
     return Chunk(
         **{
             **row,
             "title": row["title"] or "",
             "source_id": row["source_id"] or "",
             "messages": loaded_messages(row["messages"]),
-            "entities": entities,
         }
     )
 

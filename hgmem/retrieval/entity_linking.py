@@ -1,9 +1,14 @@
-"""Entity linking: resolves names from a model to known entities, then stored ones, else provisional ones."""
+"""Entity linking: resolves names from a model to known entities, then stored ones, else provisional ones.
+
+Also tells which entities chunks mention.
+"""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from hgmem.graph.database import Database
 from hgmem.graph.memory import find_entities
+from hgmem.graph.retrieval import mentioned_entities
 from hgmem.text.identity import key, provisional_uid, uid
 from hgmem.values.evidence import Evidence
 from hgmem.values.graph_elements import Entity
@@ -36,8 +41,18 @@ def resolve(
 
 
 def known_entities(evidence: Evidence, points: Sequence[MemoryPoint]) -> list[Entity]:
-    """Return the entities of the evidence, its chunks and memory, in lookup order."""
+    """Return the entities of the evidence, its chunks, if they say which, and memory, in lookup order."""
     entities = [*evidence.entities]
     entities += [entity for chunk in evidence.chunks for entity in chunk.entities]
     entities += [entity for point in points for entity in point.entities]
     return entities
+
+
+def with_mentions(database: Database, evidence: Evidence, *, corpus: str) -> Evidence:
+    """Return the evidence, whose chunks say which entities they mention. It reads once.
+
+    Only the rule-based model needs this of every chunk, so retrieval does not read it.
+    """
+    mentioned = mentioned_entities(database, corpus=corpus, uids=[chunk.uid for chunk in evidence.chunks])
+    chunks = tuple(replace(chunk, entities=mentioned.get(chunk.uid, ())) for chunk in evidence.chunks)
+    return replace(evidence, chunks=chunks)

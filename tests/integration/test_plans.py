@@ -35,6 +35,7 @@ STATEMENTS = (
     ),
     *("memory_points", "memory_steps", "memory_answers", "point_scores"),
     *("retrieve", "near_chunks", "documents_beside", "neighbours", "find_entities", "find_chunks"),
+    "mentioned_entities",
     *("chunks_of_entities", "chunks_around_points", "nearest_supports", "write_step", "write_answer"),
 )
 # Lookups by the corpus alone that are allowed, each with its reason.

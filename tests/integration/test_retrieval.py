@@ -15,6 +15,7 @@ from hgmem import HGMem, Settings
 from hgmem.graph.memory import Lease, create_memory, release_memory, write_step
 from hgmem.graph.retrieval import Query, Scope, retrieve
 from hgmem.models.metering import measuring
+from hgmem.retrieval.entity_linking import with_mentions
 from hgmem.retrieval.step_evidence import SMALL, RetrievalConfig, Scene, _limits, fuse, gather
 from hgmem.systems.hgmem.draft import Draft
 from hgmem.systems.hgmem.replies import EvolveReply, Insertion
@@ -437,7 +438,8 @@ def test_a_relation_says_between_whom_it_is_and_a_chunk_whom_it_mentions(tale: W
         ends = tale.relations[relation.uid]
         assert (relation.source, relation.target, relation.weight) == ends[:3]
         assert (relation.source_name, relation.target_name) == (tale.names[ends[0]], tale.names[ends[1]])
-    for chunk in evidence.chunks:
+    assert not any(chunk.entities for chunk in evidence.chunks)
+    for chunk in with_mentions(tale.client._database, evidence, corpus=tale.corpus).chunks:
         mentioned = [one for one, chunks in tale.mentions.items() if chunk.uid in chunks]
         assert [entity.uid for entity in chunk.entities] == sorted(mentioned)
         assert chunk.title == "The tale"
@@ -520,6 +522,28 @@ def test_words_of_a_title_count_far_down_the_list_of_the_index(build: Callable[.
     assert searched(found, "clock harbour ledger").matching[0] in {
         hit.uid for hit in hits.chunks if hit.source_id == "last"
     }
+
+
+@pytest.mark.parametrize(("document", "ranked"), [("log", False), ("other", True)])
+def test_a_title_lifts_no_chunk_of_the_document_that_most_of_those_proposed_are_of(
+    build: Callable[..., World], raw: Raw, document: str, ranked: bool
+) -> None:
+    last = "A clock" + " clockwork" * 9  # the last for the index, which finds no word "work" in it
+    chunks = [("log", f"A clock, {at}.") for at in range(30)]
+    found = build(
+        Given(
+            documents=tuple(Document(text="", id=uid, title="Harbour") for uid in ("log", "other")),
+            chunks=tuple(
+                GivenChunk(id=f"c{at}", document=uid, text=text)
+                for at, (uid, text) in enumerate([*chunks, (document, last)])
+            ),
+        )
+    )
+    (row,) = raw("MATCH (c:Chunk {corpus: $c, source_id: 'c30'}) RETURN c.uid AS uid", c=found.corpus)
+    matching = searched(found, "clock harbour work").matching
+
+    assert len(matching) == 20
+    assert (row["uid"] in matching) == ranked
 
 
 def test_chunks_that_lack_their_vector_take_no_place_among_those_with_the_words(
@@ -664,7 +688,8 @@ def test_a_crowd_of_near_copies_hides_nothing_and_shows_nothing_of_itself(build:
         assert len(now.near) == 20
     assert right / found >= 0.99
     assert {one.uid for one in evidence.chunks} <= alone.chunks.keys()
-    assert {entity.uid for chunk in evidence.chunks for entity in chunk.entities} <= alone.entities.keys()
+    told = with_mentions(alone.client._database, evidence, corpus=alone.corpus).chunks
+    assert {entity.uid for chunk in told for entity in chunk.entities} <= alone.entities.keys()
 
 
 def test_words_of_one_chunk_are_found_beside_a_crowd_that_says_them_often(build: Callable[..., World]) -> None:

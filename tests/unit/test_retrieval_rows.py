@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hgmem.graph.retrieval import Limits, Query, Scope, near_chunks, neighbours, retrieve
+from hgmem.graph.retrieval import Limits, Query, Scope, mentioned_entities, near_chunks, neighbours, retrieve
 
 GONE: dict[str, Any] = {"uid": None, "score": 0.5, "name": None, "description": None}
 CHUNK = {"uid": "c1", "document": "d", "position": 0, "text": "One.", "tokens": 2, "start": 0, "end": 4}
@@ -36,7 +36,7 @@ def test_a_step_passes_over_what_is_being_deleted() -> None:
         "found": [{"number": 1, "seen": 3, "matching": ["c1", None], "behind": behind, **lists}],
         "entities": [ENTITY, GONE],
         "relations": [{"uid": "r1", "source": None, "target": "e1"}],
-        "chunks": [{**CHUNK, "entities": [ENTITY, GONE]}, {**lost, "entities": []}],
+        "chunks": [CHUNK, lost],
         "sources": [{name: CHUNK[name] for name in described}, dict.fromkeys(described)],
     }
     found = retrieve(Rows(row), scope=SCOPE, queries=[Query(number=1, vector=[1.0], search="index")], limits=LIMITS)
@@ -44,7 +44,6 @@ def test_a_step_passes_over_what_is_being_deleted() -> None:
     assert found.found[0].matching == ("c1",)
     assert (found.found[0].behind, list(found.sources)) == ({"e1": {"c1": 0.5}}, ["c1"])
     assert (list(found.entities), list(found.relations), list(found.chunks)) == (["e1"], [], ["c1"])
-    assert [entity.uid for entity in found.chunks["c1"].entities] == ["e1"]
 
 
 def test_plain_searches_pass_over_it_too() -> None:
@@ -53,3 +52,6 @@ def test_plain_searches_pass_over_it_too() -> None:
     assert [chunk.uid for chunk, _ in near_chunks(rows, scope=SCOPE, query=[1.0], k=2, over=2)] == ["c1"]
     beside = neighbours(Rows({"entity": GONE}, {"entity": ENTITY}), scope=SCOPE, uids=["e"], query=[1.0], limits=(2, 2))
     assert [entity.uid for entity in beside] == ["e1"]
+    rows = Rows({"entity": GONE, "chunks": ["c1"]}, {"entity": ENTITY, "chunks": ["c1", None]})
+    mentioned = mentioned_entities(rows, corpus="c", uids=["c1", "c2"])
+    assert {chunk: [entity.uid for entity in found] for chunk, found in mentioned.items()} == {"c1": ["e1"]}

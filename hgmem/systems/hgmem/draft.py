@@ -241,7 +241,7 @@ class Draft:
         return found
 
     def _supports(self, indices: Sequence[int], chunks: Numbered) -> tuple[str, ...]:
-        known = tuple(dict.fromkeys(index for index in indices if 0 <= index < len(chunks)))
+        known = _existing(indices, chunks)
         for index in sorted(set(indices) - set(known)):
             self._drop(f"evidence chunk {index}: the chunk does not exist")
         return tuple(chunks[index].uid for index in known)
@@ -255,6 +255,15 @@ def names_of(reply: Additions) -> tuple[str, ...]:
     said = [name for revision in reply.update for name in revision.entities]
     said += [name for insertion in reply.insert for name in insertion.entities]
     return tuple(dict.fromkeys(collapse(name) for name in said if key(name) and len(name) <= LONGEST_NAME))
+
+
+def uncited(reply: Additions, chunks: Numbered) -> bool:
+    """Whether an insertion cites no chunk that exists: it then rests on those that mention most of its entities."""
+    return any(not _existing(insertion.chunks, chunks) for insertion in reply.insert)
+
+
+def _existing(indices: Sequence[int], chunks: Numbered) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(index for index in indices if 0 <= index < len(chunks)))
 
 
 def _mentioning(entities: Sequence[Entity], chunks: Numbered) -> tuple[str, ...]:

@@ -12,13 +12,14 @@ from hgmem.memory.recording import Recording
 from hgmem.models.metering import measuring
 from hgmem.retrieval.answer import AnswerQuestion, cited_answer
 from hgmem.retrieval.context_packing import fits, shown, traced
+from hgmem.retrieval.entity_linking import with_mentions
 from hgmem.retrieval.step_evidence import SMALL, Scene, gather
 from hgmem.services import Services
 from hgmem.systems.hgmem.answer_passages import Reading
 from hgmem.systems.hgmem.draft import Draft, Rules
 from hgmem.systems.hgmem.entity_selection import Look, with_chosen_entities
 from hgmem.systems.hgmem.findings import Lineages
-from hgmem.systems.hgmem.model_calls import CALLS, planned
+from hgmem.systems.hgmem.model_calls import CALLS, planned, quotes
 from hgmem.systems.hgmem.nearness import Nearness
 from hgmem.systems.hgmem.query_planning import Next
 from hgmem.systems.hgmem.recipes import HGMemConfig
@@ -191,6 +192,8 @@ class Investigation:
             evidence, notes = with_chosen_entities(subqueries, vectors, look=look)
         else:
             evidence, notes = gather(self.services.database, subqueries, vectors, scene=scene, config=retrieval)
+        if quotes(self.services.model):
+            evidence = with_mentions(self.services.database, evidence, corpus=self.services.corpus)
         self.asked.extend(texts)
         self.reading.add(evidence)
         self.services.listener.emit(

@@ -2,6 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+from hgmem.models.extractive import ExtractiveModel
+from hgmem.models.llm import LanguageModel
+from hgmem.models.llm.task_routing import serving
+from hgmem.retrieval.answer import AnswerQuestion
 from hgmem.retrieval.rendering import Shown
 from hgmem.systems.hgmem.query_planning import Next, paired
 from hgmem.systems.hgmem.replies import (
@@ -19,6 +23,12 @@ from hgmem.systems.hgmem.tasks.memory_changes import Evolve, Merge
 from hgmem.systems.hgmem.tasks.planning import Plan, Subqueries
 from hgmem.systems.hgmem.turn import Turn
 from hgmem.values.records import MemoryPoint
+
+
+def quotes(model: LanguageModel) -> bool:
+    """Whether the rule-based model reads what a step found: it also wants the entities that each chunk mentions."""
+    readers = (Evolve.name, WholeStep.name, AnswerQuestion.name)
+    return any(serving(model, name).name == ExtractiveModel.name for name in readers)
 
 
 def separate(turn: Turn) -> Next:

@@ -8,12 +8,12 @@ from hgmem.errors import BadReplyError
 from hgmem.graph.retrieval import Scope, documents_beside, neighbours
 from hgmem.models.reply import Reply
 from hgmem.retrieval.context_packing import shown
-from hgmem.retrieval.entity_linking import known_entities, resolve
+from hgmem.retrieval.entity_linking import known_entities, resolve, with_mentions
 from hgmem.retrieval.rendering import Shown
 from hgmem.retrieval.step_evidence import PROPOSED_NEAREST
 from hgmem.services import Services
 from hgmem.systems.hgmem.absent_entities import describe
-from hgmem.systems.hgmem.draft import Draft, names_of
+from hgmem.systems.hgmem.draft import Draft, names_of, uncited
 from hgmem.systems.hgmem.nearness import Nearness
 from hgmem.systems.hgmem.query_planning import Course, Next, following
 from hgmem.systems.hgmem.recipes import HGMemConfig
@@ -149,6 +149,8 @@ class Turn:
 
     def apply(self, reply: Additions, memory: Shown) -> tuple[MemoryPoint | None, ...]:
         """Link names to entities, apply updates and inserts, and return the point of each insertion."""
+        if uncited(reply, self.evidence.numbered):
+            self.evidence = with_mentions(self.services.database, self.evidence, corpus=self.services.corpus)
         entities = resolve(
             self.services.database,
             names_of(reply),
