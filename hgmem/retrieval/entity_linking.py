@@ -49,10 +49,12 @@ def known_entities(evidence: Evidence, points: Sequence[MemoryPoint]) -> list[En
 
 
 def with_mentions(database: Database, evidence: Evidence, *, corpus: str) -> Evidence:
-    """Return the evidence, whose chunks say which entities they mention. It reads once.
+    """Return the evidence, whose chunks say which entities they mention. It reads once, if there are any chunks.
 
     Only the rule-based model needs this of every chunk, so retrieval does not read it.
     """
+    if not evidence.chunks:
+        return evidence
     mentioned = mentioned_entities(database, corpus=corpus, uids=[chunk.uid for chunk in evidence.chunks])
     chunks = tuple(replace(chunk, entities=mentioned.get(chunk.uid, ())) for chunk in evidence.chunks)
     return replace(evidence, chunks=chunks)
