@@ -159,7 +159,9 @@ CALL (q, incident) {
     SCORE AS s
     RETURN r, 2 * s - 1 AS score
   }
-  WITH r, score ORDER BY score DESC, r.uid LIMIT $limits.relation_limit
+  WITH r, score WHERE r.uid IS NOT NULL // one that is being deleted may still be found
+  ORDER BY score DESC, r.uid LIMIT $limits.relation_limit
+  // a relation's ends have its corpus, and no other memory than its own: this is looked at in the nearest alone
   WITH r, score WHERE startNode(r).corpus = $corpus AND endNode(r).corpus = $corpus
   RETURN collect(r) AS joining, collect({uid: r.uid, score: score}) AS relations
 }
@@ -215,7 +217,8 @@ CALL (q, kept, sources, proposed) {
            2 * s - 1 AS score
   }
   WITH c, things, coalesce(score, 2 * vector.similarity.cosine(c.embedding, q.vector) - 1) AS score
-  WITH c, things, score WHERE score IS NOT NULL // a chunk that is being indexed may lack its vector
+  // a chunk that is being indexed may lack its vector, and one that is being deleted may still be found
+  WITH c, things, score WHERE score IS NOT NULL AND c.uid IS NOT NULL
   ORDER BY score DESC, c.uid
   WITH collect({chunk: c, score: score, things: things}) AS hits
   RETURN hits, [hit IN hits[..$limits.source_limit] | hit.chunk] AS stating,
@@ -232,8 +235,8 @@ CALL (q, kept, joining, sources, hits) {
     UNION ALL
     WITH q, kept, hits WHERE size(sources) > $limits.exact_limit
     UNWIND kept AS e
-    WITH q, e, e.uid AS thing, hits
-    WITH q, e WHERE size([hit IN hits WHERE thing IN hit.things]) < $limits.behind_limit // the index proposed others' chunks
+    WITH e, e.uid AS thing
+    WITH e WHERE size([hit IN hits WHERE thing IN hit.things]) < $limits.behind_limit // the index proposed others' chunks
     CALL (q, e) {
       MATCH (e)-[:FROM_CHUNK]->(c)
       WITH q, c WHERE c.corpus = $corpus AND c.embedding IS NOT NULL AND ($documents IS NULL OR c.document IN $documents)
@@ -256,7 +259,7 @@ CALL (q, kept, joining, sources, hits) {
     }
     RETURN own.thing AS thing, c, score
     UNION ALL
-    UNWIND joining AS r
+    UNWIND CASE WHEN $limits.behind_limit > 0 THEN joining ELSE [] END AS r
     UNWIND r.chunks AS uid
     MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX SEEK c:Chunk(uid)
     WHERE $documents IS NULL OR c.document IN $documents
@@ -278,10 +281,10 @@ CALL (q) {
   WITH q, collect(c) AS proposed
   UNWIND range(0, size(proposed) - 1) AS rank
   WITH q, proposed, rank, proposed[rank] AS c
-  WITH q, size(proposed) AS many, c.document AS document, collect({chunk: c, rank: rank}) AS some
+  WITH q, size(proposed) AS proposals, c.document AS document, collect({chunk: c, rank: rank}) AS some
   MATCH (d:Document {uid: document, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
-  WITH q, toLower(coalesce(d.title, '')) + ' ' AS title, some, many
-  UNWIND CASE WHEN 2 * size(some) <= many AND any(word IN q.words WHERE title CONTAINS word) THEN some
+  WITH q, toLower(coalesce(d.title, '')) + ' ' AS title, some, proposals
+  UNWIND CASE WHEN 2 * size(some) <= proposals AND any(word IN q.words WHERE title CONTAINS word) THEN some
          ELSE [one IN some WHERE one.rank < $limits.search_limit] END AS one
   WITH q, one.chunk AS c, title + toLower(one.chunk.text) AS text
   WITH q, collect({chunk: c, size: size(text), times: [word IN q.words | size(split(text, word)) - 1]}) AS hits

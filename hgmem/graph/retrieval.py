@@ -187,13 +187,13 @@ def chunks_of_entities(database: Runner, *, scope: Scope, uids: Sequence[str], q
 
 def mentioned_entities(database: Runner, *, corpus: str, uids: Sequence[str]) -> dict[str, tuple[Entity, ...]]:
     """Return the entities that each of these chunks mentions, by the chunk's uid. They are ordered by their uids."""
-    found: dict[str, tuple[Entity, ...]] = {}
+    found: dict[str, list[Entity]] = {}
     for row in database.run("mentioned_entities", corpus=corpus, uids=list(uids)):
-        for entity in _there([row["entity"]], "name"):
+        for entity in map(to_entity, _there([row["entity"]], "name")):
             for uid in row["chunks"]:
                 if uid is not None:
-                    found[uid] = (*found.get(uid, ()), to_entity(entity))
-    return found
+                    found.setdefault(uid, []).append(entity)
+    return {uid: tuple(entities) for uid, entities in found.items()}
 
 
 def chunks_around_points(

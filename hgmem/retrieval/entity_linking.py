@@ -41,7 +41,7 @@ def resolve(
 
 
 def known_entities(evidence: Evidence, points: Sequence[MemoryPoint]) -> list[Entity]:
-    """Return the entities of the evidence, its chunks, if they say which, and memory, in lookup order."""
+    """Return the entities of the evidence, of its chunks where these are known, and of memory, in lookup order."""
     entities = [*evidence.entities]
     entities += [entity for chunk in evidence.chunks for entity in chunk.entities]
     entities += [entity for point in points for entity in point.entities]
@@ -51,7 +51,7 @@ def known_entities(evidence: Evidence, points: Sequence[MemoryPoint]) -> list[En
 def with_mentions(database: Database, evidence: Evidence, *, corpus: str) -> Evidence:
     """Return the evidence, whose chunks say which entities they mention. It reads once, if there are any chunks.
 
-    Only the rule-based model needs this of every chunk, so retrieval does not read it.
+    Only HGMem's rule-based replies need this of every chunk, so retrieval does not read it.
     """
     if not evidence.chunks:
         return evidence

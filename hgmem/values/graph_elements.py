@@ -10,7 +10,7 @@ class Chunk:
     """A piece of a document: `document.text[start:end] == text`, if the offsets are known.
 
     `messages` are the messages of a conversation that stand in the text, with their places in it. `entities` are those
-    that the chunk mentions, where somebody has asked for them.
+    that the chunk mentions, empty unless they were read with it.
     """
 
     uid: str

@@ -19,7 +19,7 @@ from hgmem.systems.hgmem.answer_passages import Reading
 from hgmem.systems.hgmem.draft import Draft, Rules
 from hgmem.systems.hgmem.entity_selection import Look, with_chosen_entities
 from hgmem.systems.hgmem.findings import Lineages
-from hgmem.systems.hgmem.model_calls import CALLS, planned, quotes
+from hgmem.systems.hgmem.model_calls import CALLS, planned, reads_mentions
 from hgmem.systems.hgmem.nearness import Nearness
 from hgmem.systems.hgmem.query_planning import Next
 from hgmem.systems.hgmem.recipes import HGMemConfig
@@ -192,7 +192,7 @@ class Investigation:
             evidence, notes = with_chosen_entities(subqueries, vectors, look=look)
         else:
             evidence, notes = gather(self.services.database, subqueries, vectors, scene=scene, config=retrieval)
-        if quotes(self.services.model):
+        if reads_mentions(self.services.model):
             evidence = with_mentions(self.services.database, evidence, corpus=self.services.corpus)
         self.asked.extend(texts)
         self.reading.add(evidence)

@@ -25,8 +25,8 @@ from hgmem.systems.hgmem.turn import Turn
 from hgmem.values.records import MemoryPoint
 
 
-def quotes(model: LanguageModel) -> bool:
-    """Whether the rule-based model reads what a step found: it also wants the entities that each chunk mentions."""
+def reads_mentions(model: LanguageModel) -> bool:
+    """Return whether the rule-based model reads what a step found: it needs the entities that each chunk mentions."""
     readers = (Evolve.name, WholeStep.name, AnswerQuestion.name)
     return any(serving(model, name).name == ExtractiveModel.name for name in readers)
 

@@ -148,9 +148,10 @@ class Turn:
         return self.may_merge and len(self.draft.points) > 1
 
     def apply(self, reply: Additions, memory: Shown) -> tuple[MemoryPoint | None, ...]:
-        """Link names to entities, apply updates and inserts, and return the point of each insertion."""
-        if uncited(reply, self.evidence.numbered):
-            self.evidence = with_mentions(self.services.database, self.evidence, corpus=self.services.corpus)
+        """Link names to entities, apply updates and inserts, and return the point of each insertion.
+
+        An insertion that cites no chunk rests on those that mention its entities, which are read for that.
+        """
         entities = resolve(
             self.services.database,
             names_of(reply),
@@ -158,7 +159,10 @@ class Turn:
             memory=self.draft.memory,
             known=known_entities(self.evidence, self.draft.points),
         )
-        born = self.draft.evolve(reply, shown=memory.points, chunks=self.evidence.numbered, entities=entities)
+        evidence = self.evidence
+        if uncited(reply, evidence.numbered):
+            evidence = with_mentions(self.services.database, evidence, corpus=self.services.corpus)
+        born = self.draft.evolve(reply, shown=memory.points, chunks=evidence.numbered, entities=entities)
         if self.config.describe:
             self.notes += describe(self.services, self.draft, self.evidence)
         self._tell()
