@@ -14,7 +14,7 @@ from pathlib import Path
 
 from kept import BENCH
 
-from hgmem.evaluation.data import read_data
+from hgmem.evaluation.formats import read_data
 from hgmem.local import up
 from hgmem.models.embedders import MINILM
 from hgmem.settings import load

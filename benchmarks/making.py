@@ -6,9 +6,9 @@ from typing import Any
 
 import graphs
 
-from hgmem.corpus.prebuilt_graph import Prepared, prepare
+from hgmem.corpus.adding import Prepared, prepare
 from hgmem.extraction.contributions import entity_fields, entity_text, relation_fields, relation_text
-from hgmem.graph.lucene import telling, terms
+from hgmem.graph.retrieval import telling, terms
 from hgmem.models.embedders import SentenceTransformerEmbedder
 from hgmem.models.embedding import Embedder
 from hgmem.sources.lightrag import read

@@ -17,7 +17,7 @@ from typing import Any
 from measures import timed
 
 from hgmem import Conversation, HGMem, Message
-from hgmem.evaluation.data import read_data
+from hgmem.evaluation.formats import read_data
 from hgmem.local import down, up
 from hgmem.models.prompts import prompt_of
 from hgmem.retrieval.answer import AnswerReply

@@ -20,7 +20,7 @@ from hgmem import HGMem
 from hgmem.models.extractive.vector_cache import VectorCache
 from hgmem.models.prompts import prompt_of
 from hgmem.retrieval.answer import AnswerReply
-from hgmem.systems.remindrag.replies import EnoughReply, MoveReply, NextReply, SummaryReply, TitleReply, UsefulReply
+from hgmem.systems.remindrag.tasks import EnoughReply, MoveReply, NextReply, SummaryReply, TitleReply, UsefulReply
 from hgmem.text.segmentation import words
 from hgmem.values.records import Answer
 

@@ -11,8 +11,6 @@ Importing the package is fast: the names below are loaded at first use.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from hgmem.values.moved_modules import keep_importable
-
 if TYPE_CHECKING:
     from hgmem.client import HGMem
     from hgmem.client.ask_options import AskOptions
@@ -183,6 +181,3 @@ def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'hgmem' has no attribute {name!r}")
     return getattr(import_module(f"hgmem.{_HOME[name]}"), name)
-
-
-keep_importable()

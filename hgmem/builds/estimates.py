@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hgmem.builds.digests import stage_key, unit_digest
 from hgmem.builds.reading import Reading
-from hgmem.builds.stage_run import Building
+from hgmem.builds.stage_run import Building, stage_key, unit_digest
 from hgmem.builds.stages import Stage
 from hgmem.builds.units import Output, Unit
 from hgmem.graph.builds import StoredUnit, units_of_stage

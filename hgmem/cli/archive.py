@@ -10,7 +10,7 @@ import typer
 from hgmem.cli.front import DEFAULT_CORPUS, CorpusOption, JsonOption, connected
 from hgmem.cli.output import note, plain, print_json
 from hgmem.cli.progress import progress
-from hgmem.text.plurals import counted
+from hgmem.text.language import counted
 
 if TYPE_CHECKING:
     from hgmem.values.reports import ArchiveReport

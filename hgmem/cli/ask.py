@@ -11,8 +11,8 @@ from hgmem.cli.output import print_json
 from hgmem.cli.render import answered, remembered, spent
 from hgmem.cli.shown import show
 from hgmem.errors import UsageError
-from hgmem.text.typed_filters import typed_filters
 from hgmem.values import as_json as shape
+from hgmem.values.inputs import typed_filters
 
 if TYPE_CHECKING:
     from hgmem.client import HGMem

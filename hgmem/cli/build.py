@@ -15,7 +15,7 @@ from hgmem.cli.output import note, one_line, plain, print_json
 from hgmem.cli.planned import confirm_calls
 from hgmem.cli.progress import progress
 from hgmem.errors import BudgetError
-from hgmem.text.plurals import counted
+from hgmem.text.language import counted
 
 if TYPE_CHECKING:
     from hgmem.client import HGMem

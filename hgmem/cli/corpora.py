@@ -12,7 +12,7 @@ from hgmem.cli.lists import contents, tenants
 from hgmem.cli.output import note, plain, print_json
 from hgmem.cli.shown import show
 from hgmem.errors import UsageError
-from hgmem.text.plurals import counted
+from hgmem.text.language import counted
 
 if TYPE_CHECKING:
     from hgmem.client import HGMem

@@ -13,7 +13,7 @@ from hgmem.cli.front import FAILED, JsonOption, connected
 from hgmem.cli.output import note, one_line, plain, print_json
 from hgmem.cli.planned import confirm_calls
 from hgmem.cli.progress import progress
-from hgmem.text.plurals import counted
+from hgmem.text.language import counted
 
 if TYPE_CHECKING:
     from hgmem.client import HGMem

@@ -13,7 +13,7 @@ from hgmem.cli.output import note, one_line, plain, print_json
 from hgmem.cli.planned import confirm_cost, print_plan, with_work_left
 from hgmem.cli.progress import progress
 from hgmem.sources.files.formats import SUFFIXES
-from hgmem.text.plurals import counted
+from hgmem.text.language import counted
 
 if TYPE_CHECKING:
     from hgmem.values.reports import IndexReport

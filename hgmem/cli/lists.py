@@ -8,7 +8,7 @@ from rich.table import Table
 from hgmem.cli.output import cut, one_line, when
 from hgmem.cli.parts import COMMANDS
 from hgmem.cli.shown import indented, words
-from hgmem.text.plurals import counted
+from hgmem.text.language import counted
 from hgmem.values.records import MemorySummary
 from hgmem.values.reports import BuildStatus, CorpusStatus
 from hgmem.values.systems import SystemInfo

@@ -12,7 +12,7 @@ from hgmem.cli.front import FAILED
 from hgmem.cli.output import note, plain, print_json
 from hgmem.cli.progress import progress
 from hgmem.errors import BudgetError, UsageError
-from hgmem.text.plurals import counted
+from hgmem.text.language import counted
 
 if TYPE_CHECKING:
     from hgmem.client import HGMem

@@ -11,7 +11,7 @@ from rich.tree import Tree
 from hgmem.cli.output import cut, one_line, when
 from hgmem.cli.queries import picture
 from hgmem.cli.shown import WIDEST, indented, words
-from hgmem.text.plurals import counted
+from hgmem.text.language import counted
 from hgmem.values.evidence import BuiltHit, Retrieved, Strategy
 from hgmem.values.records import (
     PRUNED,

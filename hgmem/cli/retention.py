@@ -10,7 +10,7 @@ from hgmem.cli.ages import age
 from hgmem.cli.front import DEFAULT_CORPUS, FAILED, CorpusOption, JsonOption, connected
 from hgmem.cli.output import note, plain, print_json
 from hgmem.errors import UsageError
-from hgmem.text.plurals import counted
+from hgmem.text.language import counted
 
 if TYPE_CHECKING:
     from hgmem.values.reports import Pruned

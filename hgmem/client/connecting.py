@@ -7,8 +7,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from hgmem.errors import AccessError, HGMemError, UsageError
-from hgmem.graph.database import Database, connect, wrap_driver
-from hgmem.graph.translating import Address
+from hgmem.graph.database import Address, Database, connect, wrap_driver
 from hgmem.local import find
 from hgmem.models.embedders import OPENAI, LangChainEmbedder, OpenAIEmbedder, SentenceTransformerEmbedder
 from hgmem.models.embedders.kept_vectors import KeptVectors
@@ -20,9 +19,8 @@ from hgmem.models.llm.chat_model import ChatModel
 from hgmem.models.llm.langchain_chat import LangChainChat
 from hgmem.models.llm.openai_chat import OpenAIChat
 from hgmem.models.llm.rate_limits import LimitedChat, Limits
-from hgmem.models.llm.response_cache import CachedModel
+from hgmem.models.llm.response_cache import CachedModel, Store
 from hgmem.models.llm.task_routing import RoutedModel
-from hgmem.models.llm.text_store import Store
 from hgmem.models.prompts import shipped_prompts
 from hgmem.settings import Settings
 from hgmem.systems.registry import memory_tasks, task_names

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from hgmem.client.async_variants import async_variant
 from hgmem.graph.builds import chunks_to_build
-from hgmem.graph.built_search import chunks_beneath
+from hgmem.graph.built import chunks_beneath
 from hgmem.services import Services, known_corpus
 from hgmem.systems.registry import Asked, Recipe, estimate
 from hgmem.values.graph_elements import Chunk

@@ -12,9 +12,8 @@ from hgmem.errors import ForbiddenError, UsageError
 from hgmem.graph.corpus import corpora, count_corpus
 from hgmem.graph.database import Database
 from hgmem.graph.documents import list_documents
-from hgmem.memory.browser.styling_labels import add_styling_labels
 from hgmem.memory.browser.view import View as View
-from hgmem.memory.browser.view import save, viewing
+from hgmem.memory.browser.view import add_styling_labels, save, viewing
 from hgmem.memory.replay.page import page
 from hgmem.memory.replay.scene import scene
 from hgmem.memory.stored_memories import load_history, load_lineage, load_memory, summaries

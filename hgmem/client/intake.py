@@ -9,11 +9,10 @@ from typing import Any, TypeAlias, Unpack
 from hgmem.client.ask_options import Limits, limited
 from hgmem.client.async_variants import async_variant
 from hgmem.corpus.adding import add_graph
-from hgmem.corpus.appending import append
+from hgmem.corpus.appending import append, stored_messages
 from hgmem.corpus.cost_estimate import plan_index, plan_retry
 from hgmem.corpus.importing import import_graph
 from hgmem.corpus.indexing import Report, aggregation_progress, index, retry_failed
-from hgmem.corpus.stored_messages import stored_messages
 from hgmem.errors import UsageError
 from hgmem.services import Services
 from hgmem.settings import Settings

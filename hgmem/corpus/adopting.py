@@ -22,9 +22,8 @@ from hgmem.graph.corpus import count_corpus
 from hgmem.graph.database import Database, Row
 from hgmem.graph.schema import FULLTEXT, VECTOR, show_indexes
 from hgmem.services import Services, known_corpus
-from hgmem.sources.graphrag import assembled
-from hgmem.sources.graphrag.entities import name_properties
-from hgmem.text.plurals import counted
+from hgmem.sources.graphrag import assembled, name_properties
+from hgmem.text.language import counted
 from hgmem.values.foreign_graph import ForeignRelation, Found, Shape
 from hgmem.values.reports import AdoptReport
 

@@ -47,7 +47,7 @@ from hgmem.graph.entities import (
 from hgmem.graph.values import NOTHING
 from hgmem.services import Services
 from hgmem.text.identity import uid
-from hgmem.values.contributed_fields import EntityFields, RelationFields
+from hgmem.values.graph_elements import EntityFields, RelationFields
 
 BATCH = 500
 # Chunks or imported entities per transaction: each transaction adds an index segment, and searches read them all.

@@ -9,23 +9,23 @@ from dataclasses import dataclass, replace
 
 from hgmem.corpus.aggregation import batches
 from hgmem.corpus.document_writing import OF_MESSAGES, check_characters, description_of
-from hgmem.corpus.guarded_writes import check_embedder
+from hgmem.corpus.guarded_writes import OvertakenError, attempts, check_embedder
 from hgmem.corpus.indexing import Report, extract_open
-from hgmem.corpus.optimistic_writes import OvertakenError, attempts
 from hgmem.errors import ConflictError, DocumentError, UsageError
-from hgmem.extraction.message_chunks import continued_chunks, messages_digest, words_of
+from hgmem.extraction.message_chunks import continued_chunks, messages_digest, messages_in, words_of
 from hgmem.graph.builds import ADDED, APPENDED, mark_builds
 from hgmem.graph.conversations import (
     ConversationEnd,
     append_chunks,
     chunks_with_messages,
+    conversation_chunks,
     conversation_end,
     extend_conversation,
 )
 from hgmem.graph.database import Transaction
 from hgmem.graph.documents import chunk_texts, grow_chunks
 from hgmem.models.embedding import Vectors
-from hgmem.services import Services, check_dimensions, open_corpus
+from hgmem.services import Services, check_dimensions, known_corpus, open_corpus
 from hgmem.sources.conversations.rendering import document_of, rendered
 from hgmem.text.identity import text_hash, uid
 from hgmem.values.conversations import Conversation, Message
@@ -211,3 +211,28 @@ def _fresh(
                 "new message an id of its own, or add the whole conversation again to change it"
             )
     return fresh, set(stored)
+
+
+def stored_messages(services: Services, conversation: str) -> tuple[Message, ...]:
+    """Return the messages of a conversation in order.
+
+    Runs of blanks and line breaks in their texts have become one space. Raises `UsageError` if there is no such
+    conversation.
+    """
+    document = uid(known_corpus(services).corpus, "document", conversation)
+    chunks = conversation_chunks(services.database, corpus=services.corpus, uid=document)
+    if not chunks and conversation_end(services.database, corpus=services.corpus, uid=document) is None:
+        raise UsageError(
+            f"corpus {services.corpus!r} has no conversation {conversation!r}: `hgmem status --corpus "
+            f"{services.corpus}` lists their ids"
+        )
+    return tuple(
+        Message(
+            speaker=place.speaker,
+            text=words_of(held, id_),
+            time=place.time or None,
+            id=id_,
+            metadata=dict(place.metadata) or None,
+        )
+        for id_, (place, held) in messages_in(chunks).items()
+    )

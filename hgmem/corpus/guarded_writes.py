@@ -1,6 +1,8 @@
 """Write under a condition that each write checks in its own transaction."""
 
+import random
 import secrets
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -125,3 +127,18 @@ def _lease(transaction: Transaction, services: Services, run: str, embedder: tup
         return False
     set_embedder(transaction, corpus=corpus, run=run, embedder=embedder)
     return True
+
+
+_LONGEST_PAUSE = 0.2  # seconds between two attempts
+
+
+class OvertakenError(Exception):
+    """Another writer has changed what was read."""
+
+
+def attempts(most: int) -> Iterator[int]:
+    """Yield the numbers of attempts from 0, with a random pause before each but the first."""
+    for attempt in range(most):
+        if attempt:
+            time.sleep(random.uniform(0, min(_LONGEST_PAUSE, 0.01 * 2**attempt)))  # noqa: S311
+        yield attempt

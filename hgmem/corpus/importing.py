@@ -5,10 +5,9 @@ Readers refuse the corpus until the import is complete.
 
 from collections.abc import Sequence
 
-from hgmem.corpus.adding import properties_of
+from hgmem.corpus.adding import Prepared, prepare, properties_of
 from hgmem.corpus.aggregation import SEGMENT, Report, batches, entity_row, relation_row
 from hgmem.corpus.guarded_writes import IMPORTING, GuardedWriter, importing
-from hgmem.corpus.prebuilt_graph import Prepared, prepare
 from hgmem.errors import UsageError
 from hgmem.extraction.contributions import (
     EntityContribution,

@@ -13,7 +13,7 @@ from hgmem.corpus.archive.own_names import nothing_installed
 from hgmem.corpus.exporting import bounds
 from hgmem.corpus.guarded_writes import IMPORTING, GuardedWriter, importing
 from hgmem.corpus.importing import refuse_contents
-from hgmem.corpus.missing_vectors import fill
+from hgmem.corpus.reembedding import fill
 from hgmem.errors import DocumentError, UsageError
 from hgmem.graph import restoring
 from hgmem.graph.builds import find_builds, mark_builds
@@ -21,7 +21,7 @@ from hgmem.graph.corpus import SCHEMA_VERSION, CorpusRow, count_corpus, find_cor
 from hgmem.graph.database import Row
 from hgmem.graph.values import Runner
 from hgmem.services import Services, settled_corpus
-from hgmem.text.plurals import counted
+from hgmem.text.language import counted
 from hgmem.values.built import Installed
 from hgmem.values.reports import ArchiveReport
 

@@ -1,11 +1,11 @@
 """One question of a run: asked, measured, and turned into a row of the results."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from math import ceil
+from typing import Any, TypeVar
 
 from hgmem.client import HGMem
-from hgmem.evaluation.curves import Curves, curves, wanted
 from hgmem.evaluation.entries import Entry
 from hgmem.evaluation.recall import (
     FIGURES,
@@ -20,8 +20,105 @@ from hgmem.evaluation.recall import (
 )
 from hgmem.evaluation.results import Row
 from hgmem.evaluation.shelf import Shelf
-from hgmem.evaluation.shown import Prompts
+from hgmem.evaluation.wording import plain, stands
+from hgmem.models.prompts import prompt_of
+from hgmem.values.events import Watcher
+from hgmem.values.graph_elements import Chunk
 from hgmem.values.records import Answer
+from hgmem.values.task import Task
+
+CHARACTERS = (5_000, 10_000, 20_000, 40_000)
+CHUNKS = (5, 10, 20, 40)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curves:
+    """The share of evidence found among so many characters, and among so many chunks."""
+
+    characters: dict[int, float]
+    chunks: dict[int, float]
+
+
+def wanted(held: Shelf) -> int:
+    """Return how many chunks fill the longest curve."""
+    mean = sum(held.lengths.values()) / max(1, len(held.lengths))
+    return max(*CHUNKS, ceil(1.5 * CHARACTERS[-1] / max(1.0, mean)))
+
+
+def curves(sought: Sequence[Sought], ranked: Sequence[Chunk]) -> Curves | None:
+    """Return the curves of a ranking, the best chunk first, or None for a question without evidence."""
+    if not sought:
+        return None
+    return Curves(
+        characters={most: _recall(sought, list(_within(ranked, most))) for most in CHARACTERS},
+        chunks={most: _recall(sought, [(one.uid, one.text) for one in ranked[:most]]) for most in CHUNKS},
+    )
+
+
+def _within(ranked: Sequence[Chunk], most: int) -> Iterator[tuple[str, str]]:
+    """Yield the first chunks of so many characters, the last one cut and without its uid."""
+    for chunk in ranked:
+        if len(chunk.text) >= most:
+            yield "", chunk.text[:most]
+            return
+        most -= len(chunk.text)
+        yield chunk.uid, chunk.text
+
+
+def _recall(sought: Sequence[Sought], held: Sequence[tuple[str, str]]) -> float:
+    uids, texts = {uid for uid, _ in held}, [plain(text) for _, text in held]
+    return sum(_among(one, uids, texts) for one in sought) / len(sought)
+
+
+def _among(sought: Sought, uids: set[str], texts: Sequence[str]) -> bool:
+    if any(uids.issuperset(place.chunks) for place in sought.places):
+        return True
+    quote = plain(sought.evidence.text)
+    return any(stands(quote, text) for text in texts)
+
+
+ANSWER = "answer"  # the task that writes the answer, the same for all systems
+
+Done = TypeVar("Done")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """The text of one prompt, as a chat model sends it."""
+
+    task: str
+    text: str
+
+    @property
+    def characters(self) -> int:
+        """The length of the prompt."""
+        return len(self.text)
+
+
+@dataclass(slots=True)
+class Prompts(Watcher):
+    """Records the prompt of each model call, also for the rule-based model, which sends none."""
+
+    found: list[Prompt] = field(default_factory=list)
+
+    def call(self, task: Task[Any], work: Callable[[], Done], /) -> Done:
+        """Record a task's prompt, then run the call."""
+        messages = prompt_of(task).filled(task.fields())
+        self.found.append(Prompt(task=task.name, text="\n\n".join(message.content for message in messages)))
+        return work()
+
+    @property
+    def answer(self) -> Prompt | None:
+        """The prompt of the last answer, or None."""
+        return next((prompt for prompt in reversed(self.found) if prompt.task == ANSWER), None)
+
+    @property
+    def characters(self) -> dict[str, int]:
+        """The characters of all prompts by task."""
+        counts: dict[str, int] = {}
+        for prompt in self.found:
+            counts[prompt.task] = counts.get(prompt.task, 0) + prompt.characters
+        return counts
 
 
 def asked(client: HGMem, entry: Entry, held: Shelf) -> Row:

@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import ValidationError
+
+from hgmem.errors import DocumentError
 from hgmem.values.inputs import Document
 
 
@@ -45,3 +48,43 @@ class DataSet:
     documents: tuple[Document, ...]
     questions: tuple[EvalQuestion, ...]
     graph: Path | None = None
+
+
+MOST = 10  # problems that are told of a file
+_LONGEST = 90  # characters of one
+
+
+class Problems:
+    """The problems of one file, each with its line and field."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lines: list[str] = []
+
+    def add(self, fact: str, *, line: int = 0, field: str = "") -> None:
+        """Note a problem. Line 0 is the whole file."""
+        place = ", ".join(
+            part for part in (f"line {line}" if line else "", f"field {field!r}" if field else "") if part
+        )
+        text = f"{place}: {fact}" if place else fact
+        self._lines.append(text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…")
+
+    def add_invalid(self, error: ValidationError, *, line: int) -> None:
+        """Note what pydantic refuses of a line."""
+        for one in error.errors(include_url=False):
+            field = ".".join(str(part) for part in one["loc"])
+            fact = one["msg"].removeprefix("Value error, ")
+            self.add(fact[:1].lower() + fact[1:], line=line, field=field)
+
+    def check(self) -> None:
+        """Raise `DocumentError` with up to ten problems if there are any."""
+        if not self._lines:
+            return
+        more = len(self._lines) - MOST
+        told = [*self._lines[:MOST], *([f"{more} more"] if more > 0 else [])]
+        raise DocumentError(f"{str(self.path)!r}: " + ";\n".join(told))
+
+
+def shortened(text: str) -> str:
+    """Return a text in quotation marks, cut to what a message has room for."""
+    return repr(text if len(text) <= 20 else f"{text[:19]}…")

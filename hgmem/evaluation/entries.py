@@ -9,8 +9,8 @@ from functools import cached_property
 from pathlib import Path
 
 from hgmem.errors import HGMemError, UsageError
-from hgmem.evaluation import data as data_sets
-from hgmem.evaluation.data import DataSet, EvalQuestion
+from hgmem.evaluation import formats as data_sets
+from hgmem.evaluation.formats import DataSet, EvalQuestion
 from hgmem.evaluation.formats.graphs import corpus_of
 from hgmem.evaluation.plan import Plan, PlannedData, PlannedSystem, check_ids, chosen
 from hgmem.settings import Settings

@@ -6,7 +6,7 @@ from hgmem.evaluation.intervals import Mean
 from hgmem.evaluation.recall import FIGURES, Figure
 from hgmem.evaluation.report import PER, Compared, Scores
 from hgmem.evaluation.scores import Verdict
-from hgmem.text.plurals import counted
+from hgmem.text.language import counted
 
 NAMES: Mapping[Figure, str] = {
     "answer_prompt": "shown in the answer's prompt",

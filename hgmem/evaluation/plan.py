@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hgmem.errors import UsageError
-from hgmem.evaluation.data import EvalQuestion
+from hgmem.evaluation.formats import EvalQuestion
 
 Choice = Literal["all", "open", "held_back"]
 _STRICT = ConfigDict(extra="forbid", frozen=True)

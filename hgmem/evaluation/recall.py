@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, TypeAlias
 
-from hgmem.evaluation.data import Evidence
+from hgmem.evaluation.formats import Evidence
 from hgmem.evaluation.shelf import Place, Shelf
 from hgmem.evaluation.wording import places, plain, plain_prompt, restated
 from hgmem.text.segmentation import Span

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from hgmem.evaluation.data import Evidence
+from hgmem.evaluation.formats import Evidence
 from hgmem.evaluation.wording import plain, stands
 from hgmem.text.identity import uid
 from hgmem.values.graph_elements import Chunk

@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from hgmem.models.extractive.stopwords import stopwords
+from hgmem.models.extractive.key_phrases import stopwords
 from hgmem.text.segmentation import Span, words
 from hgmem.values.evidence import CONTINUED
 

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, TypeVar
 from hgmem.extraction.replies import ExtractedRelation, Extraction
 from hgmem.text.identity import key, text_hash
 from hgmem.text.segmentation import collapse
-from hgmem.values.contributed_fields import Description, EntityFields, RelationFields
+from hgmem.values.graph_elements import Description, EntityFields, RelationFields
 
 MOST_WEIGHT = 1e300  # keeps sums of finite weights finite
 _encode = json.JSONEncoder(ensure_ascii=False).encode

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from hgmem.graph.corpus import DELETE_BATCH
 from hgmem.graph.database import Database, Row, leased
-from hgmem.graph.messages import loaded_messages
+from hgmem.graph.documents import loaded_messages
 from hgmem.graph.values import Runner
 from hgmem.text.identity import build_uid
 from hgmem.values.graph_elements import Chunk

@@ -5,8 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hgmem.graph.database import Row
-from hgmem.graph.documents import chunk_row
-from hgmem.graph.messages import loaded_messages
+from hgmem.graph.documents import chunk_row, loaded_messages
 from hgmem.graph.values import Runner, rows_with_vectors
 from hgmem.models.embedding import Vectors
 from hgmem.values.graph_elements import Chunk

@@ -1,18 +1,31 @@
 """Typed wrappers for `cypher/documents.cypher`."""
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from hgmem.errors import ConflictError
 from hgmem.graph.database import Row
-from hgmem.graph.messages import dumped_messages, loaded_messages
-from hgmem.graph.values import NOTHING, Runner, rows_with_vectors, with_some_vectors
+from hgmem.graph.values import NOTHING, Runner, rows_with_vectors, to_json, with_some_vectors
 from hgmem.models.embedding import Vectors
 from hgmem.text.identity import corpus_key
 from hgmem.values.conversations import MessagePlace
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.inputs import Scalar
+
+
+def dumped_messages(places: Sequence[MessagePlace]) -> str | None:
+    """Return the places as JSON, None if there are none. Metadata that is empty is left out."""
+    if not places:
+        return None
+    return to_json([{name: value for name, value in asdict(place).items() if value != {}} for place in places])
+
+
+def loaded_messages(text: str | None) -> tuple[MessagePlace, ...]:
+    """Return the places that the JSON holds."""
+    return tuple(MessagePlace(**place) for place in json.loads(text)) if text else ()
+
 
 EMBEDDED = "embedded"  # the status of chunks and documents that are indexed without a graph
 

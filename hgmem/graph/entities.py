@@ -12,7 +12,7 @@ from hgmem.graph.database import Row
 from hgmem.graph.values import NOTHING, Runner, rows_with_vectors, with_some_vectors
 from hgmem.models.embedding import Vectors
 from hgmem.text.identity import corpus_key
-from hgmem.values.contributed_fields import Description, EntityFields, RelationFields
+from hgmem.values.graph_elements import Description, EntityFields, RelationFields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,17 +7,119 @@ from operator import itemgetter
 from typing import Any
 
 from hgmem.errors import ConflictError, UsageError
-from hgmem.graph.database import Row, leased
+from hgmem.graph.database import Database, Row, Transaction, leased
 from hgmem.graph.retrieval import to_entity
-from hgmem.graph.step_rows import birth_row, citation_row, provisional_row, relation_row, step_row, subquery_row
+from hgmem.graph.statements import find_statement
 from hgmem.graph.values import Runner, to_json, vector
 from hgmem.models.embedding import Vectors
+from hgmem.text.identity import provisional_uid
 from hgmem.values.arguments import UID, check
-from hgmem.values.evidence import BuiltHit, Hit, Retrieved, Subquery
-from hgmem.values.graph_elements import Entity
+from hgmem.values.evidence import BuiltHit, Hit, Retrieved, Subquery, Write
+from hgmem.values.graph_elements import Entity, Relation
 from hgmem.values.inputs import Question, Scalar
-from hgmem.values.records import Answer, Citation, MemoryPoint, Operation, QuoteStatus, Step, StepChanges
+from hgmem.values.records import Answer, Birth, Citation, MemoryPoint, Operation, QuoteStatus, Step, StepChanges
 from hgmem.values.usage import Usage
+
+
+def step_row(step: Step) -> Row:
+    """Return a step's own properties."""
+    return {
+        "number": step.number,
+        "question": step.question,
+        "strategy": step.strategy,
+        "judgement": step.judgement,
+        "operations": to_json(step.operations),
+        "planned": to_json(step.planned),
+        "filters": to_json(step.filters) if step.filters else None,
+        "notes": list(step.notes),
+        "seconds": step.seconds,
+        "usage": to_json(step.usage),
+    }
+
+
+def subquery_row(number: int, one: Retrieved) -> Row:
+    """Return a sub-query, numbered from 1, with what it retrieved."""
+    return {
+        "number": number,
+        "text": one.subquery.text,
+        "concern": one.subquery.concern,
+        "strategy": one.subquery.strategy,
+        "targets": list(one.subquery.targets),
+        "built": to_json(one.built) if one.built else None,
+        "relations": [hit.uid for hit in one.relations],
+        "entities": [{"uid": hit.uid, "rank": hit.rank, "score": hit.score} for hit in one.entities],
+        "chunks": [{"uid": hit.uid, "rank": hit.rank, "score": hit.score} for hit in one.chunks],
+    }
+
+
+def provisional_row(entity: Entity, vectors: Mapping[str, Vectors]) -> Row:
+    """Return a provisional entity of the memory."""
+    return {
+        "uid": entity.uid,
+        "name": entity.name,
+        "type": entity.type,
+        "description": entity.description,
+        "vector": vector(vectors[entity.uid]),
+    }
+
+
+def relation_row(relation: Relation, vectors: Mapping[str, Vectors]) -> Row:
+    """Return a relation of the memory."""
+    return {
+        "uid": relation.uid,
+        "source": relation.source,
+        "target": relation.target,
+        "description": relation.description,
+        "keywords": list(relation.keywords),
+        "weight": relation.weight,
+        "vector": vector(vectors[relation.uid]),
+    }
+
+
+def birth_row(birth: Birth, vectors: Mapping[str, Vectors], memory: str) -> Row:
+    """Return a new point with the entities and chunks that it involves.
+
+    `kept` is the provisional uid for an entity that the corpus has deleted meanwhile.
+    """
+    point = birth.point
+    return {
+        "uid": point.uid,
+        "description": point.description,
+        "born": point.born,
+        "entities": [
+            {
+                "uid": entity.uid,
+                "kept": entity.uid if entity.provisional else provisional_uid(memory, entity.uid),
+                "name": entity.name,
+                "type": entity.type,
+                "description": entity.description,
+            }
+            for entity in point.entities
+        ],
+        "chunks": list(point.chunks),
+        "deleted_chunks": list(point.deleted_chunks) or None,
+        "revises": list(birth.revises),
+        "merges": list(birth.merges),
+        "vector": vector(vectors[point.uid]),
+    }
+
+
+_OWN_OF_SOME = ("built", "behind", "message", "speaker", "time")
+
+
+def citation_row(citation: Citation, answer: str) -> Row:
+    """Return a citation of an answer (uid).
+
+    Only one of a built row has `built` and `behind`, and only one of a conversation `message`, `speaker` and `time`.
+    """
+    properties = asdict(citation)
+    properties["behind"] = list(citation.behind)
+    return {
+        "uid": f"{answer}-{citation.marker}",
+        "chunk": citation.chunk,
+        "built": citation.built,
+        "properties": properties | {name: properties[name] or None for name in _OWN_OF_SOME},
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -289,3 +391,52 @@ def _filters(text: str | None) -> dict[str, tuple[str, ...]]:
 def _usage(text: str | None) -> Usage:
     stored = json.loads(text) if text else {}
     return Usage(**{name: stored[name] for name in ("calls", "seconds", "tokens") if name in stored})
+
+
+_GIVEN = ("corpus", "memory")  # parameters that the recording gives
+
+
+def check_writes(writes: Sequence[Write], *, system: str) -> None:
+    """Raise `UsageError` for the first write that cannot be part of a step of this system."""
+    for write in writes:
+        if why := _misfit(write):
+            raise UsageError(f"system {system!r} cannot write statement {write.statement!r}: {why}")
+
+
+def write_whole_step(
+    database: Database, *, lease: Lease, step: Step, changes: StepChanges, vectors: Mapping[str, Vectors]
+) -> list[str]:
+    """Write one complete step as `write_step` does, then its `writes` in order: all of it, or nothing."""
+    if not changes.writes:
+        return write_step(database, lease=lease, step=step, changes=changes, vectors=vectors)
+    return database.write_as("write_step", _written, lease=lease, step=step, changes=changes, vectors=vectors)
+
+
+def _written(
+    transaction: Transaction, *, lease: Lease, step: Step, changes: StepChanges, vectors: Mapping[str, Vectors]
+) -> list[str]:
+    kept = write_step(transaction, lease=lease, step=step, changes=changes, vectors=vectors)
+    question = {"corpus": lease.corpus, "memory": lease.memory}
+    for write in changes.writes:
+        taken = find_statement(write.statement).parameters
+        given = {name: value for name, value in question.items() if name in taken}
+        transaction.run(write.statement, **write.parameters, **given)
+    return kept
+
+
+def _misfit(write: Write) -> str:
+    """Return why a write cannot be part of a step, and the remedy, or `''`."""
+    try:
+        statement = find_statement(write.statement)
+    except KeyError:
+        return "it does not exist: name a statement of a Cypher file"
+    if statement.mode != "write":
+        return f"its mode is {statement.mode!r}: use a statement of mode 'write'"
+    if "corpus" not in statement.parameters:
+        return "it takes no $corpus: declare corpus, and use it on every node"
+    if own := [name for name in _GIVEN if name in write.parameters]:
+        return f"its ${own[0]} is that of the question: omit {own[0]!r} from its parameters"
+    wanted = [name for name in statement.parameters if name not in _GIVEN]
+    if set(wanted) != write.parameters.keys():
+        return f"it was given the parameters {sorted(write.parameters)}: give {sorted(wanted)}"
+    return ""

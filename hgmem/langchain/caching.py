@@ -9,7 +9,7 @@ from langchain_core.caches import RETURN_VAL_TYPE, BaseCache
 from langchain_core.messages import message_to_dict, messages_from_dict
 from langchain_core.outputs import ChatGeneration, Generation
 
-from hgmem.models.llm.text_store import Store
+from hgmem.models.llm.response_cache import Store
 from hgmem.settings import load
 
 PREFIX = "langchain:"

@@ -5,7 +5,7 @@ import time
 from typing import Protocol
 
 from hgmem.errors import GraphError, UsageError
-from hgmem.graph.ping import ping
+from hgmem.graph.server import ping
 from hgmem.local import docker, jars, machine
 from hgmem.local.docker import DockerEngine
 from hgmem.local.machine import Sizes

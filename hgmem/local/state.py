@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 from pydantic import SecretStr
 
 from hgmem.errors import ConflictError, UsageError
-from hgmem.graph.browser_link import link
+from hgmem.graph.server import link
 from hgmem.local.machine import HOST
 
 Kind: TypeAlias = Literal["maven", "docker"]

@@ -13,6 +13,7 @@ from hgmem.graph.entities import missing_entity_vectors, put_entity_vectors
 from hgmem.graph.leases import renewing
 from hgmem.graph.memory import (
     Lease,
+    check_writes,
     create_memory,
     lease_memory,
     memory_answers,
@@ -21,9 +22,9 @@ from hgmem.graph.memory import (
     release_memory,
     renew_memory,
     write_answer,
+    write_whole_step,
 )
 from hgmem.graph.retrieval import Scope
-from hgmem.graph.step_writes import check_writes, write_whole_step
 from hgmem.graph.values import to_json
 from hgmem.models.embedding import Vectors
 from hgmem.models.metering import Meter, measuring

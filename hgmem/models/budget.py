@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 from hgmem.errors import BudgetError
-from hgmem.text.plurals import counted
+from hgmem.text.language import counted
 
 
 class Budget:

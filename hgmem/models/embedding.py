@@ -1,6 +1,8 @@
 """The embedder interface."""
 
-from collections.abc import Sequence
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
@@ -8,7 +10,48 @@ from numpy.typing import NDArray
 
 from hgmem.errors import ModelError
 from hgmem.models.metering import timed
-from hgmem.models.recent_vectors import RecentVectors
+
+LONGEST = 2_000  # characters: chunks are longer, and come once
+
+Vector = NDArray[np.float32]
+
+
+class RecentVectors:
+    """The `most` newest vectors by kind and text, those of long texts left out. Safe between threads.
+
+    Copies are the object itself, and pickling leaves the vectors behind.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._kept: OrderedDict[tuple[str, str], Vector] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __deepcopy__(self, _: object) -> "RecentVectors":
+        """Return the object itself."""
+        return self
+
+    def __reduce__(self) -> tuple[type["RecentVectors"], tuple[int]]:
+        """Return how to make one without vectors."""
+        return RecentVectors, (self._most,)
+
+    def known(self, texts: Iterable[str], kind: str) -> dict[str, Vector]:
+        """Return the vectors that are here, by text. These become the newest."""
+        with self._lock:
+            found = {text: self._kept[kind, text] for text in texts if (kind, text) in self._kept}
+            for text in found:
+                self._kept.move_to_end((kind, text))
+        return found
+
+    def keep(self, fresh: Mapping[str, Vector], kind: str) -> None:
+        """Add vectors, and drop the oldest beyond the limit."""
+        with self._lock:
+            for text, vector in fresh.items():
+                if len(text) <= LONGEST:
+                    self._kept[kind, text] = vector.copy()  # a row would hold its whole matrix
+            while len(self._kept) > self._most:
+                self._kept.popitem(last=False)
+
 
 Kind: TypeAlias = Literal["query", "document"]
 Vectors: TypeAlias = NDArray[np.float32]
@@ -84,3 +127,26 @@ class CheckedEmbedder:
         closing = getattr(self._embedder, "close", None)
         if callable(closing):
             closing()
+
+
+class Length:
+    """The length of an embedder's vectors, determined once."""
+
+    def __init__(self, known: int | None) -> None:
+        self._known = known
+        self._asking = threading.Lock()
+
+    def of(self, ask: Callable[[], Sequence[Sequence[float]]]) -> int:
+        """Return the length: the one known, or that of the first vector that `ask` returns."""
+        with self._asking:
+            if self._known is None:
+                self._known = len(ask()[0])
+            return self._known
+
+
+def matrix(name: str, vectors: Sequence[Sequence[float]]) -> Vectors:
+    """Return vectors as one matrix, float32. Raises `ModelError` if their lengths differ."""
+    try:
+        return np.asarray(vectors, dtype=np.float32)
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"embedder {name!r} returned vectors of different lengths: {error}") from error

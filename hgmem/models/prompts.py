@@ -106,3 +106,47 @@ def read_prompt(path: Path) -> Prompt:
         fields=frozenset(_PLACE.findall(parts["system"] + parts["user"])),
         file=path,
     )
+
+
+TAGS = (
+    "answer",
+    "chunk",
+    "concern",
+    "descriptions",
+    "documents",
+    "earlier",
+    "entities",
+    "episode",
+    "episodes",
+    "evidence",
+    "facts",
+    "found",
+    "history",
+    "memory",
+    "message",
+    "messages",
+    "name",
+    "parts",
+    "passage",
+    "passages",
+    "point",
+    "points",
+    "question",
+    "relations",
+    "subqueries",
+    "subquery",
+    "text",
+    "title",
+    "topic",
+    "topics",
+    "types",
+    "ways",
+)
+"""The names of all delimiter tags."""
+
+_OURS = re.compile(rf"<(?=\s*/?\s*(?:{'|'.join(TAGS)})\b)", re.IGNORECASE)
+
+
+def quoted(text: str) -> str:
+    """Return `text` with the `<` of every delimiter tag replaced by `‹` and NULs removed."""
+    return _OURS.sub("‹", text.replace("\0", ""))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hgmem.graph.built_search import nearest_beneath
+from hgmem.graph.built import nearest_beneath
 from hgmem.models.embedding import Vectors
 from hgmem.services import Services
 from hgmem.values.evidence import BuiltPassage

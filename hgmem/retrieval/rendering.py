@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from hgmem.models.prompt_delimiters import quoted
+from hgmem.models.prompts import quoted
 from hgmem.text.segmentation import collapse
 from hgmem.text.tokens import count
 from hgmem.values.evidence import CONTINUED, BuiltPassage, Citable, Evidence

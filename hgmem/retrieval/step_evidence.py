@@ -3,12 +3,13 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from pydantic import Field
 
 from hgmem.graph.database import Database
-from hgmem.graph.retrieval import Found, Limits, Query, Retrieval, Scope, Search, retrieve
+from hgmem.graph.full_text import Ranking, worded_chunks
+from hgmem.graph.retrieval import Found, Limits, Query, Retrieval, Scope, Search, near_chunks, retrieve
 from hgmem.models.embedding import Vectors
 from hgmem.values.evidence import Evidence, Hit, Retrieved, Source, Subquery
 from hgmem.values.graph_elements import Chunk, Entity, Relation
@@ -248,3 +249,18 @@ def _hits(scores: Mapping[str, float], things: Mapping[str, Thing]) -> tuple[Hit
 
 def _distinct(lists: Iterable[Sequence[Hit]], things: Mapping[str, Thing]) -> tuple[Thing, ...]:
     return tuple(things[uid] for uid in dict.fromkeys(hit.uid for hits in lists for hit in hits))
+
+
+def hybrid_chunks(
+    database: Database, asked: tuple[str, Any], *, scope: Scope, ranking: Ranking, fusion: float
+) -> list[tuple[Chunk, float]]:
+    """Return the chunks that a question (text and unit vector) finds, with their fused weights, best first.
+
+    `ranking` says how words are ranked, and how many chunks each of the two rankings brings.
+    """
+    text, query = asked
+    near = near_chunks(database, scope=scope, query=query, k=ranking.k, over=max(ranking.k, PROPOSED_NEAREST))
+    worded = worded_chunks(database, scope=scope, text=text, ranking=ranking)
+    known = {chunk.uid: chunk for chunk, _ in (*near, *worded)}
+    ranks = reciprocal_ranks(([chunk.uid for chunk, _ in one] for one in (worded, near)), constant=fusion)
+    return [(known[uid], weight) for uid, weight in ranks.items()]

@@ -11,12 +11,11 @@ from typing import Any, TypeAlias
 
 import hgmem.systems
 from hgmem.builds.own_names import check_names
-from hgmem.builds.readiness import check_built
+from hgmem.builds.reading import check_built
 from hgmem.errors import GraphError, HGMemError, UsageError
 from hgmem.graph.statement_checks import fault
 from hgmem.graph.statements import Statement, add, parse
-from hgmem.memory.browser.built_style import check_captions
-from hgmem.memory.browser.favourites import check_favourites
+from hgmem.memory.browser.favourites import check_captions, check_favourites
 from hgmem.memory.browser.view import Drawing
 from hgmem.memory.stored_memories import Stored, load_stored
 from hgmem.models.extractive import ExtractiveModel

@@ -23,11 +23,10 @@ from hgmem.systems.spec import Costing, NeedsBuild, SystemSpec, always
 from hgmem.systems.verbs import Verb
 from hgmem.text.language import no_evidence
 from hgmem.values.events import EvidenceFound, StepStarted
-from hgmem.values.evidence import GLOBAL, BuiltHit, BuiltPassage, Evidence, Hit, Retrieved, Strategy, Subquery
+from hgmem.values.evidence import GLOBAL, BuiltHit, BuiltPassage, Evidence, Hit, Retrieved, Strategy, Subquery, Write
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.inputs import Question
 from hgmem.values.records import Answer, Memory, Step, StepChanges
-from hgmem.values.writes import Write
 
 ANSWER_TOKENS = 600  # of an answer's prompt without its passages
 

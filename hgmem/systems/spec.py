@@ -7,8 +7,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from hgmem.builds.stages import Build
 from hgmem.corpus.own_invariants import OwnInvariant
-from hgmem.memory.browser.built_style import Caption
-from hgmem.memory.browser.favourites import Favourite
+from hgmem.memory.browser.favourites import Caption, Favourite
 from hgmem.memory.stored_memories import Stored
 from hgmem.services import Services
 from hgmem.settings import Settings

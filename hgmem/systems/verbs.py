@@ -9,7 +9,7 @@ from typing import Annotated, Any, Generic, Protocol, TypeAlias, TypeVar, Union,
 
 from pydantic import TypeAdapter, ValidationError
 
-from hgmem.builds.readiness import check_built
+from hgmem.builds.reading import check_built
 from hgmem.errors import HGMemError, UsageError
 from hgmem.services import Services, readable_corpus
 from hgmem.values.systems import ArgumentInfo, Shape, VerbInfo

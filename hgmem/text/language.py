@@ -50,3 +50,8 @@ def language_of(text: str) -> str:
 def no_evidence(question: str) -> str:
     """Return the sentence that reports missing evidence, in the question's language."""
     return _NO_EVIDENCE[language_of(question)]
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """Return a number with its noun, such as "1,200 chunks". `many` is an irregular plural."""
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"

@@ -5,7 +5,18 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from hgmem.values.graph_elements import Chunk, Entity, Relation
-from hgmem.values.writes import Write
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Write:
+    """A named statement of mode `write`, with its parameters.
+
+    Its `corpus` and, if it takes one, its `memory` are those of the question: a system does not give them.
+    """
+
+    statement: str
+    parameters: Mapping[str, object] = field(default_factory=dict)
+
 
 GLOBAL = "global"
 CONTINUED = "… "  # begins a passage that leaves out the words that it shares with the one before

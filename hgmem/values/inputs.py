@@ -1,9 +1,10 @@
 """Input values: documents to index, and pre-built graphs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from hgmem.errors import UsageError
 from hgmem.values.conversations import MessagePlace
 
 Scalar: TypeAlias = str | int | float | bool
@@ -96,3 +97,17 @@ GraphInput = Given
 ChunkInput = GivenChunk
 EntityInput = GivenEntity
 RelationInput = GivenRelation
+
+
+def typed_filters(given: Iterable[str]) -> dict[str, list[str]]:
+    """Return the values of filters such as `title=Letters` by name. A repeated name collects alternatives.
+
+    Raises `UsageError` for a text without a name and an equals sign.
+    """
+    found: dict[str, list[str]] = {}
+    for one in given:
+        name, sign, value = one.partition("=")
+        if not sign or not name.strip():
+            raise UsageError(f"invalid --where {one!r} (where=): use KEY=VALUE, such as source=report.pdf")
+        found.setdefault(name.strip(), []).append(value.strip())
+    return found

@@ -9,11 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from hgmem.values.evidence import Retrieved, Strategy, Subquery
+from hgmem.values.evidence import Retrieved, Strategy, Subquery, Write
 from hgmem.values.graph_elements import Chunk, Entity, Relation
 from hgmem.values.inputs import Scalar
 from hgmem.values.usage import Usage
-from hgmem.values.writes import Write
 
 Judgement: TypeAlias = Literal["sufficient", "local", "global"]
 OperationKind: TypeAlias = Literal["insert", "revise", "merge", "drop"]

@@ -11,7 +11,7 @@ from neo4j_browser import SLOW, Neo4jBrowser
 from playwright.sync_api import Browser, expect
 
 from hgmem import HGMem, Memory, Settings
-from hgmem.evaluation.data import read_data
+from hgmem.evaluation.formats import read_data
 from hgmem.local import Server
 from hgmem.memory.browser.favourites import favourites
 from hgmem.memory.browser.guide import newest_merge

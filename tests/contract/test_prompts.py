@@ -12,8 +12,7 @@ import pytest
 import hgmem
 from hgmem.extraction.replies import CondensedText, ExtractedEntity, Extraction
 from hgmem.extraction.tasks import Condense, Extract, Glean
-from hgmem.models.prompt_delimiters import TAGS
-from hgmem.models.prompts import prompt_of, read_prompt, shipped_prompts
+from hgmem.models.prompts import TAGS, prompt_of, read_prompt, shipped_prompts
 
 PROMPTS = shipped_prompts()
 NAMES = sorted(PROMPTS)

@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 from hgmem.errors import UsageError
-from hgmem.evaluation import data
-from hgmem.evaluation.data import DataSet, EvalQuestion, Evidence
+from hgmem.evaluation import formats as data
+from hgmem.evaluation.formats import DataSet, EvalQuestion, Evidence
 from hgmem.values.inputs import Document
 
 DOCUMENTS = {

@@ -19,8 +19,7 @@ from pydantic import BaseModel
 from wire import Answer, Answered, Asked, Said
 
 from hgmem.extraction.replies import ExtractedEntity, ExtractedRelation, Extraction
-from hgmem.models.prompt_delimiters import TAGS
-from hgmem.models.prompts import read_prompt, shipped_prompts
+from hgmem.models.prompts import TAGS, read_prompt, shipped_prompts
 
 Told: TypeAlias = Answered | BaseModel | str | None  # None: the script's reply
 Telling: TypeAlias = Callable[[Asked, int], Told]  # from the request, and its number among those of this task, from 1

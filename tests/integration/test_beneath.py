@@ -3,7 +3,7 @@
 from dumping import driver
 
 from hgmem import HGMem
-from hgmem.graph.built_search import chunks_beneath, nearest_beneath
+from hgmem.graph.built import chunks_beneath, nearest_beneath
 from hgmem.values.inputs import Document
 
 LAYERS, WIDTH = 30, 6  # of rows that each rest on all rows of the next layer: WIDTH ** LAYERS ways lead to the chunk

@@ -15,7 +15,7 @@ from toying import installed, learn
 
 from hgmem import HGMem, HGMemError, Settings
 from hgmem.graph.builds import built_rows
-from hgmem.graph.built_search import Layer, near_built, worded_built
+from hgmem.graph.built import Layer, near_built, worded_built
 from hgmem.graph.retrieval import Scope
 from hgmem.retrieval.step_evidence import RetrievalConfig, Scene, _limits
 from hgmem.sources.lightrag import read

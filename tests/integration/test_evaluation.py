@@ -17,14 +17,13 @@ from wire import Asked, Said, WireServer
 
 from hgmem import HGMem
 from hgmem.errors import BudgetError, DocumentError, ModelError, UsageError
-from hgmem.evaluation import data
-from hgmem.evaluation.judging import UnfitJudgeError, judge_sheets, judged
+from hgmem.evaluation import formats as data
+from hgmem.evaluation.judging import JudgeReply, LetterScore, UnfitJudgeError, judge_sheets, judged
 from hgmem.evaluation.plan import read_plan
 from hgmem.evaluation.results import load
 from hgmem.evaluation.running import Run, running
 from hgmem.evaluation.scores import read_scores, turned, verdict
 from hgmem.evaluation.sheets import RIGHT, WRONG, sheets
-from hgmem.evaluation.tasks import JudgeReply, LetterScore
 from hgmem.systems.hgmem.recipes import RECIPES
 from hgmem.testing import ScriptedModel
 from hgmem.values.inputs import Document

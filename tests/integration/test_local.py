@@ -16,7 +16,7 @@ import pytest
 
 from hgmem import local
 from hgmem.errors import ConflictError, GraphError, UsageError
-from hgmem.graph.ping import ping
+from hgmem.graph.server import ping
 from hgmem.local import Server, docker, jars, java
 from hgmem.settings import Settings, load
 

@@ -17,8 +17,8 @@ from letters import LETTERS, QUESTION
 from moving import hold, moved, rich
 
 from hgmem import Document, HGMem, UsageError
-from hgmem.corpus import missing_vectors as filling
 from hgmem.corpus import reembedding
+from hgmem.corpus import reembedding as filling
 from hgmem.errors import ConflictError, ModelError
 from hgmem.extraction.contributions import entity_text, own_relation_text, relation_text
 from hgmem.graph.corpus import find_corpus
@@ -177,7 +177,7 @@ KILLED = """
 import sys, time
 sys.path.append({tests!r})
 from hgmem import HGMem
-from hgmem.corpus import missing_vectors as filling
+from hgmem.corpus import reembedding as filling
 from test_reembedding import Other
 
 filling.BATCH = 4

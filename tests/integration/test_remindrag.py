@@ -10,8 +10,10 @@ from walking import PEOPLE, SMALL, Guide, edges, nodes, town, walked_town
 from hgmem import HGMem, UsageError
 from hgmem.models.prompts import prompt_of
 from hgmem.retrieval.answer import AnswerReply
-from hgmem.systems.remindrag.replies import (
+from hgmem.systems.remindrag.tasks import (
+    ChooseNext,
     EnoughReply,
+    JudgeEnough,
     MoveReply,
     NextReply,
     PlainReply,
@@ -20,7 +22,6 @@ from hgmem.systems.remindrag.replies import (
     SummaryReply,
     TitleReply,
 )
-from hgmem.systems.remindrag.tasks import ChooseNext, JudgeEnough
 from hgmem.testing import ScriptedModel
 from hgmem.values.inputs import Document
 

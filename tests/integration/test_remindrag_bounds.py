@@ -8,8 +8,8 @@ import pytest
 from walking import Guide, edges, nodes, walked_town
 
 from hgmem import HGMem, ModelError, UsageError
-from hgmem.systems.remindrag.replies import MoveReply, SplitReply, UsefulReply
-from hgmem.systems.remindrag.steps import recorded
+from hgmem.systems.remindrag.tasks import MoveReply, SplitReply, UsefulReply
+from hgmem.systems.remindrag.walker import recorded
 from hgmem.values.inputs import Document, Given, GivenChunk, GivenEntity, GivenRelation
 
 KEY = "Anna gave the key number 2"

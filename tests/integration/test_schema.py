@@ -13,9 +13,8 @@ from dumping import driver
 
 from hgmem import HGMem
 from hgmem.errors import GraphError, HGMemError, UsageError
-from hgmem.graph.database import Database, Row, _probe, connect, wrap_driver
+from hgmem.graph.database import Address, Database, Row, _probe, connect, wrap_driver
 from hgmem.graph.schema import CREATE, FULLTEXT, VECTOR, differing, ensure_schema, missing, show_indexes
-from hgmem.graph.translating import Address
 from hgmem.local import Server
 from hgmem.settings import Settings
 

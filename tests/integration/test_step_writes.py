@@ -15,7 +15,7 @@ from hgmem.graph.retrieval import near_chunks
 from hgmem.graph.statements import add, parse
 from hgmem.systems.registry import _loaders
 from hgmem.systems.single_step import SingleStep, evidence_of
-from hgmem.values.writes import Write
+from hgmem.values.evidence import Write
 
 NOTES = """
 // name: note(corpus, memory, text, chunk) write

@@ -7,7 +7,7 @@ from dumping import driver
 
 from hgmem import HGMem
 from hgmem.retrieval.answer import AnswerReply
-from hgmem.systems.remindrag.replies import MoveReply, SummaryReply, TitleReply, UsefulReply
+from hgmem.systems.remindrag.tasks import MoveReply, SummaryReply, TitleReply, UsefulReply
 from hgmem.testing import ScriptedModel
 from hgmem.values.inputs import Document, Given, GivenChunk, GivenEntity, GivenRelation
 

@@ -1,6 +1,5 @@
 """Tests of the package and of committed files: light imports, completeness, and no paths of any machine."""
 
-import importlib
 import re
 import subprocess
 import sys
@@ -10,9 +9,8 @@ from pathlib import Path
 import pytest
 
 import hgmem
-from hgmem.memory.replay.library import library
+from hgmem.memory.replay.page import library
 from hgmem.text.resources import resource
-from hgmem.values.moved_modules import MOVED
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 HEAVY = {"neo4j", "numpy", "openai", "sentence_transformers", "torch"}
@@ -171,19 +169,3 @@ def test_the_constraints_are_exact_versions_and_nothing_else() -> None:
 def test_chromium_is_looked_for_and_started_in_one_place(committed: list[Path]) -> None:
     texts = {path: path.read_text(encoding="utf-8") for path in committed if path.suffix == ".py"}
     assert [path.name for path, text in texts.items() if LAUNCH in text] == ["chromium.py"]
-
-
-@pytest.mark.parametrize("path", MOVED)
-def test_module_paths_of_earlier_versions_lead_to_what_moved(path: str) -> None:
-    sys.modules.pop(f"hgmem.{path}", None)
-    with pytest.warns(DeprecationWarning, match=f"hgmem.{path} moved: import from hgmem"):
-        old = importlib.import_module(f"hgmem.{path}")
-    new = importlib.import_module(f"hgmem.{MOVED[path][0]}")
-    names = [name for name, value in vars(new).items() if getattr(value, "__module__", "") == new.__name__]
-    assert [name for name in names if getattr(old, name) is not getattr(new, name)] == []
-
-
-def test_names_are_imported_from_paths_of_earlier_versions() -> None:
-    code = "from hgmem.events import Answered; from hgmem.model import Step; from hgmem.systems.recipes import DEFAULT"
-    code += "; from hgmem.memory import EvolveReply, Joining, pruning"
-    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)

@@ -12,8 +12,7 @@ import pytest
 from pydantic import Field
 
 from hgmem.errors import ModelError
-from hgmem.models.llm.response_cache import CachedModel
-from hgmem.models.llm.text_store import Store
+from hgmem.models.llm.response_cache import CachedModel, Store
 from hgmem.models.metering import measuring
 from hgmem.models.reply import Reply, TextReply
 
@@ -278,7 +277,7 @@ def test_threads_share_a_store(store: Store):
 @pytest.mark.parametrize("again", range(5))
 def test_processes_share_a_store_from_its_first_use_on(store: Store, again: int):
     script = (
-        "import sys; from hgmem.models.llm.text_store import Store\n"
+        "import sys; from hgmem.models.llm.response_cache import Store\n"
         "store = Store(sys.argv[1])\n"
         "print('ready', flush=True); sys.stdin.readline()\n"
         "for at in range(100): store.put(f'{sys.argv[2]} {at}', 'text')\n"

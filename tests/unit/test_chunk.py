@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hgmem.errors import DocumentError, UsageError
-from hgmem.extraction.chunking import PAPER, ChunkOptions, chunks, split
-from hgmem.extraction.sections import sections
+from hgmem.extraction.chunking import PAPER, ChunkOptions, chunks, sections, split
 from hgmem.text.tokens import count
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data"

@@ -5,7 +5,7 @@ import statistics
 
 import pytest
 
-from hgmem.builds.content_borders import Piece, runs
+from hgmem.builds.chunk_runs import Piece, runs
 
 
 def pieces(rng: random.Random, number: int, *, opening: int = 1) -> list[Piece]:

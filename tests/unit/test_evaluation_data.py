@@ -9,7 +9,7 @@ import pytest
 from evaluation_files import HARBOUR, LIGHTRAG, TALK, question, write
 
 from hgmem import DocumentError, UsageError
-from hgmem.evaluation.data import Evidence, read_data
+from hgmem.evaluation.formats import Evidence, read_data
 from hgmem.text.identity import uid
 
 

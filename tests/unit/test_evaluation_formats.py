@@ -10,7 +10,7 @@ import pytest
 from evaluation_files import HARBOUR, HOTPOTQA, LIGHTRAG, LOCOMO, LOOGLE, MUSIQUE, NOCHA, question, write
 
 from hgmem import DocumentError, UsageError
-from hgmem.evaluation.data import DataSet, read_data
+from hgmem.evaluation.formats import DataSet, read_data
 from hgmem.sources.conversations.rendering import document_of, in_order_of_time
 from hgmem.values.conversations import Conversation, Message
 

@@ -8,8 +8,8 @@ import pytest
 
 from hgmem.errors import UsageError
 from hgmem.evaluation import results
-from hgmem.evaluation.data import DataSet, EvalQuestion
 from hgmem.evaluation.entries import Entry, Subject
+from hgmem.evaluation.formats import DataSet, EvalQuestion
 from hgmem.evaluation.plan import PlannedSystem, read_plan
 from hgmem.evaluation.results import EARLIER, RESULTS, Results, load, read_rows
 from hgmem.settings import Settings

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hgmem.models.prompt_delimiters import TAGS, quoted
+from hgmem.models.prompts import TAGS, quoted
 
 
 @pytest.mark.parametrize("tag", TAGS)

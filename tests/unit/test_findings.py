@@ -1,6 +1,6 @@
 """The findings that memory points stand for, through revisions and merges."""
 
-from hgmem.systems.hgmem.findings import Finding, Lineages, in_turn
+from hgmem.systems.hgmem.answer_passages import Finding, Lineages, in_turn
 from hgmem.values.records import MemoryPoint, Operation, OperationKind, Step
 
 

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given as examples
 from hypothesis import strategies as st
 
-from hgmem.corpus.prebuilt_graph import prepare
+from hgmem.corpus.adding import prepare
 from hgmem.errors import UsageError
-from hgmem.sources.graphrag import assembled
-from hgmem.sources.graphrag.property_values import scalar, text, words
+from hgmem.sources.graphrag import assembled, scalar, text, words
 from hgmem.values.foreign_graph import (
     ForeignChunk,
     ForeignDocument,

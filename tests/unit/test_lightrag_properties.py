@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mutating import spoilt
 
-from hgmem.corpus.prebuilt_graph import prepare
+from hgmem.corpus.adding import prepare
 from hgmem.errors import DocumentError, UsageError
 from hgmem.sources.lightrag import CHUNKS, DOCUMENTS, GRAPH, read
 from hgmem.values.inputs import Given

@@ -2,7 +2,8 @@
 
 import pytest
 
-from hgmem.sources.files import read, tables
+from hgmem.sources.files import read
+from hgmem.sources.files import records as tables
 from hgmem.values.inputs import Document, Skipped
 
 

@@ -8,9 +8,9 @@ from hgmem.models.extractive.vector_cache import VectorCache
 from hgmem.models.prompts import prompt_of
 from hgmem.settings import Settings
 from hgmem.systems.memorag.answer import cost
-from hgmem.systems.memorag.clues import Clue, cleaned
-from hgmem.systems.memorag.pyramid import Pyramid
+from hgmem.systems.memorag.memory_models import Pyramid
 from hgmem.systems.memorag.recipes import DEFAULT, FULL, LITE, PAPER, RECIPES
+from hgmem.systems.memorag.search import Clue, cleaned
 from hgmem.systems.memorag.statements import Place
 from hgmem.systems.memorag.tasks import CluesReply, WriteClues, WriteGist
 from hgmem.testing import DeterministicEmbedder

@@ -13,14 +13,12 @@ from histories import history
 
 from hgmem import Memory
 from hgmem.errors import DocumentError, GraphError, UsageError
-from hgmem.graph.browser_link import link
+from hgmem.graph.database import Address
 from hgmem.graph.painting import Pictured
-from hgmem.graph.translating import Address
-from hgmem.memory.browser.address import browser_of, checked, origins
-from hgmem.memory.browser.built_style import Caption, check_captions
-from hgmem.memory.browser.favourites import Favourite, check_favourites, favourites
+from hgmem.graph.server import link
+from hgmem.memory.browser.favourites import Caption, Favourite, check_captions, check_favourites, favourites
 from hgmem.memory.browser.guide import guide, newest_merge
-from hgmem.memory.browser.serving import Text, serving
+from hgmem.memory.browser.serving import Text, browser_of, checked, origins, serving
 from hgmem.memory.browser.view import save
 from hgmem.values.systems import SystemInfo
 

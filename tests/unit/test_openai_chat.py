@@ -28,8 +28,7 @@ from wire import (
 
 from hgmem.errors import ModelError
 from hgmem.models.llm.chat import Completion, Format, FormatRefusedError, Request, Sampling, UnavailableError
-from hgmem.models.llm.openai_chat import OpenAIChat
-from hgmem.models.llm.server_errors import retry_after
+from hgmem.models.llm.openai_chat import OpenAIChat, retry_after
 from hgmem.models.prompts import Message
 
 KEY = "sk-this-is-a-secret"

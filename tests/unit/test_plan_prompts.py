@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hgmem.models.llm.reply_schema import json_schema, schema_of
+from hgmem.models.llm.response_formats import json_schema, schema_of
 from hgmem.models.prompts import prompt_of
 from hgmem.retrieval.rendering import Shown
 from hgmem.systems.hgmem.tasks.combined import MergeAndPlan, WholeStep

@@ -6,11 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hgmem.evaluation.curves import curves
-from hgmem.evaluation.data import Evidence
+from hgmem.evaluation.asking import Prompts, curves
+from hgmem.evaluation.formats import Evidence
 from hgmem.evaluation.recall import FIGURES, Found, Sought, Statement, View, measure
 from hgmem.evaluation.shelf import Shelf, joined
-from hgmem.evaluation.shown import Prompts
 from hgmem.evaluation.wording import plain, plain_prompt, restated, stands
 from hgmem.retrieval import rendering
 from hgmem.retrieval.answer import AnswerQuestion

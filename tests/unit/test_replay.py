@@ -8,7 +8,8 @@ import pytest
 from histories import history
 
 from hgmem.errors import UsageError
-from hgmem.memory.replay import fetching, library
+from hgmem.memory.replay import fetching
+from hgmem.memory.replay import page as library
 from hgmem.memory.replay.page import ASSETS, PROGRAM, page
 from hgmem.memory.replay.scene import PASSAGE, scene
 

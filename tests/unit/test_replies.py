@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from hgmem.extraction.replies import ExtractedEntity as Thing
 from hgmem.extraction.replies import ExtractedRelation as Tie
 from hgmem.extraction.replies import Extraction as Extracting
-from hgmem.models.llm.reply_parsing import UnreadableError, read
-from hgmem.models.llm.reply_schema import json_schema
-from hgmem.models.llm.thinking_tags import Visible, starts_inside, without_thinking
+from hgmem.models.llm.reply_parsing import UnreadableError, Visible, read, starts_inside, without_thinking
+from hgmem.models.llm.response_formats import json_schema
 from hgmem.models.reply import Reply, TextReply
 from hgmem.systems.hgmem.replies import Concern, MergeAndPlanReply, StepReply
 from hgmem.systems.hgmem.replies import EvolveReply as Evolving

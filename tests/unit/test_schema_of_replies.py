@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from hgmem.models.llm.reply_schema import json_schema
+from hgmem.models.llm.response_formats import json_schema
 from hgmem.models.reply import Reply
 
 TAKEN = {"type", "properties", "required", "additionalProperties", "items", "enum", "anyOf", "description"}

@@ -4,7 +4,7 @@ import pytest
 from neo4j.exceptions import Neo4jError, ServiceUnavailable
 
 from hgmem.errors import ForbiddenError, GraphError, UnreachableError
-from hgmem.graph.translating import Address, translate
+from hgmem.graph.database import Address, translate
 
 ADDRESS = Address(uri="bolt://db", username="ann")
 

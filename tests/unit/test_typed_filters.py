@@ -3,7 +3,7 @@
 import pytest
 
 from hgmem.errors import UsageError
-from hgmem.text.typed_filters import typed_filters
+from hgmem.values.inputs import typed_filters
 
 
 def test_values_of_one_name_are_alternatives() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 from headings_system.build import BUILD, Config
-from hgmem.graph.built_search import Layer, near_built, worded_built
+from hgmem.graph.built import Layer, near_built, worded_built
 from hgmem.graph.database import Row
 from hgmem.graph.retrieval import Scope, find_chunks
 from hgmem.graph.values import vector

@@ -5,10 +5,15 @@ Unfinished work is reported as a note. Concurrent writes can cause false finding
 
 from collections.abc import Sequence
 
-from hgmem.corpus.checking.builds import check_builds, check_own
-from hgmem.corpus.checking.contents import check_chunks, check_entities, check_relations
-from hgmem.corpus.checking.memories import check_memories
-from hgmem.corpus.checking.tally import Tally
+from hgmem.corpus.checking.contents import (
+    check_builds,
+    check_chunks,
+    check_entities,
+    check_memories,
+    check_own,
+    check_relations,
+)
+from hgmem.corpus.checking.findings import Tally
 from hgmem.corpus.own_invariants import OwnInvariants
 from hgmem.errors import UsageError
 from hgmem.graph.corpus import CorpusRow

@@ -9,7 +9,9 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from typing import TypeVar
 
 from hgmem.corpus.aggregation import batches
-from hgmem.corpus.checking.tally import Tally
+from hgmem.corpus.checking.findings import Tally
+from hgmem.corpus.own_invariants import OwnInvariant, OwnInvariants
+from hgmem.corpus.paging import pages
 from hgmem.corpus.stored_contributions import Contributions, read_entity_contributions, read_relation_contributions
 from hgmem.extraction.contributions import (
     EntityContribution,
@@ -22,25 +24,36 @@ from hgmem.extraction.contributions import (
     relations_of,
 )
 from hgmem.extraction.replies import Extraction
+from hgmem.graph.builds import find_builds
 from hgmem.graph.corpus import CorpusRow
 from hgmem.graph.database import Row
+from hgmem.graph.documents import loaded_messages
 from hgmem.graph.entities import EntityInputs, RelationInputs, joined_entities
+from hgmem.graph.exporting import built_uids, unit_uids
 from hgmem.graph.invariants import (
+    MemoryRow,
+    broken_memories,
     chunk_page,
     entity_page,
+    indexed_built,
     indexed_chunks,
     indexed_entities,
+    indexed_points,
     indexed_relations,
+    memory_page,
     relation_page,
+    stored_built,
     stored_chunks,
     stored_entities,
+    stored_points,
     stored_relations,
+    stored_units,
     unfolded_chunks,
 )
-from hgmem.graph.messages import loaded_messages
 from hgmem.graph.values import Runner
 from hgmem.services import Services
-from hgmem.text.identity import uid
+from hgmem.text.identity import build_uid, built_uid, layer_key, uid, unit_uid
+from hgmem.values.records import PRUNING
 
 T = TypeVar("T")
 
@@ -190,3 +203,91 @@ def _names(corpus: str, text: str) -> tuple[list[str], list[str]] | None:
         return None
     entities = [uid(corpus, "entity", name) for name in entities_of(extraction)]
     return entities, [uid(corpus, "relation", *ends) for ends in relations_of(extraction)]
+
+
+BATCH = 1_000  # rows checked together
+REPORT = "report this to the system's authors"
+
+
+def check_builds(services: Services, row: CorpusRow, tally: Tally) -> None:
+    """Tally builds, units and rows whose uid is another, and rows that the index does not find."""
+    database, corpus = services.database, services.corpus
+    builds = [build for build, _, _ in find_builds(database, corpus=corpus)]
+    tally.add("built-identity", [one.uid for one in builds if one.uid != build_uid(corpus, one.system)])
+    for uids in pages(database, unit_uids, corpus=corpus, size=BATCH):
+        units = stored_units(database, corpus=corpus, uids=uids)
+        tally.add("built-identity", [uid for uid, unit in units.items() if not _is_unit(corpus, unit)])
+    for uids in pages(database, built_uids, corpus=corpus, size=BATCH):
+        rows = stored_built(database, corpus=corpus, uids=uids, dimensions=row.dimensions)
+        tally.add("built-identity", [uid for uid, each in rows.items() if not _is_row(corpus, each)])
+        found = indexed_built(database, corpus=corpus, uids=uids, query=first_axis(row))
+        tally.add("built-not-in-index", [uid for uid, each in rows.items() if each["embedded"] and uid not in found])
+
+
+def check_own(services: Services, own: Sequence[OwnInvariants], tally: Tally) -> None:
+    """Tally what violates the systems' own invariants. One that raises is a note, and the others are checked."""
+    for each in own:
+        for invariant in each.invariants:
+            _check_one(services, each.system, invariant, tally)
+
+
+def _check_one(services: Services, system: str, invariant: OwnInvariant, tally: Tally) -> None:
+    name = f"{system}:{invariant.name}"
+    remedy = (
+        f"delete the build with `hgmem delete --corpus {services.corpus} --system {system}`, and make it again with "
+        f"`hgmem build {system} --corpus {services.corpus}`"
+    )
+    try:
+        uids = [str(uid) for uid in invariant.violated(services.database, services.corpus)]
+    except Exception as error:  # another package's code
+        said = " ".join(f"{type(error).__name__}: {error}".split())
+        tally.add_own(name, [], meaning=f"system {system!r} raised {said}", remedy=REPORT, failed=True)
+        return
+    tally.add_own(name, uids, meaning=invariant.meaning, remedy=remedy)
+
+
+def _is_unit(corpus: str, unit: Row) -> bool:
+    return bool(unit["uid"] == unit_uid(corpus, unit["system"], stage=unit["stage"], key=unit["key"]))
+
+
+def _is_row(corpus: str, row: Row) -> bool:
+    system, kind = row["system"], row["kind"]
+    return (
+        row["uid"] == built_uid(corpus, system, kind=kind, key=row["key"])
+        and row["layer_key"] == layer_key(corpus, system, kind)
+        and {"Built", kind} <= set(row["labels"])
+    )
+
+
+def check_memories(services: Services, row: CorpusRow, tally: Tally) -> None:
+    """Tally violations in memories, page by page."""
+    timeout = services.settings.claim_timeout
+    for page in _pages(services):
+        tally.add("stale-claim", [one.uid for one in page if one.held and (one.silent or 0) > timeout])
+        tally.add("unfinished-prune", [one.uid for one in page if one.status == PRUNING])
+        whole = [one for one in page if one.status != PRUNING]
+        uids, adding = [one.uid for one in whole], [one.uid for one in whole if _adds(one)]
+        tally.take(broken_memories(services.database, corpus=services.corpus, memories=uids, adding=adding))
+        tally.add("point-not-in-index", _unindexed(services, row, uids))
+
+
+def _pages(services: Services) -> Iterator[list[MemoryRow]]:
+    after = ""
+    while page := memory_page(services.database, corpus=services.corpus, after=after):
+        yield page
+        after = page[-1].uid
+
+
+def _adds(memory: MemoryRow) -> bool:
+    """Return whether merging keeps the parts, which is fixed for the memory's lifetime."""
+    return bool(json.loads(memory.settings or "{}").get("merge") == "add")
+
+
+def _unindexed(services: Services, row: CorpusRow, memories: Sequence[str]) -> list[str]:
+    database, corpus = services.database, services.corpus
+    wanted = stored_points(database, corpus=corpus, memories=memories, dimensions=row.dimensions)
+    if not wanted:
+        return []
+    most = 2 * len(wanted)  # leaves room for points that are written meanwhile
+    found = indexed_points(database, corpus=corpus, memories=memories, query=first_axis(row), most=most)
+    return [uid for uid in wanted if uid not in found]

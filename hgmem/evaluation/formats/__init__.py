@@ -3,8 +3,10 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from hgmem.evaluation.data_set import DataSet
-from hgmem.evaluation.formats import hippo, lightrag_questions, locomo, loogle, nocha, own, tables
+from hgmem.errors import UsageError
+from hgmem.evaluation.data_set import DataSet, EvalQuestion, Evidence
+from hgmem.evaluation.formats import hippo, locomo, loogle, nocha, own, tables
+from hgmem.evaluation.formats.graphs import read as read_lightrag_questions
 
 FORMATS: Mapping[str, Callable[[Path], DataSet]] = {
     "hgmem": own.read,
@@ -14,5 +16,22 @@ FORMATS: Mapping[str, Callable[[Path], DataSet]] = {
     "nocha": nocha.read,
     "loogle": loogle.read,
     "csv": tables.read,
-    "lightrag": lightrag_questions.read,
+    "lightrag": read_lightrag_questions,
 }
+
+
+__all__ = ["DataSet", "EvalQuestion", "Evidence", "read_data"]
+
+
+def read_data(path: Path, *, format: str = "hgmem") -> DataSet:  # noqa: A002
+    """Return the data set of a file or folder. Nothing is fetched.
+
+    Raises `UsageError` for an unknown format or a missing file, and `DocumentError` with file, line and field for what
+    does not fit the format.
+    """
+    if format not in FORMATS:
+        raise UsageError(f"unknown format {format!r} of a data set: choose one of {', '.join(FORMATS)}")
+    place = Path(path).expanduser()
+    if not place.exists():
+        raise UsageError(f"data set {str(place)!r} does not exist: correct the path")
+    return FORMATS[format](place)

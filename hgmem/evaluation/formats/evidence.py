@@ -4,9 +4,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from hgmem.evaluation.data_set import Evidence
+from hgmem.evaluation.data_set import Evidence, shortened
 from hgmem.evaluation.formats.own_lines import EvidenceLine
-from hgmem.evaluation.problems import shortened
 from hgmem.text.segmentation import Span
 from hgmem.values.inputs import Document
 

@@ -8,8 +8,7 @@ from typing import Any
 from hgmem.errors import UsageError
 from hgmem.evaluation.data_set import DataSet, EvalQuestion, Evidence
 from hgmem.evaluation.formats.evidence import first_place
-from hgmem.sources.json_files import json_of
-from hgmem.sources.json_records import Record, distinct, records
+from hgmem.sources.json_records import Record, distinct, json_of, records
 from hgmem.values.inputs import Document
 
 _CORPUS = "_corpus.json"

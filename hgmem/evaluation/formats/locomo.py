@@ -9,8 +9,7 @@ from hgmem.evaluation.data_set import DataSet, EvalQuestion
 from hgmem.evaluation.formats.evidence import at_place
 from hgmem.sources.conversations.locomo import locomo_conversation
 from hgmem.sources.conversations.rendering import document_of
-from hgmem.sources.json_files import json_of
-from hgmem.sources.json_records import Record, records
+from hgmem.sources.json_records import Record, json_of, records
 from hgmem.text.segmentation import Span
 from hgmem.values.inputs import Document
 

@@ -9,8 +9,7 @@ from typing import Any
 from hgmem.errors import DocumentError
 from hgmem.evaluation.data_set import DataSet, EvalQuestion, Evidence
 from hgmem.evaluation.formats.evidence import first_place
-from hgmem.sources.json_files import lines_of
-from hgmem.sources.json_records import Record, distinct
+from hgmem.sources.json_records import Record, distinct, lines_of
 from hgmem.values.inputs import Document
 
 _NONE = "none"  # stands for no questions, in the summarization task

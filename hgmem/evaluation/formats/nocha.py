@@ -3,12 +3,10 @@
 from pathlib import Path
 
 from hgmem.errors import UsageError
-from hgmem.evaluation.data_set import DataSet, EvalQuestion
+from hgmem.evaluation.data_set import DataSet, EvalQuestion, Problems
+from hgmem.evaluation.formats.own_lines import text_document
 from hgmem.evaluation.formats.questions import check_pairs
-from hgmem.evaluation.formats.reading import text_document
-from hgmem.evaluation.problems import Problems
-from hgmem.sources.json_files import json_of
-from hgmem.sources.json_records import records
+from hgmem.sources.json_records import json_of, records
 
 _CLAIMS = ".claims.json"
 

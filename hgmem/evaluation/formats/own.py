@@ -5,13 +5,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from hgmem.errors import UsageError
-from hgmem.evaluation.data_set import DataSet
+from hgmem.evaluation.data_set import DataSet, Problems
 from hgmem.evaluation.formats.evidence import Sources
 from hgmem.evaluation.formats.graphs import chunks_of, graph_of, is_lightrag
-from hgmem.evaluation.formats.own_lines import DocumentLine, MessageLine, read_lines
+from hgmem.evaluation.formats.own_lines import DocumentLine, MessageLine, read_lines, text_documents
 from hgmem.evaluation.formats.questions import read_questions
-from hgmem.evaluation.formats.reading import text_documents
-from hgmem.evaluation.problems import Problems
 from hgmem.sources import lightrag
 from hgmem.sources.conversations.rendering import document_of, in_order_of_time
 from hgmem.text.segmentation import Span

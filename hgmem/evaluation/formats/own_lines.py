@@ -7,10 +7,11 @@ from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from hgmem.evaluation.problems import Problems
-from hgmem.sources.json_files import lines_of
+from hgmem.errors import DocumentError
+from hgmem.evaluation.data_set import Problems
+from hgmem.sources.json_records import lines_of, text_of
 from hgmem.text.segmentation import has_half_pair
-from hgmem.values.inputs import Scalar
+from hgmem.values.inputs import Document, Scalar
 
 L = TypeVar("L", bound="Line")
 
@@ -103,3 +104,21 @@ def read_lines(path: Path, line_type: type[L], problems: Problems) -> Iterator[t
             yield number, line_type.model_validate_json(text)
         except ValidationError as error:
             problems.add_invalid(error, line=number)
+
+
+_TITLE_LENGTH = 120
+
+
+def text_documents(folder: Path) -> list[Document]:
+    """Return a document for each text file of a folder, in order of names, with its first line as title."""
+    files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
+    return [text_document(path) for path in files]
+
+
+def text_document(path: Path) -> Document:
+    """Return a text file as a document: its id is the name without suffix, its title the first line with text."""
+    text = text_of(path)
+    if not text.strip():
+        raise DocumentError(f"{str(path)!r}: it is empty: remove it, or add its text")
+    first = next(line.strip() for line in text.splitlines() if line.strip())
+    return Document(id=path.stem, title=first[:_TITLE_LENGTH], source=path.name, text=text)

@@ -5,10 +5,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
-from hgmem.evaluation.data_set import EvalQuestion, Evidence
+from hgmem.evaluation.data_set import EvalQuestion, Evidence, Problems
 from hgmem.evaluation.formats.evidence import Sources, UnknownEvidenceError
 from hgmem.evaluation.formats.own_lines import QuestionLine, read_lines
-from hgmem.evaluation.problems import Problems
 
 # Kinds of questions that the documents answer in so many words, so that a question without evidence is a mistake.
 NEEDING_EVIDENCE = frozenset({"single", "several", "compare", "cause", "knowledge", "identity", "time"})

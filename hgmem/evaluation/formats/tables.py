@@ -6,14 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hgmem.errors import DocumentError, UsageError
-from hgmem.evaluation.data_set import DataSet, EvalQuestion
+from hgmem.evaluation.data_set import DataSet, EvalQuestion, Problems
 from hgmem.evaluation.formats.evidence import Sources, UnknownEvidenceError
-from hgmem.evaluation.formats.own_lines import EvidenceLine
+from hgmem.evaluation.formats.own_lines import EvidenceLine, text_documents
 from hgmem.evaluation.formats.questions import check_pairs
-from hgmem.evaluation.formats.reading import text_documents
-from hgmem.evaluation.problems import Problems
-from hgmem.sources.json_files import text_of
-from hgmem.sources.json_records import distinct
+from hgmem.sources.json_records import distinct, text_of
 
 QUESTIONS, DOCUMENTS = "questions.csv", "documents"
 NEEDED = ("question", "answer")

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from hgmem.graph.painting import Pictured
 from hgmem.memory.browser.favourites import Favourite, favourites
-from hgmem.text.plurals import counted
+from hgmem.text.language import counted
 from hgmem.text.resources import resource
 from hgmem.values.records import PRUNED, PRUNING, Memory, Step
 from hgmem.values.systems import SystemInfo

@@ -6,15 +6,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hgmem.errors import DocumentError
-from hgmem.graph.browser_link import link
-from hgmem.graph.database import Database
-from hgmem.graph.painting import pictured
-from hgmem.graph.translating import Address
-from hgmem.memory.browser.address import browser_of, checked, origins
-from hgmem.memory.browser.built_style import Caption, styled
-from hgmem.memory.browser.favourites import Favourite, favourites
+from hgmem.graph.database import Address, Database
+from hgmem.graph.painting import paint_entities, paint_points, pictured
+from hgmem.graph.server import link
+from hgmem.memory.browser.favourites import Caption, Favourite, favourites, styled
 from hgmem.memory.browser.guide import guide
-from hgmem.memory.browser.serving import Text, serving
+from hgmem.memory.browser.serving import Text, browser_of, checked, origins, serving
 from hgmem.text.resources import resource
 from hgmem.values.records import Memory
 from hgmem.values.systems import SystemInfo
@@ -92,3 +89,17 @@ def save(folder: Path, drawing: Drawing = NOTHING) -> list[Path]:
 
 def _style(drawing: Drawing) -> str:
     return styled(resource("cypher", "browser", STYLE).read_text(encoding="utf-8"), drawing.captions)
+
+
+# Types as models and users write them. Labels come from this list, never from a document.
+KINDS = {
+    "person": ("person", "people", "character", "human", "role"),
+    "organization": ("organization", "organisation", "company", "institution", "group", "team", "agency"),
+    "place": ("place", "location", "geo", "city", "country", "region", "building", "facility"),
+    "event": ("event", "incident", "date", "time", "period"),
+}
+
+
+def add_styling_labels(database: Database, *, corpus: str) -> int:
+    """Add styling labels to the corpus and return the number of changed nodes. Unlisted types get none."""
+    return paint_entities(database, corpus=corpus, kinds=KINDS) + paint_points(database, corpus=corpus)

@@ -6,8 +6,7 @@ from typing import Protocol
 import numpy as np
 
 from hgmem.errors import ModelError
-from hgmem.models.embedders.vectors import Length, matrix
-from hgmem.models.embedding import Kind, Vectors
+from hgmem.models.embedding import Kind, Length, Vectors, matrix
 from hgmem.values.sharing import Shared
 
 

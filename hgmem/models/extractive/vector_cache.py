@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hgmem.models.embedding import CheckedEmbedder, Embedder, Kind, Vectors
-from hgmem.models.recent_vectors import LONGEST
+from hgmem.models.embedding import LONGEST, CheckedEmbedder, Embedder, Kind, Vectors
 
 
 class VectorCache:

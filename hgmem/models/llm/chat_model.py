@@ -9,10 +9,8 @@ from typing import TypeVar, cast
 from hgmem.errors import AccessError, BadReplyError, BudgetError, ModelError
 from hgmem.models.llm import close
 from hgmem.models.llm.chat import Chat, Completion, FormatRefusedError, Request, Sampling, UnavailableError
-from hgmem.models.llm.reply_parsing import UnreadableError, read
-from hgmem.models.llm.reply_schema import schema_of
-from hgmem.models.llm.response_formats import Formats, Ladder
-from hgmem.models.llm.thinking_tags import Visible, starts_inside, without_thinking
+from hgmem.models.llm.reply_parsing import UnreadableError, Visible, read, starts_inside, without_thinking
+from hgmem.models.llm.response_formats import Formats, Ladder, schema_of
 from hgmem.models.prompts import Message, prompt_of
 from hgmem.models.reply import Reply, TextReply
 from hgmem.values.task import Task

@@ -3,16 +3,160 @@
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any, Self, SupportsIndex, TypeVar
 
 from pydantic import BaseModel
 
 from hgmem.models.llm.lenient_validation import MismatchError, is_text, item_of, named, plain, validated
-from hgmem.models.llm.repair import JsonRepair
-from hgmem.models.llm.thinking_tags import without_thinking
 from hgmem.models.reply import Reply, TextReply
-from hgmem.text.plurals import counted
+from hgmem.text.language import counted
 from hgmem.text.segmentation import sound
+
+_BRACKET = re.compile(r"[{\[}\]]")
+_DEEPEST = 100  # nesting depth; replies have four levels
+_CURLY = str.maketrans("“”„", '"""')
+_LOOKS_PER_CHARACTER = 30  # repairable JSON takes 2 to 6; output of a looping model takes thousands
+_LOOKS = 20_000
+
+
+class JsonRepair:
+    """Repairs broken JSON in one text of `length` characters, within a bound on its work."""
+
+    def __init__(self, length: int) -> None:
+        self._patience = _Patience(_LOOKS_PER_CHARACTER * length + _LOOKS)
+
+    def values(self, text: str) -> list[Any]:
+        """Return the objects and lists that a piece of the text was meant to contain, or none if unclear."""
+        import json_repair  # few replies are broken
+
+        if _depth(text) > _DEEPEST:
+            return []
+        if '"' not in text:
+            text = text.translate(_CURLY)
+        try:
+            # Serialised once, so that no watched string remains in the value.
+            value = json.loads(json_repair.repair_json(_Watched.of(text, self._patience), skip_json_loads=True))
+        except Exception:  # JSON that crashes the repair can't be repaired
+            return []
+        values = value if isinstance(value, list) and text.startswith("{") else [value]
+        return [each for each in values if isinstance(each, dict | list)]
+
+
+class _Patience:
+    def __init__(self, looks: int) -> None:
+        self.looks = looks
+
+    def spend(self, looks: int) -> None:
+        self.looks -= looks
+        if self.looks < 0:
+            raise TimeoutError
+
+
+class _Watched(str):
+    """A string that counts accesses, because json_repair scans back and forth without a limit."""
+
+    __slots__ = ("patience",)
+    patience: _Patience
+
+    @classmethod
+    def of(cls, text: str, patience: _Patience) -> Self:
+        watched = cls(text)
+        watched.patience = patience
+        return watched
+
+    def __getitem__(self, key: SupportsIndex | slice) -> str:
+        found = super().__getitem__(key)
+        self.patience.spend(len(found))
+        return self.of(found, self.patience) if isinstance(key, slice) else found
+
+    def __add__(self, other: str) -> str:
+        return self.of(super().__add__(other), self.patience)
+
+
+def _depth(text: str) -> int:
+    """Return the maximum number of brackets open at once."""
+    depth = deepest = 0
+    for bracket in _BRACKET.finditer(text):
+        depth = depth + 1 if bracket[0] in "{[" else max(0, depth - 1)
+        deepest = max(deepest, depth)
+    return deepest
+
+
+_TAG = re.compile(r"<(?P<closing>/?)(?:think|thinking|reasoning)\s{0,4}>", re.IGNORECASE)
+_LONGEST = len("</reasoning    >")
+
+
+def without_thinking(text: str) -> str:
+    """Return a reply's text without the model's thinking."""
+    visible = Visible(inside=starts_inside(text))
+    return (visible.feed(text) + visible.end()).rstrip()
+
+
+def starts_inside(text: str) -> bool:
+    """Whether a text begins inside a thinking block: many chat templates write the opening tag themselves."""
+    first = _TAG.search(text)
+    return first is not None and bool(first["closing"])
+
+
+class Visible:
+    """A filter that removes thinking from streamed text, even if a tag is split over pieces.
+
+    Only a tag at the start of a line opens a block, so answers may mention tags. With `inside`, the text begins as
+    thinking. If no tag closes it, `end` returns it as ordinary text.
+    """
+
+    def __init__(self, *, inside: bool = False) -> None:
+        self._inside = inside
+        self._assumed: list[str] | None = [] if inside else None
+        self._held = ""  # a possible beginning of a tag
+        self._begun = False
+        self._blank = True  # whether the line is blank so far
+
+    def feed(self, piece: str) -> str:
+        """Return the visible text that this piece adds."""
+        text = self._held + piece
+        parts: list[str] = []
+        at = 0
+        for tag in _TAG.finditer(text):
+            parts += [self._passed(text[at : tag.start()]), self._turned(tag)]
+            at = tag.end()
+        maybe = text.rfind("<", max(at, len(text) - _LONGEST))
+        end = len(text) if maybe < 0 or ">" in text[maybe:] else maybe
+        parts.append(self._passed(text[at:end]))
+        self._held = text[end:]
+        return "".join(parts)
+
+    def end(self) -> str:
+        """Return the text that was held back. Call it after the last piece."""
+        last, self._held = self._passed(self._held), ""
+        if self._inside and self._assumed is not None:
+            self._inside = False
+            return self._passed("".join(self._assumed))
+        return last
+
+    def _turned(self, tag: re.Match[str]) -> str:
+        if self._inside:
+            self._assumed = None
+            self._inside = not tag["closing"]
+            return ""
+        if self._blank:
+            self._inside = not tag["closing"]
+            return ""
+        return self._passed(tag[0])
+
+    def _passed(self, text: str) -> str:
+        if self._inside:
+            if self._assumed is not None:
+                self._assumed.append(text)
+            return ""
+        if not self._begun:
+            text = text.lstrip()
+        if text:
+            self._begun = True
+            line = text.rpartition("\n")
+            self._blank = (self._blank or bool(line[1])) and not line[2].strip()
+        return text
+
 
 ReplyT = TypeVar("ReplyT", bound=Reply)
 

@@ -5,9 +5,8 @@ from pathlib import Path
 
 from hgmem.errors import DocumentError
 from hgmem.sources.files.converter_subprocess import SECONDS, ConverterProcess
-from hgmem.sources.files.discovery import USABLE, discover, listed
 from hgmem.sources.files.items import Item, Name, printable
-from hgmem.sources.files.reading import items_of
+from hgmem.sources.files.reading import USABLE, discover, items_of, listed
 from hgmem.values.inputs import Skipped
 
 __all__ = ["discover", "load", "read"]

@@ -13,8 +13,7 @@ from typing import Any
 
 from hgmem.sources.files import markup, pdf, word
 from hgmem.sources.files.converter_subprocess import OUT_OF_MEMORY
-from hgmem.sources.files.decoding import title_line
-from hgmem.sources.files.items import Converted, UnusableError, one_line, why
+from hgmem.sources.files.items import Converted, UnusableError, one_line, title_line, why
 from hgmem.text.segmentation import sound
 from hgmem.values.inputs import Scalar
 

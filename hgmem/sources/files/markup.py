@@ -7,8 +7,7 @@ import codecs
 import re
 from typing import TYPE_CHECKING
 
-from hgmem.sources.files.decoding import NULLS, heading, is_wide
-from hgmem.sources.files.items import Converted, UnusableError
+from hgmem.sources.files.items import NULLS, Converted, UnusableError, heading, is_wide
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup

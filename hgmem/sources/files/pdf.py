@@ -4,8 +4,7 @@ import io
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from hgmem.sources.files.decoding import first_line, heading
-from hgmem.sources.files.items import Converted, UnusableError
+from hgmem.sources.files.items import Converted, UnusableError, first_line, heading
 
 if TYPE_CHECKING:
     from pypdf import PdfReader

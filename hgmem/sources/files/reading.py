@@ -1,14 +1,17 @@
 """Read one file as documents."""
 
 import os
-from collections.abc import Iterator
+import stat
+from collections.abc import Iterable, Iterator
+from operator import attrgetter
 from pathlib import Path
 
-from hgmem.sources.files import records, tables
+from hgmem.errors import DocumentError
+from hgmem.sources.files import records
+from hgmem.sources.files import records as tables
 from hgmem.sources.files.converter_subprocess import ConverterProcess
-from hgmem.sources.files.decoding import decode, heading
-from hgmem.sources.files.formats import Kind, format_of
-from hgmem.sources.files.items import Converted, Item, UnusableError, one_line, why
+from hgmem.sources.files.formats import SUFFIXES, Kind, format_of
+from hgmem.sources.files.items import Converted, Item, Name, UnusableError, decode, heading, one_line, printable, why
 from hgmem.values.inputs import Document, Skipped
 
 
@@ -48,3 +51,74 @@ def _converted(found: Converted, source: str) -> Iterator[Item]:
     yield Document(id=source, text=found.text, title=title, source=source, metadata=found.metadata)
     for page, reason in found.unread.items():
         yield Skipped(path=f"{source}#{page}", reason=reason)
+
+
+USABLE = " ".join(SUFFIXES)
+
+
+def discover(paths: Name | Iterable[Name], *, max_bytes: int) -> list[Path | Skipped]:
+    """Return absolute paths of the files to read, without duplicates, and the skipped ones, in order."""
+    found: dict[str, Path | Skipped] = {}
+    for path in listed(paths):
+        for item in _candidates(_existing(path)):
+            kept = item if isinstance(item, Skipped) else _checked(item, max_bytes)
+            found.setdefault(printable(item.path if isinstance(item, Skipped) else item), kept)
+    return list(found.values())
+
+
+def listed(paths: Name | Iterable[Name]) -> list[Path]:
+    """Return the paths as a list, or raise `DocumentError` for an empty one."""
+    many = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    if not all(map(os.fspath, many)):
+        raise DocumentError("a path is empty")  # an empty path would mean the working directory
+    return [Path(path).expanduser() for path in many]
+
+
+def _existing(path: Path) -> Path:
+    try:
+        os.stat(path)
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        if not os.path.islink(path):
+            raise DocumentError(f"{printable(path)!r} does not exist") from None
+    except OSError:
+        pass  # it exists but is inaccessible: skipped later with the reason
+    return Path(os.path.abspath(path))
+
+
+def _candidates(path: Path) -> Iterator[Path | Skipped]:
+    """Yield the files with known suffixes under a folder, or the path itself if it is not a folder."""
+    if not os.path.isdir(path):
+        yield path
+        return
+    folders = [path]
+    while folders:
+        here = folders.pop()
+        try:
+            with os.scandir(here) as entries:
+                inside = sorted((entry for entry in entries if entry.name[0] != "."), key=attrgetter("name"))
+        except OSError as error:
+            yield Skipped(path=printable(here), reason=why(error))
+            continue
+        folders += [here / entry.name for entry in reversed(inside) if entry.is_dir(follow_symlinks=False)]
+        files = (here / entry.name for entry in inside if entry.name.lower().endswith(SUFFIXES))
+        yield from (file for file in files if not os.path.isdir(file))
+
+
+def _checked(path: Path, max_bytes: int) -> Path | Skipped:
+    try:
+        reason = _objection(path, os.stat(path), max_bytes)
+    except OSError as error:
+        reason = why(error)
+    return Skipped(path=printable(path), reason=reason) if reason else path
+
+
+def _objection(path: Path, status: os.stat_result, max_bytes: int) -> str:
+    if path.suffix.lower() not in SUFFIXES:
+        return f"suffix {path.suffix!r} is not supported: use {USABLE}"
+    if not stat.S_ISREG(status.st_mode):
+        return "not a regular file"  # reading a pipe might never end
+    if status.st_size > max_bytes:
+        return f"{status.st_size:,} bytes are above the limit of {max_bytes:,}: raise HGMEM_MAX_FILE_BYTES"
+    if printable(path) != str(path):
+        return "its file name is not UTF-8"
+    return format_of(path).missing if status.st_size else "empty"

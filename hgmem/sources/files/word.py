@@ -7,8 +7,7 @@ from xml.parsers import expat
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from hgmem.sources.files import markup
-from hgmem.sources.files.decoding import heading
-from hgmem.sources.files.items import Converted, UnusableError
+from hgmem.sources.files.items import Converted, UnusableError, heading
 
 MOST_PARTS = 10_000
 MOST_XML = 100_000_000  # bytes of all unpacked XML: the parser needs many times that

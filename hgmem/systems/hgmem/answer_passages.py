@@ -1,20 +1,88 @@
 """What a question has read, and which passages of it the answer is drawn from."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from hgmem.graph.memory import point_scores
+from hgmem.graph.memory import memory_points, point_scores
 from hgmem.graph.retrieval import Scope, chunks_around_points, chunks_of_entities, find_chunks, nearest_supports
 from hgmem.models.embedding import Vectors
-from hgmem.retrieval.context_packing import in_order, tokens_of, within
-from hgmem.retrieval.step_evidence import fuse
+from hgmem.retrieval.context_packing import in_order, tokens_of, trimmed, unknown, unsaid, within
+from hgmem.retrieval.step_evidence import Scene, fuse, gather
 from hgmem.services import Services
-from hgmem.systems.hgmem.findings import Lineages, in_turn
 from hgmem.systems.hgmem.recipes import HGMemConfig
-from hgmem.systems.hgmem.showing import on_show
-from hgmem.values.evidence import Evidence, Retrieved
+from hgmem.systems.options import loaded
+from hgmem.systems.recorded_passages import latest_steps, scope_of
+from hgmem.values.evidence import Evidence, Retrieved, Subquery
 from hgmem.values.graph_elements import Chunk
-from hgmem.values.records import MemoryPoint, Step
+from hgmem.values.records import Memory, MemoryPoint, Step
+
+
+def on_show(
+    evidence: Evidence, points: Sequence[MemoryPoint], *, config: HGMemConfig, read: Collection[str]
+) -> Evidence:
+    """Return the part that a prompt shows beside these points, where chunks `read` (uids) were shown before."""
+    if config.only_new:
+        return unsaid(trimmed(unknown(evidence, points), tokens=config.evidence_tokens, read=read))
+    return trimmed(evidence, tokens=config.evidence_tokens)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """A point that was inserted, or a revision, with the chunks (uids) that it brought."""
+
+    point: str
+    chunks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lineages:
+    """All points of a memory by uid, superseded ones too, and the points (uids) that each was made from."""
+
+    points: Mapping[str, MemoryPoint] = field(default_factory=dict)
+    parts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, points: Iterable[MemoryPoint], steps: Iterable[Step]) -> "Lineages":
+        """Return the lineages that the operations of steps tell. `points` are in order of birth."""
+        parts = {one.point: one.parts for step in steps for one in step.operations if one.parts}
+        return cls(points={point.uid: point for point in points}, parts=parts)
+
+    def findings(self, points: Sequence[MemoryPoint]) -> list[tuple[Finding, ...]]:
+        """Return the findings that each point stands for, in order of birth, those that rest on chunks.
+
+        A point without known parts is a finding itself.
+        """
+        place = {uid: at for at, uid in enumerate(self.points)}
+        found = []
+        for point in points:
+            before = sorted(self._behind(point) & place.keys(), key=lambda uid: place[uid])
+            each = map(self._finding, (*(self.points[uid] for uid in before), point))
+            found.append(tuple(finding for finding in each if finding.chunks))
+        return found
+
+    def _behind(self, point: MemoryPoint) -> set[str]:
+        """Return the points that were revised or merged into this one, directly or not."""
+        behind: set[str] = set()
+        left = list(self.parts.get(point.uid, ()))
+        while left:
+            uid = left.pop()
+            if uid not in behind:
+                behind.add(uid)
+                left += self.parts.get(uid, ())
+        return behind
+
+    def _finding(self, point: MemoryPoint) -> Finding:
+        parts = (self.points[uid] for uid in self.parts.get(point.uid, ()) if uid in self.points)
+        inherited = {chunk for part in parts for chunk in part.chunks}
+        return Finding(point=point.uid, chunks=tuple(chunk for chunk in point.chunks if chunk not in inherited))
+
+
+def in_turn(lists: Sequence[Sequence[str]]) -> list[str]:
+    """Return the first of every list, then the second of every list, and so on, each once."""
+    longest = max(map(len, lists), default=0)
+    return list(dict.fromkeys(one[at] for at in range(longest) for one in lists if at < len(one)))
+
 
 MOST_POINTS = 200  # of a memory whose findings bring passages: several times as many as an answer has chunks
 
@@ -190,3 +258,51 @@ class Reading:
             self.rankings.append([hit.uid for hit in one.chunks])
             for hit in one.chunks:
                 self.scores[hit.uid] = max(hit.score, self.scores.get(hit.uid, -1.0))
+
+
+def passages(services: Services, memory: Memory, *, settings: Mapping[str, Any], limit: int | None) -> Sequence[Chunk]:
+    """Return the chunks that the memory's recipe draws an answer from, the best first.
+
+    If a recipe that answers from `read` chunks has read fewer than `limit`, further chunks of the same sub-queries
+    follow.
+    """
+    config = loaded(HGMemConfig, settings)
+    config = config if limit is None else replace(config, answer_chunks=limit)
+    reading = Reading(services=services, scope=scope_of(services, memory))
+    points = _all_points(services, memory)
+    reading.remember(latest_steps(memory), points=points, config=config)
+    reading.lineages = Lineages.of(points, memory.steps)
+    query = services.embed([memory.steps[-1].question], kind="query")[0]
+    if limit is None and config.answer_from in ("read", "supports"):  # tokens end the list
+        return reading.drawn(memory.points, query=query, config=config)
+    chunks = reading.ranked(memory.points, query=query, config=config)
+    if limit is not None and len(chunks) < limit and config.answer_from == "read":
+        chunks += _further(reading, memory, config, beside=chunks)
+    return chunks
+
+
+def _all_points(services: Services, memory: Memory) -> Sequence[MemoryPoint]:
+    """Return the memory's points. Superseded ones are read only if a point was made from any."""
+    made = {one.point for step in memory.steps for one in step.operations if one.parts}
+    if not any(point.uid in made for point in memory.points):
+        return memory.points
+    stored = memory_points(services.database, corpus=services.corpus, memory=memory.uid, owner=services.owner)
+    return [one.point for one in stored]
+
+
+def _further(reading: Reading, memory: Memory, config: HGMemConfig, *, beside: Sequence[Chunk]) -> list[Chunk]:
+    """Search deeper with the same sub-queries and return the chunks that are still missing, the best first."""
+    services, wanted = reading.services, config.answer_chunks
+    queries = list(dict.fromkeys(one.subquery.text for step in latest_steps(memory) for one in step.retrieved))
+    deeper = replace(config.retrieval, entities=1, relations=0, chunks=0, searched_chunks=wanted, exclude=False)
+    evidence, _ = gather(
+        services.database,
+        [Subquery(text=text) for text in queries],
+        services.embed(queries, kind="query"),
+        scene=Scene(scope=reading.scope, covered=0, entities=0),
+        config=deeper,
+    )
+    texts = {chunk.uid: chunk for chunk in evidence.chunks}
+    held = {chunk.uid for chunk in beside}
+    order = fuse([hit.uid for hit in one.chunks] for one in evidence.retrieved)
+    return [texts[uid] for uid in order if uid not in held][: wanted - len(beside)]

@@ -1,16 +1,48 @@
 """Evidence around entities that a model adds to the nearest ones of each sub-query (official code, `llm_selection`)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
 
 from hgmem.errors import BadReplyError
 from hgmem.models.embedding import Vectors
+from hgmem.models.extractive.vector_cache import VectorCache
+from hgmem.retrieval import rendering
 from hgmem.retrieval.rendering import Shown
 from hgmem.retrieval.step_evidence import CANDIDATES, RetrievalConfig, Scene, gather
 from hgmem.services import Services
-from hgmem.systems.hgmem.tasks.entity_selection import SelectEntities
+from hgmem.systems.hgmem.prompts import PROMPTS
+from hgmem.systems.hgmem.replies import SelectEntitiesReply
 from hgmem.values.evidence import Evidence, Subquery
 from hgmem.values.graph_elements import Entity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelectEntities:
+    """Ask which of the candidates a sub-query should look at too. Numbers of the reply refer to `candidates`."""
+
+    subquery: str
+    memory: Shown
+    candidates: tuple[Entity, ...]
+    most: int = 5
+    name: ClassVar[str] = "select_entities"
+    prompt_file: ClassVar[Path] = PROMPTS / "select_entities.md"
+    reply_type: ClassVar[type[SelectEntitiesReply]] = SelectEntitiesReply
+
+    def fields(self) -> Mapping[str, str]:
+        """Return what the prompt's placeholders stand for."""
+        return {
+            "subquery": rendering.text(self.subquery),
+            "memory": rendering.remembered(self.memory, ()),
+            "candidates": rendering.entities(self.candidates, numbered=True),
+            "most": str(self.most),
+        }
+
+    def extractive(self, _: VectorCache) -> SelectEntitiesReply:
+        """Return none: without a language model, nearness alone says which count, and the nearest are kept anyway."""
+        return SelectEntitiesReply()
+
 
 MORE = 5  # entities that a model may add to a sub-query's (official code)
 

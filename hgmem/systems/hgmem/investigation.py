@@ -15,16 +15,13 @@ from hgmem.retrieval.context_packing import fits, shown, traced
 from hgmem.retrieval.entity_linking import with_mentions
 from hgmem.retrieval.step_evidence import SMALL, Scene, gather
 from hgmem.services import Services
-from hgmem.systems.hgmem.answer_passages import Reading
+from hgmem.systems.hgmem.answer_passages import Lineages, Reading, on_show
 from hgmem.systems.hgmem.draft import Draft, Rules
 from hgmem.systems.hgmem.entity_selection import Look, with_chosen_entities
-from hgmem.systems.hgmem.findings import Lineages
 from hgmem.systems.hgmem.model_calls import CALLS, planned, reads_mentions
-from hgmem.systems.hgmem.nearness import Nearness
 from hgmem.systems.hgmem.query_planning import Next
 from hgmem.systems.hgmem.recipes import HGMemConfig
-from hgmem.systems.hgmem.showing import on_show
-from hgmem.systems.hgmem.turn import Progress, Turn
+from hgmem.systems.hgmem.turn import Nearness, Progress, Turn
 from hgmem.text.language import no_evidence
 from hgmem.values.events import EvidenceFound, StepStarted
 from hgmem.values.evidence import Evidence, Subquery

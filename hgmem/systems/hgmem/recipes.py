@@ -11,6 +11,7 @@ from pydantic import ConfigDict
 
 from hgmem.errors import UsageError
 from hgmem.retrieval.step_evidence import Count, Positive, RetrievalConfig
+from hgmem.settings import Settings
 from hgmem.systems.hgmem.tasks.judging import Judging, Strategies
 from hgmem.systems.hgmem.tasks.memory_changes import MergeRule, UpdateRule
 from hgmem.systems.options import changed as changed
@@ -124,3 +125,18 @@ def recipe(name: str) -> HGMemConfig:
     if name not in RECIPES:
         raise UsageError(f"unknown recipe {name!r}: choose one of {', '.join(RECIPES)}")
     return RECIPES[name]
+
+
+CALLS: Mapping[Calls, int] = {"separate": 4, "compact": 2, "single": 1}  # of a step: one of them reads the evidence
+PROMPT_TOKENS = 1_000  # of a prompt without memory and evidence
+LINE_TOKENS = 110  # of an entity or relation
+
+
+def most_calls(config: HGMemConfig, *, settings: Settings) -> tuple[int, int]:
+    """Return the most model calls of a question, and about how many tokens their prompts have at most."""
+    a_step = CALLS[config.calls] + config.describe + config.select_entities * config.concerns
+    answers = config.steps if config.answer_each_step else 1
+    calls = config.steps * a_step + answers
+    found = config.concerns * (config.retrieval.entities + config.retrieval.relations) * LINE_TOKENS
+    evidence = (config.evidence_tokens + found) * (1 + config.describe) * config.steps
+    return calls, calls * (PROMPT_TOKENS + config.memory_tokens) + evidence + answers * config.answer_tokens

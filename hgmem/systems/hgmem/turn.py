@@ -5,25 +5,121 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from hgmem.errors import BadReplyError
+from hgmem.graph.memory import point_scores
 from hgmem.graph.retrieval import Scope, documents_beside, neighbours
+from hgmem.memory.recording import Recording
+from hgmem.models.embedding import Vectors
 from hgmem.models.reply import Reply
 from hgmem.retrieval.context_packing import shown
 from hgmem.retrieval.entity_linking import known_entities, resolve, with_mentions
 from hgmem.retrieval.rendering import Shown
 from hgmem.retrieval.step_evidence import PROPOSED_NEAREST
 from hgmem.services import Services
-from hgmem.systems.hgmem.absent_entities import describe
 from hgmem.systems.hgmem.draft import Draft, names_of, uncited
-from hgmem.systems.hgmem.nearness import Nearness
 from hgmem.systems.hgmem.query_planning import Course, Next, following
 from hgmem.systems.hgmem.recipes import HGMemConfig
 from hgmem.systems.hgmem.replies import Additions, Inquiry, MergeReply, Verdict
+from hgmem.systems.hgmem.tasks.memory_changes import Describe
 from hgmem.systems.hgmem.tasks.planning import Outlook
+from hgmem.text.identity import key, uid
 from hgmem.values.events import OperationApplied
 from hgmem.values.evidence import Evidence, Subquery
-from hgmem.values.graph_elements import Entity
+from hgmem.values.graph_elements import Entity, Relation
 from hgmem.values.records import MemoryPoint
 from hgmem.values.task import Task
+
+ROUNDS = 3  # each asks for what is still missing (official code)
+PAIRS = 60  # asked for at once
+
+
+def describe(services: Services, draft: Draft, evidence: Evidence) -> list[str]:
+    """Describe the draft's new entities and relate them to the entities of their points, and return notes."""
+    names = {key(entity.name): entity for entity in draft.provisionals.values()}
+    pairs = _pairs(draft)
+    notes: list[str] = []
+    for _ in range(ROUNDS):
+        if not names and not pairs:
+            break
+        try:
+            reply = services.reply(
+                Describe(
+                    names=tuple(entity.name for entity in names.values()),
+                    pairs=tuple((one.name, other.name) for one, other in list(pairs.values())[:PAIRS]),
+                    evidence=evidence,
+                )
+            )
+        except BadReplyError as error:
+            notes.append(f"describe: no usable reply ({error})")
+            continue
+        notes += [f"describe: {note}" for note in reply.notes]
+        for said in reply.entities:
+            entity = names.pop(key(said.name), None)
+            if entity is not None:
+                draft.redescribe(replace(entity, type=said.type, description=said.description or entity.description))
+        for stated in reply.relations:
+            ends = _ordered(stated.source, stated.target)
+            if ends in pairs:
+                one, other = pairs.pop(ends)
+                relation = Relation(
+                    uid=uid(draft.memory, "relation", one.uid, other.uid),
+                    source=one.uid,
+                    target=other.uid,
+                    source_name=one.name,
+                    target_name=other.name,
+                    description=stated.description,
+                    keywords=stated.keywords,
+                    weight=stated.weight,
+                )
+                draft.relations[relation.uid] = relation
+    return notes
+
+
+def _pairs(draft: Draft) -> dict[tuple[str, str], tuple[Entity, Entity]]:
+    """Return every pair of a new entity and another one of the same new point, by their keys in order."""
+    found: dict[tuple[str, str], tuple[Entity, Entity]] = {}
+    for birth in draft.births:
+        for entity in birth.point.entities:
+            if entity.uid in draft.provisionals:
+                found |= _with(entity, birth.point.entities)
+    return found
+
+
+def _with(entity: Entity, others: Sequence[Entity]) -> Mapping[tuple[str, str], tuple[Entity, Entity]]:
+    return {
+        _ordered(entity.name, other.name): (entity, other) if key(entity.name) < key(other.name) else (other, entity)
+        for other in others
+        if other.uid != entity.uid
+    }
+
+
+def _ordered(one: str, other: str) -> tuple[str, str]:
+    first, second = sorted((key(one), key(other)))
+    return first, second
+
+
+@dataclass(slots=True, kw_only=True)
+class Nearness:
+    """Scores of points by uid: cosine to `query` in [-1, 1], each computed once."""
+
+    services: Services
+    record: Recording
+    query: Vectors
+    scores: dict[str, float] = field(default_factory=dict)
+
+    def of(self, points: Sequence[MemoryPoint]) -> list[float]:
+        """Return the score of each point, in order, with vectors of stored points read from the database."""
+        stored = len(self.record.points)
+        if not self.scores and stored:
+            scope = self.record.scope
+            self.scores = point_scores(
+                self.services.database, corpus=scope.corpus, memory=scope.memory, query=self.query, most=stored
+            )
+        missing = [point for point in points if point.uid not in self.scores]
+        if missing:
+            made = self.services.embed([point.description for point in missing], kind="document")
+            self.scores |= {point.uid: float(one @ self.query) for point, one in zip(missing, made, strict=True)}
+        return [self.scores[point.uid] for point in points]
+
 
 R = TypeVar("R", bound=Reply)
 

@@ -11,8 +11,7 @@ from hgmem.services import Services
 from hgmem.systems.hypermem.dialogues import Dialogue, Said, dialogues, of_plain
 from hgmem.systems.hypermem.propagation import hyperedge
 from hgmem.systems.hypermem.recipes import HyperMemConfig
-from hgmem.systems.hypermem.replies import FactReply
-from hgmem.systems.hypermem.roles import FACT_ROLES, USUAL_FACT_ROLE, membership, weight_of
+from hgmem.systems.hypermem.replies import FACT_ROLES, USUAL_FACT_ROLE, FactReply, membership, weight_of
 from hgmem.systems.hypermem.segments import STAGE as SEGMENTS
 from hgmem.systems.hypermem.segments import episodes_of, unit_key
 from hgmem.systems.hypermem.tasks import RateFacts, WriteEpisode, WriteFacts

@@ -4,11 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from hgmem.graph.built_search import K1, OVER, B
+from hgmem.graph.built import K1, OVER, B
 from hgmem.graph.database import Row
 from hgmem.graph.full_text import as_indexed, searched_words
-from hgmem.graph.lucene import lucene
-from hgmem.graph.retrieval import Scope, to_chunk
+from hgmem.graph.retrieval import Scope, lucene, to_chunk
 from hgmem.graph.values import Runner, vector
 from hgmem.text.identity import layer_key
 from hgmem.values.graph_elements import Chunk

@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from hgmem.models.extractive.vector_cache import VectorCache
-from hgmem.models.prompt_delimiters import quoted
+from hgmem.models.prompts import quoted
 from hgmem.models.reply import with_fields
 from hgmem.systems.hypermem import extractive
 from hgmem.systems.hypermem.dialogues import Said, lines
 from hgmem.systems.hypermem.replies import (
+    EPISODE_ROLES,
+    FACT_ROLES,
     BoundaryReply,
     EpisodeReply,
     FactReply,
@@ -21,7 +23,6 @@ from hgmem.systems.hypermem.replies import (
     TopicReply,
     TopicTextReply,
 )
-from hgmem.systems.hypermem.roles import EPISODE_ROLES, FACT_ROLES
 
 PROMPTS = Path(__file__).parent / "prompts"
 

@@ -12,11 +12,11 @@ from hgmem.systems.hypermem.dialogues import dialogues
 from hgmem.systems.hypermem.episodes import EPISODE
 from hgmem.systems.hypermem.propagation import hyperedge
 from hgmem.systems.hypermem.recipes import HyperMemConfig
-from hgmem.systems.hypermem.replies import RoleReply
-from hgmem.systems.hypermem.roles import (
+from hgmem.systems.hypermem.replies import (
     EPISODE_ROLES,
     USUAL_EPISODE_ROLE,
     USUAL_WEIGHT,
+    RoleReply,
     membership,
     weight_of,
 )

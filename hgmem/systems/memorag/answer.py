@@ -6,12 +6,11 @@ from hgmem.graph.retrieval import Scope
 from hgmem.services import Services
 from hgmem.settings import Settings
 from hgmem.systems.memorag.build import BUILD
-from hgmem.systems.memorag.clues import LABELS, Clues
 from hgmem.systems.memorag.memory_models import memory_model
 from hgmem.systems.memorag.recipes import RECIPES, MemoRAGConfig
-from hgmem.systems.memorag.search import chunks_by_clues
+from hgmem.systems.memorag.search import LABELS, Clues, chunks_by_clues
 from hgmem.systems.single_step import SingleStep
-from hgmem.text.plurals import counted
+from hgmem.text.language import counted
 from hgmem.values.evidence import Evidence, Hit, Retrieved, Subquery
 from hgmem.values.graph_elements import Chunk
 

@@ -6,8 +6,7 @@ from functools import partial
 from itertools import groupby
 from textwrap import shorten
 
-from hgmem.builds.chunk_runs import chunk_runs, joined_text
-from hgmem.builds.content_borders import Piece, runs
+from hgmem.builds.chunk_runs import Piece, chunk_runs, joined_text, runs
 from hgmem.builds.reading import Reading
 from hgmem.builds.stages import Build, Kind, Stage
 from hgmem.builds.units import Made, Output, Property, Row, StoredRow, Tie, Unit

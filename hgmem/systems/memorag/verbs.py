@@ -16,8 +16,7 @@ from hgmem.systems.memorag.recipes import DEFAULT
 from hgmem.systems.memorag.statements import Place, gist_places, whole_text
 from hgmem.systems.options import Options
 from hgmem.systems.verbs import Verb
-from hgmem.text.typed_filters import typed_filters
-from hgmem.values.inputs import Question
+from hgmem.values.inputs import Question, typed_filters
 from hgmem.values.records import CitedText
 
 _FORM = "a summary in plain prose, as long as the matter needs, that begins with what matters most"

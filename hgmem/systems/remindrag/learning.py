@@ -12,7 +12,6 @@ from hgmem.errors import UsageError
 from hgmem.graph.database import Row, Transaction
 from hgmem.services import Services
 from hgmem.systems.remindrag.recipes import Penalty
-from hgmem.systems.remindrag.reembedding import replay_trails
 from hgmem.systems.remindrag.statements import (
     SYSTEM,
     draw_number,
@@ -25,9 +24,10 @@ from hgmem.systems.remindrag.statements import (
     remove_trails,
     trails_to_touch,
 )
-from hgmem.systems.remindrag.steps import Recorded
 from hgmem.systems.remindrag.tasks import JudgeUseful
 from hgmem.systems.remindrag.trail_vectors import Touch, Vector, touched
+from hgmem.systems.remindrag.upkeep import replay_trails
+from hgmem.systems.remindrag.walker import Recorded
 from hgmem.text.identity import built_uid
 
 _QUOTED = 5  # chunks that are kept of what was read at a node

@@ -10,7 +10,7 @@ from hgmem.graph.database import Row
 from hgmem.graph.retrieval import Scope, to_chunk
 from hgmem.graph.values import Runner, vector
 from hgmem.models.embedding import Vectors
-from hgmem.systems.remindrag.places import Node, Way
+from hgmem.systems.remindrag.walk_record import Node, Way
 from hgmem.text.identity import built_uid, layer_key
 from hgmem.values.graph_elements import Chunk
 

@@ -17,8 +17,8 @@ from hgmem.systems.remindrag.answer import answer
 from hgmem.systems.remindrag.learning import Answered, Learnt, learn_walks, unlearn, unmarked
 from hgmem.systems.remindrag.recipes import DEFAULT, ReMindRAGConfig
 from hgmem.systems.remindrag.statements import SYSTEM, learnings, list_trails
-from hgmem.systems.remindrag.steps import recorded
 from hgmem.systems.remindrag.trail_vectors import relevance
+from hgmem.systems.remindrag.walker import recorded
 from hgmem.systems.verbs import Verb
 from hgmem.values.inputs import Question
 from hgmem.values.records import Memory

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from hgmem.graph.built_search import Layer, chunks_beneath, near_built, worded_built
+from hgmem.graph.built import Layer, chunks_beneath, near_built, worded_built
 from hgmem.graph.retrieval import Scope, find_chunks
 from hgmem.memory.browser.favourites import Favourite
 from hgmem.retrieval.built_passages import built_passages

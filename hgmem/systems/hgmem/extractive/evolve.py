@@ -1,20 +1,103 @@
 """What a step's evidence adds to memory: the sentences nearest to what is asked, and the entities they name."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
 
 from hgmem.models.embedding import Vectors
-from hgmem.models.extractive.entity_mentions import EntityMentions, narrators
-from hgmem.models.extractive.entity_recognition import names
-from hgmem.models.extractive.key_phrases import key_phrases, stems
-from hgmem.models.extractive.sentence_ranking import Ranked, bridge, rank
-from hgmem.models.extractive.sentences import Passage, passages, quotable
+from hgmem.models.extractive.entity_recognition import TITLES, aspects, names
+from hgmem.models.extractive.key_phrases import STOPWORDS, key_phrases, stem, stems
+from hgmem.models.extractive.sentences import Passage, Ranked, bridge, passages, quotable, rank
 from hgmem.models.extractive.vector_cache import VectorCache
-from hgmem.systems.hgmem.replies import Additions, EvolveReply, Insertion, Revision
+from hgmem.systems.hgmem.replies import Additions, EvolveReply, Insertion, Joining, MergeReply, Revision
 from hgmem.text.identity import key
+from hgmem.text.segmentation import collapse, sentences, words
 from hgmem.values.evidence import Evidence
 from hgmem.values.graph_elements import Chunk, Entity
 from hgmem.values.records import MemoryPoint
+
+_LONGEST = 8
+_NARRATORS = frozenset({"narrator", "the narrator", "protagonist", "the protagonist", "the speaker", "speaker"})
+_FIRST_PERSON = frozenset({"i", "me", "my", "myself", "mine"})
+_SHORTEST_SURNAME = 4
+
+
+class EntityMentions:
+    """Finds entity names in texts, at word boundaries and with any ending. The longest name wins.
+
+    Names are also found without "the" and without a title, and a person by a last name that is unique.
+    """
+
+    def __init__(self, entities: Iterable[Entity]) -> None:
+        self._names: dict[tuple[str, ...], str] = {}
+        self._unspaced: dict[str, str] = {}
+        known = {entity.name: entity.type for entity in entities}
+        for name in known:
+            self._add(name)
+        for alias, name in _aliases(name for name, kind in known.items() if kind.casefold() == "person").items():
+            self._names.setdefault(alias, name)
+        self._longest = min(_LONGEST, max(map(len, self._names), default=0))
+
+    def named(self, text: str) -> list[str]:
+        """Return the names of the entities that `text` names, in order of mention, each once."""
+        found = dict.fromkeys(self._walk(_key(text)))
+        if self._unspaced:
+            low = text.casefold()
+            found.update(dict.fromkeys(name for key, name in self._unspaced.items() if key in low))
+        return list(found)
+
+    def _add(self, name: str) -> None:
+        low = name.casefold()
+        if not low.isascii() and any(_wide(character) for character in low):
+            self._unspaced.setdefault(low, name)
+            return
+        key = _key(name)
+        if key and len(key) <= _LONGEST and not all(word in STOPWORDS for word in words(name)):
+            self._names.setdefault(key, name)
+
+    def _walk(self, tokens: Sequence[str]) -> Iterator[str]:
+        at = 0
+        while at < len(tokens):
+            for length in range(min(self._longest, len(tokens) - at), 0, -1):
+                name = self._names.get(tuple(tokens[at : at + length]))
+                if name is not None:
+                    yield name
+                    at += length
+                    break
+            else:
+                at += 1
+
+
+def narrators(text: str, entities: Sequence[Entity]) -> list[str]:
+    """Return the entity that stands for "I" in a first-person text, as a list of at most one."""
+    if not _FIRST_PERSON.intersection(words(text)):
+        return []
+    return [entity.name for entity in entities if entity.name.casefold() in _NARRATORS][:1]
+
+
+def _key(text: str) -> tuple[str, ...]:
+    tokens = [stem(word) for word in words(text)]
+    return tuple(tokens[1:] if len(tokens) > 1 and tokens[0] == "the" else tokens)
+
+
+def _aliases(people: Iterable[str]) -> dict[tuple[str, ...], str]:
+    found: dict[tuple[str, ...], set[str]] = {}
+    for name in people:
+        tokens = words(name)
+        if tokens and tokens[0] in TITLES and len(tokens) > 1:
+            tokens = tokens[1:]
+            found.setdefault(tuple(map(stem, tokens)), set()).add(name)
+        if len(tokens) in (2, 3) and len(tokens[-1]) >= _SHORTEST_SURNAME and name.split()[0].casefold() != "the":
+            found.setdefault((stem(tokens[-1]),), set()).add(name)
+    return {key: next(iter(names)) for key, names in found.items() if len(names) == 1}
+
+
+def _wide(character: str) -> bool:
+    return "\u3040" <= character <= "\u9fff" or "\u0e00" <= character <= "\u0eff"
+
 
 LONGEST = 600
 _CONSIDERED = 32
@@ -198,3 +281,95 @@ def _entities(text: str, chunk: Chunk, ties: EntityMentions) -> list[str]:
     if not found and not chunk.entities:
         found = [name.text for name in names([text])[0]] or key_phrases(text, limit=2, repeated=False)
     return list(dict.fromkeys(found))[:_MOST_TIES]
+
+
+_LONGEST_MERGED = 900
+_MOST_TIES_MERGED = 14
+_MOST_PARTS = 3
+_MERGES = 3
+_WORTH = 0.5
+
+
+def merge(question: str, points: Sequence[MemoryPoint], *, vectors: VectorCache) -> MergeReply:
+    """Return the merges worth making, best first, with each point in one at most."""
+    if len(points) < 2:
+        return MergeReply()
+    board = _Board(question, points, vectors)
+    groups: list[list[int]] = []
+    for pair in board.pairs():
+        if len(groups) == _MERGES:
+            break
+        if not any(at in group for group in groups for at in pair):
+            groups.append(board.widened(pair, taken={at for group in groups for at in group}))
+    return MergeReply(
+        merge=tuple(
+            Joining(points=tuple(group), description=joined([points[at].description for at in group]))
+            for group in groups
+        )
+    )
+
+
+def joined(texts: Sequence[str]) -> str:
+    """Return the sentences of `texts` in order, each once, as one text of limited length."""
+    parts: list[str] = []
+    for text in texts:
+        for span in sentences(text):
+            part = collapse(text[span.start : span.end])
+            if part not in parts and len(part) + sum(map(len, parts)) < _LONGEST_MERGED:
+                parts.append(part)
+    return " ".join(parts)
+
+
+class _Board:
+    """What each point ties and covers, and what two of them would gain together."""
+
+    def __init__(self, question: str, points: Sequence[MemoryPoint], vectors: VectorCache) -> None:
+        texts = [point.description for point in points]
+        self._lengths = [len(text) for text in texts]
+        self._ties = [frozenset(entity.name for entity in point.entities) for point in points]
+        self._popularity = Counter(name for ties in self._ties for name in ties)
+        said = [set(stems(f"{point.description} {' '.join(self._ties[at])}")) for at, point in enumerate(points)]
+        wanted = aspects(question)
+        self._covers = [frozenset(at for at, each in enumerate(wanted) if each.covered_by(row)) for row in said]
+        found = vectors.of(texts)
+        self._near = found @ found.T
+        self._asked = found @ vectors.of([question], kind="query")[0]
+
+    def pairs(self) -> list[tuple[int, int]]:
+        """Return the pairs worth merging, best first."""
+        worth = {pair: self._worth(pair) for pair in combinations(range(len(self._ties)), 2)}
+        good = [pair for pair in worth if worth[pair] >= _WORTH]
+        return sorted(good, key=lambda pair: (-worth[pair], pair))
+
+    def widened(self, pair: tuple[int, int], *, taken: set[int]) -> list[int]:
+        """Return the pair with a further point that belongs to both, in the order of the points."""
+        group = list(pair)
+        for at in range(len(self._ties)):
+            if len(group) == _MOST_PARTS:
+                break
+            fits = at not in taken and at not in group and self._fits([*group, at])
+            if fits and min(self._worth((at, other)) for other in group) >= _WORTH:
+                group.append(at)
+        return sorted(group)
+
+    def _worth(self, pair: tuple[int, int]) -> float:
+        """Return how much two points belong together, 0 where they share no entity or would be too long."""
+        one, other = pair
+        shared = self._ties[one] & self._ties[other]
+        if not shared or not self._fits(pair):
+            return 0.0
+        # An entity of nearly every point ties nothing in particular.
+        rare = sum(1.0 / self._popularity[name] for name in sorted(shared))
+        smaller = min(len(self._ties[one]), len(self._ties[other]))
+        gain = bool(self._covers[one] - self._covers[other] and self._covers[other] - self._covers[one])
+        relevant = float(np.sqrt(max(self._asked[one], 0.0) * max(self._asked[other], 0.0)))
+        return (
+            0.5 * float(self._near[one, other])
+            + 0.3 * len(shared) / smaller
+            + 0.2 * min(rare, 1.0)
+            + 0.25 * gain * relevant
+        )
+
+    def _fits(self, group: Sequence[int]) -> bool:
+        ties = frozenset[str]().union(*(self._ties[at] for at in group))
+        return len(ties) <= _MOST_TIES_MERGED and sum(self._lengths[at] for at in group) <= _LONGEST_MERGED

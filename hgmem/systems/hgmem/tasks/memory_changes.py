@@ -9,8 +9,7 @@ from hgmem.extraction.replies import Extraction
 from hgmem.models.extractive.vector_cache import VectorCache
 from hgmem.retrieval import rendering
 from hgmem.retrieval.rendering import Shown
-from hgmem.systems.hgmem.extractive.evolve import after, evolve
-from hgmem.systems.hgmem.extractive.merge import merge
+from hgmem.systems.hgmem.extractive.evolve import after, evolve, merge
 from hgmem.systems.hgmem.prompts import PROMPTS
 from hgmem.systems.hgmem.replies import Additions, EvolveReply, MergeReply
 from hgmem.values.evidence import Evidence

@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 from hgmem.models.extractive.vector_cache import VectorCache
 from hgmem.retrieval import rendering
 from hgmem.retrieval.rendering import Shown
-from hgmem.systems.hgmem.extractive.plan import PlanContext, plan
-from hgmem.systems.hgmem.extractive.subqueries import subqueries
+from hgmem.systems.hgmem.extractive.plan import PlanContext, plan, subqueries
 from hgmem.systems.hgmem.prompts import PROMPTS
 from hgmem.systems.hgmem.replies import Concern, PlanReply, SubqueriesReply
 from hgmem.systems.hgmem.tasks.judging import Judging, Strategies, judging_fields, narrowed, rounds

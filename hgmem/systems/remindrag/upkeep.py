@@ -1,15 +1,17 @@
 """What trails remember, made again: by other vectors of the same questions, or without some of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from hgmem.builds.units import StoredRow
+from hgmem.corpus.own_invariants import OwnInvariant
 from hgmem.graph.database import Row
 from hgmem.graph.values import Runner
 from hgmem.models.embedding import Vectors
 from hgmem.services import Services
-from hgmem.systems.remindrag.statements import learnt_questions, set_trails, touches_of
+from hgmem.systems.remindrag.statements import learnt_questions, list_trails, set_trails, touches_of
 from hgmem.systems.remindrag.trail_vectors import Touch, replayed
 
 
@@ -57,3 +59,41 @@ def trail_row(row: Row, vectors: Mapping[str, Vectors], *, dimensions: int) -> R
 
 def _embedded(services: Services, texts: Sequence[str]) -> Vectors:
     return services.embed(texts, kind="query")
+
+
+_AT_ONCE = 500
+_ALL = 10_000_000
+
+
+def _trails(database: Runner, corpus: str) -> Iterator[tuple[Row, str]]:
+    """Yield each trail as its learnings see it, with its kind of tie."""
+    ties = {row["uid"]: row["tie"] for row in list_trails(database, corpus=corpus, owners=None, query=None, k=_ALL)}
+    uids = sorted(ties)
+    for start in range(0, len(uids), _AT_ONCE):
+        for row in touches_of(database, corpus=corpus, uids=uids[start : start + _AT_ONCE]):
+            yield row, ties[row["uid"]]
+
+
+def without_ends(database: Runner, corpus: str) -> Iterator[str]:
+    """Yield the trails (uids) that do not have the ends of their tie."""
+    return (row["uid"] for row, tie in _trails(database, corpus) if row["ends"] != (1 if tie == "PASSAGE" else 2))
+
+
+def other_than_learnt(database: Runner, corpus: str) -> Iterator[str]:
+    """Yield the trails (uids) whose vector is not that of their learnings in order, or that have none."""
+    vectors: dict[str, Any] = {}
+    for row, _ in _trails(database, corpus):
+        if not row["touches"] or row["vector"] is None:
+            yield row["uid"]
+            continue
+        if any(touch["question"] not in vectors for touch in row["touches"]):
+            vectors |= learnt_questions(database, corpus=corpus, uids=[row["uid"]])
+        again = trail_row(row, vectors, dimensions=len(row["vector"]))["vector"]
+        if not np.array_equal(again, np.asarray(row["vector"], dtype=np.float32)):
+            yield row["uid"]
+
+
+INVARIANTS = (
+    OwnInvariant(name="ends", meaning="a trail lacks an end", violated=without_ends),
+    OwnInvariant(name="learnt", meaning="a trail is not what its learnings made of it", violated=other_than_learnt),
+)

@@ -3,11 +3,46 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from textwrap import shorten
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from hgmem.builds.chunk_runs import joined_text
-from hgmem.systems.remindrag.places import Node, Way
 from hgmem.values.graph_elements import Chunk
+
+NodeKind: TypeAlias = Literal["Entity", "Anchor"]
+Tie: TypeAlias = Literal["RELATES", "MENTIONS", "NEXT_ANCHOR", "SYNONYM_OF", "PASSAGE"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """An entity, with its name and description, or an anchor, with its title."""
+
+    uid: str
+    kind: NodeKind
+    text: str
+    told: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """A way from a visited node (uid) to another, or into the passage of an anchor (`PASSAGE`, to the anchor itself).
+
+    `told` is the sentence of a relation, `chunks` are those (uids) that state it. `score` says how near the way is to
+    the question, or how strong its trail.
+    """
+
+    source: str
+    node: Node
+    tie: Tie
+    told: str = ""
+    relation: str = ""
+    chunks: tuple[str, ...] = ()
+    score: float = 0.0
+
+    @property
+    def is_passage(self) -> bool:
+        """Whether the way leads into a passage."""
+        return self.tie == "PASSAGE"
+
 
 Option: TypeAlias = Way | Node  # a way to go, or a visited node to go back to
 _TOLD = 400  # characters of the description of a node or relation
