@@ -31,7 +31,7 @@ override LIGHTRAG := $(value LIGHTRAG)
 override QUESTION := $(value QUESTION)
 export FILES LIGHTRAG QUESTION
 
-# As many processes as there are cores, each with a server. A file's tests stay in one, in order: they share corpora.
+# As many processes as there are cores, with one server. A file's tests stay in one, in order: they share corpora.
 # `make test ARGS="-n 0 --pdb"` runs all in this process.
 PROCESSES := -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
@@ -63,7 +63,7 @@ endef
 export UV_SETTINGS
 
 .DEFAULT_GOAL := help
-.PHONY: help demo notebooks test test-slow bench bench-full bench-large docs reference lint types contracts wheel install uv-settings constraints clean
+.PHONY: help demo notebooks quick test test-slow bench bench-full bench-large docs reference lint types contracts wheel install uv-settings constraints clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
@@ -75,6 +75,9 @@ demo: $(if $(wildcard $(STAMP)),$(STAMP),$(SMALL)) ## index a small corpus, inve
 notebooks: $(STAMP) ## run the notebooks on the demo's server, and write what they show to docs/notebooks
 	@HGMEM_DATA="$(CURDIR)/$(DEMO)" $(BIN)/hgmem up
 	@HGMEM_DATA="$(CURDIR)/$(DEMO)" $(BIN)/python notebooks/render.py
+
+quick: lint types contracts ## within a minute: lint, types, import contracts, and the tests that need no server
+	@$(BIN)/pytest $(PROCESSES) -m 'not (server or slow or long)' tests/contract tests/unit $(ARGS)
 
 test: $(STAMP) ## all but the slow tests, on Neo4j servers of their own; `make test ARGS="tests/unit -k chunk"` runs some
 	@$(BIN)/pytest $(PROCESSES) $(ARGS)

@@ -1,4 +1,4 @@
-"""Fixtures: one real Neo4j with its own data directory for each test process; the caller's environment is ignored."""
+"""Fixtures: one real Neo4j for all test processes of a run; the caller's environment is ignored."""
 
 import os
 import secrets
@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import hypothesis
 import pytest
 from chromium import NoBrowserError, launched
 from pydantic import SecretStr
-from servers import PLANNED_ONCE, any_ports
+from servers import KEPT_PLANS, PLANNED_ONCE, WHOLE_SERVER, any_ports
 
 from hgmem import HGMem, Settings
 from hgmem.local import Server, down, up
@@ -23,6 +23,8 @@ from hgmem.testing import DeterministicEmbedder
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
+    from xdist.remote import Producer
+    from xdist.scheduler import LoadScopeScheduling
 
 ROOT = Path(__file__).parents[1]
 SHARED = ROOT.parent / "shared" / "data"
@@ -43,28 +45,60 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Stop servers of test processes that were interrupted, for example by Ctrl-C: servers outlive their processes."""
+    """Stop the server that all test processes shared, and those of processes that were interrupted, as by Ctrl-C."""
     if config.getoption("numprocesses", default=None) and not hasattr(config, "workerinput"):
-        for number in config._tmp_path_factory.getbasetemp().glob("popen-*/*/home/run/neo4j.pid"):
+        base = config._tmp_path_factory.getbasetemp()
+        for number in (*base.glob("*/home/run/neo4j.pid"), *base.glob("popen-*/*/home/run/neo4j.pid")):
             down(load(data=number.parents[1]))
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: "Producer") -> "LoadScopeScheduling | None":
+    """Keep the tests of a file in one process, and those of the files of `WHOLE_SERVER` in one together."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            file = super()._split_scope(nodeid)
+            return "the whole server" if Path(file).name in WHOLE_SERVER else file
+
+    return Scheduling(config, log)
+
+
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A real server: a container if a Docker engine answers, else a process as started by `hgmem up`."""
-    with _serving(tmp_path_factory.mktemp("neo4j") / "home") as started:
+def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A real server for all test processes: a corpus has a name of its own, and tests see nothing of the others.
+
+    It is a process as started by `hgmem up`, which starts one however many ask at once; or, if a Docker engine
+    answers, a container for each test process.
+    """
+    base = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        with _serving(base / "shared" / "home") as started:
+            yield started
+    else:  # the process that distributes the tests stops it at the end
+        with _serving(base.parent / "shared" / "home", stop=False) as started:
+            yield started
+
+
+@pytest.fixture(scope="session")
+def another_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server that no other process uses, and that plans as a user's does."""
+    with _serving(tmp_path_factory.mktemp("another") / "home", more=KEPT_PLANS) as started:
         yield started
 
 
 @pytest.fixture(scope="module")
-def another_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """The module's own server, which plans as a user's does, for tests that depend on all data of a server."""
-    with _serving(tmp_path_factory.mktemp("another") / "home", more="") as started:
-        yield started
+def server(request: pytest.FixtureRequest) -> Server:
+    """The server of a module's tests."""
+    alone = request.path.name in WHOLE_SERVER
+    return cast("Server", request.getfixturevalue("another_server" if alone else "shared_server"))
 
 
 @contextmanager
-def _serving(data: Path, *, more: str = PLANNED_ONCE) -> Iterator[Server]:
+def _serving(data: Path, *, more: str = PLANNED_ONCE, stop: bool = True) -> Iterator[Server]:
     settings = load(data=data)
     if engine():
         with _container(settings.data) as started:
@@ -75,7 +109,8 @@ def _serving(data: Path, *, more: str = PLANNED_ONCE) -> Iterator[Server]:
     try:
         yield started
     finally:
-        down(settings)
+        if stop:
+            down(settings)
 
 
 @contextmanager
@@ -105,7 +140,7 @@ def started(server: Server) -> Server:
     return server
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def settings(server: Server) -> Settings:
     """Settings for the server, with the deterministic embedder."""
     return load(

@@ -1,4 +1,4 @@
-"""A test's own server, which may be killed and restarted without affecting other tests."""
+"""The servers of the tests: which files need one for themselves, and one that may be killed and restarted."""
 
 import os
 import signal
@@ -70,11 +70,24 @@ class OwnServer:
             self.server = up(load(data=self.server.data), heap=HEAP, pagecache=PAGECACHE)
 
 
-# What keeps plans. Corpora come and go by the hundred here, and lists are of one row, then of three: each time the
-# server would plan the large statements anew, for a second.
-PLANNED_ONCE = """dbms.cypher.min_replan_interval=1d
-internal.cypher.use_parameter_size=false
+# Files whose tests look at all that a server holds, or change what all its corpora share, each with its reason. They
+# use a server of their own, one file after the other.
+WHOLE_SERVER = {
+    "test_adopting.py": "adopts what another program wrote, and clears it away",
+    "test_docs.py": "runs the documents' examples, whose corpora have the names that the documents say",
+    "test_notebooks.py": "runs the notebooks, likewise",
+    "test_plans.py": "deletes all data, because plans depend on how much there is",
+    "test_schema.py": "drops indexes and constraints",
+    "test_statements.py": "looks at plans, likewise",
+}
+
+# What every server of the tests is told. Corpora come and go by the hundred here: after each change of their number the
+# server would plan the large statements anew, for a second. Tests of wrong passwords would lock out the others.
+KEPT_PLANS = """dbms.cypher.min_replan_interval=1d
+dbms.security.auth_max_failed_attempts=0
 """
+# Lists are of one row, then of three, and each size would have its plan. A user's server makes these plans.
+PLANNED_ONCE = f"{KEPT_PLANS}internal.cypher.use_parameter_size=false\n"
 # A server that lives for minutes spends more on its second compiler than it gets back. Two servers share two cores: a
 # collector without threads of its own leaves them to the tests.
 BRIEFLY = (

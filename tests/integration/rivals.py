@@ -1,12 +1,14 @@
 """Writes that wait for a rival's write, as with many writers, at a moment that the test chooses."""
 
+import secrets
 import threading
+import time
 from collections.abc import Callable
 
 import neo4j
 
-_BLOCKED = "SHOW TRANSACTIONS YIELD status WHERE status STARTS WITH 'Blocked' RETURN status"
-_LOOKS = 600
+_TRANSACTIONS = "SHOW TRANSACTIONS YIELD transactionId, status, metaData RETURN transactionId, status, metaData"
+_SECONDS = 30
 
 
 def overtaken(opened: neo4j.Driver, ours: Callable[[], object], rival: str, **parameters: object) -> list[Exception]:
@@ -20,18 +22,24 @@ def overtaken(opened: neo4j.Driver, ours: Callable[[], object], rival: str, **pa
             raised.append(error)
 
     thread = threading.Thread(target=run)
-    with opened.session() as session, session.begin_transaction() as transaction:
+    mark = secrets.token_hex(6)
+    with opened.session() as session, session.begin_transaction(metadata={"rival": mark}) as transaction:
         transaction.run(rival, parameters).consume()
         thread.start()
-        _wait(opened)
+        _wait(opened, mark)
         transaction.commit()
     thread.join(timeout=30)
     assert not thread.is_alive(), "ours never ended"
     return raised
 
 
-def _wait(opened: neo4j.Driver) -> None:
-    for _ in range(_LOOKS):
-        if opened.execute_query(_BLOCKED).records:
+def _wait(opened: neo4j.Driver, mark: str) -> None:
+    """Wait until a transaction is blocked by the marked one: other test processes block each other too."""
+    until = time.monotonic() + _SECONDS
+    while time.monotonic() < until:
+        rows = opened.execute_query(_TRANSACTIONS).records
+        (ours,) = [row["transactionId"] for row in rows if row["metaData"].get("rival") == mark]
+        if any(row["status"].startswith("Blocked") and f"[{ours}]" in row["status"] for row in rows):
             return
+        time.sleep(0.02)
     raise AssertionError("ours never waited for the rival")

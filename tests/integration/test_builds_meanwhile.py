@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from dumping import driver, dump
+from rivals import overtaken
 from test_builds import document, texts
 from toying import learn
 
@@ -27,7 +28,6 @@ MATCH (n:Built {corpus: $corpus})<-[:CITES]-(:Citation) WITH n LIMIT 1
 SET n.key = n.key
 CREATE (:Citation {uid: 'late', corpus: $corpus, quote: 'x'})-[:CITES]->(n)
 """
-WAITING = "SHOW TRANSACTIONS YIELD status, currentQuery WHERE status STARTS WITH 'Blocked' RETURN count(*) AS number"
 
 
 @dataclass(frozen=True)
@@ -155,17 +155,9 @@ def test_a_citation_that_is_written_while_the_build_is_deleted_is_withdrawn(
     client.add([document(number) for number in range(4)])
     client.build("toy")
     client.ask("Who is only3?", system="toy", settings={"cite_topics": True})
-    with driver(client.settings) as opened, opened.session() as session:
-        writing = session.begin_transaction()
-        writing.run(LINKED, corpus=client.corpus).consume()
-        deleting = threading.Thread(target=open_client().delete, kwargs={"system": "toy"})
-        deleting.start()
-        until = time.monotonic() + 30
-        while not opened.execute_query(WAITING).records[0]["number"]:
-            assert time.monotonic() < until
-            time.sleep(0.05)
-        writing.commit()
-        deleting.join()
+    deleting = open_client()
+    with driver(client.settings) as opened:
+        assert overtaken(opened, lambda: deleting.delete(system="toy"), LINKED, corpus=client.corpus) == []
     citations = dump(client.settings, client.corpus).of("Citation")
     assert citations["late"]["withdrawn"]
     assert not client.status().builds

@@ -17,7 +17,6 @@ from hgmem.corpus.checking import check
 from hgmem.corpus.checking.findings import INVARIANTS
 from hgmem.extraction.replies import ExtractedEntity, ExtractedRelation, Extraction
 from hgmem.graph.database import Transaction
-from hgmem.graph.schema import ensure_schema
 from hgmem.models.extractive import ExtractiveModel
 from hgmem.systems.hgmem.replies import EvolveReply, Insertion, Revision
 
@@ -204,16 +203,6 @@ def test_a_promise_that_is_broken_for_good_is_found_until_it_is_mended(promise: 
     finally:
         driver.execute_query(mending, corpus=client.corpus)
     assert client.check().ok
-
-
-def test_an_index_that_is_missing_is_all_that_is_found(client: HGMem) -> None:
-    driver = client._database._driver
-    driver.execute_query("DROP INDEX entity_text")
-    try:
-        found = client.check()
-    finally:
-        ensure_schema(client._database)
-    assert [(one.name, one.uids) for one in found.findings] == [("schema", ("entity_text",))]
 
 
 # Vector indexes do not contain a transaction's own writes; otherwise each of these is valid.

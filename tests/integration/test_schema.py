@@ -3,13 +3,14 @@
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import LiteralString, cast
 
 import neo4j
 import pytest
 from dumping import driver
+from letters import QUESTION
 
 from hgmem import HGMem
 from hgmem.errors import GraphError, HGMemError, UsageError
@@ -178,6 +179,17 @@ def test_a_constraint_on_something_else_is_refused_by_name(database: Database, s
     finally:
         session.run("DROP CONSTRAINT answer_uid").consume()
         ensure_schema(database)
+
+
+def test_an_index_that_is_missing_is_all_that_a_check_finds(letters: Callable[..., HGMem]) -> None:
+    client = letters()
+    client.ask(QUESTION)
+    client._database._driver.execute_query("DROP INDEX entity_text")
+    try:
+        found = client.check()
+    finally:
+        ensure_schema(client._database)
+    assert [(one.name, one.uids) for one in found.findings] == [("schema", ("entity_text",))]
 
 
 # Connecting -----------------------------------------------------------------------------------------------------
