@@ -174,11 +174,6 @@ def find_model(settings: Settings, *, embedder: Embedder) -> LanguageModel:
     return RoutedModel(usual, others) if others else usual
 
 
-def find_chat(settings: Settings, name: str) -> LimitedChat:
-    """Return the rate-limited chat of the named model. It sends no request yet."""
-    return LimitedChat(_chat(settings, name), _limits(settings))
-
-
 def check_model(settings: Settings) -> str:
     """Check that the server of the configured model answers, and describe the model.
 
@@ -213,7 +208,7 @@ def _by_name(settings: Settings, name: str, embedder: Embedder) -> LanguageModel
 
 
 def _language_model(settings: Settings, name: str) -> LanguageModel:
-    chat = find_chat(settings, name)
+    chat = LimitedChat(_chat(settings, name), _limits(settings))
     store = Store(settings.cache / "replies.sqlite")
     usual = Sampling(
         temperature=settings.temperature, top_p=settings.top_p, max_tokens=settings.max_tokens, seed=settings.seed

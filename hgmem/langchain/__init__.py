@@ -1,4 +1,4 @@
-"""hgmem in LangChain: a retriever, a runnable, a tool, a chat history, and hgmem's models (docs/langchain.md).
+"""hgmem in LangChain: a retriever, a runnable, a tool, a chat history, and hgmem's embedder (docs/langchain.md).
 
 >>> from hgmem.langchain import HGMemRetriever
 >>> retriever = HGMemRetriever(client=hg, k=4)          # doctest: +SKIP
@@ -11,8 +11,6 @@ except ImportError as missing:
         "hgmem.langchain needs langchain-core, which is not installed: run pip install 'hgmem[langchain]'"
     ) from missing
 
-from hgmem.langchain.caching import HGMemCache
-from hgmem.langchain.chat_model import HGMemChatModel
 from hgmem.langchain.embeddings import HGMemEmbeddings
 from hgmem.langchain.history import HGMemChatMessageHistory
 from hgmem.langchain.retriever import HGMemRetriever
@@ -21,9 +19,7 @@ from hgmem.langchain.tool import HGMemTool
 from hgmem.langchain.tracing import Tracing
 
 __all__ = [
-    "HGMemCache",
     "HGMemChatMessageHistory",
-    "HGMemChatModel",
     "HGMemEmbeddings",
     "HGMemRetriever",
     "HGMemRunnable",

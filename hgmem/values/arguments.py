@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TypeGuard
 from unicodedata import category
 
 from hgmem.errors import UsageError
@@ -54,11 +53,6 @@ def whole(value: object) -> bool:
 def count(value: object) -> bool:
     """Whether the value is an integer of at least 1."""
     return isinstance(value, int) and whole(value) and value >= 1
-
-
-def number(value: object) -> TypeGuard[int | float]:
-    """Whether the value is a number, but not a boolean."""
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def named(value: object) -> bool:

@@ -1,7 +1,6 @@
 """The standard tests of LangChain's integrations, from its package `langchain-tests`."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,20 +8,17 @@ import pytest
 pytest.importorskip("langchain_tests", reason="langchain-tests is not installed")
 
 from langchain_tests.integration_tests import (
-    ChatModelIntegrationTests,
     EmbeddingsIntegrationTests,
     RetrieversIntegrationTests,
     ToolsIntegrationTests,
 )
-from langchain_tests.unit_tests import ChatModelUnitTests, EmbeddingsUnitTests, ToolsUnitTests
+from langchain_tests.unit_tests import EmbeddingsUnitTests, ToolsUnitTests
 from letters import LETTERS, QUESTION, wanting
-from wire import Asked, Said, WireServer
+from wire import Said, WireServer
 
 from hgmem import HGMem
-from hgmem.langchain import HGMemChatModel, HGMemEmbeddings, HGMemRetriever, HGMemTool
+from hgmem.langchain import HGMemEmbeddings, HGMemRetriever, HGMemTool
 from hgmem.testing import DeterministicEmbedder
-
-MODEL = "wire"
 
 
 @pytest.fixture
@@ -91,48 +87,6 @@ class TestTool(OfTool, ToolsIntegrationTests):
     """The tool with a server."""
 
 
-def says(asked: Asked) -> Said:
-    """Return the reply of a model that greets and repeats its last message."""
-    return Said(f"Hello. You said: {asked.messages[-1]['content']}")
-
-
-class OfChatModel:
-    """Common parts of the chat model's tests: its server."""
-
-    served: WireServer
-
-    @pytest.fixture(autouse=True)
-    def _served(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-        monkeypatch.setenv("HGMEM_CACHE", str(tmp_path))
-        with WireServer(says) as self.served:
-            yield
-
-    @property
-    def chat_model_class(self) -> type[HGMemChatModel]:
-        return HGMemChatModel
-
-    @property
-    def chat_model_params(self) -> dict[str, Any]:
-        return {"model": MODEL, "base_url": self.served.base_url, "api_key": "key"}
-
-
-class TestChatModelUnit(OfChatModel, ChatModelUnitTests):
-    """The chat model without calls."""
-
-    @property
-    def init_from_env_params(self) -> tuple[dict[str, str], dict[str, Any], dict[str, Any]]:
-        env = {"HGMEM_MODEL": "gpt-x", "OPENAI_API_KEY": "secret", "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
-        return env, {}, {"model": "gpt-x", "api_key": "secret", "base_url": "http://127.0.0.1:9/v1"}
-
-
-class TestChatModel(OfChatModel, ChatModelIntegrationTests):
-    """The chat model with a server."""
-
-    @property
-    def supports_model_override(self) -> bool:
-        return False
-
-
 class OfEmbeddings:
     """Common parts of the embeddings' tests."""
 
@@ -162,7 +116,7 @@ class TestServedEmbeddings(EmbeddingsIntegrationTests):
 
     @pytest.fixture(autouse=True)
     def _served(self) -> Iterator[None]:
-        with WireServer(says) as self.served:
+        with WireServer(lambda _: Said("ok")) as self.served:
             yield
 
     @property

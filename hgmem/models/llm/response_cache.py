@@ -34,10 +34,6 @@ class Store(CacheFile):
         """Store a text, replacing the key's former one."""
         self.run("INSERT OR REPLACE INTO texts VALUES (?, ?)", [key, text])
 
-    def drop(self, prefix: str) -> None:
-        """Delete all keys with a prefix."""
-        self.run("DELETE FROM texts WHERE substr(key, 1, length(?1)) = ?1", [prefix])
-
 
 Reply = TypeVar("Reply")
 
