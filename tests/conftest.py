@@ -28,17 +28,22 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 SHARED = ROOT.parent / "shared" / "data"
+MOST_PROCESSES = 4
 FOREIGN = ("NEO4J_", "HGMEM_", "OPENAI_", "AZURE_", "ANTHROPIC_")
 
+hypothesis.settings.register_profile("quick", max_examples=10)
 hypothesis.settings.register_profile("thorough", max_examples=5_000, deadline=None)
 
 for name in [name for name in os.environ if name.startswith(FOREIGN)]:
     del os.environ[name]
+if "PYTEST_XDIST_WORKER" in os.environ:  # a process for each core: threads of PyTorch would wait for each other
+    os.environ["OMP_NUM_THREADS"] = "1"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option that rewrites golden files, and the settings of pytest-asyncio if it is not installed."""
+    """Add the options of golden files and pictures, and the settings of pytest-asyncio if it is not installed."""
     parser.addoption("--rewrite-golden", action="store_true", help="write tests/golden/ from what is sent")
+    parser.addoption("--pictures", action="store_true", help="keep pictures of browsers in .hgmem/pictures")
     if find_spec("pytest_asyncio") is None:
         for name in ("asyncio_mode", "asyncio_default_fixture_loop_scope"):
             parser.addini(name, "of a plugin that is not here")
@@ -50,6 +55,21 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         base = config._tmp_path_factory.getbasetemp()
         for number in (*base.glob("*/home/run/neo4j.pid"), *base.glob("popen-*/*/home/run/neo4j.pid")):
             down(load(data=number.parents[1]))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the tests of a file that is marked `in_order` back into its order, if the tests were shuffled."""
+    for file in {item.path for item in items if item.get_closest_marker("in_order")}:
+        places = [place for place, item in enumerate(items) if item.path == file]
+        ordered = sorted((items[place] for place in places), key=lambda item: item.location[1] or 0)
+        for place, item in zip(places, ordered, strict=True):
+            items[place] = item
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Start a process more than there are cores, for many tests wait: for the server, for a timeout, for a rival."""
+    return min((os.cpu_count() or 1) + 1, MOST_PROCESSES)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -105,7 +125,7 @@ def _serving(data: Path, *, more: str = PLANNED_ONCE, stop: bool = True) -> Iter
             yield started
         return
     with any_ports(more=more):
-        started = up(settings, heap="1g", pagecache="256m")
+        started = up(settings, heap="1500m", pagecache="256m")
     try:
         yield started
     finally:
