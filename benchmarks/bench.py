@@ -21,9 +21,8 @@ from asking import Instant, beside, growing, questions, settled
 from comparing import SEED, THREE, Compared, Placed
 from environments import OURS, SAME, Child, ChildError, Unsupported, peers, python
 from kept import BENCH, ROOT
-from making import NOVEL, made
+from making import NOVEL, made, own
 from measures import machine, on_disk, resident
-from own import own
 from report import saved, written
 from running import access, place, running, scripted
 from systems.product import given

@@ -6,24 +6,24 @@ draws recall over the ratio. A run that was interrupted goes on.
 """
 
 import argparse
-import json
-import os
 import shutil
-import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import matplotlib
+from evaluating import PAPERS, evaluated
 from kept import BENCH
 
+from hgmem.evaluation.report import Scores, scores
+from hgmem.evaluation.results import load as load_rows
 from hgmem.local import up
 from hgmem.settings import load
 
 matplotlib.use("agg")
 from matplotlib import pyplot as plt  # after selecting a backend that needs no screen
 
-PAPERS = Path(__file__).resolve().parents[1] / "examples" / "eval" / "pellowick-papers"
 RECIPES = ("default", "question-only", "spans-only", "queries-only", "no-memory", "full", "paper", "lite")
 RATIOS = (4, 8, 16, 32, 64)
 TOKENS = 7_500  # of evidence, about 30,000 characters: what 40 chunks have
@@ -41,7 +41,7 @@ def main() -> int:
     shutil.copy(PAPERS / "graph.jsonl.gz", data)
     questions = [(PAPERS / name).read_text(encoding="utf-8") for name in ("questions.jsonl", "themes.jsonl")]
     (data / "questions.jsonl").write_text("".join(questions), encoding="utf-8")
-    environment = {**os.environ, "HGMEM_DATA": str(folder / "neo4j")}
+    environment = {"HGMEM_DATA": str(folder / "neo4j")}
     up(load(data=folder / "neo4j"))
     head = f"limit = {options.limit}\n" if options.limit else ""
     for name, systems in (("systems", _systems()), ("ratios", _ratios())):
@@ -49,13 +49,9 @@ def main() -> int:
         plan.write_text(
             f'output = "{name}"\n{head}[[data]]\npath = "{data}"\nformat = "hgmem"\n{systems}', encoding="utf-8"
         )
-        for command in (["run", str(plan), "--yes"], ["report", str(folder / name)]):
-            done = subprocess.run([sys.executable, "-m", "hgmem", "eval", *command], env=environment)
-            if done.returncode:
-                return done.returncode
-    report = [sys.executable, "-m", "hgmem", "eval", "report", str(folder / "ratios"), "--json"]
-    found = json.loads(subprocess.run(report, env=environment, check=True, capture_output=True, text=True).stdout)
-    _draw(found["scores"], folder / "ratios.png")
+        if failed := evaluated(plan, folder / name, environment):
+            return failed
+    _draw(scores(load_rows([folder / "ratios"])), folder / "ratios.png")
     return 0
 
 
@@ -80,15 +76,14 @@ def _system(name: str, *, recipe: str = "", settings: dict[str, Any] | None = No
     return "\n" + "\n".join(lines) + "\n"
 
 
-def _draw(scores: list[dict[str, Any]], path: Path) -> None:
+def _draw(found: Sequence[Scores], path: Path) -> None:
     """Draw the share of evidence found over the ratio, with 95 % intervals, and write it as a PNG."""
     figure, axes = plt.subplots(figsize=(6, 3.5), layout="constrained")
     for measure, named in (("answer_prompt", "found by clues and question"), ("any_prompt", "with what memory shows")):
-        values = [one["found"][measure] for one in scores]
-        middle = [value["mean"] for value in values]
-        low = [value["mean"] - value["low"] for value in values]
-        high = [value["high"] - value["mean"] for value in values]
-        axes.errorbar(RATIOS, middle, yerr=[low, high], marker="o", capsize=3, label=named)
+        means = [mean for one in found if (mean := one.found[measure])]
+        low = [mean.mean - mean.low for mean in means]
+        high = [mean.high - mean.mean for mean in means]
+        axes.errorbar(RATIOS, [mean.mean for mean in means], yerr=[low, high], marker="o", capsize=3, label=named)
     axes.set_xscale("log", base=2)
     axes.set_xticks(RATIOS, [str(ratio) for ratio in RATIOS])
     axes.set_xlabel("tokens of text for each token of memory (β)")

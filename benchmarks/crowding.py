@@ -4,7 +4,6 @@ import argparse
 import hashlib
 import json
 import re
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,14 +11,13 @@ from typing import Any
 
 import neo4j
 import numpy as np
+from running import access, running
 
 from hgmem import HGMem
 from hgmem.graph.retrieval import Limits, Query, Scope, near_chunks, retrieve
-from hgmem.local import down, up
 from hgmem.models.embedders import SentenceTransformerEmbedder
 from hgmem.models.embedding import Embedder, Kind, Vectors
 from hgmem.retrieval.step_evidence import FUSION, PROPOSED
-from hgmem.settings import load
 from hgmem.sources.lightrag import read
 from hgmem.testing import DeterministicEmbedder
 from hgmem.values.inputs import Given
@@ -183,19 +181,12 @@ def main() -> None:
     inner = SentenceTransformerEmbedder() if options.embedder == "real" else DeterministicEmbedder(384)
     embedder, given = NearEmbedder(inner), replace(read(options.lightrag), relations=())
     texts = [one.description for one in given.entities[:: max(1, len(given.entities) // options.queries)]]
-    with tempfile.TemporaryDirectory() as folder:
-        settings = load(data=Path(folder) / "neo4j")
-        server = up(settings)
-        access: dict[str, Any] = {"uri": server.uri, "username": server.username, "password": server.password}
-        try:
-            with HGMem.open("mine", embedder=embedder, **access) as client:
-                client.add_graph(given)
-                table = {"1 corpus": by_over(client, texts)}
-                for mark in MARKS:
-                    client.add_graph(marked(given, mark), corpus=mark)
-                table["10 corpora"] = by_over(client, texts)
-        finally:
-            down(settings)
+    with running() as (server, _), HGMem.open("mine", embedder=embedder, **access(server)) as client:
+        client.add_graph(given)
+        table = {"1 corpus": by_over(client, texts)}
+        for mark in MARKS:
+            client.add_graph(marked(given, mark), corpus=mark)
+        table["10 corpora"] = by_over(client, texts)
     print(json.dumps({"queries": len(texts), "k": K, "noise": embedder.noise, **table}, indent=2))
 
 

@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from kept import BENCH
@@ -100,13 +101,18 @@ def main() -> int:
             "[[systems]]\n" + "".join(f"{key} = {_toml(text)}\n" for key, text in one.items()) for one in systems
         )
         plan.write_text(f'output = "{output}"\n{limit}{asked}{tables}', encoding="utf-8")
-        for command in (["run", str(plan), "--yes"], ["report", str(folder / output)]):
-            done = subprocess.run(
-                [sys.executable, "-m", "hgmem", "eval", *command],
-                env={**os.environ, "HGMEM_DATA": str(data), "HGMEM_EMBEDDING_MODEL": options.embedder},
-            )
-            if done.returncode:
-                return done.returncode
+        environment = {"HGMEM_DATA": str(data), "HGMEM_EMBEDDING_MODEL": options.embedder}
+        if failed := evaluated(plan, folder / output, environment):
+            return failed
+    return 0
+
+
+def evaluated(plan: Path, output: Path, environment: Mapping[str, str]) -> int:
+    """Run a plan and print its report, and return the exit code. A run that was interrupted is resumed."""
+    for command in (["run", str(plan), "--yes"], ["report", str(output)]):
+        done = subprocess.run([sys.executable, "-m", "hgmem", "eval", *command], env={**os.environ, **environment})
+        if done.returncode:
+            return done.returncode
     return 0
 
 

@@ -8,27 +8,86 @@ only the embedder's share is reported for it.
 
 import argparse
 import json
-import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from waiting import Noted, NotedEmbedder, NotedModel, covered
+from running import access, running
 
 from hgmem import Document, HGMem
 from hgmem.extraction.replies import ExtractedEntity, ExtractedRelation, Extraction
-from hgmem.local import down, up
+from hgmem.local import Server
 from hgmem.models.embedders import SentenceTransformerEmbedder
+from hgmem.models.embedding import Embedder, Kind, Vectors
 from hgmem.models.extractive import ExtractiveModel
 from hgmem.models.metering import measuring
-from hgmem.settings import load
 from hgmem.testing import DeterministicEmbedder
 from hgmem.text.segmentation import words
 
 MUST = 0.85  # required share of the time
+Span = tuple[float, float]  # seconds of `time.perf_counter`
+
+
+class Noted:
+    """Records when calls began and ended, any number of them at once."""
+
+    def __init__(self) -> None:
+        self.spans: list[Span] = []
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def call(self) -> Iterator[None]:
+        """Record the block as one call."""
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self.spans.append((began, time.perf_counter()))
+
+
+class NotedEmbedder(Noted):
+    """An embedder whose calls are recorded."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        super().__init__()
+        self._embedder = embedder
+        self.name, self.dimensions = embedder.name, embedder.dimensions
+
+    def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
+        """Return the embedder's vectors."""
+        with self.call():
+            return self._embedder.embed(texts, kind=kind)
+
+
+class NotedModel(Noted):
+    """A model whose calls are recorded."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self._model = model
+        self.name = model.name
+
+    def reply(self, task: Any) -> Any:
+        """Return the model's reply."""
+        with self.call():
+            return self._model.reply(task)
+
+
+def covered(spans: Iterable[Span], within: Span) -> float:
+    """Return the seconds of `within` in which at least one of the spans is active."""
+    first, last = within
+    seconds, until = 0.0, first
+    for began, ended in sorted(spans):
+        begin, end = max(began, until), min(ended, last)
+        if end > begin:
+            seconds += end - begin
+            until = end
+    return seconds
 
 
 class Slow:
@@ -76,14 +135,8 @@ def main() -> None:
     options = parser.parse_args()
     text = options.text.read_text(encoding="utf-8")
     text = text[: options.characters or len(text)]
-    with tempfile.TemporaryDirectory() as folder:
-        settings = load(data=Path(folder) / "neo4j")
-        server = up(settings)
-        try:
-            access: dict[str, Any] = {"uri": server.uri, "username": server.username, "password": server.password}
-            found = all_figures(access, text, options)
-        finally:
-            down(settings)
+    with running() as (server, _):
+        found = all_figures(server, text, options)
     print(json.dumps({"characters": len(text), **found}, indent=2))
     idle = [
         f"{name}: {one['waited_for']:.0%}" for name, one in found.items() if one["must"] and one["waited_for"] < MUST
@@ -92,18 +145,19 @@ def main() -> None:
         raise SystemExit(f"embedder and model are waited for in less than {MUST:.0%} of the time: {', '.join(idle)}")
 
 
-def all_figures(access: dict[str, Any], text: str, options: argparse.Namespace) -> dict[str, Any]:
+def all_figures(server: Server, text: str, options: argparse.Namespace) -> dict[str, Any]:
     """Return the figures of each model: the extractive one, one that answers at once, a slow one."""
     embedder = SentenceTransformerEmbedder() if options.embedder == "real" else DeterministicEmbedder(384)
     scripted = {"a call of 0 s": Slow(0.0), f"a call of {options.seconds:g} s": Slow(options.seconds)}
-    with HGMem.open("warm", model=Slow(0.0), embedder=embedder, **access) as client:
+    with HGMem.open("warm", model=Slow(0.0), embedder=embedder, **access(server)) as client:
         client.add(Document(id="warm", text=text[:20_000]))
     seen = NotedEmbedder(embedder)
-    with HGMem.open("c", workers=options.workers, model=ExtractiveModel(seen), embedder=seen, **access) as client:
+    extractive: dict[str, Any] = {"model": ExtractiveModel(seen), "embedder": seen}
+    with HGMem.open("c", workers=options.workers, **extractive, **access(server)) as client:
         found = {"extractive": figures(client, text, {"embedder": seen}) | {"must": False}}
     for at, (name, model) in enumerate(scripted.items()):
         noted = {"embedder": NotedEmbedder(embedder), "model": NotedModel(model)}
-        with HGMem.open(f"c{at}", workers=options.workers, **noted, **access) as client:
+        with HGMem.open(f"c{at}", workers=options.workers, **noted, **access(server)) as client:
             found[name] = figures(client, text, noted) | slow(model, options.workers)
         found[name]["must"] = model.seconds > 0  # nothing waits for a model without delay
     return found

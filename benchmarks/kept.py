@@ -25,10 +25,7 @@ INDEXING = (
     "hgmem/values/*.py",
     "cypher/*.cypher",
 )
-ANSWERING = word_set(
-    "as_json entity_mentions events evidence memory moved_modules question_aspects records retrieval sentence_ranking "
-    "sentences"
-)
+ANSWERING = word_set("as_json events evidence memory records retrieval")
 
 
 def home(kind: str, content: Any, *, again: bool = False, held: Path = BENCH) -> Path:

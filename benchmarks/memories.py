@@ -4,17 +4,16 @@ import argparse
 import json
 import secrets
 import statistics
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from recipes import Script
+from running import QUESTIONS, access, read_questions, running
 
 from hgmem import Answer, HGMem
-from hgmem.local import down, up
-from hgmem.settings import load
+from hgmem.local import Server
 from hgmem.text.resources import resource
 
 STORED = (0, 1_000, 10_000)
@@ -52,33 +51,22 @@ def main() -> None:
     """Print the figures as JSON; exit with 1 if stored memories make a question more expensive than allowed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--lightrag", type=Path, help="import this LightRAG directory. Default: the demo corpus")
-    parser.add_argument(
-        "--questions", type=Path, default=Path(__file__).with_name("questions.txt"), help="questions, one per line"
-    )
+    parser.add_argument("--questions", type=Path, default=QUESTIONS, help="questions, one per line")
     parser.add_argument("--most", type=int, default=6, help="ask the first N questions")
     parser.add_argument("--rounds", type=int, default=3, help="let the corpora take turns N times")
     options = parser.parse_args()
-    lines = options.questions.read_text(encoding="utf-8").splitlines()
-    questions = [line for line in lines if line.strip()][: options.most]
-    with tempfile.TemporaryDirectory() as folder:
-        settings = load(data=Path(folder) / "neo4j", embedding_model="deterministic")
-        server = up(settings)
-        try:
-            access = {"uri": server.uri, "username": server.username, "password": server.password}
-            found = figures(access, options, questions)
-        finally:
-            down(settings)
+    with running() as (server, _):
+        found = figures(server, options, read_questions(options.questions)[: options.most])
     print(json.dumps(found, indent=2))
     dear = [f"{recipe} beside {beside}" for recipe, beside, ratio in ratios(found) if ratio > MOST]
     if dear:
         raise SystemExit(f"more than {MOST} times what it costs beside no memories: {', '.join(dear)}")
 
 
-def figures(access: dict[str, Any], options: argparse.Namespace, questions: list[str]) -> dict[str, Any]:
+def figures(server: Server, options: argparse.Namespace, questions: list[str]) -> dict[str, Any]:
     """Return medians of Neo4j's time per question, on corpora that take turns at every question."""
-    clients = {
-        stored: HGMem.open(f"beside{stored}", embedder="deterministic", **access)  # one server: its cache is shared
-        for stored in STORED
+    clients = {  # on one server: its cache is shared
+        stored: HGMem.open(f"beside{stored}", embedder="deterministic", **access(server)) for stored in STORED
     }
     loaded = {stored: fill(client, options.lightrag, stored) for stored, client in clients.items()}
     runs: dict[tuple[str, int], list[Answer]] = {(recipe, stored): [] for recipe in RECIPES for stored in STORED}

@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import matplotlib
-from labels import label, ordered
 
 matplotlib.use("agg")
 from matplotlib import pyplot as plt  # after selecting a backend that needs no screen
 from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter, LogLocator
-from workloads import FULL
+from workloads import FULL, label, ordered
 
 COLUMNS = 2  # of cases
 Look: TypeAlias = Mapping[str, Any]  # style of a system, the same in every plot

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from quality import Asked, read_passages, read_questions
+from quality import Asked, read
 
+from hgmem.evaluation.intervals import mean_of
 from hgmem.models.embedders import MINILM, SentenceTransformerEmbedder
 from hgmem.models.embedding import Vectors
 
@@ -28,8 +29,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder with NAME.json and NAME_corpus.json")
     parser.add_argument("--name", default="hotpotqa_train", help="name of the two files (HippoRAG's format)")
     options = parser.parse_args()
-    passages = read_passages(options.data / f"{options.name}_corpus.json")
-    questions = read_questions(options.data / f"{options.name}.json")
+    passages, questions = read(options.data / f"{options.name}.json")
     texts, asked = [f"{title}\n{text}" for title, text in passages.items()], [one.text for one in questions]
     vectors: dict[str, Vectors] = {}
     ranked: dict[str, NDArray[np.intp]] = {}
@@ -69,9 +69,8 @@ def recalls(questions: Sequence[Asked], titles: Sequence[str], ranked: NDArray[n
 
 def interval(values: Shares) -> list[float]:
     """Return the mean, and the bounds of its 95 % interval."""
-    draws = np.random.default_rng(0).integers(0, len(values), (10_000, len(values)))
-    low, high = np.quantile(values[draws].mean(axis=1), [0.025, 0.975])
-    return [round(float(one), 4) for one in (values.mean(), low, high)]
+    found = mean_of(values.tolist())
+    return [round(one, 4) for one in (found.mean, found.low, found.high)] if found else []
 
 
 def spread(values: Vectors) -> dict[str, float]:

@@ -8,17 +8,15 @@ import argparse
 import json
 import re
 import resource
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from measures import timed
+from running import access, running
 
 from hgmem import HGMem
-from hgmem.local import down, up
 from hgmem.models.prompts import prompt_of
 from hgmem.retrieval.answer import AnswerReply
-from hgmem.settings import load
 from hgmem.systems.memorag.tasks import CluesReply, GistReply
 from hgmem.testing import DeterministicEmbedder
 from hgmem.text.tokens import count
@@ -60,15 +58,10 @@ def main() -> None:
     options = parser.parse_args()
     text = options.text.read_text(encoding="utf-8")
     number = -(-options.characters // len(text))
-    with tempfile.TemporaryDirectory() as folder:
-        settings = load(data=Path(folder) / "neo4j")
-        server = up(settings)
-        try:
-            access = {"uri": server.uri, "username": server.username, "password": server.password}
-            with HGMem.open("pyramids", model=Script(), embedder=DeterministicEmbedder(), **access) as client:
-                print(json.dumps(figures(client, text, number), indent=2))
-        finally:
-            down(settings)
+    with running() as (server, _):
+        opened = HGMem.open("pyramids", model=Script(), embedder=DeterministicEmbedder(), **access(server))
+        with opened as client:
+            print(json.dumps(figures(client, text, number), indent=2))
 
 
 def figures(client: HGMem, text: str, number: int) -> dict[str, Any]:

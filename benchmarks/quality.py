@@ -15,8 +15,10 @@ from typing import Any, TypeAlias
 
 import bm25s
 from kept import home
+from running import access
 
 from hgmem import Document, HGMem, Passage
+from hgmem.evaluation.formats import read_data
 from hgmem.local import down, up
 from hgmem.models.embedders import MINILM, SentenceTransformerEmbedder
 from hgmem.settings import load
@@ -52,8 +54,8 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=1_000, help="ask the first N questions")
     parser.add_argument("--missed", action="store_true", help="also print passages that HGMem missed")
     options = parser.parse_args()
-    passages = read_passages(options.data / f"{options.name}_corpus.json")
-    questions = read_questions(options.data / f"{options.name}.json")[: options.most]
+    passages, questions = read(options.data / f"{options.name}.json")
+    questions = questions[: options.most]
     with indexed(passages) as client:
         rankings: Rankings = {"naive": naive(client, questions), "bm25": words(passages, questions)}
         asked, figures = hgmem(client, questions, {"recipe": options.recipe, "steps": options.steps})
@@ -68,22 +70,18 @@ def main() -> None:
         raise SystemExit(f"recall@{DEPTH} of HGMem is {whole:.3f}, less than {NEEDED:g} times {best:.3f}")
 
 
-def read_passages(path: Path) -> dict[str, str]:
-    """Return the texts by title; a passage is a list of sentences or one text."""
-    held = json.loads(path.read_text(encoding="utf-8"))
-    return {title: text if isinstance(text, str) else "".join(text) for title, text in held.items()}
-
-
-def read_questions(path: Path) -> list[Asked]:
-    """Return the questions with the titles of their supporting facts."""
-    return [
+def read(path: Path) -> tuple[dict[str, str], list[Asked]]:
+    """Return the passages by title, and the questions with the titles of their supporting facts."""
+    data = read_data(path, format="hotpotqa")
+    questions = [
         Asked(
-            text=one["question"],
-            kind=one["type"],
-            supporting=frozenset(title for title, _ in one["supporting_facts"]),
+            text=question.question,
+            kind=question.kind,
+            supporting=frozenset(evidence.document for evidence in question.evidence),
         )
-        for one in json.loads(path.read_text(encoding="utf-8"))
+        for question in data.questions
     ]
+    return {document.id: document.text for document in data.documents}, questions
 
 
 @contextmanager
@@ -91,9 +89,9 @@ def indexed(passages: Mapping[str, str]) -> Iterator[HGMem]:
     """Yield a client on its own server, with the passages indexed; an interrupted run is resumed."""
     settings = load(data=home("quality", [MINILM, dict(passages)]))
     server = up(settings)
-    access: dict[str, Any] = {"uri": server.uri, "username": server.username, "password": server.password}
     try:
-        with HGMem.open(CORPUS, embedder=SentenceTransformerEmbedder(), model="extractive", **access) as client:
+        opened = HGMem.open(CORPUS, embedder=SentenceTransformerEmbedder(), model="extractive", **access(server))
+        with opened as client:
             client.add([Document(id=title, title=title, text=text) for title, text in passages.items()])
             yield client
     finally:
@@ -105,7 +103,7 @@ def naive(client: HGMem, questions: Sequence[Asked]) -> list[list[str]]:
     found = []
     for asked in questions:
         answer = client.ask(asked.text, system="naive", settings={"chunks": MOST}, answer=False)
-        found.append(titles(client.passages(answer.memory, most=MOST)))
+        found.append(titles(client.passages(answer.memory, limit=MOST)))
         client.delete(memory=answer.memory)
     return found
 
@@ -128,8 +126,8 @@ def hgmem(client: HGMem, questions: Sequence[Asked], asking: Mapping[str, Any]) 
     for asked in questions:
         options: Any = {name: value for name, value in asking.items() if value is not None}
         answer = client.ask(asked.text, answer=False, **options)
-        whole = client.passages(answer.memory, most=MOST)
-        rankings["hgmem's first step"].append(titles(client.passages(answer.memory, step=1, most=MOST)))
+        whole = client.passages(answer.memory, limit=MOST)
+        rankings["hgmem's first step"].append(titles(client.passages(answer.memory, step=1, limit=MOST)))
         rankings["hgmem"].append(titles(whole))
         steps.append(len(answer.steps))
         subqueries.append(sum(len(step.retrieved) for step in answer.steps))

@@ -3,20 +3,19 @@
 import argparse
 import json
 import statistics
-import tempfile
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from running import QUESTIONS, access, read_questions, running
+
 from hgmem import Answer, HGMem
 from hgmem.extraction.replies import Extraction
-from hgmem.local import down, up
+from hgmem.local import Server
 from hgmem.models.prompts import prompt_of
 from hgmem.retrieval.answer import AnswerReply
-from hgmem.settings import load
 from hgmem.systems.hgmem.replies import (
     Concern,
     EvolveReply,
@@ -136,20 +135,11 @@ def main() -> None:
     """Print the figures as JSON; exit with 1 if a recipe costs more than allowed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--lightrag", type=Path, required=True)
-    parser.add_argument(
-        "--questions", type=Path, default=Path(__file__).with_name("questions.txt"), help="questions, one per line"
-    )
+    parser.add_argument("--questions", type=Path, default=QUESTIONS, help="questions, one per line")
     parser.add_argument("--most", type=int, default=25, help="ask the first N questions")
     options = parser.parse_args()
-    questions = [line for line in options.questions.read_text(encoding="utf-8").splitlines() if line.strip()]
-    with tempfile.TemporaryDirectory() as folder:
-        settings = load(data=Path(folder) / "neo4j")
-        server = up(settings)
-        try:
-            access = {"uri": server.uri, "username": server.username, "password": server.password}
-            found = figures(access, options.lightrag, questions[: options.most])
-        finally:
-            down(settings)
+    with running() as (server, _):
+        found = figures(server, options.lightrag, read_questions(options.questions)[: options.most])
     print(json.dumps(found, indent=2))
     paper = found["paper"]["prompt_characters"]["question"]
     over = [name for name, share in LIMITS.items() if found[name]["prompt_characters"]["question"] > share * paper]
@@ -157,9 +147,9 @@ def main() -> None:
         raise SystemExit(f"too many prompt characters against the paper's: {', '.join(over)}")
 
 
-def figures(access: Mapping[str, Any], directory: Path, questions: list[str]) -> dict[str, Any]:
+def figures(server: Server, directory: Path, questions: list[str]) -> dict[str, Any]:
     """Return the figures of each recipe. The recipes take turns at every question."""
-    with HGMem.open("novel", **access) as client:
+    with HGMem.open("novel", **access(server)) as client:
         client.import_lightrag(directory)
         runs: dict[str, list[tuple[Answer, Script, float]]] = defaultdict(list)
         client.ask(questions[0], steps=1)  # load weights and plan statements

@@ -1,13 +1,15 @@
 """The results of a run as JSON, Markdown and plots."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from comparison import against_peers
-from labels import label, ordered
+from comparing import against_peers
 from plots import plots
+from workloads import label, ordered
+
+from hgmem.evaluation.markdown import table
 
 NONE = "—"
 
@@ -54,12 +56,6 @@ def _parts(found: Mapping[str, Any]) -> dict[str, tuple[str, Callable[[Any], Seq
         "memory": ("Memory", lambda one: [_rows({label(name): _memory(each) for name, each in one.items()})]),
         "lacking": ("What systems can't", lambda one: [_lacking(one)]),
     }
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return a Markdown table."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
 
 
 def _about(found: Mapping[str, Any]) -> list[str]:

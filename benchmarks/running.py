@@ -13,11 +13,12 @@ from hgmem.local import Server, down, up
 from hgmem.settings import load
 
 HERE = Path(__file__).resolve().parent
+QUESTIONS = HERE / "questions.txt"
 LAST = 600  # characters of a failed script's last output
 
 
 @contextmanager
-def running(*, heap: str, pagecache: str) -> Iterator[tuple[Server, Path]]:
+def running(*, heap: str | None = None, pagecache: str | None = None) -> Iterator[tuple[Server, Path]]:
     """Run a new server and yield it with its data folder; stop it and delete the folder at the end."""
     with TemporaryDirectory(prefix="hgmem-bench.") as folder:
         data = Path(folder) / "neo4j"
@@ -32,6 +33,12 @@ def running(*, heap: str, pagecache: str) -> Iterator[tuple[Server, Path]]:
 def access(server: Server) -> dict[str, Any]:
     """Return the connection arguments of a client."""
     return {"uri": server.uri, "username": server.username, "password": server.password}
+
+
+def read_questions(path: Path = QUESTIONS) -> list[str]:
+    """Return the questions of a file, one per line or JSON Lines. Default: those on the novel."""
+    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    return [json.loads(line)["question"] if line.startswith("{") else line for line in lines]
 
 
 def place(server: Server, name: str) -> dict[str, str]:

@@ -9,19 +9,17 @@ import json
 import re
 import resource
 import statistics
-import tempfile
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from measures import timed
+from running import access, running
 
 from hgmem import Conversation, HGMem, Message
 from hgmem.evaluation.formats import read_data
-from hgmem.local import down, up
 from hgmem.models.prompts import prompt_of
 from hgmem.retrieval.answer import AnswerReply
-from hgmem.settings import load
 from hgmem.systems.hypermem import replies
 from hgmem.testing import DeterministicEmbedder
 
@@ -87,20 +85,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--messages", type=int, default=10_000)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        settings = load(data=Path(folder) / "neo4j")
-        server = up(settings)
-        try:
-            access = {"uri": server.uri, "username": server.username, "password": server.password}
-            with HGMem.open("talks", cached_vectors=0, **access) as client:
-                found = long_talk(client, messages(options.messages))
-            for recipe in ("default", "paper"):
-                script = Script()
-                with HGMem.open(f"cost-{recipe}", model=script, embedder=DeterministicEmbedder(), **access) as client:
-                    found[f"cost of {recipe}"] = cost(client, script, recipe)
-            print(json.dumps(found, indent=2))
-        finally:
-            down(settings)
+    with running() as (server, _):
+        at = access(server)
+        with HGMem.open("talks", cached_vectors=0, **at) as client:
+            found = long_talk(client, messages(options.messages))
+        for recipe in ("default", "paper"):
+            script = Script()
+            with HGMem.open(f"cost-{recipe}", model=script, embedder=DeterministicEmbedder(), **at) as client:
+                found[f"cost of {recipe}"] = cost(client, script, recipe)
+    print(json.dumps(found, indent=2))
 
 
 def long_talk(client: HGMem, said: list[Message]) -> dict[str, Any]:

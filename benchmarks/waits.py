@@ -22,6 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from running import read_questions
+
 from hgmem.local import down, up
 from hgmem.settings import load
 
@@ -107,7 +109,7 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=100, help="ask the first N in a session")
     parser.add_argument("--folder", type=Path, default=HERE.parent / "examples" / "affair")
     options = parser.parse_args()
-    questions = [line for line in (HERE / "questions.txt").read_text(encoding="utf-8").splitlines() if line.strip()]
+    questions = read_questions()
     with tempfile.TemporaryDirectory() as folder:
         settings = load(data=options.data or Path(folder) / "neo4j")
         up(settings)

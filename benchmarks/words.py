@@ -7,22 +7,19 @@ correlation of the ranks of chunks that both have among the best 40, averaged ov
 import argparse
 import json
 import statistics
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import bm25s
+from running import QUESTIONS, access, read_questions, running
 
 from hgmem import HGMem
 from hgmem.graph.full_text import searched_words, split_words
-from hgmem.local import down, up
-from hgmem.settings import load
 from hgmem.sources.lightrag import read
 from hgmem.testing import DeterministicEmbedder
 
 DEPTHS = (10, 40)
-QUESTIONS = Path(__file__).with_name("questions.txt")
 
 
 def main() -> None:
@@ -37,12 +34,6 @@ def main() -> None:
     theirs = library(chunks, questions)
     ours, seconds = system(options.lightrag, questions)
     print(json.dumps({"chunks": len(chunks), "seconds": seconds, **compared(questions, ours, theirs)}, indent=2))
-
-
-def read_questions(path: Path) -> list[str]:
-    """Return the questions of a file."""
-    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-    return [json.loads(line)["question"] if line.startswith("{") else line for line in lines]
 
 
 def library(chunks: dict[str, str], questions: Sequence[str]) -> list[list[str]]:
@@ -60,17 +51,12 @@ def library(chunks: dict[str, str], questions: Sequence[str]) -> list[list[str]]
 
 def system(lightrag: Path, questions: Sequence[str]) -> tuple[list[list[str]], float]:
     """Return the same of the system bm25, and the median seconds of a search."""
-    with tempfile.TemporaryDirectory() as folder:
-        settings = load(data=Path(folder) / "neo4j")
-        server = up(settings)
-        access: dict[str, Any] = {"uri": server.uri, "username": server.username, "password": server.password}
-        try:
-            with HGMem.open("novel", embedder=DeterministicEmbedder(), model="extractive", **access) as client:
-                client.import_lightrag(lightrag)
-                asking: dict[str, Any] = {"system": "bm25", "settings": {"chunks": max(DEPTHS)}, "answer": False}
-                steps = [client.ask(question, **asking).steps[0] for question in questions]
-        finally:
-            down(settings)
+    with running() as (server, _):
+        opened = HGMem.open("novel", embedder=DeterministicEmbedder(), model="extractive", **access(server))
+        with opened as client:
+            client.import_lightrag(lightrag)
+            asking: dict[str, Any] = {"system": "bm25", "settings": {"chunks": max(DEPTHS)}, "answer": False}
+            steps = [client.ask(question, **asking).steps[0] for question in questions]
     ranked = [[hit.source_id for hit in step.retrieved[0].chunks] for step in steps]
     return ranked, statistics.median(step.seconds for step in steps)
 

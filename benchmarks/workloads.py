@@ -1,5 +1,6 @@
 """The workloads, as data. `README.md` describes their purpose and limits."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 NEO4J_PEERS = ("graphrag", "graphrag_broad", "langchain")
@@ -7,6 +8,7 @@ QUICK = ("floor", "product", *NEO4J_PEERS, "lightrag")
 FULL = (*QUICK, "lightrag_neo4j", "graphiti")
 IN_NEO4J = (*NEO4J_PEERS, "lightrag_neo4j", "graphiti")  # peers with their graph in Neo4j
 OWN_SERVER = ("graphiti",)  # uses hgmem's labels
+LABELS = {"product": "hgmem", "graphrag_broad": "graphrag, asked as broadly"}  # the others keep their names
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,3 +141,14 @@ PLANS = {
         pagecache="4g",
     ),
 }
+
+
+def ordered(systems: Iterable[str]) -> list[str]:
+    """Return the systems, each once, in the order of all tables and plots; a system that you add comes last."""
+    there = set(systems)
+    return [name for name in FULL if name in there] + sorted(there.difference(FULL))
+
+
+def label(name: str) -> str:
+    """Return the name for tables and plots."""
+    return LABELS.get(name, name)

@@ -56,7 +56,7 @@ def judged(verdict: Verdict, kinds: Mapping[str, Verdict], costs: Mapping[str, M
     return "\n\n".join(parts)
 
 
-def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+def table(head: Iterable[object], rows: Iterable[Iterable[object]]) -> str:
     """Return a Markdown table, its first column a name and the others numbers."""
     titles = [_cell(one) for one in head]
     rule = "|".join(["---", *("---:" for _ in titles[1:])])
@@ -135,5 +135,5 @@ def _compared(one: Compared) -> str:
     return f"{title}\n\n{table(['figure', 'evidence found', 'all evidence found'], rows)}"
 
 
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|")
+def _cell(value: object) -> str:
+    return " ".join(str(value).split()).replace("|", "\\|")

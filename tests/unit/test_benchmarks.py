@@ -13,13 +13,12 @@ sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 import kept
 import running
 from asking import descriptions
-from comparison import against_peers
-from disk import each
+from comparing import against_peers
 from graphs import Found, Graph, Query, Step
+from indexing import NotedModel, covered
 from kept import home
-from large import Growing, growth
+from large import Growing, each, growth
 from nearest import recall, wanted
-from waiting import NotedModel, covered
 
 from hgmem.settings import Settings
 
