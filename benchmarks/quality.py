@@ -105,7 +105,7 @@ def naive(client: HGMem, questions: Sequence[Asked]) -> list[list[str]]:
     found = []
     for asked in questions:
         answer = client.ask(asked.text, system="naive", settings={"chunks": MOST}, answer=False)
-        found.append(titles(client.passages(answer.memory, most=MOST)))
+        found.append(titles(client.passages(answer.memory, limit=MOST)))
         client.delete(memory=answer.memory)
     return found
 
@@ -128,8 +128,8 @@ def hgmem(client: HGMem, questions: Sequence[Asked], asking: Mapping[str, Any]) 
     for asked in questions:
         options: Any = {name: value for name, value in asking.items() if value is not None}
         answer = client.ask(asked.text, answer=False, **options)
-        whole = client.passages(answer.memory, most=MOST)
-        rankings["hgmem's first step"].append(titles(client.passages(answer.memory, step=1, most=MOST)))
+        whole = client.passages(answer.memory, limit=MOST)
+        rankings["hgmem's first step"].append(titles(client.passages(answer.memory, step=1, limit=MOST)))
         rankings["hgmem"].append(titles(whole))
         steps.append(len(answer.steps))
         subqueries.append(sum(len(step.retrieved) for step in answer.steps))
