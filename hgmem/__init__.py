@@ -31,15 +31,11 @@ if TYPE_CHECKING:
     from hgmem.values.evidence import Retrieved
     from hgmem.values.graph_elements import Entity
     from hgmem.values.inputs import (
-        ChunkInput,
         Document,
-        EntityInput,
         Given,
         GivenChunk,
         GivenEntity,
         GivenRelation,
-        GraphInput,
-        RelationInput,
         Skipped,
     )
     from hgmem.values.records import (
@@ -75,7 +71,6 @@ __all__ = [
     "ArchiveReport",
     "AskOptions",
     "Checkup",
-    "ChunkInput",
     "Citation",
     "ConflictError",
     "Conversation",
@@ -83,7 +78,6 @@ __all__ = [
     "Document",
     "DocumentError",
     "Entity",
-    "EntityInput",
     "EvidenceFound",
     "Finding",
     "Given",
@@ -91,7 +85,6 @@ __all__ = [
     "GivenEntity",
     "GivenRelation",
     "GraphError",
-    "GraphInput",
     "HGMem",
     "HGMemError",
     "IndexPlan",
@@ -108,7 +101,6 @@ __all__ = [
     "Planned",
     "Pruned",
     "QuestionAccepted",
-    "RelationInput",
     "Retrieved",
     "Settings",
     "Skipped",
@@ -140,15 +132,11 @@ _HOMES = {
     "values.evidence": ("Retrieved",),
     "values.graph_elements": ("Entity",),
     "values.inputs": (
-        "ChunkInput",
         "Document",
-        "EntityInput",
         "Given",
         "GivenChunk",
         "GivenEntity",
         "GivenRelation",
-        "GraphInput",
-        "RelationInput",
         "Skipped",
     ),
     "values.records": (

@@ -56,7 +56,7 @@ class Settings(BaseSettings):
         validation_alias=_named("neo4j_database", "NEO4J_DATABASE"),
         description="default: the user's home database",
     )
-    from_password: SecretStr | None = Field(None, description="password for `hgmem adopt --from-uri`")
+    from_password: SecretStr | None = Field(None, description="password for `hgmem import neo4j-graphrag --from-uri`")
     java_home: Path | None = Field(
         None, validation_alias=_named("java_home", "JAVA_HOME"), description="Java 21 or newer for `hgmem up`"
     )

@@ -29,7 +29,6 @@ DEFAULT_CORPUS = "default"
 KEPT = {
     "index": "finished chunks are saved; run the same command again to resume",
     "import": "nothing was imported",
-    "adopt": "nothing was imported",
     "export": "no file was written",
     "reembed": "finished vectors are saved; run the same command again to resume",
     "build": "finished units are saved; run the same command again to resume",

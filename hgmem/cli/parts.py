@@ -25,7 +25,6 @@ COMMANDS = {
     "export": ("archive", "Export a corpus, with its memories, to one file."),
     "eval": ("eval", "Measure systems on data sets: run, report, judge."),
     "reembed": ("archive", "Recompute all vectors of a corpus and its memories."),
-    "adopt": ("adopt", "Import a graph that neo4j-graphrag wrote."),
 }
 
 

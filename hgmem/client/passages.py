@@ -5,7 +5,6 @@ from abc import ABC, abstractmethod
 from dataclasses import replace
 
 from hgmem.client.async_variants import async_variant
-from hgmem.errors import UsageError
 from hgmem.graph.documents import document_states
 from hgmem.graph.memory import corpus_of
 from hgmem.memory.stored_memories import load_memory
@@ -31,22 +30,18 @@ class Passages(ABC):
         *,
         step: int | None = None,
         limit: int | None = None,
-        most: int | None = None,
         owner: str | None = None,
     ) -> tuple[Passage, ...]:
         """Return the chunks that support memory `uid` at the end of `step` (default: the last), the best first.
 
         These are the chunks that its recipe draws an answer from: at most `limit`, by default as many as the recipe
         says. If a recipe that answers from `read` chunks has read fewer than `limit`, further chunks of the same
-        sub-queries follow, without score and step. `most` is the former name of `limit`. Raises `UsageError` if both
-        are given. With an `owner`, another's memory is not found.
+        sub-queries follow, without score and step. With an `owner`, another's memory is not found.
         """
-        check({"limit": limit, "most": most}, {"limit": LIMIT, "most": LIMIT})
-        if limit is not None and most is not None:
-            raise UsageError("limit= and most= are two names of one argument: give limit= alone")
+        check({"limit": limit}, {"limit": LIMIT})
         services = self._services(None, owner)
         corpus, memory = corpus_of(services.database, uid=uid, owner=services.owner)
-        return passages(replace(services, corpus=corpus), memory, step=step, limit=most if limit is None else limit)
+        return passages(replace(services, corpus=corpus), memory, step=step, limit=limit)
 
     apassages = async_variant(passages)
 

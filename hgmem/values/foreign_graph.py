@@ -36,7 +36,8 @@ class Source(TypedDict, total=False):
 class Names(TypedDict, total=False):
     """The labels, relationship types and property names of their graph that differ from the package's.
 
-    A line here is a keyword argument of `HGMem.adopt` and an option of `hgmem adopt`; its default is in `Shape`.
+    A line here is a keyword argument of `HGMem.adopt` and an option of `hgmem import neo4j-graphrag`. Its default is in
+    `Shape`.
     """
 
     document_label: Annotated[str, Option("LABEL", "Label of documents.")]

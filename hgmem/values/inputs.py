@@ -93,12 +93,6 @@ class Skipped:
     reason: str
 
 
-GraphInput = Given
-ChunkInput = GivenChunk
-EntityInput = GivenEntity
-RelationInput = GivenRelation
-
-
 def typed_filters(given: Iterable[str]) -> dict[str, list[str]]:
     """Return the values of filters such as `title=Letters` by name. A repeated name collects alternatives.
 

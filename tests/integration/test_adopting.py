@@ -34,6 +34,7 @@ from hgmem.testing import DeterministicEmbedder
 from hgmem.text.identity import key
 from hgmem.values.foreign_graph import Shape
 
+ADOPT = ("import", "neo4j-graphrag")
 WRITER = Path(__file__).parents[1] / "graphrag_writer.py"
 RENAMED = {
     "Document": "File",
@@ -560,20 +561,20 @@ def test_the_command_adopts_once_and_says_what_it_left_out(
     def hgmem(*arguments: str) -> Any:
         return CliRunner().invoke(app, [*arguments], env=environment)
 
-    first = hgmem("adopt", "-c", client.corpus, "--json")
+    first = hgmem(*ADOPT, "-c", client.corpus, "--json")
     assert first.exit_code == 0, first.output
     done = json.loads(first.stdout)
     assert (done["written"], done["chunks"]) == (True, len(of(graph, "Chunk")))
     assert "entities were merged with others of the same name" in first.stderr
-    again = hgmem("adopt", "-c", client.corpus)
+    again = hgmem(*ADOPT, "-c", client.corpus)
     assert again.exit_code == 0
     assert "already imported, nothing was written" in again.stdout
     elsewhere = ["--from-uri", environment["NEO4J_URI"], "--from-database", "neo4j"]
-    refused = hgmem("adopt", "-c", client.corpus, *elsewhere)
+    refused = hgmem(*ADOPT, "-c", client.corpus, *elsewhere)
     assert "check --from-username and HGMEM_FROM_PASSWORD" in refused.stderr
     environment["HGMEM_FROM_PASSWORD"] = environment["NEO4J_PASSWORD"]
-    assert "already imported, nothing was written" in hgmem("adopt", "-c", client.corpus, *elsewhere).stdout
-    absent = hgmem("adopt", "-c", f"{client.corpus}-x", "--chunk-label", "Passage")
+    assert "already imported, nothing was written" in hgmem(*ADOPT, "-c", client.corpus, *elsewhere).stdout
+    absent = hgmem(*ADOPT, "-c", f"{client.corpus}-x", "--chunk-label", "Passage")
     assert absent.exit_code == 1
     assert "error: nothing to import:" in absent.stderr
     assert "name the chunk label with --chunk-label" in absent.stderr
@@ -591,7 +592,7 @@ def test_the_command_adopts_once_and_says_what_it_left_out(
 def test_an_option_that_is_empty_does_not_mean_the_default(
     environment: dict[str, str], client: HGMem, graph: Graph, option: str, said: str
 ) -> None:
-    done = CliRunner().invoke(app, ["adopt", "-c", client.corpus, option, ""], env=environment)
+    done = CliRunner().invoke(app, [*ADOPT, "-c", client.corpus, option, ""], env=environment)
     assert (done.exit_code, done.stdout) == (1, "")
     assert f"error: {said}" in done.stderr
     assert client.corpus not in {row["corpus"] for row in client.corpora()}

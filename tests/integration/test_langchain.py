@@ -349,7 +349,7 @@ def test_in_a_chain_the_answer_is_handed_on_streamed_or_not(letters: Any) -> Non
 def test_documents_come_best_first_with_where_they_are_from_and_no_answer_is_written(letters: Any) -> None:
     client = letters()
     found = HGMemRetriever(client=client, k=3, steps=2).invoke(QUESTION)
-    passages = client.passages(found[0].metadata["memory"], most=3)
+    passages = client.passages(found[0].metadata["memory"], limit=3)
     best = found[0]
 
     assert [one.page_content for one in found] == [one.chunk.text for one in passages]

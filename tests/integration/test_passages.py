@@ -154,8 +154,8 @@ def test_passages_come_best_first_with_what_they_stand_for_in_memory(letters: An
 def test_as_many_as_are_wanted_come_and_the_recipe_says_which(letters: Any) -> None:
     client = letters(evolve=supporting)
     memory = client.ask(QUESTION, steps=1, answer=False).memory
-    assert [len(client.passages(memory, most=most)) for most in (1, 3)] == [1, 3]
-    assert client.passages(memory, most=3) == client.passages(memory)[:3]
+    assert [len(client.passages(memory, limit=most)) for most in (1, 3)] == [1, 3]
+    assert client.passages(memory, limit=3) == client.passages(memory)[:3]
 
     supports = client.ask(QUESTION, steps=1, settings={"answer_from": "supports"}, answer=False).memory
     assert [one.chunk.text for one in client.passages(supports)] == [SENTENCES[0]]
@@ -172,12 +172,12 @@ def test_where_too_few_were_read_the_same_sub_queries_find_what_comes_next(lette
     read = client.passages(memory)
     assert len(read) < len(SENTENCES)
 
-    wanted = client.passages(memory, most=len(SENTENCES))
+    wanted = client.passages(memory, limit=len(SENTENCES))
     assert wanted[: len(read)] == read
     assert {one.chunk.text for one in wanted} == set(SENTENCES)
     assert [one.rank for one in wanted] == list(range(1, len(SENTENCES) + 1))
     assert all((one.score, one.step, one.points) == (None, None, ()) for one in wanted[len(read) :])
-    assert client.passages(memory, most=len(read) + 1) == wanted[: len(read) + 1]
+    assert client.passages(memory, limit=len(read) + 1) == wanted[: len(read) + 1]
     assert client.passages(memory) == read  # a higher limit has written nothing
 
 
@@ -189,7 +189,7 @@ def test_further_passages_keep_to_the_documents_that_were_asked_for(client: HGMe
     asking: Any = {"steps": 1, "settings": shallow, "answer": False}
     memory = client.ask("Who owned the warehouse?", filters={"year": 1921}, **asking).memory
     assert len(client.passages(memory)) == 1
-    assert sorted(one.chunk.title for one in client.passages(memory, most=9)) == ["Deed 1", "Deed 3"]
+    assert sorted(one.chunk.title for one in client.passages(memory, limit=9)) == ["Deed 1", "Deed 3"]
 
 
 def test_a_step_is_that_which_found_a_passage_and_earlier_steps_can_be_asked_for(letters: Any) -> None:
@@ -214,9 +214,9 @@ def test_plain_retrieval_gives_as_many_chunks_as_it_is_told(letters: Any) -> Non
     client = letters()
     memory = client.ask(QUESTION, system="naive", settings={"chunks": 2}, answer=False).memory
     assert [one.rank for one in client.passages(memory)] == [1, 2]
-    assert [one.rank for one in client.passages(memory, most=4)] == [1, 2, 3, 4]
+    assert [one.rank for one in client.passages(memory, limit=4)] == [1, 2, 3, 4]
     nearest = client.ask(QUESTION, system="naive", settings={"chunks": 4}, answer=False).memory
-    assert [one.chunk.uid for one in client.passages(memory, most=4)] == [
+    assert [one.chunk.uid for one in client.passages(memory, limit=4)] == [
         one.chunk.uid for one in client.passages(nearest)
     ]
     assert names(client) == []
@@ -245,10 +245,8 @@ def test_no_evidence_leaves_no_passages_and_bad_input_is_named(client: HGMem, le
     memory = other.ask(QUESTION, steps=1).memory
     for call, said in (
         (lambda: client.passages("nothing"), "memory, point or answer 'nothing' not found"),
-        (lambda: other.passages(memory, most=0), "most=0 must be an integer of at least 1"),
-        (lambda: other.passages(memory, most=True), "most=True must be an integer of at least 1"),
         (lambda: other.passages(memory, limit=0), "limit=0 must be an integer of at least 1"),
-        (lambda: other.passages(memory, limit=2, most=2), "limit= and most= are two names of one argument"),
+        (lambda: other.passages(memory, limit=True), "limit=True must be an integer of at least 1"),
         (lambda: other.passages(memory, step="x"), "step='x' is not a valid step: use an integer of at least 1"),
         (lambda: other.passages(memory, step=True), "step=True is not a valid step"),
         (lambda: other.passages(["m"]), r"uid=\['m'\] is not a memory uid: pass one"),
@@ -260,7 +258,7 @@ def test_no_evidence_leaves_no_passages_and_bad_input_is_named(client: HGMem, le
     ):
         with pytest.raises(UsageError, match=said):
             call()
-    assert asyncio.run(other.apassages(memory, limit=2)) == other.passages(memory, most=2)
+    assert asyncio.run(other.apassages(memory, limit=2)) == other.passages(memory, limit=2)
 
 
 # Tracing hooks ------------------------------------------------------------------------------------------------

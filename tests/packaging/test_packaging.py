@@ -77,9 +77,7 @@ def test_every_public_name_is_there() -> None:
     assert [name for name in hgmem.__all__ if not hasattr(hgmem, name)] == []
 
 
-def test_values_that_callers_give_have_an_alias_of_plain_name() -> None:
-    assert (hgmem.GraphInput, hgmem.ChunkInput) == (hgmem.Given, hgmem.GivenChunk)
-    assert (hgmem.EntityInput, hgmem.RelationInput) == (hgmem.GivenEntity, hgmem.GivenRelation)
+def test_the_options_of_a_question_are_a_public_type() -> None:
     assert "filters" in hgmem.AskOptions.__annotations__
 
 

@@ -4,10 +4,10 @@ from typing import Annotated, Any, TypedDict, get_type_hints
 
 import pytest
 import typer
-from typer.main import get_command
+from typer.main import get_group
 from typer.testing import CliRunner
 
-from hgmem.cli.adopt import app as adopting
+from hgmem.cli.importing import importing
 from hgmem.cli.options import options
 from hgmem.values.foreign_graph import Adopting, Names, Option, Shape
 
@@ -54,8 +54,9 @@ def test_help_lists_the_options_of_the_table_between_the_commands_own_with_their
     assert sorted(listed, key=said.index) == listed
 
 
-def test_adopt_has_an_option_for_every_marked_keyword_argument_and_says_its_default() -> None:
-    offered = {each.name: each for each in get_command(adopting).params}
+def test_the_import_of_neo4j_graphrag_has_an_option_for_every_marked_keyword_argument_and_says_its_default() -> None:
+    adopt = get_group(importing).commands["neo4j-graphrag"]
+    offered = {each.name: each for each in adopt.params}
     marked = [
         name for name, hint in get_type_hints(Adopting, include_extras=True).items() if hasattr(hint, "__metadata__")
     ]

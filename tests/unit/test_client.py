@@ -48,9 +48,7 @@ def client(database):
     )
 
 
-def test_the_limit_of_passages_is_given_by_one_name(client):
-    with pytest.raises(UsageError, match="limit= and most= are two names of one argument"):
-        client.passages("m", limit=2, most=2)
+def test_a_limit_of_passages_below_one_is_refused(client):
     with pytest.raises(UsageError, match="limit=0 must be an integer of at least 1"):
         client.passages("m", limit=0)
 
