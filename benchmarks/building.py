@@ -18,7 +18,7 @@ from hgmem import HGMem
 from hgmem.builds.reading import Reading
 from hgmem.builds.runner import run_build
 from hgmem.builds.stage_run import Building
-from hgmem.builds.stages import Build, Kind, Stage
+from hgmem.builds.stages import Build, BuiltKind, Stage
 from hgmem.builds.units import Made, Output, Row, Unit
 from hgmem.local import down, up
 from hgmem.models.metering import measuring
@@ -58,7 +58,7 @@ def join(services: Services, config: Config, unit: Unit, *, before: Sequence[Out
 
 
 BUILD: Build[Config] = Build(
-    kinds=[Kind(name="BenchNote"), Kind(name="BenchTopic")],
+    kinds=[BuiltKind(name="BenchNote"), BuiltKind(name="BenchTopic")],
     stages=[Stage(name="notes", units=lower, make=first_words), Stage(name="topics", units=upper, make=join)],
 )
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from hgmem.builds.chunk_runs import chunk_runs, joined_text
 from hgmem.builds.reading import Reading
-from hgmem.builds.stages import Build, Kind, Stage
+from hgmem.builds.stages import Build, BuiltKind, Stage
 from hgmem.builds.units import Made, Output, Property, Row, StoredRow, Tie, Unit
 from hgmem.services import Services
 from hgmem.systems.remindrag.recipes import ReMindRAGConfig
@@ -157,14 +157,14 @@ def _as_anchors(numbers: Mapping[str, int], config: ReMindRAGConfig) -> int:
 
 BUILD: Build[ReMindRAGConfig] = Build(
     kinds=[
-        Kind(name=ANCHOR, caption="title", colour="#3E7CB1", replaced_vectors=True),
-        Kind(name=NAME, caption="text", colour="#A9A9A9"),
-        Kind(name=SYNONYM, caption="similarity", colour="#81A4CD"),
+        BuiltKind(name=ANCHOR, caption="title", colour="#3E7CB1", replaced_vectors=True),
+        BuiltKind(name=NAME, caption="text", colour="#A9A9A9"),
+        BuiltKind(name=SYNONYM, caption="similarity", colour="#81A4CD"),
         # Questions write the rows of these kinds, and no unit makes them.
-        Kind(name="Trail", caption="strength", colour="#DB8A2B"),
-        Kind(name="Learning", caption="question", colour="#B5446E"),
-        Kind(name="Summary", caption="summary", colour="#9D8189"),
-        Kind(name="TrailScope", caption="owner", colour="#6C757D"),
+        BuiltKind(name="Trail", caption="strength", colour="#DB8A2B"),
+        BuiltKind(name="Learning", caption="question", colour="#B5446E"),
+        BuiltKind(name="Summary", caption="summary", colour="#9D8189"),
+        BuiltKind(name="TrailScope", caption="owner", colour="#6C757D"),
     ],
     relationships=["MENTIONS", "NEXT_ANCHOR", "NAMES", "SYNONYM_OF", "BETWEEN", "TOUCHED", "SUMMARISES"],
     reembed=renewed_vectors,
