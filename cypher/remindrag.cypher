@@ -28,17 +28,17 @@ CYPHER 25 CALL () {
   SEARCH n IN (VECTOR INDEX entity_embedding FOR $vector WHERE n.corpus = $corpus AND n.memory = '' LIMIT $over) SCORE AS s
   WITH n, s WHERE n.uid IS NOT NULL AND ($documents IS NULL OR EXISTS {
     MATCH (n)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus}) WHERE c.document IN $documents })
-  RETURN n.uid AS uid, 'Entity' AS kind, n.name AS text, n.description AS told, 2 * s - 1 AS score
+  RETURN n.uid AS uid, 'Entity' AS kind, n.name AS text, n.description AS description, 2 * s - 1 AS score
   ORDER BY score DESC, uid LIMIT $k
   UNION ALL
   MATCH (n:Built)
   SEARCH n IN (VECTOR INDEX built_embedding FOR $vector
                WHERE n.corpus = $corpus AND n.system = 'remindrag' AND n.kind = 'Anchor' LIMIT $over) SCORE AS s
   WITH n, s WHERE n.uid IS NOT NULL AND ($documents IS NULL OR n.document IN $documents)
-  RETURN n.uid AS uid, 'Anchor' AS kind, n.title AS text, '' AS told, 2 * s - 1 AS score
+  RETURN n.uid AS uid, 'Anchor' AS kind, n.title AS text, '' AS description, 2 * s - 1 AS score
   ORDER BY score DESC, uid LIMIT $k
 }
-RETURN uid, kind, text, coalesce(told, '') AS told, score
+RETURN uid, kind, text, coalesce(description, '') AS description, score
 ORDER BY score DESC, uid LIMIT $k;
 
 // name: starts(corpus, documents, owners, vector, k, least) read
@@ -59,7 +59,7 @@ WITH n, score WHERE $documents IS NULL OR CASE WHEN n:Entity
   THEN EXISTS { MATCH (n)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus}) WHERE c.document IN $documents }
   ELSE n.document IN $documents END
 RETURN n.uid AS uid, CASE WHEN n:Entity THEN 'Entity' ELSE 'Anchor' END AS kind, coalesce(n.title, n.name) AS text,
-       CASE WHEN n:Entity THEN coalesce(n.description, '') ELSE '' END AS told, score
+       CASE WHEN n:Entity THEN coalesce(n.description, '') ELSE '' END AS description, score
 ORDER BY score DESC, uid;
 
 // name: replay(corpus, documents, owners, seeds, vector, rule) read
@@ -104,7 +104,7 @@ CALL (n, source) {
   RETURN collect(r {.uid, .description, chunks: chunks}) AS relations
 }
 RETURN place, length, n.uid AS uid, CASE WHEN n:Entity THEN 'Entity' ELSE 'Anchor' END AS kind,
-       coalesce(n.title, n.name) AS text, CASE WHEN n:Entity THEN coalesce(n.description, '') ELSE '' END AS told,
+       coalesce(n.title, n.name) AS text, CASE WHEN n:Entity THEN coalesce(n.description, '') ELSE '' END AS description,
        source, trail.tie AS tie,
        $rule.alpha * trail.alike
          + $rule.rest * trail.length * (2 * vector.similarity.cosine(trail.vector, $vector) - 1) AS score,
@@ -190,7 +190,7 @@ CALL (relation) {
 }
 WITH m, tie, score, CASE WHEN relation IS NULL OR $documents IS NULL THEN relation ELSE relation {.*, chunks: within} END AS relation
 RETURN m.uid AS uid, CASE WHEN m:Entity THEN 'Entity' ELSE 'Anchor' END AS kind, coalesce(m.title, m.name) AS text,
-       CASE WHEN m:Entity THEN coalesce(m.description, '') ELSE '' END AS told, tie, score, relation
+       CASE WHEN m:Entity THEN coalesce(m.description, '') ELSE '' END AS description, tie, score, relation
 ORDER BY score DESC, uid, tie;
 
 // name: passage_chunks(corpus, uids) read

@@ -1,14 +1,12 @@
 """Estimate the work and the maximum cost of a build without writing anything."""
 
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from hgmem.builds.reading import Reading
-from hgmem.builds.stage_run import Building, stage_key, unit_digest
+from hgmem.builds.reading import Reading, stored_output
+from hgmem.builds.stage_run import Building, stage_key, to_make, unit_digest
 from hgmem.builds.stages import Stage
-from hgmem.builds.units import Output, Unit
-from hgmem.graph.builds import StoredUnit, units_of_stage
+from hgmem.builds.units import Unit
+from hgmem.graph.builds import units_of_stage
 from hgmem.models.extractive import ExtractiveModel
 from hgmem.models.llm.task_routing import serving
 from hgmem.models.prompts import read_prompt
@@ -50,30 +48,19 @@ def _listed(reading: Reading, building: Building, stage: Stage[Any], *, retry_fa
     """Return the plan of a stage whose units are known, and their number."""
     services, common = reading.services, stage_key(reading.services, stage, building.settings)
     stored = units_of_stage(services.database, corpus=services.corpus, system=building.system, stage=stage.name)
+    outputs = {key: output for key, unit in stored.items() if (output := stored_output(unit)) is not None}
     units = {unit.key: unit for unit in stage.units(reading, building.config)}
     todo: dict[str, Unit] = {}
-    outputs = reading.outputs(stage.name)
     for key, unit in units.items():
-        if _to_make(unit, common, stored, outputs, retry_failed=retry_failed) or any(
-            each in todo for each in unit.after
-        ):
+        digest = unit_digest(common, unit, before=[outputs[each] for each in unit.after if each in outputs])
+        if to_make(stored.get(key), digest, retry_failed=retry_failed) or not todo.keys().isdisjoint(unit.after):
             todo[key] = unit
     each = _calls(services, building, stage, len(units))
-    around = sum(_prompt(path) for path in stage.prompts)
+    prompts = [read_prompt(path) for path in stage.prompts]
+    around = sum(count(prompt.system) + count(prompt.user) for prompt in prompts)
     tokens = sum(_tokens(unit) * each + around for unit in todo.values()) if each else 0
-    return StagePlan(stage=stage.name, units=len(todo), calls=len(todo) * each, prompt_tokens=tokens, listed=True), len(
-        units
-    )
-
-
-def _to_make(
-    unit: Unit, common: str, stored: Mapping[str, StoredUnit], outputs: Mapping[str, Output], *, retry_failed: bool
-) -> bool:
-    known = stored.get(unit.key)
-    before = [outputs[key] for key in unit.after if key in outputs]
-    if known is None or known.digest != unit_digest(common, unit, before=before):
-        return True
-    return known.status != "done" and (known.status != "failed" or retry_failed)
+    plan = StagePlan(stage=stage.name, units=len(todo), calls=len(todo) * each, prompt_tokens=tokens, listed=True)
+    return plan, len(units)
 
 
 def _calls(services: Services, building: Building, stage: Stage[Any], units: int) -> int:
@@ -84,13 +71,8 @@ def _calls(services: Services, building: Building, stage: Stage[Any], units: int
     return stage.calls(building.config, units) if callable(stage.calls) else stage.calls
 
 
-def _prompt(path: Path) -> int:
-    prompt = read_prompt(path)
-    return count(prompt.system) + count(prompt.user)
-
-
 def _tokens(unit: Unit) -> int:
     """Return the tokens of a unit's inputs."""
     rows = sum(count(row.text) for row in unit.rows)
-    values = sum(count(str(one)) for one in (*(output.value for output in unit.outputs), *unit.values.values()))
+    values = sum(count(str(value)) for value in (*(output.value for output in unit.outputs), *unit.values.values()))
     return sum(chunk.tokens for chunk in unit.chunks) + rows + values

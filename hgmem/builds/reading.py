@@ -7,7 +7,7 @@ from functools import reduce
 
 from hgmem.builds.units import Output, StoredRow
 from hgmem.errors import UsageError
-from hgmem.graph.builds import READY, BuildRow, built_rows, chunks_to_build, find_build, units_of_stage
+from hgmem.graph.builds import READY, BuildRow, StoredUnit, built_rows, chunks_to_build, find_build, units_of_stage
 from hgmem.graph.database import Row
 from hgmem.services import Services
 from hgmem.text.identity import built_uid
@@ -39,11 +39,7 @@ class Reading:
     def outputs(self, stage: str) -> dict[str, Output]:
         """Return by key what the units of a stage left. Units without an output are absent."""
         units = units_of_stage(self.services.database, corpus=self.services.corpus, system=self.system, stage=stage)
-        return {
-            key: Output(uid=unit.uid, key=key, value=json.loads(unit.output), document=unit.document)
-            for key, unit in units.items()
-            if unit.status == "done" and unit.output is not None
-        }
+        return {key: output for key, unit in units.items() if (output := stored_output(unit)) is not None}
 
     def uid(self, kind: str, key: str) -> str:
         """Return the uid of a row, whether or not it exists."""
@@ -63,6 +59,13 @@ def stored_row(row: Row) -> StoredRow:
         own_embedding=row.get("own_embedding"),
         vector=row.get("vector"),
     )
+
+
+def stored_output(unit: StoredUnit) -> Output | None:
+    """Return what a unit left, or None if it has no output or has to be made anew."""
+    if unit.status != "done" or unit.output is None:
+        return None
+    return Output(uid=unit.uid, key=unit.key, value=json.loads(unit.output), document=unit.document)
 
 
 def check_built(services: Services, system: str, *, asked: Mapping[str, object] | None = None) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Run a build: stage after stage, and in each only the units whose inputs have changed.
+"""Run a build: stage after stage, and in each only the units whose inputs have changed. Delete and re-embed builds.
 
 The digest of each unit's inputs is stored with it, so no work is repeated: a killed run resumes where it stopped, and a
 second run calls no model and writes nothing but its lease. Model calls run all the time, and finished units are written
@@ -6,13 +6,15 @@ in groups.
 """
 
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
-from hgmem.builds.reading import Reading
+from hgmem.builds.reading import Reading, stored_row
 from hgmem.builds.stage_run import Building, Report, StageRun
+from hgmem.builds.stages import Reembedding
 from hgmem.builds.writing import Writer
 from hgmem.corpus.guarded_writes import check_embedder
+from hgmem.corpus.paging import pages
 from hgmem.errors import ConflictError, HGMemError, UsageError
 from hgmem.graph.builds import (
     INCOMPLETE,
@@ -29,11 +31,17 @@ from hgmem.graph.builds import (
     units_of_other_stages,
     withdraw_build,
 )
-from hgmem.graph.database import Transaction
+from hgmem.graph.built import clear_plain_vectors, put_plain_vectors
+from hgmem.graph.database import Row, Transaction
+from hgmem.graph.embeddings import plain_vectors
+from hgmem.graph.exporting import built_uids
 from hgmem.graph.leases import renewing
-from hgmem.graph.values import to_json
+from hgmem.graph.values import Runner, to_json
+from hgmem.models.embedding import Vectors
 from hgmem.services import Services, known_corpus, ready_corpus
 from hgmem.values.reports import BuildReport
+
+_BATCH = 1_000  # rows read together
 
 
 def run_build(
@@ -88,6 +96,23 @@ def remove_build(services: Services, system: str) -> None:
     delete_build(database, lease)
 
 
+def renew_derived(services: Services, writer: Runner, hooks: Mapping[str, Reembedding]) -> None:
+    """Write what each system's hook makes of its rows, and remove vectors for which no hook makes others.
+
+    The texts of all rows have their new vectors. `writer` writes each batch in its own transaction.
+    """
+    corpus = services.corpus
+    for uids in pages(services.database, built_uids, corpus=corpus, size=_BATCH):
+        found = plain_vectors(services.database, corpus=corpus, uids=uids)
+        made: dict[str, Vectors] = {}
+        for system in sorted({row["system"] for row in found} & hooks.keys()):
+            made |= _remade(services, system, hooks[system], [row for row in found if row["system"] == system])
+        if made:
+            put_plain_vectors(writer, corpus=corpus, rows=[{"uid": uid, "vector": made[uid]} for uid in made])
+        if none := [row["uid"] for row in found if row["uid"] not in made]:
+            clear_plain_vectors(writer, corpus=corpus, uids=none)
+
+
 def _begin(transaction: Transaction, services: Services, building: Building, lease: BuildLease) -> None:
     check_embedder(transaction, services)
     properties = {"settings": to_json(building.settings), "model": services.model.name}
@@ -115,3 +140,17 @@ def _leased(services: Services, lease: BuildLease, done: BuildReport) -> Iterato
             release_build(database, lease, status=UNFINISHED)
         raise
     release_build(database, lease, status=READY if done.whole else INCOMPLETE)
+
+
+def _remade(services: Services, system: str, hook: Reembedding, rows: Sequence[Row]) -> dict[str, Vectors]:
+    try:
+        made = hook(services, [stored_row(row) for row in rows])
+    except HGMemError:
+        raise
+    except Exception as error:
+        raise UsageError(
+            f"system {system!r} raised {type(error).__name__} at re-embedding its rows: {error}: report this to the "
+            "system's authors"
+        ) from error
+    known = {row["uid"] for row in rows}
+    return {uid: vector for uid, vector in made.items() if uid in known}

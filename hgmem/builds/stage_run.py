@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
-from hgmem.builds.reading import Reading
+from hgmem.builds.reading import Reading, stored_output
 from hgmem.builds.stages import Build, Stage
 from hgmem.builds.units import Made, Output, StoredRow, Unit
 from hgmem.builds.writing import Checked, Result, Writer
@@ -53,6 +53,13 @@ def unit_digest(common: str, unit: Unit, *, before: Sequence[Output]) -> str:
     ):
         hashed.update(f"{len(part)}:{part}".encode("utf-8", "surrogatepass"))
     return hashed.hexdigest()
+
+
+def to_make(stored: StoredUnit | None, digest: str, *, retry_failed: bool) -> bool:
+    """Return whether a unit is to be made: its inputs are new, or it failed and is to be tried again."""
+    if stored is None or stored.digest != digest:
+        return True
+    return stored.status != "done" and (stored.status != "failed" or retry_failed)
 
 
 def _contents(row: StoredRow) -> list[Any]:
@@ -168,16 +175,14 @@ class StageRun:
             return
         before = [output for key in unit.after if (output := self._outputs[key]) is not None]
         digest, stored = unit_digest(self._common, unit, before=before), self._stored.get(unit.key)
-        if stored and stored.digest == digest and stored.status == "done":
-            value = None if stored.output is None else json.loads(stored.output)
-            output = Output(uid=stored.uid, key=unit.key, value=value, document=stored.document)
+        if stored is None or to_make(stored, digest, retry_failed=retry_failed):
+            calls.submit(_Open(unit=unit, digest=digest, before=before))
+        elif stored.status == "done":
             self._done.unchanged += 1
-            self._settle(unit, None if stored.output is None else output)
-        elif stored and stored.digest == digest and stored.status == "failed" and not retry_failed:
+            self._settle(unit, stored_output(stored))
+        else:
             self._done.failed += 1
             self._settled += 1
-        else:
-            calls.submit(_Open(unit=unit, digest=digest, before=before))
 
     def _make(self, one: _Open) -> _MadeUnit:
         with measuring() as meter, self._named(f"unit {one.unit.key!r}"):

@@ -1,22 +1,26 @@
-"""What a system says of its build: kinds of rows, and stages with their functions."""
+"""What a system says of its build: kinds of rows, stages with their functions, and the names that it may use."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from hgmem.builds.reading import Reading
 from hgmem.builds.units import Made, Output, StoredRow, Unit
 from hgmem.errors import UsageError
+from hgmem.graph.schema import LABELS, MARKS, TYPES
 from hgmem.models.embedding import Vectors
 from hgmem.services import Services
 
 Config = TypeVar("Config")
 Read = TypeVar("Read", contravariant=True)
+_LABEL = re.compile(r"[A-Z][A-Za-z]{0,39}")
+_TYPE = re.compile(r"[A-Z][A-Z_]{0,39}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class BuiltKind:
     """A kind of built rows. Its name is the readable label beside `:Built`.
 
     - `caption`: the property that Neo4j Browser writes into a row, `colour` its colour there, such as `#7FB069`.
@@ -91,7 +95,7 @@ class Build(Generic[Config]):
       rows lose them until the next build.
     """
 
-    kinds: Sequence[Kind]
+    kinds: Sequence[BuiltKind]
     stages: Sequence[Stage[Config]]
     relationships: Sequence[str] = ()
     reembed: Reembedding | None = None
@@ -100,9 +104,32 @@ class Build(Generic[Config]):
         """Return the stage of this name."""
         return next(stage for stage in self.stages if stage.name == name)
 
-    def kind(self, name: str) -> Kind:
+    def kind(self, name: str) -> BuiltKind:
         """Return the kind of this name."""
         for kind in self.kinds:
             if kind.name == name:
                 return kind
         raise UsageError(f"unknown kind {name!r} of built rows: choose one of {', '.join(k.name for k in self.kinds)}")
+
+
+def check_names(system: str, build: Build[Any]) -> None:
+    """Raise `UsageError` for a kind, a relationship type or a stage whose name cannot be used, or is used twice."""
+    kinds, stages = [kind.name for kind in build.kinds], [stage.name for stage in build.stages]
+    ours = MARKS | set(LABELS.values())
+    for kind in kinds:
+        if not _LABEL.fullmatch(kind):
+            raise _refused(system, f"its kind {kind!r} is no label: use at most 40 letters, a capital first")
+        if kind in ours:
+            raise _refused(system, f"hgmem uses the label {kind!r} itself: rename that kind")
+    for name in build.relationships:
+        if not _TYPE.fullmatch(name):
+            raise _refused(system, f"its relationship type {name!r} needs at most 40 capital letters and underscores")
+        if name in TYPES:
+            raise _refused(system, f"hgmem uses the relationship type {name!r} itself: rename it")
+    for names, what in ((kinds, "kinds"), (stages, "stages"), (build.relationships, "relationship types")):
+        if twice := [name for name in names if list(names).count(name) > 1]:
+            raise _refused(system, f"it has two {what} {twice[0]!r}: rename one")
+
+
+def _refused(system: str, why: str) -> UsageError:
+    return UsageError(f"system {system!r} cannot be loaded: {why}")

@@ -1,4 +1,4 @@
-"""Write what units made, each unit whole or not at all, and delete units that have no inputs any more."""
+"""Check what units made and write it, each unit whole or not at all, and delete units that have no inputs any more."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +19,8 @@ from hgmem.services import Services
 from hgmem.text.identity import built_uid, layer_key
 from hgmem.values.built import OF_RELATIONSHIPS, OWN_PROPERTIES, is_property, is_property_name
 from hgmem.values.graph_elements import Chunk
+
+_DELETED = 500  # units deleted in one transaction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,9 +171,6 @@ def _listed(value: Any) -> Any:
     return value if isinstance(value, str | int | float | bool) or value is None else list(value)
 
 
-UNITS = 500  # units deleted in one transaction
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Writer:
     """Writes the units of one run, under its lease."""
@@ -205,7 +204,7 @@ class Writer:
 
     def delete(self, uids: Iterable[str]) -> None:
         """Delete units with their rows, and what rests on them."""
-        for some in batches(uids, size=UNITS):
+        for some in batches(uids, size=_DELETED):
             self.services.database.write(_delete_units, self, some)
 
 

@@ -14,7 +14,7 @@ from hgmem.values.arguments import check
 from hgmem.values.reports import BuildPlan, BuildReport, BuildStatus
 
 
-class Built(TypedDict, total=False):
+class BuildOptions(TypedDict, total=False):
     """Options of a build, by name.
 
     - `recipe`: a name, or a config of the system. `settings` override single fields of it by name. Without either, a
@@ -42,7 +42,7 @@ class Builds(ABC):
         report: Report = lambda _: None,
         max_calls: int | None = None,
         max_tokens: int | None = None,
-        **options: Unpack[Built],
+        **options: Unpack[BuildOptions],
     ) -> BuildReport:
         """Make what a system needs of the corpus before it can answer, and return what was done.
 
@@ -58,7 +58,7 @@ class Builds(ABC):
                 report=report,
             )
 
-    def plan_build(self, system: str, **options: Unpack[Built]) -> BuildPlan:
+    def plan_build(self, system: str, **options: Unpack[BuildOptions]) -> BuildPlan:
         """Estimate the work and the maximum cost of `build`, without writing."""
         services, asked = self._services(options.get("corpus")), _asked(system, options)
         return estimate_build(services, asked, retry_failed=options.get("retry_failed", False))
@@ -72,6 +72,6 @@ class Builds(ABC):
     abuilds = async_variant(builds)
 
 
-def _asked(system: str, options: Built) -> Asked:
+def _asked(system: str, options: BuildOptions) -> Asked:
     check({name: options[name] for name in ("settings",) if name in options}, ARGUMENTS)
     return Asked(system=system, recipe=options.get("recipe"), changes=options.get("settings") or {})

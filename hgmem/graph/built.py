@@ -1,4 +1,4 @@
-"""Typed wrappers for `cypher/built.cypher`."""
+"""Typed wrappers for `cypher/built.cypher` and `cypher/built_search.cypher`."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -9,6 +9,8 @@ from hgmem.graph.full_text import Ranking, as_indexed, searched_words
 from hgmem.graph.retrieval import Scope, lucene
 from hgmem.graph.values import Runner, vector
 from hgmem.text.identity import build_uid, layer_key
+
+OVER, K1, B = 10_000, 1.5, 0.75  # rows that the full-text index proposes, and parameters of BM25, as of system bm25
 
 
 def standing(database: Runner, *, corpus: str, uids: Iterable[str]) -> set[str]:
@@ -128,9 +130,6 @@ def _packed(rows: Sequence[Row]) -> list[Row]:
         return None if values is None else vector(values)
 
     return [{**row, "vector": packed(row["vector"])} for row in rows]
-
-
-OVER, K1, B = 10_000, 1.5, 0.75  # rows that the full-text index proposes, and parameters of BM25, as of system bm25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

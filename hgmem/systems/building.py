@@ -2,10 +2,9 @@
 
 import json
 
-from hgmem.builds.derived_vectors import renew_derived
 from hgmem.builds.estimates import plan_build
 from hgmem.builds.runner import remove_build as remove_build
-from hgmem.builds.runner import run_build
+from hgmem.builds.runner import renew_derived, run_build
 from hgmem.builds.stage_run import Building, Report
 from hgmem.corpus.own_invariants import OwnInvariants
 from hgmem.errors import UsageError

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import hgmem.systems
-from hgmem.builds.own_names import check_names
 from hgmem.builds.reading import check_built
+from hgmem.builds.stages import check_names
 from hgmem.errors import GraphError, HGMemError, UsageError
 from hgmem.graph.statement_checks import fault
 from hgmem.graph.statements import Statement, add, parse

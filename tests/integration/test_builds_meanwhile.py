@@ -16,7 +16,7 @@ from hgmem import HGMem, UsageError
 from hgmem.builds.reading import Reading
 from hgmem.builds.runner import run_build
 from hgmem.builds.stage_run import Building
-from hgmem.builds.stages import Build, Kind, Stage
+from hgmem.builds.stages import Build, BuiltKind, Stage
 from hgmem.builds.units import Made, Output, Row, Unit
 from hgmem.services import Services
 from hgmem.values.reports import BuildReport
@@ -37,7 +37,7 @@ class Options:
 
 def build(client: HGMem, *stages: Stage[Any]) -> BuildReport:
     """Make a build of these stages, under the name of the toy system."""
-    kinds = [Kind(name="ToyGist"), Kind(name="ToyTopic")]
+    kinds = [BuiltKind(name="ToyGist"), BuiltKind(name="ToyTopic")]
     made: Build[Any] = Build(kinds=kinds, relationships=["TOY_IN"], stages=stages)
     return run_build(client._services(None), Building(system="toy", build=made, config=Options()))
 

@@ -9,16 +9,12 @@ from walking import PEOPLE, SMALL, Guide, edges, nodes, town, walked_town
 
 from hgmem import HGMem, UsageError
 from hgmem.models.prompts import prompt_of
-from hgmem.retrieval.answer import AnswerReply
 from hgmem.systems.remindrag.tasks import (
     ChooseNext,
     EnoughReply,
     JudgeEnough,
     MoveReply,
     NextReply,
-    PlainReply,
-    SearchReply,
-    SplitReply,
     SummaryReply,
     TitleReply,
 )
@@ -205,32 +201,6 @@ def test_ablations_leave_out_what_they_name(open_client: Callable[..., HGMem]) -
     assert {"RELATES", "MENTIONS", "NEXT_ANCHOR"} <= seen["default"]
     assert "NEXT_ANCHOR" not in seen["no-chain"]
     assert "SYNONYM_OF" not in seen["no-synonyms"]
-
-
-def test_a_question_may_be_split_need_no_search_or_follow_a_conversation(open_client: Callable[..., HGMem]) -> None:
-    model = Guide(KEY).model(
-        search_needed=lambda task: SearchReply(search="thank" not in task.question),
-        split_question=lambda task: SplitReply(questions=("Where is Anna?", "Where is Emil?", "Where is Bo?")),
-        plain_answer=lambda task: PlainReply(text="You are welcome."),
-        answer=lambda task: AnswerReply(text="There [1]."),
-        move=lambda task: MoveReply(found="there", enough=True),
-    )
-    client = walked_town(open_client, model)
-    settings = {"search_check": True, "split": 2, "history": ["Q: Who is Anna?", "A: A miller."]}
-    plain = client.ask("thank you", system="remindrag", settings=settings)
-    assert (plain.text, plain.citations) == ("You are welcome.", ())
-    assert "without a search" in plain.notes[0]
-    model.tasks.clear()
-    split = client.ask("Where are Anna and Emil?", system="remindrag", settings=settings)
-    assert [step.retrieved[0].subquery.text for step in split.steps if step.strategy == "seeds"] == [
-        "Where is Anna?", "Where is Emil?",
-    ]  # fmt: skip
-    answers: list[Any] = [task for task in model.tasks if task.name == "answer"]
-    assert [task.question for task in answers] == ["Where is Anna?", "Where is Emil?", "Where are Anna and Emil?"]
-    assert any("Where is Anna? There" in one for one in answers[-1].memory.statements)
-    assert "A: A miller." in " ".join(answers[-1].memory.statements)
-    moves: list[Any] = [task for task in model.tasks if task.name == "move"]
-    assert all("A: A miller." in task.fields()["history"] for task in moves)
 
 
 def test_names_with_separators_and_a_corpus_of_one_chunk(open_client: Callable[..., HGMem]) -> None:

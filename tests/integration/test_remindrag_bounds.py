@@ -8,8 +8,8 @@ import pytest
 from walking import Guide, edges, nodes, walked_town
 
 from hgmem import HGMem, ModelError, UsageError
-from hgmem.systems.remindrag.tasks import MoveReply, SplitReply, UsefulReply
-from hgmem.systems.remindrag.walker import recorded
+from hgmem.systems.remindrag.tasks import MoveReply, UsefulReply
+from hgmem.systems.remindrag.walk_record import recorded_walk
 from hgmem.values.inputs import Document, Given, GivenChunk, GivenEntity, GivenRelation
 
 KEY = "Anna gave the key number 2"
@@ -52,10 +52,10 @@ def test_a_filter_hides_what_other_documents_say_of_a_relation(told: Callable[..
     client, model = told()
     settings = {"seeds": 1, "trails": False}
     client.ask("Anna. Anna", system="remindrag", settings=settings)
-    assert any("bribed" in way.told for task in model.tasks if task.name == "move" for way in task.options)
+    assert any("bribed" in way.sentence for task in model.tasks if task.name == "move" for way in task.options)
     model.tasks.clear()
     answer = client.ask("Anna. Anna", system="remindrag", settings=settings, filters={"title": "open *"})
-    assert not any("bribed" in way.told for task in model.tasks if task.name == "move" for way in task.options)
+    assert not any("bribed" in way.sentence for task in model.tasks if task.name == "move" for way in task.options)
     assert not any("bribed" in str(task) for task in model.tasks)
     hidden = {row["uid"] for row in nodes(client, "Chunk") if "bribed" in row["text"]}
     assert not hidden & {hit.uid for step in answer.steps for one in step.retrieved for hit in one.chunks}
@@ -119,25 +119,6 @@ def test_an_answer_is_kept_where_its_learning_fails(open_client: Callable[..., H
     assert nodes(client, "Learning") == []
     down.clear()
     assert client.remindrag.learn(memory=answer.memory)
-
-
-def test_walks_of_one_question_are_learnt_together_or_not_at_all(open_client: Callable[..., HGMem]) -> None:
-    asked: list[str] = []
-
-    def useful(task: Any) -> UsefulReply:
-        asked.append(task.question)
-        if len(asked) == 2:
-            raise ModelError("the server is down")
-        return UsefulReply(useful=task.cited)
-
-    parts = SplitReply(questions=(QUESTION, "  ", "Which key did Bruno give away last?", ""))
-    client = walked_town(open_client, Guide(KEY).model(split_question=lambda task: parts, useful=useful))
-    memory = client.ask("Which keys?", system="remindrag", settings={**WAY, "split": 4, "trails": False}).memory
-    with pytest.raises(ModelError, match="down"):
-        client.remindrag.learn(memory=memory)
-    assert nodes(client, "Learning") == nodes(client, "Trail") == []
-    learnt = client.remindrag.learn(memory=memory)
-    assert [one.question for one in learnt] == [QUESTION, "Which key did Bruno give away last?"]
 
 
 def test_a_tie_that_is_gone_is_not_learnt(open_client: Callable[..., HGMem]) -> None:
@@ -207,7 +188,8 @@ def test_what_was_read_at_a_replayed_place_is_recorded_with_it(open_client: Call
     client = walked_town(open_client, Guide(KEY).model())
     client.remindrag.learn(memory=client.ask(QUESTION, system="remindrag", settings=WAY).memory)
     answer = client.ask(QUESTION, system="remindrag", settings={"fill": False})
-    (walk,) = recorded(answer.steps)
+    walk = recorded_walk(answer.steps)
+    assert walk is not None
     replayed = [place for place in walk.places if place.replayed]
     assert replayed
     assert [place.text for place in replayed if place.passage and not place.chunks] == []

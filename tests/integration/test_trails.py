@@ -10,7 +10,7 @@ import pytest
 from walking import Guide, edges, nodes, walked_town
 
 from hgmem import HGMem, UsageError
-from hgmem.systems.remindrag.trail_vectors import Touch, replayed
+from hgmem.systems.remindrag.trails import Touch, replayed
 
 QUESTION = "Which key did Anna give away last?"
 KEY = "Anna gave the key number 2"

@@ -2,15 +2,14 @@
 
 import pytest
 
-from hgmem.builds.own_names import check_names
-from hgmem.builds.stages import Build, Kind, Stage
+from hgmem.builds.stages import Build, BuiltKind, Stage, check_names
 from hgmem.errors import UsageError
 
 
 def build(kinds: list[str], *, relationships: list[str] | None = None, stages: list[str] | None = None) -> Build[None]:
     """Return a build with these names."""
     made = [Stage(name=name, units=lambda *_: (), make=lambda *_, **__: None) for name in stages or ["one"]]
-    return Build(kinds=[Kind(name=name) for name in kinds], stages=made, relationships=relationships or [])
+    return Build(kinds=[BuiltKind(name=name) for name in kinds], stages=made, relationships=relationships or [])
 
 
 def test_names_of_their_own_are_taken() -> None:

@@ -1,13 +1,13 @@
 """Tests of what a trail remembers: the figures that follow from the paper's equations."""
 
-from math import acos, cos, degrees, sqrt
+from math import sqrt
 
 import numpy as np
 import pytest
 
 from hgmem.systems.remindrag.recipes import Penalty
 from hgmem.systems.remindrag.statements import Rule
-from hgmem.systems.remindrag.trail_vectors import (
+from hgmem.systems.remindrag.trails import (
     Touch,
     Vector,
     delta,
@@ -15,7 +15,6 @@ from hgmem.systems.remindrag.trail_vectors import (
     relevance,
     replayed,
     touched,
-    widest_angle,
 )
 
 ALPHA, STRONG = 0.1, 0.55  # the paper's
@@ -85,13 +84,6 @@ def test_a_question_that_points_away_is_no_matter(penalty: Penalty) -> None:
     one, _ = pair(0)
     trail = (-0.5 * one).astype(np.float32)
     assert np.array_equal(touched(trail, Touch(question=one, effective=False, penalty=penalty)), trail)
-
-
-def test_the_widest_angle_of_two_questions() -> None:
-    assert widest_angle(0.775, dimensions=10**9) == pytest.approx(acos(0.6), abs=1e-3)
-    for strong in (0.5, 0.55, 0.75):
-        assert cos(widest_angle(strong, dimensions=10**9)) == pytest.approx(strong**2, abs=1e-6)
-    assert degrees(widest_angle(0.55, dimensions=384)) == pytest.approx(72.4, abs=0.5)
 
 
 def test_no_trail_shorter_than_the_least_is_strong() -> None:

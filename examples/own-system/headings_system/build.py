@@ -10,7 +10,7 @@ from itertools import groupby, pairwise
 from pydantic import PositiveInt
 
 from hgmem.builds.reading import Reading
-from hgmem.builds.stages import Build, Kind, Stage
+from hgmem.builds.stages import Build, BuiltKind, Stage
 from hgmem.builds.units import Made, Output, Row, Tie, Unit
 from hgmem.retrieval.rendering import overlap
 from hgmem.services import Services
@@ -83,7 +83,7 @@ def make_section(services: Services, config: Config, unit: Unit, *, before: Sequ
 
 
 BUILD: Build[Config] = Build(
-    kinds=[Kind(name="Section", caption="path", colour="#7FB069")],
+    kinds=[BuiltKind(name="Section", caption="path", colour="#7FB069")],
     relationships=["IN_SECTION"],
     stages=[Stage(name="sections", units=list_sections, make=make_section, settings=["sentences"])],
 )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hgmem.builds.reading import Reading
-from hgmem.builds.stages import Build, Kind, Stage
+from hgmem.builds.stages import Build, BuiltKind, Stage
 from hgmem.builds.units import Made, Output, StoredRow, Tie, Unit
 from hgmem.models.embedding import Vectors
 from hgmem.services import Services
@@ -171,9 +171,9 @@ def _topic_prompt(config: HyperMemConfig) -> int:
 
 BUILD: Build[HyperMemConfig] = Build(
     kinds=[
-        Kind(name=topics.TOPIC, caption="title", colour="#C26D3F"),
-        Kind(name=episodes.EPISODE, caption="subject", colour="#4C8DAE", replaced_vectors=True),
-        Kind(name=episodes.FACT, caption="content", colour="#7A9A4E", replaced_vectors=True),
+        BuiltKind(name=topics.TOPIC, caption="title", colour="#C26D3F"),
+        BuiltKind(name=episodes.EPISODE, caption="subject", colour="#4C8DAE", replaced_vectors=True),
+        BuiltKind(name=episodes.FACT, caption="content", colour="#7A9A4E", replaced_vectors=True),
     ],
     relationships=["IN_TOPIC", "IN_EPISODE", "MENTIONS"],
     stages=[

@@ -8,7 +8,7 @@ from textwrap import shorten
 
 from hgmem.builds.chunk_runs import Piece, chunk_runs, joined_text, runs
 from hgmem.builds.reading import Reading
-from hgmem.builds.stages import Build, Kind, Stage
+from hgmem.builds.stages import Build, BuiltKind, Stage
 from hgmem.builds.units import Made, Output, Property, Row, StoredRow, Tie, Unit
 from hgmem.errors import UsageError
 from hgmem.services import Services
@@ -162,7 +162,7 @@ _FIRST: Stage[MemoRAGConfig] = Stage(
     prompt_tokens=_prompt,
 )
 BUILD: Build[MemoRAGConfig] = Build(
-    kinds=[Kind(name=GIST, caption="title", colour="#8E6C8A")],
+    kinds=[BuiltKind(name=GIST, caption="title", colour="#8E6C8A")],
     relationships=["CONDENSES"],
     stages=[
         _FIRST,

@@ -6,7 +6,7 @@ from hgmem.memory.browser.favourites import Favourite
 from hgmem.systems.remindrag.answer import answer, cost
 from hgmem.systems.remindrag.build import BUILD
 from hgmem.systems.remindrag.recipes import RECIPES, ReMindRAGConfig
-from hgmem.systems.remindrag.upkeep import INVARIANTS
+from hgmem.systems.remindrag.trails import INVARIANTS
 from hgmem.systems.remindrag.verbs import VERBS
 from hgmem.systems.spec import SystemSpec
 

@@ -8,17 +8,20 @@ import numpy as np
 
 from hgmem.builds.chunk_runs import chunk_runs, joined_text
 from hgmem.builds.reading import Reading
-from hgmem.builds.stages import Build, Kind, Stage
+from hgmem.builds.stages import Build, BuiltKind, Stage
 from hgmem.builds.units import Made, Output, Property, Row, StoredRow, Tie, Unit
 from hgmem.services import Services
 from hgmem.systems.remindrag.recipes import ReMindRAGConfig
 from hgmem.systems.remindrag.statements import chunk_vectors, entities_of_anchors
 from hgmem.systems.remindrag.tasks import TitlePassage
-from hgmem.systems.remindrag.upkeep import renewed_vectors
+from hgmem.systems.remindrag.trails import renewed_vectors
 from hgmem.text.segmentation import collapse
 
-STAGE, ANCHOR, NAME = "anchors", "Anchor", "EntityName"
+STAGE = "anchors"
+ANCHOR, NAME, SYNONYM = "Anchor", "EntityName", "Synonym"
 _TITLE = 48  # characters of the document's title before that of a passage
+_AROUND = 200  # tokens of a prompt beside its passage
+_AT_ONCE = 1_000  # names compared with all others in one multiplication
 
 
 def passages(reading: Reading, config: ReMindRAGConfig) -> Iterator[Unit]:
@@ -103,10 +106,6 @@ def _first_place(row: StoredRow) -> tuple[str, int, str]:
     return row.document, int(str(row.properties["place"])), row.key
 
 
-SYNONYM = "Synonym"
-_AT_ONCE = 1_000  # names compared with all others in one multiplication
-
-
 def alike(reading: Reading, config: ReMindRAGConfig) -> Iterator[Unit]:
     """List each anchor whose names have like ones: pairs of at least this cosine (paper, section 3.1: 0.7)."""
     rows = [row for row in reading.rows(NAME, vectors=True) if row.embedding is not None]
@@ -148,12 +147,6 @@ def _near(rows: Sequence[StoredRow], *, least: float) -> Iterator[tuple[int, int
                     yield at, int(other), round(float(cosines[other]), 4)
 
 
-LEARNT = ("Trail", "Learning", "Summary", "TrailScope")
-"""Kinds of rows that questions write, and no unit makes."""
-
-_AROUND = 200  # tokens of a prompt beside its passage
-
-
 def _prompt(config: ReMindRAGConfig) -> int:
     return config.passage_tokens + _AROUND
 
@@ -164,13 +157,14 @@ def _as_anchors(numbers: Mapping[str, int], config: ReMindRAGConfig) -> int:
 
 BUILD: Build[ReMindRAGConfig] = Build(
     kinds=[
-        Kind(name=ANCHOR, caption="title", colour="#3E7CB1", replaced_vectors=True),
-        Kind(name=NAME, caption="text", colour="#A9A9A9"),
-        Kind(name=SYNONYM, caption="similarity", colour="#81A4CD"),
-        Kind(name="Trail", caption="strength", colour="#DB8A2B"),
-        Kind(name="Learning", caption="question", colour="#B5446E"),
-        Kind(name="Summary", caption="summary", colour="#9D8189"),
-        Kind(name="TrailScope", caption="owner", colour="#6C757D"),
+        BuiltKind(name=ANCHOR, caption="title", colour="#3E7CB1", replaced_vectors=True),
+        BuiltKind(name=NAME, caption="text", colour="#A9A9A9"),
+        BuiltKind(name=SYNONYM, caption="similarity", colour="#81A4CD"),
+        # Questions write the rows of these kinds, and no unit makes them.
+        BuiltKind(name="Trail", caption="strength", colour="#DB8A2B"),
+        BuiltKind(name="Learning", caption="question", colour="#B5446E"),
+        BuiltKind(name="Summary", caption="summary", colour="#9D8189"),
+        BuiltKind(name="TrailScope", caption="owner", colour="#6C757D"),
     ],
     relationships=["MENTIONS", "NEXT_ANCHOR", "NAMES", "SYNONYM_OF", "BETWEEN", "TOUCHED", "SUMMARISES"],
     reembed=renewed_vectors,

@@ -10,6 +10,7 @@ import numpy as np
 from hgmem.corpus.guarded_writes import check_embedder
 from hgmem.errors import UsageError
 from hgmem.graph.database import Row, Transaction
+from hgmem.graph.values import Runner
 from hgmem.services import Services
 from hgmem.systems.remindrag.recipes import Penalty
 from hgmem.systems.remindrag.statements import (
@@ -25,10 +26,10 @@ from hgmem.systems.remindrag.statements import (
     trails_to_touch,
 )
 from hgmem.systems.remindrag.tasks import JudgeUseful
-from hgmem.systems.remindrag.trail_vectors import Touch, Vector, touched
-from hgmem.systems.remindrag.upkeep import replay_trails
-from hgmem.systems.remindrag.walker import Recorded
+from hgmem.systems.remindrag.trails import Touch, Vector, length_of, replay_trails, touched
+from hgmem.systems.remindrag.walk_record import RecordedWalk
 from hgmem.text.identity import built_uid
+from hgmem.values.records import Citation
 
 _QUOTED = 5  # chunks that are kept of what was read at a node
 _MARKERS = re.compile(r"\s*\[\d+\]")
@@ -36,12 +37,17 @@ _MARKERS = re.compile(r"\s*\[\d+\]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """The answer of a walk's question: its memory and the memory's owner, its text, and the chunks (uids) it cites."""
+    """The answer of a walk's question: its memory and the memory's owner, its text, and its citations."""
 
     memory: str
     owner: str
     text: str
-    cited: AbstractSet[str]
+    citations: Sequence[Citation]
+
+    @property
+    def unmarked(self) -> str:
+        """The text without its markers, which number passages that a judgement does not see."""
+        return _MARKERS.sub("", self.text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,10 +63,9 @@ class Learnt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Lesson:
-    """What is learnt of one walk: each trail by uid with its ends, and whether it led to use, and where use began."""
+    """What is learnt of a walk: each trail by uid with its ends, and whether it led to use, and where use began."""
 
     uid: str
-    key: str
     question: str
     vector: Vector
     penalty: Penalty
@@ -69,36 +74,25 @@ class _Lesson:
     summaries: Mapping[str, str]
 
 
-def learn_walks(services: Services, answered: Answered, walks: Sequence[Recorded], *, penalty: Penalty) -> list[Learnt]:
-    """Learn the walks of one question, all in one transaction, and return what was learnt.
+def learn_walk(services: Services, answered: Answered, walk: RecordedWalk, *, penalty: Penalty) -> Learnt:
+    """Learn the walk of one question in one transaction, and return what was learnt.
 
     Raises `UsageError` where that has been done before.
     """
-    keys = [answered.memory if not number else f"{answered.memory}/{number}" for number in range(len(walks))]
-    uids = [built_uid(services.corpus, SYSTEM, kind="Learning", key=key) for key in keys]
-    if any(learning_of(services.database, corpus=services.corpus, uid=uid) for uid in uids):
-        raise _twice(services.corpus, answered.memory)
-    vectors = services.embed([walk.question for walk in walks], kind="query")
-    lessons = []
-    for walk, key, uid, vector in zip(walks, keys, uids, vectors, strict=True):
-        useful = _useful(services, walk, answered)
-        lesson = _Lesson(
-            uid=uid,
-            key=key,
-            question=walk.question,
-            vector=np.asarray(vector, dtype=np.float32),
-            penalty=penalty,
-            touches=_touches(services.corpus, walk, answered.owner, useful),
-            starts=walk.roots(walk.places[number] for number in sorted(useful)) if walk.places else walk.seeds,
-            summaries=walk.summaries,
-        )
-        lessons.append(lesson)
-    return services.database.write(_learn_all, services, lessons, answered)
-
-
-def unmarked(text: str) -> str:
-    """Return an answer's text without its markers, which number passages that a judgement does not see."""
-    return _MARKERS.sub("", text)
+    uid = built_uid(services.corpus, SYSTEM, kind="Learning", key=answered.memory)
+    _check_new(services.database, services.corpus, uid, answered.memory)
+    vector = services.embed([walk.question], kind="query")[0]
+    useful = _useful(services, walk, answered)
+    lesson = _Lesson(
+        uid=uid,
+        question=walk.question,
+        vector=np.asarray(vector, dtype=np.float32),
+        penalty=penalty,
+        touches=_touches(services.corpus, walk, answered.owner, useful),
+        starts=walk.roots(walk.places[number] for number in sorted(useful)) if walk.places else walk.seeds,
+        summaries=walk.summaries,
+    )
+    return services.database.write(_learn, services, lesson, answered)
 
 
 def unlearn(services: Services, learnings: Sequence[Row]) -> int:
@@ -109,29 +103,21 @@ def unlearn(services: Services, learnings: Sequence[Row]) -> int:
     )
 
 
-def _learn_all(
-    transaction: Transaction, services: Services, lessons: Sequence[_Lesson], answered: Answered
-) -> list[Learnt]:
-    check_embedder(transaction, services)
-    return [_learn(transaction, services, lesson, answered) for lesson in lessons]
-
-
 def _learn(transaction: Transaction, services: Services, lesson: _Lesson, answered: Answered) -> Learnt:
     corpus, owner = services.corpus, answered.owner
+    check_embedder(transaction, services)
     number = draw_number(transaction, corpus=corpus, owner=owner)
-    if learning_of(transaction, corpus=corpus, uid=lesson.uid):
-        raise _twice(services.corpus, answered.memory)
-    rows = [{"uid": uid, "ends": list(row["ends"])} for uid, row in lesson.touches.items()]
-    held = trails_to_touch(transaction, corpus=corpus, rows=rows)
-    trails = [_moved(row, lesson, dimensions=services.embedder.dimensions) for row in held]
+    _check_new(transaction, corpus, lesson.uid, answered.memory)
+    ends = [{"uid": uid, "ends": touch["ends"]} for uid, touch in lesson.touches.items()]
+    stored = trails_to_touch(transaction, corpus=corpus, rows=ends)
+    trails = [_moved(row, lesson, dimensions=services.embedder.dimensions) for row in stored]
     put_trails(transaction, corpus=corpus, owner=owner, rows=trails)
-    touches = {row["uid"]: lesson.touches[row["uid"]] for row in held}
     put_learning(
         transaction,
         corpus=corpus,
         learning={
             "uid": lesson.uid,
-            "key": lesson.key,
+            "key": answered.memory,
             "question": lesson.question,
             "owner": owner,
             "memory": answered.memory,
@@ -140,31 +126,28 @@ def _learn(transaction: Transaction, services: Services, lesson: _Lesson, answer
             "number": number,
             "vector": lesson.vector,
         },
-        touches=[
-            {"uid": uid, "effective": touch["effective"], "chunks": touch["chunks"]} for uid, touch in touches.items()
-        ],
+        touches=[{name: trail[name] for name in ("uid", "effective", "chunks")} for trail in trails],
         summaries=lesson.summaries,
     )
     return Learnt(
         learning=lesson.uid,
         number=number,
         question=lesson.question,
-        trails=len(touches),
-        effective=sum(bool(touch["effective"]) for touch in touches.values()),
+        trails=len(trails),
+        effective=sum(bool(trail["effective"]) for trail in trails),
     )
 
 
 def _moved(row: Row, lesson: _Lesson, *, dimensions: int) -> Row:
-    """Return a trail as it is after the lesson."""
+    """Return a trail as it is after the lesson, with what touched it."""
     touch = lesson.touches[row["uid"]]
     before = np.zeros(dimensions) if row["vector"] is None else np.asarray(row["vector"])
-    moved = touched(
+    vector = touched(
         before.astype(np.float32),
         Touch(question=lesson.vector, effective=touch["effective"], penalty=lesson.penalty),
     )
-    length = float(np.linalg.norm(moved.astype(np.float64)))
-    kept = {"tie": row["tie"], "alike": row["alike"] or 0.0}
-    return {**touch, **kept, "uid": row["uid"], "vector": moved, "length": length}
+    trail = {"uid": row["uid"], "tie": row["tie"], "alike": row["alike"] or 0.0}
+    return {**touch, **trail, "vector": vector, "length": length_of(vector)}
 
 
 def _unlearn(transaction: Transaction, services: Services, owner: str, uids: Sequence[str]) -> int:
@@ -178,20 +161,21 @@ def _unlearn(transaction: Transaction, services: Services, owner: str, uids: Seq
     return len(there)
 
 
-def _useful(services: Services, walk: Recorded, answered: Answered) -> set[int]:
+def _useful(services: Services, walk: RecordedWalk, answered: Answered) -> set[int]:
     """Return the numbers of the places that led to something of use: as the model judges, with all before them."""
     if not walk.places:
         return set()
     early = [place.uid for place in walk.places if place.passage and not place.chunks]
     passages = passage_chunks(services.database, corpus=services.corpus, uids=early) if early else {}
     stops = walk.stops
+    answers = {citation.chunk for citation in answered.citations if citation.chunk}
     cited = []
     for number, stop in enumerate(stops):
         chunks = {uid for place in stop for uid in place.chunks}
         chunks |= {chunk.uid for place in stop if place.passage for chunk in passages.get(place.uid, ())}
-        if not answered.cited.isdisjoint(chunks):
+        if not answers.isdisjoint(chunks):
             cited.append(number)
-    task = JudgeUseful(question=walk.question, answer=answered.text, ways=tuple(_told(walk)), cited=tuple(cited))
+    task = JudgeUseful(question=walk.question, answer=answered.unmarked, ways=_in_words(walk), cited=tuple(cited))
     named = services.reply(task).useful
     # Each stop of use confirms all that led to it. The official code confirms the first one of a node alone.
     numbers = {id(place): number for number, place in enumerate(walk.places)}
@@ -199,17 +183,17 @@ def _useful(services: Services, walk: Recorded, answered: Answered) -> set[int]:
     return {numbers[id(before)] for place in useful for before in walk.before(place)}
 
 
-def _told(walk: Recorded) -> list[str]:
+def _in_words(walk: RecordedWalk) -> tuple[str, ...]:
     """Return the stops of a walk in words, in order, each with where it was reached from."""
     names = {place.uid: place.text for place in walk.places if not place.passage}
-    told = []
+    stops = []
     for first, *_ in walk.stops:
         origin = "" if first.passage else names.get(first.source, "the start")
-        told.append(f"from {origin}: {first.text}" if origin else f"at the start: {first.text}")
-    return told
+        stops.append(f"from {origin}: {first.text}" if origin else f"at the start: {first.text}")
+    return tuple(stops)
 
 
-def _touches(corpus: str, walk: Recorded, owner: str, useful: AbstractSet[int]) -> dict[str, Row]:
+def _touches(corpus: str, walk: RecordedWalk, owner: str, useful: AbstractSet[int]) -> dict[str, Row]:
     """Return the trails of a walk by uid: their ends, whether they led to use, and the chunks that were read there."""
     found: dict[str, Row] = {}
     for number, place in enumerate(walk.places):
@@ -229,6 +213,7 @@ def _key(owner: str, ends: Sequence[str]) -> str:
     return "/".join((*sorted(ends), owner))
 
 
-def _twice(corpus: str, memory: str) -> UsageError:
-    command = f"`hgmem remindrag unlearn {memory} --corpus {corpus}`"
-    return UsageError(f"memory {memory!r} was learnt before: {command} takes that back")
+def _check_new(database: Runner, corpus: str, uid: str, memory: str) -> None:
+    if learning_of(database, corpus=corpus, uid=uid):
+        command = f"`hgmem remindrag unlearn {memory} --corpus {corpus}`"
+        raise UsageError(f"memory {memory!r} was learnt before: {command} takes that back")

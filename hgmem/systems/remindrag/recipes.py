@@ -51,10 +51,6 @@ class ReMindRAGConfig:
 
     evidence_tokens: Tokens = 6_000  # of the chunks in the answer's prompt (paper: no limit)
     fill: bool = True  # the question's nearest chunks take the room that a walk leaves (paper: none do)
-    beside: Tokens = 2_000  # of these at most, where the walk found enough
-    search_check: bool = False  # first asks whether the question needs a search at all (official code)
-    split: Positive = 1  # sub-questions at most, each with a walk of its own (paper; official code: 1)
-    history: tuple[str, ...] = ()  # earlier turns of a conversation, oldest first, in all prompts (official code)
     form: str = ""  # how the answer is to look, such as "a few words"
 
 

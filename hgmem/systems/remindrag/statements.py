@@ -18,38 +18,6 @@ SYSTEM = "remindrag"
 _LEAST = 1e-6  # length below which a trail has no direction
 
 
-def chunk_vectors(database: Runner, *, corpus: str, uids: Sequence[str]) -> dict[str, Sequence[float]]:
-    """Return the vectors of those of the chunks that have one, by uid."""
-    return {row["uid"]: row["vector"] for row in database.run("chunk_vectors", corpus=corpus, uids=list(uids))}
-
-
-def entities_of_anchors(database: Runner, *, corpus: str) -> dict[str, dict[str, str]]:
-    """Return for each anchor (uid) the entities that its passage mentions, names by uid."""
-    return {row["uid"]: dict(row["entities"]) for row in database.run("entities_of_anchors", corpus=corpus)}
-
-
-def seeds(database: Runner, *, scope: Scope, query: Any, k: int, over: int) -> list[tuple[Node, float]]:
-    """Return the k entities and anchors nearest to a unit vector, with their cosines."""
-    rows = database.run(
-        "seeds", corpus=scope.corpus, documents=scope.uids, vector=vector(query), k=k, over=max(k, over)
-    )
-    return [(_node(row), row["score"]) for row in rows]
-
-
-def starts(database: Runner, *, scope: Scope, asker: "Asker", k: int, least: float) -> list[tuple[Node, float]]:
-    """Return the nodes from which the k learnings with the nearest questions began, with these questions' cosines."""
-    rows = database.run(
-        "starts",
-        corpus=scope.corpus,
-        documents=scope.uids,
-        owners=list(asker.owners),
-        vector=vector(asker.query),
-        k=k,
-        least=least,
-    )
-    return [(_node(row), row["score"]) for row in rows]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
     """When a trail is strong, which kinds of ties are followed, and how many ways of a node are returned at most."""
@@ -85,6 +53,38 @@ class Asker:
 
     query: Any
     owners: tuple[str, ...]
+
+
+def chunk_vectors(database: Runner, *, corpus: str, uids: Sequence[str]) -> dict[str, Sequence[float]]:
+    """Return the vectors of those of the chunks that have one, by uid."""
+    return {row["uid"]: row["vector"] for row in database.run("chunk_vectors", corpus=corpus, uids=list(uids))}
+
+
+def entities_of_anchors(database: Runner, *, corpus: str) -> dict[str, dict[str, str]]:
+    """Return for each anchor (uid) the entities that its passage mentions, names by uid."""
+    return {row["uid"]: dict(row["entities"]) for row in database.run("entities_of_anchors", corpus=corpus)}
+
+
+def seeds(database: Runner, *, scope: Scope, query: Any, k: int, over: int) -> list[tuple[Node, float]]:
+    """Return the k entities and anchors nearest to a unit vector, with their cosines."""
+    rows = database.run(
+        "seeds", corpus=scope.corpus, documents=scope.uids, vector=vector(query), k=k, over=max(k, over)
+    )
+    return [(_node(row), row["score"]) for row in rows]
+
+
+def starts(database: Runner, *, scope: Scope, asker: Asker, k: int, least: float) -> list[tuple[Node, float]]:
+    """Return the nodes from which the k learnings with the nearest questions began, with these questions' cosines."""
+    rows = database.run(
+        "starts",
+        corpus=scope.corpus,
+        documents=scope.uids,
+        owners=list(asker.owners),
+        vector=vector(asker.query),
+        k=k,
+        least=least,
+    )
+    return [(_node(row), row["score"]) for row in rows]
 
 
 def replay(database: Runner, *, scope: Scope, asker: Asker, start: Sequence[str], rule: Rule) -> list[Reached]:
@@ -251,7 +251,7 @@ def scope_uid(corpus: str, owner: str) -> str:
 
 
 def _node(row: Row) -> Node:
-    return Node(uid=row["uid"], kind=row["kind"], text=row["text"] or "", told=row["told"] or "")
+    return Node(uid=row["uid"], kind=row["kind"], text=row["text"] or "", description=row["description"] or "")
 
 
 def _rule(rule: Rule) -> Row:
@@ -259,14 +259,14 @@ def _rule(rule: Rule) -> Row:
 
 
 def _way(row: Row, node: Node, *, relation: Row | None) -> Way:
-    held = relation or {}
+    stated = relation or {}
     return Way(
         source=row["source"],
         node=node,
         tie=row["tie"],
-        told=held.get("description") or "",
-        relation=held.get("uid") or "",
-        chunks=tuple(held.get("chunks") or ()),
+        sentence=stated.get("description") or "",
+        relation=stated.get("uid") or "",
+        chunks=tuple(stated.get("chunks") or ()),
         score=row["score"] or 0.0,
     )
 

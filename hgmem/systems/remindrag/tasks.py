@@ -1,10 +1,9 @@
-"""The tasks of ReMindRAG: title a passage, walk, summarise, judge what was of use, and what comes before a walk."""
+"""The tasks of ReMindRAG: title a passage, choose a move, summarise, and judge what was of use."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from textwrap import shorten
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -12,12 +11,16 @@ import numpy as np
 from hgmem.models.extractive.entity_recognition import aspects
 from hgmem.models.extractive.key_phrases import key_phrases, stems
 from hgmem.models.extractive.vector_cache import VectorCache
-from hgmem.models.reply import Leniently, Reply, TextReply, named
+from hgmem.models.reply import Reply, TextReply, named
 from hgmem.retrieval import rendering
-from hgmem.systems.remindrag.walk_record import Finding, Option, Seen, Way
+from hgmem.systems.remindrag.walk_record import Finding, Option, Seen, Way, in_words
 from hgmem.text.segmentation import collapse, headings, sentences
 
-_LINES = Leniently(sentences=True)
+PROMPTS = Path(__file__).parent / "prompts"
+_PASSAGE = 0.1  # by how much a passage, which says more than a sentence, may be farther from a question
+_PHRASES, _LONGEST = 4, 90  # key phrases of a title, and its characters
+_SHORT = 60  # characters of a text that is its own title
+_SUMMARY = 6  # sentences of a summary
 _NEXT = named("next", "way", "number", "choice", "go_to")
 _ENOUGH = named("enough", "sufficient", "is_sufficient")
 
@@ -28,10 +31,6 @@ class TitleReply(TextReply):
 
 class SummaryReply(TextReply):
     """What a passage says that bears on a question."""
-
-
-class PlainReply(TextReply):
-    """An answer without a search."""
 
 
 class MoveReply(Reply):
@@ -60,58 +59,6 @@ class UsefulReply(Reply):
     """The numbers of the ways that led to something of use."""
 
     useful: Annotated[tuple[int, ...], named("useful", "edges", "ways", "numbers")] = ()
-
-
-class SearchReply(Reply):
-    """Whether a question needs a search."""
-
-    search: bool = True
-
-
-class SplitReply(Reply):
-    """The sub-questions of a question."""
-
-    questions: Annotated[tuple[str, ...], named("questions", "subquestions", "sub_questions"), _LINES] = ()
-
-
-_PHRASES, _LONGEST = 4, 90  # key phrases of a title, and its characters
-_SHORT = 60  # characters of a text that is its own title
-_SUMMARY = 6  # sentences of a summary
-
-
-def title(text: str) -> str:
-    """Return the first heading of a passage with its key phrases, else these alone."""
-    heading = next((collapse(text[start:end].lstrip("# ")) for start, end in islice(headings(text), 1)), "")
-    phrases = ", ".join(key_phrases(text, limit=_PHRASES, repeated=False))
-    found = ": ".join(part for part in (heading, phrases) if part) or collapse(text)[:_SHORT]
-    return found if len(found) <= _LONGEST else f"{found[:_LONGEST].rsplit(' ', 1)[0]} …"
-
-
-def uncovered(question: str, texts: Sequence[str], *, names_alone: bool = False) -> list[str]:
-    """Return the names and key phrases of a question of which no text has all words. Phrases may be left out."""
-    held = [frozenset(stems(text)) for text in texts]
-    asked = [aspect for aspect in aspects(question) if aspect.name or not names_alone]
-    return [aspect.text for aspect in asked if not any(aspect.stems <= each for each in held)]
-
-
-def nearest(wanted: str, options: Sequence[tuple[str, float]], vectors: VectorCache) -> int:
-    """Return the number of the option (its words, and how near what is there is) that is nearest to what is wanted."""
-    near = vectors.of([text for text, _ in options]) @ vectors.of([wanted], kind="query")[0]
-    return int(np.argmax(np.maximum(near, [score for _, score in options])))
-
-
-def near_sentences(question: str, text: str, vectors: VectorCache) -> str:
-    """Return the sentences of a passage that are nearest to a question, in their order."""
-    found = [collapse(text[start:end]) for start, end in sentences(text)]
-    if len(found) <= _SUMMARY:
-        return collapse(text)
-    near = vectors.of(found) @ vectors.of([question], kind="query")[0]
-    return " ".join(found[at] for at in sorted(np.argsort(-near, kind="stable")[:_SUMMARY].tolist()))
-
-
-PROMPTS = Path(__file__).parent / "prompts"
-_PASSAGE = 0.1  # by how much a passage, which says more than a sentence, may be farther from a question
-_HINT = 180  # characters of what is said of a way
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +95,6 @@ class ChooseMove:
     options: tuple[Option, ...]
     left: int
     followed: bool = False
-    history: str = ""
     refused: str = ""
     name: ClassVar[str] = "move"
     prompt_file: ClassVar[Path] = PROMPTS / "move.md"
@@ -159,7 +105,6 @@ class ChooseMove:
         titles = [seen.title for seen in self.known if seen.title]
         return {
             "question": rendering.text(self.question),
-            "history": self.history,
             "found": rendering.listed(finding.text for finding in self.findings) if self.findings else "",
             "titles": rendering.listed(titles) if titles else "",
             "fresh": _texts(self.fresh) if self.fresh else "",
@@ -179,7 +124,7 @@ class ChooseMove:
         if not self.options or (read and not missing):
             return MoveReply(enough=not missing)
         wanted = ", ".join(missing) or self.question
-        at = nearest(wanted, [_option(one) for one in self.options], vectors)
+        at = nearest(wanted, [_words_and_score(option) for option in self.options], vectors)
         return MoveReply(next=at, why=_nearest_to(missing))
 
 
@@ -189,14 +134,13 @@ class JudgeEnough:
 
     question: str
     known: tuple[Seen, ...]
-    history: str = ""
     name: ClassVar[str] = "enough"
     prompt_file: ClassVar[Path] = PROMPTS / "enough.md"
     reply_type: ClassVar[type[EnoughReply]] = EnoughReply
 
     def fields(self) -> Mapping[str, str]:
         """Return the values of the prompt's placeholders."""
-        return {"question": rendering.text(self.question), "history": self.history, "known": _texts(self.known)}
+        return {"question": rendering.text(self.question), "known": _texts(self.known)}
 
     def extractive(self, vectors: VectorCache) -> EnoughReply:
         """Return whether passages cover the names and key phrases of the question, without a language model."""
@@ -212,7 +156,6 @@ class ChooseNext:
     known: tuple[Seen, ...]
     visited: tuple[str, ...]
     options: tuple[Option, ...]
-    history: str = ""
     refused: str = ""
     name: ClassVar[str] = "next_node"
     prompt_file: ClassVar[Path] = PROMPTS / "next_node.md"
@@ -222,7 +165,6 @@ class ChooseNext:
         """Return the values of the prompt's placeholders."""
         return {
             "question": rendering.text(self.question),
-            "history": self.history,
             "known": _texts(self.known),
             "visited": rendering.listed(self.visited),
             "ways": _options(self.options),
@@ -232,8 +174,8 @@ class ChooseNext:
     def extractive(self, vectors: VectorCache) -> NextReply:
         """Return the option that is nearest to what is not covered, without a language model."""
         missing = uncovered(self.question, [seen.text for seen in self.known if seen.title])
-        ways = [at for at, one in enumerate(self.options) if isinstance(one, Way)] or range(len(self.options))
-        options = [_option(self.options[at]) for at in ways]  # going back leads to nothing new
+        ways = [at for at, option in enumerate(self.options) if isinstance(option, Way)] or range(len(self.options))
+        options = [_words_and_score(self.options[at]) for at in ways]  # going back leads to nothing new
         at = ways[nearest(", ".join(missing) or self.question, options, vectors)]
         return NextReply(next=at, why=_nearest_to(missing))
 
@@ -293,97 +235,52 @@ class JudgeUseful:
 
 def _texts(seen: Sequence[Seen]) -> str:
     """Return texts, passages with their titles, each on lines of its own."""
-    parts = [f"{one.title}\n{one.text}" if one.title else f"- {one.text}" for one in seen]
+    parts = [f"{each.title}\n{each.text}" if each.title else f"- {each.text}" for each in seen]
     return rendering.text("\n\n".join(parts)) or rendering.NONE
 
 
 def _options(options: Sequence[Option]) -> str:
-    return rendering.text("\n".join(f"[{number}] {told(one)}" for number, one in enumerate(options)))
+    return rendering.text("\n".join(f"[{number}] {in_words(option)}" for number, option in enumerate(options)))
 
 
-def told(option: Option) -> str:
-    """Return in words where an option leads."""
-    if not isinstance(option, Way):
-        return f"back to {option.text}"
-    node = option.node
-    if option.is_passage:
-        return f"read the passage {node.text!r}"
-    if node.kind == "Anchor":
-        return f"the passage {node.text!r}"
-    said = shorten(option.told or node.told, _HINT, placeholder=" …")
-    return f"{node.text}: {said}" if said else node.text
-
-
-def _option(option: Option) -> tuple[str, float]:
+def _words_and_score(option: Option) -> tuple[str, float]:
     """Return the words of an option, and how near what is there is to the question."""
     if not isinstance(option, Way):
         return option.text, 0.0
     if option.node.kind == "Anchor":
         return option.node.text, option.score + _PASSAGE
-    return f"{option.told} {option.node.text}".strip(), option.score
+    return f"{option.sentence} {option.node.text}".strip(), option.score
 
 
 def _nearest_to(missing: Sequence[str]) -> str:
     return f"nearest to {', '.join(missing)}" if missing else "nearest to the question"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NeedSearch:
-    """Ask whether a question needs a search of the documents (official code, `query_main`)."""
-
-    question: str
-    history: str
-    name: ClassVar[str] = "search_needed"
-    prompt_file: ClassVar[Path] = PROMPTS / "search_needed.md"
-    reply_type: ClassVar[type[SearchReply]] = SearchReply
-
-    def fields(self) -> Mapping[str, str]:
-        """Return the values of the prompt's placeholders."""
-        return {"question": rendering.text(self.question), "history": self.history}
-
-    def extractive(self, vectors: VectorCache) -> SearchReply:
-        """Return that it does: nothing is known without a search, where there is no language model."""
-        return SearchReply(search=True)
+def title(text: str) -> str:
+    """Return the first heading of a passage with its key phrases, else these alone."""
+    heading = next((collapse(text[start:end].lstrip("# ")) for start, end in islice(headings(text), 1)), "")
+    phrases = ", ".join(key_phrases(text, limit=_PHRASES, repeated=False))
+    found = ": ".join(part for part in (heading, phrases) if part) or collapse(text)[:_SHORT]
+    return found if len(found) <= _LONGEST else f"{found[:_LONGEST].rsplit(' ', 1)[0]} …"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SplitQuestion:
-    """Ask for the sub-questions of a question, at most so many.
-
-    Source: paper, section 3.2.
-    """
-
-    question: str
-    most: int
-    history: str
-    name: ClassVar[str] = "split_question"
-    prompt_file: ClassVar[Path] = PROMPTS / "split_question.md"
-    reply_type: ClassVar[type[SplitReply]] = SplitReply
-
-    def fields(self) -> Mapping[str, str]:
-        """Return the values of the prompt's placeholders."""
-        return {"question": rendering.text(self.question), "most": str(self.most), "history": self.history}
-
-    def extractive(self, vectors: VectorCache) -> SplitReply:
-        """Return the question as it is, without a language model."""
-        return SplitReply(questions=(self.question,))
+def uncovered(question: str, texts: Sequence[str], *, names_alone: bool = False) -> list[str]:
+    """Return the names and key phrases of a question of which no text has all words. Phrases may be left out."""
+    held = [frozenset(stems(text)) for text in texts]
+    asked = [aspect for aspect in aspects(question) if aspect.name or not names_alone]
+    return [aspect.text for aspect in asked if not any(aspect.stems <= each for each in held)]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerPlainly:
-    """Ask for an answer from the conversation alone, where no search is needed (official code)."""
+def nearest(wanted: str, options: Sequence[tuple[str, float]], vectors: VectorCache) -> int:
+    """Return the number of the option (its words, and how near what is there is) that is nearest to what is wanted."""
+    near = vectors.of([text for text, _ in options]) @ vectors.of([wanted], kind="query")[0]
+    return int(np.argmax(np.maximum(near, [score for _, score in options])))
 
-    question: str
-    history: str
-    language: str = ""
-    name: ClassVar[str] = "plain_answer"
-    prompt_file: ClassVar[Path] = PROMPTS / "plain_answer.md"
-    reply_type: ClassVar[type[PlainReply]] = PlainReply
 
-    def fields(self) -> Mapping[str, str]:
-        """Return the values of the prompt's placeholders."""
-        return {
-            "question": rendering.text(self.question),
-            "history": self.history,
-            "language": rendering.language(self.language),
-        }
+def near_sentences(question: str, text: str, vectors: VectorCache) -> str:
+    """Return the sentences of a passage that are nearest to a question, in their order."""
+    found = [collapse(text[start:end]) for start, end in sentences(text)]
+    if len(found) <= _SUMMARY:
+        return collapse(text)
+    near = vectors.of(found) @ vectors.of([question], kind="query")[0]
+    return " ".join(found[at] for at in sorted(np.argsort(-near, kind="stable")[:_SUMMARY].tolist()))

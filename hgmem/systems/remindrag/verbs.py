@@ -14,14 +14,13 @@ from hgmem.memory.stored_memories import load_memory, load_stored
 from hgmem.services import Services
 from hgmem.systems.options import Options, loaded
 from hgmem.systems.remindrag.answer import answer
-from hgmem.systems.remindrag.learning import Answered, Learnt, learn_walks, unlearn, unmarked
+from hgmem.systems.remindrag.learning import Answered, Learnt, learn_walk, unlearn
 from hgmem.systems.remindrag.recipes import DEFAULT, ReMindRAGConfig
 from hgmem.systems.remindrag.statements import SYSTEM, learnings, list_trails
-from hgmem.systems.remindrag.trail_vectors import relevance
-from hgmem.systems.remindrag.walker import recorded
+from hgmem.systems.remindrag.trails import relevance
+from hgmem.systems.remindrag.walk_record import recorded_walk
 from hgmem.systems.verbs import Verb
 from hgmem.values.inputs import Question
-from hgmem.values.records import Memory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,20 +170,16 @@ def _learn_memory(services: Services, uid: str, *, walked: bool = True) -> Seque
         raise UsageError(f"memory {uid!r} is of corpus {memory.corpus!r}: name that with --corpus (corpus=)")
     if memory.system != SYSTEM:
         raise UsageError(f"memory {uid!r} was made by system {memory.system!r}: only walks of {SYSTEM!r} are learnt")
-    walks = recorded(memory.steps)
-    if not memory.answers or not walks:
+    walk = recorded_walk(memory.steps)
+    if not memory.answers or walk is None:
         if not walked:
             return ()
         raise UsageError(f"memory {uid!r} has no answered walk to learn from: ask its question again")
     stored = load_stored(services.database, uid, corpus=services.corpus, owner=services.owner)
     config = loaded(ReMindRAGConfig, stored.settings)
-    return learn_walks(services, _answered(memory), walks, penalty=config.penalty)
-
-
-def _answered(memory: Memory) -> Answered:
     last = memory.answers[-1]
-    cited = frozenset(one.chunk for one in last.citations if one.chunk)
-    return Answered(memory=memory.uid, owner=memory.owner, text=unmarked(last.text), cited=cited)
+    answered = Answered(memory=memory.uid, owner=memory.owner, text=last.text, citations=last.citations)
+    return [learn_walk(services, answered, walk, penalty=config.penalty)]
 
 
 def _questions(path: Path, *, most: int) -> list[str]:

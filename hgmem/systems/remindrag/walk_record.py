@@ -1,4 +1,4 @@
-"""A walk: the nodes that it visited, how it came to each, the passages that it read, and where it can go next."""
+"""A walk: the nodes and passages that it came to, where it can go next, and how steps record it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -6,10 +6,17 @@ from textwrap import shorten
 from typing import Literal, TypeAlias
 
 from hgmem.builds.chunk_runs import joined_text
+from hgmem.values.evidence import BuiltHit, Hit, Retrieved, Subquery
 from hgmem.values.graph_elements import Chunk
+from hgmem.values.records import Step
 
 NodeKind: TypeAlias = Literal["Entity", "Anchor"]
 Tie: TypeAlias = Literal["RELATES", "MENTIONS", "NEXT_ANCHOR", "SYNONYM_OF", "PASSAGE"]
+SEEDS, REPLAY, WALK = "seeds", "replay", "walk"  # strategies of steps and of what they retrieved
+PASSAGE, SUMMARY = "Passage", "Summary"  # kinds of hits beside those of nodes
+_DESCRIPTION = 400  # characters of the description of a node or relation
+_STATING = 3  # chunks that are named for a relation, where more state it
+_HINT = 180  # characters of what is said of a way
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,21 +26,21 @@ class Node:
     uid: str
     kind: NodeKind
     text: str
-    told: str = ""
+    description: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
     """A way from a visited node (uid) to another, or into the passage of an anchor (`PASSAGE`, to the anchor itself).
 
-    `told` is the sentence of a relation, `chunks` are those (uids) that state it. `score` says how near the way is to
-    the question, or how strong its trail.
+    `sentence` is that of a relation, `chunks` are those (uids) that state it. `score` says how near the way is to the
+    question, or how strong its trail.
     """
 
     source: str
     node: Node
     tie: Tie
-    told: str = ""
+    sentence: str = ""
     relation: str = ""
     chunks: tuple[str, ...] = ()
     score: float = 0.0
@@ -45,8 +52,24 @@ class Way:
 
 
 Option: TypeAlias = Way | Node  # a way to go, or a visited node to go back to
-_TOLD = 400  # characters of the description of a node or relation
-_STATING = 3  # chunks that are named for a relation, where more state it
+
+
+def passage_of(node: Node, *, score: float) -> Way:
+    """Return the way into an anchor's passage."""
+    return Way(source=node.uid, node=replace(node, description=""), tie="PASSAGE", score=score)
+
+
+def in_words(option: Option) -> str:
+    """Return in words where an option leads."""
+    if not isinstance(option, Way):
+        return f"back to {option.text}"
+    node = option.node
+    if option.is_passage:
+        return f"read the passage {node.text!r}"
+    if node.kind == "Anchor":
+        return f"the passage {node.text!r}"
+    hint = shorten(option.sentence or node.description, _HINT, placeholder=" …")
+    return f"{node.text}: {hint}" if hint else node.text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,10 +114,10 @@ class Walk:
         self.nodes[node.uid] = node
         if way is not None:
             self.came[node.uid] = way
-            if way.told:
-                self.fresh.append(Seen(text=shorten(way.told, _TOLD, placeholder=" …"), chunks=way.chunks[:_STATING]))
-        if node.told and described:
-            self.fresh.append(Seen(text=f"{node.text}: {shorten(node.told, _TOLD, placeholder=' …')}"))
+            if way.sentence:
+                self.fresh.append(Seen(text=_shortened(way.sentence), chunks=way.chunks[:_STATING]))
+        if node.description and described:
+            self.fresh.append(Seen(text=f"{node.text}: {_shortened(node.description)}"))
 
     def read(self, way: Way, chunks: Sequence[Chunk], summary: str) -> None:
         """Read the passage of an anchor, or what a summary says of it."""
@@ -107,14 +130,12 @@ class Walk:
         self.fresh.append(Seen(text=summary or joined_text(chunks), title=way.node.text, chunks=uids))
 
     def quote(self, uid: str, chunks: Sequence[Chunk]) -> None:
-        """Read the chunks behind a node, those of them that no passage or quote has shown."""
-        held = self.read_chunks
-        fresh = [chunk for chunk in chunks if chunk.uid not in held]
-        self.quoted[uid] = fresh
-        self.fresh += [Seen(text=chunk.text, title=chunk.title or "quote", chunks=(chunk.uid,)) for chunk in fresh]
+        """Read the chunks behind a node."""
+        self.quoted[uid] = chunks
+        self.fresh += [Seen(text=chunk.text, title=chunk.title or "quote", chunks=(chunk.uid,)) for chunk in chunks]
 
-    def shown(self, finding: str) -> None:
-        """Take what is new as known, with what it told of the question."""
+    def take_in(self, finding: str) -> None:
+        """Take what is new as known, with what was found in it that bears on the question."""
         if finding:
             uids = dict.fromkeys(uid for seen in self.fresh for uid in seen.chunks)
             self.findings.append(Finding(text=finding, chunks=tuple(uids)))
@@ -162,6 +183,10 @@ class Walk:
         return {chunk.uid: chunk for chunks in every for chunk in chunks}
 
 
+def _shortened(description: str) -> str:
+    return shorten(description, _DESCRIPTION, placeholder=" …")
+
+
 def _distinct(ways: Iterable[Way]) -> list[Way]:
     """Return the best way to each place, best first."""
     found: dict[tuple[str, bool], Way] = {}
@@ -181,6 +206,154 @@ def _mixed(ways: Sequence[Way], most: int) -> list[Way]:
     return [way for way in ways if id(way) in kept]
 
 
-def passage_of(node: Node, *, score: float) -> Way:
-    """Return the way into an anchor's passage."""
-    return Way(source=node.uid, node=replace(node, told=""), tie="PASSAGE", score=score)
+def beginning(walk: Walk, *, scores: Mapping[str, float]) -> tuple[Retrieved, ...]:
+    """Return the beginning of a walk: its seeds with their passages, and each place that a strong trail reached."""
+    seeds = [node for node in walk.nodes.values() if node.uid not in walk.came]
+    uids = [node.uid for node in seeds]
+    hits = [
+        BuiltHit(uid=node.uid, kind=node.kind, rank=rank, text=node.text, score=round(scores.get(node.uid, 0), 4))
+        for rank, node in enumerate(seeds, start=1)
+    ]
+    began = Retrieved(
+        subquery=Subquery(text=walk.question, strategy=SEEDS),
+        entities=_entities(walk, uids),
+        chunks=_chunks(walk, uids),
+        built=(*hits, *_passages(walk, uids)),
+    )
+    followed = [
+        _arrival(walk, way, why="a strong trail", strategy=REPLAY, rank=rank)
+        for rank, way in enumerate(walk.came.values(), start=1)
+    ]
+    return began, *followed
+
+
+def move(walk: Walk, way: Way, why: str) -> Retrieved:
+    """Return the arrival at a node, with its passage if it was read at once, or the reading of a passage."""
+    stating = () if walk.quoted.get(way.node.uid) else way.chunks
+    return _arrival(walk, way, why=why, strategy=WALK, stating=stating)
+
+
+def _arrival(walk: Walk, way: Way, *, why: str, strategy: str, rank: int = 1, stating: Sequence[str] = ()) -> Retrieved:
+    uid, node, score = way.node.uid, way.node, round(way.score, 4)
+    hit = BuiltHit(uid=uid, kind=node.kind, rank=rank, text=node.text, score=score, source=way.source)
+    return Retrieved(
+        subquery=Subquery(text=in_words(way), concern=why, strategy=strategy),
+        entities=_entities(walk, [uid]),
+        relations=(Hit(uid=way.relation, rank=1),) if way.relation else (),
+        chunks=_chunks(walk, [uid], stating),
+        built=(*(() if way.is_passage else (hit,)), *_passages(walk, [uid])),
+    )
+
+
+def _passages(walk: Walk, uids: Sequence[str]) -> list[BuiltHit]:
+    """Return the passages of these anchors that were read, each followed by its summary."""
+    found = []
+    for rank, uid in enumerate((uid for uid in uids if uid in walk.entered), start=1):
+        way = walk.entered[uid]
+        score = round(way.score, 4)
+        found.append(BuiltHit(uid=uid, kind=PASSAGE, rank=rank, text=way.node.text, score=score, source=uid))
+        if summary := walk.summaries.get(uid):
+            found.append(BuiltHit(uid=uid, kind=SUMMARY, rank=rank, text=summary, source=uid))
+    return found
+
+
+def _entities(walk: Walk, uids: Sequence[str]) -> tuple[Hit, ...]:
+    nodes = [walk.nodes[uid] for uid in uids if walk.nodes[uid].kind == "Entity"]
+    return tuple(Hit(uid=node.uid, rank=rank, name=node.text) for rank, node in enumerate(nodes, start=1))
+
+
+def _chunks(walk: Walk, uids: Sequence[str], stating: Sequence[str] = ()) -> tuple[Hit, ...]:
+    """Return the chunks of these anchors' passages, and those that state a relation."""
+    read = (chunk for uid in uids for chunk in (*walk.passages.get(uid, ()), *walk.quoted.get(uid, ())))
+    found = {chunk.uid: chunk.source_id for chunk in read}
+    found |= {uid: "" for uid in stating if uid not in found}
+    return tuple(Hit(uid=uid, rank=rank, source_id=origin) for rank, (uid, origin) in enumerate(found.items(), start=1))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A place that a recorded walk entered, from the place `source`. `passage`: it was read.
+
+    `chunks` (uids) are those that were retrieved there, none for the passages of seeds. `replayed`: no model chose it.
+    """
+
+    uid: str
+    source: str
+    text: str
+    passage: bool
+    chunks: tuple[str, ...] = ()
+    replayed: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class RecordedWalk:
+    """A walk as it was recorded: its question, its seeds, its places in order, and summaries by anchor (uid)."""
+
+    question: str
+    seeds: list[str] = field(default_factory=list)
+    places: list[Place] = field(default_factory=list)
+    summaries: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def walked(self) -> bool:
+        """Whether the model chose a way, beyond seeds and replayed trails."""
+        return any(not place.replayed for place in self.places)
+
+    @property
+    def followed(self) -> bool:
+        """Whether trails of earlier questions were followed."""
+        return any(place.replayed and not place.passage for place in self.places)
+
+    def roots(self, places: Iterable[Place]) -> list[str]:
+        """Return the seeds (uids) from which these places were reached."""
+        found = dict.fromkeys(self.before(place)[-1].source for place in places)
+        return [uid for uid in found if uid in self.seeds]
+
+    @property
+    def stops(self) -> list[list[Place]]:
+        """The places in order, an arrival at an anchor together with the reading of its passage."""
+        found: list[list[Place]] = []
+        for place in self.places:
+            if place.passage and found and found[-1][0].uid == place.uid:
+                found[-1].append(place)
+            else:
+                found.append([place])
+        return found
+
+    def before(self, place: Place) -> list[Place]:
+        """Return a place and those that led to it from a seed, the latest first."""
+        came = {each.uid: each for each in self.places if not each.passage}
+        found = [place]
+        at = came.get(place.source)
+        while at is not None and at not in found:
+            found.append(at)
+            at = came.get(at.source)
+        return found
+
+
+def recorded_walk(steps: Sequence[Step]) -> RecordedWalk | None:
+    """Return the walk of a question's steps, or None if there was none."""
+    walk: RecordedWalk | None = None
+    for retrieved in (each for step in steps for each in step.retrieved):
+        strategy = retrieved.subquery.strategy
+        if strategy == SEEDS:
+            walk = RecordedWalk(question=retrieved.subquery.text)
+        if walk is None or strategy not in (SEEDS, REPLAY, WALK):
+            continue
+        chunks = tuple(hit.uid for hit in retrieved.chunks) if strategy != SEEDS else ()
+        for hit in retrieved.built:
+            if hit.kind == SUMMARY:
+                walk.summaries[hit.source] = hit.text
+            elif not hit.source:
+                walk.seeds.append(hit.uid)
+            else:
+                place = Place(
+                    uid=hit.uid,
+                    source=hit.source,
+                    text=hit.text,
+                    passage=hit.kind == PASSAGE,
+                    chunks=chunks,
+                    replayed=strategy != WALK,
+                )
+                walk.places.append(place)
+    return walk

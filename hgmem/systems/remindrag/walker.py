@@ -1,7 +1,7 @@
 """Walking: seeds and strong trails first, then move after move as the model chooses (paper, sections 3.2 and 3.3)."""
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -23,205 +23,23 @@ from hgmem.systems.remindrag.statements import (
     starts,
     ways,
 )
-from hgmem.systems.remindrag.tasks import (
-    ChooseMove,
-    ChooseNext,
-    JudgeEnough,
-    MoveReply,
-    NextReply,
-    SummarisePassage,
-    told,
+from hgmem.systems.remindrag.tasks import ChooseMove, ChooseNext, JudgeEnough, MoveReply, NextReply, SummarisePassage
+from hgmem.systems.remindrag.trails import LEARNT_ONCE, least_cosine
+from hgmem.systems.remindrag.walk_record import (
+    REPLAY,
+    SEEDS,
+    WALK,
+    Node,
+    Option,
+    Walk,
+    Way,
+    beginning,
+    move,
+    passage_of,
 )
-from hgmem.systems.remindrag.trail_vectors import LEARNT_ONCE, least_cosine
-from hgmem.systems.remindrag.walk_record import Node, Option, Walk, Way, passage_of
 from hgmem.text.language import counted
-from hgmem.values.evidence import BuiltHit, Hit, Retrieved, Subquery
+from hgmem.values.evidence import Retrieved
 from hgmem.values.records import Judgement, Step
-
-SEEDS, REPLAY, WALK, PASSAGE, SUMMARY = "seeds", "replay", "walk", "Passage", "Summary"
-
-
-def begun(walk: Walk, *, scores: Mapping[str, float]) -> tuple[Retrieved, ...]:
-    """Return the beginning of a walk: its seeds with their passages, and each place that a strong trail reached."""
-    nodes = walk.nodes.values()
-    starts = [node for node in nodes if node.uid not in walk.came]
-    seeds = Retrieved(
-        subquery=Subquery(text=walk.question, strategy=SEEDS),
-        entities=_entities([node.uid for node in starts], walk),
-        chunks=_chunks(walk, [node.uid for node in starts]),
-        built=(
-            *(
-                BuiltHit(
-                    uid=node.uid, kind=node.kind, rank=rank, text=node.text, score=round(scores.get(node.uid, 0), 4)
-                )
-                for rank, node in enumerate(starts, start=1)
-            ),
-            *_passages(walk, [node.uid for node in starts]),
-        ),
-    )
-    if not walk.came:
-        return (seeds,)
-    trails = [
-        Retrieved(
-            subquery=Subquery(text=told(way), concern="a strong trail", strategy=REPLAY),
-            entities=_entities([way.node.uid], walk),
-            relations=_relations([way]),
-            chunks=_chunks(walk, [way.node.uid]),
-            built=(_hit(way, rank), *_passages(walk, [way.node.uid])),
-        )
-        for rank, way in enumerate(walk.came.values(), start=1)
-    ]
-    return seeds, *trails
-
-
-def arrived(walk: Walk, way: Way, why: str) -> Retrieved:
-    """Return an arrival at a node, with its passage if it was read at once."""
-    uid = way.node.uid
-    return Retrieved(
-        subquery=Subquery(text=told(way), concern=why, strategy=WALK),
-        entities=_entities([uid], walk),
-        relations=_relations([way]),
-        chunks=_chunks(walk, [uid], () if walk.quoted.get(uid) else way.chunks),
-        built=(_hit(way, 1), *_passages(walk, [uid])),
-    )
-
-
-def read(walk: Walk, way: Way, why: str) -> Retrieved:
-    """Return the reading of a passage."""
-    uid = way.node.uid
-    return Retrieved(
-        subquery=Subquery(text=told(way), concern=why, strategy=WALK),
-        chunks=_chunks(walk, [uid]),
-        built=tuple(_passages(walk, [uid])),
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """A place that a recorded walk entered, from the place `source`. `passage`: it was read.
-
-    `chunks` (uids) are those that were retrieved there, none for the passages of seeds. `replayed`: no model chose it.
-    """
-
-    uid: str
-    source: str
-    text: str
-    passage: bool
-    chunks: tuple[str, ...] = ()
-    replayed: bool = False
-
-
-@dataclass(slots=True, kw_only=True)
-class Recorded:
-    """A walk as it was recorded: its question, its seeds, its places in order, and summaries by anchor (uid)."""
-
-    question: str
-    seeds: list[str] = field(default_factory=list)
-    places: list[Place] = field(default_factory=list)
-    summaries: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def walked(self) -> bool:
-        """Whether the model chose a way, beyond seeds and replayed trails."""
-        return any(not place.replayed for place in self.places)
-
-    @property
-    def followed(self) -> bool:
-        """Whether trails of earlier questions were followed."""
-        return any(place.replayed and not place.passage for place in self.places)
-
-    def roots(self, places: Iterable[Place]) -> list[str]:
-        """Return the seeds (uids) from which these places were reached."""
-        found = dict.fromkeys(self.before(place)[-1].source for place in places)
-        return [uid for uid in found if uid in self.seeds]
-
-    @property
-    def stops(self) -> list[list[Place]]:
-        """The places in order, an arrival at an anchor together with the reading of its passage."""
-        found: list[list[Place]] = []
-        for place in self.places:
-            if place.passage and found and found[-1][0].uid == place.uid:
-                found[-1].append(place)
-            else:
-                found.append([place])
-        return found
-
-    def before(self, place: Place) -> list[Place]:
-        """Return a place and those that led to it from a seed, the latest first."""
-        came = {one.uid: one for one in self.places if not one.passage}
-        found = [place]
-        at = came.get(place.source)
-        while at is not None and at not in found:
-            found.append(at)
-            at = came.get(at.source)
-        return found
-
-
-def recorded(steps: Sequence[Step]) -> list[Recorded]:
-    """Return the walks of a question's steps. One begins at each search for seeds."""
-    walks: list[Recorded] = []
-    for one in (one for step in steps for one in step.retrieved):
-        if one.subquery.strategy == SEEDS:
-            walks.append(Recorded(question=one.subquery.text))
-        if one.subquery.strategy not in (SEEDS, REPLAY, WALK) or not walks:
-            continue
-        walk = walks[-1]
-        chunks = tuple(hit.uid for hit in one.chunks) if one.subquery.strategy != SEEDS else ()
-        for hit in one.built:
-            if hit.kind == SUMMARY:
-                walk.summaries[hit.source] = hit.text
-            elif not hit.source:
-                walk.seeds.append(hit.uid)
-            else:
-                walk.places.append(
-                    Place(
-                        uid=hit.uid,
-                        source=hit.source,
-                        text=hit.text,
-                        passage=hit.kind == PASSAGE,
-                        chunks=chunks,
-                        replayed=one.subquery.strategy != WALK,
-                    )
-                )
-    return walks
-
-
-def _hit(way: Way, rank: int) -> BuiltHit:
-    node = way.node
-    return BuiltHit(
-        uid=node.uid, kind=node.kind, rank=rank, text=node.text, score=round(way.score, 4), source=way.source
-    )
-
-
-def _passages(walk: Walk, uids: Sequence[str]) -> list[BuiltHit]:
-    """Return the passages of these anchors that were read, each followed by its summary."""
-    found = []
-    for rank, uid in enumerate((uid for uid in uids if uid in walk.entered), start=1):
-        way = walk.entered[uid]
-        score = round(way.score, 4)
-        found.append(BuiltHit(uid=uid, kind=PASSAGE, rank=rank, text=way.node.text, score=score, source=uid))
-        if summary := walk.summaries.get(uid):
-            found.append(BuiltHit(uid=uid, kind=SUMMARY, rank=rank, text=summary, source=uid))
-    return found
-
-
-def _entities(uids: Sequence[str], walk: Walk) -> tuple[Hit, ...]:
-    nodes = [walk.nodes[uid] for uid in uids if walk.nodes[uid].kind == "Entity"]
-    return tuple(Hit(uid=node.uid, rank=rank, name=node.text) for rank, node in enumerate(nodes, start=1))
-
-
-def _relations(ways: Iterable[Way]) -> tuple[Hit, ...]:
-    uids = dict.fromkeys(way.relation for way in ways if way.relation)
-    return tuple(Hit(uid=uid, rank=rank) for rank, uid in enumerate(uids, start=1))
-
-
-def _chunks(walk: Walk, uids: Sequence[str], stating: Sequence[str] = ()) -> tuple[Hit, ...]:
-    """Return the chunks of these anchors' passages, and those that state a relation."""
-    read = (chunk for uid in uids for chunk in (*walk.passages.get(uid, ()), *walk.quoted.get(uid, ())))
-    found = {chunk.uid: chunk.source_id for chunk in read}
-    found |= {uid: "" for uid in stating if uid not in found}
-    return tuple(Hit(uid=uid, rank=rank, source_id=origin) for rank, (uid, origin) in enumerate(found.items(), start=1))
-
 
 _ASKED_AGAIN = 2  # times that an invalid choice is asked again
 
@@ -235,7 +53,6 @@ class Walker:
     config: ReMindRAGConfig
     walk: Walk
     query: Any  # the question's unit vector
-    history: str = ""
     notes: list[str] = field(default_factory=list)
     _pending: Step | None = None  # what was found there is only known from the next reply
 
@@ -244,7 +61,7 @@ class Walker:
         began = time.perf_counter()
         with measuring() as meter:
             retrieved = self._begin()
-        self._hold("replay" if self.walk.came else "seeds", retrieved, began, meter.usage())
+        self._keep(REPLAY if self.walk.came else SEEDS, retrieved, began, meter.usage())
         if self.walk.nodes:
             (self._together if self.config.calls == "together" else self._each)()
         self._flush(None)
@@ -263,19 +80,22 @@ class Walker:
         if found and config.trails and config.replay:
             start = [node.uid for node, _ in found]
             reached = replay(database, scope=scope, asker=self._asker, start=start, rule=self._rule)
-        for one in reached:
-            self.walk.visit(one.node, one.way, described=not config.quotes)
+        for place in reached:
+            self.walk.visit(place.node, place.way, described=not config.quotes)
         self.walk.current = next(iter(self.walk.nodes), None)
         strong = [
-            (one, passage_of(one.node, score=one.passage or 1.0))
-            for one in reached
-            if one.node.kind == "Anchor" and (one.way is None or one.passage is not None)
+            place
+            for place in reached
+            if place.node.kind == "Anchor" and (place.way is None or place.passage is not None)
         ]
-        self._read([way for _, way in strong], {one.node.uid: one.summary for one, _ in strong})
-        for one in reached:
-            self._quote(one.node, one.way, kept=one.chunks)
-        self._look([one.node.uid for one in reached])
-        return begun(self.walk, scores={node.uid: round(score, 4) for node, score in found})
+        self._read(
+            [passage_of(place.node, score=place.passage or 1.0) for place in strong],
+            {place.node.uid: place.summary for place in strong},
+        )
+        for place in reached:
+            self._quote(place.node, place.way, kept=place.chunks)
+        self._look([place.node.uid for place in reached])
+        return beginning(self.walk, scores={node.uid: round(score, 4) for node, score in found})
 
     def _together(self) -> None:
         """Ask once a move: what was found, whether it is enough, and where to go."""
@@ -284,7 +104,7 @@ class Walker:
             reply = self._asked(options)
             if reply is None:
                 return
-            self.walk.shown(reply.found)
+            self.walk.take_in(reply.found)
             self.walk.enough = reply.enough
             self._flush(reply.found, judgement="sufficient" if reply.enough else None)
             if reply.enough or not self._go_on(options):
@@ -301,7 +121,6 @@ class Walker:
             options=tuple(options),
             left=max(0, self.config.max_jumps - self.walk.jumps - 1),
             followed=bool(self.walk.came) and not self.walk.jumps,
-            history=self.history,
         )
         for _ in range(1 + _ASKED_AGAIN):
             if not self._may_call():
@@ -311,18 +130,18 @@ class Walker:
                 return reply
             task = replace(task, refused=_refused(reply.next, options))
         self._stopped(f"the model chose no way that exists, {counted(1 + _ASKED_AGAIN, 'time')} in a row")
-        self.walk.shown(reply.found)
+        self.walk.take_in(reply.found)
         self._flush(reply.found)
         return None
 
     def _each(self) -> None:
         """Ask in two calls a move: whether all is enough, and where to go (paper)."""
         while True:
-            self.walk.shown("")
+            self.walk.take_in("")
             if not self._may_call():
                 return
             known = tuple(self.walk.known)
-            judge = JudgeEnough(question=self.walk.question, known=known, history=self.history)
+            judge = JudgeEnough(question=self.walk.question, known=known)
             self.walk.enough = enough = self.services.reply(judge).enough
             self._flush("", judgement="sufficient" if enough else None)
             options = self._options()
@@ -345,7 +164,6 @@ class Walker:
             known=tuple(self.walk.known),
             visited=tuple(node.text for node in self.walk.nodes.values()),
             options=tuple(options),
-            history=self.history,
         )
         for _ in range(1 + _ASKED_AGAIN):
             if not self._may_call():
@@ -374,8 +192,7 @@ class Walker:
                     self.walk.jumps += self.config.frontier == "current"  # the paper counts the passage as well
                     self._read([passage_of(way.node, score=way.score)], {})
             self.walk.current = way.node.uid if self.config.frontier == "all" or not way.is_passage else None
-        found = read(self.walk, way, why) if way.is_passage else arrived(self.walk, way, why)
-        self._hold("walk", (found,), began, meter.usage())
+        self._keep(WALK, (move(self.walk, way, why),), began, meter.usage())
 
     def _read(self, ways_in: Sequence[Way], kept: dict[str, str]) -> None:
         """Read passages of anchors. A long one is summarised for the question, unless a summary was kept of it."""
@@ -400,14 +217,14 @@ class Walker:
         if not self.config.quotes or node.kind != "Entity":
             return
         database, scope, k = self.services.database, self._scope, self.config.quotes
-        held = self.walk.read_chunks
-        stating = [uid for uid in (kept or (way.chunks if way else ())) if uid not in held]
+        read = self.walk.read_chunks
+        stating = [uid for uid in (kept or (way.chunks if way else ())) if uid not in read]
         k = max(k, len(kept))
         if stating:
             found = quoted_chunks(database, scope=scope, uids=stating, query=self.query, k=k)
         else:
-            found = chunks_of_entities(database, scope=scope, uids=[node.uid], query=self.query, k=k + len(held))
-        self.walk.quote(node.uid, [chunk for chunk in found if chunk.uid not in held][:k])
+            found = chunks_of_entities(database, scope=scope, uids=[node.uid], query=self.query, k=k + len(read))
+        self.walk.quote(node.uid, [chunk for chunk in found if chunk.uid not in read][:k])
 
     def _look(self, uids: Sequence[str]) -> None:
         """Find the ways from nodes that were not looked at."""
@@ -441,7 +258,7 @@ class Walker:
         if note not in self.notes:
             self.notes.append(note)
 
-    def _hold(self, strategy: str, retrieved: tuple[Retrieved, ...], began: float, usage: Any) -> None:
+    def _keep(self, strategy: str, retrieved: tuple[Retrieved, ...], began: float, usage: Any) -> None:
         """Keep a step until it is known what was found there."""
         self._pending = Step(
             number=self.record.number,

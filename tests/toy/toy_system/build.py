@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hgmem.builds.reading import Reading
-from hgmem.builds.stages import Build, Kind, Stage
+from hgmem.builds.stages import Build, BuiltKind, Stage
 from hgmem.builds.units import Made, Output, Row, StoredRow, Tie, Unit
 from hgmem.corpus.own_invariants import OwnInvariant
 from hgmem.graph.builds import built_rows
@@ -131,7 +131,10 @@ INVARIANTS = (
 )
 
 BUILD: Build[Config] = Build(
-    kinds=[Kind(name="ToyGist", replaced_vectors=True), Kind(name="ToyTopic", caption="key", colour="#AA3377")],
+    kinds=[
+        BuiltKind(name="ToyGist", replaced_vectors=True),
+        BuiltKind(name="ToyTopic", caption="key", colour="#AA3377"),
+    ],
     relationships=["TOY_IN"],
     stages=[
         Stage(name="gists", units=documents, make=sum_up, settings=["words"], prompts=[SumUp.prompt_file], calls=1),
