@@ -19,7 +19,7 @@ from hgmem.text.language import counted
 
 if TYPE_CHECKING:
     from hgmem.client import HGMem
-    from hgmem.client.builds import Built
+    from hgmem.values.ask_options import BuildOptions
     from hgmem.values.reports import BuildPlan, BuildReport
 
 Plans = Callable[[], "BuildPlan"]
@@ -48,7 +48,7 @@ def build(
     """
     began = time.monotonic()
     with connected(context, corpus) as client:
-        chosen: Built = {"recipe": recipe, "settings": changes(set_ or ()), "retry_failed": retry_failed}
+        chosen: BuildOptions = {"recipe": recipe, "settings": changes(set_ or ()), "retry_failed": retry_failed}
         plans = partial(client.plan_build, system, **chosen)
         if dry_run:
             _print_plan(plans(), as_json=as_json)

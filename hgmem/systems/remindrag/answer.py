@@ -16,9 +16,8 @@ from hgmem.retrieval.rendering import statements
 from hgmem.retrieval.step_evidence import FUSION, hybrid_chunks
 from hgmem.services import Services
 from hgmem.settings import Settings
-from hgmem.systems.options import Options
 from hgmem.systems.remindrag.learning import Answered, learn_walks, unmarked
-from hgmem.systems.remindrag.recipes import DEFAULT, ReMindRAGConfig
+from hgmem.systems.remindrag.recipes import ReMindRAGConfig
 from hgmem.systems.remindrag.tasks import AnswerPlainly, NeedSearch, SplitQuestion
 from hgmem.systems.remindrag.walk_record import Walk
 from hgmem.systems.remindrag.walker import Walker, recorded
@@ -108,11 +107,8 @@ _BEGINNING = "learnt: the places from which this walk began; it went nowhere els
 _PROMPT, _PLACE = 700, 900  # tokens of a prompt beside what it shows, and of a place that is new to it
 
 
-def answer(
-    services: Services, question: Question, options: Options[ReMindRAGConfig], *, stored: Stored | None
-) -> Answer:
+def answer(services: Services, question: Question, config: ReMindRAGConfig, *, stored: Stored | None) -> Answer:
     """Return the answer, its memory written to Neo4j. With `learn`, the walk is learnt once it is answered."""
-    config = options.applied(DEFAULT)
     with recording(services, system="remindrag", question=question, settings=asdict(config)) as record:
         history = rendering.text("\n".join(config.history))
         services.listener.emit(StepStarted(step=1, subqueries=(Subquery(text=question.text),)))
