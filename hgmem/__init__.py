@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hgmem.client import HGMem
-    from hgmem.client.ask_options import AskOptions
     from hgmem.errors import ConflictError, DocumentError, GraphError, HGMemError, ModelError, UsageError
     from hgmem.settings import Settings
     from hgmem.sources.conversations.reading import read_conversations
+    from hgmem.values.ask_options import AskOptions
     from hgmem.values.conversations import Conversation, Message
     from hgmem.values.events import (
         Answered,
@@ -114,10 +114,10 @@ __all__ = [
 
 _HOMES = {
     "client": ("HGMem",),
-    "client.ask_options": ("AskOptions",),
     "errors": ("ConflictError", "DocumentError", "GraphError", "HGMemError", "ModelError", "UsageError"),
     "settings": ("Settings",),
     "sources.conversations.reading": ("read_conversations",),
+    "values.ask_options": ("AskOptions",),
     "values.conversations": ("Conversation", "Message"),
     "values.events": (
         "Answered",

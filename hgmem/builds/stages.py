@@ -112,24 +112,20 @@ class Build(Generic[Config]):
         raise UsageError(f"unknown kind {name!r} of built rows: choose one of {', '.join(k.name for k in self.kinds)}")
 
 
-def check_names(system: str, build: Build[Any]) -> None:
+def check_names(build: Build[Any]) -> None:
     """Raise `UsageError` for a kind, a relationship type or a stage whose name cannot be used, or is used twice."""
     kinds, stages = [kind.name for kind in build.kinds], [stage.name for stage in build.stages]
     ours = MARKS | set(LABELS.values())
     for kind in kinds:
         if not _LABEL.fullmatch(kind):
-            raise _refused(system, f"its kind {kind!r} is no label: use at most 40 letters, a capital first")
+            raise UsageError(f"its kind {kind!r} is no label: use at most 40 letters, a capital first")
         if kind in ours:
-            raise _refused(system, f"hgmem uses the label {kind!r} itself: rename that kind")
+            raise UsageError(f"hgmem uses the label {kind!r} itself: rename that kind")
     for name in build.relationships:
         if not _TYPE.fullmatch(name):
-            raise _refused(system, f"its relationship type {name!r} needs at most 40 capital letters and underscores")
+            raise UsageError(f"its relationship type {name!r} needs at most 40 capital letters and underscores")
         if name in TYPES:
-            raise _refused(system, f"hgmem uses the relationship type {name!r} itself: rename it")
+            raise UsageError(f"hgmem uses the relationship type {name!r} itself: rename it")
     for names, what in ((kinds, "kinds"), (stages, "stages"), (build.relationships, "relationship types")):
         if twice := [name for name in names if list(names).count(name) > 1]:
-            raise _refused(system, f"it has two {what} {twice[0]!r}: rename one")
-
-
-def _refused(system: str, why: str) -> UsageError:
-    return UsageError(f"system {system!r} cannot be loaded: {why}")
+            raise UsageError(f"it has two {what} {twice[0]!r}: rename one")

@@ -16,7 +16,7 @@ from hgmem.values.inputs import typed_filters
 
 if TYPE_CHECKING:
     from hgmem.client import HGMem
-    from hgmem.client.ask_options import Asking
+    from hgmem.values.ask_options import AskOptions
     from hgmem.values.records import Answer
 
 Question = Annotated[
@@ -108,8 +108,9 @@ def ask(
     and Neo4j Browser display and --continue continues. Exits 0 even without evidence.
     """
     _check_given(question, memory)
-    asking: Asking = {
+    options: AskOptions = {
         "corpus": corpus,
+        "system": system,
         "recipe": recipe,
         "settings": changes(set_ or ()),
         "steps": steps,
@@ -121,10 +122,8 @@ def ask(
         "max_tokens": max_tokens,
         "learn": learn,
     }
-    if system is not None:
-        asking["system"] = system
     with connected(context, DEFAULT_CORPUS if corpus is None else corpus) as client:
-        answer = _answer(client, question or "", asking, quietly=show_memory or as_json)
+        answer = _answer(client, question or "", options, quietly=show_memory or as_json)
     if as_json:
         print_json(shape.answer(answer))
         return
@@ -153,10 +152,10 @@ def changes(given: list[str] | tuple[str, ...]) -> dict[str, object]:
     return found
 
 
-def _answer(client: "HGMem", question: str, asking: "Asking", *, quietly: bool) -> "Answer":
+def _answer(client: "HGMem", question: str, options: "AskOptions", *, quietly: bool) -> "Answer":
     if sys.stderr is None or not sys.stderr.isatty():
-        return client.ask(question, **asking)
+        return client.ask(question, **options)
     from hgmem.cli.live import show_progress
 
-    with closing(client.stream(question, **asking)) as events:
+    with closing(client.stream(question, **options)) as events:
         return show_progress(events, quietly=quietly)

@@ -19,7 +19,7 @@ from hgmem.text.language import counted
 
 if TYPE_CHECKING:
     from hgmem.client import HGMem
-    from hgmem.client.builds import BuildOptions
+    from hgmem.values.ask_options import BuildOptions
     from hgmem.values.reports import BuildPlan, BuildReport
 
 Plans = Callable[[], "BuildPlan"]

@@ -3,11 +3,12 @@
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from hgmem.errors import AccessError, HGMemError, UsageError
 from hgmem.graph.database import Address, Database, connect, wrap_driver
+from hgmem.graph.schema import ensure_schema
 from hgmem.local import find
 from hgmem.models.embedders import OPENAI, LangChainEmbedder, OpenAIEmbedder, SentenceTransformerEmbedder
 from hgmem.models.embedders.kept_vectors import KeptVectors
@@ -23,6 +24,7 @@ from hgmem.models.llm.response_cache import CachedModel, Store
 from hgmem.models.llm.task_routing import RoutedModel
 from hgmem.models.prompts import shipped_prompts
 from hgmem.settings import Settings
+from hgmem.settings import load as load_settings
 from hgmem.systems.registry import memory_tasks, task_names
 from hgmem.testing import DeterministicEmbedder
 from hgmem.values.foreign_graph import Source
@@ -36,7 +38,51 @@ _SOURCE_NAMES = {
     "NEO4J_PASSWORD": "HGMEM_FROM_PASSWORD",
     "NEO4J_DATABASE": "--from-database",
 }
+_SHORT = {"uri": "neo4j_uri", "username": "neo4j_username", "password": "neo4j_password", "database": "neo4j_database"}
 INDEXING = ("extract", "glean", "condense")  # the tasks of HGMEM_EXTRACTION_MODEL
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connection:
+    """What a client works with. `owned` are models and embedders that were made here, to be closed with it."""
+
+    database: Database
+    settings: Settings
+    model: LanguageModel
+    embedder: CheckedEmbedder
+    owned: tuple[object, ...]
+
+
+def connected(given: Mapping[str, Any], *, driver: Any, model: Any, embedder: Any) -> Connection:
+    """Connect to Neo4j with settings by name, and create missing indexes and constraints.
+
+    `model` and `embedder` are None (the configured one), names or objects.
+    """
+    names = {"model": model, "embedding_model": embedder}
+    settings = load_settings(
+        **{_SHORT.get(name, name): value for name, value in given.items()},
+        **{name: chosen for name, chosen in names.items() if chosen and isinstance(chosen, str)},
+    )
+    database = find_database(settings) if driver is None else _adopted(driver, settings)
+    try:
+        ensure_schema(database)
+        owned: list[object] = []
+        if embedder is None or isinstance(embedder, str):
+            owned.append(checked := find_embedder(settings))
+        else:
+            checked = adapted_embedder(embedder)
+        if model is None or isinstance(model, str):
+            owned.append(chosen_model := find_model(settings, embedder=checked))
+        else:
+            chosen_model = adapted_model(model, settings)
+    except BaseException:
+        database.close()
+        raise
+    return Connection(database=database, settings=settings, model=chosen_model, embedder=checked, owned=tuple(owned))
+
+
+def _adopted(driver: Any, settings: Settings) -> Database:
+    return wrap_driver(driver, database=settings.neo4j_database, statement_timeout=settings.statement_timeout)
 
 
 def find_address(settings: Settings) -> Address | None:
@@ -88,7 +134,7 @@ def reading(database: Database, settings: Settings, source: Source) -> Iterator[
         if driver is not None:
             opened = wrap_driver(driver, database=name, statement_timeout=settings.statement_timeout)
         elif uri:
-            opened = _connected(uri, settings, source)
+            opened = _source_server(uri, settings, source)
         else:
             opened = database.beside(name or "")
     try:
@@ -97,7 +143,7 @@ def reading(database: Database, settings: Settings, source: Source) -> Iterator[
         opened.close()
 
 
-def _connected(uri: str, settings: Settings, source: Source) -> Database:
+def _source_server(uri: str, settings: Settings, source: Source) -> Database:
     if "@" in uri:
         raise UsageError(
             "--from-uri must not contain a user or password: pass --from-username, and set HGMEM_FROM_PASSWORD"

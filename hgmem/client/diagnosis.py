@@ -1,6 +1,6 @@
 """Installation checks of `hgmem doctor`: machine, server, model and embedder, without changes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
@@ -12,14 +12,16 @@ from hgmem.corpus.checking import check
 from hgmem.errors import HGMemError, ModelError, UsageError
 from hgmem.graph.database import Database
 from hgmem.graph.schema import CREATE, differing, missing, show_indexes
+from hgmem.graph.statement_checks import fault
 from hgmem.graph.statements import added
 from hgmem.local.doctor import Check, Probes, examine
+from hgmem.memory.browser.favourites import favourite_fault
 from hgmem.models.embedders import MINILM, SentenceTransformerEmbedder
 from hgmem.models.extractive import ExtractiveModel
 from hgmem.services import Services
 from hgmem.settings import Settings
 from hgmem.systems.building import own_invariants
-from hgmem.systems.registry import systems
+from hgmem.systems.registry import installed, systems
 from hgmem.testing import DeterministicEmbedder
 from hgmem.text.identity import check_corpus_name
 from hgmem.values.reports import Checkup
@@ -90,6 +92,8 @@ class _LazyProbes:
         known = systems()
         if broken := [one.summary for one in known if not one.installed]:
             raise UsageError("; ".join(broken))
+        if faults := list(_cypher_faults()):
+            raise UsageError("; ".join(faults))
         planned = reachable and not missing(show_indexes(self.database))  # statements name indexes
         for statement in added() if planned else ():
             if scans := [operator for operator in self.database.explain(statement.name) if "Scan" in operator]:
@@ -108,6 +112,16 @@ class _LazyProbes:
             return f"{name}, on an API server"
         embedder = SentenceTransformerEmbedder(name, backend=self.settings.embedding_backend)
         return f"{name}, {_weights(embedder.model)}, run by {embedder.runtime()}"
+
+
+def _cypher_faults() -> Iterator[str]:
+    """Yield what is wrong with the statements of other packages' systems, and with the favourites of all systems."""
+    for statement in added():
+        if why := fault(statement):
+            yield f"{statement.path}: statement {statement.name!r}: {why}"
+    for favourite in (each for spec in installed() for each in spec.favourites):
+        if why := favourite_fault(favourite):
+            yield f"favourite {str(favourite.path)!r} {why}"
 
 
 def _with_detail(check: Check, detail: str) -> Check:

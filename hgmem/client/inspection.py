@@ -1,144 +1,166 @@
-"""Client methods that read corpora, documents and memories."""
+"""Read corpora, documents and memories, the passages behind an answer, and show memories in Neo4j Browser."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from hgmem.client.async_variants import async_variant
 from hgmem.corpus.deletion import Named, named_documents
 from hgmem.errors import ForbiddenError, UsageError
-from hgmem.graph.corpus import corpora, count_corpus
-from hgmem.graph.database import Database
-from hgmem.graph.documents import list_documents
+from hgmem.graph.builds import chunks_to_build
+from hgmem.graph.built import chunks_beneath
+from hgmem.graph.corpus import count_corpus
+from hgmem.graph.documents import document_states, list_documents
+from hgmem.graph.memory import corpus_of
+from hgmem.memory.browser.view import Drawing, add_styling_labels, save, viewing
 from hgmem.memory.browser.view import View as View
-from hgmem.memory.browser.view import add_styling_labels, save, viewing
 from hgmem.memory.replay.page import page
 from hgmem.memory.replay.scene import scene
 from hgmem.memory.stored_memories import load_history, load_lineage, load_memory, summaries
-from hgmem.services import Services, known_corpus
-from hgmem.settings import Settings
+from hgmem.services import Services, known_corpus, ready_corpus
+from hgmem.systems.answering import memory_passages
 from hgmem.systems.building import build_states
-from hgmem.systems.registry import describe, drawing
+from hgmem.systems.recorded_passages import latest_steps
+from hgmem.systems.registry import describe, installed
 from hgmem.systems.registry import systems as systems
-from hgmem.values.records import Lineage, Memory, MemorySummary
+from hgmem.values.arguments import check
+from hgmem.values.ask_options import LIMIT
+from hgmem.values.graph_elements import Chunk
+from hgmem.values.records import Lineage, Memory, MemorySummary, Passage
 from hgmem.values.reports import CorpusStatus
-from hgmem.values.systems import SystemInfo
 
 
-class Inspecting(ABC):
-    """Read methods. They write nothing except the styling labels of `browse`."""
+def memories(services: Services) -> list[MemorySummary]:
+    """Return the corpus's memories that the owner sees, newest first."""
+    known_corpus(services)
+    timeout = services.settings.claim_timeout
+    return summaries(services.database, corpus=services.corpus, claim_timeout=timeout, owner=services.owner)
 
-    settings: Settings
-    _database: Database
 
-    @abstractmethod
-    def _services(self, corpus: str | None, owner: str | None = None) -> Services:
-        """Return the services for work on a corpus."""
+def memory(services: Services, uid: str, *, step: int | None = None) -> Memory:
+    """Return a memory of any corpus as it stood at the end of a step, by default the last."""
+    timeout = services.settings.claim_timeout
+    return load_memory(services.database, uid, step=step, claim_timeout=timeout, owner=services.owner)
 
-    @property
-    def server(self) -> tuple[str, str, str]:
-        """The server's address, version and edition."""
-        return self._database.address.uri, self._database.version, self._database.edition
 
-    def systems(self) -> tuple[SystemInfo, ...]:
-        """Return the systems that can answer, by name."""
-        return systems()
+def lineage(services: Services, point: str) -> Lineage:
+    """Return a memory point (uid) with the points that were revised or merged into it, recursively."""
+    return load_lineage(services.database, point, owner=services.owner)
 
-    def system(self, name: str) -> SystemInfo:
-        """Return what is known of a system by its name, such as `memory.system`, even if it is not installed."""
-        return describe(name)
 
-    def memories(self, *, corpus: str | None = None, owner: str | None = None) -> list[MemorySummary]:
-        """Return the corpus's memories, newest first. With an `owner`, only those that the owner sees."""
-        services = self._services(corpus, owner)
-        known_corpus(services)
-        timeout = self.settings.claim_timeout
-        return summaries(self._database, corpus=services.corpus, claim_timeout=timeout, owner=services.owner)
+def replay(services: Services, uid: str) -> str:
+    """Return a self-contained HTML page that replays a memory of any corpus step by step."""
+    timeout = services.settings.claim_timeout
+    return page(scene(load_history(services.database, uid, claim_timeout=timeout, owner=services.owner)))
 
-    def memory(self, uid: str, *, step: int | None = None, owner: str | None = None) -> Memory:
-        """Return a memory as it stood at the end of `step`, by default the last.
 
-        With an `owner`, another's memory is not found.
-        """
-        owner, timeout = self._services(None, owner).owner, self.settings.claim_timeout
-        return load_memory(self._database, uid, step=step, claim_timeout=timeout, owner=owner)
+def status(services: Services) -> CorpusStatus:
+    """Return the counts of all contents of the corpus, with its builds."""
+    counts = count_corpus(services.database, corpus=known_corpus(services))
+    return replace(counts, builds=build_states(services))
 
-    def replay(self, uid: str, *, owner: str | None = None) -> str:
-        """Return a self-contained HTML page that replays a memory step by step without a network.
 
-        With an `owner`, another's memory is not found. Raises `UsageError`, with the remedy, if this build lacks the
-        page's graph library.
-        """
-        owner, timeout = self._services(None, owner).owner, self.settings.claim_timeout
-        return page(scene(load_history(self._database, uid, claim_timeout=timeout, owner=owner)))
+def documents(services: Services, named: Named | None) -> list[dict[str, str | int]]:
+    """Return the corpus's documents by title, or those that are named."""
+    corpus = known_corpus(services).corpus
+    wanted = None if named is None else {state.uid for state in named_documents(services, named)}
+    rows = list_documents(services.database, corpus=corpus)
+    return rows if wanted is None else [row for row in rows if row["uid"] in wanted]
 
-    @contextmanager
-    def browse(
-        self,
-        uid: str | None = None,
-        *,
-        corpus: str | None = None,
-        browser: str | None = None,
-        port: int = 0,
-        owner: str | None = None,
-    ) -> Iterator[View]:
-        """Yield the link that opens a memory in Neo4j Browser with a guide and a style.
 
-        The default memory is the corpus's newest that the `owner` sees. This machine serves guide and style, at `port`
-        or a free port, until the block ends. `browser` is the address of a Browser other than the server's own.
-        Entities get styling labels after their types. Without write privileges, they all stay in one colour.
-        """
-        memory = self.memory(uid or self._newest(corpus, owner), owner=owner)
-        with suppress(ForbiddenError):
-            add_styling_labels(self._database, corpus=memory.corpus)
-        with viewing(self._database, memory, drawing=drawing(memory.system), browser=browser, port=port) as view:
-            yield view
+def chunks(services: Services) -> tuple[Chunk, ...]:
+    """Return all chunks of the corpus by document title, document and position."""
+    return tuple(chunks_to_build(services.database, corpus=known_corpus(services).corpus))
 
-    def _newest(self, corpus: str | None, owner: str | None) -> str:
-        if stored := self.memories(corpus=corpus, owner=owner):
-            return stored[0].uid
-        name = self._services(corpus).corpus
-        raise UsageError(f"corpus {name!r} has no memories: ask a question first (`hgmem ask`)")
 
-    def lineage(self, point: str, *, owner: str | None = None) -> Lineage:
-        """Return a memory point (uid) with the points that were revised or merged into it, recursively.
+def chunks_under(services: Services, rows: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
+    """Return by built row (uid) the uids of the chunks that it rests on at any distance."""
+    found = chunks_beneath(services.database, corpus=services.corpus, uids=list(rows)) if rows else {}
+    return {row: tuple(uids) for row, uids in found.items()}
 
-        With an `owner`, points of another's memory are not found.
-        """
-        return load_lineage(self._database, point, owner=self._services(None, owner).owner)
 
-    def status(self, *, corpus: str | None = None) -> CorpusStatus:
-        """Return the counts of all contents of the corpus, with its builds."""
-        services = self._services(corpus)
-        counts = count_corpus(self._database, corpus=known_corpus(services))
-        return replace(counts, builds=build_states(services))
+# Passages -------------------------------------------------------------------------------------------------------
 
-    def documents(self, *, document: Named | None = None, corpus: str | None = None) -> list[dict[str, str | int]]:
-        """Return the corpus's documents by title: uid, title, source, status, conversation (its id), chunks.
 
-        `document` names the ones that are wanted, as in `delete`.
-        """
-        services = self._services(corpus)
-        corpus = known_corpus(services).corpus
-        wanted = None if document is None else {state.uid for state in named_documents(services, document)}
-        rows = list_documents(self._database, corpus=corpus)
-        return rows if wanted is None else [row for row in rows if row["uid"] in wanted]
+def passages(services: Services, uid: str, *, step: int | None, limit: int | None) -> tuple[Passage, ...]:
+    """Return the chunks that support a memory of any corpus at the end of a step, the best first."""
+    check({"limit": limit}, {"limit": LIMIT})
+    corpus, uid = corpus_of(services.database, uid=uid, owner=services.owner)
+    services = replace(services, corpus=corpus)
+    ready_corpus(services)
+    read = memory(services, uid, step=step)
+    if not read.steps:
+        return ()
+    chunks = memory_passages(services, read, limit=limit)
+    scores = _scores(read)
+    uids = sorted({chunk.document for chunk in chunks})
+    states = document_states(services.database, corpus=services.corpus, uids=uids)
+    found = []
+    for rank, chunk in enumerate(chunks, start=1):
+        document = states.get(chunk.document)
+        found.append(
+            Passage(
+                chunk=chunk,
+                rank=rank,
+                score=scores.get(chunk.uid),
+                step=_first_step(read, chunk.uid),
+                points=tuple(point for point in read.points if chunk.uid in point.chunks),
+                source=(document.source or "") if document else "",
+                metadata=json.loads(document.metadata or "{}") if document else {},
+            )
+        )
+    return tuple(found)
 
-    def corpora(self) -> list[dict[str, str]]:
-        """Return every corpus: name, status, embedding model, dimensions, time of creation."""
-        return corpora(self._database)
 
-    amemories = async_variant(memories)
-    amemory = async_variant(memory)
-    areplay = async_variant(replay)
-    alineage = async_variant(lineage)
-    astatus = async_variant(status)
-    adocuments = async_variant(documents)
-    acorpora = async_variant(corpora)
+def _scores(read: Memory) -> dict[str, float]:
+    """Return the best score of each chunk (uid) in the steps of the memory's latest question."""
+    scores: dict[str, float] = {}
+    for retrieved in (retrieved for step in latest_steps(read) for retrieved in step.retrieved):
+        for hit in retrieved.chunks:
+            scores[hit.uid] = max(hit.score, scores.get(hit.uid, -1.0))
+    return scores
+
+
+def _first_step(read: Memory, chunk: str) -> int | None:
+    """Return the first step that retrieved a chunk or created a point that it supports."""
+    retrieved = [
+        step.number for step in read.steps for found in step.retrieved for hit in found.chunks if hit.uid == chunk
+    ]
+    return min([*retrieved, *(point.born for point in read.points if chunk in point.chunks)], default=None)
+
+
+# Neo4j Browser --------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def browse(services: Services, uid: str | None, *, browser: str | None, port: int) -> Iterator[View]:
+    """Yield the link that opens a memory in Neo4j Browser, by default the corpus's newest."""
+    shown = memory(services, uid or _newest(services))
+    with suppress(ForbiddenError):
+        add_styling_labels(services.database, corpus=shown.corpus)
+    drawing = _drawing(shown.system)
+    with viewing(services.database, shown, drawing=drawing, browser=browser, port=port) as view:
+        yield view
 
 
 def save_browser_files(folder: Path) -> list[Path]:
     """Copy the style and the favourites of Neo4j Browser into a folder, created if missing. Return the files."""
-    return save(folder, drawing())
+    return save(folder, _drawing())
+
+
+def _newest(services: Services) -> str:
+    if stored := memories(services):
+        return stored[0].uid
+    raise UsageError(f"corpus {services.corpus!r} has no memories: ask a question first (`hgmem ask`)")
+
+
+def _drawing(name: str = "") -> Drawing:
+    """Return how to draw what systems build, with the favourites of one of them, or of all without a name."""
+    specs = installed()
+    own = [(spec.name, one) for spec in specs if name in ("", spec.name) for one in spec.favourites]
+    return Drawing(
+        captions=tuple(caption for spec in specs for caption in spec.captions),
+        favourites=tuple(replace(one, path=Path(f"{of}-{one.path.name}")) for of, one in own),
+        system=describe(name) if name else None,
+    )

@@ -1,13 +1,14 @@
-"""Event streams: the work runs in its own thread, the caller iterates over its events."""
+"""Work in threads of its own: streams, whose caller iterates over the events, and methods that are awaited."""
 
 import asyncio
 import contextvars
 import threading
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import wraps
 from queue import Empty, Full, Queue
-from typing import TypeAlias
+from typing import Concatenate, ParamSpec, TypeAlias, TypeVar
 from weakref import WeakSet
 
 from hgmem.errors import HGMemError, UsageError
@@ -18,6 +19,20 @@ _POLL_SECONDS = 0.1  # seconds between checks whether the reader has left
 _CLOSE_SECONDS = 5.0  # seconds that closing waits for a call in progress
 
 Work: TypeAlias = Callable[[Listener], object]
+
+P = ParamSpec("P")
+S = TypeVar("S")
+T = TypeVar("T")
+
+
+def async_variant(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], Awaitable[T]]:
+    """Return the async variant of a method, which runs it in a thread without blocking the event loop."""
+
+    @wraps(method)
+    async def awaited(self: S, /, *arguments: P.args, **named: P.kwargs) -> T:
+        return await asyncio.to_thread(method, self, *arguments, **named)
+
+    return awaited
 
 
 class ClosedError(HGMemError):

@@ -1,7 +1,6 @@
 """Verbs of systems as methods: `hg.<system>.<verb>()`, and `hg.<system>.a<verb>()` to await."""
 
 import asyncio
-from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from functools import partial
 from inspect import Parameter, Signature, cleandoc, signature
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hgmem.services import Services
 from hgmem.systems.registry import names, system
-from hgmem.systems.verbs import Note, Verb, method_name, run_verb, warned
+from hgmem.systems.verbs import Note, Verb, method_name, run_verb
 from hgmem.values.systems import SystemInfo
 
 
@@ -54,28 +53,17 @@ class SystemVerbs:
         return _described(awaited, verb, name)
 
 
-class Verbs(ABC):
-    """Access to the verbs of systems."""
-
-    @abstractmethod
-    def _services(self, corpus: str | None) -> Services:
-        """Return the services for work on a corpus."""
-
-    def verbs(self, system: str, *, note: Note = warned) -> SystemVerbs:
-        """Return the verbs of a system as methods, which `hg.<system>` does too unless `hg` has that name itself.
-
-        `note` receives that a verb reads a stale build, which is a warning by default.
-        """
-        return SystemVerbs(system, self._services, note=note)
+class SystemAttributes:
+    """Access to the verbs of systems as attributes of a client, `hg.<system>`."""
 
     if not TYPE_CHECKING:  # a type checker would take every misspelt method for a system
 
         def __getattr__(self, name: str) -> SystemVerbs:
             """Return the verbs of the system of this name, whose hyphens are underscores here."""
             if not name.startswith("_"):
-                for one in names():
-                    if method_name(one) == name:
-                        return self.verbs(one)
+                for system_name in names():
+                    if method_name(system_name) == name:
+                        return self.verbs(system_name)
             raise AttributeError(f"{type(self).__name__!r} has no attribute and knows no system {name!r}")
 
         def __dir__(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""Checks that a statement stays within its corpus: a test applies them to ours, the registry to other packages'."""
+"""Checks that a statement stays within its corpus: tests apply them to ours, `hgmem doctor` to other packages'."""
 
 import re
 from collections import Counter
@@ -27,7 +27,7 @@ _TIED = re.compile(r"(?:\]\s*->?|-->?)\s*$")  # a node follows
 
 
 def fault(statement: Statement) -> str:
-    """Return why a statement of another package is refused, or an empty text."""
+    """Return what is wrong with a statement of another package, or an empty text."""
     text = NOISE.sub("''", statement.text)
     if not text.startswith("CYPHER 25"):
         return "it does not begin with CYPHER 25"

@@ -8,10 +8,10 @@ from langchain_core.callbacks.manager import AsyncParentRunManager, ParentRunMan
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from hgmem.client import HGMem
-from hgmem.client.ask_options import ARGUMENTS, Asking, Recipe, check_ask_options
 from hgmem.errors import UsageError
 from hgmem.langchain.tracing import Tracing
 from hgmem.values.arguments import Argument, check
+from hgmem.values.ask_options import ARGUMENTS, AskOptions, Recipe, check_ask_options
 from hgmem.values.inputs import Scalar
 
 # Set on each class: LangChain's base class, which comes later in the MRO, ignores extra fields.
@@ -60,7 +60,7 @@ class Investigating(BaseModel):
             if name in cls.REFUSED:
                 raise UsageError(f"{cls.__name__} does not accept {name!r}: {cls.REFUSED[name]}")
 
-    def asking(self, manager: ParentRunManager | AsyncParentRunManager | None, given: Mapping[Any, Any]) -> Asking:
+    def asking(self, manager: ParentRunManager | AsyncParentRunManager | None, given: Mapping[Any, Any]) -> AskOptions:
         """Return the ask options of a question: the fields, overridden by `given`, with tracing if there is a manager.
 
         Raises `UsageError` for unsupported names and invalid values.
@@ -75,5 +75,5 @@ class Investigating(BaseModel):
             options.setdefault("owner", self.owner)  # None for one call does not show it everybody's memories
         if manager is not None:
             options["watcher"] = Tracing(manager, self.client.model)
-        asking: Asking = options
-        return asking
+        asked: AskOptions = options
+        return asked

@@ -8,9 +8,9 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from pydantic import Field
 
-from hgmem.client.ask_options import Asking
 from hgmem.langchain.investigating import STRICT, Investigating
 from hgmem.values.arguments import Argument, count
+from hgmem.values.ask_options import AskOptions
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.records import Answer, Passage
 
@@ -55,7 +55,7 @@ class HGMemRetriever(Investigating, BaseRetriever):
             for one in await self.client.apassages(answer.memory, limit=k, owner=asking.get("owner"))
         ]
 
-    def _asking(self, manager: Any, given: dict[str, Any]) -> tuple[int, Asking]:
+    def _asking(self, manager: Any, given: dict[str, Any]) -> tuple[int, AskOptions]:
         asking: Any = self.asking(manager, given)
         k: int = asking.pop("k", self.k)
         asking["answer"] = False

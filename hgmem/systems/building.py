@@ -3,7 +3,6 @@
 import json
 
 from hgmem.builds.estimates import plan_build
-from hgmem.builds.runner import remove_build as remove_build
 from hgmem.builds.runner import renew_derived, run_build
 from hgmem.builds.stage_run import Building, Report
 from hgmem.corpus.own_invariants import OwnInvariants
@@ -11,22 +10,23 @@ from hgmem.errors import UsageError
 from hgmem.graph.builds import BUILDING, UNFINISHED, BuildRow, find_build, find_builds
 from hgmem.graph.values import Runner
 from hgmem.services import Services, known_corpus
-from hgmem.systems.options import changed, loaded
-from hgmem.systems.registry import Asked, describe, options_of, system, systems
+from hgmem.systems.registry import describe, installed, system
+from hgmem.values.arguments import check
+from hgmem.values.ask_options import ARGUMENTS, BuildOptions
 from hgmem.values.built import OwnNames
 from hgmem.values.reports import BuildPlan, BuildReport, BuildStatus
 
 
-def make_build(
-    services: Services, asked: Asked, *, retry_failed: bool = False, report: Report = lambda _: None
-) -> BuildReport:
-    """Make the build of the system that is asked for, and return what was done."""
-    return run_build(services, _building(services, asked), retry_failed=retry_failed, report=report)
+def make_build(services: Services, name: str, options: BuildOptions, *, report: Report) -> BuildReport:
+    """Make the build of a system, and return what was done."""
+    retry_failed = options.get("retry_failed", False)
+    return run_build(services, _building(services, name, options), retry_failed=retry_failed, report=report)
 
 
-def estimate_build(services: Services, asked: Asked, *, retry_failed: bool = False) -> BuildPlan:
+def estimate_build(services: Services, name: str, options: BuildOptions) -> BuildPlan:
     """Estimate the work and the maximum cost of `make_build`, without writing."""
-    return plan_build(services, _building(services, asked), retry_failed=retry_failed)
+    retry_failed = options.get("retry_failed", False)
+    return plan_build(services, _building(services, name, options), retry_failed=retry_failed)
 
 
 def build_states(services: Services) -> tuple[BuildStatus, ...]:
@@ -51,8 +51,7 @@ def build_states(services: Services) -> tuple[BuildStatus, ...]:
 
 def renew_vectors(services: Services, writer: Runner) -> None:
     """Make built rows' vectors again that are no embedding of a text. Those of systems without a hook are removed."""
-    specs = [system(one.name) for one in systems() if one.installed]
-    hooks = {spec.name: spec.build.reembed for spec in specs if spec.build and spec.build.reembed}
+    hooks = {spec.name: spec.build.reembed for spec in installed() if spec.build and spec.build.reembed}
     renew_derived(services, writer, hooks)
 
 
@@ -67,7 +66,7 @@ def own_names(name: str) -> OwnNames | None:
 
 def own_invariants() -> tuple[OwnInvariants, ...]:
     """Return what installed systems promise of their builds, by system."""
-    specs = [system(one.name) for one in systems() if one.installed]
+    specs = installed()
     return tuple(OwnInvariants(system=spec.name, invariants=spec.invariants) for spec in specs if spec.invariants)
 
 
@@ -76,15 +75,13 @@ def _status(row: BuildRow, timeout: float) -> str:
     return UNFINISHED if row.status == BUILDING and silent else row.status
 
 
-def _building(services: Services, asked: Asked) -> Building:
+def _building(services: Services, name: str, options: BuildOptions) -> Building:
     """Return what to make: with the recipe that is named, else as the build was made before, else the default."""
-    spec = system(asked.system or services.settings.system)
+    check({"settings": options.get("settings", {})}, ARGUMENTS)
+    spec = system(name)
     if spec.build is None:
         raise UsageError(f"system {spec.name!r} has no build: ask it after `hgmem index`")
-    options = options_of(spec, asked)
     stored = find_build(services.database, corpus=services.corpus, system=spec.name)
-    if asked.recipe is None and stored is not None:
-        config = changed(loaded(spec.config, json.loads(stored.settings)), asked.changes)
-    else:
-        config = options.applied(spec.config())
+    before = json.loads(stored.settings) if stored else None
+    config = spec.configured(options.get("recipe"), options.get("settings") or {}, before=before)
     return Building(system=spec.name, build=spec.build, config=config)

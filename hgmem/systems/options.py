@@ -1,29 +1,17 @@
-"""Options of a system: a recipe, and single options that override it by name."""
+"""Configs of systems: options changed by name, and configs made of plain values."""
 
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
-from functools import reduce
-from typing import Any, Generic, TypeVar
+from dataclasses import asdict
+from functools import cache, reduce
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
 from hgmem.errors import UsageError
 
 Config = TypeVar("Config")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options(Generic[Config]):
-    """What a question asks for: a recipe, if one is named, and single options that override it by name."""
-
-    recipe: Config | None = None
-    changes: Mapping[str, object] = field(default_factory=dict)
-
-    def applied(self, default: Config) -> Config:
-        """Return the recipe, else the default, with the single options changed."""
-        return changed(self.recipe or default, self.changes)
 
 
 def changed(config: Config, changes: Mapping[str, object]) -> Config:
@@ -48,11 +36,17 @@ def value_of(config: object, name: str) -> object:
 def loaded(kind: type[Config], values: Mapping[str, Any]) -> Config:
     """Return the config of plain values, such as those that a memory was stored with."""
     try:
-        return TypeAdapter(kind).validate_python(dict(values))
+        loaded_config: Config = _adapter(kind).validate_python(dict(values))  # type: ignore[arg-type]
+        return loaded_config
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
         raise UsageError(f"invalid recipe option {name!r}: {first['msg']}, got {first['input']!r}") from None
+
+
+@cache
+def _adapter(kind: type) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
 
 
 def _listed(value: object) -> object:

@@ -17,7 +17,7 @@ from hgmem.retrieval.answer import AnswerQuestion, cited_answer
 from hgmem.retrieval.rendering import Shown
 from hgmem.services import Services
 from hgmem.settings import Settings
-from hgmem.systems.options import Config, Options, loaded
+from hgmem.systems.options import Config, loaded
 from hgmem.systems.recorded_passages import recorded_chunks, scope_of
 from hgmem.systems.spec import Costing, NeedsBuild, SystemSpec, always
 from hgmem.systems.verbs import Verb
@@ -91,12 +91,10 @@ class SingleStep(Generic[Config]):
         chunks = int(getattr(config, self.passage_option))
         return 1, ANSWER_TOKENS + chunks * settings.chunk_tokens
 
-    def answer(
-        self, services: Services, question: Question, options: Options[Config], *, stored: Stored | None
-    ) -> Answer:
+    def answer(self, services: Services, question: Question, config: Config, *, stored: Stored | None) -> Answer:
         """Return the answer, its memory written to Neo4j."""
-        config = options.applied(self.config())
-        with recording(services, system=self.name, question=question, settings=_plain(config)) as record:
+        settings: dict[str, Any] = asdict(config)  # type: ignore[call-overload]
+        with recording(services, system=self.name, question=question, settings=settings) as record:
             began, subquery = time.perf_counter(), Subquery(text=question.text)
             services.listener.emit(StepStarted(step=1, subqueries=(subquery,)))
             with measuring() as meter:
@@ -140,7 +138,7 @@ class SingleStep(Generic[Config]):
         return [*read, *(chunk for chunk in more.chunks if chunk.uid not in held)][:limit]
 
 
-class Found(TypedDict, total=False):
+class EvidenceParts(TypedDict, total=False):
     """What a system found beside chunks, and how.
 
     `strategy` says in a word or a few how it searched, `built` which rows of the system's build led to the chunks.
@@ -153,7 +151,7 @@ class Found(TypedDict, total=False):
     writes: Sequence[Write]
 
 
-def evidence_of(question: str, found: Sequence[tuple[Chunk, float]], **more: Unpack[Found]) -> Evidence:
+def evidence_of(question: str, found: Sequence[tuple[Chunk, float]], **more: Unpack[EvidenceParts]) -> Evidence:
     """Return chunks with their scores, the best first, as the evidence of a question."""
     hits = tuple(
         Hit(uid=chunk.uid, rank=rank, score=score, source_id=chunk.source_id)
@@ -180,7 +178,3 @@ def _found(evidence: Evidence) -> EvidenceFound:
         names=tuple(entity.name for entity in evidence.entities),
         built=tuple(hit for one in evidence.retrieved for hit in one.built),
     )
-
-
-def _plain(config: Any) -> dict[str, Any]:
-    return asdict(config)

@@ -1,18 +1,24 @@
-"""The description of a system. Each room exports one as `SPEC`, and nothing outside the room names the system."""
+"""The description of a system, and its checks.
+
+Each room exports one as `SPEC`, and nothing outside the room names the system.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
-from hgmem.builds.stages import Build
+from hgmem.builds.stages import Build, check_names
 from hgmem.corpus.own_invariants import OwnInvariant
-from hgmem.memory.browser.favourites import Caption, Favourite
+from hgmem.errors import UsageError
+from hgmem.memory.browser.favourites import Caption, Favourite, check_captions
 from hgmem.memory.stored_memories import Stored
+from hgmem.models.prompts import prompts_in, read_prompt, shipped_prompts
 from hgmem.services import Services
 from hgmem.settings import Settings
-from hgmem.systems.options import Config, Options
-from hgmem.systems.verbs import Verb
+from hgmem.systems.options import Config, changed, loaded
+from hgmem.systems.verbs import Verb, check_verbs
+from hgmem.values.ask_options import Recipe
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.inputs import Question
 from hgmem.values.records import Answer, Memory
@@ -21,12 +27,10 @@ from hgmem.values.systems import SystemInfo
 Costed = TypeVar("Costed", contravariant=True)
 
 
-class Answering(Protocol[Config]):
+class Answering(Protocol[Costed]):
     """How a system answers."""
 
-    def __call__(
-        self, services: Services, question: Question, options: Options[Config], *, stored: Stored | None
-    ) -> Answer:
+    def __call__(self, services: Services, question: Question, config: Costed, *, stored: Stored | None) -> Answer:
         """Return the answer, its memory written to Neo4j. `stored` is the memory that the question continues."""
 
 
@@ -65,8 +69,9 @@ def always(config: object) -> bool:
 class SystemSpec(Generic[Config]):
     """A way of remembering and answering.
 
-    - `config`: the frozen dataclass of its options. Its defaults are used where no recipe is named.
-    - `recipes`: named configs, such as the paper's.
+    - `config`: the frozen dataclass of its options, each with a default.
+    - `recipes`: named configs, such as the paper's. Where no recipe is named, the one named `default` is used, or the
+      defaults of `config` if there is none.
     - `passages`: ranks the chunks behind an answer. By default, all that the record's steps retrieved.
     - `continues`: its memories take further questions. `answer` then gets the stored memory.
     - `build`: what the system makes of a corpus before it can answer, if anything.
@@ -102,6 +107,7 @@ class SystemSpec(Generic[Config]):
     cost: Costing[Config] | None = None
     verbs: Sequence[Verb[Any]] = ()
     favourites: Sequence[Favourite] = ()
+    invariants: Sequence[OwnInvariant] = ()
 
     @property
     def captions(self) -> tuple[Caption, ...]:
@@ -109,7 +115,15 @@ class SystemSpec(Generic[Config]):
         kinds = self.build.kinds if self.build else ()
         return tuple(Caption(label=kind.name, property=kind.caption, colour=kind.colour) for kind in kinds)
 
-    invariants: Sequence[OwnInvariant] = ()
+    @property
+    def own_prompts(self) -> Mapping[str, Path]:
+        """The files of its own prompts, by task."""
+        return prompts_in(self.prompts) if self.prompts else {}
+
+    @property
+    def default(self) -> Config:
+        """The config that is used where no recipe is named."""
+        return self.recipes.get("default") or self.config()
 
     @property
     def info(self) -> SystemInfo:
@@ -123,5 +137,56 @@ class SystemSpec(Generic[Config]):
             builds=self.build is not None,
             learns=bool(self.learn_option),
             verbs=tuple(verb.info for verb in self.verbs),
-            default=self.config(),
+            default=self.default,
         )
+
+    def configured(
+        self, recipe: Recipe, changes: Mapping[str, object], *, before: Mapping[str, Any] | None = None
+    ) -> Config:
+        """Return the recipe, else the config that was stored `before`, else the default, with options changed by name.
+
+        `steps` is changed under the name that the system has for it. Raises `UsageError` for an unknown recipe or
+        option.
+        """
+        chosen = self._recipe(recipe)
+        if chosen is None:
+            chosen = self.default if before is None else loaded(self.config, before)
+        if "steps" in changes and not hasattr(chosen, "steps"):
+            others = {name: value for name, value in changes.items() if name != "steps"}
+            changes = {**others, self.steps_option: changes["steps"]} if self.steps_option else others
+        return changed(chosen, changes)
+
+    def _recipe(self, chosen: Recipe) -> Config | None:
+        if chosen is None or isinstance(chosen, self.config):
+            return chosen
+        if not self.recipes:
+            raise UsageError(f"system {self.name!r} has no recipes: omit recipe= (--recipe), or use another system")
+        if not isinstance(chosen, str):
+            raise UsageError(
+                f"a recipe must be a name or an {self.config.__name__}, not {type(chosen).__name__}: pass single "
+                "options as settings="
+            )
+        if chosen not in self.recipes:
+            raise UsageError(f"unknown recipe {chosen!r}: choose one of {', '.join(self.recipes)}")
+        return self.recipes[chosen]
+
+
+AnySpec: TypeAlias = SystemSpec[Any]
+
+
+def check_spec(spec: AnySpec) -> None:
+    """Raise an error that says what is wrong with a system: its options, prompts, names, verbs or captions."""
+    try:
+        spec.config()
+    except Exception as error:  # another package's code
+        raise UsageError(
+            f"{spec.config.__name__}() raises {type(error).__name__} ({error}): give each option a default"
+        ) from error
+    for task, path in spec.own_prompts.items():
+        read_prompt(path)
+        if task in shipped_prompts():
+            raise UsageError(f"hgmem has a task {task!r} already: rename its prompt {path}")
+    if spec.build:
+        check_names(spec.build)
+    check_verbs(spec.verbs)
+    check_captions(spec.captions)

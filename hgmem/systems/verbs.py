@@ -90,18 +90,18 @@ def run_verb(
         ) from error
 
 
-def check_verbs(system: str, verbs: Sequence[Verb[Any]]) -> None:
+def check_verbs(verbs: Sequence[Verb[Any]]) -> None:
     """Raise `UsageError` for a verb that cannot be called by its name, or whose arguments are not documented."""
     seen: set[str] = set()
     for verb in verbs:
         if not isinstance(verb, Verb):
-            raise _refused(system, f"{verb!r} is not a Verb: declare it as one")
+            raise UsageError(f"{verb!r} is not a Verb: declare it as one")
         if not NAME.fullmatch(verb.name):
-            raise _refused(system, f"invalid verb {verb.name!r}: use lowercase letters, digits and hyphens")
+            raise UsageError(f"invalid verb {verb.name!r}: use lowercase letters, digits and hyphens")
         if verb.name in seen:
-            raise _refused(system, f"it has two verbs {verb.name!r}: rename one")
+            raise UsageError(f"it has two verbs {verb.name!r}: rename one")
         seen.add(verb.name)
-        _check_arguments(system, verb)
+        _check_arguments(verb)
 
 
 def method_name(verb: str) -> str:
@@ -109,25 +109,24 @@ def method_name(verb: str) -> str:
     return verb.replace("-", "_")
 
 
-def _check_arguments(system: str, verb: Verb[Any]) -> None:
+def _check_arguments(verb: Verb[Any]) -> None:
     kind = verb.arguments
     if not (is_dataclass(kind) and kind.__dataclass_params__.frozen):  # type: ignore[attr-defined]
-        raise _refused(system, f"the arguments of verb {verb.name!r} are no frozen dataclass: make {kind!r} one")
+        raise UsageError(f"the arguments of verb {verb.name!r} are no frozen dataclass: make {kind!r} one")
     described = verb.info.arguments
     for argument in described:
         if argument.name in TAKEN:
-            raise _refused(system, f"verb {verb.name!r} has an argument {argument.name!r}, which is taken: rename it")
+            raise UsageError(f"verb {verb.name!r} has an argument {argument.name!r}, which is taken: rename it")
         if not argument.help:
-            raise _refused(
-                system,
+            raise UsageError(
                 f"argument {argument.name!r} of verb {verb.name!r} has no help: annotate its type with a text, such "
                 f'as Annotated[str, "What it does."]',
             )
     if verb.first and verb.first not in {argument.name for argument in described}:
-        raise _refused(system, f"verb {verb.name!r} has no argument {verb.first!r} to come first: name one of its own")
+        raise UsageError(f"verb {verb.name!r} has no argument {verb.first!r} to come first: name one of its own")
     many = [argument.name for argument in described if argument.required and argument.shape == "list"]
     if len(many) > 1:
-        raise _refused(system, f"verb {verb.name!r} has two lists without default: give {many[1]!r} a default")
+        raise UsageError(f"verb {verb.name!r} has two lists without default: give {many[1]!r} a default")
 
 
 def _arguments(system: str, verb: Verb[Any], given: Mapping[str, object]) -> Any:
@@ -179,7 +178,3 @@ def _shape(kind: Any, *, required: bool) -> Shape:
     if kind is bool and not required:
         return "switch"
     return "list" if (get_origin(kind) or kind) in (list, tuple, Sequence, set, frozenset) else "value"
-
-
-def _refused(system: str, why: str) -> UsageError:
-    return UsageError(f"system {system!r} cannot be loaded: {why}")

@@ -17,9 +17,11 @@ from hgmem.errors import GraphError
 from hgmem.graph.database import _statement
 from hgmem.graph.memory import Lease
 from hgmem.graph.schema import CREATE
-from hgmem.graph.statement_checks import NOISE, beside_the_corpus
+from hgmem.graph.statement_checks import NOISE, beside_the_corpus, fault
 from hgmem.graph.statements import Statement, parse, statements
 from hgmem.local import Server
+from hgmem.memory.browser.favourites import Favourite, favourite_fault
+from hgmem.systems.registry import system, systems
 from hgmem.testing import DeterministicEmbedder
 from hgmem.text.resources import resource
 
@@ -349,6 +351,24 @@ def test_the_scanner_sees_what_is_bound_to_no_corpus(text: str, loose: list[str]
 )
 def test_the_scanner_passes_what_is_bound_to_the_corpus(text: str) -> None:
     assert beside_the_corpus(text) == []
+
+
+# Systems of other packages --------------------------------------------------------------------------------------
+
+TOY = Path(__file__).parents[1] / "toy" / "toy_system"
+HEADINGS = resource("examples", "own-system") / "headings_system"
+
+
+@pytest.mark.parametrize("path", [TOY / "toy.cypher", HEADINGS / "headings.cypher"], ids=["toy", "headings"])
+def test_the_statements_of_the_packages_for_tests_and_documents_stay_within_the_corpus(path: Path) -> None:
+    assert {statement.name: why for statement in parse(path) if (why := fault(statement))} == {}
+
+
+def test_the_favourites_of_systems_only_read_a_corpus_or_a_memory() -> None:
+    ours = [favourite for one in systems() for favourite in system(one.name).favourites]
+    others = [Favourite.read(TOY / "topics.cypher"), Favourite.read(HEADINGS / "outline.cypher")]
+    assert ours
+    assert {favourite.name: why for favourite in (*ours, *others) if (why := favourite_fault(favourite))} == {}
 
 
 # Owners ---------------------------------------------------------------------------------------------------------

@@ -309,7 +309,7 @@ def index(
 ) -> Iterator[Callable[..., Result]]:
     """Runs `hgmem index` on a folder of twelve chunks with a paid model."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("hgmem.client.client.find_model", lambda *_, **__: paying())
+    monkeypatch.setattr("hgmem.client.connecting.find_model", lambda *_, **__: paying())
     folder = tmp_path / "documents"
     folder.mkdir()
     for document in one_chunk_each(12):

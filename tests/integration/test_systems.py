@@ -327,15 +327,12 @@ RETURN c.uid AS uid ORDER BY score DESC LIMIT 1;
     [
         ("", "", ""),
         ("(corpus, vector)", "(vector)", "declares and uses different parameters ($corpus): name in its header"),
-        ("c.corpus = $corpus", "c.document = $corpus", "(c:Chunk) is not limited to the corpus"),
         (" WHERE c.corpus = $corpus", "", "declares and uses different parameters ($corpus): name in its header"),
-        ("CYPHER 25 ", "", "it does not begin with CYPHER 25"),
-        (") read", ") schema", "its mode is 'schema', not 'read' or 'write'"),
         ("nearest_chunk", "find_corpus", "statement 'find_corpus' already exists in "),
     ],
-    ids=["fits", "undeclared", "not limited", "without corpus", "version", "mode", "a name of ours"],
+    ids=["fits", "undeclared", "without corpus", "a name of ours"],
 )
-def test_the_statements_of_a_package_are_known_where_they_stay_within_the_corpus(
+def test_the_statements_of_a_package_are_known_where_they_can_be_read(
     old: str, new: str, why: str, command: Command, tmp_path: Path
 ) -> None:
     packages = tmp_path / "packages"
@@ -353,15 +350,18 @@ def test_the_statements_of_a_package_are_known_where_they_stay_within_the_corpus
     [
         ("", "", ""),
         ("RETURN", "RETRUN", "Invalid input 'RETRUN'"),
+        ("c.corpus = $corpus", "c.document = $corpus", "(c:Chunk) is not limited to the corpus"),
+        ("CYPHER 25 ", "", "it does not begin with CYPHER 25"),
+        (") read", ") schema", "its mode is 'schema', not 'read' or 'write'"),
         (
             STATED[STATED.index("MATCH") : STATED.index("RETURN")],
             "MATCH (c:Unindexed {corpus: $corpus}) WHERE $vector IS NOT NULL ",
             "reads all data of the server (NodeByLabelScan)",
         ),
     ],
-    ids=["fits", "no Cypher", "scans"],
+    ids=["fits", "no Cypher", "not limited", "version", "mode", "scans"],
 )
-def test_doctor_checks_the_statements_of_packages_on_the_server(
+def test_doctor_checks_the_statements_of_packages(
     old: str, new: str, why: str, client: HGMem, command: Command, tmp_path: Path
 ) -> None:
     client.add_graph(LETTERS)  # which makes the schema

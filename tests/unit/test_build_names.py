@@ -13,7 +13,7 @@ def build(kinds: list[str], *, relationships: list[str] | None = None, stages: l
 
 
 def test_names_of_their_own_are_taken() -> None:
-    check_names("mine", build(["Topic", "Gist"], relationships=["IN_TOPIC", "CONDENSES"], stages=["gists", "topics"]))
+    check_names(build(["Topic", "Gist"], relationships=["IN_TOPIC", "CONDENSES"], stages=["gists", "topics"]))
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_names_of_their_own_are_taken() -> None:
         (build(["Topic"], relationships=["A", "A"]), "it has two relationship types 'A': rename one"),
     ],
 )
-def test_a_name_that_cannot_be_used_is_refused_with_its_system(made: Build[None], why: str) -> None:
-    with pytest.raises(UsageError, match="system 'mine' cannot be loaded: ") as refused:
-        check_names("mine", made)
+def test_a_name_that_cannot_be_used_is_refused(made: Build[None], why: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        check_names(made)
     assert why in str(refused.value)

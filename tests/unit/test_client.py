@@ -1,18 +1,16 @@
 """The client without a database: errors before any request to the server."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 
 from hgmem import HGMem, UsageError
-from hgmem.client.ask_options import checked
+from hgmem.client.asking import checked_text
 from hgmem.errors import BudgetError
 from hgmem.models.budget import spending
 from hgmem.models.embedding import CheckedEmbedder
 from hgmem.settings import load
-from hgmem.systems.hgmem.loop import options_of
 from hgmem.systems.hgmem.recipes import COMPACT, DEFAULT
-from hgmem.systems.options import Options
 from hgmem.systems.registry import system, systems
 from hgmem.testing import DeterministicEmbedder, ScriptedModel
 
@@ -87,11 +85,11 @@ def test_a_corpus_name_outside_the_rule_is_refused(client, corpus):
 
 @pytest.mark.parametrize("question", ["\ud800", "Who \udcff?"])
 def test_half_a_surrogate_pair_in_a_question_does_not_reach_the_server(question):
-    assert checked(question, most=20).encode() == question.encode("utf-8", "replace")
+    assert checked_text(question, most=20).encode() == question.encode("utf-8", "replace")
 
 
 def test_space_around_a_question_is_no_part_of_it():
-    assert checked("  Who?\n", most=20) == "Who?"
+    assert checked_text("  Who?\n", most=20) == "Who?"
 
 
 def test_a_client_closes_its_database_at_the_end_of_its_block(client, database):
@@ -118,8 +116,10 @@ def test_every_system_can_be_had_and_options_change_its_recipe():
     assert {one.name for one in systems()} == {"bm25", "hgmem", "hybrid", "hypermem", "memorag", "naive", "remindrag"}
     for one in systems():
         assert callable(system(one.name).answer)
-    assert options_of(Options(recipe=COMPACT, changes={"steps": "2"}), None) == replace(COMPACT, steps=2)
-    assert options_of(Options(), None) == DEFAULT
+    hgmem_spec = system("hgmem")
+    assert hgmem_spec.configured(COMPACT, {"steps": "2"}) == replace(COMPACT, steps=2)
+    assert hgmem_spec.configured(None, {}) == hgmem_spec.info.default == DEFAULT
+    assert hgmem_spec.configured(None, {"hints": 1}, before=asdict(COMPACT)) == replace(COMPACT, hints=1)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,6 @@ def test_every_system_can_be_had_and_options_change_its_recipe():
         ({"max_calls": True}, "max_calls=True must be an integer of at least 1"),
         ({"corpus": 3}, "corpus=3 is not a corpus name: pass a string"),
         ({"system": ["naive"]}, "system=['naive'] is not a system name: pass a string"),
-        ({"system": None}, "system=None is not a system name"),
         ({"steps": True}, "steps=True must be an integer of at least 1"),
         ({"settings": {3: 4}}, 'settings={3: 4} must map option names to values, such as {"retr'),
         ({"settings": 3}, "settings=3 must map option names to values"),

@@ -49,8 +49,8 @@ class Favourite:
         return tuple(dict.fromkeys(_PARAMETER.findall(self.query)))
 
     def filled(self, **values: str | int) -> str:
-        """Return the query with its parameters replaced by values."""
-        return _PARAMETER.sub(lambda found: _literal(values[found[1]]), self.query)
+        """Return the query with its parameters replaced by values. Others stay, to be set with `:param`."""
+        return _PARAMETER.sub(lambda found: _literal(values[found[1]]) if found[1] in values else found[0], self.query)
 
 
 def favourites() -> dict[str, Favourite]:
@@ -59,14 +59,11 @@ def favourites() -> dict[str, Favourite]:
     return {one.name: one for one in found}
 
 
-def check_favourites(system: str, own: Sequence[Favourite]) -> None:
-    """Raise `UsageError` for a favourite of a system that may write, or starts from neither a corpus nor a memory."""
-    for one in own:
-        if why := _fault(one):
-            raise UsageError(f"system {system!r} cannot be loaded: its favourite {str(one.path)!r} {why}")
+def favourite_fault(one: Favourite) -> str:
+    """Return what is wrong with a favourite, or an empty text.
 
-
-def _fault(one: Favourite) -> str:
+    It may only read, as one statement, and starts from a corpus or a memory.
+    """
     text = _NOISE.sub("''", one.query)
     if not one.title:
         return "has no title: begin it with one as a comment"
@@ -102,19 +99,15 @@ class Caption:
     colour: str = ""
 
 
-def check_captions(system: str, captions: Sequence[Caption]) -> None:
+def check_captions(captions: Sequence[Caption]) -> None:
     """Raise `UsageError` for a caption whose property or colour cannot stand in a style."""
     for one in captions:
         if not PROPERTY.fullmatch(one.property):
             raise UsageError(
-                f"system {system!r} cannot be loaded: the caption {one.property!r} of kind {one.label!r} is not the "
-                "name of a property"
+                f"the caption {one.property!r} of kind {one.label!r} is not the name of a property: use one of its rows"
             )
         if one.colour and not COLOUR.fullmatch(one.colour):
-            raise UsageError(
-                f"system {system!r} cannot be loaded: invalid colour {one.colour!r} of kind {one.label!r}: use, for "
-                "example, '#7FB069'"
-            )
+            raise UsageError(f"invalid colour {one.colour!r} of kind {one.label!r}: use, for example, '#7FB069'")
 
 
 def styled(style: str, captions: Sequence[Caption]) -> str:

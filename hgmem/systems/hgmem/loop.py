@@ -12,8 +12,8 @@ from hgmem.memory.recording import Recording, recording
 from hgmem.memory.stored_memories import Stored
 from hgmem.services import Services
 from hgmem.systems.hgmem.investigation import Investigation
-from hgmem.systems.hgmem.recipes import DEFAULT, HGMemConfig
-from hgmem.systems.options import Options, loaded
+from hgmem.systems.hgmem.recipes import HGMemConfig
+from hgmem.systems.options import loaded
 from hgmem.text.language import no_evidence
 from hgmem.values.evidence import Subquery
 from hgmem.values.inputs import Question
@@ -22,12 +22,10 @@ from hgmem.values.records import Answer
 NAME = "hgmem"
 
 
-def answer(services: Services, question: Question, options: Options[HGMemConfig], *, stored: Stored | None) -> Answer:
-    """Return the answer, its memory written to Neo4j.
-
-    Without a recipe a memory that is continued keeps the options that it was made with.
-    """
-    config = options_of(options, stored)
+def answer(services: Services, question: Question, config: HGMemConfig, *, stored: Stored | None) -> Answer:
+    """Return the answer, its memory written to Neo4j. A memory keeps its rule for merges."""
+    if stored:
+        _check_merge_rule(config, stored)
     with recording(services, system=NAME, question=question, settings=asdict(config)) as record:
         work = Investigation.of(services, record, config)
         if question.at_step is not None:
@@ -35,16 +33,13 @@ def answer(services: Services, question: Question, options: Options[HGMemConfig]
         return _investigated(work, record, config, wanted=question.answer)
 
 
-def options_of(options: Options[HGMemConfig], stored: Stored | None) -> HGMemConfig:
-    """Return the recipe options of this question. A memory keeps its rule for merges."""
-    before = loaded(HGMemConfig, stored.settings) if stored else None
-    config = options.applied(before or DEFAULT)
-    if stored and before and "add" in (config.merge, before.merge) and config.merge != before.merge:
+def _check_merge_rule(config: HGMemConfig, stored: Stored) -> None:
+    before = loaded(HGMemConfig, stored.settings).merge
+    if "add" in (config.merge, before) and config.merge != before:
         raise UsageError(
-            f"memory {stored.uid!r} was made with merge={before.merge} and cannot be continued with "
-            f"merge={config.merge}: choose a recipe that has {before.merge}, or ask a new question"
+            f"memory {stored.uid!r} was made with merge={before} and cannot be continued with "
+            f"merge={config.merge}: choose a recipe that has {before}, or ask a new question"
         )
-    return config
 
 
 def _investigated(work: Investigation, record: Recording, config: HGMemConfig, *, wanted: bool) -> Answer:

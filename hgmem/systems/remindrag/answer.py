@@ -14,9 +14,8 @@ from hgmem.retrieval.context_packing import tokens_of, within
 from hgmem.retrieval.step_evidence import FUSION, hybrid_chunks
 from hgmem.services import Services
 from hgmem.settings import Settings
-from hgmem.systems.options import Options
 from hgmem.systems.remindrag.learning import Answered, learn_walk
-from hgmem.systems.remindrag.recipes import DEFAULT, ReMindRAGConfig
+from hgmem.systems.remindrag.recipes import ReMindRAGConfig
 from hgmem.systems.remindrag.walk_record import Walk, recorded_walk
 from hgmem.systems.remindrag.walker import Walker
 from hgmem.text.language import counted, no_evidence
@@ -45,11 +44,8 @@ class WalkEvidence:
     filled: dict[str, float]
 
 
-def answer(
-    services: Services, question: Question, options: Options[ReMindRAGConfig], *, stored: Stored | None
-) -> Answer:
+def answer(services: Services, question: Question, config: ReMindRAGConfig, *, stored: Stored | None) -> Answer:
     """Return the answer, its memory written to Neo4j. With `learn`, the walk is learnt once it is answered."""
-    config = options.applied(DEFAULT)
     with recording(services, system="remindrag", question=question, settings=asdict(config)) as record:
         services.listener.emit(StepStarted(step=1, subqueries=(Subquery(text=question.text),)))
         query = services.embed([question.text], kind="query")[0]

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +12,7 @@ from hgmem.errors import UsageError
 from hgmem.graph.database import Row
 from hgmem.memory.stored_memories import load_memory, load_stored
 from hgmem.services import Services
-from hgmem.systems.options import Options, loaded
+from hgmem.systems.options import loaded
 from hgmem.systems.remindrag.answer import answer
 from hgmem.systems.remindrag.learning import Answered, Learnt, learn_walk, unlearn
 from hgmem.systems.remindrag.recipes import DEFAULT, ReMindRAGConfig
@@ -43,7 +43,7 @@ def learn(services: Services, arguments: Lesson) -> Sequence[Learnt]:
         if text in known:
             continue
         known.add(text)
-        done = answer(services, Question(text=text), Options(changes={"learn": False}), stored=None)
+        done = answer(services, Question(text=text), replace(DEFAULT, learn=False), stored=None)
         found += _learn_memory(services, done.memory, walked=False)
     return found
 

@@ -1,0 +1,131 @@
+"""A question to a system: answered, or estimated, with the options that the caller gives by name."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from hgmem.builds.reading import check_built
+from hgmem.errors import UsageError
+from hgmem.memory.stored_memories import Stored, load_stored
+from hgmem.models.extractive import ExtractiveModel
+from hgmem.models.llm.task_routing import serving
+from hgmem.retrieval.answer import AnswerQuestion
+from hgmem.retrieval.document_filters import normal
+from hgmem.services import Services, ready_corpus
+from hgmem.systems.options import value_of
+from hgmem.systems.recorded_passages import recorded_chunks
+from hgmem.systems.registry import describe, system
+from hgmem.systems.spec import AnySpec
+from hgmem.values.ask_options import AskOptions
+from hgmem.values.graph_elements import Chunk
+from hgmem.values.inputs import Question
+from hgmem.values.records import Answer, Memory
+from hgmem.values.reports import QuestionPlan
+
+
+def answer(services: Services, text: str, options: AskOptions) -> Answer:
+    """Answer a question by the system that is asked for, else that of the memory, else the default.
+
+    Without a text, the memory's latest question is resumed. Raises `UsageError` for an unknown system, recipe or
+    option, and for a memory that the system can't continue.
+    """
+    memory = options.get("memory")
+    named = options.get("system") or (None if memory else services.settings.system)
+    spec = system(named) if named else None
+    if spec and memory and not spec.continues:
+        raise UsageError(f"a memory of system {spec.name!r} cannot be continued: ask a new question")
+    # What is unknown is refused before the corpus is read.
+    config = _config(spec, options) if spec else None
+    filters = None if (given := options.get("filters")) is None else normal(given)
+    ready_corpus(services)
+    stored = None
+    if memory:
+        stored = _stored(services, memory, step=options.get("at_step"))
+        spec = _continuing(stored, spec)
+        config = _config(spec, options, before=stored.settings)
+    if spec is None:
+        raise AssertionError("a new question has a named system, a continued one that of its memory")
+    question = Question(
+        text=text or (stored.question if stored else ""),
+        memory=memory,
+        at_step=options.get("at_step"),
+        filters=filters,
+        answer=options.get("answer", True),
+        notes=_notes_on_build(services, spec, config, changes=options.get("settings") or {}),
+    )
+    return spec.answer(services, question, config, stored=stored)
+
+
+def estimate(services: Services, options: AskOptions) -> QuestionPlan:
+    """Estimate what one question takes at most, without reading or writing anything.
+
+    Raises `UsageError` for an unknown system, recipe or option.
+    """
+    spec = system(options.get("system") or services.settings.system)
+    config = _config(spec, options)
+    plan = QuestionPlan(system=spec.name, options=asdict(config))
+    if serving(services.model, AnswerQuestion.name).name == ExtractiveModel.name:
+        return replace(plan, calls=0, prompt_tokens=0, completion_tokens_at_most=0)
+    if spec.cost is None:
+        return plan
+    calls, tokens = spec.cost(config, settings=services.settings)
+    replies = calls * services.settings.max_tokens
+    return replace(plan, calls=calls, prompt_tokens=tokens, completion_tokens_at_most=replies)
+
+
+def memory_passages(services: Services, memory: Memory, *, limit: int | None) -> Sequence[Chunk]:
+    """Return the chunks behind an answer from a stored memory, as its system ranks them, the best first.
+
+    Those of a system that is not installed, or ranks none, are all that the memory's steps retrieved.
+    """
+    stored = _stored(services, memory.uid)
+    ranking = system(stored.system).passages if describe(stored.system).installed else None
+    if ranking is None:
+        return recorded_chunks(services, memory, limit=limit)
+    return ranking(services, memory, settings=stored.settings, limit=limit)
+
+
+def _config(spec: AnySpec, options: AskOptions, *, before: Mapping[str, Any] | None = None) -> Any:
+    """Return the config that the options ask for. Without a recipe, a memory keeps the one `before`."""
+    changes = dict(options.get("settings") or {})
+    if (steps := options.get("steps")) is not None:
+        changes["steps"] = steps
+    if options.get("learn"):
+        if not spec.learn_option:
+            raise UsageError(
+                f"system {spec.name!r} does not learn from questions: omit learn= (--learn), or use another"
+            )
+        changes[spec.learn_option] = True
+    return spec.configured(options.get("recipe"), changes, before=before)
+
+
+def _stored(services: Services, uid: str, *, step: int | None = None) -> Stored:
+    return load_stored(services.database, uid, corpus=services.corpus, step=step, owner=services.owner)
+
+
+def _notes_on_build(
+    services: Services, spec: AnySpec, config: Any, *, changes: Mapping[str, object]
+) -> tuple[str, ...]:
+    """Return what to say of the build that the answer comes from. Raises `UsageError` if it was never made."""
+    if spec.build is None or not spec.needs_build(config):
+        return ()
+    names = {name for stage in spec.build.stages for name in stage.settings}
+    given = [name for name in changes if name.partition(".")[0] in names]
+    return check_built(services, spec.name, asked={name: value_of(config, name) for name in given})
+
+
+def _continuing(stored: Stored, asked: AnySpec | None) -> AnySpec:
+    """Return the system that continues a memory: its own."""
+    known = describe(stored.system)
+    if not known.installed:
+        raise UsageError(f"memory {stored.uid!r} cannot be continued: {known.summary}")
+    if not known.continues:
+        raise UsageError(
+            f"memory {stored.uid!r} was made by system {stored.system!r}, which cannot be continued: ask a new question"
+        )
+    if asked and asked.name != stored.system:
+        raise UsageError(
+            f"memory {stored.uid!r} was made by system {stored.system!r}, not {asked.name!r}: omit system= (--system) "
+            "to continue it, or ask a new question"
+        )
+    return system(stored.system)

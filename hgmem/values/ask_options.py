@@ -1,0 +1,116 @@
+"""Options that callers give by name: those of a question and of a build, with the checks of their values."""
+
+from collections.abc import Collection, Mapping
+from typing import Any, TypeAlias, TypedDict
+
+from hgmem.errors import UsageError
+from hgmem.values.arguments import OWNER, STEP, Argument, check, count, flag, named, text
+from hgmem.values.events import Watcher
+from hgmem.values.inputs import Filters
+
+Recipe: TypeAlias = object  # a recipe's name, a config of the system, or None
+
+
+class AskOptions(TypedDict, total=False):
+    """Options of a question, by name, from the caller to the system that answers.
+
+    - `system`: a name of `HGMem.systems()`. The default is the system of `memory`, else `HGMEM_SYSTEM`.
+    - `recipe`: a name, or a config of the system such as an `HGMemConfig`. `settings` override single fields of it, as
+      in `{"retrieval.hops": 2}`.
+    - `steps`: maximum of new steps.
+    - `filters`: select the documents to search by `source`, `title`, `document` (uid) or metadata, as in `{"year":
+      2020, "author": ["Doyle", "Poe"]}`. All names must match, with any one value each. `*` in a text matches anything.
+    - `owner`: whose memory it is. Only that owner and callers without an owner see it, and only the owner's own and
+      everybody's memories can be continued. The default is the client's owner, else everybody.
+    - `memory`: uid of the memory to continue. `at_step` answers from that memory as of a step, without new steps.
+    - `max_calls`, `max_tokens`: limits on calls and tokens of language models that hgmem calls over HTTP or through
+      LangChain. Calls of a custom model object are not counted.
+    - `answer=False`: build the memory without an answer. Continue it with `memory` to get one.
+    - `learn=True`: learn from the question once it is answered, in a system that can.
+    - `watcher`: tracing hooks, called while the question is answered.
+    """
+
+    corpus: str | None
+    system: str | None
+    recipe: Recipe
+    settings: Mapping[str, object] | None
+    steps: int | None
+    filters: Filters | None
+    owner: str | None
+    memory: str | None
+    at_step: int | None
+    max_calls: int | None
+    max_tokens: int | None
+    answer: bool
+    learn: bool
+    watcher: Watcher | None
+
+
+class BuildOptions(TypedDict, total=False):
+    """Options of a build, by name.
+
+    - `recipe`: a name, or a config of the system. `settings` override single fields of it by name. Without either, a
+      build is made anew with the options that it was made with before.
+    - `retry_failed`: make units again that failed with the same inputs.
+    """
+
+    corpus: str | None
+    recipe: Recipe
+    settings: Mapping[str, object]
+    retry_failed: bool
+
+
+class CallLimits(TypedDict, total=False):
+    """Limits of a run: requests to a language model, and its tokens."""
+
+    max_calls: int | None
+    max_tokens: int | None
+
+
+LIMIT = Argument(count, "must be an integer of at least 1, or omitted")
+ARGUMENTS: Mapping[str, Argument] = {
+    "corpus": Argument(text, "is not a corpus name: pass a string, or omit it"),
+    "system": Argument(text, "is not a system name: pass a string, or omit it"),
+    "settings": Argument(named, 'must map option names to values, such as {"retrieval.hops": 2}'),
+    "steps": LIMIT,
+    "owner": OWNER,
+    "memory": Argument(text, "is not a memory uid: pass one, such as answer.memory, or omit it"),
+    "at_step": STEP,
+    "max_calls": LIMIT,
+    "max_tokens": LIMIT,
+    "answer": Argument(flag, "must be True or False", optional=False),
+    "learn": Argument(flag, "must be True or False", optional=False),
+    "watcher": Argument(
+        lambda one: isinstance(one, Watcher), "is not a tracing hook: pass an hgmem.values.events.Watcher, or omit it"
+    ),
+}
+"""Checks of the option values. Those of `recipe` and `filters` are checked where they are used."""
+
+
+def check_ask_options(
+    given: Mapping[Any, object], *, more: Mapping[str, Argument] | None = None, without: Collection[str] = ()
+) -> None:
+    """Check ask options.
+
+    `more` are arguments that the caller accepts in addition, `without` the names that it rejects. Raises `UsageError`
+    for an unknown name or an invalid value.
+    """
+    known = [name for name in (*(more or ()), *AskOptions.__annotations__) if name not in without]
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        raise UsageError(f"{unknown[0]!r} is not a valid argument: choose from {', '.join(known)}")
+    check(given, {**ARGUMENTS, **(more or {})})
+
+
+def check_at_step(options: AskOptions) -> None:
+    """Raise `UsageError` if `at_step` is combined with an option that it excludes, or lacks its memory."""
+    if options.get("at_step") is None:
+        return
+    if options.get("steps") is not None:
+        raise UsageError("at_step= (--at-step) and steps= (--steps) cannot be combined: drop one")
+    if options.get("memory") is None:
+        raise UsageError("at_step= (--at-step) needs a memory: pass memory= (--continue) as well")
+    if options.get("filters"):
+        raise UsageError("at_step= (--at-step) and filters= (--where) cannot be combined: drop one")
+    if not options.get("answer", True):
+        raise UsageError("at_step= and answer=False cannot be combined: drop one")
