@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypedDict, TypeVar, Unpack
 
+from pydantic import ConfigDict
+
 from hgmem.builds.stages import Build
 from hgmem.corpus.own_invariants import OwnInvariant
 from hgmem.graph.retrieval import Scope
@@ -15,6 +17,7 @@ from hgmem.memory.stored_memories import Stored
 from hgmem.models.metering import measuring
 from hgmem.retrieval.answer import AnswerQuestion, cited_answer
 from hgmem.retrieval.rendering import Shown
+from hgmem.retrieval.step_evidence import Positive
 from hgmem.services import Services
 from hgmem.settings import Settings
 from hgmem.systems.options import Config, loaded
@@ -31,6 +34,15 @@ from hgmem.values.records import Answer, Memory, Step, StepChanges
 ANSWER_TOKENS = 600  # of an answer's prompt without its passages
 
 Read = TypeVar("Read", contravariant=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChunksConfig:
+    """The config of a system with one option: how many chunks the answer is drawn from."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    chunks: Positive = 10
 
 
 class Retrieve(Protocol[Read]):

@@ -35,7 +35,7 @@ class Answering(Protocol[Costed]):
         """Return the answer, its memory written to Neo4j. `stored` is the memory that the question continues."""
 
 
-class Ranking(Protocol):
+class PassageRanking(Protocol):
     """How a system ranks the chunks behind an answer."""
 
     def __call__(
@@ -95,7 +95,7 @@ class SystemSpec(Generic[Config]):
     config: type[Config]
     answer: Answering[Config]
     recipes: Mapping[str, Config] = field(default_factory=dict)
-    passages: Ranking | None = None
+    passages: PassageRanking | None = None
     continues: bool = False
     passage_option: str = ""
     steps_option: str = ""
