@@ -88,22 +88,13 @@ def _adopted(driver: Any, settings: Settings) -> Database:
 def find_address(settings: Settings) -> Address | None:
     """Return the configured address of Neo4j, else that of the server that `hgmem up` started, else None."""
     if settings.neo4j_uri:
-        password = settings.neo4j_password.get_secret_value() if settings.neo4j_password else ""
-        return Address(
-            uri=settings.neo4j_uri,
-            username=settings.neo4j_username,
-            password=password,
-            database=settings.neo4j_database or None,
-        )
-    server = find(settings)
-    if server is None:
+        uri, username, secret = settings.neo4j_uri, settings.neo4j_username, settings.neo4j_password
+    elif server := find(settings):
+        uri, username, secret = server.uri, server.username, server.password
+    else:
         return None
-    return Address(
-        uri=server.uri,
-        username=server.username,
-        password=server.password.get_secret_value(),
-        database=settings.neo4j_database or None,
-    )
+    password = secret.get_secret_value() if secret else ""
+    return Address(uri=uri, username=username, password=password, database=settings.neo4j_database or None)
 
 
 def find_database(settings: Settings) -> Database:

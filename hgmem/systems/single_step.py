@@ -20,8 +20,8 @@ from hgmem.retrieval.rendering import Shown
 from hgmem.retrieval.step_evidence import Positive
 from hgmem.services import Services
 from hgmem.settings import Settings
+from hgmem.systems.answering import recorded_chunks, scope_of
 from hgmem.systems.options import Config, loaded
-from hgmem.systems.recorded_passages import recorded_chunks, scope_of
 from hgmem.systems.spec import Costing, NeedsBuild, SystemSpec, always
 from hgmem.systems.verbs import Verb
 from hgmem.text.language import no_evidence
