@@ -1,8 +1,15 @@
 """The document graph: chunks, entities and the relations between them."""
 
 from dataclasses import dataclass
+from typing import NewType
 
 from hgmem.values.conversations import MessagePlace
+
+
+DocumentUid = NewType("DocumentUid", str)
+ChunkUid = NewType("ChunkUid", str)
+EntityUid = NewType("EntityUid", str)
+RelationUid = NewType("RelationUid", str)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,8 +20,8 @@ class Chunk:
     that the chunk mentions, empty unless they were read with it.
     """
 
-    uid: str
-    document: str
+    uid: ChunkUid
+    document: DocumentUid
     position: int
     text: str
     tokens: int

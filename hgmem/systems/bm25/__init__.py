@@ -22,4 +22,4 @@ SPEC = SingleStep(
     config=ChunksConfig,
     retrieve=retrieve,
     passage_option="chunks",
-).spec
+)

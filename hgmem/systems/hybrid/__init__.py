@@ -24,4 +24,4 @@ SPEC = SingleStep(
     config=ChunksConfig,
     retrieve=retrieve,
     passage_option="chunks",
-).spec
+)

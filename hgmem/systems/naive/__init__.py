@@ -21,4 +21,4 @@ SPEC = SingleStep(
     config=ChunksConfig,
     retrieve=retrieve,
     passage_option="chunks",
-).spec
+)
