@@ -9,10 +9,9 @@ from hgmem.errors import ConflictError
 from hgmem.graph.database import Row
 from hgmem.graph.values import NOTHING, Runner, rows_with_vectors, to_json, with_some_vectors
 from hgmem.models.embedding import Vectors
-from hgmem.text import identity
 from hgmem.text.identity import corpus_key
 from hgmem.values.conversations import MessagePlace
-from hgmem.values.graph_elements import Chunk, ChunkUid, DocumentUid, EntityUid, RelationUid
+from hgmem.values.graph_elements import Chunk
 from hgmem.values.inputs import Scalar
 
 
@@ -35,7 +34,7 @@ EMBEDDED = "embedded"  # the status of chunks and documents that are indexed wit
 class DocumentState:
     """What is stored of a document: text hash, status, chunking options, and metadata (JSON)."""
 
-    uid: DocumentUid
+    uid: str
     sha256: str
     status: str
     chunking: str
@@ -51,8 +50,8 @@ class OpenChunk:
     `outdated` says that it has the extraction of a shorter text, `said` that it is of a conversation.
     """
 
-    uid: ChunkUid
-    document: DocumentUid
+    uid: str
+    document: str
     text: str
     status: str
     title: str
@@ -65,19 +64,14 @@ class OpenChunk:
 class ChunkText:
     """What a chunk holds, and where it begins in its document."""
 
-    uid: ChunkUid
+    uid: str
     text: str
     status: str
     start: int | None
     messages: tuple[MessagePlace, ...]
 
 
-def document_uid(corpus: str, id_: str) -> DocumentUid:
-    """Return the uid of the document with this id, or with this path as its source."""
-    return DocumentUid(identity.uid(corpus, "document", id_))
-
-
-def document_states(database: Runner, *, corpus: str, uids: Sequence[DocumentUid]) -> dict[DocumentUid, DocumentState]:
+def document_states(database: Runner, *, corpus: str, uids: Sequence[str]) -> dict[str, DocumentState]:
     """Return the stored state of these documents, by uid."""
     rows = database.run("document_states", corpus=corpus, uids=list(uids))
     return {row["uid"]: DocumentState(**row) for row in rows}
@@ -88,9 +82,9 @@ def list_documents(database: Runner, *, corpus: str) -> list[dict[str, str | int
     return database.run("list_documents", corpus=corpus)
 
 
-def documents_of_files(database: Runner, *, corpus: str, paths: Sequence[str]) -> dict[str, list[DocumentUid]]:
+def documents_of_files(database: Runner, *, corpus: str, paths: Sequence[str]) -> dict[str, list[str]]:
     """Return the uids of the documents from these files, by path. Files without documents are absent."""
-    found: dict[str, list[DocumentUid]] = {}
+    found: dict[str, list[str]] = {}
     for row in database.run("documents_of_files", corpus=corpus, paths=list(paths)):
         found.setdefault(row["path"], []).append(row["uid"])
     return found
@@ -101,7 +95,7 @@ def described_documents(database: Runner, *, corpus: str) -> list[dict[str, str]
     return database.run("described_documents", corpus=corpus)
 
 
-def put_documents(database: Runner, *, corpus: str, documents: Mapping[DocumentUid, Mapping[str, Scalar]]) -> None:
+def put_documents(database: Runner, *, corpus: str, documents: Mapping[str, Mapping[str, Scalar]]) -> None:
     """Write documents (properties by uid) as pending.
 
     Raises `ConflictError` if the corpus is not ready.
@@ -112,7 +106,7 @@ def put_documents(database: Runner, *, corpus: str, documents: Mapping[DocumentU
         )
 
 
-def seal_document(database: Runner, *, corpus: str, uid: DocumentUid, sha256: str, messages: int | None = None) -> None:
+def seal_document(database: Runner, *, corpus: str, uid: str, sha256: str, messages: int | None = None) -> None:
     """Record that the document's chunks are those of the text with this hash.
 
     `messages` is the number of a conversation's last message.
@@ -120,18 +114,18 @@ def seal_document(database: Runner, *, corpus: str, uid: DocumentUid, sha256: st
     database.run("seal_document", corpus=corpus, uid=uid, sha256=sha256, messages=messages)
 
 
-def unseal_documents(database: Runner, *, corpus: str, uids: Sequence[DocumentUid]) -> None:
+def unseal_documents(database: Runner, *, corpus: str, uids: Sequence[str]) -> None:
     """Say that these documents (uids) have to be indexed anew."""
     database.run("unseal_documents", corpus=corpus, uids=list(uids))
 
 
-def create_documents(database: Runner, *, corpus: str, documents: Mapping[DocumentUid, Mapping[str, Scalar]]) -> None:
+def create_documents(database: Runner, *, corpus: str, documents: Mapping[str, Mapping[str, Scalar]]) -> None:
     """Write complete documents (properties by uid) to a corpus that is being imported."""
     database.run("create_documents", corpus=corpus, rows=_documents(documents))
 
 
 def create_chunks(
-    database: Runner, *, corpus: str, chunks: Sequence[tuple[Chunk, ChunkUid | None]], vectors: Vectors
+    database: Runner, *, corpus: str, chunks: Sequence[tuple[Chunk, str | None]], vectors: Vectors
 ) -> None:
     """Write complete chunks of such documents with their vectors.
 
@@ -141,7 +135,7 @@ def create_chunks(
     database.run("create_chunks", corpus=corpus, rows=rows_with_vectors(rows, vectors))
 
 
-def put_chunks(database: Runner, *, corpus: str, chunks: Sequence[Chunk], vectors: Mapping[ChunkUid, Any] = NOTHING) -> None:
+def put_chunks(database: Runner, *, corpus: str, chunks: Sequence[Chunk], vectors: Mapping[str, Any] = NOTHING) -> None:
     """Write chunks of existing documents.
 
     Existing chunks keep their extraction and status. A chunk with a vector (by uid) becomes done.
@@ -150,17 +144,17 @@ def put_chunks(database: Runner, *, corpus: str, chunks: Sequence[Chunk], vector
     database.run("put_chunks", corpus=corpus, rows=rows)
 
 
-def put_chunk_vectors(database: Runner, *, corpus: str, uids: Sequence[ChunkUid], vectors: Vectors) -> None:
+def put_chunk_vectors(database: Runner, *, corpus: str, uids: Sequence[str], vectors: Vectors) -> None:
     """Write the chunks' vectors."""
     database.run("put_chunk_vectors", corpus=corpus, rows=rows_with_vectors([{"uid": uid} for uid in uids], vectors))
 
 
-def link_chunks(database: Runner, *, corpus: str, documents: Sequence[DocumentUid]) -> None:
+def link_chunks(database: Runner, *, corpus: str, documents: Sequence[str]) -> None:
     """Link each chunk of these documents to the next one."""
     database.run("link_chunks", corpus=corpus, documents=sorted(documents))
 
 
-def chunks_of_documents(database: Runner, *, corpus: str, documents: Sequence[DocumentUid]) -> dict[DocumentUid, dict[ChunkUid, str]]:
+def chunks_of_documents(database: Runner, *, corpus: str, documents: Sequence[str]) -> dict[str, dict[str, str]]:
     """Return the statuses of chunks by uid, in order, by document.
 
     Documents without chunks are missing.
@@ -169,19 +163,19 @@ def chunks_of_documents(database: Runner, *, corpus: str, documents: Sequence[Do
     return {row["document"]: {chunk["uid"]: chunk["status"] for chunk in row["chunks"]} for row in rows}
 
 
-def open_chunks(database: Runner, *, corpus: str, documents: Sequence[DocumentUid]) -> list[OpenChunk]:
+def open_chunks(database: Runner, *, corpus: str, documents: Sequence[str]) -> list[OpenChunk]:
     """Return the chunks of these documents that are not done."""
     return [OpenChunk(**row) for row in database.run("open_chunks", corpus=corpus, documents=list(documents))]
 
 
-def failed_documents(database: Runner, *, corpus: str) -> list[DocumentUid]:
+def failed_documents(database: Runner, *, corpus: str) -> list[str]:
     """Return the uids of documents with a chunk whose extraction failed."""
     return [row["uid"] for row in database.run("failed_documents", corpus=corpus)]
 
 
 def save_extractions(
-    database: Runner, *, corpus: str, extractions: Mapping[ChunkUid, tuple[str, str]], vectors: Vectors
-) -> dict[ChunkUid, str]:
+    database: Runner, *, corpus: str, extractions: Mapping[str, tuple[str, str]], vectors: Vectors
+) -> dict[str, str]:
     """Write extractions (text and JSON by uid) and vectors (in the same order), and return what is stored.
 
     If another run stored an extraction first, that one stays and is returned. Chunks that were deleted, or have
@@ -192,29 +186,29 @@ def save_extractions(
     return {row["uid"]: row["extraction"] for row in stored}
 
 
-def embed_chunks(database: Runner, *, corpus: str, texts: Mapping[ChunkUid, str], vectors: Vectors) -> None:
+def embed_chunks(database: Runner, *, corpus: str, texts: Mapping[str, str], vectors: Vectors) -> None:
     """Write the vectors of the texts of chunks (by uid) that are indexed without a graph."""
     rows = [{"uid": uid, "text": text} for uid, text in texts.items()]
     database.run("embed_chunks", corpus=corpus, rows=rows_with_vectors(rows, vectors))
 
 
-def fail_chunks(database: Runner, *, corpus: str, errors: Mapping[ChunkUid, str]) -> None:
+def fail_chunks(database: Runner, *, corpus: str, errors: Mapping[str, str]) -> None:
     """Record why the extraction of these chunks failed."""
     rows = [{"uid": uid, "error": error} for uid, error in errors.items()]
     database.run("fail_chunks", corpus=corpus, rows=rows)
 
 
-def finish_chunks(database: Runner, *, corpus: str, uids: Sequence[ChunkUid]) -> None:
+def finish_chunks(database: Runner, *, corpus: str, uids: Sequence[str]) -> None:
     """Mark extracted chunks as done."""
     database.run("finish_chunks", corpus=corpus, uids=list(uids))
 
 
-def finish_documents(database: Runner, *, corpus: str, uids: Sequence[DocumentUid]) -> list[str]:
+def finish_documents(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[str]:
     """Mark documents as done or embedded if all their chunks are, and return their uids."""
     return [row["uid"] for row in database.run("finish_documents", corpus=corpus, uids=list(uids))]
 
 
-def entities_of_chunks(database: Runner, *, corpus: str, chunks: Sequence[ChunkUid]) -> tuple[list[EntityUid], list[RelationUid]]:
+def entities_of_chunks(database: Runner, *, corpus: str, chunks: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the uids of the entities and relations that these chunks support.
 
     The ends of those relations are among the entities.
@@ -223,24 +217,24 @@ def entities_of_chunks(database: Runner, *, corpus: str, chunks: Sequence[ChunkU
     return row["entities"], row["relations"]
 
 
-def lock_chunks(database: Runner, *, corpus: str, uids: Sequence[ChunkUid]) -> None:
+def lock_chunks(database: Runner, *, corpus: str, uids: Sequence[str]) -> None:
     """Lock chunks, and the entities that they mention, until the transaction ends."""
     database.run("lock_chunks", corpus=corpus, uids=sorted(uids))
 
 
-def delete_chunks(database: Runner, *, corpus: str, uids: Sequence[ChunkUid]) -> None:
+def delete_chunks(database: Runner, *, corpus: str, uids: Sequence[str]) -> None:
     """Delete chunks, and mark citations of them as withdrawn with their quotes kept."""
     database.run("delete_chunks", corpus=corpus, uids=list(uids))
 
 
-def chunk_texts(database: Runner, *, corpus: str, uids: Sequence[ChunkUid]) -> dict[ChunkUid, ChunkText]:
+def chunk_texts(database: Runner, *, corpus: str, uids: Sequence[str]) -> dict[str, ChunkText]:
     """Return what these chunks hold now, by uid. Unknown ones are missing."""
     rows = database.run("chunk_texts", corpus=corpus, uids=list(uids))
     return {row["uid"]: ChunkText(**{**row, "messages": loaded_messages(row["messages"])}) for row in rows}
 
 
 def grow_chunks(
-    database: Runner, *, corpus: str, chunks: Sequence[Chunk], vectors: Mapping[ChunkUid, Any] = NOTHING
+    database: Runner, *, corpus: str, chunks: Sequence[Chunk], vectors: Mapping[str, Any] = NOTHING
 ) -> None:
     """Give chunks a text that begins with the one that they have. Extractions stay until the chunks are extracted."""
     rows = with_some_vectors([chunk_row(chunk, corpus) for chunk in chunks], vectors)
@@ -248,14 +242,14 @@ def grow_chunks(
 
 
 def rewrite_chunks(
-    database: Runner, *, corpus: str, chunks: Sequence[Chunk], vectors: Mapping[ChunkUid, Any] = NOTHING
+    database: Runner, *, corpus: str, chunks: Sequence[Chunk], vectors: Mapping[str, Any] = NOTHING
 ) -> None:
     """Give chunks another text, and remove the extraction and the vector of the old one."""
     rows = with_some_vectors([chunk_row(chunk, corpus) for chunk in chunks], vectors)
     database.run("rewrite_chunks", corpus=corpus, rows=rows)
 
 
-def citations_of_chunks(database: Runner, *, corpus: str, uids: Sequence[ChunkUid]) -> list[Row]:
+def citations_of_chunks(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[Row]:
     """Return uid, chunk, quote, message and start of the citations of these chunks."""
     return database.run("citations_of_chunks", corpus=corpus, uids=list(uids))
 
@@ -270,12 +264,12 @@ def move_citations(database: Runner, *, corpus: str, rows: Sequence[Row]) -> Non
     database.run("move_citations", corpus=corpus, rows=list(rows))
 
 
-def delete_document_nodes(database: Runner, *, corpus: str, uids: Sequence[DocumentUid]) -> None:
+def delete_document_nodes(database: Runner, *, corpus: str, uids: Sequence[str]) -> None:
     """Delete documents, once their chunks are gone."""
     database.run("delete_document_nodes", corpus=corpus, uids=list(uids))
 
 
-def _documents(documents: Mapping[DocumentUid, Mapping[str, Scalar]]) -> list[Row]:
+def _documents(documents: Mapping[str, Mapping[str, Scalar]]) -> list[Row]:
     return [{"uid": uid, "properties": dict(documents[uid])} for uid in sorted(documents)]
 
 

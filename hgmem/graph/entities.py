@@ -12,14 +12,7 @@ from hgmem.graph.database import Row
 from hgmem.graph.values import NOTHING, Runner, rows_with_vectors, with_some_vectors
 from hgmem.models.embedding import Vectors
 from hgmem.text.identity import corpus_key
-from hgmem.values.graph_elements import (
-    ChunkUid,
-    Description,
-    EntityFields,
-    EntityUid,
-    RelationFields,
-    RelationUid,
-)
+from hgmem.values.graph_elements import Description, EntityFields, RelationFields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,9 +22,9 @@ class EntityRow:
     `chunks` are those that mention it; `given` holds its pre-built contributions (JSON).
     """
 
-    uid: EntityUid
+    uid: str
     key: str
-    chunks: tuple[ChunkUid, ...]
+    chunks: tuple[str, ...]
     given: str | None = None
     fields: EntityFields | None = None
 
@@ -40,10 +33,10 @@ class EntityRow:
 class RelationRow:
     """A relation to write, with the uids of its ends in order of their keys."""
 
-    uid: RelationUid
-    source: EntityUid
-    target: EntityUid
-    chunks: tuple[ChunkUid, ...]
+    uid: str
+    source: str
+    target: str
+    chunks: tuple[str, ...]
     given: str | None = None
     fields: RelationFields | None = None
 
@@ -55,12 +48,12 @@ class EntityInputs:
     `chunks` are sorted; `extracted` are those with an extraction.
     """
 
-    uid: EntityUid
+    uid: str
     key: str
     given: str | None
     condensed: str | None
-    chunks: tuple[ChunkUid, ...]
-    extracted: tuple[ChunkUid, ...]
+    chunks: tuple[str, ...]
+    extracted: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,14 +64,14 @@ class RelationInputs:
     (sorted), and `extracted` those with an extraction.
     """
 
-    uid: RelationUid
+    uid: str
     source: str
     target: str
     given: str | None
     condensed: str | None
-    chunks: tuple[ChunkUid, ...]
-    living: tuple[ChunkUid, ...]
-    extracted: tuple[ChunkUid, ...]
+    chunks: tuple[str, ...]
+    living: tuple[str, ...]
+    extracted: tuple[str, ...]
 
 
 def touch_entities(database: Runner, *, corpus: str, rows: Iterable[EntityRow]) -> list[EntityInputs]:
@@ -90,29 +83,29 @@ def touch_entities(database: Runner, *, corpus: str, rows: Iterable[EntityRow]) 
     return _entity_inputs(database.run("touch_entities", corpus=corpus, rows=plain))
 
 
-def known_entities(database: Runner, *, corpus: str, uids: Sequence[EntityUid]) -> set[EntityUid]:
+def known_entities(database: Runner, *, corpus: str, uids: Sequence[str]) -> set[str]:
     """Return those of the uids that are entities of the corpus."""
     return {row["uid"] for row in database.run("known_entities", corpus=corpus, uids=list(uids))}
 
 
-def lock_entities(database: Runner, *, corpus: str, uids: Sequence[EntityUid]) -> None:
+def lock_entities(database: Runner, *, corpus: str, uids: Sequence[str]) -> None:
     """Lock the entities until the transaction ends."""
     database.run("lock_entities", corpus=corpus, uids=sorted(uids))
 
 
-def entity_contributions(database: Runner, *, corpus: str, uids: Sequence[EntityUid]) -> list[EntityInputs]:
+def entity_contributions(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[EntityInputs]:
     """Return the entities' contributions."""
     return _entity_inputs(database.run("entity_contributions", corpus=corpus, uids=list(uids)))
 
 
-def chunk_extractions(database: Runner, *, corpus: str, uids: Sequence[ChunkUid]) -> dict[ChunkUid, str | None]:
+def chunk_extractions(database: Runner, *, corpus: str, uids: Sequence[str]) -> dict[str, str | None]:
     """Return the extractions (JSON) of existing chunks, by uid."""
     rows = database.run("chunk_extractions", corpus=corpus, uids=list(uids))
     return {row["uid"]: row["extraction"] for row in rows}
 
 
 def write_entities(
-    database: Runner, *, corpus: str, rows: Sequence[EntityRow], vectors: Mapping[EntityUid, Any] = NOTHING
+    database: Runner, *, corpus: str, rows: Sequence[EntityRow], vectors: Mapping[str, Any] = NOTHING
 ) -> None:
     """Write fields and pre-built contributions, and drop vectors of texts that changed.
 
@@ -128,7 +121,7 @@ def create_entities(database: Runner, *, corpus: str, rows: Sequence[EntityRow],
     database.run("create_entities", corpus=corpus, rows=_sorted(rows_with_vectors(plain, vectors)))
 
 
-def remove_entities(database: Runner, *, corpus: str, uids: Sequence[EntityUid]) -> None:
+def remove_entities(database: Runner, *, corpus: str, uids: Sequence[str]) -> None:
     """Delete entities, and keep those that a memory involves as provisional entities of it."""
     database.run("remove_entities", corpus=corpus, uids=sorted(uids))
 
@@ -142,18 +135,18 @@ def touch_relations(database: Runner, *, corpus: str, rows: Iterable[RelationRow
     return _relation_inputs(database.run("touch_relations", corpus=corpus, rows=_sorted(plain)))
 
 
-def known_relations(database: Runner, *, corpus: str, uids: Sequence[RelationUid]) -> set[RelationUid]:
+def known_relations(database: Runner, *, corpus: str, uids: Sequence[str]) -> set[str]:
     """Return those of the uids that are relations of the corpus."""
     return {row["uid"] for row in database.run("known_relations", corpus=corpus, uids=list(uids))}
 
 
-def relation_contributions(database: Runner, *, corpus: str, uids: Sequence[RelationUid]) -> list[RelationInputs]:
+def relation_contributions(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[RelationInputs]:
     """Return the relations' contributions."""
     return _relation_inputs(database.run("relation_contributions", corpus=corpus, uids=list(uids)))
 
 
 def write_relations(
-    database: Runner, *, corpus: str, rows: Sequence[RelationRow], vectors: Mapping[RelationUid, Any] = NOTHING
+    database: Runner, *, corpus: str, rows: Sequence[RelationRow], vectors: Mapping[str, Any] = NOTHING
 ) -> None:
     """Write fields, chunks and pre-built contributions, as `write_entities` does."""
     plain = [
@@ -178,12 +171,12 @@ def create_relations(database: Runner, *, corpus: str, rows: Sequence[RelationRo
     database.run("create_relations", corpus=corpus, rows=_sorted(rows_with_vectors(plain, vectors)))
 
 
-def remove_relations(database: Runner, *, corpus: str, uids: Sequence[RelationUid]) -> None:
+def remove_relations(database: Runner, *, corpus: str, uids: Sequence[str]) -> None:
     """Delete relations."""
     database.run("remove_relations", corpus=corpus, uids=sorted(uids))
 
 
-def joined_entities(database: Runner, *, corpus: str, uids: Sequence[EntityUid]) -> list[EntityRow]:
+def joined_entities(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[EntityRow]:
     """Return those of the entities that a relation still joins, without their descriptions."""
     return [
         EntityRow(
@@ -196,12 +189,12 @@ def joined_entities(database: Runner, *, corpus: str, uids: Sequence[EntityUid])
     ]
 
 
-def mark_stale(database: Runner, *, corpus: str, entities: Sequence[EntityUid], relations: Sequence[RelationUid]) -> None:
+def mark_stale(database: Runner, *, corpus: str, entities: Sequence[str], relations: Sequence[str]) -> None:
     """Mark entities and relations as needing recomputation, until they are written again."""
     database.run("mark_stale", corpus=corpus, entities=sorted(entities), relations=sorted(relations))
 
 
-def take_back(database: Runner, *, corpus: str, rows: Sequence[Row], relations: Sequence[RelationUid]) -> None:
+def take_back(database: Runner, *, corpus: str, rows: Sequence[Row], relations: Sequence[str]) -> None:
     """Remove support that chunks no longer give.
 
     Each row has the chunk's uid, and the entities and relations (uids) that it still supports.
@@ -209,25 +202,25 @@ def take_back(database: Runner, *, corpus: str, rows: Sequence[Row], relations: 
     database.run("take_back", corpus=corpus, rows=list(rows), relations=list(relations))
 
 
-def stale(database: Runner, *, corpus: str) -> tuple[list[EntityUid], list[RelationUid]]:
+def stale(database: Runner, *, corpus: str) -> tuple[list[str], list[str]]:
     """Return the uids of the corpus's entities and relations that need recomputation."""
     row = database.run("stale", corpus=corpus)[0]
     return row["entities"], row["relations"]
 
 
-def unembedded(database: Runner, *, corpus: str) -> tuple[list[EntityUid], list[RelationUid]]:
+def unembedded(database: Runner, *, corpus: str) -> tuple[list[str], list[str]]:
     """Return the uids of the corpus's entities and relations that lack a vector."""
     row = database.run("unembedded", corpus=corpus)[0]
     return row["entities"], row["relations"]
 
 
-def cut_descriptions(database: Runner, *, corpus: str) -> tuple[list[EntityUid], list[RelationUid]]:
+def cut_descriptions(database: Runner, *, corpus: str) -> tuple[list[str], list[str]]:
     """Return the uids of entities and relations whose truncated descriptions need a summary."""
     row = database.run("cut_descriptions", corpus=corpus)[0]
     return row["entities"], row["relations"]
 
 
-def missing_entity_vectors(database: Runner, *, corpus: str, uids: Sequence[EntityUid]) -> list[Row]:
+def missing_entity_vectors(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[Row]:
     """Return uid, name and description of those of the entities that lack a vector."""
     return database.run("missing_entity_vectors", corpus=corpus, uids=list(uids))
 
@@ -237,7 +230,7 @@ def put_entity_vectors(database: Runner, *, corpus: str, rows: Sequence[Row], ve
     database.run("put_entity_vectors", corpus=corpus, rows=_sorted(rows_with_vectors(rows, vectors)))
 
 
-def missing_relation_vectors(database: Runner, *, corpus: str, uids: Sequence[RelationUid]) -> list[Row]:
+def missing_relation_vectors(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[Row]:
     """Return uid, end keys, description and keywords of those of the relations that lack a vector."""
     return database.run("missing_relation_vectors", corpus=corpus, uids=list(uids))
 

@@ -3,7 +3,7 @@
 Each room exports one as `SPEC`, and nothing outside the room names the system.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
@@ -25,13 +25,13 @@ from hgmem.values.inputs import Question
 from hgmem.values.records import Answer, Memory
 from hgmem.values.systems import SystemInfo
 
-Costed = TypeVar("Costed", contravariant=True)
+Configured = TypeVar("Configured", contravariant=True)
 
 
-class Answering(Protocol[Costed]):
+class Answering(Protocol[Configured]):
     """How a system answers."""
 
-    def __call__(self, services: Services, question: Question, config: Costed, *, stored: Stored | None) -> Answer:
+    def __call__(self, services: Services, question: Question, config: Configured, *, stored: Stored | None) -> Answer:
         """Return the answer, its memory written to Neo4j. `stored` is the memory that the question continues."""
 
 
@@ -47,18 +47,11 @@ class PassageRanking(Protocol):
         """
 
 
-class Costing(Protocol[Costed]):
+class Costing(Protocol[Configured]):
     """How a system estimates what one question takes."""
 
-    def __call__(self, config: Costed, *, settings: Settings) -> tuple[int, int]:
+    def __call__(self, config: Configured, *, settings: Settings) -> tuple[int, int]:
         """Return the most model calls of a question, and about how many tokens their prompts have at most."""
-
-
-class NeedsBuild(Protocol[Costed]):
-    """Whether a system answers from its build."""
-
-    def __call__(self, config: Costed) -> bool:
-        """Return whether a question with this config needs the build."""
 
 
 def always(config: object) -> bool:
@@ -103,7 +96,7 @@ class SystemSpec(Generic[Config]):
     prompts: Path | None = None
     statements: Path | None = None
     build: Build[Config] | None = None
-    needs_build: NeedsBuild[Config] = always
+    needs_build: Callable[[Config], bool] = always
     memory_tasks: Sequence[str] = ()
     cost: Costing[Config] | None = None
     verbs: Sequence[Verb[Any]] = ()

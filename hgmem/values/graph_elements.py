@@ -1,15 +1,8 @@
 """The document graph: chunks, entities and the relations between them."""
 
 from dataclasses import dataclass
-from typing import NewType
 
 from hgmem.values.conversations import MessagePlace
-
-
-DocumentUid = NewType("DocumentUid", str)
-ChunkUid = NewType("ChunkUid", str)
-EntityUid = NewType("EntityUid", str)
-RelationUid = NewType("RelationUid", str)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,8 +13,8 @@ class Chunk:
     that the chunk mentions, empty unless they were read with it.
     """
 
-    uid: ChunkUid
-    document: DocumentUid
+    uid: str
+    document: str
     position: int
     text: str
     tokens: int
