@@ -58,11 +58,10 @@ def connected(given: Mapping[str, Any], *, driver: Any, model: Any, embedder: An
 
     `model` and `embedder` are None (the configured one), names or objects.
     """
-    names = {"model": model, "embedding_model": embedder}
-    settings = load_settings(
-        **{_SHORT.get(name, name): value for name, value in given.items()},
-        **{name: chosen for name, chosen in names.items() if chosen and isinstance(chosen, str)},
-    )
+    named = {_SHORT.get(name, name): value for name, value in given.items()}
+    chosen = {"model": model, "embedding_model": embedder}
+    named |= {name: value for name, value in chosen.items() if value and isinstance(value, str)}
+    settings = load_settings(**named)
     database = find_database(settings) if driver is None else _adopted(driver, settings)
     try:
         ensure_schema(database)
@@ -72,13 +71,13 @@ def connected(given: Mapping[str, Any], *, driver: Any, model: Any, embedder: An
         else:
             checked = adapted_embedder(embedder)
         if model is None or isinstance(model, str):
-            owned.append(chosen_model := find_model(settings, embedder=checked))
+            owned.append(language_model := find_model(settings, embedder=checked))
         else:
-            chosen_model = adapted_model(model, settings)
+            language_model = adapted_model(model, settings)
     except BaseException:
         database.close()
         raise
-    return Connection(database=database, settings=settings, model=chosen_model, embedder=checked, owned=tuple(owned))
+    return Connection(database=database, settings=settings, model=language_model, embedder=checked, owned=tuple(owned))
 
 
 def _adopted(driver: Any, settings: Settings) -> Database:
@@ -88,22 +87,13 @@ def _adopted(driver: Any, settings: Settings) -> Database:
 def find_address(settings: Settings) -> Address | None:
     """Return the configured address of Neo4j, else that of the server that `hgmem up` started, else None."""
     if settings.neo4j_uri:
-        password = settings.neo4j_password.get_secret_value() if settings.neo4j_password else ""
-        return Address(
-            uri=settings.neo4j_uri,
-            username=settings.neo4j_username,
-            password=password,
-            database=settings.neo4j_database or None,
-        )
-    server = find(settings)
-    if server is None:
+        uri, username, secret = settings.neo4j_uri, settings.neo4j_username, settings.neo4j_password
+    elif server := find(settings):
+        uri, username, secret = server.uri, server.username, server.password
+    else:
         return None
-    return Address(
-        uri=server.uri,
-        username=server.username,
-        password=server.password.get_secret_value(),
-        database=settings.neo4j_database or None,
-    )
+    password = secret.get_secret_value() if secret else ""
+    return Address(uri=uri, username=username, password=password, database=settings.neo4j_database or None)
 
 
 def find_database(settings: Settings) -> Database:

@@ -40,7 +40,9 @@ def diagnose(settings: Settings) -> tuple[str | None, tuple[Check, ...]]:
         address = find_address(settings)
     except HGMemError as error:  # such as a data directory that another user owns
         checks = examine(settings, uri=None, probes=probes)
-        return None, tuple(_with_detail(check, str(error)) if check.name == "server" else check for check in checks)
+        server = next(check for check in checks if check.name == "server")
+        found = replace(server, detail=str(error), remedy="")
+        return None, tuple(found if check is server else check for check in checks)
     uri = address.uri if address else None
     try:
         checks = examine(settings, uri=uri, probes=probes)
@@ -122,10 +124,6 @@ def _cypher_faults() -> Iterator[str]:
     for favourite in (each for spec in installed() for each in spec.favourites):
         if why := favourite_fault(favourite):
             yield f"favourite {str(favourite.path)!r} {why}"
-
-
-def _with_detail(check: Check, detail: str) -> Check:
-    return replace(check, detail=detail, remedy="")
 
 
 def _unused(check: Check) -> Check:

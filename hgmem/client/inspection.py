@@ -19,9 +19,8 @@ from hgmem.memory.replay.page import page
 from hgmem.memory.replay.scene import scene
 from hgmem.memory.stored_memories import load_history, load_lineage, load_memory, summaries
 from hgmem.services import Services, known_corpus, ready_corpus
-from hgmem.systems.answering import memory_passages
+from hgmem.systems.answering import latest_steps, memory_passages
 from hgmem.systems.building import build_states
-from hgmem.systems.recorded_passages import latest_steps
 from hgmem.systems.registry import describe, installed
 from hgmem.systems.registry import systems as systems
 from hgmem.values.arguments import check

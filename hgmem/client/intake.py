@@ -26,7 +26,7 @@ PathLike: TypeAlias = str | os.PathLike[str]
 def loaded(items: Any, settings: Settings) -> Iterator[Document | Skipped]:
     """Yield the documents among the items, then those that the paths contain."""
     paths: list[PathLike] = []
-    for item in [items] if isinstance(items, Document | Conversation | Skipped | PathLike) else items:
+    for item in [items] if isinstance(items, Document | Conversation | Skipped | str | os.PathLike) else items:
         if isinstance(item, Conversation):
             yield document_of(item)
         elif isinstance(item, Document | Skipped):
@@ -41,7 +41,7 @@ def loaded_conversations(
     paths: PathLike | Iterable[PathLike], settings: Settings, *, fields: Mapping[str, str] | None
 ) -> list[Document | Skipped]:
     """Return the conversations of files and folders as documents, and the files that can't be used."""
-    named = [paths] if isinstance(paths, PathLike) else list(paths)
+    named = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     return list(load_conversations(named, fields=fields, max_bytes=settings.max_file_bytes))
 
 

@@ -18,12 +18,16 @@ _ENDING = re.compile(r"(?<=\w)['’](?:s|t|d|m|ll|re|ve)(?!\w)")  # of English; 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranking:
-    """How BM25 ranks: `k` chunks of `over` that the index proposes, with its parameters k1 and b."""
+    """How BM25 ranks: `k` chunks of `over` that the index proposes, with its parameters k1 and b.
+
+    Ranks are exact where at most `over` chunks hold a word of the question. k1 and b are those of the library bm25s,
+    within what Manning et al. (2008, section 11.4.3) recommend untuned.
+    """
 
     k: int
-    over: int
-    k1: float
-    b: float
+    over: int = 10_000
+    k1: float = 1.5  # how soon repeats of a word stop counting: 0 ignores them
+    b: float = 0.75  # how much a long chunk is discounted: 0 not at all, 1 fully
 
 
 def worded_chunks(database: Runner, *, scope: Scope, text: str, ranking: Ranking) -> list[tuple[Chunk, float]]:

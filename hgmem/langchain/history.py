@@ -43,7 +43,7 @@ class HGMemChatMessageHistory(BaseChatMessageHistory):
     @property
     def messages(self) -> list[BaseMessage]:  # type: ignore[override]
         """The messages as they were added."""
-        return messages_from_dict([_stored(one) for one in self._held()])
+        return messages_from_dict([_restored(message) for message in self._stored()])
 
     async def aget_messages(self) -> list[BaseMessage]:
         """Return the messages without blocking the event loop."""
@@ -51,11 +51,11 @@ class HGMemChatMessageHistory(BaseChatMessageHistory):
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
         """Append messages to the conversation."""
-        named = any(one.id for one in messages)
-        known = {one.id for one in self._held()} if named else set()
-        said = [self._said(one) for one in messages if one.id not in known]
-        if said:
-            self.client.append(Conversation(id=self.conversation, title=self.title), said, corpus=self.corpus)
+        named = any(message.id for message in messages)
+        known = {message.id for message in self._stored()} if named else set()
+        new = [self._to_store(message) for message in messages if message.id not in known]
+        if new:
+            self.client.append(Conversation(id=self.conversation, title=self.title), new, corpus=self.corpus)
 
     async def aadd_messages(self, messages: Sequence[BaseMessage]) -> None:
         """Append messages without blocking the event loop."""
@@ -63,34 +63,34 @@ class HGMemChatMessageHistory(BaseChatMessageHistory):
 
     def clear(self) -> None:
         """Delete the conversation, if there is one."""
-        if self._held():
+        if self._stored():
             self.client.delete(document=self.conversation, corpus=self.corpus)
 
     async def aclear(self) -> None:
         """Delete the conversation without blocking the event loop."""
         await asyncio.to_thread(self.clear)
 
-    def _held(self) -> tuple[Message, ...]:
+    def _stored(self) -> tuple[Message, ...]:
         try:
             return self.client.messages(self.conversation, corpus=self.corpus)
         except UsageError:  # neither the corpus nor the conversation exists before the first message
             return ()
 
-    def _said(self, message: BaseMessage) -> Message:
-        held = message_to_dict(message)
-        held["data"]["id"] = message.id or uuid.uuid4().hex
+    def _to_store(self, message: BaseMessage) -> Message:
+        plain = message_to_dict(message)
+        plain["data"]["id"] = message.id or uuid.uuid4().hex
         return Message(
             speaker=message.name or self.names.get(message.type, message.type),
             text=str(message.text).strip() or WORDLESS,
             time=datetime.now(UTC),
-            id=held["data"]["id"],
-            metadata={"langchain": json.dumps(held, ensure_ascii=False)},
+            id=plain["data"]["id"],
+            metadata={"langchain": json.dumps(plain, ensure_ascii=False)},
         )
 
 
-def _stored(message: Message) -> dict[str, object]:
+def _restored(message: Message) -> dict[str, object]:
     """Return a message as LangChain wrote it. One that came in otherwise is a chat message of its speaker."""
-    held = (message.metadata or {}).get("langchain")
-    if isinstance(held, str):
-        return dict(json.loads(held))
+    written = (message.metadata or {}).get("langchain")
+    if isinstance(written, str):
+        return dict(json.loads(written))
     return {"type": "chat", "data": {"role": message.speaker, "content": message.text, "id": message.id}}

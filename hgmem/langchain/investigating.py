@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from langchain_core.callbacks.manager import AsyncParentRunManager, ParentRunManager
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -60,7 +60,7 @@ class Investigating(BaseModel):
             if name in cls.REFUSED:
                 raise UsageError(f"{cls.__name__} does not accept {name!r}: {cls.REFUSED[name]}")
 
-    def asking(self, manager: ParentRunManager | AsyncParentRunManager | None, given: Mapping[Any, Any]) -> AskOptions:
+    def options(self, manager: ParentRunManager | AsyncParentRunManager | None, given: Mapping[Any, Any]) -> AskOptions:
         """Return the ask options of a question: the fields, overridden by `given`, with tracing if there is a manager.
 
         Raises `UsageError` for unsupported names and invalid values.
@@ -70,10 +70,9 @@ class Investigating(BaseModel):
             {one: value for one, value in given.items() if value is not None}, more=self.MORE, without=self.REFUSED
         )
         fields = {name: getattr(self, name) for name in Investigating.model_fields if name != "client"}
-        options: Any = {name: value for name, value in {**fields, **given}.items() if value is not None}
+        options: dict[str, Any] = {name: value for name, value in {**fields, **given}.items() if value is not None}
         if self.owner is not None:
             options.setdefault("owner", self.owner)  # None for one call does not show it everybody's memories
         if manager is not None:
             options["watcher"] = Tracing(manager, self.client.model)
-        asked: AskOptions = options
-        return asked
+        return cast("AskOptions", options)

@@ -39,36 +39,33 @@ class HGMemRetriever(Investigating, BaseRetriever):
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **given: Any
     ) -> list[Document]:
-        k, asking = self._asking(run_manager, given)
-        answer = self.client.ask(query, **asking)
-        return [
-            _document(one, answer) for one in self.client.passages(answer.memory, limit=k, owner=asking.get("owner"))
-        ]
+        k, options = self._options(run_manager, given)
+        answer = self.client.ask(query, **options)
+        passages = self.client.passages(answer.memory, limit=k, owner=options.get("owner"))
+        return [_document(passage, answer) for passage in passages]
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **given: Any
     ) -> list[Document]:
-        k, asking = self._asking(run_manager, given)
-        answer = await self.client.aask(query, **asking)
-        return [
-            _document(one, answer)
-            for one in await self.client.apassages(answer.memory, limit=k, owner=asking.get("owner"))
-        ]
+        k, options = self._options(run_manager, given)
+        answer = await self.client.aask(query, **options)
+        passages = await self.client.apassages(answer.memory, limit=k, owner=options.get("owner"))
+        return [_document(passage, answer) for passage in passages]
 
-    def _asking(self, manager: Any, given: dict[str, Any]) -> tuple[int, AskOptions]:
-        asking: Any = self.asking(manager, given)
-        k: int = asking.pop("k", self.k)
-        asking["answer"] = False
-        named = asking.get("system") or ("" if asking.get("memory") else self.client.settings.system)
-        option = self.client.system(named).passage_option if named else ""
-        if option:
-            asking["settings"] = {option: k, **asking.get("settings", {})}
-        return k, asking
+    def _options(self, manager: Any, given: dict[str, Any]) -> tuple[int, AskOptions]:
+        options: Any = self.options(manager, given)
+        k: int = options.pop("k", self.k)
+        options["answer"] = False
+        named = options.get("system") or ("" if options.get("memory") else self.client.settings.system)
+        passage_option = self.client.system(named).passage_option if named else ""
+        if passage_option:
+            options["settings"] = {passage_option: k, **options.get("settings", {})}
+        return k, options
 
 
 def _messages(chunk: Chunk) -> dict[str, list[dict[str, str]]]:
-    said = [{"id": one.id, "speaker": one.speaker, "time": one.time} for one in chunk.messages]
-    return {"messages": said} if said else {}
+    places = [{"id": place.id, "speaker": place.speaker, "time": place.time} for place in chunk.messages]
+    return {"messages": places} if places else {}
 
 
 def _document(passage: Passage, answer: Answer) -> Document:

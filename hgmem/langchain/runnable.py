@@ -15,10 +15,10 @@ from hgmem.langchain.tool import HGMemTool
 from hgmem.values.events import Event
 from hgmem.values.records import Answer
 
-Asked: TypeAlias = str | Mapping[str, Any]
+QuestionInput: TypeAlias = str | Mapping[str, Any]
 
 
-class HGMemRunnable(Investigating, RunnableSerializable[Asked, Answer]):
+class HGMemRunnable(Investigating, RunnableSerializable[QuestionInput, Answer]):
     """Answers a question given as text, or as a mapping of `question` and ask options.
 
     `stream` and `astream` yield the events of `HGMem.stream`. Inside a chain, the answer is passed on whole.
@@ -26,11 +26,11 @@ class HGMemRunnable(Investigating, RunnableSerializable[Asked, Answer]):
 
     model_config = STRICT
 
-    def invoke(self, input: Asked, config: RunnableConfig | None = None, **given: Any) -> Answer:  # noqa: A002
+    def invoke(self, input: QuestionInput, config: RunnableConfig | None = None, **given: Any) -> Answer:  # noqa: A002
         """Return the answer."""
         return self._call_with_config(self._ask, input, config, **given)
 
-    async def ainvoke(self, input: Asked, config: RunnableConfig | None = None, **given: Any) -> Answer:  # noqa: A002
+    async def ainvoke(self, input: QuestionInput, config: RunnableConfig | None = None, **given: Any) -> Answer:  # noqa: A002
         """Return the answer without blocking the event loop.
 
         Cancelling it stops the work before its next model call.
@@ -39,7 +39,7 @@ class HGMemRunnable(Investigating, RunnableSerializable[Asked, Answer]):
 
     def stream(  # type: ignore[override]
         self,
-        input: Asked,  # noqa: A002
+        input: QuestionInput,  # noqa: A002
         config: RunnableConfig | None = None,
         **given: Any,
     ) -> Iterator[Event]:
@@ -57,7 +57,7 @@ class HGMemRunnable(Investigating, RunnableSerializable[Asked, Answer]):
 
     async def astream(  # type: ignore[override]
         self,
-        input: Asked,  # noqa: A002
+        input: QuestionInput,  # noqa: A002
         config: RunnableConfig | None = None,
         **given: Any,
     ) -> AsyncGenerator[Event, None]:
@@ -74,7 +74,7 @@ class HGMemRunnable(Investigating, RunnableSerializable[Asked, Answer]):
 
     def transform(
         self,
-        input: Iterator[Asked],  # noqa: A002
+        input: Iterator[QuestionInput],  # noqa: A002
         config: RunnableConfig | None = None,
         **given: Any,
     ) -> Iterator[Answer]:
@@ -83,7 +83,7 @@ class HGMemRunnable(Investigating, RunnableSerializable[Asked, Answer]):
 
     async def atransform(
         self,
-        input: AsyncIterator[Asked],  # noqa: A002
+        input: AsyncIterator[QuestionInput],  # noqa: A002
         config: RunnableConfig | None = None,
         **given: Any,
     ) -> AsyncIterator[Answer]:
@@ -109,34 +109,34 @@ class HGMemRunnable(Investigating, RunnableSerializable[Asked, Answer]):
         named = {"name": name or self.name, "description": description}
         return HGMemTool(**fields | {one: value for one, value in named.items() if value})
 
-    def _ask(self, asked: Asked, run_manager: CallbackManagerForChainRun, **given: Any) -> Answer:
+    def _ask(self, asked: QuestionInput, run_manager: CallbackManagerForChainRun, **given: Any) -> Answer:
         question, more = _split(asked, given)
-        return self.client.ask(question, **self.asking(run_manager, more))
+        return self.client.ask(question, **self.options(run_manager, more))
 
-    async def _aask(self, asked: Asked, run_manager: AsyncCallbackManagerForChainRun, **given: Any) -> Answer:
+    async def _aask(self, asked: QuestionInput, run_manager: AsyncCallbackManagerForChainRun, **given: Any) -> Answer:
         question, more = _split(asked, given)
-        return await self.client.aask(question, **self.asking(run_manager, more))
+        return await self.client.aask(question, **self.options(run_manager, more))
 
     def _events(
-        self, inputs: Iterator[Asked], run_manager: CallbackManagerForChainRun, **given: Any
+        self, inputs: Iterator[QuestionInput], run_manager: CallbackManagerForChainRun, **given: Any
     ) -> Generator[Event, None, None]:
         question, more = _split(_whole(list(inputs)), given)
-        yield from self.client.stream(question, **self.asking(run_manager, more))
+        yield from self.client.stream(question, **self.options(run_manager, more))
 
     async def _aevents(
-        self, inputs: AsyncIterator[Asked], run_manager: AsyncCallbackManagerForChainRun, **given: Any
+        self, inputs: AsyncIterator[QuestionInput], run_manager: AsyncCallbackManagerForChainRun, **given: Any
     ) -> AsyncGenerator[Event, None]:
         question, more = _split(_whole([part async for part in inputs]), given)
-        async with aclosing(self.client.astream(question, **self.asking(run_manager, more))) as events:
+        async with aclosing(self.client.astream(question, **self.options(run_manager, more))) as events:
             async for event in events:
                 yield event
 
 
-async def _alone(asked: Asked) -> AsyncIterator[Asked]:
+async def _alone(asked: QuestionInput) -> AsyncIterator[QuestionInput]:
     yield asked
 
 
-def _split(asked: Asked, given: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+def _split(asked: QuestionInput, given: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """Return the question and its ask options. Options of the call override those of the input."""
     if isinstance(asked, str):
         return asked, dict(given)

@@ -41,14 +41,14 @@ class HGMemTool(Investigating, BaseTool):
         self, question: str, memory: str | None = None, *, run_manager: CallbackManagerForToolRun | None = None
     ) -> tuple[str, Answer]:
         with _as_tool_errors():
-            answer = self.client.ask(question, **self.asking(run_manager, {"memory": memory or self.memory}))
+            answer = self.client.ask(question, **self.options(run_manager, {"memory": memory or self.memory}))
         return answer.text, answer
 
     async def _arun(
         self, question: str, memory: str | None = None, *, run_manager: AsyncCallbackManagerForToolRun | None = None
     ) -> tuple[str, Answer]:
         with _as_tool_errors():
-            answer = await self.client.aask(question, **self.asking(run_manager, {"memory": memory or self.memory}))
+            answer = await self.client.aask(question, **self.options(run_manager, {"memory": memory or self.memory}))
         return answer.text, answer
 
 

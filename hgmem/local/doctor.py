@@ -48,7 +48,7 @@ class Probes:
     embedder: Callable[[], str]
     """Returns a short description of the embedder."""
     systems: Callable[[bool], str]
-    """Returns the names of the systems. Their statements are checked if the server, as the argument says, answers."""
+    """Returns the names of the systems, their Cypher checked, and planned if the server answers (the argument)."""
 
 
 def examine(settings: Settings, *, uri: str | None, probes: Probes) -> tuple[Check, ...]:

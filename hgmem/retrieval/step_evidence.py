@@ -252,7 +252,7 @@ def _distinct(lists: Iterable[Sequence[Hit]], things: Mapping[str, Thing]) -> tu
 
 
 def hybrid_chunks(
-    database: Database, asked: tuple[str, Any], *, scope: Scope, ranking: Ranking, fusion: float
+    database: Database, asked: tuple[str, Any], *, scope: Scope, ranking: Ranking, fusion: float = FUSION
 ) -> list[tuple[Chunk, float]]:
     """Return the chunks that a question (text and unit vector) finds, with their fused weights, best first.
 

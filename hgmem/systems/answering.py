@@ -1,4 +1,4 @@
-"""A question to a system: answered, or estimated, with the options that the caller gives by name."""
+"""A question to a system, answered or estimated with the caller's options, and the chunks behind an answer."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
@@ -6,20 +6,21 @@ from typing import Any
 
 from hgmem.builds.reading import check_built
 from hgmem.errors import UsageError
+from hgmem.graph.retrieval import Scope, find_chunks
 from hgmem.memory.stored_memories import Stored, load_stored
 from hgmem.models.extractive import ExtractiveModel
 from hgmem.models.llm.task_routing import serving
 from hgmem.retrieval.answer import AnswerQuestion
-from hgmem.retrieval.document_filters import normal
+from hgmem.retrieval.document_filters import choose, normal
+from hgmem.retrieval.step_evidence import fuse
 from hgmem.services import Services, ready_corpus
 from hgmem.systems.options import value_of
-from hgmem.systems.recorded_passages import recorded_chunks
 from hgmem.systems.registry import describe, system
 from hgmem.systems.spec import AnySpec
 from hgmem.values.ask_options import AskOptions
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.inputs import Question
-from hgmem.values.records import Answer, Memory
+from hgmem.values.records import Answer, Memory, Step
 from hgmem.values.reports import QuestionPlan
 
 
@@ -83,6 +84,27 @@ def memory_passages(services: Services, memory: Memory, *, limit: int | None) ->
     if ranking is None:
         return recorded_chunks(services, memory, limit=limit)
     return ranking(services, memory, settings=stored.settings, limit=limit)
+
+
+def latest_steps(memory: Memory) -> list[Step]:
+    """Return the steps of the memory's latest question."""
+    return [one for one in memory.steps if one.question == memory.steps[-1].question]
+
+
+def scope_of(services: Services, memory: Memory) -> Scope:
+    """Return the scope that the memory's latest question searched."""
+    choice = choose(services.database, memory.steps[-1].filters, corpus=services.corpus)
+    return Scope(corpus=services.corpus, memory=memory.uid, documents=choice.documents)
+
+
+def recorded_chunks(services: Services, memory: Memory, *, limit: int | None) -> Sequence[Chunk]:
+    """Return the chunks that the latest question's steps retrieved, by the fused ranks of their sub-queries."""
+    scope = scope_of(services, memory)
+    order = fuse([hit.uid for hit in one.chunks] for step in latest_steps(memory) for one in step.retrieved)
+    texts = find_chunks(services.database, corpus=services.corpus, uids=order)
+    found = [texts[uid] for uid in order if uid in texts]  # some may have been deleted
+    within = found if scope.documents is None else [chunk for chunk in found if chunk.document in scope.documents]
+    return within[:limit]
 
 
 def _config(spec: AnySpec, options: AskOptions, *, before: Mapping[str, Any] | None = None) -> Any:

@@ -3,24 +3,22 @@
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
-from typing import Any, Generic, Protocol, TypedDict, TypeVar, Unpack
+from typing import Any, Protocol, TypedDict, TypeVar, Unpack
 
-from hgmem.builds.stages import Build
-from hgmem.corpus.own_invariants import OwnInvariant
+from pydantic import ConfigDict
+
 from hgmem.graph.retrieval import Scope
-from hgmem.memory.browser.favourites import Favourite
 from hgmem.memory.recording import recording
 from hgmem.memory.stored_memories import Stored
 from hgmem.models.metering import measuring
 from hgmem.retrieval.answer import AnswerQuestion, cited_answer
 from hgmem.retrieval.rendering import Shown
+from hgmem.retrieval.step_evidence import Positive
 from hgmem.services import Services
 from hgmem.settings import Settings
+from hgmem.systems.answering import recorded_chunks, scope_of
 from hgmem.systems.options import Config, loaded
-from hgmem.systems.recorded_passages import recorded_chunks, scope_of
-from hgmem.systems.spec import Costing, NeedsBuild, SystemSpec, always
-from hgmem.systems.verbs import Verb
+from hgmem.systems.spec import Answering, SystemSpec
 from hgmem.text.language import no_evidence
 from hgmem.values.events import EvidenceFound, StepStarted
 from hgmem.values.evidence import GLOBAL, BuiltHit, BuiltPassage, Evidence, Hit, Retrieved, Strategy, Subquery, Write
@@ -33,6 +31,15 @@ ANSWER_TOKENS = 600  # of an answer's prompt without its passages
 Read = TypeVar("Read", contravariant=True)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChunksConfig:
+    """The config of a system with one option: how many chunks the answer is drawn from."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    chunks: Positive = 10
+
+
 class Retrieve(Protocol[Read]):
     """How a system finds evidence."""
 
@@ -41,57 +48,33 @@ class Retrieve(Protocol[Read]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SingleStep(Generic[Config]):
-    """A system that answers from what `retrieve` finds. Its memories have one step and no points.
+class SingleStep(SystemSpec[Config]):
+    """A system that answers from what `retrieve` finds, to export as `SPEC`. Its memories have one step and no points.
 
-    `passage_option` names the option of `config` that limits the chunks, and `form_option` the one that says how the
-    answer is to look, if there are such. `costing` is the `cost` of `SystemSpec`, by default one call of an answer. The
-    other fields are those of `SystemSpec`. The option `steps`, which callers may pass to any system, has no effect.
+    `form_option` names the option of `config` that says how the answer is to look, if there is one. `answer` is made
+    here. With a `passage_option`, `passages` is too, and `cost`, one call of an answer, for a system without prompts.
+    The option `steps`, which callers may pass to any system, has no effect.
     """
 
-    name: str
-    summary: str
-    config: type[Config]
     retrieve: Retrieve[Config]
-    passage_option: str = ""
     form_option: str = ""
-    prompts: Path | None = None
-    statements: Path | None = None
-    build: Build[Config] | None = None
-    needs_build: NeedsBuild[Config] = always
-    costing: Costing[Config] | None = None
-    invariants: Sequence[OwnInvariant] = ()
-    recipes: Mapping[str, Config] = field(default_factory=dict)
-    verbs: Sequence[Verb[Any]] = ()
-    favourites: Sequence[Favourite] = ()
+    answer: Answering[Config] = field(init=False)
 
-    @property
-    def spec(self) -> SystemSpec[Config]:
-        """The system's description, to export as `SPEC`."""
-        return SystemSpec(
-            name=self.name,
-            summary=self.summary,
-            config=self.config,
-            recipes=self.recipes,
-            answer=self.answer,
-            passages=self.passages if self.passage_option else None,
-            passage_option=self.passage_option,
-            prompts=self.prompts,
-            statements=self.statements,
-            build=self.build,
-            needs_build=self.needs_build,
-            cost=self.costing or (self.cost if self.passage_option and not self.prompts else None),
-            verbs=self.verbs,
-            favourites=self.favourites,
-            invariants=self.invariants,
-        )
+    def __post_init__(self) -> None:
+        made: dict[str, object] = {"answer": self._answer}
+        if self.passage_option and self.passages is None:
+            made["passages"] = self._passages
+        if self.passage_option and self.cost is None and not self.prompts:
+            made["cost"] = self._cost
+        for name, value in made.items():
+            object.__setattr__(self, name, value)
 
-    def cost(self, config: Config, *, settings: Settings) -> tuple[int, int]:
+    def _cost(self, config: Config, *, settings: Settings) -> tuple[int, int]:
         """Return the one call of the answer, and about how many tokens its prompt has at most."""
         chunks = int(getattr(config, self.passage_option))
         return 1, ANSWER_TOKENS + chunks * settings.chunk_tokens
 
-    def answer(self, services: Services, question: Question, config: Config, *, stored: Stored | None) -> Answer:
+    def _answer(self, services: Services, question: Question, config: Config, *, stored: Stored | None) -> Answer:
         """Return the answer, its memory written to Neo4j."""
         settings: dict[str, Any] = asdict(config)  # type: ignore[call-overload]
         with recording(services, system=self.name, question=question, settings=settings) as record:
@@ -124,7 +107,7 @@ class SingleStep(Generic[Config]):
             )
             return record.answer(cited_answer(services, task), step=1)
 
-    def passages(
+    def _passages(
         self, services: Services, memory: Memory, *, settings: Mapping[str, Any], limit: int | None
     ) -> Sequence[Chunk]:
         """Return the chunks that were retrieved, the best first, and further ones if there are fewer than `limit`."""

@@ -3,7 +3,7 @@
 Each room exports one as `SPEC`, and nothing outside the room names the system.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
@@ -24,17 +24,17 @@ from hgmem.values.inputs import Question
 from hgmem.values.records import Answer, Memory
 from hgmem.values.systems import SystemInfo
 
-Costed = TypeVar("Costed", contravariant=True)
+Configured = TypeVar("Configured", contravariant=True)
 
 
-class Answering(Protocol[Costed]):
+class Answering(Protocol[Configured]):
     """How a system answers."""
 
-    def __call__(self, services: Services, question: Question, config: Costed, *, stored: Stored | None) -> Answer:
+    def __call__(self, services: Services, question: Question, config: Configured, *, stored: Stored | None) -> Answer:
         """Return the answer, its memory written to Neo4j. `stored` is the memory that the question continues."""
 
 
-class Ranking(Protocol):
+class PassageRanking(Protocol):
     """How a system ranks the chunks behind an answer."""
 
     def __call__(
@@ -46,18 +46,11 @@ class Ranking(Protocol):
         """
 
 
-class Costing(Protocol[Costed]):
+class Costing(Protocol[Configured]):
     """How a system estimates what one question takes."""
 
-    def __call__(self, config: Costed, *, settings: Settings) -> tuple[int, int]:
+    def __call__(self, config: Configured, *, settings: Settings) -> tuple[int, int]:
         """Return the most model calls of a question, and about how many tokens their prompts have at most."""
-
-
-class NeedsBuild(Protocol[Costed]):
-    """Whether a system answers from its build."""
-
-    def __call__(self, config: Costed) -> bool:
-        """Return whether a question with this config needs the build."""
 
 
 def always(config: object) -> bool:
@@ -94,7 +87,7 @@ class SystemSpec(Generic[Config]):
     config: type[Config]
     answer: Answering[Config]
     recipes: Mapping[str, Config] = field(default_factory=dict)
-    passages: Ranking | None = None
+    passages: PassageRanking | None = None
     continues: bool = False
     passage_option: str = ""
     steps_option: str = ""
@@ -102,7 +95,7 @@ class SystemSpec(Generic[Config]):
     prompts: Path | None = None
     statements: Path | None = None
     build: Build[Config] | None = None
-    needs_build: NeedsBuild[Config] = always
+    needs_build: Callable[[Config], bool] = always
     memory_tasks: Sequence[str] = ()
     cost: Costing[Config] | None = None
     verbs: Sequence[Verb[Any]] = ()

@@ -253,11 +253,22 @@ def test_a_stream_that_is_closed_asks_no_more_and_its_runs_end(letters: Any) -> 
 
 
 def test_a_cancelled_question_ends_before_its_next_call(letters: Any) -> None:
-    client = letters(evolve=lambda _: time.sleep(0.5) or EvolveReply())
+    called = threading.Event()
+
+    def slowly(_: object) -> EvolveReply:
+        called.set()
+        time.sleep(0.5)
+        return EvolveReply()
+
+    client = letters(evolve=slowly)
 
     async def cancelled(asking: Any) -> None:
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(asking, 0.2)
+        question = asyncio.ensure_future(asking)
+        await asyncio.to_thread(called.wait)
+        called.clear()
+        question.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await question
 
     for asked in (HGMemRunnable(client=client), HGMemRetriever(client=client), HGMemTool(client=client)):
         before = len(client.model.tasks)

@@ -64,7 +64,7 @@ def noting(client: HGMem, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Ca
             found = near_chunks(services.database, scope=scope, query=vector, k=config.best, over=50)
             return evidence_of(question, found, writes=writes(found[0][0].uid))
 
-        spec = SingleStep(name="noting", summary="Notes.", config=Config, retrieve=retrieve, passage_option="best").spec
+        spec = SingleStep(name="noting", summary="Notes.", config=Config, retrieve=retrieve, passage_option="best")
         known = {**_loaders(), "noting": lambda: spec}
         monkeypatch.setattr("hgmem.systems.registry._loaders", lambda: known)
         return client

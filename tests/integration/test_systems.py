@@ -102,7 +102,7 @@ def retrieve(services, question, *, scope, config):
     return evidence_of(question, found, strategy="walk", built=[topic])
 
 
-SPEC = SingleStep(name="walking", summary="Walks.", config=Config, retrieve=retrieve, passage_option="best").spec
+SPEC = SingleStep(name="walking", summary="Walks.", config=Config, retrieve=retrieve, passage_option="best")
 """
 
 
@@ -182,7 +182,7 @@ def retrieve(services, question, *, scope, config):
 
 SPEC = SingleStep(
     name="rewording", summary="Rewords.", config=Config, retrieve=retrieve, passage_option="best", prompts=PROMPTS
-).spec
+)
 """
 PROMPT = """<!-- Words a question anew, for a test of systems with tasks of their own. -->
 # System
@@ -272,7 +272,7 @@ def test_a_task_whose_fields_are_not_those_of_its_prompt_is_named_in_one_line(
     [
         ("raise RuntimeError('half installed')", "cannot be loaded (RuntimeError: half installed)"),
         ("SPEC = {}", "its package registers {}, not its SystemSpec"),
-        (WALKING, "its package registers SystemSpec(name='walking'"),
+        (WALKING, "its package registers SingleStep(name='walking'"),
         (
             WALKING.replace('name="walking"', 'name="broken"').replace("best: int = 1", "best: int"),
             "Config() raises TypeError",

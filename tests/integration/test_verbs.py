@@ -38,7 +38,7 @@ class Some:
 SPEC = SingleStep(
     name="{name}", summary="Fails.", config=Config, retrieve=None, passage_option="best",
     verbs=[Verb(name="{verb}", summary="Some.", arguments={arguments}, run=lambda services, arguments: {gives})],
-).spec
+)
 """
 GOOD = {"name": "broken", "verb": "show", "arguments": "Some", "type": "Annotated[str, 'Words.']", "gives": "'yes'"}
 

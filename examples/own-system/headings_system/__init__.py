@@ -57,4 +57,4 @@ SPEC = SingleStep(
     build=BUILD,
     verbs=[Verb(name="outline", summary="Print the outline of the corpus.", arguments=Which, run=outline, built=True)],
     favourites=[Favourite.read(Path(__file__).with_name("outline.cypher"))],
-).spec
+)

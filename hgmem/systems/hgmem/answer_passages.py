@@ -10,9 +10,9 @@ from hgmem.models.embedding import Vectors
 from hgmem.retrieval.context_packing import in_order, tokens_of, trimmed, unknown, unsaid, within
 from hgmem.retrieval.step_evidence import Scene, fuse, gather
 from hgmem.services import Services
+from hgmem.systems.answering import latest_steps, scope_of
 from hgmem.systems.hgmem.recipes import HGMemConfig
 from hgmem.systems.options import loaded
-from hgmem.systems.recorded_passages import latest_steps, scope_of
 from hgmem.values.evidence import Evidence, Retrieved, Subquery
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.records import Memory, MemoryPoint, Step

@@ -9,4 +9,4 @@ from hgmem.systems.hypermem.verbs import VERBS
 
 _FAVOURITES = sorted(Path(__file__).parent.glob("favourites/*.cypher"))
 
-SPEC = replace(SYSTEM, verbs=VERBS, favourites=[Favourite.read(path) for path in _FAVOURITES]).spec
+SPEC = replace(SYSTEM, verbs=VERBS, favourites=[Favourite.read(path) for path in _FAVOURITES])

@@ -293,5 +293,5 @@ SYSTEM = SingleStep(
     retrieve=retrieve,
     form_option="form",
     build=BUILD,
-    costing=cost,
+    cost=cost,
 )

@@ -11,6 +11,8 @@ from hgmem.systems.memorag.verbs import VERBS
 _FAVOURITES = sorted(Path(__file__).parent.glob("favourites/*.cypher"))
 
 SPEC = replace(
-    replace(SYSTEM, verbs=VERBS, favourites=[Favourite.read(path) for path in _FAVOURITES]).spec,
+    SYSTEM,
+    verbs=VERBS,
+    favourites=[Favourite.read(path) for path in _FAVOURITES],
     memory_tasks=(WriteGist.name, WriteClues.name),
 )

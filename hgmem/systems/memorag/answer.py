@@ -75,5 +75,5 @@ SYSTEM = SingleStep(
     form_option="form",
     build=BUILD,
     needs_build=_needs_build,
-    costing=cost,
+    cost=cost,
 )

@@ -69,4 +69,4 @@ SPEC = SingleStep(
     verbs=VERBS,
     favourites=[Favourite.read(Path(__file__).with_name("topics.cypher"))],
     invariants=INVARIANTS,
-).spec
+)

@@ -1,0 +1,68 @@
+"""Tests of the systems' options: each differs in some recipe, or has a reason to be there."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import Any
+
+import pytest
+
+from hgmem.systems.registry import installed
+from hgmem.systems.spec import AnySpec
+
+# Options that have one value in all recipes, each with the reason why callers may set it.
+ASKED = "says what is asked, not how it is answered"
+OPEN = "to be decided with the room: remove it, or give it a recipe and a measured figure"
+REASONS: Mapping[str, Mapping[str, str]] = {
+    "hgmem": {
+        "form": ASKED,
+        "answer_each_step": "a figure of the paper: the answer at every step (docs/recipes.md)",
+        "retrieval.entities": "the paper's n_v, which it leaves open",
+        "retrieval.chunks": "the paper's n_d, which it leaves open",
+        "select_entities": OPEN,
+        **dict.fromkeys(("concerns", "point_chunks", "hint_hub"), OPEN),
+        **dict.fromkeys(("retrieval.anchors", "retrieval.hub", "retrieval.exact"), OPEN),
+    },
+    "hypermem": {
+        **dict.fromkeys(("form", "as_of", "speaker"), ASKED),
+        "reranker": "the paper's, which a caller has to name as no model is shipped",
+        **dict.fromkeys(("window", "longest_topic", "aggregation", "told_facts", "candidates", "fusion"), OPEN),
+        "unbuilt_tokens": OPEN,
+    },
+    "memorag": {"form": ASKED, "hits": OPEN},
+    "remindrag": {
+        **dict.fromkeys(("form", "history"), ASKED),
+        "alpha": "the paper's α",
+        **dict.fromkeys(("passage_tokens", "seeds", "beside", "search_check", "split"), OPEN),
+    },
+}
+
+
+def flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, object]]:
+    """Yield the options of a config by their names, such as `retrieval.hops`."""
+    for name, value in values.items():
+        if isinstance(value, dict):
+            yield from flat(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
+
+
+def constant_options(spec: AnySpec) -> list[str]:
+    """Return the options that have the same value in every recipe, and that no argument of a caller sets."""
+    configs = [dict(flat(asdict(config))) for config in (spec.default, *spec.recipes.values())]
+    by_argument = {spec.passage_option, spec.steps_option, spec.learn_option}
+    return [name for name in configs[0].keys() - by_argument if all(one[name] == configs[0][name] for one in configs)]
+
+
+SPECS = {spec.name: spec for spec in installed()}
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_every_option_differs_in_some_recipe_or_has_a_reason(name: str) -> None:
+    assert sorted(set(constant_options(SPECS[name])) - REASONS.get(name, {}).keys()) == []
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_every_reason_is_still_needed(name: str) -> None:
+    options = dict(flat(asdict(SPECS[name].default)))
+    differing = options.keys() - set(constant_options(SPECS[name]))
+    assert sorted(differing & REASONS.get(name, {}).keys()) == []
