@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from hgmem.corpus.dependents import drop_learnt
 from hgmem.corpus.guarded_writes import embedding
 from hgmem.corpus.stored_contributions import combine_entity_contributions, combine_relation_contributions
 from hgmem.extraction.contributions import (
@@ -25,6 +24,7 @@ from hgmem.extraction.contributions import (
     relations_of,
 )
 from hgmem.extraction.replies import Extraction
+from hgmem.graph.built import drop_learnt
 from hgmem.graph.database import Transaction
 from hgmem.graph.entities import (
     EntityInputs,

@@ -10,9 +10,9 @@ from typing import Any
 
 from hgmem.corpus.aggregation import batches
 from hgmem.corpus.deletion import refresh
-from hgmem.corpus.dependents import drop_dependents
 from hgmem.corpus.guarded_writes import check_embedder
 from hgmem.graph.builds import APPENDED, CHANGED, mark_builds
+from hgmem.graph.built import drop_dependents
 from hgmem.graph.database import Row, Transaction
 from hgmem.graph.documents import (
     ChunkText,

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from hgmem.corpus.aggregation import batches, embed_missing, embed_unembedded, rebuild_entities, rebuild_relations
-from hgmem.corpus.dependents import drop_dependents
 from hgmem.corpus.guarded_writes import check_embedder
 from hgmem.errors import UsageError
 from hgmem.graph.builds import DELETED, mark_builds
+from hgmem.graph.built import drop_dependents
 from hgmem.graph.corpus import count_corpus, delete_corpus_contents, delete_corpus_node, mark_corpus
 from hgmem.graph.database import Transaction
 from hgmem.graph.documents import (

@@ -12,11 +12,11 @@ from typing import Any
 from hgmem.corpus.aggregation import batches
 from hgmem.corpus.chunk_rewriting import change_chunks
 from hgmem.corpus.deletion import delete_documents, drop, finish_interrupted, refresh
-from hgmem.corpus.dependents import resting
 from hgmem.corpus.guarded_writes import OvertakenError, attempts, check_embedder
 from hgmem.errors import ConflictError, UsageError
 from hgmem.extraction.message_chunks import messages_digest
 from hgmem.graph.builds import DELETED
+from hgmem.graph.built import resting
 from hgmem.graph.conversations import (
     ConversationEnd,
     conversation_chunks,

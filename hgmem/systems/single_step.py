@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypedDict, TypeVar, Unpack
 
 from hgmem.builds.stages import Build
-from hgmem.corpus.own_invariants import OwnInvariant
+from hgmem.graph.invariants import OwnInvariant
 from hgmem.graph.retrieval import Scope
 from hgmem.memory.browser.favourites import Favourite
 from hgmem.memory.recording import recording

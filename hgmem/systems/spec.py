@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from hgmem.builds.stages import Build
-from hgmem.corpus.own_invariants import OwnInvariant
+from hgmem.graph.invariants import OwnInvariant
 from hgmem.memory.browser.favourites import Caption, Favourite
 from hgmem.memory.stored_memories import Stored
 from hgmem.services import Services

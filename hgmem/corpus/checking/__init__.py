@@ -14,11 +14,11 @@ from hgmem.corpus.checking.contents import (
     check_relations,
 )
 from hgmem.corpus.checking.findings import Tally
-from hgmem.corpus.own_invariants import OwnInvariants
 from hgmem.errors import UsageError
 from hgmem.graph.corpus import CorpusRow
 from hgmem.graph.database import Database
 from hgmem.graph.invariants import (
+    OwnInvariants,
     broken_builds,
     broken_citations,
     broken_documents,

@@ -10,7 +10,6 @@ from typing import TypeVar
 
 from hgmem.corpus.aggregation import batches
 from hgmem.corpus.checking.findings import Tally
-from hgmem.corpus.own_invariants import OwnInvariant, OwnInvariants
 from hgmem.corpus.paging import pages
 from hgmem.corpus.stored_contributions import Contributions, read_entity_contributions, read_relation_contributions
 from hgmem.extraction.contributions import (
@@ -32,6 +31,8 @@ from hgmem.graph.entities import EntityInputs, RelationInputs, joined_entities
 from hgmem.graph.exporting import built_uids, unit_uids
 from hgmem.graph.invariants import (
     MemoryRow,
+    OwnInvariant,
+    OwnInvariants,
     broken_memories,
     chunk_page,
     entity_page,

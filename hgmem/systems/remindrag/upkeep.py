@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from hgmem.builds.units import StoredRow
-from hgmem.corpus.own_invariants import OwnInvariant
 from hgmem.graph.database import Row
+from hgmem.graph.invariants import OwnInvariant
 from hgmem.graph.values import Runner
 from hgmem.models.embedding import Vectors
 from hgmem.services import Services
