@@ -6,8 +6,8 @@ from typing import Any
 
 from hgmem.builds.stages import Build
 from hgmem.builds.units import Made, Output, Row, Tie, Unit
-from hgmem.corpus.aggregation import batches
 from hgmem.corpus.guarded_writes import check_embedder
+from hgmem.corpus.paging import batches
 from hgmem.errors import UsageError
 from hgmem.graph import built as graph
 from hgmem.graph.builds import BuildLease, renew_build

@@ -6,12 +6,11 @@ from typing import TypedDict, Unpack
 
 from hgmem.client.ask_options import ARGUMENTS, limited
 from hgmem.client.async_variants import async_variant
-from hgmem.corpus.indexing import Report
 from hgmem.services import Services
 from hgmem.systems.building import build_states, estimate_build, make_build
 from hgmem.systems.registry import Asked, Recipe
 from hgmem.values.arguments import check
-from hgmem.values.reports import BuildPlan, BuildReport, BuildStatus
+from hgmem.values.reports import BuildPlan, BuildReport, BuildStatus, Report
 
 
 class Built(TypedDict, total=False):

@@ -12,7 +12,7 @@ from hgmem.corpus.adding import add_graph
 from hgmem.corpus.appending import append, stored_messages
 from hgmem.corpus.cost_estimate import plan_index, plan_retry
 from hgmem.corpus.importing import import_graph
-from hgmem.corpus.indexing import Report, aggregation_progress, index, retry_failed
+from hgmem.corpus.indexing import index, retry_failed
 from hgmem.errors import UsageError
 from hgmem.services import Services
 from hgmem.settings import Settings
@@ -23,7 +23,7 @@ from hgmem.sources.files import load
 from hgmem.sources.lightrag import read as read_lightrag
 from hgmem.values.conversations import Conversation, Message
 from hgmem.values.inputs import Document, Given, Skipped
-from hgmem.values.reports import IndexPlan, IndexReport
+from hgmem.values.reports import IndexPlan, IndexReport, Report, counting
 
 Path_: TypeAlias = str | os.PathLike[str]
 
@@ -135,9 +135,7 @@ class Intake(ABC):
     ) -> bool:
         """Import a LightRAG working directory into an empty corpus. Return whether anything was written."""
         given = read_lightrag(directory)
-        return import_graph(
-            self._services(corpus), given, report=lambda done, total: report(aggregation_progress(done, total))
-        )
+        return import_graph(self._services(corpus), given, report=counting(report, "entities and relations"))
 
     aadd = async_variant(add)
     aload_conversations = async_variant(load_conversations)

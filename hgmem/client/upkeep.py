@@ -8,10 +8,8 @@ from typing import Any, TypedDict, Unpack, cast
 
 from hgmem.client.async_variants import async_variant
 from hgmem.client.connecting import adapted_embedder, find_embedder, reading
-from hgmem.corpus.adopting import adopt as adopt_graph
-from hgmem.corpus.aggregation import Report as Counted
 from hgmem.corpus.checking import check as check_corpus
-from hgmem.corpus.indexing import Report
+from hgmem.corpus.importing import adopt as adopt_graph
 from hgmem.corpus.reembedding import reembed
 from hgmem.memory.pruning import prune as prune_memories
 from hgmem.models.embedding import CheckedEmbedder, Embedder
@@ -19,7 +17,7 @@ from hgmem.services import Services
 from hgmem.settings import Settings
 from hgmem.systems.building import own_invariants, own_names, renew_vectors
 from hgmem.values.foreign_graph import Adopting, Names, Source, configured
-from hgmem.values.reports import AdoptReport, ArchiveReport, Checkup, Progress, Pruned, Unit
+from hgmem.values.reports import AdoptReport, ArchiveReport, Checkup, Pruned, Report, counting
 
 
 class Exported(TypedDict, total=False):
@@ -55,7 +53,7 @@ class Upkeep(ABC):
         from hgmem.corpus.exporting import Wanted, export  # what only an archive needs: a question need not wait for it
 
         chosen = Wanted(installed=own_names, **wanted)
-        return export(self._services(corpus), Path(file), wanted=chosen, report=_counted(report, "records"))
+        return export(self._services(corpus), Path(file), wanted=chosen, report=counting(report, "records"))
 
     def import_archive(self, file: str | Path, *, report: Report = lambda _: None) -> ArchiveReport:
         """Import an archive into the corpus that it names. Return what it holds.
@@ -66,7 +64,7 @@ class Upkeep(ABC):
         from hgmem.corpus.restoring import Systems, import_archive
 
         systems = Systems(installed=own_names, renew_vectors=renew_vectors)
-        return import_archive(self._services(None), Path(file), systems=systems, report=_counted(report, "records"))
+        return import_archive(self._services(None), Path(file), systems=systems, report=counting(report, "records"))
 
     def adopt(
         self, *, corpus: str | None = None, report: Report = lambda _: None, **graph: Unpack[Adopting]
@@ -81,7 +79,7 @@ class Upkeep(ABC):
         where = cast("Source", {name: named.pop(name) for name in Source.__annotations__ if name in named})
         shape = configured(named.pop("config", None), **cast("Names", named))
         with reading(services.database, self.settings, where) as source:
-            return adopt_graph(services, source, shape, report=_counted(report, "entities and relations"))
+            return adopt_graph(services, source, shape, report=counting(report, "entities and relations"))
 
     def reembed(
         self,
@@ -98,7 +96,7 @@ class Upkeep(ABC):
         services = self._services(corpus)
         if embedder is not None:
             services = replace(services, embedder=_embedder(self.settings, embedder))
-        return reembed(services, finish=renew_vectors, report=_counted(report, "vectors"))
+        return reembed(services, finish=renew_vectors, report=counting(report, "vectors"))
 
     def check(self, *, corpus: str | None = None) -> Checkup:
         """Check the corpus's integrity and return violations and notes.
@@ -136,7 +134,3 @@ def _embedder(settings: Settings, chosen: Any) -> CheckedEmbedder:
     if isinstance(chosen, str):
         return find_embedder(settings.model_copy(update={"embedding_model": chosen}))
     return adapted_embedder(chosen)
-
-
-def _counted(report: Report, unit: Unit) -> Counted:
-    return lambda done, total: report(Progress(done=done, total=total, unit=unit))

@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 from hgmem.corpus.aggregation import (
     SEGMENT,
     Prebuilt,
-    batches,
     embed_missing,
     entity_row,
     rebuild_entities,
@@ -22,6 +21,7 @@ from hgmem.corpus.aggregation import (
     relation_row,
 )
 from hgmem.corpus.guarded_writes import GuardedWriter, check_embedder, embedding
+from hgmem.corpus.paging import batches
 from hgmem.errors import ConflictError, UsageError
 from hgmem.extraction.contributions import (
     EntityContribution,

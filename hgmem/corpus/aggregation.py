@@ -1,16 +1,17 @@
 """Aggregate contributions into entities and relations, and embed the results.
 
-Each transaction locks what it changes before reading it, so concurrent writers of one entity never lose updates.
-Vectors are computed outside the transaction and written only if the text has not changed.
+Contributions are ordered: pre-built ones first, then extractions. Each transaction locks what it changes before reading
+it, so concurrent writers of one entity never lose updates. Vectors are computed outside the transaction and written
+only if the text has not changed.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
-from typing import Any, Generic, TypeAlias, TypeVar
+from itertools import chain
+from typing import Any, Generic, TypeVar
 
-from hgmem.corpus.guarded_writes import embedding
-from hgmem.corpus.stored_contributions import combine_entity_contributions, combine_relation_contributions
+from hgmem.corpus.guarded_writes import check_embedder, embedding
+from hgmem.corpus.paging import batches
 from hgmem.extraction.contributions import (
     Contribution,
     EntityContribution,
@@ -19,9 +20,12 @@ from hgmem.extraction.contributions import (
     entities_of,
     entity_fields,
     entity_text,
+    load_entities,
+    load_relations,
     relation_fields,
     relation_text,
     relations_of,
+    still_supported,
 )
 from hgmem.extraction.replies import Extraction
 from hgmem.graph.built import drop_learnt
@@ -31,38 +35,43 @@ from hgmem.graph.entities import (
     EntityRow,
     RelationInputs,
     RelationRow,
+    chunk_extractions,
+    entity_contributions,
     joined_entities,
+    lock_entities,
     missing_entity_vectors,
     missing_relation_vectors,
     put_entity_vectors,
     put_relation_vectors,
+    relation_contributions,
     remove_entities,
     remove_relations,
+    stale,
     touch_entities,
     touch_relations,
     unembedded,
     write_entities,
     write_relations,
 )
-from hgmem.graph.values import NOTHING
+from hgmem.graph.values import NOTHING, Runner
 from hgmem.services import Services
 from hgmem.text.identity import uid
 from hgmem.values.graph_elements import EntityFields, RelationFields
+from hgmem.values.reports import Counted
 
-BATCH = 500
 # Chunks or imported entities per transaction: each transaction adds an index segment, and searches read them all.
 SEGMENT = 1_000
-Report: TypeAlias = Callable[[int, int], None]
 C = TypeVar("C", EntityContribution, RelationContribution)
 F = TypeVar("F", EntityFields, RelationFields)
-T = TypeVar("T")
+I = TypeVar("I", EntityInputs, RelationInputs)  # noqa: E741
+K = TypeVar("K")
 
 
 def aggregate(
     services: Services,
     *,
     extractions: Mapping[str, Extraction],
-    report: Report = lambda _, __: None,
+    report: Counted = lambda _, __: None,
     meanwhile: Callable[[], None] = lambda: None,
 ) -> None:
     """Aggregate the extractions of chunks (by uid) into the corpus's graph.
@@ -101,23 +110,6 @@ def rows_of(corpus: str, extractions: Mapping[str, Extraction]) -> tuple[list[En
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prebuilt(Generic[C]):
-    """Pre-built contributions and vectors by uid, each vector with the text it embeds."""
-
-    given: Mapping[str, Sequence[C]] = field(default_factory=dict)
-    vectors: Mapping[str, tuple[str, Any]] = field(default_factory=dict)
-
-    def matching(self, texts: Mapping[str, str]) -> dict[str, Any]:
-        """Return the vectors whose embedded text equals the given text (both by uid)."""
-        known = self.vectors
-        return {uid: known[uid][1] for uid, text in texts.items() if uid in known and known[uid][0] == text}
-
-
-NO_ENTITIES: Prebuilt[EntityContribution] = Prebuilt()
-NO_RELATIONS: Prebuilt[RelationContribution] = Prebuilt()
-
-
 def entity_row(
     corpus: str, key: str, chunks: Iterable[str], *, given: str | None = None, fields: EntityFields | None = None
 ) -> EntityRow:
@@ -144,6 +136,131 @@ def relation_row(
     )
 
 
+def _aggregate_entities(transaction: Transaction, services: Services, rows: Sequence[EntityRow]) -> None:
+    rebuild_entities(transaction, services, touch_entities(transaction, corpus=services.corpus, rows=rows))
+
+
+def _aggregate_relations(transaction: Transaction, services: Services, rows: Sequence[RelationRow]) -> None:
+    rebuild_relations(transaction, services, touch_relations(transaction, corpus=services.corpus, rows=rows))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contributions(Generic[I, C]):
+    """All contributions to an entity or a relation.
+
+    `chunks` are those that still exist; `given` are the pre-built contributions that still count.
+    """
+
+    inputs: I
+    chunks: tuple[str, ...]
+    given: list[C]
+    contributions: list[C]
+
+
+def read_entity_contributions(
+    database: Runner, services: Services, uids: Sequence[str]
+) -> list[Contributions[EntityInputs, EntityContribution]]:
+    """Return the stored contributions to each of the entities, in aggregation order."""
+    return _entity_contributions(database, services, entity_contributions(database, corpus=services.corpus, uids=uids))
+
+
+def read_relation_contributions(
+    database: Runner, services: Services, uids: Sequence[str]
+) -> list[Contributions[RelationInputs, RelationContribution]]:
+    """Return the stored contributions to each of the relations, in aggregation order."""
+    inputs = relation_contributions(database, corpus=services.corpus, uids=uids)
+    return _relation_contributions(database, services, inputs)
+
+
+def _entity_contributions(
+    database: Runner,
+    services: Services,
+    inputs: Sequence[EntityInputs],
+    *,
+    prebuilt: Mapping[str, Sequence[EntityContribution]] = NOTHING,
+) -> list[Contributions[EntityInputs, EntityContribution]]:
+    """Return the contributions to entities, with `prebuilt` ones (by uid) that are not stored yet."""
+    parsed = _parsed(database, services, inputs, entities_of)
+    return [
+        _combined(
+            entity,
+            entity.chunks,
+            _united(load_entities(entity.given), prebuilt.get(entity.uid, ())),
+            (entity.key, parsed),
+        )
+        for entity in inputs
+    ]
+
+
+def _relation_contributions(
+    database: Runner,
+    services: Services,
+    inputs: Sequence[RelationInputs],
+    *,
+    prebuilt: Mapping[str, Sequence[RelationContribution]] = NOTHING,
+) -> list[Contributions[RelationInputs, RelationContribution]]:
+    """Return the contributions to relations, with `prebuilt` ones (by uid) that are not stored yet."""
+    parsed = _parsed(database, services, inputs, relations_of)
+    return [
+        _combined(
+            relation,
+            relation.living,
+            _united(load_relations(relation.given), prebuilt.get(relation.uid, ())),
+            ((relation.source, relation.target), parsed),
+        )
+        for relation in inputs
+    ]
+
+
+def _combined(
+    inputs: I, chunks: Iterable[str], given: Sequence[C], extracted: tuple[K, Mapping[str, Mapping[K, list[C]]]]
+) -> Contributions[I, C]:
+    key, parsed = extracted
+    gone = set(inputs.extracted) - parsed.keys()  # deleted since the chunks were listed
+    existing = tuple(chunk for chunk in chunks if chunk not in gone)
+    kept = still_supported(given, existing=set(existing))
+    found = [contribution for chunk in existing if chunk in parsed for contribution in parsed[chunk].get(key, [])]
+    return Contributions(inputs=inputs, chunks=existing, given=kept, contributions=kept + found)
+
+
+def _united(stored: list[C], prebuilt: Sequence[C]) -> list[C]:
+    return list(dict.fromkeys(chain(stored, prebuilt))) if prebuilt else stored
+
+
+def _parsed(
+    database: Runner,
+    services: Services,
+    inputs: Iterable[EntityInputs | RelationInputs],
+    contributions_of: Callable[[Extraction], dict[K, list[C]]],
+) -> dict[str, dict[K, list[C]]]:
+    """Return the contributions of each chunk's extraction, by chunk.
+
+    Chunks of pre-built graphs have no extraction.
+    """
+    uids = sorted({chunk for each in inputs for chunk in each.extracted})
+    stored = chunk_extractions(database, corpus=services.corpus, uids=uids) if uids else {}
+    return {
+        chunk: contributions_of(Extraction.model_validate_json(text)) if text else {} for chunk, text in stored.items()
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prebuilt(Generic[C]):
+    """Pre-built contributions and vectors by uid, each vector with the text it embeds."""
+
+    given: Mapping[str, Sequence[C]] = field(default_factory=dict)
+    vectors: Mapping[str, tuple[str, Any]] = field(default_factory=dict)
+
+    def matching(self, texts: Mapping[str, str]) -> dict[str, Any]:
+        """Return the vectors whose embedded text equals the given text (both by uid)."""
+        known = self.vectors
+        return {uid: known[uid][1] for uid, text in texts.items() if uid in known and known[uid][0] == text}
+
+
+NO_ENTITIES: Prebuilt[EntityContribution] = Prebuilt()
+NO_RELATIONS: Prebuilt[RelationContribution] = Prebuilt()
+
+
 def rebuild_entities(
     transaction: Transaction,
     services: Services,
@@ -158,7 +275,7 @@ def rebuild_entities(
     uids of entities that still need a vector.
     """
     rows, gone = [], []
-    for entry in combine_entity_contributions(transaction, services, inputs, prebuilt=prebuilt.given):
+    for entry in _entity_contributions(transaction, services, inputs, prebuilt=prebuilt.given):
         entity = entry.inputs
         if entry.contributions:
             fields = entity_fields(
@@ -192,7 +309,7 @@ def rebuild_relations(
     """Write the fields of relations between locked entities, as `rebuild_entities` does."""
     rows, gone = [], []
     texts: dict[str, str] = {}
-    for entry in combine_relation_contributions(transaction, services, inputs, prebuilt=prebuilt.given):
+    for entry in _relation_contributions(transaction, services, inputs, prebuilt=prebuilt.given):
         relation, ends = entry.inputs, (entry.inputs.source, entry.inputs.target)
         if entry.contributions:
             fields = relation_fields(
@@ -213,55 +330,6 @@ def rebuild_relations(
     return [row.uid for row in rows if row.uid not in vectors]
 
 
-def embed_missing(
-    services: Services, *, entities: Sequence[str], relations: Sequence[str], report: Report = lambda _, __: None
-) -> None:
-    """Embed those of the entities and relations (uids) that lack a vector."""
-    done, total = 0, len(entities) + len(relations)
-    for uids in batches(entities):
-        _embed_entities(services, uids)
-        report(done := done + len(uids), total)
-    for uids in batches(relations):
-        _embed_relations(services, uids)
-        report(done := done + len(uids), total)
-
-
-def _embed_entities(services: Services, uids: Sequence[str]) -> None:
-    rows = missing_entity_vectors(services.database, corpus=services.corpus, uids=uids)
-    if rows:
-        vectors = services.embed([entity_text(row["name"], row["description"]) for row in rows], kind="document")
-        put_entity_vectors(embedding(services), corpus=services.corpus, rows=rows, vectors=vectors)
-
-
-def _embed_relations(services: Services, uids: Sequence[str]) -> None:
-    rows = missing_relation_vectors(services.database, corpus=services.corpus, uids=uids)
-    if rows:
-        texts = [relation_text((row["source"], row["target"]), row["description"], row["keywords"]) for row in rows]
-        vectors = services.embed(texts, kind="document")
-        put_relation_vectors(embedding(services), corpus=services.corpus, rows=rows, vectors=vectors)
-
-
-def embed_unembedded(services: Services) -> None:
-    """Embed every entity and relation without a vector, such as after a killed run."""
-    entities, relations = unembedded(services.database, corpus=services.corpus)
-    embed_missing(services, entities=entities, relations=relations)
-
-
-def batches(items: Iterable[T], *, size: int = BATCH) -> Iterator[list[T]]:
-    """Yield the items in lists of at most `size`."""
-    iterator = iter(items)
-    while batch := list(islice(iterator, size)):
-        yield batch
-
-
-def _aggregate_entities(transaction: Transaction, services: Services, rows: Sequence[EntityRow]) -> None:
-    rebuild_entities(transaction, services, touch_entities(transaction, corpus=services.corpus, rows=rows))
-
-
-def _aggregate_relations(transaction: Transaction, services: Services, rows: Sequence[RelationRow]) -> None:
-    rebuild_relations(transaction, services, touch_relations(transaction, corpus=services.corpus, rows=rows))
-
-
 def _fields_to_store(services: Services, fields: F) -> F:
     """Return the fields, marked as truncated only if summarizing is enabled."""
     wanted = fields.description.cut and services.settings.condense
@@ -270,3 +338,71 @@ def _fields_to_store(services: Services, fields: F) -> F:
 
 def _dumped(given: Sequence[Contribution]) -> str | None:
     return dump(given) if given else None
+
+
+def refresh(services: Services, entities: Iterable[str], relations: Iterable[str]) -> None:
+    """Recompute relations (uids), then entities, then embed both.
+
+    Relations come first, because an entity stays while a relation joins it.
+    """
+    entities, relations = sorted(set(entities)), sorted(set(relations))
+    for batch in batches(relations):
+        services.database.write(_refresh_relations, services, batch)
+    for batch in batches(entities):
+        services.database.write(_refresh_entities, services, batch)
+    embed_missing(services, entities=entities, relations=relations)
+
+
+def _refresh_relations(transaction: Transaction, services: Services, uids: Sequence[str]) -> None:
+    inputs = relation_contributions(transaction, corpus=services.corpus, uids=uids)
+    keys = {key for relation in inputs for key in (relation.source, relation.target)}
+    lock_entities(transaction, corpus=services.corpus, uids=[uid(services.corpus, "entity", key) for key in keys])
+    rebuild_relations(transaction, services, relation_contributions(transaction, corpus=services.corpus, uids=uids))
+
+
+def _refresh_entities(transaction: Transaction, services: Services, uids: Sequence[str]) -> None:
+    check_embedder(transaction, services)  # an entity that becomes provisional keeps its vector
+    lock_entities(transaction, corpus=services.corpus, uids=uids)
+    rebuild_entities(transaction, services, entity_contributions(transaction, corpus=services.corpus, uids=uids))
+
+
+def finish_interrupted(services: Services) -> None:
+    """Recompute and embed whatever an interrupted run left unfinished."""
+    refresh(services, *stale(services.database, corpus=services.corpus))
+    embed_unembedded(services)
+
+
+def embed_unembedded(services: Services) -> None:
+    """Embed every entity and relation without a vector, such as after a killed run."""
+    entities, relations = unembedded(services.database, corpus=services.corpus)
+    embed_missing(services, entities=entities, relations=relations)
+
+
+def embed_missing(
+    services: Services, *, entities: Sequence[str], relations: Sequence[str], report: Counted = lambda _, __: None
+) -> None:
+    """Embed those of the entities and relations (uids) that lack a vector."""
+    done, total = 0, len(entities) + len(relations)
+    for embed, uids in ((embed_entities, entities), (embed_relations, relations)):
+        for batch in batches(uids):
+            embed(services, embedding(services), batch)
+            report(done := done + len(batch), total)
+
+
+def embed_entities(services: Services, writer: Runner, uids: Sequence[str]) -> int:
+    """Embed those of the entities that lack a vector, and return how many."""
+    rows = missing_entity_vectors(services.database, corpus=services.corpus, uids=uids)
+    if rows:
+        vectors = services.embed([entity_text(row["name"], row["description"]) for row in rows], kind="document")
+        put_entity_vectors(writer, corpus=services.corpus, rows=rows, vectors=vectors)
+    return len(rows)
+
+
+def embed_relations(services: Services, writer: Runner, uids: Sequence[str]) -> int:
+    """Embed those of the corpus's relations that lack a vector, and return how many."""
+    rows = missing_relation_vectors(services.database, corpus=services.corpus, uids=uids)
+    if rows:
+        texts = [relation_text((row["source"], row["target"]), row["description"], row["keywords"]) for row in rows]
+        vectors = services.embed(texts, kind="document")
+        put_relation_vectors(writer, corpus=services.corpus, rows=rows, vectors=vectors)
+    return len(rows)

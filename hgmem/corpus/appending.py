@@ -7,10 +7,10 @@ has written to the conversation since. Otherwise it starts again.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from hgmem.corpus.aggregation import batches
-from hgmem.corpus.document_writing import OF_MESSAGES, check_characters, description_of
+from hgmem.corpus.document_comparison import OF_MESSAGES, check_characters, description_of
 from hgmem.corpus.guarded_writes import OvertakenError, attempts, check_embedder
-from hgmem.corpus.indexing import Report, extract_open
+from hgmem.corpus.indexing import extract_open
+from hgmem.corpus.paging import batches
 from hgmem.errors import ConflictError, DocumentError, UsageError
 from hgmem.extraction.message_chunks import continued_chunks, messages_digest, messages_in, words_of
 from hgmem.graph.builds import ADDED, APPENDED, mark_builds
@@ -31,7 +31,7 @@ from hgmem.text.identity import text_hash, uid
 from hgmem.values.conversations import Conversation, Message
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.inputs import Document, Scalar
-from hgmem.values.reports import IndexReport, Progress
+from hgmem.values.reports import IndexReport, Progress, Report
 
 MESSAGES = 1_000  # messages a transaction
 ATTEMPTS = 60  # at a transaction, each after another writer's

@@ -15,7 +15,6 @@ from importlib.metadata import version as package_version
 from pathlib import Path
 from typing import Any
 
-from hgmem.corpus.aggregation import Report
 from hgmem.corpus.archive.fields import pack
 from hgmem.corpus.archive.files import Bounds, writing
 from hgmem.corpus.archive.kinds import KINDS, VERSIONS
@@ -52,7 +51,7 @@ from hgmem.graph.values import Runner
 from hgmem.services import Services, settled_corpus
 from hgmem.values.built import OF_RELATIONSHIPS, OWN_PROPERTIES, Installed, is_property, is_property_name, is_scalar
 from hgmem.values.records import INTERRUPTED, RUNNING
-from hgmem.values.reports import ArchiveReport
+from hgmem.values.reports import ArchiveReport, Counted
 
 READ = frozenset(("unit", "replaced_vectors"))  # what `read_built` adds to a row's own properties
 
@@ -179,7 +178,7 @@ class Wanted:
     installed: Installed = nothing_installed
 
 
-def export(services: Services, path: Path, *, wanted: Wanted, report: Report = lambda _, __: None) -> ArchiveReport:
+def export(services: Services, path: Path, *, wanted: Wanted, report: Counted = lambda _, __: None) -> ArchiveReport:
     """Write the corpus to the file and return a report. `report` gets the lines written and their estimated total."""
     row = settled_corpus(services)
     counts = count_corpus(services.database, corpus=row)

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
-from hgmem.corpus.aggregation import aggregate, batches
+from hgmem.corpus.aggregation import aggregate, finish_interrupted
 from hgmem.corpus.chunk_extraction import Extracted, extracted, save, save_texts
-from hgmem.corpus.deletion import finish_interrupted
-from hgmem.corpus.document_writing import DOCUMENTS, bounded, write_changed
+from hgmem.corpus.document_comparison import DOCUMENTS, bounded, compared
+from hgmem.corpus.document_writing import write_changed
 from hgmem.corpus.guarded_writes import marking
+from hgmem.corpus.paging import batches
 from hgmem.corpus.parallel_calls import Calls, Ended
 from hgmem.corpus.summarization import condense
 from hgmem.errors import ConflictError, HGMemError
@@ -32,9 +33,7 @@ from hgmem.graph.documents import (
 )
 from hgmem.services import Services, open_corpus, ready_corpus
 from hgmem.values.inputs import Document, Skipped
-from hgmem.values.reports import IndexReport, Progress, Unit
-
-Report: TypeAlias = Callable[[Progress], None]
+from hgmem.values.reports import IndexReport, Progress, Report, counting
 
 TEXTS = 128  # chunks embedded and stored together without a graph: at most this much is repeated after a kill
 
@@ -75,8 +74,7 @@ def _indexed(services: Services, open_batches: "_OpenBatches", *, done: IndexRep
     with Calls(partial(_extracted, services), workers=services.settings.workers) as calls:
         _Indexing(services, calls, done=done, report=report).run(open_batches)
     if services.settings.condense and (done.documents or done.unchanged):  # an earlier run may have been interrupted
-        progress = partial(_report_progress, report, "descriptions")
-        done.errors += condense(services, report=progress)
+        done.errors += condense(services, report=counting(report, "descriptions"))
     return done
 
 
@@ -120,7 +118,7 @@ def _write_batches(
     row = None
     for batch in bounded(services.corpus, items, skipped=done.skipped):
         row = row or open_corpus(services)
-        documents = write_changed(services, row, batch, graph=graph, replaced=done.replaced)
+        documents = write_changed(services, row, compared(services, batch), graph=graph, replaced=done.replaced)
         done.unchanged += len(batch) - len(documents)
         done.documents += len(documents)
         changes = documents.values()
@@ -265,8 +263,8 @@ def _finish(
     """Aggregate a batch into the graph, and return how many of its documents are done."""
     database, corpus = services.database, services.corpus
     if batch.extractions:
-        progress = partial(_report_progress, report, "entities and relations")
-        aggregate(services, extractions=batch.extractions, report=progress, meanwhile=meanwhile)
+        counted = counting(report, "entities and relations")
+        aggregate(services, extractions=batch.extractions, report=counted, meanwhile=meanwhile)
         finish_chunks(marking(services, batch.change), corpus=corpus, uids=sorted(batch.extractions))
     done.chunks += len(batch.extractions)
     done.failed += batch.failed
@@ -281,12 +279,3 @@ def _check_finished(services: Services, batch: _Batch, finished: int) -> None:
             f"{gone} documents of corpus {services.corpus!r} were deleted or taken over by another run: index them "
             "again"
         )
-
-
-def aggregation_progress(done: int, total: int) -> Progress:
-    """Return the progress of aggregating entities and relations."""
-    return Progress(done=done, total=total, unit="entities and relations")
-
-
-def _report_progress(report: Report, unit: Unit, done: int, total: int) -> None:
-    report(Progress(done=done, total=total, unit=unit))

@@ -9,15 +9,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TypeAlias
 
-from hgmem.corpus.aggregation import Report
-from hgmem.corpus.guarded_writes import GuardedWriter, leased_writer, renewing_lease
+from hgmem.corpus.aggregation import embed_entities, embed_relations
+from hgmem.corpus.guarded_writes import GuardedWriter, leased_writer
 from hgmem.corpus.paging import CHUNKS, ENTITIES, OWN_RELATIONS, PROVISIONALS, RELATIONS, pages
 from hgmem.errors import ConflictError, HGMemError, UsageError
-from hgmem.extraction.contributions import entity_text, own_relation_text, relation_text
+from hgmem.extraction.contributions import own_relation_text
 from hgmem.graph.builds import mark_builds
 from hgmem.graph.built import put_built_vectors
 from hgmem.graph.corpus import lease_corpus
-from hgmem.graph.database import Row, Transaction
+from hgmem.graph.database import Transaction
 from hgmem.graph.documents import put_chunk_vectors
 from hgmem.graph.embeddings import (
     LockedCorpus,
@@ -40,15 +40,11 @@ from hgmem.graph.embeddings import (
     put_point_vectors,
     release_reembedding,
 )
-from hgmem.graph.entities import (
-    missing_entity_vectors,
-    missing_relation_vectors,
-    put_entity_vectors,
-    put_relation_vectors,
-)
+from hgmem.graph.entities import put_relation_vectors
 from hgmem.graph.exporting import built_uids, point_uids
 from hgmem.graph.values import Runner
 from hgmem.services import RE_EMBEDDING, Services, known_corpus, settled_corpus
+from hgmem.values.reports import Counted
 
 BATCH = 128  # texts embedded and stored together: at most this much work is repeated after a kill
 
@@ -56,7 +52,7 @@ BATCH = 128  # texts embedded and stored together: at most this much work is rep
 Filling: TypeAlias = Callable[[Services, Runner, Sequence[str]], int]
 
 
-def fill(services: Services, writer: Runner, *, report: Report = lambda _, __: None) -> int:
+def fill(services: Services, writer: Runner, *, report: Counted = lambda _, __: None) -> int:
     """Embed what lacks a vector, and return how many vectors were made.
 
     `writer` writes each batch in its own transaction. `report` receives the number of vectors made, and the total.
@@ -81,28 +77,10 @@ def _chunks(services: Services, writer: Runner, uids: Sequence[str]) -> int:
     return len(rows)
 
 
-def _entities(services: Services, writer: Runner, uids: Sequence[str]) -> int:
-    rows = missing_entity_vectors(services.database, corpus=services.corpus, uids=uids)
-    if rows:
-        vectors = services.embed([entity_text(row["name"], row["description"]) for row in rows], kind="document")
-        put_entity_vectors(writer, corpus=services.corpus, rows=rows, vectors=vectors)
-    return len(rows)
-
-
-def _relations(services: Services, writer: Runner, uids: Sequence[str]) -> int:
-    rows = missing_relation_vectors(services.database, corpus=services.corpus, uids=uids)
-    texts = [relation_text((row["source"], row["target"]), row["description"], row["keywords"]) for row in rows]
-    return _put_relations(services, writer, rows, texts)
-
-
 def _own_relations(services: Services, writer: Runner, uids: Sequence[str]) -> int:
     rows = missing_own_relation_vectors(services.database, corpus=services.corpus, uids=uids)
-    texts = [own_relation_text((row["source"], row["target"]), row["description"]) for row in rows]
-    return _put_relations(services, writer, rows, texts)
-
-
-def _put_relations(services: Services, writer: Runner, rows: Sequence[Row], texts: Sequence[str]) -> int:
     if rows:
+        texts = [own_relation_text((row["source"], row["target"]), row["description"]) for row in rows]
         vectors = services.embed(texts, kind="document")
         put_relation_vectors(writer, corpus=services.corpus, rows=rows, vectors=vectors)
     return len(rows)
@@ -129,9 +107,9 @@ def _built(services: Services, writer: Runner, uids: Sequence[str]) -> int:
 
 FILLINGS: Sequence[tuple[Callable[..., list[str]], Filling]] = (
     (CHUNKS, _chunks),
-    (ENTITIES, _entities),
-    (RELATIONS, _relations),
-    (PROVISIONALS, _entities),
+    (ENTITIES, embed_entities),
+    (RELATIONS, embed_relations),
+    (PROVISIONALS, embed_entities),
     (OWN_RELATIONS, _own_relations),
     (point_uids, _points),
     (built_uids, _built),
@@ -152,7 +130,7 @@ def reembed(
     services: Services,
     *,
     finish: Callable[[Services, GuardedWriter], None] = lambda _, __: None,
-    report: Report = lambda _, __: None,
+    report: Counted = lambda _, __: None,
 ) -> int:
     """Recompute all vectors of texts with the services' embedder, and return how many were made.
 
@@ -221,8 +199,8 @@ def _leased(services: Services, run: str) -> Iterator[GuardedWriter]:
     """
     database, corpus = services.database, services.corpus
     try:
-        with renewing_lease(services, run):
-            yield leased_writer(services, run)
+        with leased_writer(services, run) as writer:
+            yield writer
     except BaseException:
         with suppress(HGMemError):
             release_reembedding(database, corpus=corpus, run=run, status=RE_EMBEDDING)

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from functools import partial
 
 from hgmem.corpus.aggregation import (
-    Report,
-    batches,
     embed_missing,
     embed_unembedded,
+    read_entity_contributions,
+    read_relation_contributions,
     rebuild_entities,
     rebuild_relations,
 )
+from hgmem.corpus.paging import batches
 from hgmem.corpus.parallel_calls import Calls, Ended
-from hgmem.corpus.stored_contributions import read_entity_contributions, read_relation_contributions
 from hgmem.errors import AccessError, BadReplyError, BudgetError, ModelError
 from hgmem.extraction.contributions import condensed_from, described, join
 from hgmem.extraction.tasks import Condense
@@ -25,6 +25,7 @@ from hgmem.graph.database import Transaction
 from hgmem.graph.entities import cut_descriptions, entity_contributions, lock_entities, relation_contributions
 from hgmem.services import Services
 from hgmem.text.identity import uid
+from hgmem.values.reports import Counted
 
 CHARACTERS = 24_000  # of descriptions in one prompt
 READ = 50  # entities or relations whose contributions are read together
@@ -43,7 +44,7 @@ class _Long:
     ends: tuple[str, ...] = ()
 
 
-def condense(services: Services, *, report: Report) -> list[str]:
+def condense(services: Services, *, report: Counted) -> list[str]:
     """Summarize truncated descriptions, and return the errors of those that failed.
 
     Failed ones stay truncated until the next run. `report` receives the number done, and the total.

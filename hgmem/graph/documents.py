@@ -42,6 +42,11 @@ class DocumentState:
     source: str
     metadata: str
 
+    @property
+    def description(self) -> dict[str, Scalar]:
+        """The properties that describe the document to people and filters."""
+        return {"title": self.title, "source": self.source, "metadata": self.metadata}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenChunk:

@@ -8,10 +8,9 @@ import json
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from hgmem.corpus.aggregation import batches
+from hgmem.corpus.aggregation import Contributions, read_entity_contributions, read_relation_contributions
 from hgmem.corpus.checking.findings import Tally
-from hgmem.corpus.paging import pages
-from hgmem.corpus.stored_contributions import Contributions, read_entity_contributions, read_relation_contributions
+from hgmem.corpus.paging import batches, pages
 from hgmem.extraction.contributions import (
     EntityContribution,
     RelationContribution,
