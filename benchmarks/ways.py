@@ -40,6 +40,7 @@ class Way:
         self.files: set[str] = set()
         self.entries: Counter[str] = Counter()
         self.order: list[str] = []
+        self._generators: set[FrameType] = set()
         self._importing = threading.local()
         self._names: dict[CodeType, str | None] = {}
 
@@ -50,6 +51,10 @@ class Way:
             depth = getattr(self._importing, "depth", 0)
             self._importing.depth = max(0, depth + (1 if event == "call" else -1))
         elif event == "call" and not getattr(self._importing, "depth", 0) and (name := self._name(code)):
+            if code.co_flags & inspect.CO_GENERATOR:
+                if frame in self._generators:
+                    return  # it goes on, and was entered before
+                self._generators.add(frame)
             self.files.add(name)
             before = _caller(frame, self._name)
             if before != name:

@@ -143,7 +143,7 @@ def _extension(
     if last is not None:
         text = f"\n{text}"
         places = tuple(replace(place, start=place.start + 1, end=place.end + 1) for place in places)
-    said = Document(id=conversation.id, text=text, messages=places)
+    appended_document = Document(id=conversation.id, text=text, messages=places)
     digest = messages_digest(text, places, before=end.sha256 if end and last else "")
     properties = {
         "sha256": digest,
@@ -151,7 +151,11 @@ def _extension(
         "chunking": f"{OF_MESSAGES}{tokens}",
         **({} if end else description_of(document_of(replace(conversation, messages=())))),
     }
-    chunks = continued_chunks(said, corpus=services.corpus, uid_=document, tokens=tokens, last=last) if places else ()
+    chunks = (
+        continued_chunks(appended_document, corpus=services.corpus, uid_=document, tokens=tokens, last=last)
+        if places
+        else ()
+    )
     return _Extension(end=end, properties=properties, chunks=_unlike_stored(services, chunks, last=last, digest=digest))
 
 
@@ -203,9 +207,9 @@ def _fresh(
             fresh.append(message)
             continue
         text, (place,) = rendered(conversation.id, [message])
-        held = stored[message.id]
-        was = (held.speaker, held.time, dict(held.metadata), words_of(chunks, message.id))
-        if was != (place.speaker, place.time, dict(place.metadata), text[place.start : place.end]):
+        known = stored[message.id]
+        content = (known.speaker, known.time, dict(known.metadata), words_of(chunks, message.id))
+        if content != (place.speaker, place.time, dict(place.metadata), text[place.start : place.end]):
             raise DocumentError(
                 f"message {message.id!r} of conversation {conversation.id!r} is stored with another content: give the "
                 "new message an id of its own, or add the whole conversation again to change it"
@@ -229,10 +233,10 @@ def stored_messages(services: Services, conversation: str) -> tuple[Message, ...
     return tuple(
         Message(
             speaker=place.speaker,
-            text=words_of(held, id_),
+            text=words_of(parts, id_),
             time=place.time or None,
             id=id_,
             metadata=dict(place.metadata) or None,
         )
-        for id_, (place, held) in messages_in(chunks).items()
+        for id_, (place, parts) in messages_in(chunks).items()
     )

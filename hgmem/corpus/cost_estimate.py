@@ -27,7 +27,7 @@ def plan_index(services: Services, items: Iterable[Document | Skipped], *, graph
         readable_corpus(services)
     documents = unchanged = chunks = tokens = 0
     for batch in bounded(services.corpus, items, skipped=[]):
-        changed = [each for each in compared(services, batch) if not each.is_finished(graph=graph)]
+        changed = [document for document in compared(services, batch, graph=graph) if not document.finished]
         documents += len(changed)
         unchanged += len(batch) - len(changed)
         for document in changed:

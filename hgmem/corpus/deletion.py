@@ -40,7 +40,7 @@ from hgmem.graph.documents import (
     link_chunks,
     unseal_documents,
 )
-from hgmem.graph.embeddings import held_memories
+from hgmem.graph.embeddings import leased_memories
 from hgmem.graph.pruning import PAGE, Age, claim_old_memories, delete_emptied, empty_memories
 from hgmem.services import Services, check_dimensions, known_corpus, readable_corpus
 from hgmem.text.identity import uid
@@ -130,13 +130,13 @@ def remaining(chunks: Sequence[Chunk], goes: Callable[[MessagePlace], bool]) -> 
     """Return what is left of a conversation's chunks (all, in order) when these messages go."""
     text, places = _whole(chunks)
     kept = [place for place in places if not goes(place)]
-    said, moved = _lines(text, kept)
-    starts = {place.id: said.rfind("\n", 0, place.start) + 1 for place in moved}
+    kept_text, moved = _lines(text, kept)
+    starts = {place.id: kept_text.rfind("\n", 0, place.start) + 1 for place in moved}
     left = [_left(chunk, goes, text=text, starts=starts) for chunk in chunks]
     return Remaining(
         messages=len(kept),
         forgotten=len(places) - len(kept),
-        digest=messages_digest(said, moved),
+        digest=messages_digest(kept_text, moved),
         chunks=tuple(chunk for chunk in left if chunk is not None),
         changed=tuple(
             new for old, new in zip(chunks, left, strict=True) if new is not None and new.messages != old.messages
@@ -170,8 +170,8 @@ def _left(chunk: Chunk, goes: Callable[[MessagePlace], bool], *, text: str, star
     begin = starts[kept[0].id] + first - line
     if len(kept) == len(chunk.messages):
         return replace(chunk, start=begin, end=begin + len(chunk.text))
-    said, places = _lines(chunk.text, kept)
-    return replace(chunk, text=said, tokens=count(said), messages=places, start=begin, end=begin + len(said))
+    lines, places = _lines(chunk.text, kept)
+    return replace(chunk, text=lines, tokens=count(lines), messages=places, start=begin, end=begin + len(lines))
 
 
 def _lines(text: str, places: Sequence[MessagePlace]) -> tuple[str, tuple[MessagePlace, ...]]:
@@ -271,7 +271,7 @@ def _forget(
     """
     memories: list[str] = []
     for _ in attempts(ATTEMPTS):
-        change = _read(services, document, goes)
+        change = _change_to(services, document, goes)
         if change is None:
             continue
         touched = [chunk.uid for chunk in (*change.left.changed, *change.left.gone)]
@@ -293,7 +293,7 @@ def _forget(
     raise ConflictError("the conversation is being written by others: try again when they are done")
 
 
-def _read(services: Services, document: str, goes: Callable[[MessagePlace], bool]) -> _Change | None:
+def _change_to(services: Services, document: str, goes: Callable[[MessagePlace], bool]) -> _Change | None:
     """Return a conversation and what is left of it, None while it is being added or was deleted."""
     end = conversation_end(services.database, corpus=services.corpus, uid=document)
     if end is None or not end.sha256:
@@ -341,9 +341,9 @@ def _delete_memories(services: Services, texts: dict[str, list[str]]) -> list[st
     """Delete the memories that may hold words of these texts, whosever they are, and return their uids."""
     database, corpus, timeout = services.database, services.corpus, services.settings.claim_timeout
     found = _memories(services, texts)
-    held = set(held_memories(database, corpus=corpus, timeout=timeout)) & set(found)
-    if held:
-        raise ConflictError(f"memory {min(held)!r} is in use by another run: try again when it ends")
+    in_use = set(leased_memories(database, corpus=corpus, timeout=timeout)) & set(found)
+    if in_use:
+        raise ConflictError(f"memory {min(in_use)!r} is in use by another run: try again when it ends")
     gone: list[str] = []
     for uids in batches(found, size=PAGE):
         run = secrets.token_hex(8)

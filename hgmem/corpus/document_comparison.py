@@ -3,7 +3,7 @@
 Indexing writes what is found here, and the cost estimate only counts it. Nothing is written here.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hgmem.corpus.paging import batches
@@ -85,50 +85,53 @@ def check_characters(document: Document) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparedDocument:
-    """A document, the hash and the chunking of its content, and what is stored of it (None if nothing is)."""
+    """A document beside what is stored of it (None if nothing is).
+
+    - `sha256` and `chunking`: the hash of its content, and how it is chunked.
+    - `description`: the properties to store that describe it to people and filters.
+    - `change`: what the builds of the corpus are told, empty if an earlier run has written the document as it is.
+    - `same_content`: whether its content is stored as it is, with the same chunking.
+    - `finished`: whether nothing is to be done.
+    """
 
     uid: str
     document: Document
+    stored: DocumentState | None
+    description: Mapping[str, Scalar]
     sha256: str
     chunking: str
-    stored: DocumentState | None
-
-    @property
-    def has_stored_chunks(self) -> bool:
-        """Whether its content is stored as it is, chunked with the same options."""
-        return self.stored is not None and (self.stored.sha256, self.stored.chunking) == (self.sha256, self.chunking)
-
-    @property
-    def has_stored_description(self) -> bool:
-        """Whether its title, source and metadata are stored as they are."""
-        return self.stored is not None and self.stored.description == description_of(self.document)
-
-    @property
-    def change(self) -> str:
-        """What the builds of the corpus are told, empty if an earlier run has written the document as it is."""
-        if self.stored is None:
-            return ADDED
-        return "" if self.has_stored_chunks and self.has_stored_description else CHANGED
-
-    def is_finished(self, *, graph: bool) -> bool:
-        """Return whether the stored document is complete and unchanged. With `graph`, it has to have one."""
-        status = self.stored.status if self.stored else ""
-        return (status == "done" or (status == EMBEDDED and not graph)) and not self.change
+    change: str
+    same_content: bool
+    finished: bool
 
 
-def compared(services: Services, documents: Mapping[str, Document]) -> list[ComparedDocument]:
-    """Return the documents (by uid), each with what is stored of it."""
+def compared(services: Services, documents: Mapping[str, Document], *, graph: bool) -> list[ComparedDocument]:
+    """Return the documents (by uid), each with what is stored of it.
+
+    With `graph`, one that was indexed without a graph is not finished.
+    """
     states = document_states(services.database, corpus=services.corpus, uids=list(documents))
-    return [
-        ComparedDocument(
-            uid=document_uid,
-            document=document,
-            sha256=_digest(document),
-            chunking=_chunking(services, document),
-            stored=states.get(document_uid),
-        )
-        for document_uid, document in documents.items()
-    ]
+    complete = ("done",) if graph else ("done", EMBEDDED)
+    return [_compared(services, uid_, document, states.get(uid_), complete) for uid_, document in documents.items()]
+
+
+def _compared(
+    services: Services, uid_: str, document: Document, stored: DocumentState | None, complete: Container[str]
+) -> ComparedDocument:
+    sha256, chunking, description = _digest(document), _chunking(services, document), description_of(document)
+    same_content = stored is not None and (stored.sha256, stored.chunking) == (sha256, chunking)
+    same = same_content and stored is not None and stored.description == description
+    return ComparedDocument(
+        uid=uid_,
+        document=document,
+        stored=stored,
+        description=description,
+        sha256=sha256,
+        chunking=chunking,
+        change=ADDED if stored is None else "" if same else CHANGED,
+        same_content=same_content,
+        finished=same and stored is not None and stored.status in complete,
+    )
 
 
 def description_of(document: Document) -> dict[str, Scalar]:
@@ -162,42 +165,42 @@ class Rewrites:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkedDocument:
-    """A compared document with its chunks, and the statuses of the stored chunks by uid.
+    """A compared document with its chunks.
 
-    Only chunks of conversations keep their uids while their texts change, so only these have `rewrites`.
+    - `statuses`: the statuses of the stored chunks by uid.
+    - `stale`: the stored chunks (uids) that the document no longer has.
+    - `rewrites`: chunks of conversations, which alone keep their uids while their texts change.
+    - `change`: what the builds of the corpus are told, which is another change for a conversation that only grew.
     """
 
     compared: ComparedDocument
     chunks: tuple[Chunk, ...]
     statuses: Mapping[str, str]
+    stale: Sequence[str]
     rewrites: Rewrites
-
-    @property
-    def stale(self) -> list[str]:
-        """The stored chunks (uids) that the document no longer has."""
-        return sorted(self.statuses.keys() - {chunk.uid for chunk in self.chunks})
-
-    @property
-    def change(self) -> str:
-        """What the builds of the corpus are told, which is another change for a conversation that only grew."""
-        grew = self.compared.document.messages and self.compared.has_stored_description
-        return APPENDED if grew and not self.rewrites.changed and not self.stale else self.compared.change
+    change: str
 
 
 def chunked(services: Services, compared: ComparedDocument) -> ChunkedDocument:
     """Return the document with its chunks, beside those that are stored."""
-    document, corpus = compared.document, services.corpus
+    document, corpus, stored = compared.document, services.corpus, compared.stored
     if document.messages:
         chunks = message_chunks(document, corpus=corpus, uid_=compared.uid, tokens=services.settings.chunk_tokens)
     else:
         pieces = split(document.text, _chunk_options(services))
         chunks = chunks_of(pieces, corpus=corpus, document=compared.uid, title=document.title)
-    stored = chunks_of_documents(services.database, corpus=corpus, documents=[compared.uid])
+    statuses = chunks_of_documents(services.database, corpus=corpus, documents=[compared.uid]).get(compared.uid, {})
+    stale = sorted(statuses.keys() - {chunk.uid for chunk in chunks})
+    rewrites = _rewrites(services, chunks) if document.messages else Rewrites()
+    same_description = stored is not None and stored.description == compared.description
+    grew = document.messages and same_description and not rewrites.changed and not stale
     return ChunkedDocument(
         compared=compared,
         chunks=chunks,
-        statuses=stored.get(compared.uid, {}),
-        rewrites=_rewrites(services, chunks) if document.messages else Rewrites(),
+        statuses=statuses,
+        stale=stale,
+        rewrites=rewrites,
+        change=APPENDED if grew else compared.change,
     )
 
 

@@ -9,19 +9,12 @@ recomputed once, without a model. If interrupted, the next run finds the marks a
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from hgmem.corpus.aggregation import finish_interrupted, refresh
-from hgmem.corpus.document_comparison import (
-    ChunkedDocument,
-    ComparedDocument,
-    chunked,
-    description_of,
-    replaced_messages,
-)
+from hgmem.corpus.aggregation import refresh
+from hgmem.corpus.document_comparison import ChunkedDocument, ComparedDocument
 from hgmem.corpus.guarded_writes import check_embedder, marking
 from hgmem.corpus.paging import batches
 from hgmem.graph.builds import APPENDED, CHANGED, DELETED, mark_builds
 from hgmem.graph.built import drop_dependents
-from hgmem.graph.corpus import CorpusRow
 from hgmem.graph.database import Row, Transaction
 from hgmem.graph.documents import (
     ChunkText,
@@ -41,86 +34,46 @@ from hgmem.graph.documents import (
 )
 from hgmem.graph.entities import lock_entities, mark_stale, take_back
 from hgmem.graph.values import NOTHING, Runner
-from hgmem.services import Services, check_dimensions
+from hgmem.services import Services
 from hgmem.values.conversations import MessagePlace
 from hgmem.values.graph_elements import Chunk
 
 NEW_CHUNKS, REWRITTEN_CHUNKS, DELETED_CHUNKS = 1_000, 200, 2_000  # in a transaction
 
 
-def write_changed(
-    services: Services,
-    row: CorpusRow,
-    documents: Sequence[ComparedDocument],
-    *,
-    graph: bool,
-    replaced: dict[str, int],
-) -> dict[str, str]:
-    """Write new and changed documents, and return the unfinished ones by uid, each with what has changed.
-
-    Those whose text was another are noted in `replaced`, with how many messages went.
-
-    With `graph`, documents that were indexed without one are unfinished. Nothing has changed in one that an earlier
-    run has written as it is.
-    """
-    unfinished: dict[str, str] = {}
-    for document in documents:
-        if document.is_finished(graph=graph):
-            continue
-        check_dimensions(services, row)  # loads the embedder, so only if there is work
-        if document.has_stored_chunks:
-            unfinished[document.uid] = _write_description(services, document)
-        else:
-            replaced |= replaced_messages(services, document)
-            unfinished[document.uid] = _write(services, chunked(services, document))
-    if any(document.stored and not document.stored.sha256 for document in documents):
-        finish_interrupted(services)  # an earlier write or delete was interrupted
-    return unfinished
+def write_description(services: Services, document: ComparedDocument) -> None:
+    """Write the title, source and metadata of a document whose content is stored as it is."""
+    writer: Runner = marking(services, document.change) if document.change else services.database
+    put_documents(writer, corpus=services.corpus, documents={document.uid: document.description})
 
 
-def _write_description(services: Services, document: ComparedDocument) -> str:
-    change = document.change
-    writer: Runner = marking(services, change) if change else services.database
-    put_documents(writer, corpus=services.corpus, documents={document.uid: description_of(document.document)})
-    return change
-
-
-def _write(services: Services, chunked: ChunkedDocument) -> str:
-    """Write a document and its chunks, delete the chunks that it no longer has, and return what has changed.
+def write_document(services: Services, chunked: ChunkedDocument) -> None:
+    """Write a document and its chunks, and delete the chunks that it no longer has.
 
     Builds are told at once, and again when all chunks are written: a build may have been made in between.
     """
     database, corpus, compared = services.database, services.corpus, chunked.compared
-    document, writer = compared.document, marking(services, chunked.change)
-    properties = {**description_of(document), "chunking": compared.chunking, "sha256": ""}
+    writer = marking(services, chunked.change)
+    properties = {**compared.description, "chunking": compared.chunking, "sha256": ""}
     put_documents(writer, corpus=corpus, documents={compared.uid: properties})
-    drop_chunks(services, chunked.stale, change=CHANGED)
-    _grow(services, chunked.rewrites.grown)
-    _change(services, chunked.rewrites.changed)
+    if chunked.stale:
+        drop_chunks(services, chunked.stale, change=CHANGED)
+    for chunks in batches(chunked.rewrites.grown, size=REWRITTEN_CHUNKS):
+        database.write(_grow_chunks, services, chunks)
+    for chunks in batches(chunked.rewrites.changed, size=REWRITTEN_CHUNKS):
+        refresh(services, *database.write(change_chunks, services, chunks))
     for chunks in batches(chunked.chunks, size=NEW_CHUNKS):
         put_chunks(database, corpus=corpus, chunks=chunks)
     link_chunks(database, corpus=corpus, documents=[compared.uid])
-    messages = len(document.messages) or None
+    messages = len(compared.document.messages) or None
     seal_document(writer, corpus=corpus, uid=compared.uid, sha256=compared.sha256, messages=messages)
-    return chunked.change
 
 
-def _grow(services: Services, chunks: Sequence[Chunk]) -> None:
+def _grow_chunks(transaction: Transaction, services: Services, chunks: Sequence[Chunk]) -> None:
     """Write texts that begin with the stored ones. Vectors are left to the run that indexes the chunks."""
-    for batch in batches(chunks, size=REWRITTEN_CHUNKS):
-        services.database.write(_grow_batch, services, batch)
-
-
-def _grow_batch(transaction: Transaction, services: Services, chunks: Sequence[Chunk]) -> None:
     check_embedder(transaction, services)
     mark_builds(transaction, corpus=services.corpus, change=APPENDED)
     grow_chunks(transaction, corpus=services.corpus, chunks=chunks)
-
-
-def _change(services: Services, chunks: Sequence[Chunk]) -> None:
-    for batch in batches(chunks, size=REWRITTEN_CHUNKS):
-        entities, relations = services.database.write(change_chunks, services, batch)
-        refresh(services, entities, relations)
 
 
 def change_chunks(

@@ -26,7 +26,7 @@ from hgmem.errors import ConflictError, GraphError
 from hgmem.graph.builds import BUILDING, UNFINISHED
 from hgmem.graph.corpus import SCHEMA_VERSION, CorpusRow, count_corpus
 from hgmem.graph.database import Row
-from hgmem.graph.embeddings import held_builds
+from hgmem.graph.embeddings import leased_builds
 from hgmem.graph.exporting import (
     built_uids,
     corpus_properties,
@@ -70,7 +70,7 @@ class BuildsReader:
     def builds(self) -> list[Row]:
         """Return the builds. One that is being made is unfinished in the archive."""
         database, corpus = self.services.database, self.services.corpus
-        self.live = held_builds(database, corpus=corpus, timeout=self.services.settings.claim_timeout)
+        self.live = leased_builds(database, corpus=corpus, timeout=self.services.settings.claim_timeout)
         self._states = read_builds(database, corpus=corpus)
         return [{**row, "status": UNFINISHED if row["status"] == BUILDING else row["status"]} for row in self._states]
 

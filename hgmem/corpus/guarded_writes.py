@@ -9,9 +9,8 @@ from typing import Any
 
 from hgmem.errors import ConflictError
 from hgmem.graph.builds import mark_builds
-from hgmem.graph.corpus import renew_corpus
+from hgmem.graph.corpus import lock_corpus, renew_corpus
 from hgmem.graph.database import Database, Row, Transaction
-from hgmem.graph.embeddings import lock_corpus
 from hgmem.graph.leases import renewing
 from hgmem.graph.values import Runner
 from hgmem.services import Services

@@ -55,7 +55,7 @@ from hgmem.services import Services, known_corpus, readable_corpus
 from hgmem.sources.graphrag import assembled, name_properties
 from hgmem.text.identity import text_hash
 from hgmem.text.language import counted
-from hgmem.values.foreign_graph import ForeignRelation, Found, Shape
+from hgmem.values.foreign_graph import ForeignGraph, ForeignRelation, Shape
 from hgmem.values.inputs import Given
 from hgmem.values.reports import AdoptReport, Counted
 
@@ -211,7 +211,7 @@ def adopt(services: Services, source: Database, shape: Shape, *, report: Counted
             f"{members} nodes that hgmem did not write have the property corpus: {services.corpus!r}: import into "
             "a corpus with another name"
         )
-    found = read(source, shape)
+    found = foreign_graph(source, shape)
     given, notes = assembled(found, shape)
     if not given.chunks:
         raise UsageError(_nothing(source, found, shape))
@@ -232,9 +232,9 @@ def adopt(services: Services, source: Database, shape: Shape, *, report: Counted
     )
 
 
-def read(source: Database, shape: Shape) -> Found:
+def foreign_graph(source: Database, shape: Shape) -> ForeignGraph:
     """Return the whole foreign graph, read page by page, without hgmem's own nodes."""
-    found, lexical = Found(), shape.lexical_labels
+    found, lexical = ForeignGraph(), shape.lexical_labels
     for page in _pages(source, shape.document_label, (shape.chunk_label,)):
         found.documents += foreign_documents(source, ids=page)
     for page in _pages(source, shape.chunk_label, ()):
@@ -259,7 +259,7 @@ def _relations(source: Database, ids: list[str], shape: Shape) -> Iterator[Forei
         after = rows[-1].id
 
 
-def _nothing(source: Database, found: Found, shape: Shape) -> str:
+def _nothing(source: Database, found: ForeignGraph, shape: Shape) -> str:
     """Return an error message that says what was searched for and what exists."""
     if found.chunks:
         looked = (
@@ -276,7 +276,7 @@ def _nothing(source: Database, found: Found, shape: Shape) -> str:
     )
 
 
-def _nameless(found: Found, shape: Shape) -> str:
+def _nameless(found: ForeignGraph, shape: Shape) -> str:
     """Return an error message that lists the properties that could hold entity names."""
     there = ", ".join(f"{name!r} {nodes:,}" for name, nodes in name_properties(found.entities).most_common(NAMES))
     return (
@@ -294,7 +294,7 @@ def _doubled(source: Database, shape: Shape) -> Iterator[str]:
             yield f"{both} both (:{label}) and (:{taken}): imported as (:{taken}) only"
 
 
-def _absent(found: Found, shape: Shape, doubled: tuple[str, ...]) -> Iterator[str]:
+def _absent(found: ForeignGraph, shape: Shape, doubled: tuple[str, ...]) -> Iterator[str]:
     """Yield a note for each part of the graph that is missing, with the option that maps it."""
     if not found.entities and not doubled:
         yield (

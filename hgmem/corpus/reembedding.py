@@ -16,11 +16,10 @@ from hgmem.errors import ConflictError, HGMemError, UsageError
 from hgmem.extraction.contributions import own_relation_text
 from hgmem.graph.builds import mark_builds
 from hgmem.graph.built import put_built_vectors
-from hgmem.graph.corpus import lease_corpus
+from hgmem.graph.corpus import CorpusRow, lease_corpus, lock_corpus
 from hgmem.graph.database import Transaction
 from hgmem.graph.documents import put_chunk_vectors
 from hgmem.graph.embeddings import (
-    LockedCorpus,
     begin_reembedding,
     clear_built_vectors,
     clear_chunk_vectors,
@@ -28,10 +27,9 @@ from hgmem.graph.embeddings import (
     clear_point_vectors,
     clear_relation_vectors,
     count_unembedded,
-    held_builds,
-    held_memories,
     interrupt_memories,
-    lock_corpus,
+    leased_builds,
+    leased_memories,
     mark_cleared,
     missing_built_vectors,
     missing_chunk_vectors,
@@ -164,12 +162,12 @@ def _lease(transaction: Transaction, services: Services, run: str) -> bool:
         raise UsageError(
             f"corpus {corpus!r} is not ready (status {row.status if row else 'deleted'}): wait until it ends"
         )
-    if memories := held_memories(transaction, corpus=corpus, timeout=timeout):
+    if memories := leased_memories(transaction, corpus=corpus, timeout=timeout):
         raise ConflictError(
             f"corpus {corpus!r} is in use by a question (memory {memories[0]!r}): wait until it ends; if that run "
             f"crashed, retry {timeout:g} s after its last heartbeat"
         )
-    if builds := held_builds(transaction, corpus=corpus, timeout=timeout):
+    if builds := leased_builds(transaction, corpus=corpus, timeout=timeout):
         raise ConflictError(
             f"the build of system {builds[0]!r} in corpus {corpus!r} is being made: wait until it ends; if that run "
             f"crashed, retry {timeout:g} s after its last heartbeat"
@@ -187,7 +185,7 @@ def _lease(transaction: Transaction, services: Services, run: str) -> bool:
     return False
 
 
-def _resumes(row: LockedCorpus, embedder: tuple[str, int]) -> bool:
+def _resumes(row: CorpusRow, embedder: tuple[str, int]) -> bool:
     return row.status == RE_EMBEDDING and (row.embedding_model, row.dimensions) == embedder
 
 

@@ -110,16 +110,16 @@ def _text(services: Services, long: _Long) -> str:
 
 def _keep(services: Services, ended: Sequence[Ended[_Long, str]]) -> list[str]:
     """Store the summaries of finished calls, and return the errors of failed ones."""
-    texts = {one.item.uid: condensed_from(one.item.lines, one.result) for one in ended if one.result}
-    entities = [one.item for one in ended if one.result and not one.item.ends]
-    relations = [one.item for one in ended if one.result and one.item.ends]
+    texts = {call.item.uid: condensed_from(call.item.lines, call.result) for call in ended if call.result}
+    entities = [call.item for call in ended if call.result and not call.item.ends]
+    relations = [call.item for call in ended if call.result and call.item.ends]
     if texts:
         services.database.write(_write, services, (entities, relations), texts)
         embed_missing(services, entities=[each.uid for each in entities], relations=[each.uid for each in relations])
     return [
-        f"the description of {one.item.subject!r} was truncated instead of summarized: {one.error}"
-        for one in ended
-        if one.error
+        f"the description of {call.item.subject!r} was truncated instead of summarized: {call.error}"
+        for call in ended
+        if call.error
     ]
 
 

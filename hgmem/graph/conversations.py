@@ -36,7 +36,7 @@ def conversation_end(database: Runner, *, corpus: str, uid: str) -> Conversation
 def chunks_with_messages(database: Runner, *, corpus: str, uid: str, ids: Iterable[str]) -> list[Chunk]:
     """Return the chunks of a conversation that have messages with these ids, in order."""
     wanted = set(ids)
-    parts = [json.dumps(one, ensure_ascii=False)[1:].partition('"')[0] for one in wanted]
+    parts = [json.dumps(id_, ensure_ascii=False)[1:].partition('"')[0] for id_ in wanted]
     rows = database.run("chunks_with_messages", corpus=corpus, uid=uid, ids=parts)
     chunks = [_chunk(row["chunk"]) for row in rows]
     return [chunk for chunk in chunks if any(place.id in wanted for place in chunk.messages)]

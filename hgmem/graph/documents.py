@@ -52,7 +52,7 @@ class DocumentState:
 class OpenChunk:
     """A chunk that is not done, with its extraction once the status is `extracted`.
 
-    `outdated` says that it has the extraction of a shorter text, `said` that it is of a conversation.
+    `outdated` says that it has the extraction of a shorter text, `has_messages` that it is of a conversation.
     """
 
     uid: str
@@ -62,7 +62,7 @@ class OpenChunk:
     title: str
     extraction: str | None = None
     outdated: bool = False
-    said: bool = False
+    has_messages: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
