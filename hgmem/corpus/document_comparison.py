@@ -112,11 +112,14 @@ def compared(services: Services, documents: Mapping[str, Document], *, graph: bo
     """
     states = document_states(services.database, corpus=services.corpus, uids=list(documents))
     complete = ("done",) if graph else ("done", EMBEDDED)
-    return [_compared(services, uid_, document, states.get(uid_), complete) for uid_, document in documents.items()]
+    return [
+        _compared(services, document, states.get(uid_), uid_=uid_, complete=complete)
+        for uid_, document in documents.items()
+    ]
 
 
 def _compared(
-    services: Services, uid_: str, document: Document, stored: DocumentState | None, complete: Container[str]
+    services: Services, document: Document, stored: DocumentState | None, *, uid_: str, complete: Container[str]
 ) -> ComparedDocument:
     sha256, chunking, description = _digest(document), _chunking(services, document), description_of(document)
     same_content = stored is not None and (stored.sha256, stored.chunking) == (sha256, chunking)
