@@ -37,6 +37,7 @@ from hgmem.graph.entities import (
     RelationRow,
     chunk_extractions,
     entity_contributions,
+    entity_uid,
     joined_entities,
     lock_entities,
     missing_entity_vectors,
@@ -44,6 +45,7 @@ from hgmem.graph.entities import (
     put_entity_vectors,
     put_relation_vectors,
     relation_contributions,
+    relation_uid,
     remove_entities,
     remove_relations,
     stale,
@@ -55,8 +57,7 @@ from hgmem.graph.entities import (
 )
 from hgmem.graph.values import NOTHING, Runner
 from hgmem.services import Services
-from hgmem.text.identity import uid
-from hgmem.values.graph_elements import EntityFields, RelationFields
+from hgmem.values.graph_elements import EntityFields, EntityUid, RelationFields, RelationUid
 from hgmem.values.reports import Counted
 
 # Chunks or imported entities per transaction: each transaction adds an index segment, and searches read them all.
@@ -65,6 +66,7 @@ C = TypeVar("C", EntityContribution, RelationContribution)
 F = TypeVar("F", EntityFields, RelationFields)
 I = TypeVar("I", EntityInputs, RelationInputs)  # noqa: E741
 K = TypeVar("K")
+U = TypeVar("U", EntityUid, RelationUid)
 
 
 def aggregate(
@@ -91,8 +93,12 @@ def aggregate(
         report(done, total)
         meanwhile()
 
-    uids = {"entities": [row.uid for row in entities], "relations": [row.uid for row in relations]}
-    embed_missing(services, **uids, report=embedded)
+    embed_missing(
+        services,
+        entities=[row.uid for row in entities],
+        relations=[row.uid for row in relations],
+        report=embedded,
+    )
 
 
 def rows_of(corpus: str, extractions: Mapping[str, Extraction]) -> tuple[list[EntityRow], list[RelationRow]]:
@@ -114,7 +120,7 @@ def entity_row(
     corpus: str, key: str, chunks: Iterable[str], *, given: str | None = None, fields: EntityFields | None = None
 ) -> EntityRow:
     """Return the row of the entity with this key."""
-    return EntityRow(uid=uid(corpus, "entity", key), key=key, chunks=tuple(chunks), given=given, fields=fields)
+    return EntityRow(uid=entity_uid(corpus, key), key=key, chunks=tuple(chunks), given=given, fields=fields)
 
 
 def relation_row(
@@ -127,9 +133,9 @@ def relation_row(
 ) -> RelationRow:
     """Return the row of the relation between these two keys."""
     return RelationRow(
-        uid=uid(corpus, "relation", *ends),
-        source=uid(corpus, "entity", ends[0]),
-        target=uid(corpus, "entity", ends[1]),
+        uid=relation_uid(corpus, ends),
+        source=entity_uid(corpus, ends[0]),
+        target=entity_uid(corpus, ends[1]),
         chunks=tuple(chunks),
         given=given,
         fields=fields,
@@ -158,14 +164,14 @@ class Contributions(Generic[I, C]):
 
 
 def read_entity_contributions(
-    database: Runner, services: Services, uids: Sequence[str]
+    database: Runner, services: Services, uids: Sequence[EntityUid]
 ) -> list[Contributions[EntityInputs, EntityContribution]]:
     """Return the stored contributions to each of the entities, in aggregation order."""
     return _entity_contributions(database, services, entity_contributions(database, corpus=services.corpus, uids=uids))
 
 
 def read_relation_contributions(
-    database: Runner, services: Services, uids: Sequence[str]
+    database: Runner, services: Services, uids: Sequence[RelationUid]
 ) -> list[Contributions[RelationInputs, RelationContribution]]:
     """Return the stored contributions to each of the relations, in aggregation order."""
     inputs = relation_contributions(database, corpus=services.corpus, uids=uids)
@@ -177,7 +183,7 @@ def _entity_contributions(
     services: Services,
     inputs: Sequence[EntityInputs],
     *,
-    prebuilt: Mapping[str, Sequence[EntityContribution]] = NOTHING,
+    prebuilt: Mapping[EntityUid, Sequence[EntityContribution]] = NOTHING,
 ) -> list[Contributions[EntityInputs, EntityContribution]]:
     """Return the contributions to entities, with `prebuilt` ones (by uid) that are not stored yet."""
     parsed = _parsed(database, services, inputs, entities_of)
@@ -197,7 +203,7 @@ def _relation_contributions(
     services: Services,
     inputs: Sequence[RelationInputs],
     *,
-    prebuilt: Mapping[str, Sequence[RelationContribution]] = NOTHING,
+    prebuilt: Mapping[RelationUid, Sequence[RelationContribution]] = NOTHING,
 ) -> list[Contributions[RelationInputs, RelationContribution]]:
     """Return the contributions to relations, with `prebuilt` ones (by uid) that are not stored yet."""
     parsed = _parsed(database, services, inputs, relations_of)
@@ -245,20 +251,20 @@ def _parsed(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prebuilt(Generic[C]):
+class Prebuilt(Generic[U, C]):
     """Pre-built contributions and vectors by uid, each vector with the text it embeds."""
 
-    given: Mapping[str, Sequence[C]] = field(default_factory=dict)
-    vectors: Mapping[str, tuple[str, Any]] = field(default_factory=dict)
+    given: Mapping[U, Sequence[C]] = field(default_factory=dict)
+    vectors: Mapping[U, tuple[str, Any]] = field(default_factory=dict)
 
-    def matching(self, texts: Mapping[str, str]) -> dict[str, Any]:
+    def matching(self, texts: Mapping[U, str]) -> dict[str, Any]:
         """Return the vectors whose embedded text equals the given text (both by uid)."""
         known = self.vectors
         return {uid: known[uid][1] for uid, text in texts.items() if uid in known and known[uid][0] == text}
 
 
-NO_ENTITIES: Prebuilt[EntityContribution] = Prebuilt()
-NO_RELATIONS: Prebuilt[RelationContribution] = Prebuilt()
+NO_ENTITIES: Prebuilt[EntityUid, EntityContribution] = Prebuilt()
+NO_RELATIONS: Prebuilt[RelationUid, RelationContribution] = Prebuilt()
 
 
 def rebuild_entities(
@@ -267,8 +273,8 @@ def rebuild_entities(
     inputs: Sequence[EntityInputs],
     *,
     condensed: Mapping[str, str] = NOTHING,
-    prebuilt: Prebuilt[EntityContribution] = NO_ENTITIES,
-) -> list[str]:
+    prebuilt: Prebuilt[EntityUid, EntityContribution] = NO_ENTITIES,
+) -> list[EntityUid]:
     """Write the fields of locked entities, and delete those without contributions.
 
     `condensed` holds model-written summaries (JSON by uid), used only while the descriptions are unchanged. Returns the
@@ -304,11 +310,11 @@ def rebuild_relations(
     inputs: Sequence[RelationInputs],
     *,
     condensed: Mapping[str, str] = NOTHING,
-    prebuilt: Prebuilt[RelationContribution] = NO_RELATIONS,
-) -> list[str]:
+    prebuilt: Prebuilt[RelationUid, RelationContribution] = NO_RELATIONS,
+) -> list[RelationUid]:
     """Write the fields of relations between locked entities, as `rebuild_entities` does."""
     rows, gone = [], []
-    texts: dict[str, str] = {}
+    texts: dict[RelationUid, str] = {}
     for entry in _relation_contributions(transaction, services, inputs, prebuilt=prebuilt.given):
         relation, ends = entry.inputs, (entry.inputs.source, entry.inputs.target)
         if entry.contributions:
@@ -340,27 +346,27 @@ def _dumped(given: Sequence[Contribution]) -> str | None:
     return dump(given) if given else None
 
 
-def refresh(services: Services, entities: Iterable[str], relations: Iterable[str]) -> None:
+def refresh(services: Services, entities: Iterable[EntityUid], relations: Iterable[RelationUid]) -> None:
     """Recompute relations (uids), then entities, then embed both.
 
     Relations come first, because an entity stays while a relation joins it.
     """
     entities, relations = sorted(set(entities)), sorted(set(relations))
-    for batch in batches(relations):
-        services.database.write(_refresh_relations, services, batch)
+    for joined in batches(relations):
+        services.database.write(_refresh_relations, services, joined)
     for batch in batches(entities):
         services.database.write(_refresh_entities, services, batch)
     embed_missing(services, entities=entities, relations=relations)
 
 
-def _refresh_relations(transaction: Transaction, services: Services, uids: Sequence[str]) -> None:
+def _refresh_relations(transaction: Transaction, services: Services, uids: Sequence[RelationUid]) -> None:
     inputs = relation_contributions(transaction, corpus=services.corpus, uids=uids)
     keys = {key for relation in inputs for key in (relation.source, relation.target)}
-    lock_entities(transaction, corpus=services.corpus, uids=[uid(services.corpus, "entity", key) for key in keys])
+    lock_entities(transaction, corpus=services.corpus, uids=[entity_uid(services.corpus, key) for key in keys])
     rebuild_relations(transaction, services, relation_contributions(transaction, corpus=services.corpus, uids=uids))
 
 
-def _refresh_entities(transaction: Transaction, services: Services, uids: Sequence[str]) -> None:
+def _refresh_entities(transaction: Transaction, services: Services, uids: Sequence[EntityUid]) -> None:
     check_embedder(transaction, services)  # an entity that becomes provisional keeps its vector
     lock_entities(transaction, corpus=services.corpus, uids=uids)
     rebuild_entities(transaction, services, entity_contributions(transaction, corpus=services.corpus, uids=uids))
@@ -379,17 +385,23 @@ def embed_unembedded(services: Services) -> None:
 
 
 def embed_missing(
-    services: Services, *, entities: Sequence[str], relations: Sequence[str], report: Counted = lambda _, __: None
+    services: Services,
+    *,
+    entities: Sequence[EntityUid],
+    relations: Sequence[RelationUid],
+    report: Counted = lambda _, __: None,
 ) -> None:
     """Embed those of the entities and relations (uids) that lack a vector."""
     done, total = 0, len(entities) + len(relations)
-    for embed, uids in ((embed_entities, entities), (embed_relations, relations)):
-        for batch in batches(uids):
-            embed(services, embedding(services), batch)
-            report(done := done + len(batch), total)
+    for batch in batches(entities):
+        embed_entities(services, embedding(services), batch)
+        report(done := done + len(batch), total)
+    for joined in batches(relations):
+        embed_relations(services, embedding(services), joined)
+        report(done := done + len(joined), total)
 
 
-def embed_entities(services: Services, writer: Runner, uids: Sequence[str]) -> int:
+def embed_entities(services: Services, writer: Runner, uids: Sequence[EntityUid]) -> int:
     """Embed those of the entities that lack a vector, and return how many."""
     rows = missing_entity_vectors(services.database, corpus=services.corpus, uids=uids)
     if rows:
@@ -398,7 +410,7 @@ def embed_entities(services: Services, writer: Runner, uids: Sequence[str]) -> i
     return len(rows)
 
 
-def embed_relations(services: Services, writer: Runner, uids: Sequence[str]) -> int:
+def embed_relations(services: Services, writer: Runner, uids: Sequence[RelationUid]) -> int:
     """Embed those of the corpus's relations that lack a vector, and return how many."""
     rows = missing_relation_vectors(services.database, corpus=services.corpus, uids=uids)
     if rows:

@@ -23,13 +23,13 @@ from hgmem.graph.conversations import (
     extend_conversation,
 )
 from hgmem.graph.database import Transaction
-from hgmem.graph.documents import chunk_texts, grow_chunks
+from hgmem.graph.documents import chunk_texts, document_uid, grow_chunks
 from hgmem.models.embedding import Vectors
 from hgmem.services import Services, check_dimensions, known_corpus, open_corpus
 from hgmem.sources.conversations.rendering import document_of, rendered
 from hgmem.text.identity import text_hash, uid
 from hgmem.values.conversations import Conversation, Message
-from hgmem.values.graph_elements import Chunk
+from hgmem.values.graph_elements import Chunk, DocumentUid
 from hgmem.values.inputs import Document, Scalar
 from hgmem.values.reports import IndexReport, Progress, Report
 
@@ -68,7 +68,7 @@ def append(
     """
     check_characters(document_of(replace(conversation, messages=())))
     check_dimensions(services, open_corpus(services))
-    document = uid(services.corpus, "document", conversation.id)
+    document = document_uid(services.corpus, conversation.id)
     end = conversation_end(services.database, corpus=services.corpus, uid=document)
     if end is None and not messages:
         raise UsageError(f"corpus {services.corpus!r} has no conversation {conversation.id!r}: append messages to it")
@@ -82,7 +82,7 @@ def append(
     return extract_open(services, document, report=report)
 
 
-def _append(services: Services, document: str, conversation: Conversation, messages: Sequence[Message]) -> int:
+def _append(services: Services, document: DocumentUid, conversation: Conversation, messages: Sequence[Message]) -> int:
     """Append messages in one transaction, and return how many chunks were written."""
     for _ in attempts(ATTEMPTS):
         end = conversation_end(services.database, corpus=services.corpus, uid=document)
@@ -103,7 +103,9 @@ def _append(services: Services, document: str, conversation: Conversation, messa
     )
 
 
-def _write(transaction: Transaction, services: Services, document: str, prepared: tuple[_Extension, Vectors]) -> None:
+def _write(
+    transaction: Transaction, services: Services, document: DocumentUid, prepared: tuple[_Extension, Vectors]
+) -> None:
     """Write an extension.
 
     Raises `OvertakenError` if the conversation is no longer as it was read.
@@ -128,7 +130,7 @@ def _write(transaction: Transaction, services: Services, document: str, prepared
 
 def _extension(
     services: Services,
-    document: str,
+    document: DocumentUid,
     appended: tuple[Conversation, Sequence[Message]],
     *,
     end: ConversationEnd | None,
@@ -189,7 +191,7 @@ def _chunk_tokens(services: Services, conversation: Conversation, end: Conversat
 
 
 def _fresh(
-    services: Services, document: str, appended: tuple[Conversation, Sequence[Message]], *, number: int
+    services: Services, document: DocumentUid, appended: tuple[Conversation, Sequence[Message]], *, number: int
 ) -> tuple[list[Message], set[str]]:
     """Return the messages that the conversation does not have, and ids that these must not have.
 
@@ -223,7 +225,7 @@ def stored_messages(services: Services, conversation: str) -> tuple[Message, ...
     Runs of blanks and line breaks in their texts have become one space. Raises `UsageError` if there is no such
     conversation.
     """
-    document = uid(known_corpus(services).corpus, "document", conversation)
+    document = document_uid(known_corpus(services).corpus, conversation)
     chunks = conversation_chunks(services.database, corpus=services.corpus, uid=document)
     if not chunks and conversation_end(services.database, corpus=services.corpus, uid=document) is None:
         raise UsageError(

@@ -18,6 +18,7 @@ from hgmem.models.llm import LanguageModel
 from hgmem.models.llm.task_routing import serving
 from hgmem.services import Services
 from hgmem.text.segmentation import words
+from hgmem.values.graph_elements import EntityUid, RelationUid
 
 FEW_WORDS = 5  # shorter texts may name no entity
 
@@ -97,7 +98,7 @@ def _save_again(
     services: Services,
     chunks: Sequence[OpenChunk],
     results: tuple[Mapping[str, Extraction], Vectors],
-) -> tuple[dict[str, str], list[str], list[str]]:
+) -> tuple[dict[str, str], list[EntityUid], list[RelationUid]]:
     """Replace extractions of shorter texts, and take back what they alone contributed.
 
     Returns what is stored, and the entities and relations to refresh.

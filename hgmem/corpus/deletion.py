@@ -35,6 +35,7 @@ from hgmem.graph.documents import (
     chunks_of_documents,
     delete_document_nodes,
     document_states,
+    document_uid,
     documents_of_files,
     entities_of_chunks,
     link_chunks,
@@ -43,12 +44,11 @@ from hgmem.graph.documents import (
 from hgmem.graph.embeddings import leased_memories
 from hgmem.graph.pruning import PAGE, Age, claim_old_memories, delete_emptied, empty_memories
 from hgmem.services import Services, check_dimensions, known_corpus, readable_corpus
-from hgmem.text.identity import uid
 from hgmem.text.language import counted
 from hgmem.text.segmentation import collapse
 from hgmem.text.tokens import count
 from hgmem.values.conversations import MessagePlace
-from hgmem.values.graph_elements import Chunk
+from hgmem.values.graph_elements import Chunk, DocumentUid, EntityUid, RelationUid
 from hgmem.values.inputs import Scalar
 from hgmem.values.reports import Forgotten
 
@@ -86,7 +86,7 @@ def named_documents(services: Services, names: Named) -> list[DocumentState]:
     database, corpus = services.database, services.corpus
     given = [names] if isinstance(names, str | os.PathLike) else names
     paths = {name: os.path.abspath(name) for name in (str(os.fspath(each)) for each in given)}
-    meant = {name: (name, *(uid(corpus, "document", each) for each in (name, paths[name]))) for name in paths}
+    meant = {name: (DocumentUid(name), *(document_uid(corpus, each) for each in (name, paths[name]))) for name in paths}
     states = document_states(database, corpus=corpus, uids=[each for uids in meant.values() for each in uids])
     found = {name: [each for each in uids if each in states][:1] for name, uids in meant.items()}
     if files := [paths[name] for name, uids in found.items() if not uids]:
@@ -189,7 +189,7 @@ def _lines(text: str, places: Sequence[MessagePlace]) -> tuple[str, tuple[Messag
 class _Change:
     """A conversation with messages to forget, as it was read, and what is left of it."""
 
-    uid: str
+    uid: DocumentUid
     end: ConversationEnd
     chunks: tuple[Chunk, ...]
     left: Remaining
@@ -249,10 +249,10 @@ def _unknown(services: Services, conversation: str | None, *, message: str | Non
     return f"{where} has no {what}: ids and names are those of the citations"
 
 
-def _documents(services: Services, conversation: str | None, speaker: str | None) -> list[str]:
+def _documents(services: Services, conversation: str | None, speaker: str | None) -> list[DocumentUid]:
     if conversation is None:
         return conversations_of_speaker(services.database, corpus=services.corpus, speaker=speaker or "")
-    document = uid(services.corpus, "document", conversation)
+    document = document_uid(services.corpus, conversation)
     end = conversation_end(services.database, corpus=services.corpus, uid=document)
     if end is None or (end.chunk is not None and not end.chunk.messages):
         raise UsageError(
@@ -263,7 +263,7 @@ def _documents(services: Services, conversation: str | None, speaker: str | None
 
 
 def _forget(
-    services: Services, document: str, goes: Callable[[MessagePlace], bool], *, everywhere: bool
+    services: Services, document: DocumentUid, goes: Callable[[MessagePlace], bool], *, everywhere: bool
 ) -> tuple[_Change, list[str]]:
     """Forget messages of one conversation.
 
@@ -293,7 +293,7 @@ def _forget(
     raise ConflictError("the conversation is being written by others: try again when they are done")
 
 
-def _change_to(services: Services, document: str, goes: Callable[[MessagePlace], bool]) -> _Change | None:
+def _change_to(services: Services, document: DocumentUid, goes: Callable[[MessagePlace], bool]) -> _Change | None:
     """Return a conversation and what is left of it, None while it is being added or was deleted."""
     end = conversation_end(services.database, corpus=services.corpus, uid=document)
     if end is None or not end.sha256:
@@ -304,7 +304,7 @@ def _change_to(services: Services, document: str, goes: Callable[[MessagePlace],
 
 def _write(
     transaction: Transaction, services: Services, change: _Change, vectors: dict[str, Any]
-) -> tuple[list[str], list[str]]:
+) -> tuple[list[EntityUid], list[RelationUid]]:
     """Write what is left of a conversation, and return the entities and relations to refresh.
 
     Raises `OvertakenError` if the conversation is no longer as it was read.
@@ -330,7 +330,7 @@ def _texts_from(services: Services, chunks: Sequence[str]) -> dict[str, list[str
     database, corpus = services.database, services.corpus
     entities, relations = entities_of_chunks(database, corpus=corpus, chunks=chunks)
     built = resting(database, corpus=corpus, uids=chunks)
-    return {"chunks": list(chunks), "built": built, "entities": entities, "relations": relations}
+    return {"chunks": list(chunks), "built": built, "entities": [*entities], "relations": [*relations]}
 
 
 def _memories(services: Services, texts: dict[str, list[str]]) -> list[str]:

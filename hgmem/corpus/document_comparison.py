@@ -20,12 +20,13 @@ from hgmem.graph.documents import (
     chunk_texts,
     chunks_of_documents,
     document_states,
+    document_uid,
 )
 from hgmem.graph.values import to_json
 from hgmem.services import Services
-from hgmem.text.identity import text_hash, uid
+from hgmem.text.identity import text_hash
 from hgmem.text.segmentation import has_half_pair
-from hgmem.values.graph_elements import Chunk
+from hgmem.values.graph_elements import Chunk, DocumentUid
 from hgmem.values.inputs import Document, Scalar, Skipped
 
 DOCUMENTS = 64  # maximum documents per batch
@@ -35,12 +36,12 @@ OF_MESSAGES = "messages/"  # begins `Document.chunking` of conversations, before
 
 def bounded(
     corpus: str, items: Iterable[Document | Skipped], *, skipped: list[Skipped]
-) -> Iterator[dict[str, Document]]:
+) -> Iterator[dict[DocumentUid, Document]]:
     """Yield batches of documents by uid, and append skipped items to `skipped`."""
-    batch: dict[str, Document] = {}
+    batch: dict[DocumentUid, Document] = {}
     characters = 0
-    for document_uid, document in _identified(corpus, items, skipped):
-        batch[document_uid] = document
+    for uid, document in _identified(corpus, items, skipped):
+        batch[uid] = document
         characters += len(document.text)
         if len(batch) == DOCUMENTS or characters >= CHARACTERS:
             yield batch
@@ -51,12 +52,12 @@ def bounded(
 
 def _identified(
     corpus: str, items: Iterable[Document | Skipped], skipped: list[Skipped]
-) -> Iterator[tuple[str, Document]]:
+) -> Iterator[tuple[DocumentUid, Document]]:
     """Yield each document with its uid.
 
     Raises `UsageError` for a duplicate id: each run would overwrite one document with the other.
     """
-    seen: set[str] = set()
+    seen: set[DocumentUid] = set()
     for item in items:
         if isinstance(item, Skipped):
             skipped.append(item)
@@ -64,12 +65,12 @@ def _identified(
         identity = item.id or item.source
         if not identity:
             raise UsageError(f"document {item.title or item.text[:40]!r} has neither id nor source: give it an id")
-        document_uid = uid(corpus, "document", identity)
-        if document_uid in seen:
+        uid = document_uid(corpus, identity)
+        if uid in seen:
             raise UsageError(f"document {identity!r} is a duplicate: document ids must be unique")
-        seen.add(document_uid)
+        seen.add(uid)
         check_characters(item)
-        yield document_uid, item
+        yield uid, item
 
 
 def check_characters(document: Document) -> None:
@@ -94,7 +95,7 @@ class ComparedDocument:
     - `finished`: whether nothing is to be done.
     """
 
-    uid: str
+    uid: DocumentUid
     document: Document
     stored: DocumentState | None
     description: Mapping[str, Scalar]
@@ -105,7 +106,7 @@ class ComparedDocument:
     finished: bool
 
 
-def compared(services: Services, documents: Mapping[str, Document], *, graph: bool) -> list[ComparedDocument]:
+def compared(services: Services, documents: Mapping[DocumentUid, Document], *, graph: bool) -> list[ComparedDocument]:
     """Return the documents (by uid), each with what is stored of it.
 
     With `graph`, one that was indexed without a graph is not finished.
@@ -119,7 +120,7 @@ def compared(services: Services, documents: Mapping[str, Document], *, graph: bo
 
 
 def _compared(
-    services: Services, document: Document, stored: DocumentState | None, *, uid_: str, complete: Container[str]
+    services: Services, document: Document, stored: DocumentState | None, *, uid_: DocumentUid, complete: Container[str]
 ) -> ComparedDocument:
     sha256, chunking, description = _digest(document), _chunking(services, document), description_of(document)
     same_content = stored is not None and (stored.sha256, stored.chunking) == (sha256, chunking)

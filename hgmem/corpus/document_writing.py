@@ -36,7 +36,7 @@ from hgmem.graph.entities import lock_entities, mark_stale, take_back
 from hgmem.graph.values import NOTHING, Runner
 from hgmem.services import Services
 from hgmem.values.conversations import MessagePlace
-from hgmem.values.graph_elements import Chunk
+from hgmem.values.graph_elements import Chunk, EntityUid, RelationUid
 
 NEW_CHUNKS, REWRITTEN_CHUNKS, DELETED_CHUNKS = 1_000, 200, 2_000  # in a transaction
 
@@ -78,7 +78,7 @@ def _grow_chunks(transaction: Transaction, services: Services, chunks: Sequence[
 
 def change_chunks(
     transaction: Transaction, services: Services, chunks: Sequence[Chunk], *, vectors: Mapping[str, Any] = NOTHING
-) -> tuple[list[str], list[str]]:
+) -> tuple[list[EntityUid], list[RelationUid]]:
     """Give chunks another text, and delete what rested on the old one.
 
     Returns the entities and relations to refresh. A chunk with a vector (by uid) is indexed without a graph.
@@ -94,8 +94,8 @@ def change_chunks(
 
 
 def withdraw_support(
-    transaction: Transaction, *, corpus: str, kept: Mapping[str, tuple[Iterable[str], Iterable[str]]]
-) -> tuple[list[str], list[str]]:
+    transaction: Transaction, *, corpus: str, kept: Mapping[str, tuple[Iterable[EntityUid], Iterable[RelationUid]]]
+) -> tuple[list[EntityUid], list[RelationUid]]:
     """Take back the support that chunks gave, but of the entities and relations that `kept` names by chunk.
 
     Returns the entities and relations that have to be refreshed, and marks them.
@@ -106,7 +106,9 @@ def withdraw_support(
     return entities, relations
 
 
-def _mark_supported(transaction: Transaction, corpus: str, chunks: Sequence[str]) -> tuple[list[str], list[str]]:
+def _mark_supported(
+    transaction: Transaction, corpus: str, chunks: Sequence[str]
+) -> tuple[list[EntityUid], list[RelationUid]]:
     """Lock chunks (uids) and what they support, and mark the latter as needing recomputation."""
     lock_chunks(transaction, corpus=corpus, uids=chunks)
     entities, relations = entities_of_chunks(transaction, corpus=corpus, chunks=chunks)
@@ -120,8 +122,8 @@ def drop_chunks(services: Services, chunks: Sequence[str], *, change: str = DELE
 
     `change` is what the builds of the corpus are told.
     """
-    entities: dict[str, None] = {}
-    relations: dict[str, None] = {}
+    entities: dict[EntityUid, None] = {}
+    relations: dict[RelationUid, None] = {}
     for batch in batches(chunks, size=DELETED_CHUNKS):
         touched, joined = services.database.write(drop, services, batch, change=change)
         entities |= dict.fromkeys(touched)
@@ -131,7 +133,7 @@ def drop_chunks(services: Services, chunks: Sequence[str], *, change: str = DELE
 
 def drop(
     transaction: Transaction, services: Services, chunks: Sequence[str], *, change: str
-) -> tuple[list[str], list[str]]:
+) -> tuple[list[EntityUid], list[RelationUid]]:
     """Delete chunks (uids) in a transaction, and return the entities and relations to refresh."""
     check_embedder(transaction, services)
     entities, relations = _mark_supported(transaction, services.corpus, chunks)

@@ -39,6 +39,7 @@ from hgmem.graph.documents import (
     open_chunks,
 )
 from hgmem.services import Services, check_dimensions, open_corpus, ready_corpus
+from hgmem.values.graph_elements import DocumentUid
 from hgmem.values.inputs import Document, Skipped
 from hgmem.values.reports import IndexReport, Progress, Report, counting
 
@@ -69,7 +70,7 @@ def retry_failed(services: Services, *, report: Report = lambda _: None) -> Inde
     return _indexed(services, open_batches, done=done, report=report)
 
 
-def extract_open(services: Services, document: str, *, report: Report) -> IndexReport:
+def extract_open(services: Services, document: DocumentUid, *, report: Report) -> IndexReport:
     """Extract the chunks of a stored document (uid) that are not extracted, and return what was done."""
     open_batch = _open_batch(services, [document])
     found = open_batch[0].extractions or open_batch[1]
@@ -107,7 +108,7 @@ class _Batch:
     `left` counts chunks whose call has not ended. `change` is what the builds of the corpus are told.
     """
 
-    documents: Sequence[str]
+    documents: Sequence[DocumentUid]
     left: int
     extractions: dict[str, Extraction]
     change: str
@@ -153,7 +154,7 @@ def _write(services: Services, document: ComparedDocument, done: IndexReport) ->
 
 
 def _open_batch(
-    services: Services, documents: Sequence[str], *, change: str = EXTRACTED
+    services: Services, documents: Sequence[DocumentUid], *, change: str = EXTRACTED
 ) -> tuple[_Batch, list[OpenChunk]]:
     waiting = open_chunks(services.database, corpus=services.corpus, documents=documents)
     stored = {chunk.uid: Extraction.model_validate_json(chunk.extraction) for chunk in waiting if chunk.extraction}

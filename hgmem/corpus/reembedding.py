@@ -7,7 +7,7 @@ embedders are never searched together. Meanwhile, no other run can read the corp
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from hgmem.corpus.aggregation import embed_entities, embed_relations
 from hgmem.corpus.guarded_writes import GuardedWriter, leased_writer
@@ -47,7 +47,7 @@ from hgmem.values.reports import Counted
 BATCH = 128  # texts embedded and stored together: at most this much work is repeated after a kill
 
 # Embeds those of the uids that lack a vector, and returns how many.
-Filling: TypeAlias = Callable[[Services, Runner, Sequence[str]], int]
+Filling: TypeAlias = Callable[[Services, Runner, Sequence[Any]], int]
 
 
 def fill(services: Services, writer: Runner, *, report: Counted = lambda _, __: None) -> int:

@@ -22,9 +22,15 @@ from hgmem.errors import AccessError, BadReplyError, BudgetError, ModelError
 from hgmem.extraction.contributions import condensed_from, described, join
 from hgmem.extraction.tasks import Condense
 from hgmem.graph.database import Transaction
-from hgmem.graph.entities import cut_descriptions, entity_contributions, lock_entities, relation_contributions
+from hgmem.graph.entities import (
+    cut_descriptions,
+    entity_contributions,
+    entity_uid,
+    lock_entities,
+    relation_contributions,
+)
 from hgmem.services import Services
-from hgmem.text.identity import uid
+from hgmem.values.graph_elements import EntityUid, RelationUid
 from hgmem.values.reports import Counted
 
 CHARACTERS = 24_000  # of descriptions in one prompt
@@ -41,7 +47,7 @@ class _Long:
     uid: str
     subject: str
     lines: Sequence[str]
-    ends: tuple[str, ...] = ()
+    ends: tuple[EntityUid, ...] = ()
 
 
 def condense(services: Services, *, report: Counted) -> list[str]:
@@ -74,16 +80,16 @@ def condense(services: Services, *, report: Counted) -> list[str]:
     return errors
 
 
-def _waiting(services: Services, entities: Sequence[str], relations: Sequence[str]) -> Iterator[_Long]:
+def _waiting(services: Services, entities: Sequence[EntityUid], relations: Sequence[RelationUid]) -> Iterator[_Long]:
     """Yield what needs a summary, read in small batches."""
     for uids in batches(entities, size=READ):
         for entity in read_entity_contributions(services.database, services, uids):
             if lines := described(entity.contributions):
                 yield _Long(uid=entity.inputs.uid, subject=entity.contributions[0].name, lines=lines)
-    for uids in batches(relations, size=READ):
-        for relation in read_relation_contributions(services.database, services, uids):
+    for joined in batches(relations, size=READ):
+        for relation in read_relation_contributions(services.database, services, joined):
             keys = (relation.inputs.source, relation.inputs.target)
-            ends = tuple(uid(services.corpus, "entity", key) for key in keys)
+            ends = tuple(entity_uid(services.corpus, key) for key in keys)
             if lines := described(relation.contributions):
                 yield _Long(uid=relation.inputs.uid, subject=" – ".join(keys), lines=lines, ends=ends)
 
@@ -115,7 +121,7 @@ def _keep(services: Services, ended: Sequence[Ended[_Long, str]]) -> list[str]:
     relations = [call.item for call in ended if call.result and call.item.ends]
     if texts:
         services.database.write(_write, services, (entities, relations), texts)
-        embed_missing(services, entities=[each.uid for each in entities], relations=[each.uid for each in relations])
+        embed_missing(services, entities=_entity_uids(entities), relations=_relation_uids(relations))
     return [
         f"the description of {call.item.subject!r} was truncated instead of summarized: {call.error}"
         for call in ended
@@ -130,9 +136,17 @@ def _write(
     texts: Mapping[str, str],
 ) -> None:
     entities, relations = longs
-    locked = {each.uid for each in entities} | {end for each in relations for end in each.ends}
+    locked = {*_entity_uids(entities), *(end for relation in relations for end in relation.ends)}
     lock_entities(transaction, corpus=services.corpus, uids=sorted(locked))
-    named = entity_contributions(transaction, corpus=services.corpus, uids=[each.uid for each in entities])
+    named = entity_contributions(transaction, corpus=services.corpus, uids=_entity_uids(entities))
     rebuild_entities(transaction, services, named, condensed=texts)
-    joined = relation_contributions(transaction, corpus=services.corpus, uids=[each.uid for each in relations])
+    joined = relation_contributions(transaction, corpus=services.corpus, uids=_relation_uids(relations))
     rebuild_relations(transaction, services, joined, condensed=texts)
+
+
+def _entity_uids(longs: Sequence[_Long]) -> list[EntityUid]:
+    return [EntityUid(entity.uid) for entity in longs]
+
+
+def _relation_uids(longs: Sequence[_Long]) -> list[RelationUid]:
+    return [RelationUid(relation.uid) for relation in longs]
