@@ -11,7 +11,17 @@ ORDER BY corpus;
 // Return the corpus, its lease, and the age of the lease's last heartbeat in seconds (`silent`).
 CYPHER 25 MATCH (k:Corpus {name: $corpus})
 RETURN k.name AS corpus, k.status AS status, k.embedding_model AS embedding_model, k.dimensions AS dimensions,
-       k.settings AS settings, k.imported AS imported, k.archive AS archive, k.run AS run,
+       k.settings AS settings, k.imported AS imported, k.archive AS archive, k.cleared AS cleared,
+       k.schema_version AS schema_version, k.run AS run,
+       duration.inSeconds(k.heartbeat, datetime()).seconds AS silent;
+
+// name: lock_corpus(corpus) write
+// Lock the corpus until the transaction ends, and return it.
+CYPHER 25 MATCH (k:Corpus {name: $corpus})
+SET k.name = k.name
+RETURN k.name AS corpus, k.status AS status, k.embedding_model AS embedding_model, k.dimensions AS dimensions,
+       k.settings AS settings, k.imported AS imported, k.archive AS archive, k.cleared AS cleared,
+       k.schema_version AS schema_version, k.run AS run,
        duration.inSeconds(k.heartbeat, datetime()).seconds AS silent;
 
 // name: create_corpus(corpus, status, embedding_model, dimensions, settings, schema_version) write

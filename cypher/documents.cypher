@@ -133,7 +133,7 @@ WITH DISTINCT d MATCH (d)<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus})
 WHERE c.status <> 'done'
 RETURN c.uid AS uid, c.document AS document, c.text AS text, c.status AS status,
        CASE c.status WHEN 'extracted' THEN c.extraction END AS extraction, d.title AS title,
-       c.extraction IS NOT NULL AND c.status <> 'extracted' AS outdated, c.messages IS NOT NULL AS said
+       c.extraction IS NOT NULL AND c.status <> 'extracted' AS outdated, c.messages IS NOT NULL AS has_messages
 ORDER BY document, c.position;
 
 // name: failed_documents(corpus) read

@@ -1,20 +1,13 @@
 // Clearing and recomputing all vectors of a corpus. Every writer of vectors locks the corpus first, so no vector of the
 // old embedder is written after the clearing.
 
-// name: lock_corpus(corpus) write
-// Lock the corpus until the transaction ends, and return it.
-CYPHER 25 MATCH (k:Corpus {name: $corpus})
-SET k.name = k.name
-RETURN k.name AS corpus, k.status AS status, k.embedding_model AS embedding_model, k.dimensions AS dimensions,
-       k.imported AS imported, k.cleared AS cleared;
-
-// name: held_memories(corpus, timeout) read
+// name: leased_memories(corpus, timeout) read
 // Return the memories whose lease was renewed in the last `timeout` seconds.
 CYPHER 25 MATCH (m:Memory {corpus: $corpus}) USING INDEX m:Memory(corpus)
 WHERE m.run IS NOT NULL AND m.heartbeat >= datetime() - duration({milliseconds: $timeout * 1000})
 RETURN m.uid AS uid ORDER BY uid;
 
-// name: held_builds(corpus, timeout) read
+// name: leased_builds(corpus, timeout) read
 // Return the systems whose build's lease was renewed in the last `timeout` seconds.
 CYPHER 25 MATCH (b:Build {corpus: $corpus}) USING INDEX b:Build(corpus)
 WHERE b.run IS NOT NULL AND b.heartbeat >= datetime() - duration({milliseconds: $timeout * 1000})

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from hgmem.errors import BadReplyError, ModelError, UsageError
-from hgmem.graph.corpus import CorpusRow, create_corpus, find_corpus
+from hgmem.graph.corpus import SCHEMA_VERSION, CorpusRow, create_corpus, find_corpus
 from hgmem.graph.database import Database
 from hgmem.models.embedding import CheckedEmbedder, Kind, Vectors
 from hgmem.models.llm import LanguageModel
@@ -112,8 +112,13 @@ def readable_corpus(services: Services) -> CorpusRow:
 
 
 def settled_corpus(services: Services) -> CorpusRow:
-    """Return the corpus with any embedder, or raise `UsageError` if it is not ready."""
+    """Return the corpus with any embedder, or raise `UsageError` if it is not ready or of another version of hgmem."""
     row = known_corpus(services)
+    if row.schema_version != SCHEMA_VERSION:
+        raise UsageError(
+            f"corpus {row.corpus!r} has schema version {row.schema_version}, but this hgmem uses {SCHEMA_VERSION}: "
+            "index its documents again into a new corpus, or use the version of hgmem that wrote it"
+        )
     if row.status == RE_EMBEDDING:
         raise UsageError(
             f"corpus {row.corpus!r} is being re-embedded with {row.embedding_model!r}: wait until that is done, or "

@@ -6,9 +6,8 @@ from typing import Any
 
 from hgmem.builds.stages import Build
 from hgmem.builds.units import Made, Output, Row, Tie, Unit
-from hgmem.corpus.aggregation import batches
-from hgmem.corpus.dependents import drop_dependents
 from hgmem.corpus.guarded_writes import check_embedder
+from hgmem.corpus.paging import batches
 from hgmem.errors import UsageError
 from hgmem.graph import built as graph
 from hgmem.graph.builds import BuildLease, renew_build
@@ -241,7 +240,7 @@ def _replace(transaction: Transaction, lease: BuildLease, results: Sequence[Resu
     rests_on = {uid: list(uids) for each in results for uid, uids in each.rests_on.items()}
     stored = [row["uid"] for row in graph.made_by(transaction, corpus=corpus, uids=units)]
     if gone := [uid for uid in stored if uid not in rests_on]:
-        drop_dependents(transaction, corpus=corpus, uids=gone)
+        graph.drop_dependents(transaction, corpus=corpus, uids=gone)
         graph.delete_built(transaction, corpus=corpus, uids=gone)
     graph.release_extensions(transaction, corpus=corpus, units=units)
     released = [
@@ -305,7 +304,7 @@ def _finish(transaction: Transaction, writer: Writer) -> None:
 def _delete_units(transaction: Transaction, writer: Writer, uids: Sequence[str]) -> None:
     corpus = _locked(transaction, writer)
     rows = [row["uid"] for row in graph.made_by(transaction, corpus=corpus, uids=uids)]
-    drop_dependents(transaction, corpus=corpus, uids=[*uids, *rows])
+    graph.drop_dependents(transaction, corpus=corpus, uids=[*uids, *rows])
     graph.release_extensions(transaction, corpus=corpus, units=uids)
     graph.delete_built(transaction, corpus=corpus, uids=rows)
     graph.delete_units(transaction, corpus=corpus, uids=uids)

@@ -15,7 +15,6 @@ from hgmem.client.verbs import SystemAttributes, SystemVerbs
 from hgmem.corpus import adding, appending, checking, cost_estimate, indexing
 from hgmem.corpus.chunk_extraction import is_language_model
 from hgmem.corpus.deletion import Named
-from hgmem.corpus.indexing import Report
 from hgmem.errors import UsageError
 from hgmem.graph.corpus import corpora
 from hgmem.graph.database import Database
@@ -37,6 +36,7 @@ from hgmem.values.foreign_graph import Adopting
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.inputs import Document, Given, Skipped
 from hgmem.values.records import Answer, Lineage, Memory, MemorySummary, Passage
+from hgmem.values.reports import Report
 from hgmem.values.sharing import Shared
 from hgmem.values.systems import SystemInfo
 

@@ -7,7 +7,6 @@ from typing import Any, TypeAlias
 
 from hgmem.corpus.appending import append
 from hgmem.corpus.importing import import_graph
-from hgmem.corpus.indexing import Report, aggregation_progress
 from hgmem.errors import UsageError
 from hgmem.services import Services
 from hgmem.settings import Settings
@@ -18,7 +17,7 @@ from hgmem.sources.files import load
 from hgmem.sources.lightrag import read as read_lightrag
 from hgmem.values.conversations import Conversation, Message
 from hgmem.values.inputs import Document, Skipped
-from hgmem.values.reports import IndexReport
+from hgmem.values.reports import IndexReport, Report, counting
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
@@ -69,4 +68,4 @@ def append_messages(
 def import_lightrag(services: Services, directory: str | Path, *, report: Report) -> bool:
     """Import a LightRAG working directory into an empty corpus. Return whether anything was written."""
     given = read_lightrag(directory)
-    return import_graph(services, given, report=lambda done, total: report(aggregation_progress(done, total)))
+    return import_graph(services, given, report=counting(report, "entities and relations"))

@@ -7,10 +7,8 @@ from typing import Any, TypedDict, cast
 from hgmem.builds.runner import remove_build
 from hgmem.client.asking import with_corpus_of
 from hgmem.client.connecting import adapted_embedder, find_embedder, reading
-from hgmem.corpus import adopting, reembedding
-from hgmem.corpus.aggregation import Report as CountReport
+from hgmem.corpus import importing, reembedding
 from hgmem.corpus.deletion import Named, delete_corpus, delete_documents
-from hgmem.corpus.indexing import Report
 from hgmem.errors import UsageError
 from hgmem.memory.pruning import delete_memory
 from hgmem.models.embedding import CheckedEmbedder, Embedder
@@ -18,7 +16,7 @@ from hgmem.services import Services
 from hgmem.settings import Settings
 from hgmem.systems.building import own_names, renew_vectors
 from hgmem.values.foreign_graph import Adopting, Names, Source, configured
-from hgmem.values.reports import AdoptReport, ArchiveReport, Progress, Unit
+from hgmem.values.reports import AdoptReport, ArchiveReport, Report, counting
 
 
 class ExportOptions(TypedDict, total=False):
@@ -34,7 +32,7 @@ def export(services: Services, file: Path, options: ExportOptions, *, report: Re
     from hgmem.corpus import exporting  # what only an archive needs: a question need not wait for it
 
     wanted = exporting.Wanted(installed=own_names, **options)
-    return exporting.export(services, file, wanted=wanted, report=_counted(report, "records"))
+    return exporting.export(services, file, wanted=wanted, report=counting(report, "records"))
 
 
 def import_archive(services: Services, file: Path, *, report: Report) -> ArchiveReport:
@@ -42,7 +40,7 @@ def import_archive(services: Services, file: Path, *, report: Report) -> Archive
     from hgmem.corpus import restoring
 
     systems = restoring.Systems(installed=own_names, renew_vectors=renew_vectors)
-    return restoring.import_archive(services, file, systems=systems, report=_counted(report, "records"))
+    return restoring.import_archive(services, file, systems=systems, report=counting(report, "records"))
 
 
 def adopt(services: Services, graph: Adopting, *, report: Report) -> AdoptReport:
@@ -51,14 +49,14 @@ def adopt(services: Services, graph: Adopting, *, report: Report) -> AdoptReport
     where = cast("Source", {name: named.pop(name) for name in Source.__annotations__ if name in named})
     shape = configured(named.pop("config", None), **cast("Names", named))
     with reading(services.database, services.settings, where) as source:
-        return adopting.adopt(services, source, shape, report=_counted(report, "entities and relations"))
+        return importing.adopt(services, source, shape, report=counting(report, "entities and relations"))
 
 
 def reembed(services: Services, embedder: Embedder | str | Any, *, report: Report) -> int:
     """Recompute all vectors of the corpus with an embedder, by default that of the services. Return their number."""
     if embedder is not None:
         services = replace(services, embedder=_embedder(services.settings, embedder))
-    return reembedding.reembed(services, finish=renew_vectors, report=_counted(report, "vectors"))
+    return reembedding.reembed(services, finish=renew_vectors, report=counting(report, "vectors"))
 
 
 def delete(
@@ -85,7 +83,3 @@ def _embedder(settings: Settings, chosen: Any) -> CheckedEmbedder:
     if isinstance(chosen, str):
         return find_embedder(settings.model_copy(update={"embedding_model": chosen}))
     return adapted_embedder(chosen)
-
-
-def _counted(report: Report, unit: Unit) -> CountReport:
-    return lambda done, total: report(Progress(done=done, total=total, unit=unit))

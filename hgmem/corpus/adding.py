@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 from hgmem.corpus.aggregation import (
     SEGMENT,
     Prebuilt,
-    batches,
     embed_missing,
     entity_row,
     rebuild_entities,
@@ -22,6 +21,7 @@ from hgmem.corpus.aggregation import (
     relation_row,
 )
 from hgmem.corpus.guarded_writes import GuardedWriter, check_embedder, embedding
+from hgmem.corpus.paging import batches
 from hgmem.errors import ConflictError, UsageError
 from hgmem.extraction.contributions import (
     EntityContribution,
@@ -39,6 +39,7 @@ from hgmem.graph.documents import (
     DocumentState,
     chunks_of_documents,
     document_states,
+    document_uid,
     finish_documents,
     link_chunks,
     put_chunks,
@@ -58,19 +59,20 @@ from hgmem.text import identity
 from hgmem.text.identity import key, text_hash
 from hgmem.text.segmentation import collapse, has_half_pair
 from hgmem.text.tokens import count
-from hgmem.values.graph_elements import Chunk
+from hgmem.values.graph_elements import Chunk, DocumentUid, EntityUid, RelationUid
 from hgmem.values.inputs import Document, Given, GivenChunk, GivenEntity, GivenRelation
 
 K = TypeVar("K")
 T = TypeVar("T")
+U = TypeVar("U", EntityUid, RelationUid)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
     """A pre-built graph by uids and keys, with ordered contributions."""
 
-    documents: Mapping[str, Document]
-    chunks: Mapping[str, tuple[Chunk, ...]]
+    documents: Mapping[DocumentUid, Document]
+    chunks: Mapping[DocumentUid, tuple[Chunk, ...]]
     entities: Mapping[str, tuple[EntityContribution, ...]]
     relations: Mapping[tuple[str, str], tuple[RelationContribution, ...]]
 
@@ -83,7 +85,7 @@ def prepare(given: Given, *, corpus: str, written: str | None = None) -> Prepare
     """
     _check_characters(given, json.dumps(given, ensure_ascii=False, default=_fields) if written is None else written)
     documents = _unique(((document.id, document) for document in given.documents), what="document")
-    uids = {id_: identity.uid(corpus, "document", id_) for id_ in documents}
+    uids = {id_: document_uid(corpus, id_) for id_ in documents}
     chunks = _chunks(given.chunks, documents=documents, corpus=corpus)
     chunk_uids = {chunk.source_id: chunk.uid for document_chunks in chunks.values() for chunk in document_chunks}
     keyed = cache(key)  # names repeat as the ends of relations
@@ -128,15 +130,15 @@ def _fields(value: Any) -> Any:
 
 def _chunks(
     given: Iterable[GivenChunk], *, documents: Mapping[str, Document], corpus: str
-) -> dict[str, tuple[Chunk, ...]]:
-    found: dict[str, list[Chunk]] = {}
+) -> dict[DocumentUid, tuple[Chunk, ...]]:
+    found: dict[DocumentUid, list[Chunk]] = {}
     seen: Counter[tuple[str, str]] = Counter()
     for id_, chunk in _unique(((chunk.id, chunk) for chunk in given), what="chunk").items():
         if chunk.document not in documents:
             raise UsageError(
                 f"chunk {id_!r} refers to document {chunk.document!r}, which is not in documents=: add the document"
             )
-        document = identity.uid(corpus, "document", chunk.document)
+        document = document_uid(corpus, chunk.document)
         digest = text_hash(chunk.text)
         document_chunks = found.setdefault(document, [])
         document_chunks.append(
@@ -229,9 +231,9 @@ def add_graph(services: Services, given: Given) -> None:
     embed_missing(services, entities=entities, relations=relations)
 
 
-def _grouped(prepared: Prepared) -> Iterator[dict[str, Document]]:
+def _grouped(prepared: Prepared) -> Iterator[dict[DocumentUid, Document]]:
     """Yield batches of documents by uid, bounded by `DOCUMENTS` and `CHUNKS`."""
-    group: dict[str, Document] = {}
+    group: dict[DocumentUid, Document] = {}
     chunks = 0
     for uid, document in prepared.documents.items():
         more = len(prepared.chunks.get(uid, ()))
@@ -245,7 +247,10 @@ def _grouped(prepared: Prepared) -> Iterator[dict[str, Document]]:
 
 
 def _put_documents(
-    services: Services, writer: Runner, documents: Mapping[str, Document], chunks: Mapping[str, Sequence[Chunk]]
+    services: Services,
+    writer: Runner,
+    documents: Mapping[DocumentUid, Document],
+    chunks: Mapping[DocumentUid, Sequence[Chunk]],
 ) -> None:
     """Write new, changed and unfinished documents with their chunks and vectors."""
     corpus, database = services.corpus, services.database
@@ -304,7 +309,7 @@ def properties_of(document: Document) -> dict[str, str]:
     }
 
 
-def _add_entities(services: Services, batch: Sequence[tuple[str, tuple[EntityContribution, ...]]]) -> list[str]:
+def _add_entities(services: Services, batch: Sequence[tuple[str, tuple[EntityContribution, ...]]]) -> list[EntityUid]:
     """Write contributions to entities, and return the uids of entities without a vector.
 
     Only new entities are embedded here.
@@ -323,7 +328,7 @@ def _add_entities(services: Services, batch: Sequence[tuple[str, tuple[EntityCon
 
 def _add_relations(
     services: Services, batch: Sequence[tuple[tuple[str, str], tuple[RelationContribution, ...]]]
-) -> list[str]:
+) -> list[RelationUid]:
     """Write contributions to relations, and return the uids of relations without a vector."""
     rows = [relation_row(services.corpus, ends, chunks_of(contributions)) for ends, contributions in batch]
     given = {row.uid: contributions for row, (_, contributions) in zip(rows, batch, strict=True)}
@@ -337,15 +342,18 @@ def _add_relations(
     return services.database.write(_write_relations, services, rows, prebuilt)
 
 
-def _embedded(services: Services, texts: Mapping[str, str]) -> dict[str, tuple[str, Any]]:
+def _embedded(services: Services, texts: Mapping[U, str]) -> dict[U, tuple[str, Any]]:
     """Return each text with its vector, by uid."""
     vectors = services.embed(list(texts.values()), kind="document") if texts else ()
     return {uid: (texts[uid], vector) for uid, vector in zip(texts, vectors, strict=True)}
 
 
 def _write_entities(
-    transaction: Transaction, services: Services, rows: Sequence[EntityRow], prebuilt: Prebuilt[EntityContribution]
-) -> list[str]:
+    transaction: Transaction,
+    services: Services,
+    rows: Sequence[EntityRow],
+    prebuilt: Prebuilt[EntityUid, EntityContribution],
+) -> list[EntityUid]:
     if prebuilt.vectors:  # of what is new
         _check_and_mark(transaction, services, EXTENDED)
     inputs = touch_entities(transaction, corpus=services.corpus, rows=rows)
@@ -353,8 +361,11 @@ def _write_entities(
 
 
 def _write_relations(
-    transaction: Transaction, services: Services, rows: Sequence[RelationRow], prebuilt: Prebuilt[RelationContribution]
-) -> list[str]:
+    transaction: Transaction,
+    services: Services,
+    rows: Sequence[RelationRow],
+    prebuilt: Prebuilt[RelationUid, RelationContribution],
+) -> list[RelationUid]:
     if prebuilt.vectors:  # of what is new
         _check_and_mark(transaction, services, EXTENDED)
     inputs = touch_relations(transaction, corpus=services.corpus, rows=rows)

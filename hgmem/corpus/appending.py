@@ -7,10 +7,10 @@ has written to the conversation since. Otherwise it starts again.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from hgmem.corpus.aggregation import batches
-from hgmem.corpus.document_writing import OF_MESSAGES, check_characters, description_of
+from hgmem.corpus.document_comparison import OF_MESSAGES, check_characters, description_of
 from hgmem.corpus.guarded_writes import OvertakenError, attempts, check_embedder
-from hgmem.corpus.indexing import Report, extract_open
+from hgmem.corpus.indexing import extract_open
+from hgmem.corpus.paging import batches
 from hgmem.errors import ConflictError, DocumentError, UsageError
 from hgmem.extraction.message_chunks import continued_chunks, messages_digest, messages_in, words_of
 from hgmem.graph.builds import ADDED, APPENDED, mark_builds
@@ -23,15 +23,15 @@ from hgmem.graph.conversations import (
     extend_conversation,
 )
 from hgmem.graph.database import Transaction
-from hgmem.graph.documents import chunk_texts, grow_chunks
+from hgmem.graph.documents import chunk_texts, document_uid, grow_chunks
 from hgmem.models.embedding import Vectors
 from hgmem.services import Services, check_dimensions, known_corpus, open_corpus
 from hgmem.sources.conversations.rendering import document_of, rendered
 from hgmem.text.identity import text_hash, uid
 from hgmem.values.conversations import Conversation, Message
-from hgmem.values.graph_elements import Chunk
+from hgmem.values.graph_elements import Chunk, DocumentUid
 from hgmem.values.inputs import Document, Scalar
-from hgmem.values.reports import IndexReport, Progress
+from hgmem.values.reports import IndexReport, Progress, Report
 
 MESSAGES = 1_000  # messages a transaction
 ATTEMPTS = 60  # at a transaction, each after another writer's
@@ -68,7 +68,7 @@ def append(
     """
     check_characters(document_of(replace(conversation, messages=())))
     check_dimensions(services, open_corpus(services))
-    document = uid(services.corpus, "document", conversation.id)
+    document = document_uid(services.corpus, conversation.id)
     end = conversation_end(services.database, corpus=services.corpus, uid=document)
     if end is None and not messages:
         raise UsageError(f"corpus {services.corpus!r} has no conversation {conversation.id!r}: append messages to it")
@@ -82,7 +82,7 @@ def append(
     return extract_open(services, document, report=report)
 
 
-def _append(services: Services, document: str, conversation: Conversation, messages: Sequence[Message]) -> int:
+def _append(services: Services, document: DocumentUid, conversation: Conversation, messages: Sequence[Message]) -> int:
     """Append messages in one transaction, and return how many chunks were written."""
     for _ in attempts(ATTEMPTS):
         end = conversation_end(services.database, corpus=services.corpus, uid=document)
@@ -103,7 +103,9 @@ def _append(services: Services, document: str, conversation: Conversation, messa
     )
 
 
-def _write(transaction: Transaction, services: Services, document: str, prepared: tuple[_Extension, Vectors]) -> None:
+def _write(
+    transaction: Transaction, services: Services, document: DocumentUid, prepared: tuple[_Extension, Vectors]
+) -> None:
     """Write an extension.
 
     Raises `OvertakenError` if the conversation is no longer as it was read.
@@ -128,7 +130,7 @@ def _write(transaction: Transaction, services: Services, document: str, prepared
 
 def _extension(
     services: Services,
-    document: str,
+    document: DocumentUid,
     appended: tuple[Conversation, Sequence[Message]],
     *,
     end: ConversationEnd | None,
@@ -143,7 +145,7 @@ def _extension(
     if last is not None:
         text = f"\n{text}"
         places = tuple(replace(place, start=place.start + 1, end=place.end + 1) for place in places)
-    said = Document(id=conversation.id, text=text, messages=places)
+    appended_document = Document(id=conversation.id, text=text, messages=places)
     digest = messages_digest(text, places, before=end.sha256 if end and last else "")
     properties = {
         "sha256": digest,
@@ -151,7 +153,11 @@ def _extension(
         "chunking": f"{OF_MESSAGES}{tokens}",
         **({} if end else description_of(document_of(replace(conversation, messages=())))),
     }
-    chunks = continued_chunks(said, corpus=services.corpus, uid_=document, tokens=tokens, last=last) if places else ()
+    chunks = (
+        continued_chunks(appended_document, corpus=services.corpus, uid_=document, tokens=tokens, last=last)
+        if places
+        else ()
+    )
     return _Extension(end=end, properties=properties, chunks=_unlike_stored(services, chunks, last=last, digest=digest))
 
 
@@ -185,7 +191,7 @@ def _chunk_tokens(services: Services, conversation: Conversation, end: Conversat
 
 
 def _fresh(
-    services: Services, document: str, appended: tuple[Conversation, Sequence[Message]], *, number: int
+    services: Services, document: DocumentUid, appended: tuple[Conversation, Sequence[Message]], *, number: int
 ) -> tuple[list[Message], set[str]]:
     """Return the messages that the conversation does not have, and ids that these must not have.
 
@@ -203,9 +209,9 @@ def _fresh(
             fresh.append(message)
             continue
         text, (place,) = rendered(conversation.id, [message])
-        held = stored[message.id]
-        was = (held.speaker, held.time, dict(held.metadata), words_of(chunks, message.id))
-        if was != (place.speaker, place.time, dict(place.metadata), text[place.start : place.end]):
+        known = stored[message.id]
+        content = (known.speaker, known.time, dict(known.metadata), words_of(chunks, message.id))
+        if content != (place.speaker, place.time, dict(place.metadata), text[place.start : place.end]):
             raise DocumentError(
                 f"message {message.id!r} of conversation {conversation.id!r} is stored with another content: give the "
                 "new message an id of its own, or add the whole conversation again to change it"
@@ -219,7 +225,7 @@ def stored_messages(services: Services, conversation: str) -> tuple[Message, ...
     Runs of blanks and line breaks in their texts have become one space. Raises `UsageError` if there is no such
     conversation.
     """
-    document = uid(known_corpus(services).corpus, "document", conversation)
+    document = document_uid(known_corpus(services).corpus, conversation)
     chunks = conversation_chunks(services.database, corpus=services.corpus, uid=document)
     if not chunks and conversation_end(services.database, corpus=services.corpus, uid=document) is None:
         raise UsageError(
@@ -229,10 +235,10 @@ def stored_messages(services: Services, conversation: str) -> tuple[Message, ...
     return tuple(
         Message(
             speaker=place.speaker,
-            text=words_of(held, id_),
+            text=words_of(parts, id_),
             time=place.time or None,
             id=id_,
             metadata=dict(place.metadata) or None,
         )
-        for id_, (place, held) in messages_in(chunks).items()
+        for id_, (place, parts) in messages_in(chunks).items()
     )

@@ -3,9 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hgmem.corpus.aggregation import rows_of
-from hgmem.corpus.chunk_rewriting import withdraw_support
-from hgmem.corpus.deletion import refresh
+from hgmem.corpus.aggregation import refresh, rows_of
+from hgmem.corpus.document_writing import withdraw_support
 from hgmem.corpus.guarded_writes import check_embedder, embedding
 from hgmem.errors import AccessError, BadReplyError, BudgetError, ModelError
 from hgmem.extraction.contributions import entities_of, new_in
@@ -19,6 +18,7 @@ from hgmem.models.llm import LanguageModel
 from hgmem.models.llm.task_routing import serving
 from hgmem.services import Services
 from hgmem.text.segmentation import words
+from hgmem.values.graph_elements import EntityUid, RelationUid
 
 FEW_WORDS = 5  # shorter texts may name no entity
 
@@ -98,7 +98,7 @@ def _save_again(
     services: Services,
     chunks: Sequence[OpenChunk],
     results: tuple[Mapping[str, Extraction], Vectors],
-) -> tuple[dict[str, str], list[str], list[str]]:
+) -> tuple[dict[str, str], list[EntityUid], list[RelationUid]]:
     """Replace extractions of shorter texts, and take back what they alone contributed.
 
     Returns what is stored, and the entities and relations to refresh.
@@ -106,10 +106,10 @@ def _save_again(
     corpus, (found, vectors) = services.corpus, results
     check_embedder(transaction, services)
     lock_chunks(transaction, corpus=corpus, uids=[chunk.uid for chunk in chunks])
-    held = chunk_texts(transaction, corpus=corpus, uids=[chunk.uid for chunk in chunks])
+    texts = chunk_texts(transaction, corpus=corpus, uids=[chunk.uid for chunk in chunks])
     kept = {}
     for chunk in chunks:
-        now = held.get(chunk.uid)
+        now = texts.get(chunk.uid)
         if now is not None and now.text == chunk.text and now.status not in ("extracted", "done"):
             entities, relations = rows_of(corpus, {chunk.uid: found[chunk.uid]})
             kept[chunk.uid] = [row.uid for row in entities], [row.uid for row in relations]

@@ -3,13 +3,12 @@
 from collections.abc import Iterable, Set
 from dataclasses import replace
 
-from hgmem.corpus.aggregation import batches
 from hgmem.corpus.chunk_extraction import is_language_model
-from hgmem.corpus.chunk_rewriting import Rewrites, rewrites_of
-from hgmem.corpus.document_writing import DOCUMENTS, bounded, document_chunks, finished
+from hgmem.corpus.document_comparison import DOCUMENTS, ChunkedDocument, bounded, chunked, compared
+from hgmem.corpus.paging import batches
 from hgmem.extraction.tasks import Extract, Glean
 from hgmem.graph.corpus import find_corpus
-from hgmem.graph.documents import EMBEDDED, chunks_of_documents, document_states, failed_documents, open_chunks
+from hgmem.graph.documents import EMBEDDED, failed_documents, open_chunks
 from hgmem.models.prompts import prompt_of
 from hgmem.services import Services, readable_corpus
 from hgmem.text.tokens import count
@@ -28,18 +27,13 @@ def plan_index(services: Services, items: Iterable[Document | Skipped], *, graph
         readable_corpus(services)
     documents = unchanged = chunks = tokens = 0
     for batch in bounded(services.corpus, items, skipped=[]):
-        states = document_states(services.database, corpus=services.corpus, uids=list(batch))
-        changed = {
-            uid: document
-            for uid, document in batch.items()
-            if not finished(services, states.get(uid), document, graph=graph)
-        }
+        changed = [document for document in compared(services, batch, graph=graph) if not document.finished]
         documents += len(changed)
         unchanged += len(batch) - len(changed)
-        for uid, document in changed.items():
-            waiting = _waiting(services, uid, document, indexed=EXTRACTED if graph else INDEXED)
+        for document in changed:
+            waiting = _waiting(chunked(services, document), indexed=EXTRACTED if graph else INDEXED)
             chunks += len(waiting)
-            tokens += sum(chunk.tokens for chunk in waiting) + count(document.title) * len(waiting)
+            tokens += sum(chunk.tokens for chunk in waiting) + count(document.document.title) * len(waiting)
     costs = _costs(services, chunks, tokens) if graph else IndexPlan(chunks=chunks)
     return replace(costs, documents=documents, unchanged=unchanged)
 
@@ -69,13 +63,12 @@ def _costs(services: Services, chunks: int, tokens: int) -> IndexPlan:
     )
 
 
-def _waiting(services: Services, uid: str, document: Document, *, indexed: Set[str]) -> list[Chunk]:
-    """Return the document's chunks that are stored with another text, or with a status that is none of `indexed`."""
-    stored = chunks_of_documents(services.database, corpus=services.corpus, documents=[uid]).get(uid, {})
-    chunks = document_chunks(services, uid, document)
-    rewrites = rewrites_of(services, chunks) if document.messages else Rewrites()
-    rewritten = {chunk.uid for chunk in (*rewrites.grown, *rewrites.changed)}
-    return [chunk for chunk in chunks if chunk.uid in rewritten or stored.get(chunk.uid) not in indexed]
+def _waiting(chunked: ChunkedDocument, *, indexed: Set[str]) -> list[Chunk]:
+    """Return the chunks that are stored with another text, or with a status that is none of `indexed`."""
+    rewritten = {chunk.uid for chunk in (*chunked.rewrites.grown, *chunked.rewrites.changed)}
+    return [
+        chunk for chunk in chunked.chunks if chunk.uid in rewritten or chunked.statuses.get(chunk.uid) not in indexed
+    ]
 
 
 def _tokens_around(services: Services) -> list[int]:

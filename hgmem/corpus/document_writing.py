@@ -1,217 +1,190 @@
-"""Write new and changed documents with their unextracted chunks."""
+"""Write new and changed documents with their chunks, which are extracted later, and delete chunks that are gone.
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+Chunks of conversations are rewritten in place: they keep their uids while their texts change. One that only grew keeps
+everything that rests on it. What rested on the text of a changed or deleted chunk goes in the transaction that changes
+the chunk, which also marks the entities and relations that it supported as needing recomputation. Each of them is then
+recomputed once, without a model. If interrupted, the next run finds the marks and resumes.
+"""
 
-from hgmem.corpus.aggregation import batches
-from hgmem.corpus.chunk_rewriting import rewrite, rewrites_of
-from hgmem.corpus.deletion import drop_chunks, finish_interrupted
-from hgmem.corpus.guarded_writes import marking
-from hgmem.errors import UsageError
-from hgmem.extraction.chunking import ChunkOptions, split
-from hgmem.extraction.chunking import chunks as chunks_of
-from hgmem.extraction.message_chunks import message_chunks, messages_digest, messages_in, words_of
-from hgmem.graph.builds import ADDED, APPENDED, CHANGED
-from hgmem.graph.conversations import conversation_chunks
-from hgmem.graph.corpus import CorpusRow
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from hgmem.corpus.aggregation import refresh
+from hgmem.corpus.document_comparison import ChunkedDocument, ComparedDocument
+from hgmem.corpus.guarded_writes import check_embedder, marking
+from hgmem.corpus.paging import batches
+from hgmem.graph.builds import APPENDED, CHANGED, DELETED, mark_builds
+from hgmem.graph.built import drop_dependents
+from hgmem.graph.database import Row, Transaction
 from hgmem.graph.documents import (
-    EMBEDDED,
-    DocumentState,
-    chunks_of_documents,
-    document_states,
+    ChunkText,
+    chunk_texts,
+    citations_of_chunks,
+    delete_chunks,
+    entities_of_chunks,
+    grow_chunks,
     link_chunks,
+    lock_chunks,
+    move_citations,
     put_chunks,
     put_documents,
+    rewrite_chunks,
     seal_document,
+    withdraw_citations,
 )
-from hgmem.graph.values import Runner, to_json
-from hgmem.services import Services, check_dimensions
-from hgmem.text.identity import text_hash, uid
-from hgmem.text.segmentation import has_half_pair
-from hgmem.values.graph_elements import Chunk
-from hgmem.values.inputs import Document, Scalar, Skipped
+from hgmem.graph.entities import lock_entities, mark_stale, take_back
+from hgmem.graph.values import NOTHING, Runner
+from hgmem.services import Services
+from hgmem.values.conversations import MessagePlace
+from hgmem.values.graph_elements import Chunk, EntityUid, RelationUid
 
-DOCUMENTS = 64  # maximum documents per batch
-CHARACTERS = 4_000_000  # a batch ends once it holds this much text
-ROWS = 1_000  # chunks per transaction
-OF_MESSAGES = "messages/"  # begins `Document.chunking` of conversations, before their tokens per chunk
+NEW_CHUNKS, REWRITTEN_CHUNKS, DELETED_CHUNKS = 1_000, 200, 2_000  # in a transaction
 
 
-def bounded(
-    corpus: str, items: Iterable[Document | Skipped], *, skipped: list[Skipped]
-) -> Iterator[dict[str, Document]]:
-    """Yield batches of documents by uid, and append skipped items to `skipped`."""
-    batch: dict[str, Document] = {}
-    characters = 0
-    for document_uid, document in _identified(corpus, items, skipped):
-        batch[document_uid] = document
-        characters += len(document.text)
-        if len(batch) == DOCUMENTS or characters >= CHARACTERS:
-            yield batch
-            batch, characters = {}, 0
-    if batch:
-        yield batch
+def write_description(services: Services, document: ComparedDocument) -> None:
+    """Write the title, source and metadata of a document whose content is stored as it is."""
+    writer: Runner = marking(services, document.change) if document.change else services.database
+    put_documents(writer, corpus=services.corpus, documents={document.uid: document.description})
 
 
-def _identified(
-    corpus: str, items: Iterable[Document | Skipped], skipped: list[Skipped]
-) -> Iterator[tuple[str, Document]]:
-    """Yield each document with its uid.
+def write_document(services: Services, chunked: ChunkedDocument) -> None:
+    """Write a document and its chunks, and delete the chunks that it no longer has.
 
-    Raises `UsageError` for a duplicate id: each run would overwrite one document with the other.
+    Builds are told at once, and again when all chunks are written: a build may have been made in between.
     """
-    seen: set[str] = set()
-    for item in items:
-        if isinstance(item, Skipped):
-            skipped.append(item)
-            continue
-        document_uid = _document_uid(corpus, item)
-        if document_uid in seen:
-            raise UsageError(f"document {item.id or item.source!r} is a duplicate: document ids must be unique")
-        seen.add(document_uid)
-        check_characters(item)
-        yield document_uid, item
+    database, corpus, compared = services.database, services.corpus, chunked.compared
+    writer = marking(services, chunked.change)
+    properties = {**compared.description, "chunking": compared.chunking, "sha256": ""}
+    put_documents(writer, corpus=corpus, documents={compared.uid: properties})
+    if chunked.stale:
+        drop_chunks(services, chunked.stale, change=CHANGED)
+    for chunks in batches(chunked.rewrites.grown, size=REWRITTEN_CHUNKS):
+        database.write(_grow_chunks, services, chunks)
+    for chunks in batches(chunked.rewrites.changed, size=REWRITTEN_CHUNKS):
+        refresh(services, *database.write(change_chunks, services, chunks))
+    for chunks in batches(chunked.chunks, size=NEW_CHUNKS):
+        put_chunks(database, corpus=corpus, chunks=chunks)
+    link_chunks(database, corpus=corpus, documents=[compared.uid])
+    messages = len(compared.document.messages) or None
+    seal_document(writer, corpus=corpus, uid=compared.uid, sha256=compared.sha256, messages=messages)
 
 
-def check_characters(document: Document) -> None:
-    """Raise `UsageError` if the document's metadata holds an unpaired surrogate.
+def _grow_chunks(transaction: Transaction, services: Services, chunks: Sequence[Chunk]) -> None:
+    """Write texts that begin with the stored ones. Vectors are left to the run that indexes the chunks."""
+    check_embedder(transaction, services)
+    mark_builds(transaction, corpus=services.corpus, change=APPENDED)
+    grow_chunks(transaction, corpus=services.corpus, chunks=chunks)
 
-    Chunking checks the text.
+
+def change_chunks(
+    transaction: Transaction, services: Services, chunks: Sequence[Chunk], *, vectors: Mapping[str, Any] = NOTHING
+) -> tuple[list[EntityUid], list[RelationUid]]:
+    """Give chunks another text, and delete what rested on the old one.
+
+    Returns the entities and relations to refresh. A chunk with a vector (by uid) is indexed without a graph.
     """
-    described = [document.id, document.title, document.source, to_json(document.metadata)]
-    if has_half_pair("".join(described)):
-        known = document.id or document.source
-        raise UsageError(f"document {known!r} has an unpaired surrogate in its metadata, such as \\ud83d: remove it")
+    corpus, uids = services.corpus, [chunk.uid for chunk in chunks]
+    check_embedder(transaction, services)
+    entities, relations = withdraw_support(transaction, corpus=corpus, kept=dict.fromkeys(uids, ((), ())))
+    drop_dependents(transaction, corpus=corpus, uids=uids)
+    mark_builds(transaction, corpus=corpus, change=CHANGED)
+    _move_citations(transaction, corpus, chunks)
+    rewrite_chunks(transaction, corpus=corpus, chunks=chunks, vectors=vectors)
+    return entities, relations
 
 
-def _document_uid(corpus: str, document: Document) -> str:
-    identity = document.id or document.source
-    if not identity:
-        raise UsageError(f"document {document.title or document.text[:40]!r} has neither id nor source: give it an id")
-    return uid(corpus, "document", identity)
+def withdraw_support(
+    transaction: Transaction, *, corpus: str, kept: Mapping[str, tuple[Iterable[EntityUid], Iterable[RelationUid]]]
+) -> tuple[list[EntityUid], list[RelationUid]]:
+    """Take back the support that chunks gave, but of the entities and relations that `kept` names by chunk.
 
-
-def write_changed(
-    services: Services, row: CorpusRow, documents: Mapping[str, Document], *, graph: bool, replaced: dict[str, int]
-) -> dict[str, str]:
-    """Write new and changed documents (by uid), and return the unfinished ones, each with what has changed.
-
-    Those whose text was another are noted in `replaced`, with how many messages went.
-
-    With `graph`, documents that were indexed without one are unfinished. Nothing has changed in one that an earlier
-    run has written as it is.
+    Returns the entities and relations that have to be refreshed, and marks them.
     """
-    states = document_states(services.database, corpus=services.corpus, uids=list(documents))
-    unfinished: dict[str, str] = {}
-    for document_uid, document in documents.items():
-        state = states.get(document_uid)
-        if finished(services, state, document, graph=graph):
-            continue
-        check_dimensions(services, row)  # loads the embedder, so only if there is work
-        change = unfinished[document_uid] = _change(services, state, document)
-        if state is not None and _same_chunks(services, state, document):
-            described = {document_uid: description_of(document)}
-            writer: Runner = marking(services, change) if change else services.database
-            put_documents(writer, corpus=services.corpus, documents=described)
-        else:
-            if state is not None and state.sha256 not in ("", document_digest(document)):
-                replaced |= _replaced(services, document_uid, document)
-            unfinished[document_uid] = _write(services, document_uid, document, state=state)
-    if any(not state.sha256 for state in states.values()):  # an earlier write or delete was interrupted
-        finish_interrupted(services)
-    return unfinished
+    entities, relations = _mark_supported(transaction, corpus, list(kept))
+    rows = [{"uid": uid, "entities": list(some), "relations": list(joined)} for uid, (some, joined) in kept.items()]
+    take_back(transaction, corpus=corpus, rows=rows, relations=relations)
+    return entities, relations
 
 
-def _replaced(services: Services, document_uid: str, document: Document) -> dict[str, int]:
-    """Return how many stored messages a changed document no longer has, by its id, nothing if a conversation grew."""
-    stored = (
-        conversation_chunks(services.database, corpus=services.corpus, uid=document_uid) if document.messages else []
-    )
-    kept = {(place.id, document.text[place.start : place.end]) for place in document.messages}
-    gone = sum((id_, words_of(held, id_)) not in kept for id_, (_, held) in messages_in(stored).items())
-    return {document.id or document.source: gone} if gone or not document.messages else {}
+def _mark_supported(
+    transaction: Transaction, corpus: str, chunks: Sequence[str]
+) -> tuple[list[EntityUid], list[RelationUid]]:
+    """Lock chunks (uids) and what they support, and mark the latter as needing recomputation."""
+    lock_chunks(transaction, corpus=corpus, uids=chunks)
+    entities, relations = entities_of_chunks(transaction, corpus=corpus, chunks=chunks)
+    lock_entities(transaction, corpus=corpus, uids=entities)
+    mark_stale(transaction, corpus=corpus, entities=entities, relations=relations)
+    return entities, relations
 
 
-def finished(services: Services, state: DocumentState | None, document: Document, *, graph: bool = True) -> bool:
-    """Return whether the stored document is complete and unchanged. With `graph`, it has to have one."""
-    return (
-        state is not None
-        and (state.status == "done" or (state.status == EMBEDDED and not graph))
-        and not _change(services, state, document)
-    )
+def drop_chunks(services: Services, chunks: Sequence[str], *, change: str = DELETED) -> None:
+    """Delete chunks (uids), and recompute the entities and relations that they supported.
 
-
-def _change(services: Services, state: DocumentState | None, document: Document) -> str:
-    """Return what has changed since this state was stored, or an empty text."""
-    if state is None:
-        return ADDED
-    return "" if _same_chunks(services, state, document) and _described(state) == description_of(document) else CHANGED
-
-
-def document_chunks(services: Services, document_uid: str, document: Document) -> tuple[Chunk, ...]:
-    """Return the document's chunks."""
-    if document.messages:
-        tokens = services.settings.chunk_tokens
-        return message_chunks(document, corpus=services.corpus, uid_=document_uid, tokens=tokens)
-    pieces = split(document.text, _chunk_options(services))
-    return chunks_of(pieces, corpus=services.corpus, document=document_uid, title=document.title)
-
-
-def _write(services: Services, document_uid: str, document: Document, *, state: DocumentState | None) -> str:
-    """Write a document and its chunks, and delete the chunks that its text no longer has.
-
-    Builds are told at once, and again when all chunks are written: a build may have been made in between. Returns what
-    they are told, which is another change for a conversation that only grew.
+    `change` is what the builds of the corpus are told.
     """
-    database, corpus, change = services.database, services.corpus, CHANGED if state else ADDED
-    chunks = document_chunks(services, document_uid, document)
-    stale = _stale(services, document_uid, chunks)
-    rewrites = rewrites_of(services, chunks) if document.messages else None
-    if rewrites and state and _described(state) == description_of(document) and not rewrites.changed and not stale:
-        change = APPENDED
-    writer = marking(services, change)
-    properties = {**description_of(document), "chunking": _chunking(services, document), "sha256": ""}
-    put_documents(writer, corpus=corpus, documents={document_uid: properties})
-    if stale:
-        drop_chunks(services, stale, change=CHANGED)
-    if rewrites:
-        rewrite(services, rewrites)
-    for rows in batches(chunks, size=ROWS):
-        put_chunks(database, corpus=corpus, chunks=rows)
-    link_chunks(database, corpus=corpus, documents=[document_uid])
-    digest, messages = document_digest(document), len(document.messages) or None
-    seal_document(writer, corpus=corpus, uid=document_uid, sha256=digest, messages=messages)
-    return change
+    entities: dict[EntityUid, None] = {}
+    relations: dict[RelationUid, None] = {}
+    for batch in batches(chunks, size=DELETED_CHUNKS):
+        touched, joined = services.database.write(drop, services, batch, change=change)
+        entities |= dict.fromkeys(touched)
+        relations |= dict.fromkeys(joined)
+    refresh(services, entities, relations)
 
 
-def _stale(services: Services, document_uid: str, chunks: Sequence[Chunk]) -> list[str]:
-    stored = chunks_of_documents(services.database, corpus=services.corpus, documents=[document_uid])
-    return sorted(stored.get(document_uid, {}).keys() - {chunk.uid for chunk in chunks})
+def drop(
+    transaction: Transaction, services: Services, chunks: Sequence[str], *, change: str
+) -> tuple[list[EntityUid], list[RelationUid]]:
+    """Delete chunks (uids) in a transaction, and return the entities and relations to refresh."""
+    check_embedder(transaction, services)
+    entities, relations = _mark_supported(transaction, services.corpus, chunks)
+    drop_dependents(transaction, corpus=services.corpus, uids=chunks)
+    mark_builds(transaction, corpus=services.corpus, change=change)
+    delete_chunks(transaction, corpus=services.corpus, uids=chunks)
+    return entities, relations
 
 
-def _described(state: DocumentState) -> dict[str, Scalar]:
-    return {"title": state.title, "source": state.source, "metadata": state.metadata}
+def _move_citations(transaction: Transaction, corpus: str, chunks: Sequence[Chunk]) -> None:
+    """Withdraw citations whose quotes are gone, and write where the other quotes stand now."""
+    by_uid = {chunk.uid: chunk for chunk in chunks}
+    stored = chunk_texts(transaction, corpus=corpus, uids=list(by_uid))
+    gone, moved = [], []
+    for row in citations_of_chunks(transaction, corpus=corpus, uids=list(by_uid)):
+        chunk, before = by_uid[row["chunk"]], stored[row["chunk"]]
+        at = _quoted_at(row, before, chunk)
+        if at is None:
+            gone.append(row["uid"])
+        elif before.start is not None:
+            start = before.start + at  # the chunk's own start is written later, and moves its citations
+            moved.append({"uid": row["uid"], "start": start, "end": start + len(row["quote"])})
+    if gone:
+        withdraw_citations(transaction, corpus=corpus, uids=gone)
+    if moved:
+        move_citations(transaction, corpus=corpus, rows=moved)
 
 
-def description_of(document: Document) -> dict[str, Scalar]:
-    """Return the stored properties that describe a document to people and filters."""
-    return {"title": document.title, "source": document.source, "metadata": to_json(document.metadata)}
+def _quoted_at(row: Row, before: ChunkText, chunk: Chunk) -> int | None:
+    """Return where a quote begins in the chunk's new text, None if it or its message is gone.
+
+    If it stands there several times, the place nearest to the old one in its message is meant.
+    """
+    quote, start = row["quote"], (row["start"] or 0) - (before.start or 0)
+    if not row["message"]:
+        return _nearest(chunk.text, quote, near=start)
+    old, new = _place(before.messages, row["message"]), _place(chunk.messages, row["message"])
+    if new is None:
+        return None
+    found = _nearest(chunk.text[new.start : new.end], quote, near=start - (old.start if old else 0))
+    return None if found is None else new.start + found
 
 
-def _same_chunks(services: Services, state: DocumentState, document: Document) -> bool:
-    return (state.sha256, state.chunking) == (document_digest(document), _chunking(services, document))
+def _place(places: Sequence[MessagePlace], message: str) -> MessagePlace | None:
+    return next((place for place in places if place.id == message), None)
 
 
-def document_digest(document: Document) -> str:
-    """Return the hash of a document's text, and of who said what when in a conversation."""
-    return messages_digest(document.text, document.messages) if document.messages else text_hash(document.text)
-
-
-def _chunking(services: Services, document: Document) -> str:
-    if document.messages:
-        return f"{OF_MESSAGES}{services.settings.chunk_tokens}"
-    return str(_chunk_options(services))
-
-
-def _chunk_options(services: Services) -> ChunkOptions:
-    given = services.settings
-    return ChunkOptions(tokens=given.chunk_tokens, overlap=given.chunk_overlap, restart=given.chunk_restart)
+def _nearest(text: str, quote: str, *, near: int) -> int | None:
+    places = []
+    at = text.find(quote)
+    while at >= 0:
+        places.append(at)
+        at = text.find(quote, at + 1)
+    return min(places, key=lambda place: abs(place - near), default=None)

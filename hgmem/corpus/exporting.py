@@ -15,7 +15,6 @@ from importlib.metadata import version as package_version
 from pathlib import Path
 from typing import Any
 
-from hgmem.corpus.aggregation import Report
 from hgmem.corpus.archive.fields import pack
 from hgmem.corpus.archive.files import Bounds, writing
 from hgmem.corpus.archive.kinds import KINDS, VERSIONS
@@ -27,7 +26,7 @@ from hgmem.errors import ConflictError, GraphError
 from hgmem.graph.builds import BUILDING, UNFINISHED
 from hgmem.graph.corpus import SCHEMA_VERSION, CorpusRow, count_corpus
 from hgmem.graph.database import Row
-from hgmem.graph.embeddings import held_builds
+from hgmem.graph.embeddings import leased_builds
 from hgmem.graph.exporting import (
     built_uids,
     corpus_properties,
@@ -52,7 +51,7 @@ from hgmem.graph.values import Runner
 from hgmem.services import Services, settled_corpus
 from hgmem.values.built import OF_RELATIONSHIPS, OWN_PROPERTIES, Installed, is_property, is_property_name, is_scalar
 from hgmem.values.records import INTERRUPTED, RUNNING
-from hgmem.values.reports import ArchiveReport
+from hgmem.values.reports import ArchiveReport, Counted
 
 READ = frozenset(("unit", "replaced_vectors"))  # what `read_built` adds to a row's own properties
 
@@ -71,7 +70,7 @@ class BuildsReader:
     def builds(self) -> list[Row]:
         """Return the builds. One that is being made is unfinished in the archive."""
         database, corpus = self.services.database, self.services.corpus
-        self.live = held_builds(database, corpus=corpus, timeout=self.services.settings.claim_timeout)
+        self.live = leased_builds(database, corpus=corpus, timeout=self.services.settings.claim_timeout)
         self._states = read_builds(database, corpus=corpus)
         return [{**row, "status": UNFINISHED if row["status"] == BUILDING else row["status"]} for row in self._states]
 
@@ -179,7 +178,7 @@ class Wanted:
     installed: Installed = nothing_installed
 
 
-def export(services: Services, path: Path, *, wanted: Wanted, report: Report = lambda _, __: None) -> ArchiveReport:
+def export(services: Services, path: Path, *, wanted: Wanted, report: Counted = lambda _, __: None) -> ArchiveReport:
     """Write the corpus to the file and return a report. `report` gets the lines written and their estimated total."""
     row = settled_corpus(services)
     counts = count_corpus(services.database, corpus=row)

@@ -1,32 +1,21 @@
 """Write under a condition that each write checks in its own transaction."""
 
 import random
-import secrets
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
-from hgmem.errors import ConflictError, HGMemError
+from hgmem.errors import ConflictError
 from hgmem.graph.builds import mark_builds
-from hgmem.graph.corpus import (
-    create_corpus,
-    delete_corpus_contents,
-    delete_corpus_node,
-    lease_corpus,
-    renew_corpus,
-    set_embedder,
-)
+from hgmem.graph.corpus import lock_corpus, renew_corpus
 from hgmem.graph.database import Database, Row, Transaction
-from hgmem.graph.embeddings import lock_corpus
 from hgmem.graph.leases import renewing
 from hgmem.graph.values import Runner
 from hgmem.services import Services
 
-IMPORTING = "importing"
-
-Finish: TypeAlias = Callable[[Runner, str], None]
+LONGEST_PAUSE = 0.2  # seconds between two attempts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,62 +63,18 @@ def check_embedder(transaction: Runner, services: Services) -> None:
         )
 
 
-def leased_writer(services: Services, run: str) -> GuardedWriter:
-    """Return a writer that raises `ConflictError` once the run has lost its lease on the corpus."""
-    corpus = services.corpus
-    return GuardedWriter(database=services.database, check=lambda at: renew_corpus(at, corpus=corpus, run=run))
-
-
 @contextmanager
-def renewing_lease(services: Services, run: str) -> Iterator[None]:
-    """Renew the run's lease on the corpus while the block runs."""
-    database, corpus = services.database, services.corpus
-    with renewing(database, lambda at: renew_corpus(at, corpus=corpus, run=run), every=services.settings.heartbeat):
-        yield
+def leased_writer(services: Services, run: str) -> Iterator[GuardedWriter]:
+    """Renew the run's lease on the corpus while the block runs.
 
-
-@contextmanager
-def importing(services: Services, *, embedder: tuple[str, int], finish: Finish) -> Iterator[GuardedWriter]:
-    """Lease the corpus for the block, and yield a writer for it.
-
-    `finish(database, run)` releases the lease. If the block fails, the corpus is deleted.
+    Yields a writer that raises `ConflictError` once the lease is lost.
     """
-    database, corpus, run = services.database, services.corpus, secrets.token_hex(8)
-    timeout = services.settings.claim_timeout
-    if not database.write(_lease, services, run, embedder):
-        raise ConflictError(
-            f"corpus {corpus!r} is being imported by another process: wait until it ends; if it "
-            f"crashed, retry {timeout:g} s after its last heartbeat"
-        )
-    try:
-        with renewing_lease(services, run):
-            delete_corpus_contents(database, corpus=corpus)  # left by a killed import
-            yield leased_writer(services, run)
-            finish(database, run)
-    except ConflictError:
-        raise  # another run has the lease now
-    except BaseException:
-        with suppress(HGMemError):
-            renew_corpus(database, corpus=corpus, run=run)  # raises if another run has the lease: delete nothing then
-            delete_corpus_contents(database, corpus=corpus)
-            delete_corpus_node(database, corpus=corpus)
-        raise
 
+    def renew(transaction: Runner) -> None:
+        renew_corpus(transaction, corpus=services.corpus, run=run)
 
-def _lease(transaction: Transaction, services: Services, run: str, embedder: tuple[str, int]) -> bool:
-    """Return whether this run has the lease now, and set the corpus's embedder.
-
-    A killed import may have used another embedder.
-    """
-    corpus, timeout = services.corpus, services.settings.claim_timeout
-    create_corpus(transaction, corpus=corpus, status=IMPORTING, embedder=embedder, settings={})
-    if not lease_corpus(transaction, corpus=corpus, run=run, status=IMPORTING, timeout=timeout):
-        return False
-    set_embedder(transaction, corpus=corpus, run=run, embedder=embedder)
-    return True
-
-
-_LONGEST_PAUSE = 0.2  # seconds between two attempts
+    with renewing(services.database, renew, every=services.settings.heartbeat):
+        yield GuardedWriter(database=services.database, check=renew)
 
 
 class OvertakenError(Exception):
@@ -140,5 +85,5 @@ def attempts(most: int) -> Iterator[int]:
     """Yield the numbers of attempts from 0, with a random pause before each but the first."""
     for attempt in range(most):
         if attempt:
-            time.sleep(random.uniform(0, min(_LONGEST_PAUSE, 0.01 * 2**attempt)))  # noqa: S311
+            time.sleep(random.uniform(0, min(LONGEST_PAUSE, 0.01 * 2**attempt)))  # noqa: S311
         yield attempt

@@ -1,14 +1,19 @@
-"""Import a pre-built graph into an empty corpus, all of it or nothing.
+"""Import a graph into an empty corpus, all of it or nothing: one that is given, or one that neo4j-graphrag wrote.
 
-Readers refuse the corpus until the import is complete.
+Readers refuse the corpus until the import is complete. A graph of neo4j-graphrag is read in bounded pages and never
+written to.
 """
 
-from collections.abc import Sequence
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import TypeAlias
 
 from hgmem.corpus.adding import Prepared, prepare, properties_of
-from hgmem.corpus.aggregation import SEGMENT, Report, batches, entity_row, relation_row
-from hgmem.corpus.guarded_writes import IMPORTING, GuardedWriter, importing
-from hgmem.errors import UsageError
+from hgmem.corpus.aggregation import SEGMENT, entity_row, relation_row
+from hgmem.corpus.guarded_writes import GuardedWriter, leased_writer
+from hgmem.corpus.paging import batches
+from hgmem.errors import ConflictError, HGMemError, UsageError
 from hgmem.extraction.contributions import (
     EntityContribution,
     RelationContribution,
@@ -19,16 +24,49 @@ from hgmem.extraction.contributions import (
     relation_fields,
     relation_text,
 )
-from hgmem.graph.corpus import CorpusRow, count_corpus, find_corpus, release_corpus
+from hgmem.graph.adopting import (
+    foreign_chunks,
+    foreign_documents,
+    foreign_entities,
+    foreign_labels,
+    foreign_members,
+    foreign_nodes,
+    foreign_relations,
+    foreign_twice,
+)
+from hgmem.graph.corpus import (
+    CorpusRow,
+    count_corpus,
+    create_corpus,
+    delete_corpus_contents,
+    delete_corpus_node,
+    find_corpus,
+    lease_corpus,
+    release_corpus,
+    renew_corpus,
+    set_embedder,
+)
+from hgmem.graph.database import Database, Row, Transaction
 from hgmem.graph.documents import create_chunks, create_documents
 from hgmem.graph.entities import create_entities, create_relations
+from hgmem.graph.schema import FULLTEXT, VECTOR, show_indexes
 from hgmem.graph.values import Runner, to_json
-from hgmem.services import Services, readable_corpus
+from hgmem.services import Services, known_corpus, readable_corpus
+from hgmem.sources.graphrag import assembled, name_properties
 from hgmem.text.identity import text_hash
+from hgmem.text.language import counted
+from hgmem.values.foreign_graph import ForeignGraph, ForeignRelation, Shape
 from hgmem.values.inputs import Given
+from hgmem.values.reports import AdoptReport, Counted
+
+IMPORTING = "importing"  # the status of a corpus until its import is complete
+IDS, PAGE, RELATIONS = 50_000, 500, 5_000  # maximum rows per statement, of a foreign graph
+NAMES = 10  # labels or properties listed in an error
+
+Finish: TypeAlias = Callable[[Runner, str], None]
 
 
-def import_graph(services: Services, given: Given, *, report: Report = lambda _, __: None) -> bool:
+def import_graph(services: Services, given: Given, *, report: Counted = lambda _, __: None) -> bool:
     """Import the graph, and return whether anything was written.
 
     Importing the same graph again writes nothing. `report` receives the number of written entities and relations, and
@@ -65,7 +103,48 @@ def refuse_contents(services: Services, row: CorpusRow, *, remedy: str) -> None:
         )
 
 
-def _write(services: Services, writer: GuardedWriter, prepared: Prepared, *, report: Report) -> None:
+@contextmanager
+def importing(services: Services, *, embedder: tuple[str, int], finish: Finish) -> Iterator[GuardedWriter]:
+    """Lease the corpus for the block, and yield a writer for it.
+
+    `finish(database, run)` releases the lease. If the block fails, the corpus is deleted.
+    """
+    database, corpus, run = services.database, services.corpus, secrets.token_hex(8)
+    timeout = services.settings.claim_timeout
+    if not database.write(_lease, services, run, embedder):
+        raise ConflictError(
+            f"corpus {corpus!r} is being imported by another process: wait until it ends; if it "
+            f"crashed, retry {timeout:g} s after its last heartbeat"
+        )
+    try:
+        with leased_writer(services, run) as writer:
+            delete_corpus_contents(database, corpus=corpus)  # left by a killed import
+            yield writer
+            finish(database, run)
+    except ConflictError:
+        raise  # another run has the lease now
+    except BaseException:
+        with suppress(HGMemError):
+            renew_corpus(database, corpus=corpus, run=run)  # raises if another run has the lease: delete nothing then
+            delete_corpus_contents(database, corpus=corpus)
+            delete_corpus_node(database, corpus=corpus)
+        raise
+
+
+def _lease(transaction: Transaction, services: Services, run: str, embedder: tuple[str, int]) -> bool:
+    """Return whether this run has the lease now, and set the corpus's embedder.
+
+    A killed import may have used another embedder.
+    """
+    corpus, timeout = services.corpus, services.settings.claim_timeout
+    create_corpus(transaction, corpus=corpus, status=IMPORTING, embedder=embedder, settings={})
+    if not lease_corpus(transaction, corpus=corpus, run=run, status=IMPORTING, timeout=timeout):
+        return False
+    set_embedder(transaction, corpus=corpus, run=run, embedder=embedder)
+    return True
+
+
+def _write(services: Services, writer: GuardedWriter, prepared: Prepared, *, report: Counted) -> None:
     done, total = 0, len(prepared.entities) + len(prepared.relations)
     report(done, total)
     _create_documents(services, writer, prepared)
@@ -80,7 +159,7 @@ def _write(services: Services, writer: GuardedWriter, prepared: Prepared, *, rep
 def _create_documents(services: Services, writer: GuardedWriter, prepared: Prepared) -> None:
     corpus = services.corpus
     for documents in batches(prepared.documents.items()):
-        create_documents(writer, corpus=corpus, documents={uid: properties_of(one) for uid, one in documents})
+        create_documents(writer, corpus=corpus, documents={uid: properties_of(document) for uid, document in documents})
     ordered = (
         (chunk, before)
         for document_chunks in prepared.chunks.values()
@@ -118,3 +197,131 @@ def _create_relations(
         for (ends, _), values in zip(batch, fields, strict=True)
     ]
     create_relations(writer, corpus=services.corpus, rows=rows, vectors=services.embed(texts, kind="document"))
+
+
+def adopt(services: Services, source: Database, shape: Shape, *, report: Counted = lambda _, __: None) -> AdoptReport:
+    """Import the graph in `source`, and report what the corpus then holds.
+
+    Importing the same graph again writes nothing. Raises `UsageError` if there is nothing to import, or if nodes of
+    another application carry the corpus's name.
+    """
+    members = foreign_members(services.database, corpus=services.corpus)
+    if members:
+        raise UsageError(
+            f"{members} nodes that hgmem did not write have the property corpus: {services.corpus!r}: import into "
+            "a corpus with another name"
+        )
+    found = foreign_graph(source, shape)
+    given, notes = assembled(found, shape)
+    if not given.chunks:
+        raise UsageError(_nothing(source, found, shape))
+    if found.entities and not given.entities:
+        raise UsageError(_nameless(found, shape))
+    doubled = tuple(_doubled(source, shape))
+    written = import_graph(services, given, report=report)
+    row = known_corpus(services)
+    status = count_corpus(services.database, corpus=row)
+    return AdoptReport(
+        corpus=services.corpus,
+        written=written,
+        documents=status.documents,
+        chunks=status.chunks,
+        entities=status.entities,
+        relations=status.relations,
+        notes=(*_absent(found, shape, doubled), *notes, *doubled, *_crowded(services.database, row.dimensions)),
+    )
+
+
+def foreign_graph(source: Database, shape: Shape) -> ForeignGraph:
+    """Return the whole foreign graph, read page by page, without hgmem's own nodes."""
+    found, lexical = ForeignGraph(), shape.lexical_labels
+    for page in _pages(source, shape.document_label, (shape.chunk_label,)):
+        found.documents += foreign_documents(source, ids=page)
+    for page in _pages(source, shape.chunk_label, ()):
+        found.chunks += foreign_chunks(source, ids=page, shape=shape)
+    for page in _pages(source, shape.entity_label, lexical):
+        found.entities += foreign_entities(source, ids=page, shape=shape)
+        found.relations += _relations(source, page, shape)
+    return found
+
+
+def _pages(source: Database, label: str, others: tuple[str, ...]) -> Iterator[list[str]]:
+    after = ""
+    while ids := foreign_nodes(source, label=label, others=others, after=after, most=IDS):
+        yield from (ids[at : at + PAGE] for at in range(0, len(ids), PAGE))
+        after = ids[-1]
+
+
+def _relations(source: Database, ids: list[str], shape: Shape) -> Iterator[ForeignRelation]:
+    after = ""
+    while rows := foreign_relations(source, ids=ids, shape=shape, after=after, most=RELATIONS):
+        yield from rows
+        after = rows[-1].id
+
+
+def _nothing(source: Database, found: ForeignGraph, shape: Shape) -> str:
+    """Return an error message that says what was searched for and what exists."""
+    if found.chunks:
+        looked = (
+            f"none of the {len(found.chunks):,} nodes (:{shape.chunk_label}) has text in property "
+            f"{shape.text_property!r}"
+        )
+        return f"nothing to import: {looked}; name the text property with --text-property"
+    there = ", ".join(f"(:{label}) {nodes:,}" for label, nodes in foreign_labels(source, most=NAMES).items())
+    where = source.address.database or "the default database"
+    return (
+        f"nothing to import: {where} of {source.address.uri!r} has no chunks, that is, nodes "
+        f"(:{shape.chunk_label}) not written by hgmem; other nodes there: {there or 'none'}; name the chunk label "
+        "with --chunk-label, or another source with --from-database and --from-uri"
+    )
+
+
+def _nameless(found: ForeignGraph, shape: Shape) -> str:
+    """Return an error message that lists the properties that could hold entity names."""
+    there = ", ".join(f"{name!r} {nodes:,}" for name, nodes in name_properties(found.entities).most_common(NAMES))
+    return (
+        f"none of the {len(found.entities):,} nodes (:{shape.entity_label}) has a name in property "
+        f"{shape.name_property!r}; candidates: {there or 'none'}; name the property with --name-property"
+    )
+
+
+def _doubled(source: Database, shape: Shape) -> Iterator[str]:
+    """Yield a note for each pair of labels that nodes share, with the label used."""
+    document, chunk, entity = shape.document_label, shape.chunk_label, shape.entity_label
+    for taken, label, others in ((chunk, entity, ()), (document, entity, (chunk,)), (chunk, document, (entity,))):
+        if nodes := foreign_twice(source, label=label, other=taken, others=others):
+            both = counted(nodes, "node is", "nodes are")
+            yield f"{both} both (:{label}) and (:{taken}): imported as (:{taken}) only"
+
+
+def _absent(found: ForeignGraph, shape: Shape, doubled: tuple[str, ...]) -> Iterator[str]:
+    """Yield a note for each part of the graph that is missing, with the option that maps it."""
+    if not found.entities and not doubled:
+        yield (
+            f"no nodes (:{shape.entity_label}) found, so no entities were imported: name the entity label with "
+            "--entity-label"
+        )
+    elif not any(entity.chunks for entity in found.entities):
+        kind = shape.entity_relationship
+        yield f"no entity is linked to a chunk by {kind}: name the relationship type with --entity-relationship"
+    if found.documents and not any(chunk.documents for chunk in found.chunks):
+        kind = shape.document_relationship
+        yield f"no chunk is linked to a document by {kind}: name the relationship type with --document-relationship"
+
+
+def _crowded(database: Database, dimensions: int) -> Iterator[str]:
+    """Yield a note for each index of another application that also covers hgmem's nodes."""
+    for name, row in show_indexes(database).items():
+        if name not in VECTOR and name not in FULLTEXT and _takes_in(row, dimensions):
+            yield (
+                f"index {name!r} also covers hgmem's nodes (:{row['labels'][0]}), so applications that search it "
+                "will find them: import into another database or server to keep them apart"
+            )
+
+
+def _takes_in(row: Row, dimensions: int) -> bool:
+    labels, properties = set(row["labels"] or ()), set(row["properties"] or ())
+    if row["type"] == "VECTOR":
+        indexed = row["options"].get("indexConfig", {}).get("vector.dimensions", dimensions)
+        return indexed == dimensions and any(labels & {of[0]} for of in VECTOR.values()) and "embedding" in properties
+    return row["type"] == "FULLTEXT" and any(labels & {of[0]} and properties & set(of[1:]) for of in FULLTEXT.values())

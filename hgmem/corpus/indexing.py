@@ -11,11 +11,19 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
-from hgmem.corpus.aggregation import aggregate, batches
+from hgmem.corpus.aggregation import aggregate, finish_interrupted
 from hgmem.corpus.chunk_extraction import Extracted, extracted, save, save_texts
-from hgmem.corpus.deletion import finish_interrupted
-from hgmem.corpus.document_writing import DOCUMENTS, bounded, write_changed
+from hgmem.corpus.document_comparison import (
+    DOCUMENTS,
+    ComparedDocument,
+    bounded,
+    chunked,
+    compared,
+    replaced_messages,
+)
+from hgmem.corpus.document_writing import write_description, write_document
 from hgmem.corpus.guarded_writes import marking
+from hgmem.corpus.paging import batches
 from hgmem.corpus.parallel_calls import Calls, Ended
 from hgmem.corpus.summarization import condense
 from hgmem.errors import ConflictError, HGMemError
@@ -30,11 +38,10 @@ from hgmem.graph.documents import (
     finish_documents,
     open_chunks,
 )
-from hgmem.services import Services, open_corpus, ready_corpus
+from hgmem.services import Services, check_dimensions, open_corpus, ready_corpus
+from hgmem.values.graph_elements import DocumentUid
 from hgmem.values.inputs import Document, Skipped
-from hgmem.values.reports import IndexReport, Progress, Unit
-
-Report: TypeAlias = Callable[[Progress], None]
+from hgmem.values.reports import IndexReport, Progress, Report, counting
 
 TEXTS = 128  # chunks embedded and stored together without a graph: at most this much is repeated after a kill
 
@@ -63,7 +70,7 @@ def retry_failed(services: Services, *, report: Report = lambda _: None) -> Inde
     return _indexed(services, open_batches, done=done, report=report)
 
 
-def extract_open(services: Services, document: str, *, report: Report) -> IndexReport:
+def extract_open(services: Services, document: DocumentUid, *, report: Report) -> IndexReport:
     """Extract the chunks of a stored document (uid) that are not extracted, and return what was done."""
     open_batch = _open_batch(services, [document])
     found = open_batch[0].extractions or open_batch[1]
@@ -75,8 +82,7 @@ def _indexed(services: Services, open_batches: "_OpenBatches", *, done: IndexRep
     with Calls(partial(_extracted, services), workers=services.settings.workers) as calls:
         _Indexing(services, calls, done=done, report=report).run(open_batches)
     if services.settings.condense and (done.documents or done.unchanged):  # an earlier run may have been interrupted
-        progress = partial(_report_progress, report, "descriptions")
-        done.errors += condense(services, report=progress)
+        done.errors += condense(services, report=counting(report, "descriptions"))
     return done
 
 
@@ -102,7 +108,7 @@ class _Batch:
     `left` counts chunks whose call has not ended. `change` is what the builds of the corpus are told.
     """
 
-    documents: Sequence[str]
+    documents: Sequence[DocumentUid]
     left: int
     extractions: dict[str, Extraction]
     change: str
@@ -120,20 +126,41 @@ def _write_batches(
     row = None
     for batch in bounded(services.corpus, items, skipped=done.skipped):
         row = row or open_corpus(services)
-        documents = write_changed(services, row, batch, graph=graph, replaced=done.replaced)
-        done.unchanged += len(batch) - len(documents)
-        done.documents += len(documents)
-        changes = documents.values()
+        documents = compared(services, batch, graph=graph)
+        unfinished = [document for document in documents if not document.finished]
+        if unfinished:
+            check_dimensions(services, row)  # loads the embedder, so only if there is work
+        changes = {_write(services, document, done) for document in unfinished}
+        if any(document.stored and not document.stored.sha256 for document in documents):
+            finish_interrupted(services)  # an earlier write or delete was interrupted
+        done.unchanged += len(documents) - len(unfinished)
+        done.documents += len(unfinished)
         change = next((each for each in (CHANGED, ADDED, APPENDED) if each in changes), EXTRACTED)
-        yield _open_batch(services, list(documents), change=change)
+        yield _open_batch(services, [document.uid for document in unfinished], change=change)
+
+
+def _write(services: Services, document: ComparedDocument, done: IndexReport) -> str:
+    """Write a new or changed document, and return what has changed: nothing if an earlier run has written it as it is.
+
+    If its text was another, it is noted in the report, with how many messages went.
+    """
+    if document.same_content:
+        write_description(services, document)
+        return document.change
+    done.replaced |= replaced_messages(services, document)
+    with_chunks = chunked(services, document)
+    write_document(services, with_chunks)
+    return with_chunks.change
 
 
 def _open_batch(
-    services: Services, documents: Sequence[str], *, change: str = EXTRACTED
+    services: Services, documents: Sequence[DocumentUid], *, change: str = EXTRACTED
 ) -> tuple[_Batch, list[OpenChunk]]:
     waiting = open_chunks(services.database, corpus=services.corpus, documents=documents)
     stored = {chunk.uid: Extraction.model_validate_json(chunk.extraction) for chunk in waiting if chunk.extraction}
-    if any(chunk.said for chunk in waiting if chunk.extraction):  # taking back an outdated one may have been cut short
+    if any(
+        chunk.has_messages for chunk in waiting if chunk.extraction
+    ):  # taking back an outdated one may have been cut short
         finish_interrupted(services)
     left = list({chunk.uid: chunk for chunk in waiting if chunk.uid not in stored}.values())  # each is called for once
     return _Batch(documents=documents, left=len(left), extractions=stored, change=change), left
@@ -218,14 +245,14 @@ class _Indexing:
         self._unsaved += ended
         if not self._unsaved:
             return
-        chunks = [one.item[1] for one in self._unsaved]
-        found = {one.item[1].uid: one.result.extraction for one in self._unsaved if one.result}
+        chunks = [call.item[1] for call in self._unsaved]
+        found = {call.item[1].uid: call.result.extraction for call in self._unsaved if call.result}
         stored = save(self._services, chunks, found)
-        errors = {one.item[1].uid: str(one.error) for one in self._unsaved if one.error}
+        errors = {call.item[1].uid: str(call.error) for call in self._unsaved if call.error}
         if errors:
             fail_chunks(self._services.database, corpus=self._services.corpus, errors=errors)
-        for one in self._unsaved:
-            self._count(one, stored)
+        for call in self._unsaved:
+            self._count(call, stored)
         self._unsaved = []
         self._ended += len(chunks)
         self._report(Progress(done=self._ended, total=self._known, document=chunks[-1].title))
@@ -265,8 +292,8 @@ def _finish(
     """Aggregate a batch into the graph, and return how many of its documents are done."""
     database, corpus = services.database, services.corpus
     if batch.extractions:
-        progress = partial(_report_progress, report, "entities and relations")
-        aggregate(services, extractions=batch.extractions, report=progress, meanwhile=meanwhile)
+        counted = counting(report, "entities and relations")
+        aggregate(services, extractions=batch.extractions, report=counted, meanwhile=meanwhile)
         finish_chunks(marking(services, batch.change), corpus=corpus, uids=sorted(batch.extractions))
     done.chunks += len(batch.extractions)
     done.failed += batch.failed
@@ -281,12 +308,3 @@ def _check_finished(services: Services, batch: _Batch, finished: int) -> None:
             f"{gone} documents of corpus {services.corpus!r} were deleted or taken over by another run: index them "
             "again"
         )
-
-
-def aggregation_progress(done: int, total: int) -> Progress:
-    """Return the progress of aggregating entities and relations."""
-    return Progress(done=done, total=total, unit="entities and relations")
-
-
-def _report_progress(report: Report, unit: Unit, done: int, total: int) -> None:
-    report(Progress(done=done, total=total, unit=unit))

@@ -1,13 +1,16 @@
-"""Iterate over a corpus by uid: long pages of uids, split into batches."""
+"""Take many things in parts: the uids of a corpus page by page, and anything in batches."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import TypeAlias
+from itertools import islice
+from typing import TypeAlias, TypeVar
 
 from hgmem.graph.exporting import chunk_uids, entity_uids, relation_uids
 from hgmem.graph.values import Runner
 
 PAGE = 20_000  # uids per page: each page scans all uids of its kind
+BATCH = 500  # things per batch, unless told otherwise
+T = TypeVar("T")
 
 # `listed(database, corpus=…, after=…, most=…)` returns the next uids.
 Listed: TypeAlias = Callable[..., list[str]]
@@ -23,6 +26,12 @@ def pages(database: Runner, listed: Listed, *, corpus: str, size: int) -> Iterat
     """Yield all uids in order, in lists of at most `size`."""
     after = ""
     while uids := listed(database, corpus=corpus, after=after, most=PAGE):
-        for at in range(0, len(uids), size):
-            yield uids[at : at + size]
+        yield from batches(uids, size=size)
         after = uids[-1]
+
+
+def batches(items: Iterable[T], *, size: int = BATCH) -> Iterator[list[T]]:
+    """Yield the items in lists of at most `size`."""
+    iterator = iter(items)
+    while batch := list(islice(iterator, size)):
+        yield batch

@@ -7,20 +7,19 @@ embedders are never searched together. Meanwhile, no other run can read the corp
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from hgmem.corpus.aggregation import Report
-from hgmem.corpus.guarded_writes import GuardedWriter, leased_writer, renewing_lease
+from hgmem.corpus.aggregation import embed_entities, embed_relations
+from hgmem.corpus.guarded_writes import GuardedWriter, leased_writer
 from hgmem.corpus.paging import CHUNKS, ENTITIES, OWN_RELATIONS, PROVISIONALS, RELATIONS, pages
 from hgmem.errors import ConflictError, HGMemError, UsageError
-from hgmem.extraction.contributions import entity_text, own_relation_text, relation_text
+from hgmem.extraction.contributions import own_relation_text
 from hgmem.graph.builds import mark_builds
 from hgmem.graph.built import put_built_vectors
-from hgmem.graph.corpus import lease_corpus
-from hgmem.graph.database import Row, Transaction
+from hgmem.graph.corpus import CorpusRow, lease_corpus, lock_corpus
+from hgmem.graph.database import Transaction
 from hgmem.graph.documents import put_chunk_vectors
 from hgmem.graph.embeddings import (
-    LockedCorpus,
     begin_reembedding,
     clear_built_vectors,
     clear_chunk_vectors,
@@ -28,10 +27,9 @@ from hgmem.graph.embeddings import (
     clear_point_vectors,
     clear_relation_vectors,
     count_unembedded,
-    held_builds,
-    held_memories,
     interrupt_memories,
-    lock_corpus,
+    leased_builds,
+    leased_memories,
     mark_cleared,
     missing_built_vectors,
     missing_chunk_vectors,
@@ -40,23 +38,19 @@ from hgmem.graph.embeddings import (
     put_point_vectors,
     release_reembedding,
 )
-from hgmem.graph.entities import (
-    missing_entity_vectors,
-    missing_relation_vectors,
-    put_entity_vectors,
-    put_relation_vectors,
-)
+from hgmem.graph.entities import put_relation_vectors
 from hgmem.graph.exporting import built_uids, point_uids
 from hgmem.graph.values import Runner
 from hgmem.services import RE_EMBEDDING, Services, known_corpus, settled_corpus
+from hgmem.values.reports import Counted
 
 BATCH = 128  # texts embedded and stored together: at most this much work is repeated after a kill
 
 # Embeds those of the uids that lack a vector, and returns how many.
-Filling: TypeAlias = Callable[[Services, Runner, Sequence[str]], int]
+Filling: TypeAlias = Callable[[Services, Runner, Sequence[Any]], int]
 
 
-def fill(services: Services, writer: Runner, *, report: Report = lambda _, __: None) -> int:
+def fill(services: Services, writer: Runner, *, report: Counted = lambda _, __: None) -> int:
     """Embed what lacks a vector, and return how many vectors were made.
 
     `writer` writes each batch in its own transaction. `report` receives the number of vectors made, and the total.
@@ -81,28 +75,10 @@ def _chunks(services: Services, writer: Runner, uids: Sequence[str]) -> int:
     return len(rows)
 
 
-def _entities(services: Services, writer: Runner, uids: Sequence[str]) -> int:
-    rows = missing_entity_vectors(services.database, corpus=services.corpus, uids=uids)
-    if rows:
-        vectors = services.embed([entity_text(row["name"], row["description"]) for row in rows], kind="document")
-        put_entity_vectors(writer, corpus=services.corpus, rows=rows, vectors=vectors)
-    return len(rows)
-
-
-def _relations(services: Services, writer: Runner, uids: Sequence[str]) -> int:
-    rows = missing_relation_vectors(services.database, corpus=services.corpus, uids=uids)
-    texts = [relation_text((row["source"], row["target"]), row["description"], row["keywords"]) for row in rows]
-    return _put_relations(services, writer, rows, texts)
-
-
 def _own_relations(services: Services, writer: Runner, uids: Sequence[str]) -> int:
     rows = missing_own_relation_vectors(services.database, corpus=services.corpus, uids=uids)
-    texts = [own_relation_text((row["source"], row["target"]), row["description"]) for row in rows]
-    return _put_relations(services, writer, rows, texts)
-
-
-def _put_relations(services: Services, writer: Runner, rows: Sequence[Row], texts: Sequence[str]) -> int:
     if rows:
+        texts = [own_relation_text((row["source"], row["target"]), row["description"]) for row in rows]
         vectors = services.embed(texts, kind="document")
         put_relation_vectors(writer, corpus=services.corpus, rows=rows, vectors=vectors)
     return len(rows)
@@ -129,9 +105,9 @@ def _built(services: Services, writer: Runner, uids: Sequence[str]) -> int:
 
 FILLINGS: Sequence[tuple[Callable[..., list[str]], Filling]] = (
     (CHUNKS, _chunks),
-    (ENTITIES, _entities),
-    (RELATIONS, _relations),
-    (PROVISIONALS, _entities),
+    (ENTITIES, embed_entities),
+    (RELATIONS, embed_relations),
+    (PROVISIONALS, embed_entities),
     (OWN_RELATIONS, _own_relations),
     (point_uids, _points),
     (built_uids, _built),
@@ -152,7 +128,7 @@ def reembed(
     services: Services,
     *,
     finish: Callable[[Services, GuardedWriter], None] = lambda _, __: None,
-    report: Report = lambda _, __: None,
+    report: Counted = lambda _, __: None,
 ) -> int:
     """Recompute all vectors of texts with the services' embedder, and return how many were made.
 
@@ -186,12 +162,12 @@ def _lease(transaction: Transaction, services: Services, run: str) -> bool:
         raise UsageError(
             f"corpus {corpus!r} is not ready (status {row.status if row else 'deleted'}): wait until it ends"
         )
-    if memories := held_memories(transaction, corpus=corpus, timeout=timeout):
+    if memories := leased_memories(transaction, corpus=corpus, timeout=timeout):
         raise ConflictError(
             f"corpus {corpus!r} is in use by a question (memory {memories[0]!r}): wait until it ends; if that run "
             f"crashed, retry {timeout:g} s after its last heartbeat"
         )
-    if builds := held_builds(transaction, corpus=corpus, timeout=timeout):
+    if builds := leased_builds(transaction, corpus=corpus, timeout=timeout):
         raise ConflictError(
             f"the build of system {builds[0]!r} in corpus {corpus!r} is being made: wait until it ends; if that run "
             f"crashed, retry {timeout:g} s after its last heartbeat"
@@ -209,7 +185,7 @@ def _lease(transaction: Transaction, services: Services, run: str) -> bool:
     return False
 
 
-def _resumes(row: LockedCorpus, embedder: tuple[str, int]) -> bool:
+def _resumes(row: CorpusRow, embedder: tuple[str, int]) -> bool:
     return row.status == RE_EMBEDDING and (row.embedding_model, row.dimensions) == embedder
 
 
@@ -221,8 +197,8 @@ def _leased(services: Services, run: str) -> Iterator[GuardedWriter]:
     """
     database, corpus = services.database, services.corpus
     try:
-        with renewing_lease(services, run):
-            yield leased_writer(services, run)
+        with leased_writer(services, run) as writer:
+            yield writer
     except BaseException:
         with suppress(HGMemError):
             release_reembedding(database, corpus=corpus, run=run, status=RE_EMBEDDING)

@@ -5,14 +5,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TypeAlias
 
-from hgmem.corpus.aggregation import Report
 from hgmem.corpus.archive.fields import unpack
 from hgmem.corpus.archive.files import Line, Reader, opened
 from hgmem.corpus.archive.kinds import KINDS, Header
 from hgmem.corpus.archive.own_names import nothing_installed
 from hgmem.corpus.exporting import bounds
-from hgmem.corpus.guarded_writes import IMPORTING, GuardedWriter, importing
-from hgmem.corpus.importing import refuse_contents
+from hgmem.corpus.guarded_writes import GuardedWriter
+from hgmem.corpus.importing import IMPORTING, importing, refuse_contents
 from hgmem.corpus.reembedding import fill
 from hgmem.errors import DocumentError, UsageError
 from hgmem.graph import restoring
@@ -23,7 +22,7 @@ from hgmem.graph.values import Runner
 from hgmem.services import Services, settled_corpus
 from hgmem.text.language import counted
 from hgmem.values.built import Installed
-from hgmem.values.reports import ArchiveReport
+from hgmem.values.reports import ArchiveReport, Counted
 
 ROWS = 500  # of one kind, written together
 BYTES = 8_000_000  # or fewer, of so many bytes together
@@ -73,7 +72,7 @@ class Systems:
 
 
 def import_archive(
-    services: Services, path: Path, *, systems: Systems = Systems(), report: Report = lambda _, __: None
+    services: Services, path: Path, *, systems: Systems = Systems(), report: Counted = lambda _, __: None
 ) -> ArchiveReport:
     """Return what the archive holds, written into the corpus that it names, which must be new or empty.
 
@@ -141,7 +140,7 @@ class _Import:
     checked: Reader
     systems: Systems
 
-    def write(self, report: Report) -> None:
+    def write(self, report: Counted) -> None:
         """Write all records, and compute the vectors that the file lacks."""
         services, header = self.services, self.checked.records.header
         embedder = (header.embedding_model, header.dimensions)
@@ -157,7 +156,7 @@ class _Import:
             if not header.embeddings:
                 self._vectors(held)
 
-    def _records(self, held: GuardedWriter, report: Report) -> None:
+    def _records(self, held: GuardedWriter, report: Counted) -> None:
         done, total = 0, self.checked.records.counts.total()
         again = _read(self.services, self.raw, self.systems)
         report(done, total)

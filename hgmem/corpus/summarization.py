@@ -9,22 +9,29 @@ from dataclasses import dataclass
 from functools import partial
 
 from hgmem.corpus.aggregation import (
-    Report,
-    batches,
     embed_missing,
     embed_unembedded,
+    read_entity_contributions,
+    read_relation_contributions,
     rebuild_entities,
     rebuild_relations,
 )
+from hgmem.corpus.paging import batches
 from hgmem.corpus.parallel_calls import Calls, Ended
-from hgmem.corpus.stored_contributions import read_entity_contributions, read_relation_contributions
 from hgmem.errors import AccessError, BadReplyError, BudgetError, ModelError
 from hgmem.extraction.contributions import condensed_from, described, join
 from hgmem.extraction.tasks import Condense
 from hgmem.graph.database import Transaction
-from hgmem.graph.entities import cut_descriptions, entity_contributions, lock_entities, relation_contributions
+from hgmem.graph.entities import (
+    cut_descriptions,
+    entity_contributions,
+    entity_uid,
+    lock_entities,
+    relation_contributions,
+)
 from hgmem.services import Services
-from hgmem.text.identity import uid
+from hgmem.values.graph_elements import EntityUid, RelationUid
+from hgmem.values.reports import Counted
 
 CHARACTERS = 24_000  # of descriptions in one prompt
 READ = 50  # entities or relations whose contributions are read together
@@ -40,10 +47,10 @@ class _Long:
     uid: str
     subject: str
     lines: Sequence[str]
-    ends: tuple[str, ...] = ()
+    ends: tuple[EntityUid, ...] = ()
 
 
-def condense(services: Services, *, report: Report) -> list[str]:
+def condense(services: Services, *, report: Counted) -> list[str]:
     """Summarize truncated descriptions, and return the errors of those that failed.
 
     Failed ones stay truncated until the next run. `report` receives the number done, and the total.
@@ -73,16 +80,16 @@ def condense(services: Services, *, report: Report) -> list[str]:
     return errors
 
 
-def _waiting(services: Services, entities: Sequence[str], relations: Sequence[str]) -> Iterator[_Long]:
+def _waiting(services: Services, entities: Sequence[EntityUid], relations: Sequence[RelationUid]) -> Iterator[_Long]:
     """Yield what needs a summary, read in small batches."""
     for uids in batches(entities, size=READ):
         for entity in read_entity_contributions(services.database, services, uids):
             if lines := described(entity.contributions):
                 yield _Long(uid=entity.inputs.uid, subject=entity.contributions[0].name, lines=lines)
-    for uids in batches(relations, size=READ):
-        for relation in read_relation_contributions(services.database, services, uids):
+    for joined in batches(relations, size=READ):
+        for relation in read_relation_contributions(services.database, services, joined):
             keys = (relation.inputs.source, relation.inputs.target)
-            ends = tuple(uid(services.corpus, "entity", key) for key in keys)
+            ends = tuple(entity_uid(services.corpus, key) for key in keys)
             if lines := described(relation.contributions):
                 yield _Long(uid=relation.inputs.uid, subject=" – ".join(keys), lines=lines, ends=ends)
 
@@ -109,16 +116,16 @@ def _text(services: Services, long: _Long) -> str:
 
 def _keep(services: Services, ended: Sequence[Ended[_Long, str]]) -> list[str]:
     """Store the summaries of finished calls, and return the errors of failed ones."""
-    texts = {one.item.uid: condensed_from(one.item.lines, one.result) for one in ended if one.result}
-    entities = [one.item for one in ended if one.result and not one.item.ends]
-    relations = [one.item for one in ended if one.result and one.item.ends]
+    texts = {call.item.uid: condensed_from(call.item.lines, call.result) for call in ended if call.result}
+    entities = [call.item for call in ended if call.result and not call.item.ends]
+    relations = [call.item for call in ended if call.result and call.item.ends]
     if texts:
         services.database.write(_write, services, (entities, relations), texts)
-        embed_missing(services, entities=[each.uid for each in entities], relations=[each.uid for each in relations])
+        embed_missing(services, entities=_entity_uids(entities), relations=_relation_uids(relations))
     return [
-        f"the description of {one.item.subject!r} was truncated instead of summarized: {one.error}"
-        for one in ended
-        if one.error
+        f"the description of {call.item.subject!r} was truncated instead of summarized: {call.error}"
+        for call in ended
+        if call.error
     ]
 
 
@@ -129,9 +136,17 @@ def _write(
     texts: Mapping[str, str],
 ) -> None:
     entities, relations = longs
-    locked = {each.uid for each in entities} | {end for each in relations for end in each.ends}
+    locked = {*_entity_uids(entities), *(end for relation in relations for end in relation.ends)}
     lock_entities(transaction, corpus=services.corpus, uids=sorted(locked))
-    named = entity_contributions(transaction, corpus=services.corpus, uids=[each.uid for each in entities])
+    named = entity_contributions(transaction, corpus=services.corpus, uids=_entity_uids(entities))
     rebuild_entities(transaction, services, named, condensed=texts)
-    joined = relation_contributions(transaction, corpus=services.corpus, uids=[each.uid for each in relations])
+    joined = relation_contributions(transaction, corpus=services.corpus, uids=_relation_uids(relations))
     rebuild_relations(transaction, services, joined, condensed=texts)
+
+
+def _entity_uids(longs: Sequence[_Long]) -> list[EntityUid]:
+    return [EntityUid(entity.uid) for entity in longs]
+
+
+def _relation_uids(longs: Sequence[_Long]) -> list[RelationUid]:
+    return [RelationUid(relation.uid) for relation in longs]

@@ -22,8 +22,8 @@ def messages_digest(text: str, messages: Sequence[MessagePlace], *, before: str 
     """
     digest, at = before, 0
     for place in messages:
-        said = (place.id, place.speaker, place.time, place.metadata)
-        digest = _chained(digest, (text[at : place.end], place.start - at, *said))
+        message = (place.id, place.speaker, place.time, place.metadata)
+        digest = _chained(digest, (text[at : place.end], place.start - at, *message))
         at = place.end
     return _chained(digest, (text[at:],)) if text[at:] else digest
 
@@ -111,14 +111,14 @@ def words_of(chunks: Sequence[Chunk], message: str) -> str:
 def _groups(document: Document, *, tokens: int) -> Iterator[Sequence[MessagePlace]]:
     """Yield the messages of each chunk."""
     group: list[MessagePlace] = []
-    held = 0
+    in_group = 0  # tokens
     for place in document.messages:
         size = count(document.text[_line_start(document, place) : place.end])
-        if group and (held + size > tokens or paused(group[-1], place)):
+        if group and (in_group + size > tokens or paused(group[-1], place)):
             yield group
-            group, held = [], 0
+            group, in_group = [], 0
         group.append(place)
-        held += size
+        in_group += size
     if group:
         yield group
 

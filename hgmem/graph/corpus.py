@@ -15,7 +15,8 @@ MOST_FAILURES = 100
 class CorpusRow:
     """A corpus with its lease.
 
-    `silent` is the age of the lease's last heartbeat in seconds, or None without a lease.
+    `silent` is the age of the lease's last heartbeat in seconds, or None without a lease. `cleared` is None unless the
+    corpus is being re-embedded, and True once no old vector is left.
     """
 
     corpus: str
@@ -25,6 +26,8 @@ class CorpusRow:
     settings: str = "{}"
     imported: str | None = None
     archive: str | None = None
+    cleared: bool | None = None
+    schema_version: int = SCHEMA_VERSION
     run: str | None = None
     silent: int | None = None
 
@@ -37,6 +40,12 @@ def corpora(database: Runner) -> list[dict[str, str]]:
 def find_corpus(database: Runner, *, corpus: str) -> CorpusRow | None:
     """Return the corpus, or None."""
     rows = database.run("find_corpus", corpus=corpus)
+    return CorpusRow(**rows[0]) if rows else None
+
+
+def lock_corpus(database: Runner, *, corpus: str) -> CorpusRow | None:
+    """Lock the corpus until the transaction ends, and return it, or None if there is none."""
+    rows = database.run("lock_corpus", corpus=corpus)
     return CorpusRow(**rows[0]) if rows else None
 
 

@@ -9,9 +9,10 @@ from hgmem.errors import ConflictError
 from hgmem.graph.database import Row
 from hgmem.graph.values import NOTHING, Runner, rows_with_vectors, to_json, with_some_vectors
 from hgmem.models.embedding import Vectors
+from hgmem.text import identity
 from hgmem.text.identity import corpus_key
 from hgmem.values.conversations import MessagePlace
-from hgmem.values.graph_elements import Chunk
+from hgmem.values.graph_elements import Chunk, DocumentUid, EntityUid, RelationUid
 from hgmem.values.inputs import Scalar
 
 
@@ -34,7 +35,7 @@ EMBEDDED = "embedded"  # the status of chunks and documents that are indexed wit
 class DocumentState:
     """What is stored of a document: text hash, status, chunking options, and metadata (JSON)."""
 
-    uid: str
+    uid: DocumentUid
     sha256: str
     status: str
     chunking: str
@@ -42,22 +43,27 @@ class DocumentState:
     source: str
     metadata: str
 
+    @property
+    def description(self) -> dict[str, Scalar]:
+        """The properties that describe the document to people and filters."""
+        return {"title": self.title, "source": self.source, "metadata": self.metadata}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenChunk:
     """A chunk that is not done, with its extraction once the status is `extracted`.
 
-    `outdated` says that it has the extraction of a shorter text, `said` that it is of a conversation.
+    `outdated` says that it has the extraction of a shorter text, `has_messages` that it is of a conversation.
     """
 
     uid: str
-    document: str
+    document: DocumentUid
     text: str
     status: str
     title: str
     extraction: str | None = None
     outdated: bool = False
-    said: bool = False
+    has_messages: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +77,11 @@ class ChunkText:
     messages: tuple[MessagePlace, ...]
 
 
+def document_uid(corpus: str, id_: str) -> DocumentUid:
+    """Return the uid of the document with this id, or with this path as its source."""
+    return DocumentUid(identity.uid(corpus, "document", id_))
+
+
 def document_states(database: Runner, *, corpus: str, uids: Sequence[str]) -> dict[str, DocumentState]:
     """Return the stored state of these documents, by uid."""
     rows = database.run("document_states", corpus=corpus, uids=list(uids))
@@ -82,9 +93,9 @@ def list_documents(database: Runner, *, corpus: str) -> list[dict[str, str | int
     return database.run("list_documents", corpus=corpus)
 
 
-def documents_of_files(database: Runner, *, corpus: str, paths: Sequence[str]) -> dict[str, list[str]]:
+def documents_of_files(database: Runner, *, corpus: str, paths: Sequence[str]) -> dict[str, list[DocumentUid]]:
     """Return the uids of the documents from these files, by path. Files without documents are absent."""
-    found: dict[str, list[str]] = {}
+    found: dict[str, list[DocumentUid]] = {}
     for row in database.run("documents_of_files", corpus=corpus, paths=list(paths)):
         found.setdefault(row["path"], []).append(row["uid"])
     return found
@@ -95,7 +106,7 @@ def described_documents(database: Runner, *, corpus: str) -> list[dict[str, str]
     return database.run("described_documents", corpus=corpus)
 
 
-def put_documents(database: Runner, *, corpus: str, documents: Mapping[str, Mapping[str, Scalar]]) -> None:
+def put_documents(database: Runner, *, corpus: str, documents: Mapping[DocumentUid, Mapping[str, Scalar]]) -> None:
     """Write documents (properties by uid) as pending.
 
     Raises `ConflictError` if the corpus is not ready.
@@ -106,7 +117,7 @@ def put_documents(database: Runner, *, corpus: str, documents: Mapping[str, Mapp
         )
 
 
-def seal_document(database: Runner, *, corpus: str, uid: str, sha256: str, messages: int | None = None) -> None:
+def seal_document(database: Runner, *, corpus: str, uid: DocumentUid, sha256: str, messages: int | None = None) -> None:
     """Record that the document's chunks are those of the text with this hash.
 
     `messages` is the number of a conversation's last message.
@@ -114,12 +125,12 @@ def seal_document(database: Runner, *, corpus: str, uid: str, sha256: str, messa
     database.run("seal_document", corpus=corpus, uid=uid, sha256=sha256, messages=messages)
 
 
-def unseal_documents(database: Runner, *, corpus: str, uids: Sequence[str]) -> None:
+def unseal_documents(database: Runner, *, corpus: str, uids: Sequence[DocumentUid]) -> None:
     """Say that these documents (uids) have to be indexed anew."""
     database.run("unseal_documents", corpus=corpus, uids=list(uids))
 
 
-def create_documents(database: Runner, *, corpus: str, documents: Mapping[str, Mapping[str, Scalar]]) -> None:
+def create_documents(database: Runner, *, corpus: str, documents: Mapping[DocumentUid, Mapping[str, Scalar]]) -> None:
     """Write complete documents (properties by uid) to a corpus that is being imported."""
     database.run("create_documents", corpus=corpus, rows=_documents(documents))
 
@@ -149,12 +160,14 @@ def put_chunk_vectors(database: Runner, *, corpus: str, uids: Sequence[str], vec
     database.run("put_chunk_vectors", corpus=corpus, rows=rows_with_vectors([{"uid": uid} for uid in uids], vectors))
 
 
-def link_chunks(database: Runner, *, corpus: str, documents: Sequence[str]) -> None:
+def link_chunks(database: Runner, *, corpus: str, documents: Sequence[DocumentUid]) -> None:
     """Link each chunk of these documents to the next one."""
     database.run("link_chunks", corpus=corpus, documents=sorted(documents))
 
 
-def chunks_of_documents(database: Runner, *, corpus: str, documents: Sequence[str]) -> dict[str, dict[str, str]]:
+def chunks_of_documents(
+    database: Runner, *, corpus: str, documents: Sequence[DocumentUid]
+) -> dict[DocumentUid, dict[str, str]]:
     """Return the statuses of chunks by uid, in order, by document.
 
     Documents without chunks are missing.
@@ -163,12 +176,12 @@ def chunks_of_documents(database: Runner, *, corpus: str, documents: Sequence[st
     return {row["document"]: {chunk["uid"]: chunk["status"] for chunk in row["chunks"]} for row in rows}
 
 
-def open_chunks(database: Runner, *, corpus: str, documents: Sequence[str]) -> list[OpenChunk]:
+def open_chunks(database: Runner, *, corpus: str, documents: Sequence[DocumentUid]) -> list[OpenChunk]:
     """Return the chunks of these documents that are not done."""
     return [OpenChunk(**row) for row in database.run("open_chunks", corpus=corpus, documents=list(documents))]
 
 
-def failed_documents(database: Runner, *, corpus: str) -> list[str]:
+def failed_documents(database: Runner, *, corpus: str) -> list[DocumentUid]:
     """Return the uids of documents with a chunk whose extraction failed."""
     return [row["uid"] for row in database.run("failed_documents", corpus=corpus)]
 
@@ -203,12 +216,14 @@ def finish_chunks(database: Runner, *, corpus: str, uids: Sequence[str]) -> None
     database.run("finish_chunks", corpus=corpus, uids=list(uids))
 
 
-def finish_documents(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[str]:
+def finish_documents(database: Runner, *, corpus: str, uids: Sequence[DocumentUid]) -> list[str]:
     """Mark documents as done or embedded if all their chunks are, and return their uids."""
     return [row["uid"] for row in database.run("finish_documents", corpus=corpus, uids=list(uids))]
 
 
-def entities_of_chunks(database: Runner, *, corpus: str, chunks: Sequence[str]) -> tuple[list[str], list[str]]:
+def entities_of_chunks(
+    database: Runner, *, corpus: str, chunks: Sequence[str]
+) -> tuple[list[EntityUid], list[RelationUid]]:
     """Return the uids of the entities and relations that these chunks support.
 
     The ends of those relations are among the entities.
@@ -264,12 +279,12 @@ def move_citations(database: Runner, *, corpus: str, rows: Sequence[Row]) -> Non
     database.run("move_citations", corpus=corpus, rows=list(rows))
 
 
-def delete_document_nodes(database: Runner, *, corpus: str, uids: Sequence[str]) -> None:
+def delete_document_nodes(database: Runner, *, corpus: str, uids: Sequence[DocumentUid]) -> None:
     """Delete documents, once their chunks are gone."""
     database.run("delete_document_nodes", corpus=corpus, uids=list(uids))
 
 
-def _documents(documents: Mapping[str, Mapping[str, Scalar]]) -> list[Row]:
+def _documents(documents: Mapping[DocumentUid, Mapping[str, Scalar]]) -> list[Row]:
     return [{"uid": uid, "properties": dict(documents[uid])} for uid in sorted(documents)]
 
 

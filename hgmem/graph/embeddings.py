@@ -1,42 +1,20 @@
 """Typed wrappers for `cypher/embeddings.cypher`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from hgmem.graph.database import Row, leased
 from hgmem.graph.values import Runner, rows_with_vectors
 from hgmem.models.embedding import Vectors
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LockedCorpus:
-    """A corpus that a transaction has locked.
-
-    `cleared` is None unless it is being re-embedded, and True once no old vector is left.
-    """
-
-    corpus: str
-    status: str
-    embedding_model: str
-    dimensions: int
-    imported: str | None
-    cleared: bool | None
-
-
-def lock_corpus(database: Runner, *, corpus: str) -> LockedCorpus | None:
-    """Lock the corpus until the transaction ends, and return it, or None if there is none."""
-    rows = database.run("lock_corpus", corpus=corpus)
-    return LockedCorpus(**rows[0]) if rows else None
-
-
-def held_memories(database: Runner, *, corpus: str, timeout: float) -> list[str]:
+def leased_memories(database: Runner, *, corpus: str, timeout: float) -> list[str]:
     """Return the uids of memories whose lease was renewed in the last `timeout` seconds."""
-    return [row["uid"] for row in database.run("held_memories", corpus=corpus, timeout=timeout)]
+    return [row["uid"] for row in database.run("leased_memories", corpus=corpus, timeout=timeout)]
 
 
-def held_builds(database: Runner, *, corpus: str, timeout: float) -> list[str]:
+def leased_builds(database: Runner, *, corpus: str, timeout: float) -> list[str]:
     """Return the systems whose build's lease was renewed in the last `timeout` seconds."""
-    return [row["system"] for row in database.run("held_builds", corpus=corpus, timeout=timeout)]
+    return [row["system"] for row in database.run("leased_builds", corpus=corpus, timeout=timeout)]
 
 
 def interrupt_memories(database: Runner, *, corpus: str) -> None:

@@ -11,8 +11,14 @@ from typing import Any
 from hgmem.graph.database import Row
 from hgmem.graph.values import NOTHING, Runner, rows_with_vectors, with_some_vectors
 from hgmem.models.embedding import Vectors
-from hgmem.text.identity import corpus_key
-from hgmem.values.graph_elements import Description, EntityFields, RelationFields
+from hgmem.text.identity import corpus_key, uid
+from hgmem.values.graph_elements import (
+    Description,
+    EntityFields,
+    EntityUid,
+    RelationFields,
+    RelationUid,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +28,7 @@ class EntityRow:
     `chunks` are those that mention it; `given` holds its pre-built contributions (JSON).
     """
 
-    uid: str
+    uid: EntityUid
     key: str
     chunks: tuple[str, ...]
     given: str | None = None
@@ -33,9 +39,9 @@ class EntityRow:
 class RelationRow:
     """A relation to write, with the uids of its ends in order of their keys."""
 
-    uid: str
-    source: str
-    target: str
+    uid: RelationUid
+    source: EntityUid
+    target: EntityUid
     chunks: tuple[str, ...]
     given: str | None = None
     fields: RelationFields | None = None
@@ -48,7 +54,7 @@ class EntityInputs:
     `chunks` are sorted; `extracted` are those with an extraction.
     """
 
-    uid: str
+    uid: EntityUid
     key: str
     given: str | None
     condensed: str | None
@@ -64,7 +70,7 @@ class RelationInputs:
     (sorted), and `extracted` those with an extraction.
     """
 
-    uid: str
+    uid: RelationUid
     source: str
     target: str
     given: str | None
@@ -72,6 +78,16 @@ class RelationInputs:
     chunks: tuple[str, ...]
     living: tuple[str, ...]
     extracted: tuple[str, ...]
+
+
+def entity_uid(corpus: str, key: str) -> EntityUid:
+    """Return the uid of the entity with this key."""
+    return EntityUid(uid(corpus, "entity", key))
+
+
+def relation_uid(corpus: str, ends: tuple[str, str]) -> RelationUid:
+    """Return the uid of the relation between these two keys."""
+    return RelationUid(uid(corpus, "relation", *ends))
 
 
 def touch_entities(database: Runner, *, corpus: str, rows: Iterable[EntityRow]) -> list[EntityInputs]:
@@ -83,17 +99,17 @@ def touch_entities(database: Runner, *, corpus: str, rows: Iterable[EntityRow]) 
     return _entity_inputs(database.run("touch_entities", corpus=corpus, rows=plain))
 
 
-def known_entities(database: Runner, *, corpus: str, uids: Sequence[str]) -> set[str]:
+def known_entities(database: Runner, *, corpus: str, uids: Sequence[EntityUid]) -> set[EntityUid]:
     """Return those of the uids that are entities of the corpus."""
     return {row["uid"] for row in database.run("known_entities", corpus=corpus, uids=list(uids))}
 
 
-def lock_entities(database: Runner, *, corpus: str, uids: Sequence[str]) -> None:
+def lock_entities(database: Runner, *, corpus: str, uids: Sequence[EntityUid]) -> None:
     """Lock the entities until the transaction ends."""
     database.run("lock_entities", corpus=corpus, uids=sorted(uids))
 
 
-def entity_contributions(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[EntityInputs]:
+def entity_contributions(database: Runner, *, corpus: str, uids: Sequence[EntityUid]) -> list[EntityInputs]:
     """Return the entities' contributions."""
     return _entity_inputs(database.run("entity_contributions", corpus=corpus, uids=list(uids)))
 
@@ -121,7 +137,7 @@ def create_entities(database: Runner, *, corpus: str, rows: Sequence[EntityRow],
     database.run("create_entities", corpus=corpus, rows=_sorted(rows_with_vectors(plain, vectors)))
 
 
-def remove_entities(database: Runner, *, corpus: str, uids: Sequence[str]) -> None:
+def remove_entities(database: Runner, *, corpus: str, uids: Sequence[EntityUid]) -> None:
     """Delete entities, and keep those that a memory involves as provisional entities of it."""
     database.run("remove_entities", corpus=corpus, uids=sorted(uids))
 
@@ -135,12 +151,12 @@ def touch_relations(database: Runner, *, corpus: str, rows: Iterable[RelationRow
     return _relation_inputs(database.run("touch_relations", corpus=corpus, rows=_sorted(plain)))
 
 
-def known_relations(database: Runner, *, corpus: str, uids: Sequence[str]) -> set[str]:
+def known_relations(database: Runner, *, corpus: str, uids: Sequence[RelationUid]) -> set[RelationUid]:
     """Return those of the uids that are relations of the corpus."""
     return {row["uid"] for row in database.run("known_relations", corpus=corpus, uids=list(uids))}
 
 
-def relation_contributions(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[RelationInputs]:
+def relation_contributions(database: Runner, *, corpus: str, uids: Sequence[RelationUid]) -> list[RelationInputs]:
     """Return the relations' contributions."""
     return _relation_inputs(database.run("relation_contributions", corpus=corpus, uids=list(uids)))
 
@@ -171,12 +187,12 @@ def create_relations(database: Runner, *, corpus: str, rows: Sequence[RelationRo
     database.run("create_relations", corpus=corpus, rows=_sorted(rows_with_vectors(plain, vectors)))
 
 
-def remove_relations(database: Runner, *, corpus: str, uids: Sequence[str]) -> None:
+def remove_relations(database: Runner, *, corpus: str, uids: Sequence[RelationUid]) -> None:
     """Delete relations."""
     database.run("remove_relations", corpus=corpus, uids=sorted(uids))
 
 
-def joined_entities(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[EntityRow]:
+def joined_entities(database: Runner, *, corpus: str, uids: Sequence[EntityUid]) -> list[EntityRow]:
     """Return those of the entities that a relation still joins, without their descriptions."""
     return [
         EntityRow(
@@ -189,12 +205,14 @@ def joined_entities(database: Runner, *, corpus: str, uids: Sequence[str]) -> li
     ]
 
 
-def mark_stale(database: Runner, *, corpus: str, entities: Sequence[str], relations: Sequence[str]) -> None:
+def mark_stale(
+    database: Runner, *, corpus: str, entities: Sequence[EntityUid], relations: Sequence[RelationUid]
+) -> None:
     """Mark entities and relations as needing recomputation, until they are written again."""
     database.run("mark_stale", corpus=corpus, entities=sorted(entities), relations=sorted(relations))
 
 
-def take_back(database: Runner, *, corpus: str, rows: Sequence[Row], relations: Sequence[str]) -> None:
+def take_back(database: Runner, *, corpus: str, rows: Sequence[Row], relations: Sequence[RelationUid]) -> None:
     """Remove support that chunks no longer give.
 
     Each row has the chunk's uid, and the entities and relations (uids) that it still supports.
@@ -202,19 +220,19 @@ def take_back(database: Runner, *, corpus: str, rows: Sequence[Row], relations: 
     database.run("take_back", corpus=corpus, rows=list(rows), relations=list(relations))
 
 
-def stale(database: Runner, *, corpus: str) -> tuple[list[str], list[str]]:
+def stale(database: Runner, *, corpus: str) -> tuple[list[EntityUid], list[RelationUid]]:
     """Return the uids of the corpus's entities and relations that need recomputation."""
     row = database.run("stale", corpus=corpus)[0]
     return row["entities"], row["relations"]
 
 
-def unembedded(database: Runner, *, corpus: str) -> tuple[list[str], list[str]]:
+def unembedded(database: Runner, *, corpus: str) -> tuple[list[EntityUid], list[RelationUid]]:
     """Return the uids of the corpus's entities and relations that lack a vector."""
     row = database.run("unembedded", corpus=corpus)[0]
     return row["entities"], row["relations"]
 
 
-def cut_descriptions(database: Runner, *, corpus: str) -> tuple[list[str], list[str]]:
+def cut_descriptions(database: Runner, *, corpus: str) -> tuple[list[EntityUid], list[RelationUid]]:
     """Return the uids of entities and relations whose truncated descriptions need a summary."""
     row = database.run("cut_descriptions", corpus=corpus)[0]
     return row["entities"], row["relations"]
@@ -230,7 +248,7 @@ def put_entity_vectors(database: Runner, *, corpus: str, rows: Sequence[Row], ve
     database.run("put_entity_vectors", corpus=corpus, rows=_sorted(rows_with_vectors(rows, vectors)))
 
 
-def missing_relation_vectors(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[Row]:
+def missing_relation_vectors(database: Runner, *, corpus: str, uids: Sequence[RelationUid]) -> list[Row]:
     """Return uid, end keys, description and keywords of those of the relations that lack a vector."""
     return database.run("missing_relation_vectors", corpus=corpus, uids=list(uids))
 

@@ -1,6 +1,6 @@
-"""Typed wrappers for `cypher/invariants.cypher`."""
+"""Invariants of systems' builds, and typed wrappers for `cypher/invariants.cypher`, which reads violations of ours."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,27 @@ from hgmem.graph.values import Runner, vector
 MOST = 10  # uids listed per violated invariant
 PAGE = 20_000  # uids per page: each page scans every uid of the corpus
 MEMORIES = 200  # memories checked together
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnInvariant:
+    """An invariant of a system's build.
+
+    - `meaning`: what a violation is, such as "a topic has no gists".
+    - `violated(database, corpus)`: returns the uids of what violates it. It reads the database and writes nothing.
+    """
+
+    name: str
+    meaning: str
+    violated: Callable[[Runner, str], Iterable[str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnInvariants:
+    """The invariants of one system."""
+
+    system: str
+    invariants: Sequence[OwnInvariant]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

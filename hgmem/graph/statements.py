@@ -81,9 +81,11 @@ def add(found: Sequence[Statement]) -> None:
     Raises `GraphError` for a name that another file has.
     """
     for statement in found:
-        held = statements().get(statement.name) or _added.get(statement.name, statement)
-        if held.path != statement.path:
-            raise GraphError(f"{statement.path}: statement {statement.name!r} already exists in {held.path}: rename it")
+        known = statements().get(statement.name) or _added.get(statement.name, statement)
+        if known.path != statement.path:
+            raise GraphError(
+                f"{statement.path}: statement {statement.name!r} already exists in {known.path}: rename it"
+            )
     _added.update({statement.name: statement for statement in found})
 
 

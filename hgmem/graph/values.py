@@ -12,7 +12,7 @@ from neo4j.vector import Vector
 
 from hgmem.graph.database import Row
 
-NOTHING: Mapping[str, Any] = MappingProxyType({})
+NOTHING: Mapping[Any, Any] = MappingProxyType({})
 
 
 class Runner(Protocol):

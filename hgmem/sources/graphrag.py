@@ -19,8 +19,8 @@ from hgmem.values.foreign_graph import (
     ForeignChunk,
     ForeignDocument,
     ForeignEntity,
+    ForeignGraph,
     ForeignRelation,
-    Found,
     Notes,
     Shape,
 )
@@ -183,7 +183,7 @@ _SEVERAL = (
 _MADE = ("document was created for chunks without one", "documents were created for chunks without one")
 
 
-def lexical(found: Found, notes: Notes) -> tuple[tuple[Document, ...], dict[str, GivenChunk]]:
+def lexical(found: ForeignGraph, notes: Notes) -> tuple[tuple[Document, ...], dict[str, GivenChunk]]:
     """Return documents, and chunks by element id, grouped by document and in its order."""
     usable = {chunk.id: chunk for chunk in found.chunks if isinstance(chunk.text, str) and sound(chunk.text).strip()}
     notes[_NO_TEXT] += len(found.chunks) - len(usable)
@@ -279,7 +279,7 @@ def _first_line(text: str) -> str:
     return next(collapse(line) for line in sound(text).splitlines() if line.strip())[:_TITLE_LENGTH]
 
 
-def assembled(found: Found, shape: Shape) -> tuple[Given, tuple[str, ...]]:
+def assembled(found: ForeignGraph, shape: Shape) -> tuple[Given, tuple[str, ...]]:
     """Return the graph as a pre-built one, and a note for each thing that was left out or changed."""
     notes: Notes = Counter()
     documents, chunks = lexical(found, notes)

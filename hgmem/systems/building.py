@@ -5,9 +5,9 @@ import json
 from hgmem.builds.estimates import plan_build
 from hgmem.builds.runner import renew_derived, run_build
 from hgmem.builds.stage_run import Building, Report
-from hgmem.corpus.own_invariants import OwnInvariants
 from hgmem.errors import UsageError
 from hgmem.graph.builds import BUILDING, UNFINISHED, BuildRow, find_build, find_builds
+from hgmem.graph.invariants import OwnInvariants
 from hgmem.graph.values import Runner
 from hgmem.services import Services, known_corpus
 from hgmem.systems.registry import describe, installed, system

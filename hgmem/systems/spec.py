@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from hgmem.builds.stages import Build, check_names
-from hgmem.corpus.own_invariants import OwnInvariant
 from hgmem.errors import UsageError
+from hgmem.graph.invariants import OwnInvariant
 from hgmem.memory.browser.favourites import Caption, Favourite, check_captions
 from hgmem.memory.stored_memories import Stored
 from hgmem.models.prompts import prompts_in, read_prompt, shipped_prompts

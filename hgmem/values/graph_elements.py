@@ -1,8 +1,13 @@
 """The document graph: chunks, entities and the relations between them."""
 
 from dataclasses import dataclass
+from typing import NewType
 
 from hgmem.values.conversations import MessagePlace
+
+DocumentUid = NewType("DocumentUid", str)
+EntityUid = NewType("EntityUid", str)
+RelationUid = NewType("RelationUid", str)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """Reports of work on a corpus: indexing, cost estimates, progress, archives, checks, pruning."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -45,6 +45,15 @@ class Progress:
     total: int
     document: str = ""
     unit: Unit = "chunks"
+
+
+Report: TypeAlias = Callable[[Progress], None]
+Counted: TypeAlias = Callable[[int, int], None]  # receives how many are done, and how many there are
+
+
+def counting(report: Report, unit: Unit) -> Counted:
+    """Return a callback that reports numbers of this unit."""
+    return lambda done, total: report(Progress(done=done, total=total, unit=unit))
 
 
 @dataclass(slots=True, kw_only=True)

@@ -54,7 +54,7 @@ FOR_EVERY_OWNER = {
     "count_corpus": "counts, and tells nothing of a memory",
     "delete_corpus_contents": "deletes the whole corpus",
     **dict.fromkeys(("memory_uids", "read_memory"), f"an archive {WHOLE_CORPUS}"),
-    **dict.fromkeys(("held_memories", "interrupt_memories"), f"re-embedding {WHOLE_CORPUS}"),
+    **dict.fromkeys(("leased_memories", "interrupt_memories"), f"re-embedding {WHOLE_CORPUS}"),
     **{name: f"a check {WHOLE_CORPUS}" for name, one in ALL.items() if one.file == "invariants.cypher"},
     **{name: IMPORTED for name, one in ALL.items() if one.file == "restoring.cypher"},
 }

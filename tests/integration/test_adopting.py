@@ -23,7 +23,7 @@ from typer.testing import CliRunner
 
 from hgmem import HGMem
 from hgmem.cli import app
-from hgmem.corpus import adopting
+from hgmem.corpus import importing
 from hgmem.errors import GraphError, ModelError, UsageError
 from hgmem.graph.database import Database
 from hgmem.local import Server
@@ -507,11 +507,11 @@ def test_vectors_of_theirs_that_are_as_ours_are_not_retrieved(
 def test_a_graph_is_the_same_however_it_is_cut_into_pages(
     client: HGMem, graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = assembled(adopting.read(client._database, Shape()), Shape())
-    monkeypatch.setattr(adopting, "IDS", 7)
-    monkeypatch.setattr(adopting, "PAGE", 3)
-    monkeypatch.setattr(adopting, "RELATIONS", 2)
-    assert assembled(adopting.read(client._database, Shape()), Shape()) == whole
+    whole = assembled(importing.foreign_graph(client._database, Shape()), Shape())
+    monkeypatch.setattr(importing, "IDS", 7)
+    monkeypatch.setattr(importing, "PAGE", 3)
+    monkeypatch.setattr(importing, "RELATIONS", 2)
+    assert assembled(importing.foreign_graph(client._database, Shape()), Shape()) == whole
 
 
 LARGE = """
@@ -542,10 +542,10 @@ def test_thousands_of_chunks_come_in_bounded_pages(
         return found
 
     monkeypatch.setattr(Database, "run", counted)
-    monkeypatch.setattr(adopting, "RELATIONS", 400)
+    monkeypatch.setattr(importing, "RELATIONS", 400)
     done = client.adopt()
     assert (done.documents, done.chunks, done.entities, done.relations) == (20, 2_000, 51, 50)
-    assert max(rows) <= adopting.PAGE
+    assert max(rows) <= importing.PAGE
     assert sum(rows) >= 2_000 + 2_000
     assert client.check().findings == ()
 

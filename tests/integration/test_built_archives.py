@@ -18,7 +18,7 @@ from hgmem.cli.server import checkup
 from hgmem.corpus.archive.lines import Chain
 from hgmem.corpus.archive.records import footer
 from hgmem.corpus.checking import check
-from hgmem.corpus.own_invariants import OwnInvariant, OwnInvariants
+from hgmem.graph.invariants import OwnInvariant, OwnInvariants
 
 Open = Callable[..., HGMem]
 pytestmark = pytest.mark.usefixtures("toy")

@@ -12,8 +12,8 @@ from dumping import check, driver, dump
 from neo4j.exceptions import ClientError
 from rivals import overtaken
 
-from hgmem import ConflictError, Document, Given, GivenChunk, GivenEntity, HGMem, Settings, UsageError
-from hgmem.corpus.document_writing import DOCUMENTS
+from hgmem import ConflictError, Document, Given, GivenChunk, GivenEntity, HGMem, Message, Settings, UsageError
+from hgmem.corpus.document_comparison import DOCUMENTS
 from hgmem.corpus.importing import import_graph
 from hgmem.graph.corpus import mark_corpus
 from hgmem.graph.database import Transaction
@@ -61,6 +61,30 @@ def test_an_import_never_takes_the_place_of_memories(client: HGMem, tmp_path: ob
     with pytest.raises(UsageError, match="1 memories"):
         import_graph(client._services(None), Given(documents=(Document(id="d", text=TEXT),)))
     assert len(client.memories()) == 1
+
+
+def test_a_corpus_of_another_version_is_refused_in_one_line_and_can_be_deleted(
+    client: HGMem, settings: Settings, tmp_path: Path
+) -> None:
+    client.add(Document(id="one", text=TEXT))
+    client.append("talk", [Message(speaker="Rhee", text="The Aurora sails at noon.")])
+    with driver(settings) as opened:
+        opened.execute_query("MATCH (k:Corpus {name: $corpus}) SET k.schema_version = 0", corpus=client.corpus)
+
+    calls: list[Callable[[], object]] = [
+        lambda: client.ask("Who commands the Aurora?"),
+        lambda: client.add(Document(id="two", text=TEXT)),
+        lambda: client.append("talk", [Message(speaker="Rhee", text="It sails.")]),
+        lambda: client.plan(Document(id="two", text=TEXT)),
+        lambda: client.export(tmp_path / "old.jsonl.gz"),
+        client.reembed,
+        client.check,
+    ]
+    for call in calls:
+        with pytest.raises(UsageError, match="has schema version 0, but this hgmem uses "):
+            call()
+    assert [message.text for message in client.messages("talk")] == ["The Aurora sails at noon."]
+    assert client.delete() == 2
 
 
 CITING = """MATCH (q:Citation {corpus: $corpus}), (c:Chunk {uid: $chunk, corpus: $corpus})

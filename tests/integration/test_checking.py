@@ -264,7 +264,7 @@ def test_a_live_claim_is_not_worth_a_note(broken: Any) -> None:
 
 
 def test_a_corpus_that_is_not_whole_is_not_looked_through(broken: Any) -> None:
-    with pytest.raises(UsageError, match=r"is not complete \(status importing\): wait"):
+    with pytest.raises(UsageError, match=r"is not ready \(status importing\): wait"):
         broken("MATCH (k:Corpus {name: $corpus}) SET k.status = 'importing'")
 
 

@@ -9,7 +9,7 @@ from dumping import check, driver, dump
 from toying import installed
 
 from hgmem import Document, HGMem, Message, UsageError
-from hgmem.corpus.forgetting import forget_messages
+from hgmem.corpus.deletion import forget_messages
 from hgmem.values.reports import Forgotten
 
 SECRET = "Quetzalcoatl"

@@ -13,6 +13,7 @@ from dumping import check, driver, dump
 
 from hgmem import Document, HGMem
 from hgmem.corpus.checking.findings import INVARIANTS
+from hgmem.corpus.paging import batches
 from hgmem.errors import ModelError, UsageError
 from hgmem.extraction.replies import ExtractedEntity, ExtractedRelation, Extraction
 from hgmem.extraction.tasks import Extract
@@ -226,8 +227,8 @@ def test_the_graph_is_the_same_in_any_order_of_work(
         client.add(documents[::-1])
     else:
         monkeypatch.setattr("hgmem.corpus.parallel_calls.GROUP", 3)
-        monkeypatch.setattr("hgmem.corpus.document_writing.DOCUMENTS", 2)
-        monkeypatch.setattr("hgmem.corpus.aggregation.BATCH", 7)
+        monkeypatch.setattr("hgmem.corpus.document_comparison.DOCUMENTS", 2)
+        monkeypatch.setitem(batches.__kwdefaults__, "size", 7)
         client.add(documents)
 
     assert dump(settings, client.corpus) == wanted

@@ -21,8 +21,7 @@ from hgmem.corpus import reembedding
 from hgmem.corpus import reembedding as filling
 from hgmem.errors import ConflictError, ModelError
 from hgmem.extraction.contributions import entity_text, own_relation_text, relation_text
-from hgmem.graph.corpus import find_corpus
-from hgmem.graph.embeddings import lock_corpus
+from hgmem.graph.corpus import find_corpus, lock_corpus
 from hgmem.graph.memory import Lease, create_memory, lease_memory
 from hgmem.models.embedding import Kind, Vectors
 from hgmem.settings import Settings

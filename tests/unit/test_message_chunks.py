@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from hgmem.corpus.forgetting import remaining
+from hgmem.corpus.deletion import remaining
 from hgmem.extraction.message_chunks import continued_chunks, message_chunks, messages_digest, words_of
 from hgmem.sources.conversations.rendering import document_of, rendered
 from hgmem.text.tokens import count

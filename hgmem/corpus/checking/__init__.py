@@ -14,11 +14,9 @@ from hgmem.corpus.checking.contents import (
     check_relations,
 )
 from hgmem.corpus.checking.findings import Tally
-from hgmem.corpus.own_invariants import OwnInvariants
-from hgmem.errors import UsageError
-from hgmem.graph.corpus import CorpusRow
 from hgmem.graph.database import Database
 from hgmem.graph.invariants import (
+    OwnInvariants,
     broken_builds,
     broken_citations,
     broken_documents,
@@ -29,7 +27,7 @@ from hgmem.graph.invariants import (
     orphans,
 )
 from hgmem.graph.schema import differing, missing, show_indexes
-from hgmem.services import Services, known_corpus
+from hgmem.services import Services, settled_corpus
 from hgmem.values.reports import Checkup
 
 
@@ -42,7 +40,7 @@ def check(services: Services, *, own: Sequence[OwnInvariants] = ()) -> Checkup:
     tally.add("schema", _schema(services.database))
     if not tally.checkup(services.corpus).ok:  # statements name their indexes and fail without them
         return tally.checkup(services.corpus)
-    row = _whole_corpus(services)
+    row = settled_corpus(services)
     for look in (broken_documents, broken_support, crossings, leaks, orphans, broken_citations, broken_builds):
         tally.take(look(services.database, corpus=services.corpus))
     tally.take(broken_vectors(services.database, corpus=services.corpus, dimensions=row.dimensions))
@@ -59,13 +57,3 @@ def _schema(database: Database) -> list[str]:
     indexes = show_indexes(database)
     declared = [*missing(indexes), *differing(indexes)]
     return declared + [name for name, row in indexes.items() if row["state"] != "ONLINE" and name not in declared]
-
-
-def _whole_corpus(services: Services) -> CorpusRow:
-    row = known_corpus(services)
-    if row.status != "ready":
-        raise UsageError(
-            f"corpus {row.corpus!r} is not complete (status {row.status}): wait until that operation ends, or run "
-            "it again"
-        )
-    return row

@@ -6,13 +6,11 @@ of a page, so a uid that it does not return is not indexed. Nothing is sampled.
 
 import json
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from hgmem.corpus.aggregation import batches
+from hgmem.corpus.aggregation import Contributions, read_entity_contributions, read_relation_contributions
 from hgmem.corpus.checking.findings import Tally
-from hgmem.corpus.own_invariants import OwnInvariant, OwnInvariants
-from hgmem.corpus.paging import pages
-from hgmem.corpus.stored_contributions import Contributions, read_entity_contributions, read_relation_contributions
+from hgmem.corpus.paging import batches, pages
 from hgmem.extraction.contributions import (
     EntityContribution,
     RelationContribution,
@@ -32,6 +30,8 @@ from hgmem.graph.entities import EntityInputs, RelationInputs, joined_entities
 from hgmem.graph.exporting import built_uids, unit_uids
 from hgmem.graph.invariants import (
     MemoryRow,
+    OwnInvariant,
+    OwnInvariants,
     broken_memories,
     chunk_page,
     entity_page,
@@ -53,6 +53,7 @@ from hgmem.graph.invariants import (
 from hgmem.graph.values import Runner
 from hgmem.services import Services
 from hgmem.text.identity import build_uid, built_uid, layer_key, uid, unit_uid
+from hgmem.values.graph_elements import EntityUid
 from hgmem.values.records import PRUNING
 
 T = TypeVar("T")
@@ -150,7 +151,7 @@ def _own(stored: Mapping[str, Row]) -> list[str]:
 
 
 def _readable(
-    reader: Callable[[Runner, Services, Sequence[str]], list[T]],
+    reader: Callable[[Runner, Services, Sequence[Any]], list[T]],
     services: Services,
     uids: Sequence[str],
     *,
@@ -166,7 +167,7 @@ def _readable(
         return [entry for one in uids for entry in _readable(reader, services, [one], tally=tally)]
 
 
-def _joined(services: Services, uids: Sequence[str]) -> set[str]:
+def _joined(services: Services, uids: Sequence[EntityUid]) -> set[str]:
     """Return those of the entities without a description that a relation joins."""
     rows = joined_entities(services.database, corpus=services.corpus, uids=uids) if uids else []
     return {row.uid for row in rows}

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import PositiveInt
 
-from hgmem.corpus.forgetting import forget_messages
+from hgmem.corpus.deletion import forget_messages
 from hgmem.errors import UsageError
 from hgmem.graph.documents import document_states
 from hgmem.graph.retrieval import Scope

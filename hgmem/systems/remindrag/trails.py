@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hgmem.builds.units import StoredRow
-from hgmem.corpus.own_invariants import OwnInvariant
 from hgmem.graph.database import Row
+from hgmem.graph.invariants import OwnInvariant
 from hgmem.graph.values import Runner
 from hgmem.models.embedding import Vectors
 from hgmem.services import Services

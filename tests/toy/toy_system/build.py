@@ -10,8 +10,8 @@ import numpy as np
 from hgmem.builds.reading import Reading
 from hgmem.builds.stages import Build, BuiltKind, Stage
 from hgmem.builds.units import Made, Output, Row, StoredRow, Tie, Unit
-from hgmem.corpus.own_invariants import OwnInvariant
 from hgmem.graph.builds import built_rows
+from hgmem.graph.invariants import OwnInvariant
 from hgmem.services import Services
 from toy_system.tasks import SumUp
 
