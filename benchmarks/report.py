@@ -9,7 +9,7 @@ from comparing import against_peers
 from plots import plots
 from workloads import label, ordered
 
-from hgmem.evaluation.markdown import table
+from hgmem.evaluation.presentation import table
 
 NONE = "—"
 

@@ -91,7 +91,7 @@ def report(
 
     A, B and the names in tables are the labels of the plan.
     """
-    from hgmem.evaluation import markdown
+    from hgmem.evaluation import presentation
     from hgmem.evaluation import report as figures
     from hgmem.evaluation.results import load
 
@@ -99,10 +99,8 @@ def report(
     found = figures.scores(rows)
     compared = figures.compare(rows, *compare) if compare else ()
     if plot is not None:
-        from hgmem.evaluation.plot import plot as draw
-
-        draw(found, plot, force=force)
+        presentation.plot(found, plot, force=force)
     if as_json:
         print_json({"scores": [asdict(one) for one in found], "compared": [asdict(one) for one in compared]})
     else:
-        plain(markdown.report(found, compared))
+        plain(presentation.report(found, compared))

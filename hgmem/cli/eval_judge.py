@@ -16,8 +16,7 @@ from hgmem.text.language import counted
 
 if TYPE_CHECKING:
     from hgmem.evaluation.results import Row
-    from hgmem.evaluation.scores import Given, Key
-    from hgmem.evaluation.sheets import Sheet
+    from hgmem.evaluation.sheets import Given, Key, Sheet
     from hgmem.settings import Settings
 
 ResultPaths = Annotated[
@@ -80,13 +79,12 @@ def judge(
     --sheet, then pass the files of their scores with --scores.
     """
     from hgmem.evaluation.results import load
-    from hgmem.evaluation.scores import read_scores
-    from hgmem.evaluation.sheets import read_key, sheets, write_sheets
+    from hgmem.evaluation.sheets import key_of, read_key, read_scores, sheets, write_sheets
 
     rows = load(results)
     found = sheets(rows, seed=seed, controls=controls)
     if scores:
-        key: Key = read_key(sheet) if sheet else _key(found)
+        key: Key = read_key(sheet) if sheet else key_of(found)
         _print_verdict({path.name: read_scores(path, key) for path in scores}, key, rows, as_json=as_json)
         return
     if sheet is not None:
@@ -100,7 +98,7 @@ def judge(
 
 def _judge(known: "Settings", rows: "Sequence[Row]", found: "Sequence[Sheet]", chosen: _Judging) -> None:
     from hgmem.evaluation.judging import judge_of, judge_sheets, judged, waiting
-    from hgmem.evaluation.scores import turned
+    from hgmem.evaluation.sheets import key_of, turned
 
     with judge_of(known) as model:
         out = chosen.out or chosen.folder / f"judge-{_UNFIT.sub('-', model.name)}.jsonl"
@@ -114,18 +112,17 @@ def _judge(known: "Settings", rows: "Sequence[Row]", found: "Sequence[Sheet]", c
         confirm_calls(left, above=known.confirm_calls, most=chosen.limits["max_calls"], yes=chosen.yes)
         with progress() as report:
             notes = judge_sheets(model, found, out, limits=chosen.limits, report=report)
-        given = turned(judged(found, out, judge=model.name), _key(found), str(out))
-        name = model.name
+        key, name = key_of(found), model.name
+        given = turned(judged(found, out, judge=name), key, str(out))
     for each in notes:
         note(one_line(each))
-    _print_verdict({name: given}, _key(found), rows, as_json=chosen.as_json)
+    _print_verdict({name: given}, key, rows, as_json=chosen.as_json)
 
 
 def _print_verdict(judges: "Mapping[str, Given]", key: "Key", rows: "Sequence[Row]", *, as_json: bool) -> None:
-    from hgmem.evaluation import markdown
+    from hgmem.evaluation import presentation
     from hgmem.evaluation.report import costs_of
-    from hgmem.evaluation.scores import verdict
-    from hgmem.evaluation.sheets import kinds_of
+    from hgmem.evaluation.sheets import kinds_of, verdict
 
     whole = verdict(judges, key)
     kinds = {
@@ -135,11 +132,7 @@ def _print_verdict(judges: "Mapping[str, Given]", key: "Key", rows: "Sequence[Ro
     if as_json:
         print_json({**asdict(whole), "kinds": {kind: asdict(one)["means"] for kind, one in kinds.items()}})
     else:
-        plain(markdown.judged(whole, kinds, costs_of(rows)))
-
-
-def _key(found: "Sequence[Sheet]") -> "Key":
-    return {one.id: dict(one.labels) for one in found}
+        plain(presentation.judged(whole, kinds, costs_of(rows)))
 
 
 def _folder(results: Path) -> Path:

@@ -1,81 +1,33 @@
 """One question of a run: asked, measured, and turned into a row of the results."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from math import ceil
 from typing import Any, TypeVar
 
 from hgmem.client import HGMem
-from hgmem.evaluation.entries import Entry
+from hgmem.evaluation.plan import Entry
+from hgmem.evaluation.quotes import CorpusChunks
 from hgmem.evaluation.recall import (
+    CHARACTERS,
+    CHUNKS,
     FIGURES,
-    Found,
+    Curves,
+    EvidenceFound,
     Sought,
     View,
     asked_of,
     built_of,
+    curves,
     measure,
-    read_of,
+    retrieved_of,
     statements_of,
 )
 from hgmem.evaluation.results import Row
-from hgmem.evaluation.shelf import Shelf
-from hgmem.evaluation.wording import plain, stands
 from hgmem.models.prompts import prompt_of
 from hgmem.values.events import Watcher
-from hgmem.values.graph_elements import Chunk
 from hgmem.values.records import Answer
 from hgmem.values.task import Task
-
-CHARACTERS = (5_000, 10_000, 20_000, 40_000)
-CHUNKS = (5, 10, 20, 40)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Curves:
-    """The share of evidence found among so many characters, and among so many chunks."""
-
-    characters: dict[int, float]
-    chunks: dict[int, float]
-
-
-def wanted(held: Shelf) -> int:
-    """Return how many chunks fill the longest curve."""
-    mean = sum(held.lengths.values()) / max(1, len(held.lengths))
-    return max(*CHUNKS, ceil(1.5 * CHARACTERS[-1] / max(1.0, mean)))
-
-
-def curves(sought: Sequence[Sought], ranked: Sequence[Chunk]) -> Curves | None:
-    """Return the curves of a ranking, the best chunk first, or None for a question without evidence."""
-    if not sought:
-        return None
-    return Curves(
-        characters={most: _recall(sought, list(_within(ranked, most))) for most in CHARACTERS},
-        chunks={most: _recall(sought, [(one.uid, one.text) for one in ranked[:most]]) for most in CHUNKS},
-    )
-
-
-def _within(ranked: Sequence[Chunk], most: int) -> Iterator[tuple[str, str]]:
-    """Yield the first chunks of so many characters, the last one cut and without its uid."""
-    for chunk in ranked:
-        if len(chunk.text) >= most:
-            yield "", chunk.text[:most]
-            return
-        most -= len(chunk.text)
-        yield chunk.uid, chunk.text
-
-
-def _recall(sought: Sequence[Sought], held: Sequence[tuple[str, str]]) -> float:
-    uids, texts = {uid for uid, _ in held}, [plain(text) for _, text in held]
-    return sum(_among(one, uids, texts) for one in sought) / len(sought)
-
-
-def _among(sought: Sought, uids: set[str], texts: Sequence[str]) -> bool:
-    if any(uids.issuperset(place.chunks) for place in sought.places):
-        return True
-    quote = plain(sought.evidence.text)
-    return any(stands(quote, text) for text in texts)
-
 
 ANSWER = "answer"  # the task that writes the answer, the same for all systems
 
@@ -88,11 +40,6 @@ class Prompt:
 
     task: str
     text: str
-
-    @property
-    def characters(self) -> int:
-        """The length of the prompt."""
-        return len(self.text)
 
 
 @dataclass(slots=True)
@@ -117,26 +64,26 @@ class Prompts(Watcher):
         """The characters of all prompts by task."""
         counts: dict[str, int] = {}
         for prompt in self.found:
-            counts[prompt.task] = counts.get(prompt.task, 0) + prompt.characters
+            counts[prompt.task] = counts.get(prompt.task, 0) + len(prompt.text)
         return counts
 
 
-def asked(client: HGMem, entry: Entry, held: Shelf) -> Row:
+def asked(client: HGMem, entry: Entry, corpus: CorpusChunks) -> Row:
     """Return the row of a question, asked now. Raises what `HGMem.ask` raises."""
     prompts, system = Prompts(), entry.system
     answer = client.ask(
         entry.question.question,
-        corpus=held.corpus,
+        corpus=corpus.corpus,
         system=system.name,
         recipe=system.recipe,
         settings=system.settings,
         watcher=prompts,
     )
-    sought = [Sought(evidence=one, places=held.places(one)) for one in entry.question.evidence]
-    found = _found(client, answer, prompts, sought=sought, held=held)
-    ranked = client.passages(answer.memory, limit=wanted(held)) if sought else ()
-    curve = curves(sought, [one.chunk for one in ranked])
-    return {**identity(entry), **_said(answer), **_cost(answer, prompts), **_figures(found, curve), "error": None}
+    sought = [Sought(evidence=evidence, places=corpus.places(evidence)) for evidence in entry.question.evidence]
+    found = _found(client, answer, prompts, sought=sought, corpus=corpus)
+    ranked = client.passages(answer.memory, limit=_longest(corpus)) if sought else ()
+    curve = curves(sought, [passage.chunk for passage in ranked])
+    return {**identity(entry), **_answer(answer), **_cost(answer, prompts), **_figures(found, curve), "error": None}
 
 
 def failed(entry: Entry, error: BaseException) -> Row:
@@ -155,7 +102,7 @@ def identity(entry: Entry) -> Row:
         "kind": question.kind,
         "pair": question.pair,
         "held_back": question.held_back,
-        "label": system.shown,
+        "label": system.title,
         "system": system.name,
         "recipe": system.recipe,
         "settings": system.settings,
@@ -163,39 +110,44 @@ def identity(entry: Entry) -> Row:
         "made_with": entry.made_with,
         "asked": question.question,
         "reference": question.answer,
-        "evidence": [one.text for one in question.evidence],
+        "evidence": [evidence.text for evidence in question.evidence],
     }
 
 
-def _found(client: HGMem, answer: Answer, prompts: Prompts, *, sought: Sequence[Sought], held: Shelf) -> Found:
+def _longest(corpus: CorpusChunks) -> int:
+    """Return how many chunks fill the longest curve."""
+    mean = sum(corpus.lengths.values()) / max(1, len(corpus.lengths))
+    return max(*CHUNKS, ceil(1.5 * CHARACTERS[-1] / max(1.0, mean)))
+
+
+def _found(
+    client: HGMem, answer: Answer, prompts: Prompts, *, sought: Sequence[Sought], corpus: CorpusChunks
+) -> EvidenceFound:
     rows = list(dict.fromkeys(hit.uid for hit in built_of(answer)))
-    beneath = client.chunks_beneath(rows, corpus=held.corpus)
+    beneath = client.chunks_beneath(rows, corpus=corpus.corpus)
     statements, questions = statements_of(answer, beneath), asked_of(answer)
 
-    def view(text: str) -> View:
-        return View(prompt=text, asked=questions, statements=statements)
+    def view(prompt: Prompt) -> View:
+        return View(prompt=prompt.text, asked=questions, statements=statements)
 
-    final = prompts.answer
     return measure(
         sought,
-        views=[view(prompt.text) for prompt in prompts.found],
-        answer=view(final.text) if final else None,
-        held=held,
-        read=read_of(answer),
+        views=[view(prompt) for prompt in prompts.found],
+        answer=view(prompts.answer) if prompts.answer else None,
+        corpus=corpus,
+        retrieved=retrieved_of(answer),
     )
 
 
-def _said(answer: Answer) -> Row:
-    cited = [
-        {name: getattr(one, name) for name in ("marker", "chunk", "document", "quote")} for one in answer.citations
-    ]
+def _answer(answer: Answer) -> Row:
+    fields = ("marker", "chunk", "document", "quote")
     return {
         "corpus": answer.corpus,
         "memory": answer.memory,
         "model": answer.model,
         "status": answer.status,
         "answer": answer.text,
-        "citations": cited,
+        "citations": [{name: getattr(citation, name) for name in fields} for citation in answer.citations],
         "notes": list(answer.notes),
         "steps": len(answer.steps),
     }
@@ -212,8 +164,8 @@ def _cost(answer: Answer, prompts: Prompts) -> Row:
     }
 
 
-def _figures(found: Found, curve: Curves | None) -> Row:
-    figures: Mapping[str, Any] = {
+def _figures(found: EvidenceFound, curve: Curves | None) -> Row:
+    figures = {
         name: {
             "share": found.share(name),
             "all": found.all(name),
@@ -222,9 +174,6 @@ def _figures(found: Found, curve: Curves | None) -> Row:
         }
         for name in FIGURES
     }
-    return {"figures": figures, "curves": _curves(curve) if curve else None, "unplaced": found.unplaced}
-
-
-def _curves(curve: Curves) -> Row:
-    """Return curves with the keys that JSON gives them."""
-    return {axis: {str(at): value for at, value in values.items()} for axis, values in asdict(curve).items()}
+    by_axis = asdict(curve) if curve else {}
+    by_text = {axis: {str(at): share for at, share in shares.items()} for axis, shares in by_axis.items()}  # as in JSON
+    return {"figures": figures, "curves": by_text or None, "unplaced": found.unplaced}

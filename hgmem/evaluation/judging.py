@@ -1,7 +1,6 @@
 """A model as judge: it scores sheet by sheet, and every score is saved at once."""
 
 import json
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from hgmem.client.connecting import find_embedder, find_model
 from hgmem.errors import BadReplyError, ModelError, UsageError
+from hgmem.evaluation.results import append_row
 from hgmem.evaluation.sheets import Sheet
 from hgmem.models.budget import spending
 from hgmem.models.extractive import ExtractiveModel
@@ -84,7 +84,7 @@ def judge_of(settings: Settings) -> Iterator[LanguageModel]:
 def waiting(found: Sequence[Sheet], file: Path, *, judge: str) -> list[Sheet]:
     """Return the sheets that this judge has not scored in the file yet."""
     done = {(row["sheet"], row["digest"]) for row in _rows(file) if row.get("judge") == judge}
-    return [one for one in found if (one.id, one.digest) not in done]
+    return [sheet for sheet in found if (sheet.id, sheet.digest) not in done]
 
 
 def judge_sheets(
@@ -113,7 +113,7 @@ def judge_sheets(
                     ) from error
                 notes.append(f"sheet {sheet.id!r} has no scores: {error}")
             else:
-                _append(file, {"sheet": sheet.id, "digest": sheet.digest, "judge": model.name, "scores": scores})
+                append_row(file, {"sheet": sheet.id, "digest": sheet.digest, "judge": model.name, "scores": scores})
             report(Progress(done=at + 1, total=len(todo), document=sheet.id, unit="questions"))
     return notes
 
@@ -128,11 +128,11 @@ def scored(model: LanguageModel, sheet: Sheet) -> dict[str, dict[str, object]]:
     )
     reply: JudgeReply = model.reply(task)
     found: dict[str, dict[str, object]] = {}
-    for one in reply.scores:
-        letter = one.letter.strip().upper().removeprefix("ANSWER ")
+    for given in reply.scores:
+        letter = given.letter.strip().upper().removeprefix("ANSWER ")
         if letter in found or letter not in sheet.answers:
             raise UnfitJudgeError(f"the reply scores answer {letter!r} twice, or there is none")
-        found[letter] = {"score": one.score, "reason": one.reason}
+        found[letter] = {"score": given.score, "reason": given.reason}
     missing = [letter for letter in sheet.answers if letter not in found]
     if missing:
         raise UnfitJudgeError(f"the reply has no score for answer {missing[0]!r}")
@@ -141,7 +141,7 @@ def scored(model: LanguageModel, sheet: Sheet) -> dict[str, dict[str, object]]:
 
 def judged(found: Sequence[Sheet], file: Path, *, judge: str) -> dict[str, dict[str, object]]:
     """Return this judge's scores of the sheets as they are now, by sheet and letter."""
-    digests = {one.id: one.digest for one in found}
+    digests = {sheet.id: sheet.digest for sheet in found}
     rows = [row for row in _rows(file) if row.get("judge") == judge]
     return {row["sheet"]: row["scores"] for row in rows if digests.get(row["sheet"]) == row.get("digest")}
 
@@ -158,11 +158,3 @@ def _rows(file: Path) -> list[dict[str, Any]]:
         if isinstance(row, dict) and {"sheet", "digest", "scores"} <= row.keys():
             rows.append(row)
     return rows
-
-
-def _append(file: Path, row: Mapping[str, object]) -> None:
-    torn = file.exists() and not file.read_bytes().endswith(b"\n")
-    with file.open("a", encoding="utf-8") as opened:
-        opened.write(("\n" if torn else "") + json.dumps(row, ensure_ascii=False) + "\n")
-        opened.flush()
-        os.fsync(opened.fileno())

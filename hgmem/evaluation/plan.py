@@ -1,18 +1,33 @@
-"""The plan of a run: data sets, systems, seeds, which questions, and limits, read from a TOML file."""
+"""The plan of a run, read from a TOML file, and what it has to ask.
 
+A plan names data sets, systems, seeds, which questions, and limits. Each of its entries, data sets × systems × seeds ×
+questions, has a key that tells whether it was done.
+"""
+
+import hashlib
+import json
+import re
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from hgmem.errors import UsageError
-from hgmem.evaluation.formats import EvalQuestion
+from hgmem.errors import HGMemError, UsageError
+from hgmem.evaluation import formats
+from hgmem.evaluation.formats import DataSet, EvalQuestion
+from hgmem.evaluation.formats.graphs import corpus_of
+from hgmem.settings import Settings
+from hgmem.text.identity import text_hash
+from hgmem.values.reports import QuestionPlan
 
 Choice = Literal["all", "open", "held_back"]
 _STRICT = ConfigDict(extra="forbid", frozen=True)
 _Count = Annotated[int, Field(ge=1)]
+_UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 class PlannedData(BaseModel):
@@ -26,7 +41,7 @@ class PlannedData(BaseModel):
 
 
 class PlannedSystem(BaseModel):
-    """A system of a plan, with its recipe and single options. `label` is its name in tables."""
+    """A system of a plan, with its recipe and single options."""
 
     model_config = _STRICT
     name: str
@@ -35,8 +50,8 @@ class PlannedSystem(BaseModel):
     label: str = ""
 
     @property
-    def shown(self) -> str:
-        """The label, by default the name with the recipe and the options."""
+    def title(self) -> str:
+        """Its name in tables: the label, by default the name with the recipe and the options."""
         options = " ".join(f"{name}={value}" for name, value in self.settings.items())
         return self.label or " ".join(part for part in (self.name, self.recipe, options) if part)
 
@@ -61,6 +76,79 @@ class Plan(BaseModel):
         return tuple(dict.fromkeys(self.seeds)) or (None,)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """A data set with the questions that a plan asks of it, and the digest of all that its corpus is made of."""
+
+    data: DataSet
+    questions: tuple[EvalQuestion, ...]
+    settings: Settings
+
+    @cached_property
+    def digest(self) -> str:
+        """The digest of the documents or graph, and of the settings that indexing depends on."""
+        settings = self.settings
+        made = [settings.embedding_model]
+        if self.data.graph is None:
+            chunking = (settings.chunk_tokens, settings.chunk_overlap, settings.chunk_restart)
+            extraction = (settings.extraction_model or settings.model, settings.gleaning, settings.entity_types)
+            made += [json.dumps([chunking, extraction], default=str)]
+            made += [json.dumps(asdict(document), sort_keys=True) for document in self.data.documents]
+        else:
+            made += [_contents(file) for file in _files(self.data.graph)]
+        return text_hash(json.dumps(made))
+
+    @cached_property
+    def corpus(self) -> str:
+        """The name of the corpus that is made for it. An archive names its corpus itself."""
+        if self.data.graph is not None and not self.data.graph.is_dir():
+            return corpus_of(self.data.graph)
+        name = _UNFIT.sub("-", self.data.name).strip("-._") or "data"
+        return f"eval-{name[:40]}-{self.digest[:12]}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One question for one system, with one seed. `options` are those of its recipe with the plan's changes."""
+
+    subject: Subject
+    system: PlannedSystem
+    options: Mapping[str, object]
+    seed: int | None
+    question: EvalQuestion
+
+    @cached_property
+    def key(self) -> str:
+        """What tells this entry from all others: a change of any of it means that it is asked anew.
+
+        The label of the system is only a name in tables, so it may change.
+        """
+        parts = {
+            "data": [self.subject.data.name, self.subject.digest],
+            "question": asdict(self.question),
+            "system": self.system.model_dump(exclude={"label"}),
+            "options": self.options,
+            "seed": self.seed,
+            **self._settings,
+        }
+        return text_hash(json.dumps(parts, sort_keys=True, default=str))[:32]
+
+    @property
+    def made_with(self) -> dict[str, str]:
+        """What all results of one label on one data set have in common, as plain text. Otherwise they are no seeds."""
+        shared = {name: json.dumps(value, sort_keys=True, default=str) for name, value in self._settings.items()}
+        return {**shared, "documents": self.subject.digest[:12]}
+
+    @property
+    def _settings(self) -> dict[str, object]:
+        settings = self.subject.settings
+        return {
+            "model": settings.model,
+            "sampling": [settings.temperature, settings.top_p, settings.max_tokens, settings.sampling],
+            "language": settings.answer_language,
+        }
+
+
 def read_plan(file: Path) -> Plan:
     """Return the plan in a file. Its paths are relative to the file's folder.
 
@@ -80,39 +168,53 @@ def read_plan(file: Path) -> Plan:
     return _resolved(plan, file.resolve().parent)
 
 
-def chosen(plan: Plan, questions: Iterable[EvalQuestion], *, name: str) -> tuple[EvalQuestion, ...]:
-    """Return the questions of a data set that a plan asks. Raises `UsageError` if there are none."""
-    wanted = {"all": (True, False), "open": (False,), "held_back": (True,)}[plan.questions]
-    kept = [one for one in questions if one.held_back in wanted and (not plan.ids or one.id in plan.ids)]
-    if not kept:
-        raise UsageError(f"data set {name!r} has no question that the plan asks: change questions or ids")
-    return tuple(kept[: plan.limit])
-
-
-def check_ids(plan: Plan, known: Iterable[str]) -> None:
-    """Raise `UsageError` if the plan names a question that no data set has."""
-    missing = sorted(set(plan.ids) - set(known))
+def subjects(plan: Plan, settings: Settings) -> tuple[Subject, ...]:
+    """Return the data sets of a plan, read and checked. Raises `UsageError` for one that does not fit."""
+    data_sets = [_data_set(at, planned) for at, planned in enumerate(plan.data)]
+    names = [data.name for data in data_sets]
+    if double := next((name for name in names if names.count(name) > 1), ""):
+        raise UsageError(f"plan: data: two data sets have the name {double!r}: give each a name of its own")
+    missing = sorted(set(plan.ids).difference(question.id for data in data_sets for question in data.questions))
     if missing:
         raise UsageError(f"plan: ids: no data set has question {missing[0]!r}: correct or drop it")
+    return tuple(Subject(data=data, questions=_chosen(plan, data), settings=settings) for data in data_sets)
+
+
+def entries(plan: Plan, found: tuple[Subject, ...], options: Sequence[Mapping[str, object]]) -> Iterator[Entry]:
+    """Yield everything to ask, in order. `options` are those of each system."""
+    for subject in found:
+        for system, own in zip(plan.systems, options, strict=True):
+            for seed in plan.every_seed:
+                for question in subject.questions:
+                    yield Entry(subject=subject, system=system, options=own, seed=seed, question=question)
+
+
+def options_of(plan: Plan, planned: Callable[[PlannedSystem], QuestionPlan]) -> Iterator[Mapping[str, object]]:
+    """Yield the options of each system. Raises `UsageError` with the field of the first that `planned` refuses."""
+    for at, system in enumerate(plan.systems):
+        try:
+            yield planned(system).options
+        except HGMemError as error:
+            raise UsageError(f"plan: systems.{at}: {error}") from error
 
 
 def _resolved(plan: Plan, folder: Path) -> Plan:
     data = [
-        one.model_copy(update={"path": folder / one.path, "graph": one.graph and folder / one.graph})
-        for one in plan.data
+        planned.model_copy(update={"path": folder / planned.path, "graph": planned.graph and folder / planned.graph})
+        for planned in plan.data
     ]
     return plan.model_copy(update={"data": data, "output": folder / plan.output})
 
 
 def _check_labels(plan: Plan, file: Path) -> None:
-    labels = [one.shown for one in plan.systems]
+    labels = [system.title for system in plan.systems]
     double = next((label for label in labels if labels.count(label) > 1), None)
     if double is not None:
         raise UsageError(f"plan {str(file)!r}: systems: {double!r} is there twice: give each a label of its own")
-    for at, one in enumerate(plan.systems):
-        same = next((other for other in plan.systems[:at] if _unlabelled(other) == _unlabelled(one)), None)
+    for at, system in enumerate(plan.systems):
+        same = next((other for other in plan.systems[:at] if _unlabelled(other) == _unlabelled(system)), None)
         if same is not None:
-            names = f"{same.shown!r} and {one.shown!r}"
+            names = f"{same.title!r} and {system.title!r}"
             raise UsageError(f"plan {str(file)!r}: systems: {names} are the same system and options: drop one of them")
 
 
@@ -136,3 +238,36 @@ def _fields(where: Sequence[int | str]) -> list[str]:
     if len(where) == 1:
         return list(Plan.model_fields)
     return list(PlannedData.model_fields if where[0] == "data" else PlannedSystem.model_fields)
+
+
+def _data_set(at: int, planned: PlannedData) -> DataSet:
+    if not planned.path.exists():
+        raise UsageError(f"plan: data.{at}.path: {str(planned.path)!r} does not exist: correct it")
+    if planned.graph and not planned.graph.exists():
+        raise UsageError(f"plan: data.{at}.graph: {str(planned.graph)!r} does not exist: correct it")
+    try:
+        found = formats.read_data(planned.path, format=planned.format)
+    except UsageError as error:
+        raise UsageError(f"plan: data.{at}: {error}") from error
+    return replace(found, name=planned.name or found.name, graph=planned.graph or found.graph)
+
+
+def _chosen(plan: Plan, data: DataSet) -> tuple[EvalQuestion, ...]:
+    """Return the questions of a data set that a plan asks. Raises `UsageError` if there are none."""
+    wanted = {"all": (True, False), "open": (False,), "held_back": (True,)}[plan.questions]
+    kept = [
+        question
+        for question in data.questions
+        if question.held_back in wanted and (not plan.ids or question.id in plan.ids)
+    ]
+    if not kept:
+        raise UsageError(f"data set {data.name!r} has no question that the plan asks: change questions or ids")
+    return tuple(kept[: plan.limit])
+
+
+def _files(graph: Path) -> list[Path]:
+    return sorted(graph.iterdir()) if graph.is_dir() else [graph]
+
+
+def _contents(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else file.name

@@ -1,20 +1,22 @@
 """How much of a question's evidence was found: shown to the model word for word, retrieved, or merely rested on."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, TypeAlias
 
 from hgmem.evaluation.formats import Evidence
-from hgmem.evaluation.shelf import Place, Shelf
-from hgmem.evaluation.wording import places, plain, plain_prompt, restated
+from hgmem.evaluation.quotes import CorpusChunks, QuotePlace, plain, plain_prompt, restated, spans_of, stands
 from hgmem.text.segmentation import Span
 from hgmem.values.evidence import BuiltHit
+from hgmem.values.graph_elements import Chunk
 from hgmem.values.records import Answer, Step
 
 Figure: TypeAlias = Literal["answer_prompt", "any_prompt", "retrieved", "rests_on"]
 FIGURES: tuple[Figure, ...] = ("answer_prompt", "any_prompt", "retrieved", "rests_on")
 BEGINNING = 200  # characters of a statement that a prompt shows at least, where it is shortened
+CHARACTERS = (5_000, 10_000, 20_000, 40_000)  # of the curve by characters
+CHUNKS = (5, 10, 20, 40)  # of the curve by chunks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,14 +41,22 @@ class View:
         return plain_prompt(self.prompt)
 
     @cached_property
-    def shown(self) -> tuple[Statement, ...]:
+    def visible_statements(self) -> tuple[Statement, ...]:
         """The statements that stand in the prompt, each as far as it does."""
-        return tuple(_shown(self.statements, self.text))
+        return tuple(self._visible_statements())
 
     @cached_property
     def questions(self) -> tuple[Span, ...]:
         """Where the prompt repeats what was asked."""
-        return tuple(span for text in self.asked for span in places(plain(text), self.text))
+        return tuple(span for text in self.asked for span in spans_of(plain(text), self.text))
+
+    def _visible_statements(self) -> Iterator[Statement]:
+        for statement in self.statements:
+            whole = plain(statement.text)
+            if whole and whole in self.text:
+                yield statement
+            elif len(whole) > BEGINNING and whole[:BEGINNING] in self.text:
+                yield Statement(text=whole[:BEGINNING], chunks=statement.chunks)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +64,7 @@ class Sought:
     """A piece of evidence with the places of the corpus where it stands."""
 
     evidence: Evidence
-    places: tuple[Place, ...]
+    places: tuple[QuotePlace, ...]
 
     @property
     def chunks(self) -> frozenset[str]:
@@ -63,7 +73,7 @@ class Sought:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class EvidenceFound:
     """For each piece of evidence whether it was found, by figure, and the characters among which it was."""
 
     pieces: Mapping[Figure, tuple[bool, ...]]
@@ -72,35 +82,59 @@ class Found:
 
     def share(self, figure: Figure) -> float | None:
         """Return the share of evidence found, or None for a question without any."""
-        found = self.pieces[figure]
-        return sum(found) / len(found) if found else None
+        pieces = self.pieces[figure]
+        return sum(pieces) / len(pieces) if pieces else None
 
     def all(self, figure: Figure) -> bool | None:
         """Whether all evidence was found, or None for a question without any."""
-        found = self.pieces[figure]
-        return all(found) if found else None
+        pieces = self.pieces[figure]
+        return all(pieces) if pieces else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curves:
+    """The share of evidence found among so many characters, and among so many chunks."""
+
+    characters: dict[int, float]
+    chunks: dict[int, float]
 
 
 def measure(
-    sought: Sequence[Sought], *, views: Sequence[View], answer: View | None, held: Shelf, read: list[str]
-) -> Found:
-    """Return what of the evidence was found. `read` are the chunks (uids) that all steps retrieved."""
-    final = [answer] if answer else []
+    sought: Sequence[Sought],
+    *,
+    views: Sequence[View],
+    answer: View | None,
+    corpus: CorpusChunks,
+    retrieved: Collection[str],
+) -> EvidenceFound:
+    """Return what of the evidence was found. `retrieved` are the chunks (uids) that all steps retrieved."""
+    uids = set(retrieved)
+    in_answer = tuple(answer is not None and _stands(piece, answer, corpus) for piece in sought)
+    rested = (answer is not None and _rests(piece, answer) for piece in sought)
     pieces: dict[Figure, tuple[bool, ...]] = {
-        "answer_prompt": tuple(any(_stands(one, view, held) for view in final) for one in sought),
-        "any_prompt": tuple(any(_stands(one, view, held) for view in views) for one in sought),
-        "retrieved": tuple(any(set(read).issuperset(place.chunks) for place in one.places) for one in sought),
+        "answer_prompt": in_answer,
+        "any_prompt": tuple(any(_stands(piece, view, corpus) for view in views) for piece in sought),
+        "retrieved": tuple(any(uids.issuperset(place.chunks) for place in piece.places) for piece in sought),
+        "rests_on": tuple(shown or rests for shown, rests in zip(in_answer, rested, strict=True)),
     }
-    rested = tuple(any(_rests(one, view) for view in final) for one in sought)
-    pieces["rests_on"] = tuple(one or other for one, other in zip(pieces["answer_prompt"], rested, strict=True))
-    shown = len(answer.prompt) if answer else 0
+    length = len(answer.prompt) if answer else 0
     characters: dict[Figure, int] = {
-        "answer_prompt": shown,
+        "answer_prompt": length,
         "any_prompt": sum(len(view.prompt) for view in views),
-        "retrieved": sum(held.lengths.get(chunk, 0) for chunk in set(read)),
-        "rests_on": shown,
+        "retrieved": sum(corpus.lengths.get(chunk, 0) for chunk in uids),
+        "rests_on": length,
     }
-    return Found(pieces=pieces, characters=characters, unplaced=sum(not one.places for one in sought))
+    return EvidenceFound(pieces=pieces, characters=characters, unplaced=sum(not piece.places for piece in sought))
+
+
+def curves(sought: Sequence[Sought], ranked: Sequence[Chunk]) -> Curves | None:
+    """Return the curves of a ranking, the best chunk first, or None for a question without evidence."""
+    if not sought:
+        return None
+    return Curves(
+        characters={most: _recall(sought, list(_within(ranked, most))) for most in CHARACTERS},
+        chunks={most: _recall(sought, [(chunk.uid, chunk.text) for chunk in ranked[:most]]) for most in CHUNKS},
+    )
 
 
 def statements_of(answer: Answer, beneath: Mapping[str, Collection[str]]) -> tuple[Statement, ...]:
@@ -112,7 +146,7 @@ def statements_of(answer: Answer, beneath: Mapping[str, Collection[str]]) -> tup
 
 def built_of(answer: Answer) -> list[BuiltHit]:
     """Return the built rows that the steps of an answer found."""
-    return [hit for step in answer.steps for one in step.retrieved for hit in one.built]
+    return [hit for step in answer.steps for retrieval in step.retrieved for hit in retrieval.built]
 
 
 def asked_of(answer: Answer) -> frozenset[str]:
@@ -120,50 +154,67 @@ def asked_of(answer: Answer) -> frozenset[str]:
     return frozenset({answer.question, *(text for step in answer.steps for text in _asked(step))}) - {""}
 
 
-def read_of(answer: Answer) -> list[str]:
-    """Return the chunks (uids) that the steps of an answer retrieved, each once, in order."""
-    return list(dict.fromkeys(hit.uid for step in answer.steps for one in step.retrieved for hit in one.chunks))
+def retrieved_of(answer: Answer) -> frozenset[str]:
+    """Return the chunks (uids) that the steps of an answer retrieved."""
+    return frozenset(hit.uid for step in answer.steps for retrieval in step.retrieved for hit in retrieval.chunks)
 
 
 def _asked(step: Step) -> Iterator[str]:
-    for subquery in (*(one.subquery for one in step.retrieved), *step.planned):
+    for subquery in (*(retrieval.subquery for retrieval in step.retrieved), *step.planned):
         yield subquery.text
         yield subquery.concern
 
 
-def _shown(statements: Iterable[Statement], text: str) -> Iterator[Statement]:
-    for statement in statements:
-        whole = plain(statement.text)
-        if whole and whole in text:
-            yield statement
-        elif len(whole) > BEGINNING and whole[:BEGINNING] in text:
-            yield Statement(text=whole[:BEGINNING], chunks=statement.chunks)
-
-
-def _stands(sought: Sought, view: View, held: Shelf) -> bool:
+def _stands(sought: Sought, view: View, corpus: CorpusChunks) -> bool:
     """Whether a prompt shows the words of a piece of evidence."""
     quote = plain(sought.evidence.text)
-    if any(not _only_asked(span, sought, view, held) for span in places(quote, view.text)):
+    if any(not _only_asked(span, sought, view, corpus) for span in spans_of(quote, view.text)):
         return True
     if any(len(place.chunks) > 1 and all(piece in view.text for piece in place.pieces) for place in sought.places):
         return True
     own = sought.chunks
-    return any(restated(sought.evidence.text, one.text) for one in view.shown if own & one.chunks)
+    return any(
+        restated(sought.evidence.text, statement.text)
+        for statement in view.visible_statements
+        if own & statement.chunks
+    )
 
 
-def _only_asked(span: Span, sought: Sought, view: View, held: Shelf) -> bool:
+def _only_asked(quote: Span, sought: Sought, view: View, corpus: CorpusChunks) -> bool:
     """Whether words stand within a repeated question, and not within a chunk that is shown."""
-    if not any(_within(span, asked) for asked in view.questions):
+    if not _within_any(quote, view.questions):
         return False
-    texts = [held.texts[place.chunks[0]] for place in sought.places if len(place.chunks) == 1]
-    shown = [one for text in texts for one in places(text, view.text)]
-    return not any(_within(span, one) and not any(_within(one, asked) for asked in view.questions) for one in shown)
+    texts = [corpus.texts[place.chunks[0]] for place in sought.places if len(place.chunks) == 1]
+    visible = [span for text in texts for span in spans_of(text, view.text)]
+    return not any(_within_any(quote, [span]) and not _within_any(span, view.questions) for span in visible)
 
 
-def _within(inner: Span, outer: Span) -> bool:
-    return outer.start <= inner.start and inner.end <= outer.end
+def _within_any(inner: Span, outer: Sequence[Span]) -> bool:
+    return any(span.start <= inner.start and inner.end <= span.end for span in outer)
 
 
 def _rests(sought: Sought, view: View) -> bool:
     own = sought.chunks
-    return any(own & statement.chunks for statement in view.shown)
+    return any(own & statement.chunks for statement in view.visible_statements)
+
+
+def _within(ranked: Sequence[Chunk], most: int) -> Iterator[tuple[str, str]]:
+    """Yield the first chunks of so many characters, the last one cut and without its uid."""
+    for chunk in ranked:
+        if len(chunk.text) >= most:
+            yield "", chunk.text[:most]
+            return
+        most -= len(chunk.text)
+        yield chunk.uid, chunk.text
+
+
+def _recall(sought: Sequence[Sought], chunks: Sequence[tuple[str, str]]) -> float:
+    uids, texts = {uid for uid, _ in chunks}, [plain(text) for _, text in chunks]
+    return sum(_among(piece, uids, texts) for piece in sought) / len(sought)
+
+
+def _among(sought: Sought, uids: set[str], texts: Sequence[str]) -> bool:
+    if any(uids.issuperset(place.chunks) for place in sought.places):
+        return True
+    quote = plain(sought.evidence.text)
+    return any(stands(quote, text) for text in texts)

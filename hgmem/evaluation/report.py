@@ -77,8 +77,8 @@ def compare(rows: Sequence[Row], first: str, second: str) -> tuple[Compared, ...
             data=data,
             first=first,
             second=second,
-            found={name: _against(groups[data, first], groups[data, second], share(name)) for name in FIGURES},
-            all_found={name: _against(groups[data, first], groups[data, second], whole(name)) for name in FIGURES},
+            found={name: _against(groups[data, first], groups[data, second], _share(name)) for name in FIGURES},
+            all_found={name: _against(groups[data, first], groups[data, second], _whole(name)) for name in FIGURES},
         )
         for data in shared
     )
@@ -95,7 +95,7 @@ def costs_of(rows: Sequence[Row]) -> dict[str, dict[str, float | None]]:
     }
 
 
-def by_question(rows: Iterable[Row], value: Value) -> dict[str, float]:
+def _by_question(rows: Iterable[Row], value: Value) -> dict[str, float]:
     """Return a value for each question, the mean over its seeds. Rows without the value are left out."""
     found: dict[str, list[float]] = {}
     for row in rows:
@@ -105,12 +105,12 @@ def by_question(rows: Iterable[Row], value: Value) -> dict[str, float]:
     return {question: fmean(numbers) for question, numbers in found.items()}
 
 
-def share(figure: str) -> Value:
+def _share(figure: str) -> Value:
     """Return what reads the share of evidence found off a row."""
     return lambda row: _missed(row) if row["error"] else row["figures"][figure]["share"]
 
 
-def whole(figure: str) -> Value:
+def _whole(figure: str) -> Value:
     """Return what reads off a row whether all evidence was found."""
     return lambda row: _missed(row) if row["error"] else row["figures"][figure]["all"]
 
@@ -119,8 +119,8 @@ def _per_characters(figure: str) -> Value:
     def value(row: Row) -> float | None:
         if row["error"] or row["figures"][figure]["share"] is None:
             return _missed(row) if row["error"] else None
-        one = row["figures"][figure]
-        return float(PER * one["share"] / one["characters"]) if one["characters"] else 0.0
+        found = row["figures"][figure]
+        return float(PER * found["share"] / found["characters"]) if found["characters"] else 0.0
 
     return value
 
@@ -149,13 +149,13 @@ def _scores(data: str, label: str, rows: Sequence[Row]) -> Scores:
         questions=len({row["question"] for row in rows}),
         errors=sum(bool(row["error"]) for row in rows),
         unplaced=_unplaced(rows),
-        found={name: _mean(rows, share(name)) for name in FIGURES},
-        all_found={name: _mean(rows, whole(name)) for name in FIGURES},
-        per_characters={name: _mean(rows, _per_characters(name)) for name in FIGURES},
+        found=_means(rows, _share),
+        all_found=_means(rows, _whole),
+        per_characters=_means(rows, _per_characters),
         costs={name: _plain_mean(rows, value) for name, value in COSTS.items()},
         characters={at: _mean(rows, _curve("characters", at)) for at in _marks(rows, "characters")},
         chunks={at: _mean(rows, _curve("chunks", at)) for at in _marks(rows, "chunks")},
-        kinds={kind: {name: _mean(kept, share(name)) for name in FIGURES} for kind, kept in sorted(kinds.items())},
+        kinds={kind: _means(kept, _share) for kind, kept in sorted(kinds.items())},
     )
 
 
@@ -179,14 +179,19 @@ def _marks(rows: Iterable[Row], axis: str) -> list[int]:
     return sorted({int(at) for row in rows if row.get("curves") for at in row["curves"][axis]})
 
 
+def _means(rows: Sequence[Row], value: Callable[[str], Value]) -> dict[str, Mean | None]:
+    """Return the means by figure."""
+    return {name: _mean(rows, value(name)) for name in FIGURES}
+
+
 def _mean(rows: Iterable[Row], value: Value) -> Mean | None:
-    return mean_of(list(by_question(rows, value).values()))
+    return mean_of(list(_by_question(rows, value).values()))
 
 
 def _plain_mean(rows: Iterable[Row], value: Value) -> float | None:
-    numbers = list(by_question(rows, value).values())
+    numbers = list(_by_question(rows, value).values())
     return fmean(numbers) if numbers else None
 
 
 def _against(first: Iterable[Row], second: Iterable[Row], value: Value) -> Mean | None:
-    return difference(by_question(first, value), by_question(second, value))
+    return difference(_by_question(first, value), _by_question(second, value))

@@ -11,44 +11,13 @@ from typing import IO, Any, TypeAlias
 from hgmem.errors import DocumentError, UsageError
 from hgmem.text.atomic_files import replacing
 
-_OF_SYSTEMS = ("system", "recipe", "settings")
-_OF_QUESTIONS = ("kind", "asked", "reference", "evidence")
-
-
-def check_alike(rows: Iterable[Mapping[str, Any]]) -> None:
-    """Raise `UsageError` if rows of one label differ in what they were made with, or those of one question in it."""
-    known: dict[tuple[str, ...], str] = {}
-    for row in rows:
-        for what, name, value in _shared(row):
-            before = known.setdefault((what, name), value)
-            if before != value:
-                raise UsageError(
-                    f"results of {what} differ in {name} ({_short(before)} and {_short(value)}): report each folder "
-                    "alone, or run each plan again with labels and names of data of its own"
-                )
-
-
-def _shared(row: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Yield what rows have in common: whose results they are, the name of the field, and its value as text."""
-    label, question = f"{row['label']!r} on {row['data']!r}", f"question {row['question']!r} of {row['data']!r}"
-    yield from ((label, name, _text(row[name])) for name in _OF_SYSTEMS if name in row)
-    yield from ((label, name, value) for name, value in row.get("made_with", {}).items())
-    yield from ((question, name, _text(row[name])) for name in _OF_QUESTIONS if name in row)
-
-
-def _text(value: object) -> str:
-    return json.dumps(value, sort_keys=True, ensure_ascii=False)
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 60 else f"{text[:60]}…"
-
-
 Row: TypeAlias = dict[str, Any]
 
 RESULTS = "results.jsonl"
 EARLIER = "earlier.jsonl"  # rows of plans that the folder was used with before
 NEEDED = ("key", "data", "question", "label")
+_OF_SYSTEMS = ("system", "recipe", "settings")
+_OF_QUESTIONS = ("kind", "asked", "reference", "evidence")
 
 
 @dataclass(slots=True)
@@ -70,7 +39,7 @@ class Results:
         return found
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def writing(self) -> Iterator[None]:
         """Hold the folder for new rows.
 
         Rows that the plan does not want move to a second file, and come back when a plan wants them again. Raises
@@ -102,12 +71,20 @@ class Results:
 
     def add(self, row: Row) -> None:
         """Write a row. It is in the file when this returns."""
-        line = f"{json.dumps(row, ensure_ascii=False)}\n"
-        with (self.folder / RESULTS).open("a", encoding="utf-8") as opened:
-            opened.write(line)
-            opened.flush()
-            os.fsync(opened.fileno())
+        append_row(self.folder / RESULTS, row)
         self.rows[row["key"]] = row
+
+
+def append_row(file: Path, row: Mapping[str, Any]) -> None:
+    """Append a row to a file, on a line of its own after one that a kill cut short. It is there when this returns."""
+    with file.open("a+b") as opened:
+        torn = False
+        if opened.seek(0, os.SEEK_END):
+            opened.seek(-1, os.SEEK_END)
+            torn = opened.read(1) != b"\n"
+        opened.write(("\n" if torn else "").encode() + f"{json.dumps(row, ensure_ascii=False)}\n".encode())
+        opened.flush()
+        os.fsync(opened.fileno())
 
 
 def load(paths: Sequence[Path]) -> list[Row]:
@@ -124,8 +101,37 @@ def load(paths: Sequence[Path]) -> list[Row]:
         found |= {row["key"]: row for row in read_rows(file)}
     if not found:
         raise UsageError(f"no results in {', '.join(repr(str(path)) for path in paths)}: run `hgmem eval run PLAN`")
-    check_alike(found.values())
+    _check_alike(found.values())
     return list(found.values())
+
+
+def _check_alike(rows: Iterable[Mapping[str, Any]]) -> None:
+    """Raise `UsageError` if rows of one label differ in what they were made with, or those of one question in it."""
+    known: dict[tuple[str, ...], str] = {}
+    for row in rows:
+        for what, name, value in _shared(row):
+            before = known.setdefault((what, name), value)
+            if before != value:
+                raise UsageError(
+                    f"results of {what} differ in {name} ({_short(before)} and {_short(value)}): report each folder "
+                    "alone, or run each plan again with labels and names of data of its own"
+                )
+
+
+def _shared(row: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Yield what rows have in common: whose results they are, the name of the field, and its value as text."""
+    label, question = f"{row['label']!r} on {row['data']!r}", f"question {row['question']!r} of {row['data']!r}"
+    yield from ((label, name, _text(row[name])) for name in _OF_SYSTEMS if name in row)
+    yield from ((label, name, value) for name, value in row.get("made_with", {}).items())
+    yield from ((question, name, _text(row[name])) for name in _OF_QUESTIONS if name in row)
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:60]}…"
 
 
 def _stored(folder: Path) -> dict[str, Row]:
@@ -166,17 +172,17 @@ def _write(file: Path, rows: Iterable[Row]) -> None:
 @contextmanager
 def _alone(lock: Path) -> Iterator[None]:
     """Hold a folder for this process. The system gives it back when the process ends, however it ends."""
-    with lock.open("w") as held:
-        _take(held, lock)
+    with lock.open("w") as opened:
+        _take(opened, lock)
         yield
 
 
-def _take(held: IO[str], lock: Path) -> None:
+def _take(opened: IO[str], lock: Path) -> None:
     try:
         import fcntl
     except ImportError:  # Windows: two runs at once are the user's to avoid
         return
     try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         raise UsageError(f"another run writes to {str(lock.parent)!r}: wait for it, or change output") from error

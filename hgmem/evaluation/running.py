@@ -9,15 +9,20 @@ from typing import TypeAlias
 from hgmem.client import HGMem
 from hgmem.errors import AccessError, BudgetError, UnreachableError, UsageError
 from hgmem.evaluation.asking import asked, failed
-from hgmem.evaluation.entries import Entry, Subject, entries, options_of, subjects
-from hgmem.evaluation.plan import Plan, PlannedSystem
+from hgmem.evaluation.plan import Entry, Plan, PlannedSystem, Subject, entries, options_of, subjects
+from hgmem.evaluation.quotes import CorpusChunks
 from hgmem.evaluation.results import Results
-from hgmem.evaluation.shelf import Shelf
 from hgmem.models.budget import spending
 from hgmem.models.extractive import ExtractiveModel
 from hgmem.settings import Settings
 from hgmem.text.language import counted
-from hgmem.values.reports import Progress
+from hgmem.values.reports import BuildPlan, IndexPlan, Progress, QuestionPlan
+
+# Opens a client with a seed of sampling, or with that of the settings.
+Opens: TypeAlias = Callable[[int | None], AbstractContextManager[HGMem]]
+Report: TypeAlias = Callable[[Progress], None]
+
+ENDS = (AccessError, BudgetError, UnreachableError)  # after these, every further question would fail as well
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,24 +85,30 @@ def estimate(client: HGMem, waiting: Sequence[Entry], *, done: int) -> Estimate:
     existing = {row["corpus"] for row in client.corpora()}
     parts = [_indexing(client, subject) for subject in found if subject.data.graph is None]
     parts += _builds(client, waiting, existing)
-    counts = Counter(entry.system.shown for entry in waiting)
-    systems = {entry.system.shown: entry.system for entry in waiting}
+    counts = Counter(entry.system.title for entry in waiting)
+    systems = {entry.system.title: entry.system for entry in waiting}
     parts += [_asking(client, system, counts[label]) for label, system in systems.items()]
     return Estimate(parts=tuple(parts), questions=len(waiting), done=done)
 
 
-def _indexing(client: HGMem, subject: Subject) -> Part:
-    plan = client.plan(subject.data.documents, corpus=subject.corpus)
+def _part(name: str, plan: IndexPlan | BuildPlan | QuestionPlan, *, times: int = 1) -> Part:
+    if plan.calls is None:
+        return Part(name=name, calls=None)
     return Part(
-        name=f"indexing {subject.data.name!r}, {counted(plan.documents, 'document')}",
-        calls=plan.calls,
-        prompt_tokens=plan.prompt_tokens,
-        completion_tokens=plan.completion_tokens_at_most,
+        name=name,
+        calls=times * plan.calls,
+        prompt_tokens=times * (plan.prompt_tokens or 0),
+        completion_tokens=times * (plan.completion_tokens_at_most or 0),
     )
 
 
+def _indexing(client: HGMem, subject: Subject) -> Part:
+    plan = client.plan(subject.data.documents, corpus=subject.corpus)
+    return _part(f"indexing {subject.data.name!r}, {counted(plan.documents, 'document')}", plan)
+
+
 def _builds(client: HGMem, waiting: Iterable[Entry], existing: set[str]) -> list[Part]:
-    wanted = {(entry.subject.corpus, entry.system.shown): entry for entry in waiting}
+    wanted = {(entry.subject.corpus, entry.system.title): entry for entry in waiting}
     return [
         _build(client, entry.subject, entry.system, known=corpus in existing)
         for (corpus, _), entry in wanted.items()
@@ -106,38 +117,18 @@ def _builds(client: HGMem, waiting: Iterable[Entry], existing: set[str]) -> list
 
 
 def _build(client: HGMem, subject: Subject, system: PlannedSystem, *, known: bool) -> Part:
-    name = f"build of {system.shown!r} for {subject.data.name!r}"
+    name = f"build of {system.title!r} for {subject.data.name!r}"
     if not known:
         free = client.model.name == ExtractiveModel.name and not client.extracts_with_language_model
         return Part(name=name, calls=0 if free else None)
     recipe = system.recipe or client.system(system.name).default
     plan = client.plan_build(system.name, corpus=subject.corpus, recipe=recipe, settings=system.settings)
-    return Part(
-        name=name,
-        calls=plan.calls,
-        prompt_tokens=plan.prompt_tokens,
-        completion_tokens=plan.completion_tokens_at_most,
-    )
+    return _part(name, plan)
 
 
 def _asking(client: HGMem, system: PlannedSystem, questions: int) -> Part:
     plan = client.plan_question(system=system.name, recipe=system.recipe, settings=system.settings)
-    name = f"{counted(questions, 'question')} to {system.shown!r}"
-    if plan.calls is None:
-        return Part(name=name, calls=None)
-    return Part(
-        name=name,
-        calls=questions * plan.calls,
-        prompt_tokens=questions * (plan.prompt_tokens or 0),
-        completion_tokens=questions * (plan.completion_tokens_at_most or 0),
-    )
-
-
-# Opens a client with a seed of sampling, or with that of the settings.
-Opens: TypeAlias = Callable[[int | None], AbstractContextManager[HGMem]]
-Report: TypeAlias = Callable[[Progress], None]
-
-ENDS = (AccessError, BudgetError, UnreachableError)  # after these, every further question would fail as well
+    return _part(f"{counted(questions, 'question')} to {system.title!r}", plan, times=questions)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -183,13 +174,13 @@ class Run:
 
         Raises `BudgetError` when a limit of the plan is reached: the same plan resumes.
         """
-        with self.results.held():
+        with self.results.writing():
             waiting = self.waiting
             self.report.done_before = len(self.entries) - len(waiting)
             try:
                 with spending(max_calls=self.plan.max_calls, max_tokens=self.plan.max_tokens):
                     for subject in {id(entry.subject): entry.subject for entry in waiting}.values():
-                        self._measure(subject, [one for one in waiting if one.subject is subject], report)
+                        self._measure(subject, [entry for entry in waiting if entry.subject is subject], report)
             except BudgetError as error:
                 left = counted(len(waiting) - self.report.asked, "question")
                 raise BudgetError(f"{error}: finished questions are saved, {left} left; rerun to continue") from error
@@ -198,19 +189,19 @@ class Run:
 
     def _measure(self, subject: Subject, waiting: list[Entry], report: Report) -> None:
         client = self.clients(None)
-        corpus = prepare(client, subject, report=report, note=self.report.notes.append)
-        held = Shelf(corpus=corpus, chunks=client.chunks(corpus=corpus))
-        for system in {entry.system.shown: entry.system for entry in waiting}.values():
+        corpus = _prepare(client, subject, report=report, note=self.report.notes.append)
+        chunks = CorpusChunks(corpus=corpus, chunks=client.chunks(corpus=corpus))
+        for system in {entry.system.title: entry.system for entry in waiting}.values():
             self._build(client, system, corpus=corpus, report=report)
-            for entry in (one for one in waiting if one.system == system):
-                self.results.add(self._row(entry, held))
+            for entry in [entry for entry in waiting if entry.system == system]:
+                self.results.add(self._row(entry, chunks))
                 self.report.asked += 1
                 done = self.report.done_before + self.report.asked
-                report(Progress(done=done, total=len(self.entries), document=system.shown, unit="questions"))
+                report(Progress(done=done, total=len(self.entries), document=system.title, unit="questions"))
 
-    def _row(self, entry: Entry, held: Shelf) -> dict[str, object]:
+    def _row(self, entry: Entry, corpus: CorpusChunks) -> dict[str, object]:
         try:
-            return asked(self.clients(entry.seed), entry, held)
+            return asked(self.clients(entry.seed), entry, corpus)
         except ENDS:
             raise
         except Exception as error:  # the other questions go on, whatever a system does
@@ -224,7 +215,7 @@ class Run:
         done = client.build(system.name, corpus=corpus, recipe=recipe, settings=system.settings, report=report)
         if not done.whole:
             left = counted(done.failed + done.waiting + done.dropped, "unit")
-            self.report.notes.append(f"build of {system.shown!r} in corpus {corpus!r}: {left} failed or waiting")
+            self.report.notes.append(f"build of {system.title!r} in corpus {corpus!r}: {left} failed or waiting")
 
 
 @contextmanager
@@ -243,21 +234,24 @@ def running(plan: Plan, opens: Opens, *, retry_failed: bool = False) -> Iterator
 
         first = client(None)
         options = tuple(
-            options_of(plan, lambda one: first.plan_question(system=one.name, recipe=one.recipe, settings=one.settings))
+            options_of(
+                plan,
+                lambda system: first.plan_question(system=system.name, recipe=system.recipe, settings=system.settings),
+            )
         )
         found = tuple(entries(plan, subjects(plan, first.settings), options))
-        results = Results.read(plan.output, {entry.key: entry.system.shown for entry in found})
+        results = Results.read(plan.output, {entry.key: entry.system.title for entry in found})
         yield Run(plan=plan, results=results, entries=found, clients=client, retry_failed=retry_failed)
 
 
-def prepare(client: HGMem, subject: Subject, *, report: Report, note: Callable[[str], None]) -> str:
+def _prepare(client: HGMem, subject: Subject, *, report: Report, note: Callable[[str], None]) -> str:
     """Index or import a data set, unless it is there, and return its corpus. An archive names its corpus itself."""
     data, corpus = subject.data, subject.corpus
     if data.graph is None:
         done = client.add(data.documents, corpus=corpus, report=report)
         if done.skipped:
-            one = done.skipped[0]
-            raise UsageError(f"data set {data.name!r} cannot be indexed: {one.path}: {one.reason}")
+            first = done.skipped[0]
+            raise UsageError(f"data set {data.name!r} cannot be indexed: {first.path}: {first.reason}")
         failed_chunks = client.status(corpus=corpus).failed
         if failed_chunks:
             chunks = counted(failed_chunks, "chunk")

@@ -1,17 +1,23 @@
-"""Sheets for judges: a question with the answers of several systems under shuffled letters."""
+"""Sheets for judges, with the answers of several systems under shuffled letters, and what the judges' scores say."""
 
 import json
 import random
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
+from statistics import fmean
 from string import ascii_uppercase
 
-from hgmem.errors import UsageError
+from hgmem.errors import DocumentError, UsageError
+from hgmem.evaluation.intervals import Mean, correlation, mean_of
 from hgmem.evaluation.results import Row
 from hgmem.text.atomic_files import replacing
 from hgmem.text.identity import text_hash
+
+Key = Mapping[str, Mapping[str, str]]  # by sheet, what each letter stands for
+Given = dict[str, dict[str, float]]  # by sheet, the score of each system (label)
 
 RIGHT, WRONG, EMPTY = "control: right and short", "control: wrong", "control: long and empty"
 CONTROLS = (RIGHT, WRONG, EMPTY)
@@ -48,6 +54,22 @@ class Sheet:
         return text_hash(json.dumps(parts))[:16]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What judges say: means by system, wins of one over another (a tie is half), and how judges agree.
+
+    `fooled` counts the sheets on which a control answer was not ranked below the right one.
+    """
+
+    judges: tuple[str, ...]
+    sheets: int
+    missing: int
+    means: Mapping[str, Mean | None]
+    wins: Mapping[str, Mapping[str, float]]
+    correlations: Mapping[str, float | None]
+    fooled: int | None = None
+
+
 def sheets(rows: Sequence[Row], *, seed: int = 1, controls: bool = False) -> tuple[Sheet, ...]:
     """Return a sheet for each question and seed of sampling, the letters shuffled by `seed` and question."""
     groups: dict[str, list[Row]] = {}
@@ -56,14 +78,14 @@ def sheets(rows: Sequence[Row], *, seed: int = 1, controls: bool = False) -> tup
     wrong = _wrong_answers([kept[0] for kept in groups.values()], seed) if controls else {}
     found = []
     for name, kept in groups.items():
-        answers = {row["label"]: shown(row) for row in kept}
+        answers = {row["label"]: blind_answer(row) for row in kept}
         if controls:
             answers |= {RIGHT: kept[0]["reference"], WRONG: wrong[name], EMPTY: "\n\n".join(_EMPTY)}
         found.append(_sheet(name, kept[0], answers, seed=seed))
     return tuple(found)
 
 
-def shown(row: Row) -> str:
+def blind_answer(row: Row) -> str:
     """Return the answer of a row without marks that tell who wrote it."""
     return _MARKS.sub("", row.get("answer") or "").strip() or NO_ANSWER
 
@@ -72,14 +94,19 @@ def write_sheets(found: Sequence[Sheet], file: Path, *, force: bool) -> Path:
     """Write the sheets for people to a Markdown file, and beside it what the letters stand for. Return that file."""
     key = key_file(file)
     if not force:
-        for one in (file, key):
-            if one.exists():
-                raise UsageError(f"{str(one)!r} exists: name another file, or pass --force to replace it")
+        for path in (file, key):
+            if path.exists():
+                raise UsageError(f"{str(path)!r} exists: name another file, or pass --force to replace it")
     with replacing(file, force=force) as written:
-        written.write("\n\n".join([*_introduction(found), *(_text(one) for one in found), ""]).encode())
+        written.write("\n\n".join([*_introduction(found), *(_text(sheet) for sheet in found), ""]).encode())
     with replacing(key, force=force) as written:
-        written.write(json.dumps({one.id: dict(one.labels) for one in found}, ensure_ascii=False, indent=1).encode())
+        written.write(json.dumps(key_of(found), ensure_ascii=False, indent=1).encode())
     return key
+
+
+def key_of(found: Iterable[Sheet]) -> dict[str, dict[str, str]]:
+    """Return what the letters of sheets stand for, by sheet."""
+    return {sheet.id: dict(sheet.labels) for sheet in found}
 
 
 def read_key(file: Path) -> dict[str, dict[str, str]]:
@@ -98,6 +125,53 @@ def kinds_of(rows: Iterable[Row]) -> dict[str, list[str]]:
     for row in rows:
         found.setdefault(row["kind"], {})[_id(row)] = None
     return {kind: list(names) for kind, names in sorted(found.items())}
+
+
+def read_scores(file: Path, key: Key) -> Given:
+    """Return the scores of a file: one JSON object of sheets with letters, or a line for each sheet.
+
+    Raises `DocumentError` with the place for a sheet, letter or score that does not fit.
+    """
+    return turned(dict(_scored_sheets(file)), key, str(file))
+
+
+def turned(scores: Mapping[str, object], key: Key, place: str) -> Given:
+    """Return scores of letters as scores of systems. `place` says in errors where they come from."""
+    found: Given = {}
+    for sheet, row in scores.items():
+        where = f"{place!r}, sheet {sheet!r}"
+        if sheet not in key:
+            raise DocumentError(f"{where}: no such sheet: write scores for the sheets of these results")
+        if not isinstance(row, Mapping):
+            raise DocumentError(f'{where}: not an object of letters: use {{"A": 80, "B": 20}}')
+        found[sheet] = {}
+        for letter, value in row.items():
+            label = key[sheet].get(letter)
+            if label is None:
+                raise DocumentError(f"{where}: no answer {letter!r}: choose from {', '.join(key[sheet])}")
+            found[sheet][label] = _score(value, f"{where}, answer {letter!r}")
+    return found
+
+
+def verdict(judges: Mapping[str, Given], key: Key) -> Verdict:
+    """Return what the judges (by name) say together. A system's score on a sheet is their mean."""
+    labels = sorted({label for row in key.values() for label in row.values()})
+    together: Given = {}
+    for sheet, row in key.items():
+        for label in row.values():
+            given = [one[sheet][label] for one in judges.values() if label in one.get(sheet, {})]
+            if given:
+                together.setdefault(sheet, {})[label] = fmean(given)
+    wanted = sum(len(row) for row in key.values()) * len(judges)
+    return Verdict(
+        judges=tuple(judges),
+        sheets=len(together),
+        missing=wanted - sum(len(one.get(sheet, ())) for one in judges.values() for sheet in key),
+        means={label: mean_of([row[label] for row in together.values() if label in row]) for label in labels},
+        wins={one: {other: _wins(together, one, other) for other in labels if other != one} for one in labels},
+        correlations={f"{one} and {other}": _agreement(judges[one], judges[other]) for one, other in _pairs(judges)},
+        fooled=_fooled(together) if RIGHT in labels else None,
+    )
 
 
 def key_file(file: Path) -> Path:
@@ -151,8 +225,65 @@ def _introduction(found: Iterable[Sheet]) -> list[str]:
     ]
 
 
-def _text(one: Sheet) -> str:
-    evidence = [f"> {' '.join(text.split())}" for text in one.evidence] or ["> (none)"]
-    head = [f"# {one.id}", f"Question: {one.question}", f"Reference answer: {one.reference}"]
-    answers = [f"## {one.id}, answer {letter}\n\n{text}" for letter, text in one.answers.items()]
+def _text(sheet: Sheet) -> str:
+    evidence = [f"> {' '.join(text.split())}" for text in sheet.evidence] or ["> (none)"]
+    head = [f"# {sheet.id}", f"Question: {sheet.question}", f"Reference answer: {sheet.reference}"]
+    answers = [f"## {sheet.id}, answer {letter}\n\n{text}" for letter, text in sheet.answers.items()]
     return "\n\n".join([*head, "Evidence:\n\n" + "\n>\n".join(evidence), *answers])
+
+
+def _scored_sheets(file: Path) -> Iterator[tuple[str, object]]:
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DocumentError(f"cannot read scores {str(file)!r}: {error}") from error
+    try:
+        whole = json.loads(text)
+        lines = [whole] if isinstance(whole, Mapping) and {"sheet", "scores"} <= whole.keys() else None
+    except ValueError:
+        lines = [_line(file, at, line) for at, line in enumerate(text.splitlines(), start=1) if line.strip()]
+        whole = {}
+    if lines is None and not isinstance(whole, Mapping):
+        raise DocumentError(f'scores {str(file)!r} are not an object: use {{"SHEET": {{"A": 80}}}}')
+    if lines is None:
+        yield from whole.items()
+        return
+    for line in lines:
+        yield str(line["sheet"]), line["scores"]
+
+
+def _line(file: Path, number: int, line: str) -> Mapping[str, object]:
+    try:
+        row = json.loads(line)
+    except ValueError as error:
+        raise DocumentError(f"{str(file)!r}, line {number}: not JSON ({error}): correct it") from error
+    if not isinstance(row, Mapping) or not {"sheet", "scores"} <= row.keys():
+        raise DocumentError(f"{str(file)!r}, line {number}: it needs sheet and scores: correct it")
+    return row
+
+
+def _score(value: object, where: str) -> float:
+    number = value.get("score") if isinstance(value, Mapping) else value
+    if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number <= 100:
+        raise DocumentError(f"{where}: invalid score {number!r}: use a number from 0 to 100")
+    return float(number)
+
+
+def _wins(together: Given, one: str, other: str) -> float:
+    pairs = [(row[one], row[other]) for row in together.values() if one in row and other in row]
+    return fmean(1.0 if mine > theirs else 0.5 if mine == theirs else 0.0 for mine, theirs in pairs) if pairs else 0.0
+
+
+def _pairs(judges: Mapping[str, Given]) -> Sequence[tuple[str, str]]:
+    return list(combinations(judges, 2))
+
+
+def _agreement(one: Given, other: Given) -> float | None:
+    shared = [(sheet, label) for sheet, row in one.items() for label in row if label in other.get(sheet, {})]
+    return correlation([one[sheet][label] for sheet, label in shared], [other[sheet][label] for sheet, label in shared])
+
+
+def _fooled(together: Given) -> int:
+    """Return on how many sheets the right control answer is not above both others."""
+    others = [name for name in CONTROLS if name != RIGHT]
+    return sum(any(row.get(name, -1.0) >= row[RIGHT] for name in others) for row in together.values() if RIGHT in row)

@@ -57,6 +57,15 @@ class Record:
         return str(value)
 
 
+def line_record(text: str, number: int, path: Path) -> Record:
+    """Return the object in a line of a JSON Lines file."""
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise DocumentError(f"{str(path)!r}, line {number}: not JSON: {error}") from None
+    return Record(value, path=path, place=f"line {number}")
+
+
 def records(values: object, path: Path, *, what: str) -> Iterator[Record]:
     """Yield the objects of a list, with their numbers from 1. `what` names one of them."""
     if not isinstance(values, list):

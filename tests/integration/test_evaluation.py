@@ -23,8 +23,7 @@ from hgmem.evaluation.judging import JudgeReply, LetterScore, UnfitJudgeError, j
 from hgmem.evaluation.plan import read_plan
 from hgmem.evaluation.results import load
 from hgmem.evaluation.running import Run, running
-from hgmem.evaluation.scores import read_scores, turned, verdict
-from hgmem.evaluation.sheets import RIGHT, WRONG, sheets
+from hgmem.evaluation.sheets import RIGHT, WRONG, read_scores, sheets, turned, verdict
 from hgmem.systems.hgmem.recipes import RECIPES
 from hgmem.testing import ScriptedModel
 from hgmem.values.inputs import Document
@@ -124,7 +123,7 @@ def test_a_recipe_that_means_something_else_by_now_is_asked_anew(
         assert run.work().asked == 8
     monkeypatch.setitem(RECIPES, "compact", replace(RECIPES["compact"], answer_tokens=5_000))
     with started() as run:
-        assert {entry.system.shown for entry in run.entries if entry.key not in run.results.rows} == {"compact"}
+        assert {entry.system.title for entry in run.entries if entry.key not in run.results.rows} == {"compact"}
 
 
 @pytest.mark.parametrize(("choice", "ids"), [("open", {"q1", "q2", "q4"}), ("held_back", {"q3"})])
@@ -232,7 +231,7 @@ def test_a_plan_that_does_not_fit_is_refused_in_one_line(
 
 
 def test_two_runs_do_not_write_to_one_folder(started: Callable[..., Any]) -> None:
-    with started() as run, run.results.held(), started() as other, pytest.raises(UsageError, match="another run"):
+    with started() as run, run.results.writing(), started() as other, pytest.raises(UsageError, match="another run"):
         other.work()
 
 

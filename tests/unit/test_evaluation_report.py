@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from hgmem.evaluation.markdown import report
+from hgmem.evaluation.presentation import report
 from hgmem.evaluation.recall import FIGURES
 from hgmem.evaluation.report import scores
 

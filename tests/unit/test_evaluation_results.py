@@ -8,9 +8,8 @@ import pytest
 
 from hgmem.errors import UsageError
 from hgmem.evaluation import results
-from hgmem.evaluation.entries import Entry, Subject
 from hgmem.evaluation.formats import DataSet, EvalQuestion
-from hgmem.evaluation.plan import PlannedSystem, read_plan
+from hgmem.evaluation.plan import Entry, PlannedSystem, Subject, read_plan
 from hgmem.evaluation.results import EARLIER, RESULTS, Results, load, read_rows
 from hgmem.settings import Settings
 
@@ -40,13 +39,13 @@ def test_no_row_is_lost_by_a_kill_while_rows_move_and_come_back(
         usual(file, rows)
 
     monkeypatch.setattr(results, "_write", killed)
-    with pytest.raises(KeyboardInterrupt), Results.read(tmp_path, LABELS).held():
+    with pytest.raises(KeyboardInterrupt), Results.read(tmp_path, LABELS).writing():
         pass
 
     left = {each["key"] for name in (RESULTS, EARLIER) for each in read_rows(tmp_path / name)}
     assert left == {"moves", "stays", "comes back", "rests"}
     monkeypatch.undo()
-    with Results.read(tmp_path, LABELS).held():
+    with Results.read(tmp_path, LABELS).writing():
         pass
     assert {each["key"] for each in read_rows(tmp_path / RESULTS)} == {"stays", "comes back"}
     assert {each["key"] for each in read_rows(tmp_path / EARLIER)} == {"moves", "rests"}
@@ -56,7 +55,7 @@ def test_rows_are_read_with_the_labels_of_the_plan(tmp_path: Path) -> None:
     write_rows(tmp_path / RESULTS, row("q1"))
     found = Results.read(tmp_path, {"q1": "vectors"})
     assert found.rows["q1"]["label"] == "vectors"
-    with found.held():
+    with found.writing():
         pass
     assert load([tmp_path])[0]["label"] == "vectors"
 

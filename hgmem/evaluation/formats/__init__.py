@@ -4,19 +4,24 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from hgmem.errors import UsageError
-from hgmem.evaluation.data_set import DataSet, EvalQuestion, Evidence
-from hgmem.evaluation.formats import hippo, locomo, loogle, nocha, own, tables
-from hgmem.evaluation.formats.graphs import read as read_lightrag_questions
+from hgmem.evaluation.formats.csv_table import read_csv
+from hgmem.evaluation.formats.data_set import DataSet, EvalQuestion, Evidence
+from hgmem.evaluation.formats.graphs import read_lightrag
+from hgmem.evaluation.formats.hippo import read_hotpotqa, read_musique
+from hgmem.evaluation.formats.locomo import read_locomo
+from hgmem.evaluation.formats.loogle import read_loogle
+from hgmem.evaluation.formats.nocha import read_nocha
+from hgmem.evaluation.formats.own import read_own
 
 FORMATS: Mapping[str, Callable[[Path], DataSet]] = {
-    "hgmem": own.read,
-    "locomo": locomo.read,
-    "hotpotqa": hippo.read_hotpotqa,
-    "musique": hippo.read_musique,
-    "nocha": nocha.read,
-    "loogle": loogle.read,
-    "csv": tables.read,
-    "lightrag": read_lightrag_questions,
+    "hgmem": read_own,
+    "locomo": read_locomo,
+    "hotpotqa": read_hotpotqa,
+    "musique": read_musique,
+    "nocha": read_nocha,
+    "loogle": read_loogle,
+    "csv": read_csv,
+    "lightrag": read_lightrag,
 }
 
 

@@ -1,4 +1,4 @@
-"""The graph beside a data set, an archive or a LightRAG directory, and its chunks as evidence."""
+"""The graph of a data set, an archive or a LightRAG directory: its chunks as evidence, or with questions of its own."""
 
 import gzip
 import json
@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from hgmem.errors import DocumentError, UsageError
-from hgmem.evaluation.data_set import DataSet, EvalQuestion, Evidence
-from hgmem.evaluation.formats.evidence import Sources
-from hgmem.evaluation.formats.questions import read_questions
+from hgmem.evaluation.formats.data_set import DataSet, EvalQuestion, Evidence, Sources, read_questions
 from hgmem.sources import lightrag
-from hgmem.sources.json_records import Record, lines_of, text_of
+from hgmem.sources.json_records import line_record, lines_of, text_of
 from hgmem.text.identity import uid
 from hgmem.values.inputs import Document
 
+QUESTIONS = "questions.jsonl"
+_REFERENCE = "reference_answer"  # of the official code's questions, which have no ids, kinds or evidence
 _PACKED = b"\x1f\x8b"  # what gzip begins with
 
 
@@ -103,17 +103,13 @@ def _records(path: Path) -> Iterator[dict[str, Any]]:
         raise DocumentError(f"{str(path)!r}: not an archive of hgmem export: {error}") from error
 
 
-QUESTIONS = "questions.jsonl"
-_REFERENCE = "reference_answer"  # of the official code's questions, which have no ids, kinds or evidence
-
-
-def read(path: Path) -> DataSet:
+def read_lightrag(path: Path) -> DataSet:
     """Return the documents of the directory and the questions: lines of our own, or of HGMem's official code."""
     if not is_lightrag(path):
         raise UsageError(f"{str(path)!r} is not a LightRAG working directory: {lightrag.GRAPH} is missing")
     documents = lightrag.read(path).documents
     file = path / QUESTIONS
-    sources = Sources(documents={one.id: one for one in documents}, chunks=chunks_of(path, {}))
+    sources = Sources(documents={document.id: document for document in documents}, chunks=chunks_of(path, {}))
     questions = _bare(file) or read_questions(file, sources)
     return DataSet(name=path.resolve().name, documents=documents, questions=questions, graph=path)
 
@@ -125,12 +121,9 @@ def _bare(file: Path) -> tuple[EvalQuestion, ...]:
         return ()
     found = []
     for number, text in lines:
-        try:
-            one = Record(json.loads(text), path=file, place=f"line {number}")
-        except ValueError as error:
-            raise DocumentError(f"{str(file)!r}, line {number}: not JSON: {error}") from None
-        question, wanted = one.text("question"), (one.texts(_REFERENCE) or [""])[0].strip()
-        if not wanted:
-            one.fail("it is missing", _REFERENCE)
-        found.append(EvalQuestion(id=f"q{number}", kind="question", question=question, answer=wanted))
+        record = line_record(text, number, file)
+        question, answer = record.text("question"), (record.texts(_REFERENCE) or [""])[0].strip()
+        if not answer:
+            record.fail("it is missing", _REFERENCE)
+        found.append(EvalQuestion(id=f"q{number}", kind="question", question=question, answer=answer))
     return tuple(found)

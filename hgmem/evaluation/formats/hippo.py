@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from hgmem.errors import UsageError
-from hgmem.evaluation.data_set import DataSet, EvalQuestion, Evidence
-from hgmem.evaluation.formats.evidence import first_place
+from hgmem.evaluation.formats.data_set import DataSet, EvalQuestion, Evidence, first_place
 from hgmem.sources.json_records import Record, distinct, json_of, records
 from hgmem.values.inputs import Document
 

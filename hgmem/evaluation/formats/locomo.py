@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hgmem.errors import UsageError
-from hgmem.evaluation.data_set import DataSet, EvalQuestion
-from hgmem.evaluation.formats.evidence import at_place
+from hgmem.evaluation.formats.data_set import DataSet, EvalQuestion, at_place
 from hgmem.sources.conversations.locomo import locomo_conversation
 from hgmem.sources.conversations.rendering import document_of
 from hgmem.sources.json_records import Record, json_of, records
@@ -19,7 +18,7 @@ UNANSWERABLE = "Not mentioned in the conversation."
 _ID = re.compile(r"D:?(\d+):(\d+)")
 
 
-def read(path: Path) -> DataSet:
+def read_locomo(path: Path) -> DataSet:
     """Return the conversations of a file, or of all JSON files of a folder."""
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
     if not files:

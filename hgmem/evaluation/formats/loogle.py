@@ -6,18 +6,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from hgmem.errors import DocumentError
-from hgmem.evaluation.data_set import DataSet, EvalQuestion, Evidence
-from hgmem.evaluation.formats.evidence import first_place
-from hgmem.sources.json_records import Record, distinct, lines_of
+from hgmem.evaluation.formats.data_set import DataSet, EvalQuestion, Evidence, first_place
+from hgmem.sources.json_records import Record, distinct, line_record, lines_of
 from hgmem.values.inputs import Document
 
 _NONE = "none"  # stands for no questions, in the summarization task
 
 
-def read(path: Path) -> DataSet:
+def read_loogle(path: Path) -> DataSet:
     """Return the documents of a file, each once, and their questions."""
-    lines = [_line(text, number, path) for number, text in lines_of(path)]
+    lines = [line_record(text, number, path) for number, text in lines_of(path)]
     documents = _documents(lines)
     asked = [(line, one) for line in lines for one in _questions(line)]
     names = distinct(one.text("id", default=f"{_document_of(line, documents).id}-1") for line, one in asked)
@@ -35,13 +33,6 @@ def read(path: Path) -> DataSet:
             for name, (line, one) in zip(names, asked, strict=True)
         ),
     )
-
-
-def _line(text: str, number: int, path: Path) -> Record:
-    try:
-        return Record(json.loads(text), path=path, place=f"line {number}")
-    except ValueError as error:
-        raise DocumentError(f"{str(path)!r}, line {number}: not JSON: {error}") from None
 
 
 def _documents(lines: list[Record]) -> dict[str, Document]:

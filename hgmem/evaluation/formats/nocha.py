@@ -3,15 +3,13 @@
 from pathlib import Path
 
 from hgmem.errors import UsageError
-from hgmem.evaluation.data_set import DataSet, EvalQuestion, Problems
-from hgmem.evaluation.formats.own_lines import text_document
-from hgmem.evaluation.formats.questions import check_pairs
+from hgmem.evaluation.formats.data_set import DataSet, EvalQuestion, Problems, check_pairs, text_document
 from hgmem.sources.json_records import json_of, records
 
 _CLAIMS = ".claims.json"
 
 
-def read(path: Path) -> DataSet:
+def read_nocha(path: Path) -> DataSet:
     """Return the novels and claims of a folder, or of one pair of files `NAME.txt` and `NAME.claims.json`."""
     named = sorted(path.glob(f"*{_CLAIMS}")) if path.is_dir() else [_claims_of(path)]
     if not named:
@@ -34,20 +32,21 @@ def _novel_of(claims: Path) -> Path:
 def _questions(claims: Path) -> list[EvalQuestion]:
     novel = claims.name.removesuffix(_CLAIMS)
     problems = Problems(claims)
-    found: list[tuple[int, EvalQuestion]] = []
-    for number, one in enumerate(records(json_of(claims), claims, what="claim"), start=1):
+    found: list[EvalQuestion] = []
+    for one in records(json_of(claims), claims, what="claim"):
         true = one.values.get("type")
         if not isinstance(true, bool):
             one.fail("it is not true or false", "type")
         pair = f"{novel}-{one.text('index')}"
-        question = EvalQuestion(
-            id=f"{pair}-{str(true).lower()}",
-            kind="claim",
-            question=f"True or false: {one.text('claim')}",
-            answer=str(true),
-            pair=pair,
+        found.append(
+            EvalQuestion(
+                id=f"{pair}-{str(true).lower()}",
+                kind="claim",
+                question=f"True or false: {one.text('claim')}",
+                answer=str(true),
+                pair=pair,
+            )
         )
-        found.append((number, question))
-    check_pairs(((0, one) for _, one in found), problems)
+    check_pairs(((0, question) for question in found), problems)
     problems.check()
-    return [question for _, question in found]
+    return found

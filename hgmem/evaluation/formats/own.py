@@ -5,31 +5,35 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from hgmem.errors import UsageError
-from hgmem.evaluation.data_set import DataSet, Problems
-from hgmem.evaluation.formats.evidence import Sources
-from hgmem.evaluation.formats.graphs import chunks_of, graph_of, is_lightrag
-from hgmem.evaluation.formats.own_lines import DocumentLine, MessageLine, read_lines, text_documents
-from hgmem.evaluation.formats.questions import read_questions
+from hgmem.evaluation.formats.data_set import (
+    DataSet,
+    DocumentLine,
+    MessageLine,
+    Problems,
+    Sources,
+    read_lines,
+    read_questions,
+    text_documents,
+)
+from hgmem.evaluation.formats.graphs import QUESTIONS, chunks_of, graph_of, is_lightrag
 from hgmem.sources import lightrag
 from hgmem.sources.conversations.rendering import document_of, in_order_of_time
 from hgmem.text.segmentation import Span
 from hgmem.values.conversations import Conversation, Message
 from hgmem.values.inputs import Document
 
-QUESTIONS = "questions.jsonl"
 
-
-def read(path: Path) -> DataSet:
+def read_own(path: Path) -> DataSet:
     """Return the data set of a folder."""
     if not path.is_dir():
         raise UsageError(f"{str(path)!r} is not a folder: name the folder of {QUESTIONS}")
     graph = graph_of(path)
-    conversations = read_conversations(path / "conversations.jsonl")
-    documents = {one.id: one for one in _documents(path, graph)}
-    for one in conversations:
-        if one.id in documents:
-            raise UsageError(f"{str(path)!r}: {one.id!r} is a document and a conversation: rename one")
-        documents[one.id] = one
+    conversations = _conversations(path / "conversations.jsonl")
+    documents = {document.id: document for document in _documents(path, graph)}
+    for conversation in conversations:
+        if conversation.id in documents:
+            raise UsageError(f"{str(path)!r}: {conversation.id!r} is a document and a conversation: rename one")
+        documents[conversation.id] = conversation
     if not documents:
         raise UsageError(f"{str(path)!r} has no documents: add documents/, documents.jsonl or conversations.jsonl")
     sources = Sources(documents=documents, messages=_places(conversations), chunks=chunks_of(graph, documents))
@@ -41,7 +45,7 @@ def read(path: Path) -> DataSet:
     )
 
 
-def read_conversations(path: Path) -> list[Document]:
+def _conversations(path: Path) -> list[Document]:
     """Return the conversations of a file as documents, none if there is no file."""
     if not path.is_file():
         return []
@@ -50,13 +54,13 @@ def read_conversations(path: Path) -> list[Document]:
     titles: dict[str, str] = {}
     for number, line in read_lines(path, MessageLine, problems):
         if line.id in messages[line.conversation]:
-            problems.add(f"message {line.id!r} is a duplicate: ids must be unique", line=number, field="id")
+            problems.add_duplicate(line.id, line=number, what="message")
         messages[line.conversation][line.id] = Message(id=line.id, time=line.time, speaker=line.speaker, text=line.text)
         titles[line.conversation] = titles.get(line.conversation) or line.title
     problems.check()
     return [
-        document_of(Conversation(id=name, title=titles[name], messages=in_order_of_time(said.values())))
-        for name, said in messages.items()
+        document_of(Conversation(id=name, title=titles[name], messages=in_order_of_time(by_id.values())))
+        for name, by_id in messages.items()
     ]
 
 
@@ -73,10 +77,10 @@ def _documents(folder: Path, graph: Path | None) -> list[Document]:
 
 def _unique(documents: list[Document], folder: Path) -> list[Document]:
     seen: set[str] = set()
-    for one in documents:
-        if one.id in seen:
-            raise UsageError(f"{str(folder)!r} has two files {one.id!r} with different suffixes: rename one")
-        seen.add(one.id)
+    for document in documents:
+        if document.id in seen:
+            raise UsageError(f"{str(folder)!r} has two files {document.id!r} with different suffixes: rename one")
+        seen.add(document.id)
     return documents
 
 
@@ -85,11 +89,15 @@ def _document_lines(path: Path) -> list[Document]:
     found: dict[str, Document] = {}
     for number, line in read_lines(path, DocumentLine, problems):
         if line.id in found:
-            problems.add(f"id {line.id!r} is a duplicate: ids must be unique", line=number, field="id")
+            problems.add_duplicate(line.id, line=number)
         found[line.id] = Document(id=line.id, title=line.title or line.id, text=line.text, metadata=line.metadata)
     problems.check()
     return list(found.values())
 
 
 def _places(conversations: Iterable[Document]) -> Mapping[tuple[str, str], Span]:
-    return {(one.id, place.id): Span(place.start, place.end) for one in conversations for place in one.messages}
+    return {
+        (conversation.id, message.id): Span(message.start, message.end)
+        for conversation in conversations
+        for message in conversation.messages
+    }

@@ -6,10 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hgmem.errors import DocumentError, UsageError
-from hgmem.evaluation.data_set import DataSet, EvalQuestion, Problems
-from hgmem.evaluation.formats.evidence import Sources, UnknownEvidenceError
-from hgmem.evaluation.formats.own_lines import EvidenceLine, text_documents
-from hgmem.evaluation.formats.questions import check_pairs
+from hgmem.evaluation.formats.data_set import (
+    DataSet,
+    EvalQuestion,
+    EvidenceLine,
+    Problems,
+    Sources,
+    check_pairs,
+    text_documents,
+)
 from hgmem.sources.json_records import distinct, text_of
 
 QUESTIONS, DOCUMENTS = "questions.csv", "documents"
@@ -17,7 +22,7 @@ NEEDED = ("question", "answer")
 _YES = frozenset({"1", "true", "yes"})
 
 
-def read(path: Path) -> DataSet:
+def read_csv(path: Path) -> DataSet:
     """Return the questions of a CSV file (of a folder: `questions.csv`) on the texts in `documents/` beside it.
 
     Columns: question, answer; and if wanted id, kind, document, quote, pair, held_back. Others are ignored.
@@ -41,7 +46,7 @@ def _questions(file: Path, sources: Sources) -> tuple[EvalQuestion, ...]:
     found: list[tuple[int, EvalQuestion]] = []
     for id_, (line, row) in zip(ids, rows, strict=True):
         if row.get("id", id_) not in ("", id_):
-            problems.add(f"id {row['id']!r} is a duplicate: ids must be unique", line=line, field="id")
+            problems.add_duplicate(row["id"], line=line)
         for name in NEEDED:
             if not row.get(name):
                 problems.add("it is blank: fill it in", line=line, field=name)
@@ -65,18 +70,14 @@ def _rows(file: Path) -> Iterator[tuple[int, dict[str, str]]]:
 
 
 def _question(id_: str, row: dict[str, str], line: int, *, sources: Sources, problems: Problems) -> EvalQuestion:
-    evidence = []
-    if quote := row.get("quote"):
-        try:
-            evidence.append(sources.resolve(EvidenceLine(document=row.get("document", ""), quote=quote)))
-        except UnknownEvidenceError as error:
-            problems.add(str(error), line=line, field="quote")
+    quote = row.get("quote")
+    given = [("quote", EvidenceLine(document=row.get("document", ""), quote=quote))] if quote else []
     return EvalQuestion(
         id=id_,
         kind=row.get("kind") or "question",
         question=row.get("question", ""),
         answer=row.get("answer", ""),
-        evidence=tuple(evidence),
+        evidence=sources.evidence(given, problems, line=line),
         pair=row.get("pair", ""),
         held_back=row.get("held_back", "").lower() in _YES,
     )

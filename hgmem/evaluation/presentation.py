@@ -1,11 +1,14 @@
-"""Reports as Markdown: a section for each data set, a table for each way of counting."""
+"""Reports as Markdown, with a section for each data set and a table for each way of counting, and their curves."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 
+from hgmem.errors import UsageError
 from hgmem.evaluation.intervals import Mean
 from hgmem.evaluation.recall import FIGURES, Figure
 from hgmem.evaluation.report import PER, Compared, Scores
-from hgmem.evaluation.scores import Verdict
+from hgmem.evaluation.sheets import Verdict
+from hgmem.text.atomic_files import replacing
 from hgmem.text.language import counted
 
 NAMES: Mapping[Figure, str] = {
@@ -26,7 +29,7 @@ COSTS = {
 def report(found: Sequence[Scores], compared: Sequence[Compared] = ()) -> str:
     """Return the whole report."""
     parts = ["# Results", "Means over questions with 95 % intervals (bootstrap). Costs are means of a question."]
-    for data in dict.fromkeys(one.data for one in found):
+    for data in dict.fromkeys(score.data for score in found):
         shown = [one for one in found if one.data == data]
         parts += [f"## {data}", *_unplaced(shown), *_tables(shown)]
         parts += [_compared(one) for one in compared if one.data == data]
@@ -54,6 +57,30 @@ def judged(verdict: Verdict, kinds: Mapping[str, Verdict], costs: Mapping[str, M
     if verdict.fooled is not None:
         parts.append(f"Control answers: on {verdict.fooled} sheets the right one was not above both others.")
     return "\n\n".join(parts)
+
+
+def plot(found: Sequence[Scores], file: Path, *, force: bool) -> None:
+    """Write the curves as a PNG file: a row for each data set, by characters and by chunks.
+
+    Raises `UsageError` without matplotlib, which the extra `bench` installs.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise UsageError("a plot needs matplotlib: pip install 'hgmem[bench]', or omit --plot") from error
+    names = list(dict.fromkeys(score.data for score in found))
+    figure = Figure(figsize=(11, 4 * len(names)), layout="constrained")
+    grid = figure.subplots(len(names), 2, squeeze=False)
+    for row, name in zip(grid, names, strict=True):
+        for axes, axis in zip(row, ("characters", "chunks"), strict=True):
+            for score in found:
+                if score.data == name:
+                    means = [(at, mean.mean) for at, mean in getattr(score, axis).items() if mean]
+                    axes.plot([at for at, _ in means], [value for _, value in means], marker="o", label=score.label)
+            axes.set(xlabel=axis, ylabel="evidence found", ylim=(0, 1), title=name)
+            axes.legend(fontsize="small")
+    with replacing(file, force=force) as written:
+        figure.savefig(written, format="png", dpi=120)
 
 
 def table(head: Iterable[object], rows: Iterable[Iterable[object]]) -> str:
