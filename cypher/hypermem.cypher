@@ -120,7 +120,7 @@ CALL (ranked, episodes) {
   UNWIND CASE WHEN $limits.episodes > 0 THEN [beneath, [n IN ranked[2].worded WHERE n IN beneath]]
               ELSE [ranked[2].near, ranked[2].worded] END AS hits
   WITH above, [n IN hits WHERE ($documents IS NULL OR n.document IN $documents)
-               AND ($limits.as_of = '' OR '' < n.time <= $limits.as_of) AND n.time >= $limits.since
+               AND ($limits.as_of = '' OR '' < n.said_at <= $limits.as_of) AND n.said_at >= $limits.since
                AND ($limits.speaker = '' OR $limits.speaker IN n.speakers)][..$limits.depth] AS kept
   UNWIND range(0, size(kept) - 1) AS i
   WITH above, kept[i] AS n, sum(1.0 / ($limits.fusion + i + 1)) AS score
@@ -136,7 +136,7 @@ CALL (ranked, episodes) {
 UNWIND [one IN topics | {one: one, level: 0}] + [one IN episodes | {one: one, level: 1}]
      + [one IN facts | {one: one, level: 2}] AS hit
 WITH hit.level AS level, hit.one.score AS score, hit.one.row AS n
-RETURN level, score, n {.*, embedding: NULL, own_embedding: NULL, vector: NULL} AS row,
+RETURN level, score, n {.*, embedding: NULL, own_embedding: NULL} AS row,
        COLLECT { MATCH (n)-[:RESTS_ON]->(c:Chunk {corpus: $corpus}) WITH c ORDER BY c.position, c.uid RETURN c.uid } AS chunks
 ORDER BY level, score DESC, row.uid;
 
@@ -159,9 +159,9 @@ ORDER BY d.title, d.uid, c.position DESC;
 // name: list_facts(corpus, limits) read
 // Return facts by the time of their messages, the newest first.
 CYPHER 25 MATCH (n:Built {corpus: $corpus}) USING INDEX n:Built(corpus)
-WHERE n.system = 'hypermem' AND n.kind = 'Fact' AND n.time >= $limits.since
-  AND ($limits.as_of = '' OR '' < n.time <= $limits.as_of) AND ($limits.speaker = '' OR $limits.speaker IN n.speakers)
-WITH n ORDER BY n.time DESC, n.uid LIMIT $limits.facts
-RETURN 2 AS level, 0.0 AS score, n {.*, embedding: NULL, own_embedding: NULL, vector: NULL} AS row,
+WHERE n.system = 'hypermem' AND n.kind = 'Fact' AND n.said_at >= $limits.since
+  AND ($limits.as_of = '' OR '' < n.said_at <= $limits.as_of) AND ($limits.speaker = '' OR $limits.speaker IN n.speakers)
+WITH n ORDER BY n.said_at DESC, n.uid LIMIT $limits.facts
+RETURN 2 AS level, 0.0 AS score, n {.*, embedding: NULL, own_embedding: NULL} AS row,
        COLLECT { MATCH (n)-[:RESTS_ON]->(c:Chunk {corpus: $corpus}) WITH c ORDER BY c.position, c.uid RETURN c.uid } AS chunks
-ORDER BY row.time DESC, row.uid;
+ORDER BY row.said_at DESC, row.uid;

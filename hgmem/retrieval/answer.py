@@ -15,7 +15,7 @@ from hgmem.retrieval import rendering
 from hgmem.retrieval.citations import Cited, cite
 from hgmem.retrieval.rendering import Shown
 from hgmem.services import Services
-from hgmem.text.segmentation import collapse
+from hgmem.text.segmentation import collapse, is_question
 from hgmem.values.evidence import Citable
 
 _MARKER = re.compile(r"\[\d+\]")
@@ -51,7 +51,7 @@ def _names(text: str) -> list[str]:
 
 def _prior(passage: Passage, remembered: Sequence[str]) -> float:
     """Return a passage's prior score: a bonus if memory holds it, a penalty if it is a question."""
-    asks = passage.text.rstrip("\"'”’»").endswith(("?", "？", "؟"))
+    asks = is_question(passage.text.rstrip("\"'”’»"))
     return _REMEMBERED * any(passage.text in text for text in remembered) - _ASKS * asks
 
 

@@ -71,6 +71,16 @@ def sentences(text: str) -> list[Span]:
     return spans
 
 
+def sentence_texts(text: str) -> list[str]:
+    """Return the words of each sentence of `text` in order, whitespace collapsed."""
+    return [collapse(text[start:end]) for start, end in sentences(text)]
+
+
+def is_question(sentence: str) -> bool:
+    """Return whether a sentence ends with a question mark of any script."""
+    return sentence.endswith(("?", "？", "؟"))
+
+
 def words(text: str) -> list[str]:
     """Return the words of `text` in order, in NFKC, casefolded, without a possessive 's.
 

@@ -40,7 +40,7 @@ MATCH (b:Build {corpus: $corpus}) WHERE b.heartbeat > datetime() - duration({sec
 OPTIONS: dict[str, dict[str, int]] = {
     "toy": {},
     "memorag": {"passage_tokens": 64, "ratio": 2, "memory_tokens": 64},
-    "hypermem": {"window": 4},
+    "hypermem": {"longest_episode": 4},
     "remindrag": {"passage_tokens": 64},
 }
 LEASES = {"claim_timeout": 2, "heartbeat": 0.5}

@@ -10,9 +10,8 @@ from hgmem.settings import Settings
 from hgmem.systems.memorag.answer import cost
 from hgmem.systems.memorag.memory_models import Pyramid
 from hgmem.systems.memorag.recipes import DEFAULT, FULL, LITE, PAPER, RECIPES
-from hgmem.systems.memorag.search import Clue, cleaned
-from hgmem.systems.memorag.statements import Place
-from hgmem.systems.memorag.tasks import CluesReply, WriteClues, WriteGist
+from hgmem.systems.memorag.statements import GistPlace
+from hgmem.systems.memorag.tasks import Clue, CluesReply, WriteClues, WriteGist, cleaned
 from hgmem.testing import DeterministicEmbedder
 from hgmem.text.tokens import count
 from hgmem.values.evidence import BuiltPassage
@@ -117,7 +116,7 @@ def places(*levels: int, above: dict[int, str] | None = None, tokens: int = 10) 
     ties = above or {}
     return Pyramid(
         places=[
-            Place(uid=f"g{at}", level=level, tokens=tokens, above=(ties[at],) if at in ties else ())
+            GistPlace(uid=f"g{at}", level=level, tokens=tokens, above=(ties[at],) if at in ties else ())
             for at, level in enumerate(levels)
         ]
     )

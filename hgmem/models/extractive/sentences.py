@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from hgmem.models.embedding import Vectors
 from hgmem.models.extractive.key_phrases import stems
 from hgmem.models.extractive.vector_cache import VectorCache
-from hgmem.text.segmentation import collapse, sentences
+from hgmem.text.segmentation import collapse, is_question, sentences
 from hgmem.values.evidence import Citable
 from hgmem.values.graph_elements import Chunk
 
@@ -72,7 +72,7 @@ def quotable(rows: Sequence[Sequence[Passage]]) -> list[Passage]:
 
 
 def _spoken(passage: Passage, speaker: str) -> Passage:
-    said = bool(passage.stems) and not passage.text.endswith(("?", "？", "؟"))
+    said = bool(passage.stems) and not is_question(passage.text)
     return replace(passage, stems=passage.stems.union(stems(speaker)), said=said)
 
 

@@ -1,6 +1,5 @@
 """How HyperMem answers: facts, episodes and messages that the search keeps, as evidence of one step."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,33 +15,19 @@ from hgmem.retrieval.step_evidence import FUSION, PROPOSED_NEAREST, hybrid_chunk
 from hgmem.services import Services
 from hgmem.settings import Settings
 from hgmem.systems.hypermem.build import BUILD
-from hgmem.systems.hypermem.recipes import ADAPTIVE, RECIPES, HyperMemConfig
+from hgmem.systems.hypermem.dialogues import sortable
+from hgmem.systems.hypermem.recipes import RECIPES, TOLD_FACTS, UNBUILT_TOKENS, HyperMemConfig
 from hgmem.systems.hypermem.statements import KINDS, Depths, Recalled, recall, unbuilt_chunks
-from hgmem.systems.hypermem.times import sortable
 from hgmem.systems.single_step import ANSWER_TOKENS, SingleStep
 from hgmem.text.language import counted
 from hgmem.values.conversations import MessagePlace
 from hgmem.values.evidence import BuiltHit, BuiltPassage, Evidence, Hit, Retrieved, Subquery
 from hgmem.values.graph_elements import Chunk
 
-_KINDS = (
-    (
-        "temporal",
-        re.compile(r"\b(?:when|what (?:date|day|month|year|time)|how (?:long|often)|since|until|before)\b"),
-    ),
-    ("reasoning", re.compile(r"\b(?:why|how (?:did|does|do|come)|explain|because|reason|cause)\b")),
-    ("commonsense", re.compile(r"\b(?:would|could|might|likely|probably|considered|prefer)\b")),
-    ("factual", re.compile(r"\b(?:who|whom|whose|which|what|where|how (?:many|much))\b")),
-)
-
-
-def kind_of(question: str) -> str:
-    """Return `temporal`, `reasoning`, `commonsense` or `factual`, or an empty text. Questions are read as English."""
-    words = question.casefold()
-    return next((kind for kind, pattern in _KINDS if pattern.search(words)), "")
-
-
-_DEPTH = 100  # ranks of the search of messages that are fused
+_DEPTH = 100  # ranks of a level, and of the search of messages, that are fused; rows that a reranker reads
+_FACT_TOKENS, _NARRATIVE_TOKENS = 40, 250  # for estimates
+_LEVELS = dict(zip(("topics", "episodes", "facts"), KINDS, strict=True))
+_TITLES = {"Topic": "title", "Episode": "subject", "Fact": "content"}
 _READ = {"Topic": "summary", "Episode": "narrative", "Fact": "content"}  # what a reranker reads (official code)
 _WORDS = Ranking(k=_DEPTH, over=10_000, k1=1.5, b=0.75)
 
@@ -72,9 +57,10 @@ def search(services: Services, question: str, *, scope: Scope, config: HyperMemC
     scores = _ranked_chunks(rows, [chunk.uid for chunk in searched], config)
     known = {chunk.uid: chunk for chunk in searched}
     known |= find_chunks(services.database, corpus=scope.corpus, uids=[uid for uid in scores if uid not in known])
-    held = {chunk.uid for chunk in newest}
-    order = [chunk for uid in scores if uid in known and uid not in held and (chunk := _counted(known[uid], config))]
-    kept = within(order, tokens=config.evidence_tokens) if config.evidence_tokens else []
+    for chunk in newest:
+        known.pop(chunk.uid, None)
+    ranked = [heard for uid in scores if uid in known and (heard := _counted(known[uid], config))]
+    kept = within(ranked, tokens=config.evidence_tokens) if config.evidence_tokens else []
     shown = sorted([*newest, *kept], key=lambda chunk: (chunk.title, chunk.document, chunk.position))
     if config.speaker and not shown and not any(rows.values()):
         _check_speaker(services, config.speaker)
@@ -85,14 +71,14 @@ def _levels(
     services: Services, asked: tuple[str, Any], *, scope: Scope, config: HyperMemConfig
 ) -> Mapping[str, Sequence[Recalled]]:
     """Return the rows that each level keeps, by one statement, or with a reranker by one for each level."""
-    depths = _depths(asked[0], config)
+    depths = _depths(config)
     if not config.reranker:
         return recall(services.database, scope=scope, asked=asked, depths=depths, given={})
     rank = find_reranker(config.reranker)
-    wider = replace(depths, **{name: max(config.candidates, getattr(depths, name)) for name in config.levels})
+    wider = replace(depths, **{level: max(_DEPTH, getattr(depths, level)) for level in config.levels})
     given: dict[str, Sequence[str]] = {}
     found: dict[str, Sequence[Recalled]] = {}
-    for level, kind in zip(("topics", "episodes", "facts"), KINDS, strict=True):
+    for level, kind in _LEVELS.items():
         if level not in config.levels:
             continue
         rows = recall(services.database, scope=scope, asked=asked, depths=wider, given=given)[kind]
@@ -103,19 +89,17 @@ def _levels(
     return {kind: found.get(kind, ()) for kind in KINDS}
 
 
-def _depths(question: str, config: HyperMemConfig) -> Depths:
-    numbers = ADAPTIVE[kind_of(question)] if config.adaptive else (config.topics, config.episodes, config.facts)
+def _depths(config: HyperMemConfig) -> Depths:
+    numbers = (config.topics, config.episodes, config.facts)
     topics, episodes, facts = (
-        number if level in config.levels else 0
-        for level, number in zip(("topics", "episodes", "facts"), numbers, strict=True)
+        number if level in config.levels else 0 for level, number in zip(_LEVELS, numbers, strict=True)
     )
     return Depths(
         topics=topics,
         episodes=episodes,
         facts=facts,
-        fusion=config.fusion,
         inherit=config.inherit,
-        depth=max(_DEPTH, config.candidates, *numbers),
+        depth=max(_DEPTH, *numbers),
         over=max(PROPOSED_NEAREST, *numbers),
         as_of=config.as_of,
         speaker=config.speaker,
@@ -136,8 +120,8 @@ def _ranked_chunks(
     rows: Mapping[str, Sequence[Recalled]], searched: Sequence[str], config: HyperMemConfig
 ) -> dict[str, float]:
     """Return chunks with their scores, best first: behind facts or found by the question, then behind episodes."""
-    ranked = reciprocal_ranks([_behind(rows["Fact"])], constant=config.fusion)
-    for uid, share in reciprocal_ranks([searched], constant=config.fusion).items():
+    ranked = reciprocal_ranks([_behind(rows["Fact"])])
+    for uid, share in reciprocal_ranks([searched]).items():
         ranked[uid] = ranked.get(uid, 0.0) + config.chunk_search * share
     best = dict(sorted(ranked.items(), key=lambda item: (-item[1], item[0])))
     return best | {uid: 0.0 for uid in _behind(rows["Episode"]) if uid not in best}
@@ -149,12 +133,11 @@ def _behind(rows: Iterable[Recalled]) -> list[str]:
 
 def _newest(services: Services, *, scope: Scope, config: HyperMemConfig) -> list[Chunk]:
     """Return the newest chunks with messages of no episode, as far as their budget goes."""
-    if not config.unbuilt_tokens:
-        return []
-    found = [chunk for one in unbuilt_chunks(services.database, scope=scope) if (chunk := _counted(one, config))]
+    unbuilt = unbuilt_chunks(services.database, scope=scope)
+    found = [counted_chunk for chunk in unbuilt if (counted_chunk := _counted(chunk, config))]
     found.sort(key=lambda chunk: sortable(chunk.messages[-1].time), reverse=True)
     kept: list[Chunk] = []
-    left = config.unbuilt_tokens
+    left = UNBUILT_TOKENS
     for chunk in found:
         left -= tokens_of(chunk)
         if left < 0:
@@ -174,23 +157,20 @@ def _counted(chunk: Chunk, config: HyperMemConfig) -> Chunk | None:
     """Return a chunk as far as it was said in time, None if nothing was, or nothing by the speaker."""
     if not config.as_of and not config.speaker:
         return chunk
-    held = tuple(place for place in chunk.messages if not config.as_of or "" < sortable(place.time) <= config.as_of)
-    if not held or (config.speaker and all(place.speaker != config.speaker for place in held)):
+    messages = tuple(place for place in chunk.messages if not config.as_of or "" < sortable(place.time) <= config.as_of)
+    if not messages or (config.speaker and all(place.speaker != config.speaker for place in messages)):
         return None
-    same = len(held) == len(chunk.messages)
-    return chunk if same else replace(chunk, text=_blanked(chunk, held).rstrip(), messages=held)
+    whole = len(messages) == len(chunk.messages)
+    return chunk if whole else replace(chunk, text=_blanked(chunk, messages).rstrip(), messages=messages)
 
 
-def _blanked(chunk: Chunk, held: Sequence[MessagePlace]) -> str:
+def _blanked(chunk: Chunk, messages: Sequence[MessagePlace]) -> str:
     """Return the text of a chunk with blanks for all but these messages, whose places stay."""
     text = " " * len(chunk.text)
-    for place in held:
+    for place in messages:
         start = chunk.text.rfind("\n", 0, place.start) + 1
         text = text[:start] + chunk.text[start : place.end] + text[place.end :]
     return text
-
-
-_FACT, _NARRATIVE = 40, 250  # tokens, for estimates
 
 
 def retrieve(services: Services, question: str, *, scope: Scope, config: HyperMemConfig) -> Evidence:
@@ -216,7 +196,7 @@ def retrieve(services: Services, question: str, *, scope: Scope, config: HyperMe
         retrieved=(retrieved,),
         chunks=tuple(found.shown),
         built=() if by_messages else tuple(_passage(row) for row in told),
-        statements=tuple(_statements(told, found)) if by_messages else (),
+        statements=tuple(_statements(told, found.shown)) if by_messages else (),
         notes=_notes(found),
     )
 
@@ -228,61 +208,57 @@ def _told(found: Searched, config: HyperMemConfig) -> list[Recalled]:
     """
     shown = {chunk.uid for chunk in found.shown}
     facts = [row for row in found.rows["Fact"] if not shown or shown.intersection(row.chunks)]
-    episodes = [row for row in found.rows["Episode"] if not config.as_of or "" < row.properties["time"] <= config.as_of]
-    ordered = sorted(episodes, key=lambda row: str(row.properties["time"]))
+    episodes = [row for row in found.rows["Episode"] if not config.as_of or "" < row.properties["ends"] <= config.as_of]
+    ordered = sorted(episodes, key=lambda row: str(row.properties["ends"]))
     return [
         *(ordered if "episodes" in config.show else ()),
-        *(facts[: config.told_facts] if "facts" in config.show else ()),
+        *(facts[:TOLD_FACTS] if "facts" in config.show else ()),
     ]
 
 
-def _statements(told: Sequence[Recalled], found: Searched) -> list[str]:
-    shown = {chunk.uid for chunk in found.shown}
-    return statements([(_text(row), [uid for uid in row.chunks if uid in shown]) for row in told], found.shown)
+def _statements(told: Sequence[Recalled], chunks: Sequence[Chunk]) -> list[str]:
+    shown = {chunk.uid for chunk in chunks}
+    return statements([(_text(row), [uid for uid in row.chunks if uid in shown]) for row in told], chunks)
 
 
 def _text(row: Recalled) -> str:
     """Return what a row tells, with its time."""
     values = row.properties
-    day = str(values["time"])[:10]
     if row.kind == "Episode":
-        told = f" ({day})" if day else ""
-        return f"{values['subject']}{told}: {values['narrative']}"
-    when = "; ".join(part for part in (values["when"], values["place"], f"said {day}" if day else "") if part)
-    return f"{values['content']} ({when})" if when else str(values["content"])
+        day = str(values["ends"])[:10]
+        return f"{values['subject']}{f' ({day})' if day else ''}: {values['narrative']}"
+    day = str(values["said_at"])[:10]
+    parts = [part for part in (values["event_time"], values["place"], f"said {day}" if day else "") if part]
+    return f"{values['content']} ({'; '.join(parts)})" if parts else str(values["content"])
 
 
 def _passage(row: Recalled) -> BuiltPassage:
-    title = str(row.properties["subject"]) if row.kind == "Episode" else ""
     return BuiltPassage(
         uid=row.uid,
         kind=row.kind,
         text=_text(row),
-        title=title,
+        title=str(row.properties["subject"]) if row.kind == "Episode" else "",
         document=str(row.properties["document"]),
         chunks=row.chunks,
     )
 
 
 def _hit(row: Recalled, rank: int) -> BuiltHit:
-    names = {"Topic": "title", "Episode": "subject", "Fact": "content"}
-    return BuiltHit(
-        uid=row.uid, kind=row.kind, rank=rank, text=str(row.properties[names[row.kind]]), score=round(row.score, 6)
-    )
+    text = str(row.properties[_TITLES[row.kind]])
+    return BuiltHit(uid=row.uid, kind=row.kind, rank=rank, text=text, score=round(row.score, 6))
 
 
 def _notes(found: Searched) -> tuple[str, ...]:
-    notes = []
-    if found.unbuilt:
-        notes.append(f"{counted(found.unbuilt, 'chunk', 'chunks')} with messages of no episode yet shown as they are")
-    return tuple(notes)
+    if not found.unbuilt:
+        return ()
+    return (f"{counted(found.unbuilt, 'chunk', 'chunks')} with messages of no episode yet shown as they are",)
 
 
 def cost(config: HyperMemConfig, *, settings: Settings) -> tuple[int, int]:
     """Return the one call of the answer, and about how many tokens its prompt has at most."""
-    facts = config.told_facts * _FACT if "facts" in config.show else 0
-    episodes = config.episodes * _NARRATIVE if "episodes" in config.show else 0
-    return 1, ANSWER_TOKENS + facts + episodes + config.evidence_tokens + config.unbuilt_tokens
+    facts = TOLD_FACTS * _FACT_TOKENS if "facts" in config.show else 0
+    episodes = config.episodes * _NARRATIVE_TOKENS if "episodes" in config.show else 0
+    return 1, ANSWER_TOKENS + facts + episodes + config.evidence_tokens + UNBUILT_TOKENS
 
 
 SYSTEM = SingleStep(

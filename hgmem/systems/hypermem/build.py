@@ -1,9 +1,8 @@
-"""The build of HyperMem, stage by stage: segments, narratives, facts, episodes, topics, propagated vectors."""
+"""The build of HyperMem: its stages, and those that give propagated vectors and ties to entities."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from math import ceil
-from typing import Any
 
 import numpy as np
 
@@ -12,11 +11,9 @@ from hgmem.builds.stages import Build, BuiltKind, Stage
 from hgmem.builds.units import Made, Output, StoredRow, Tie, Unit
 from hgmem.models.embedding import Vectors
 from hgmem.services import Services
-from hgmem.systems.hypermem import build as vectors
-from hgmem.systems.hypermem import episodes, segments, topics
+from hgmem.systems.hypermem import episodes, topics
 from hgmem.systems.hypermem.episodes import EPISODE, FACT
-from hgmem.systems.hypermem.propagation import hyperedge, propagated
-from hgmem.systems.hypermem.recipes import HyperMemConfig
+from hgmem.systems.hypermem.recipes import LONGEST_TOPIC, WINDOW, HyperMemConfig
 from hgmem.systems.hypermem.statements import entities_of_episodes, memberships
 from hgmem.systems.hypermem.tasks import (
     DetectBoundary,
@@ -30,6 +27,30 @@ from hgmem.systems.hypermem.tasks import (
 )
 
 _SHORTEST_NAME = 3  # characters of an entity's name that is looked for in texts
+_MESSAGE, _MEMBER, _AROUND = 60, 120, 600  # tokens in prompts: of a message, a summary, and all else
+_SHORTEST = 4  # messages of an episode, for estimates
+_JOINED = 2  # topics of an episode, for estimates
+
+
+def hyperedge(members: Vectors, weights: Vectors) -> Vectors:
+    """Return a hyperedge's vector: h_e = Σ_v softmax(w_{e,v}) · h_v, over all members (paper, section 3.3).
+
+    `members` are unit vectors, (n, dimensions), `weights` are in [0, 1], so that the softmax is nearly flat.
+    """
+    exponents = np.exp(np.asarray(weights, dtype=np.float64) - float(np.max(weights)))
+    shares = exponents / exponents.sum()
+    vector: Vectors = (shares @ members).astype(np.float32)
+    return vector
+
+
+def propagated(own: Vectors, edges: Sequence[Vectors], *, strength: float) -> Vectors:
+    """Return a node's vector, of unit length: h'_v = h_v + λ · Agg_{e∋v} h_e, Agg the sum (official code)."""
+    if not edges:
+        return own
+    vector = own + strength * np.sum(edges, axis=0)
+    length = float(np.linalg.norm(vector))
+    unit: Vectors = (vector / length).astype(np.float32) if length else own
+    return unit
 
 
 def fact_vectors(reading: Reading, config: HyperMemConfig) -> Iterator[Unit]:
@@ -37,21 +58,17 @@ def fact_vectors(reading: Reading, config: HyperMemConfig) -> Iterator[Unit]:
     if not config.propagation:
         return
     rows = {row.uid: row for row in reading.rows(FACT, vectors=True)}
-    for episode, members in memberships(reading.services.database, corpus=reading.services.corpus, kind=FACT).items():
-        held = [(rows[uid], weight) for uid, weight in members if uid in rows]
-        if held:
-            yield Unit(
-                key=episode,
-                rows=[row for row, _ in held],
-                values={"weights": {row.uid: weight for row, weight in held}},
-            )
+    for episode, weights in memberships(reading.services.database, corpus=reading.services.corpus, kind=FACT).items():
+        known = {uid: weight for uid, weight in weights.items() if uid in rows}
+        if known:
+            yield Unit(key=episode, rows=[rows[uid] for uid in known], values={"weights": known})
 
 
 def give_fact_vectors(services: Services, config: HyperMemConfig, unit: Unit, *, before: Sequence[Output]) -> Made:
     """Give each fact of an episode its own vector and, by λ, that of its hyperedge (paper, section 3.3)."""
-    every, weights = _own(unit.rows), [unit.values["weights"][row.uid] for row in unit.rows]
-    edge = hyperedge(every, np.asarray(weights))
-    return Made(vectors={row.uid: _given(config, own, [edge]) for row, own in zip(unit.rows, every, strict=True)})
+    own, weights = _own(unit.rows), unit.values["weights"]
+    edge = hyperedge(np.stack(list(own.values())), np.asarray([weights[uid] for uid in own]))
+    return Made(vectors={uid: propagated(vector, [edge], strength=config.propagation) for uid, vector in own.items()})
 
 
 def episode_vectors(reading: Reading, config: HyperMemConfig) -> Iterator[Unit]:
@@ -59,32 +76,36 @@ def episode_vectors(reading: Reading, config: HyperMemConfig) -> Iterator[Unit]:
     if not config.propagation:
         return
     rows = {row.uid: row for row in reading.rows(EPISODE, vectors=True)}
-    topics = memberships(reading.services.database, corpus=reading.services.corpus, kind=EPISODE)
-    of_episode: dict[str, list[str]] = {}
-    for topic, members in topics.items():
-        for uid, _ in members:
-            of_episode.setdefault(uid, []).append(topic)
+    edges: dict[str, dict[str, dict[str, float]]] = {}
+    of_topics = memberships(reading.services.database, corpus=reading.services.corpus, kind=EPISODE)
+    for topic, weights in of_topics.items():
+        for uid in weights:
+            edges.setdefault(uid, {})[topic] = weights
     for uid, row in rows.items():
-        edges = {topic: dict(topics[topic]) for topic in of_episode.get(uid, ())}
-        if not edges:
+        if uid not in edges:
             continue
-        around = sorted({one for members in edges.values() for one in members} - {uid})
+        around = sorted({member for weights in edges[uid].values() for member in weights} - {uid})
         yield Unit(
             key=row.key,
-            rows=[row, *(rows[one] for one in around if one in rows)],
-            values={"topics": edges},
+            rows=[row, *(rows[member] for member in around if member in rows)],
+            values={"topics": edges[uid]},
         )
 
 
 def give_episode_vector(services: Services, config: HyperMemConfig, unit: Unit, *, before: Sequence[Output]) -> Made:
     """Give an episode its own vector and, by λ, those of its topics' hyperedges (paper, section 3.3)."""
-    own = dict(zip((row.uid for row in unit.rows), _own(unit.rows), strict=True))
+    own = _own(unit.rows)
     edges = []
-    for members in unit.values["topics"].values():
-        held = [uid for uid in members if uid in own]
-        edges.append(hyperedge(np.stack([own[uid] for uid in held]), np.asarray([members[uid] for uid in held])))
-    row = unit.rows[0]
-    return Made(vectors={row.uid: _given(config, own[row.uid], edges)})
+    for weights in unit.values["topics"].values():
+        known = [uid for uid in weights if uid in own]
+        edges.append(hyperedge(np.stack([own[uid] for uid in known]), np.asarray([weights[uid] for uid in known])))
+    episode = unit.rows[0].uid
+    return Made(vectors={episode: propagated(own[episode], edges, strength=config.propagation)})
+
+
+def _own(rows: Sequence[StoredRow]) -> dict[str, Vectors]:
+    """Return the vectors of rows' own texts by uid."""
+    return {row.uid: np.asarray(row.own_embedding, dtype=np.float32) for row in rows}
 
 
 def mentions(reading: Reading, config: HyperMemConfig) -> Iterator[Unit]:
@@ -101,13 +122,13 @@ def mentions(reading: Reading, config: HyperMemConfig) -> Iterator[Unit]:
 
 def tie_entities(services: Services, config: HyperMemConfig, unit: Unit, *, before: Sequence[Output]) -> Made:
     """Tie an episode and its facts to the entities whose names stand in their texts."""
-    found: Mapping[str, str] = unit.values["entities"]
-    named = {uid: _pattern(name) for uid, name in found.items() if len(name) >= _SHORTEST_NAME}
+    entities: Mapping[str, str] = unit.values["entities"]
+    patterns = {uid: _pattern(name) for uid, name in entities.items() if len(name) >= _SHORTEST_NAME}
     return Made(
         ties=[
             Tie(source=row.uid, type="MENTIONS", target=uid)
             for row in unit.rows
-            for uid, pattern in named.items()
+            for uid, pattern in patterns.items()
             if pattern.search(row.text)
         ]
     )
@@ -117,21 +138,8 @@ def _pattern(name: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE)
 
 
-def _own(rows: Sequence[StoredRow]) -> Vectors:
-    return np.asarray([row.own_embedding for row in rows], dtype=np.float32)
-
-
-def _given(config: HyperMemConfig, own: Vectors, edges: Sequence[Any]) -> Vectors:
-    return propagated(own, edges, strength=config.propagation, aggregation=config.aggregation)
-
-
-_MESSAGE, _MEMBER, _AROUND = 60, 120, 600  # tokens in prompts: of a message, a summary, and all else
-_SHORTEST = 4  # messages of an episode, for estimates
-_JOINED = 2  # topics of an episode, for estimates
-
-
 def _episodes_at_most(numbers: Mapping[str, int], config: HyperMemConfig) -> int:
-    return max(1, numbers[segments.STAGE] * config.window // _SHORTEST)
+    return max(1, numbers[episodes.SEGMENTS] * WINDOW // _SHORTEST)
 
 
 def _as_episodes(numbers: Mapping[str, int], config: HyperMemConfig) -> int:
@@ -143,7 +151,7 @@ def _facts_apart(numbers: Mapping[str, int], config: HyperMemConfig) -> int:
 
 
 def _segment_calls(config: HyperMemConfig, units: int) -> int:
-    return 1 if config.calls == "together" else config.window
+    return 1 if config.calls == "together" else WINDOW
 
 
 def _join_calls(config: HyperMemConfig, units: int) -> int:
@@ -154,7 +162,7 @@ def _join_calls(config: HyperMemConfig, units: int) -> int:
 
 def _segment_prompt(config: HyperMemConfig) -> int:
     together = config.calls == "together"
-    return _AROUND + _MESSAGE * (config.window + config.longest_episode if together else 20)
+    return _AROUND + _MESSAGE * (WINDOW + config.longest_episode if together else 20)
 
 
 def _episode_prompt(config: HyperMemConfig) -> int:
@@ -166,7 +174,7 @@ def _match_prompt(config: HyperMemConfig) -> int:
 
 
 def _topic_prompt(config: HyperMemConfig) -> int:
-    return _AROUND + _MEMBER * config.longest_topic
+    return _AROUND + _MEMBER * LONGEST_TOPIC
 
 
 BUILD: Build[HyperMemConfig] = Build(
@@ -178,9 +186,9 @@ BUILD: Build[HyperMemConfig] = Build(
     relationships=["IN_TOPIC", "IN_EPISODE", "MENTIONS"],
     stages=[
         Stage(
-            name=segments.STAGE,
-            units=segments.windows,
-            make=segments.make,
+            name=episodes.SEGMENTS,
+            units=episodes.windows,
+            make=episodes.divide,
             settings=["calls", "longest_episode"],
             prompts=[DivideMessages.prompt_file, DetectBoundary.prompt_file],
             vectors=True,
@@ -210,14 +218,13 @@ BUILD: Build[HyperMemConfig] = Build(
             name="episodes",
             units=episodes.episodes,
             make=episodes.make_episode,
-            vectors=True,
             most_units=_as_episodes,
         ),
         Stage(
             name=topics.JOINS,
             units=topics.joins,
             make=topics.join,
-            settings=["calls", "longest_topic"],
+            settings=["calls"],
             prompts=[MatchTopics.prompt_file, WriteTopic.prompt_file],
             vectors=True,
             calls=_join_calls,
@@ -230,7 +237,6 @@ BUILD: Build[HyperMemConfig] = Build(
             make=topics.make_topic,
             settings=["calls"],
             prompts=[RateEpisodes.prompt_file],
-            vectors=True,
             calls=1,
             prompt_tokens=_topic_prompt,
             most_units=_as_episodes,
@@ -239,7 +245,7 @@ BUILD: Build[HyperMemConfig] = Build(
             name="fact vectors",
             units=fact_vectors,
             make=give_fact_vectors,
-            settings=["propagation", "aggregation"],
+            settings=["propagation"],
             vectors=True,
             most_units=_as_episodes,
         ),
@@ -247,10 +253,10 @@ BUILD: Build[HyperMemConfig] = Build(
             name="episode vectors",
             units=episode_vectors,
             make=give_episode_vector,
-            settings=["propagation", "aggregation"],
+            settings=["propagation"],
             vectors=True,
             most_units=_as_episodes,
         ),
-        Stage(name="entities", units=mentions, make=vectors.tie_entities, most_units=_as_episodes),
+        Stage(name="entities", units=mentions, make=tie_entities, most_units=_as_episodes),
     ],
 )

@@ -1,16 +1,18 @@
-"""The messages of conversations, put together from the chunks that hold them."""
+"""The messages of conversations, put together from the chunks that hold them, and their times."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, date
 from itertools import groupby
 from typing import Any
 
-from hgmem.extraction.message_chunks import messages_in, words_of
+from hgmem.extraction.message_chunks import messages_in, moment, words_of
 from hgmem.values.graph_elements import Chunk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class DialogueMessage:
     """A message: who said what when. `time` is in ISO 8601 or empty, `chunks` are those that hold its words."""
 
     id: str
@@ -25,10 +27,9 @@ class Said:
         return [self.id, self.speaker, self.time, self.text]
 
 
-def of_plain(value: Sequence[Any]) -> Said:
-    """Return the message of a plain value."""
-    id_, speaker, time, text = value
-    return Said(id=id_, speaker=speaker, time=time, text=text)
+def of_plain(values: Sequence[Any]) -> tuple[DialogueMessage, ...]:
+    """Return the messages of plain values."""
+    return tuple(DialogueMessage(id=id_, speaker=speaker, time=time, text=text) for id_, speaker, time, text in values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,32 +38,63 @@ class Dialogue:
 
     document: str
     title: str
-    messages: tuple[Said, ...]
+    messages: tuple[DialogueMessage, ...]
 
 
 def dialogues(chunks: Sequence[Chunk]) -> list[Dialogue]:
     """Return the conversations among chunks, which are in order of documents and positions."""
     found = []
     for document, group in groupby(chunks, key=lambda chunk: chunk.document):
-        held = list(group)
-        if messages := _messages(held):
-            found.append(Dialogue(document=document, title=held[0].title, messages=messages))
+        of_document = list(group)
+        if messages := _messages(of_document):
+            found.append(Dialogue(document=document, title=of_document[0].title, messages=messages))
     return found
 
 
-def _messages(chunks: Sequence[Chunk]) -> tuple[Said, ...]:
+def _messages(chunks: Sequence[Chunk]) -> tuple[DialogueMessage, ...]:
     """Return the messages of a document's chunks. The parts of a long message are joined."""
     return tuple(
-        Said(id=id_, speaker=place.speaker, time=place.time, text=words_of(held, id_), chunks=tuple(held))
-        for id_, (place, held) in messages_in(chunks).items()
+        DialogueMessage(
+            id=id_, speaker=place.speaker, time=place.time, text=words_of(holding, id_), chunks=tuple(holding)
+        )
+        for id_, (place, holding) in messages_in(chunks).items()
     )
 
 
-def lines(messages: Sequence[Said], *, start: int | None = None) -> str:
+def unit_key(document: str, first: DialogueMessage) -> str:
+    """Return the key of what begins at a message of a conversation (uid)."""
+    return f"{document}/{first.id}"
+
+
+def lines(messages: Sequence[DialogueMessage], *, start: int | None = None) -> str:
     """Return messages as lines of a prompt, numbered from `start` if it is given."""
-    shown = []
-    for number, said in enumerate(messages, start=start or 0):
+    found = []
+    for number, message in enumerate(messages, start=start or 0):
         head = "" if start is None else f"[{number}] "
-        when = f"({said.time[:16].replace('T', ' ')}) " if said.time else ""
-        shown.append(f"{head}{when}{said.speaker}: {said.text}")
-    return "\n".join(shown)
+        time = f"({message.time[:16].replace('T', ' ')}) " if message.time else ""
+        found.append(f"{head}{time}{message.speaker}: {message.text}")
+    return "\n".join(found)
+
+
+def gap_between(before: DialogueMessage, after: DialogueMessage) -> str:
+    """Return how much time lies between two messages, in words of a prompt."""
+    if not before.time or not after.time:
+        return "unknown"
+    seconds = int((moment(after.time) - moment(before.time)).total_seconds())
+    for size, name in ((86_400, "days"), (3_600, "hours"), (60, "minutes")):
+        if abs(seconds) >= size:
+            return f"{seconds / size:.1f} {name}"
+    return f"{seconds} seconds"
+
+
+def sortable(time: str) -> str:
+    """Return a time in ISO 8601 in a form in which texts sort like times: in UTC, to the second. `''` stays."""
+    return moment(time).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S") if time else ""
+
+
+def until(time: str) -> str:
+    """Return the latest time that still counts as before or at `time`, as `sortable` does. Of a day, it is the end."""
+    given = time.strip()
+    with suppress(ValueError):
+        given = f"{date.fromisoformat(given)}T23:59:59"
+    return sortable(given)

@@ -1,32 +1,148 @@
-"""What happens in each episode, and its facts: written in one stage or two, then made rows of in another."""
+"""Episodes: where they begin, what happens in each and its facts, and the rows of both (paper, section 3.1).
+
+Messages are divided window by window. Windows are kept as earlier builds made them, so that new messages are a window
+of their own and earlier borders stay.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from hgmem.builds.reading import Reading
 from hgmem.builds.units import Made, Output, Property, Row, Tie, Unit
+from hgmem.errors import UsageError
 from hgmem.services import Services
-from hgmem.systems.hypermem.dialogues import Dialogue, Said, dialogues, of_plain
-from hgmem.systems.hypermem.propagation import hyperedge
-from hgmem.systems.hypermem.recipes import HyperMemConfig
-from hgmem.systems.hypermem.replies import FACT_ROLES, USUAL_FACT_ROLE, FactReply, membership, weight_of
-from hgmem.systems.hypermem.segments import STAGE as SEGMENTS
-from hgmem.systems.hypermem.segments import episodes_of, unit_key
-from hgmem.systems.hypermem.tasks import RateFacts, WriteEpisode, WriteFacts
-from hgmem.systems.hypermem.times import sortable
+from hgmem.systems.hypermem.dialogues import Dialogue, DialogueMessage, dialogues, of_plain, sortable, unit_key
+from hgmem.systems.hypermem.recipes import WINDOW, HyperMemConfig
+from hgmem.systems.hypermem.replies import FACT_ROLES, USUAL_FACT_ROLE, FactReply, membership
+from hgmem.systems.hypermem.tasks import DetectBoundary, DivideMessages, RateFacts, WriteEpisode, WriteFacts
 from hgmem.text.identity import text_hash
 from hgmem.values.graph_elements import Chunk
 
 EPISODE, FACT = "Episode", "Fact"
-NARRATIVES, FACTS = "narratives", "facts"
+SEGMENTS, NARRATIVES, FACTS = "segments", "narratives", "facts"  # stages whose outputs others read
+_MASKED_FROM = 5  # with more messages in the buffer, its last one is hidden from the call (official code's smart mask)
+_FEWEST = 2  # messages of a conversation before the first that is asked about (official code)
 _EARLIER = 3  # messages of the episode before that a prompt shows, so that "it" can be understood
+
+
+def windows(reading: Reading, config: HyperMemConfig) -> Iterator[Unit]:
+    """List the windows of each conversation, each after the one before it."""
+    found = dialogues(reading.chunks())
+    if not found:
+        raise UsageError(
+            f"corpus {reading.services.corpus!r} has no conversations: add one (`hgmem index --conversations FILE`, "
+            "Conversation in Python), or choose a system for documents"
+        )
+    known = {key: output.value["last"] for key, output in reading.outputs(SEGMENTS).items()}
+    for dialogue in found:
+        before: list[str] = []
+        for window in _windows(dialogue, known):
+            key = unit_key(dialogue.document, window[0])
+            yield Unit(
+                key=key,
+                values={"messages": [message.plain for message in window], "conversation": dialogue.document},
+                sources=[chunk for message in window for chunk in message.chunks],
+                after=before,
+            )
+            before = [key]
+
+
+def _windows(dialogue: Dialogue, known: dict[str, str]) -> Iterator[Sequence[DialogueMessage]]:
+    """Yield windows: those that an earlier build made, as far as their messages exist, and new ones between them."""
+    document, messages = dialogue.document, dialogue.messages
+    place = {message.id: at for at, message in enumerate(messages)}
+    begin = 0
+    while begin < len(messages):
+        last = place.get(known.get(unit_key(document, messages[begin]), ""), -1)
+        end = last + 1
+        if not begin <= last < begin + WINDOW:  # new: it ends at its size, or where the next known one begins
+            limit = min(begin + WINDOW, len(messages))
+            end = next((at for at in range(begin + 1, limit) if unit_key(document, messages[at]) in known), limit)
+        yield messages[begin:end]
+        begin = end
+
+
+def divide(services: Services, config: HyperMemConfig, unit: Unit, *, before: Sequence[Output]) -> Made:
+    """Find the messages of a window at which an episode begins.
+
+    The output tells their ids (`starts`), the latest messages of the episode that is still `open`, how many messages
+    that has (`length`), and the `last` message of the window.
+    """
+    window = of_plain(unit.values["messages"])
+    earlier: dict[str, Any] = before[0].value if before else {"open": [], "length": 0}
+    divided = _divide_by_message if config.calls == "each" else _divide_at_once
+    starts, history, length = divided(services, config, window, (of_plain(earlier["open"]), earlier["length"]))
+    if not before:
+        starts = [window[0].id, *(id_ for id_ in starts if id_ != window[0].id)]
+    latest = [message.plain for message in history[-config.longest_episode :]]
+    return Made(output={"starts": starts, "open": latest, "length": length, "last": window[-1].id})
+
+
+def _divide_at_once(
+    services: Services,
+    config: HyperMemConfig,
+    window: Sequence[DialogueMessage],
+    earlier: tuple[Sequence[DialogueMessage], int],
+) -> tuple[list[str], list[DialogueMessage], int]:
+    """Divide a window by one call. An episode that grows too long ends there."""
+    history, length = list(earlier[0]), earlier[1]
+    task = DivideMessages(earlier=tuple(history), messages=tuple(window), longest=config.longest_episode)
+    wanted = {at for at in services.reply(task).starts if 0 <= at < len(window) and (at or history)}
+    starts: list[str] = []
+    for at, message in enumerate(window):
+        if (at in wanted and length) or length >= config.longest_episode:
+            starts.append(message.id)
+            history, length = [], 0
+        history, length = [*history, message], length + 1
+    return starts, history, length
+
+
+def _divide_by_message(
+    services: Services,
+    config: HyperMemConfig,
+    window: Sequence[DialogueMessage],
+    earlier: tuple[Sequence[DialogueMessage], int],
+) -> tuple[list[str], list[DialogueMessage], int]:
+    """Ask about each message whether an episode ends before it (paper, section 3.1)."""
+    history, before = list(earlier[0]), earlier[1]
+    starts: list[str] = []
+    for at, message in enumerate(window):
+        if before or at >= _FEWEST:
+            masked = len(history) > _MASKED_FROM
+            read = history[:-1] if masked else history
+            if services.reply(DetectBoundary(history=tuple(read), message=message)).should_end:
+                kept = [history[-1]] if masked else []
+                starts.append((kept or [message])[0].id)
+                history = kept
+        history = [*history, message]
+    return starts, history, len(history)
+
+
+def _episodes(reading: Reading) -> Iterator[tuple[Dialogue, list[DialogueMessage]]]:
+    """Yield each episode of each conversation, as far as its messages were divided."""
+    divided = reading.outputs(SEGMENTS)
+    for dialogue in dialogues(reading.chunks()):
+        starts: set[str] = set()  # a window may tell that an episode begins at the last message of the one before
+        known: list[DialogueMessage] = []
+        last = ""  # message of the window that is read
+        for message in dialogue.messages:
+            if not last:
+                output = divided.get(unit_key(dialogue.document, message))
+                if output is None:
+                    break  # this window was not divided
+                starts.update(output.value["starts"])
+                last = output.value["last"]
+            known.append(message)
+            if message.id == last:
+                last = ""
+        begins = [at for at, message in enumerate(known) if not at or message.id in starts]
+        for begin, end in zip(begins, [*begins[1:], len(known)], strict=True):
+            yield dialogue, known[begin:end]
 
 
 def narratives(reading: Reading, config: HyperMemConfig) -> Iterator[Unit]:
     """List the episodes of each conversation, as far as its messages were divided."""
-    before: tuple[str, Sequence[Said]] = ("", ())
+    before: tuple[str, Sequence[DialogueMessage]] = ("", ())
     for dialogue, messages in _episodes(reading):
         earlier = before[1][-_EARLIER:] if before[0] == dialogue.document else ()
         before = (dialogue.document, messages)
@@ -34,8 +150,8 @@ def narratives(reading: Reading, config: HyperMemConfig) -> Iterator[Unit]:
             key=unit_key(dialogue.document, messages[0]),
             values={
                 "title": dialogue.title,
-                "earlier": [said.plain for said in earlier],
-                "messages": [said.plain for said in messages],
+                "earlier": [message.plain for message in earlier],
+                "messages": [message.plain for message in messages],
             },
             sources=_chunks([*earlier, *messages]),
         )
@@ -43,17 +159,20 @@ def narratives(reading: Reading, config: HyperMemConfig) -> Iterator[Unit]:
 
 def write_narrative(services: Services, config: HyperMemConfig, unit: Unit, *, before: Sequence[Output]) -> Made:
     """Write what happens in an episode, and by the same call its facts if calls are few."""
-    earlier = tuple(of_plain(value) for value in unit.values["earlier"])
-    messages = tuple(of_plain(value) for value in unit.values["messages"])
-    together = config.calls == "together"
+    title, messages = unit.values["title"], of_plain(unit.values["messages"])
     reply = services.reply(
-        WriteEpisode(title=unit.values["title"], earlier=earlier, messages=messages, with_facts=together)
+        WriteEpisode(
+            title=title,
+            earlier=of_plain(unit.values["earlier"]),
+            messages=messages,
+            with_facts=config.calls == "together",
+        )
     )
-    whole = "\n".join(f"{said.speaker}: {said.text}" for said in messages)
-    narrative = reply.narrative or reply.summary or whole
+    narrative = reply.narrative or reply.summary
+    narrative = narrative or "\n".join(f"{message.speaker}: {message.text}" for message in messages)
     return Made(
         output={
-            "subject": reply.subject or unit.values["title"],
+            "subject": reply.subject or title,
             "summary": reply.summary or narrative[:200],
             "narrative": narrative,
             "keywords": list(reply.keywords),
@@ -70,57 +189,58 @@ def facts(reading: Reading, config: HyperMemConfig) -> Iterator[Unit]:
     for dialogue, messages in _episodes(reading):
         key = unit_key(dialogue.document, messages[0])
         if key in written:
-            values = {"messages": [said.plain for said in messages]}
+            values = {"messages": [message.plain for message in messages]}
             yield Unit(key=key, outputs=[written[key]], values=values, sources=_chunks(messages))
 
 
 def write_facts(services: Services, config: HyperMemConfig, unit: Unit, *, before: Sequence[Output]) -> Made:
     """Write the facts of an episode, then rate them, by a call each (paper, section 3.1)."""
     narrative = unit.outputs[0].value["narrative"]
-    messages = tuple(of_plain(value) for value in unit.values["messages"])
-    found = services.reply(WriteFacts(narrative=narrative, messages=messages)).facts
+    found = services.reply(WriteFacts(narrative=narrative, messages=of_plain(unit.values["messages"]))).facts
     rated = services.reply(RateFacts(narrative=narrative, facts=found)).roles if found else ()
-    roles = {one.number: one for one in rated}
-    told = [
-        fact.model_copy(update={"role": roles[at].role, "weight": roles[at].weight}) if at in roles else fact
-        for at, fact in enumerate(found)
-    ]
-    return Made(output=[fact.model_dump() for fact in told])
+    ratings = {rating.number: {"role": rating.role, "weight": rating.weight} for rating in rated}
+    return Made(output=[fact.model_dump() | ratings.get(at, {}) for at, fact in enumerate(found)])
 
 
 def episodes(reading: Reading, config: HyperMemConfig) -> Iterator[Unit]:
     """List the episodes that are written, with the places of their messages."""
-    written, told = reading.outputs(NARRATIVES), reading.outputs(FACTS)
+    written, facts_apart = reading.outputs(NARRATIVES), reading.outputs(FACTS)
     for dialogue, messages in _episodes(reading):
         key = unit_key(dialogue.document, messages[0])
-        if key not in written or (config.calls == "each" and key not in told):
+        if key not in written or (config.calls == "each" and key not in facts_apart):
             continue
-        places = [[said.id, said.speaker, said.time, [chunk.uid for chunk in said.chunks]] for said in messages]
+        places = [
+            [message.id, message.speaker, message.time, [chunk.uid for chunk in message.chunks]] for message in messages
+        ]
         yield Unit(
             key=key,
-            outputs=[written[key], *([told[key]] if key in told else [])],
+            outputs=[written[key], *([facts_apart[key]] if key in facts_apart else [])],
             values={"messages": places},
             sources=_chunks(messages),
         )
 
 
 def make_episode(services: Services, config: HyperMemConfig, unit: Unit, *, before: Sequence[Output]) -> Made:
-    """Make the rows of an episode and its facts. The episode holds the vector of its hyperedge of facts."""
-    written, places = unit.outputs[0].value, unit.values["messages"]
+    """Make the rows of an episode and of its facts."""
+    written = unit.outputs[0].value
     given = unit.outputs[1].value if len(unit.outputs) > 1 else written["facts"]
     found = {text_hash(fact["content"])[:16]: FactReply(**fact) for fact in given if fact["content"].strip()}
     rows = {key: _fact(unit, fact, f"{unit.key}/{key}") for key, fact in found.items()}
-    weights = [weight_of(fact.weight) for fact in found.values()]
-    vector = None
-    if rows:
-        vector = hyperedge(services.embed([row.text for row in rows.values()], kind="document"), np.asarray(weights))
-    episode = _episode(unit, written, places, vector)
-    roles = {key: membership(fact.role, fact.weight, FACT_ROLES, usual=USUAL_FACT_ROLE) for key, fact in found.items()}
-    ties = [Tie(source=rows[key], type="IN_EPISODE", target=episode, properties=roles[key]) for key in rows]
+    episode = _episode(unit, written)
+    ties = [
+        Tie(
+            source=rows[key],
+            type="IN_EPISODE",
+            target=episode,
+            properties=membership(fact, FACT_ROLES, usual=USUAL_FACT_ROLE),
+        )
+        for key, fact in found.items()
+    ]
     return Made(rows=[episode, *rows.values()], ties=ties)
 
 
-def _episode(unit: Unit, written: Mapping[str, Any], places: Sequence[Any], vector: Any) -> Row:
+def _episode(unit: Unit, written: Mapping[str, Any]) -> Row:
+    places = unit.values["messages"]
     texts = (written["subject"], written["summary"], written["narrative"])  # official code: the text that is embedded
     properties: dict[str, Property] = {
         "subject": written["subject"],
@@ -129,32 +249,32 @@ def _episode(unit: Unit, written: Mapping[str, Any], places: Sequence[Any], vect
         "keywords": written["keywords"],
         "speakers": list(dict.fromkeys(speaker for _, speaker, _, _ in places)),
         "begins": sortable(places[0][2]),
-        "time": sortable(places[-1][2]),  # of the last message (official code)
+        "ends": sortable(places[-1][2]),  # time of the last message (official code)
         "first": places[0][0],
         "last": places[-1][0],
         "messages": len(places),
     }
-    return Row(kind=EPISODE, key=unit.key, text="\n".join(texts), properties=properties, vector=vector)
+    return Row(kind=EPISODE, key=unit.key, text="\n".join(texts), properties=properties)
 
 
 def _fact(unit: Unit, fact: FactReply, key: str) -> Row:
     """Return the row of a fact. It rests on the messages that say it, on all of its episode if none are told."""
     places = unit.values["messages"]
-    said = [places[at] for at in dict.fromkeys(fact.messages) if 0 <= at < len(places)]
-    held = said or places
+    named = [places[at] for at in dict.fromkeys(fact.messages) if 0 <= at < len(places)]
+    behind = named or places
     searched = (fact.content, *fact.questions, ", ".join(fact.keywords), fact.time, fact.place)  # official code
     properties: dict[str, Property] = {
         "content": fact.content,
         "confidence": min(max(fact.confidence, 0.0), 1.0),
-        "when": fact.time,
+        "event_time": fact.time,
         "place": fact.place,
         "keywords": list(fact.keywords),
         "questions": list(fact.questions),
-        "speakers": list(dict.fromkeys(speaker for _, speaker, _, _ in held)),
-        "time": sortable(held[-1][2]),
-        "said": [id_ for id_, _, _, _ in said],
+        "speakers": list(dict.fromkeys(speaker for _, speaker, _, _ in behind)),
+        "said_at": sortable(behind[-1][2]),
+        "message_ids": [id_ for id_, _, _, _ in named],
     }
-    chunks = dict.fromkeys(chunk for _, _, _, uids in held for chunk in uids)
+    chunks = dict.fromkeys(chunk for _, _, _, uids in behind for chunk in uids)
     return Row(
         kind=FACT,
         key=key,
@@ -164,24 +284,5 @@ def _fact(unit: Unit, fact: FactReply, key: str) -> Row:
     )
 
 
-def _episodes(reading: Reading) -> Iterator[tuple[Dialogue, list[Said]]]:
-    """Yield each episode of each conversation, as far as its messages were divided."""
-    divided = reading.outputs(SEGMENTS)
-    for dialogue in dialogues(reading.chunks()):
-        outputs = []
-        waiting = ""
-        for said in dialogue.messages:
-            if not waiting:
-                output = divided.get(unit_key(dialogue.document, said))
-                if output is None:
-                    break  # this window was not divided
-                outputs.append(output.value)
-                waiting = output.value["last"]
-            if said.id == waiting:
-                waiting = ""
-        for messages in episodes_of(dialogue.messages, outputs):
-            yield dialogue, messages
-
-
-def _chunks(messages: Sequence[Said]) -> list[Chunk]:
-    return list({chunk.uid: chunk for said in messages for chunk in said.chunks}.values())
+def _chunks(messages: Sequence[DialogueMessage]) -> list[Chunk]:
+    return list({chunk.uid: chunk for message in messages for chunk in message.chunks}.values())

@@ -3,45 +3,19 @@
 import re
 from collections.abc import Sequence, Set
 from datetime import timedelta
-from typing import Protocol
 
 import numpy as np
 
 from hgmem.extraction.message_chunks import moment
 from hgmem.models.embedding import Vectors
+from hgmem.models.extractive.english import absolute_times, in_third_person
 from hgmem.models.extractive.entity_recognition import names
 from hgmem.models.extractive.key_phrases import key_phrases, stems
+from hgmem.models.extractive.selection import highest, nearness_to_centre
 from hgmem.models.extractive.vector_cache import VectorCache
-from hgmem.systems.hypermem.dialogues import Said
+from hgmem.systems.hypermem.dialogues import DialogueMessage
 from hgmem.systems.hypermem.replies import EpisodeReply, FactReply, RoleReply, TopicReply
-from hgmem.systems.hypermem.times import absolute_times
-from hgmem.text.segmentation import collapse, sentences
-
-_WORDS = {
-    "i'm": "{name} is",
-    "i am": "{name} is",
-    "i was": "{name} was",
-    "i've": "{name} has",
-    "i have": "{name} has",
-    "i'll": "{name} will",
-    "i'd": "{name} would",
-    "i": "{name}",
-    "me": "{name}",
-    "my": "{name}'s",
-    "mine": "{name}'s",
-    "myself": "{name}",
-}
-_FIRST = re.compile(
-    r"\b(?:" + "|".join(re.escape(words) for words in sorted(_WORDS, key=len, reverse=True)) + r")\b(?!['’])",
-    re.IGNORECASE,
-)
-
-
-def in_third_person(text: str, speaker: str) -> str:
-    """Return a sentence with the speaker's name for the first person, or after the name where it has none."""
-    found = _FIRST.sub(lambda match: _WORDS[match[0].casefold()].format(name=speaker), text.replace("’", "'"))
-    return found if speaker in found else f"{speaker}: {text}"
-
+from hgmem.text.segmentation import is_question, sentence_texts
 
 PAUSE = timedelta(hours=4)  # a longer one ends an episode
 _AROUND = 3  # messages on each side of a possible border that are compared
@@ -56,30 +30,9 @@ _UNSURE = 0.5  # confidence in a sentence that may not stand for itself
 _PICTURE = re.compile(r"(?=\[picture: )|(?<=\])\s")
 
 
-class Titled(Protocol):
-    """What a topic is made of: subject and summary of an episode."""
-
-    @property
-    def subject(self) -> str:
-        """A few words."""
-
-    @property
-    def summary(self) -> str:
-        """A few sentences."""
-
-
-def gap_between(before: Said, after: Said) -> str:
-    """Return how much time lies between two messages, in words of a prompt."""
-    if not before.time or not after.time:
-        return "unknown"
-    seconds = int((moment(after.time) - moment(before.time)).total_seconds())
-    for size, name in ((86_400, "days"), (3_600, "hours"), (60, "minutes")):
-        if abs(seconds) >= size:
-            return f"{seconds / size:.1f} {name}"
-    return f"{seconds} seconds"
-
-
-def borders(earlier: Sequence[Said], messages: Sequence[Said], vectors: VectorCache) -> tuple[int, ...]:
+def borders(
+    earlier: Sequence[DialogueMessage], messages: Sequence[DialogueMessage], vectors: VectorCache
+) -> tuple[int, ...]:
     """Return the numbers of messages that follow a pause, or at which likeness to what came before dips.
 
     Likeness is the cosine between the means of the three messages before and the three from a message on (TextTiling,
@@ -88,7 +41,7 @@ def borders(earlier: Sequence[Said], messages: Sequence[Said], vectors: VectorCa
     every = [*earlier, *messages]
     paused = {at for at in range(1, len(every)) if _paused(every[at - 1], every[at])}
     found = set(paused)
-    alike = _likeness(vectors.of([said.text for said in every]))
+    alike = _likeness(vectors.of([message.text for message in every]))
     limit = float(alike.mean() - _DEEP * alike.std()) if len(alike) else 0.0
     last = max((at for at in paused if at <= len(earlier)), default=0)
     for at in range(max(len(earlier), 1), len(every)):
@@ -100,7 +53,7 @@ def borders(earlier: Sequence[Said], messages: Sequence[Said], vectors: VectorCa
     return tuple(at - len(earlier) for at in sorted(found) if at >= len(earlier))
 
 
-def _paused(before: Said, after: Said) -> bool:
+def _paused(before: DialogueMessage, after: DialogueMessage) -> bool:
     return bool(before.time and after.time) and moment(after.time) - moment(before.time) > PAUSE
 
 
@@ -120,20 +73,19 @@ def _dips(alike: Vectors, at: int, limit: float) -> bool:
     return float(alike[at]) <= limit and float(alike[at]) <= float(near.min())
 
 
-def episode(messages: Sequence[Said], vectors: VectorCache, *, with_facts: bool) -> EpisodeReply:
+def episode(messages: Sequence[DialogueMessage], vectors: VectorCache, *, with_facts: bool) -> EpisodeReply:
     """Return an episode's key phrases and central sentences, in the third person, and its facts, rated, if asked."""
     found = facts(messages)
-    telling = [fact.content for fact in found if fact.confidence == 1]
-    told = telling or [fact.content for fact in found] or [f"{said.speaker}: {said.text}" for said in messages]
-    chosen = _central(told, vectors, most=_NARRATIVE_SENTENCES)
-    every = "\n".join(told)
-    speakers = {said.speaker for said in messages}
-    phrases = [one for one in key_phrases(every, limit=2 * _KEYWORDS, repeated=False) if not _names(one, speakers)]
-    phrases = phrases[:_KEYWORDS]
+    clear = [fact.content for fact in found if fact.confidence == 1]
+    texts = clear or [fact.content for fact in found] or [f"{message.speaker}: {message.text}" for message in messages]
+    central = highest(_centrality(texts, vectors), _NARRATIVE_SENTENCES)
+    speakers = {message.speaker for message in messages}
+    phrases = key_phrases("\n".join(texts), limit=2 * _KEYWORDS, repeated=False)
+    phrases = [phrase for phrase in phrases if not _names_people(phrase, speakers)][:_KEYWORDS]
     return EpisodeReply(
-        subject=", ".join(phrases[:_SUBJECT_PHRASES]) or told[0][:80],
-        summary=" ".join(told[at] for at in sorted(chosen[:_SUMMARY_SENTENCES])),
-        narrative=" ".join(told[at] for at in sorted(chosen)),
+        subject=", ".join(phrases[:_SUBJECT_PHRASES]) or texts[0][:80],
+        summary=" ".join(texts[at] for at in sorted(central[:_SUMMARY_SENTENCES])),
+        narrative=" ".join(texts[at] for at in sorted(central)),
         keywords=tuple(phrases),
         facts=_rated(found, vectors) if with_facts else (),
     )
@@ -141,11 +93,14 @@ def episode(messages: Sequence[Said], vectors: VectorCache, *, with_facts: bool)
 
 def _rated(found: Sequence[FactReply], vectors: VectorCache) -> tuple[FactReply, ...]:
     """Return facts with their roles and weights."""
-    roles = fact_roles(found, vectors)
-    return tuple(found[one.number].model_copy(update={"role": one.role, "weight": one.weight}) for one in roles)
+    ratings = fact_roles(found, vectors)
+    return tuple(
+        fact.model_copy(update={"role": rating.role, "weight": rating.weight})
+        for fact, rating in zip(found, ratings, strict=True)
+    )
 
 
-def facts(messages: Sequence[Said]) -> tuple[FactReply, ...]:
+def facts(messages: Sequence[DialogueMessage]) -> tuple[FactReply, ...]:
     """Return the sentences that say something by themselves, with their speaker, times, and the question before them.
 
     The first person is replaced by the speaker. A time such as "yesterday" is told beside the day that it means. A
@@ -153,40 +108,39 @@ def facts(messages: Sequence[Said]) -> tuple[FactReply, ...]:
     less.
     """
     found: list[FactReply] = []
-    people = {said.speaker for said in messages}
+    people = {message.speaker for message in messages}
     asked = ""
-    for number, said in enumerate(messages):
+    for number, message in enumerate(messages):
         questions = []
-        for text in _sentences(said.text):
-            if text.endswith(("?", "？", "؟")):
+        for text in _sentences(message.text):
+            if is_question(text):
                 questions.append(text)
             elif len(stems(text)) >= _FEWEST_STEMS:
-                found.append(_fact(said, text, number=number, asked=asked, people=people))
-        if questions or stems(said.text):
+                found.append(_fact(message, text, number=number, asked=asked, people=people))
+        if questions or stems(message.text):
             asked = questions[-1] if questions else ""
     return tuple(found)
 
 
 def _sentences(text: str) -> list[str]:
     """Return the sentences of a message. What is on a picture, in brackets, is one of its own."""
-    parts = [part for part in _PICTURE.split(text) if part.strip()]
-    return [collapse(part[span.start : span.end]) for part in parts for span in sentences(part)]
+    return [sentence for part in _PICTURE.split(text) for sentence in sentence_texts(part)]
 
 
-def _names(phrase: str, people: Set[str]) -> bool:
+def _names_people(phrase: str, people: Set[str]) -> bool:
     """Return whether a phrase only names people, in full or by the beginnings of their names."""
     words = {word.casefold() for name in people for word in name.split()}
     spoken = [word.removesuffix("'s") for word in phrase.casefold().split()]
     return all(any(word == name or (name.startswith(word) and len(word) > 2) for name in words) for word in spoken)
 
 
-def _fact(said: Said, text: str, *, number: int, asked: str, people: Set[str]) -> FactReply:
-    named = [name for name in names([text])[0] if not _names(name.text, people)]
-    times = absolute_times(text, said.time)
-    told = in_third_person(text, said.speaker)
-    alone = not told.startswith(f"{said.speaker}: ") or times or named or any(map(str.isdigit, text))
+def _fact(message: DialogueMessage, text: str, *, number: int, asked: str, people: Set[str]) -> FactReply:
+    named = [name for name in names([text])[0] if not _names_people(name.text, people)]
+    times = absolute_times(text, message.time)
+    content = in_third_person(text, message.speaker)
+    alone = not content.startswith(f"{message.speaker}: ") or times or named or any(map(str.isdigit, text))
     return FactReply(
-        content=told,
+        content=content,
         messages=(number,),
         confidence=1.0 if alone else _UNSURE,
         time="; ".join(times),
@@ -200,7 +154,7 @@ def fact_roles(found: Sequence[FactReply], vectors: VectorCache) -> tuple[RoleRe
     """Return a role by what each fact tells, and as its weight how near it is to the mean of all."""
     if not found:
         return ()
-    weights = _nearness_to_centre(vectors.of([fact.content for fact in found]))
+    weights = _centrality([fact.content for fact in found], vectors)
     best = int(np.argmax(weights))
     return tuple(
         RoleReply(number=at, role=_role_of_fact(fact, core=at == best), weight=round(float(weights[at]), 4))
@@ -224,26 +178,30 @@ def matching(nearness: Sequence[float]) -> tuple[int, ...]:
     return (best,) if nearness[best] >= _NEAR else ()
 
 
-def topic(title: str, episodes: Sequence[Titled], vectors: VectorCache, *, people: Sequence[str]) -> TopicReply:
-    """Return a topic's key phrases, the summary of its most central episode, and its episodes' roles and weights."""
-    texts = [f"{one.subject}. {one.summary}" for one in episodes]
-    weights = _nearness_to_centre(vectors.of(texts))
+def topic(
+    title: str, episodes: Sequence[tuple[str, str]], vectors: VectorCache, *, people: Sequence[str]
+) -> TopicReply:
+    """Return a topic's key phrases, the summary of its most central episode, and its episodes' roles and weights.
+
+    Each episode is its subject and summary.
+    """
+    texts = [f"{subject}. {summary}" for subject, summary in episodes]
+    weights = _centrality(texts, vectors)
     best = int(np.argmax(weights))
     every = " ".join(texts)
     found = [
         *key_phrases(every, limit=2 * _KEYWORDS, repeated=True),
         *key_phrases(every, limit=_KEYWORDS, repeated=False),
     ]
-    phrases = [one for one in dict.fromkeys(found) if not _names(one, frozenset(people))][:_KEYWORDS]
+    phrases = [phrase for phrase in dict.fromkeys(found) if not _names_people(phrase, frozenset(people))][:_KEYWORDS]
     return TopicReply(
         title=", ".join(phrases[:_SUBJECT_PHRASES]) or title,
-        summary=episodes[best].summary,
+        summary=episodes[best][1],
         keywords=tuple(phrases),
         roles=tuple(
             RoleReply(number=at, role=_role_of_episode(at, len(texts), best), weight=round(float(weights[at]), 4))
             for at in range(len(texts))
         ),
-        coherence=round(float(weights.mean()), 4),
     )
 
 
@@ -255,15 +213,7 @@ def _role_of_episode(at: int, many: int, best: int) -> str:
     return "concluding" if at == many - 1 else "developing"
 
 
-def _nearness_to_centre(every: Vectors) -> Vectors:
-    """Return the cosine of each vector to the mean of all, at least 0."""
-    mean = every.mean(axis=0)
-    length = float(np.linalg.norm(mean))
-    near: Vectors = np.clip(every @ (mean / length if length else mean), 0.0, 1.0)
+def _centrality(texts: Sequence[str], vectors: VectorCache) -> Vectors:
+    """Return the cosine of each text to the mean of all, at least 0."""
+    near: Vectors = np.clip(nearness_to_centre(vectors.of(texts)), 0.0, 1.0)
     return near
-
-
-def _central(texts: Sequence[str], vectors: VectorCache, *, most: int) -> list[int]:
-    """Return the numbers of the texts nearest to the mean of all, the nearest first."""
-    near = _nearness_to_centre(vectors.of(texts))
-    return [int(at) for at in np.argsort(-near, kind="stable")[:most]]

@@ -9,13 +9,18 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import AfterValidator, ConfigDict, Field
 
-from hgmem.retrieval.step_evidence import FUSION, Count, Positive
-from hgmem.systems.hypermem.times import until
+from hgmem.retrieval.step_evidence import Count, Positive
+from hgmem.systems.hypermem.dialogues import until
 from hgmem.text.segmentation import collapse
 
 Shown: TypeAlias = Literal["facts", "episodes", "messages"]
 Level: TypeAlias = Literal["topics", "episodes", "facts"]
 Tokens: TypeAlias = Annotated[int, Field(ge=0, le=1_000_000)]
+
+WINDOW = 30  # messages that one call divides into episodes, where calls are few
+LONGEST_TOPIC = 15  # episodes (official code)
+TOLD_FACTS = 30  # facts that the answer is told (paper: k_F)
+UNBUILT_TOKENS = 2_000  # of the newest messages that no episode holds yet, in the answer's prompt
 
 
 def _until(text: str) -> str:
@@ -31,7 +36,7 @@ Name: TypeAlias = Annotated[str, AfterValidator(collapse)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HyperMemConfig:
-    """Options of the build (up to `aggregation`), of the search, and of what the answer is shown.
+    """Options of the build (up to `propagation`), of the search, and of what the answer is shown.
 
     `levels` are searched from the top down, each within what the one above left; without one, the next level is
     searched as a whole. `as_of` (ISO 8601) leaves out what was said later or at an unknown time, `speaker` what others
@@ -41,31 +46,23 @@ class HyperMemConfig:
     __pydantic_config__ = ConfigDict(extra="forbid")
 
     calls: Literal["together", "each"] = "together"  # what one call asks for: all of an episode, or one thing (paper)
-    window: Annotated[int, Field(ge=2, le=500)] = 30  # messages that one call divides into episodes, where together
     longest_episode: Annotated[int, Field(ge=2, le=1_000)] = 30  # messages, where together (paper: 3 to 20 exchanges)
     shortlist: Count = 10  # earlier episodes whose topics an episode may join (paper); 0: all topics (official code)
-    longest_topic: Positive = 15  # episodes of a topic (official code)
     span: Literal["corpus", "conversation"] = "corpus"  # where episodes of a topic come from (LoCoMo: one conversation)
     propagation: Annotated[float, Field(ge=0, le=10)] = 0.5  # λ (paper, section 3.3; official code: alpha); 0: none
-    aggregation: Literal["sum", "mean"] = "sum"  # Agg over a node's hyperedges (official code: sum)
 
     levels: tuple[Level, ...] = ("topics", "episodes", "facts")
     topics: Positive = 30  # k_T (paper: 10)
     episodes: Positive = 100  # k_E (paper: 10)
     facts: Positive = 300  # k_F (paper: 30)
     inherit: Annotated[float, Field(ge=0, le=10)] = 1  # weight of the rank of the row above in a row's (paper: none)
-    told_facts: Count = 30  # facts that the answer is told (paper: k_F)
-    adaptive: bool = False  # other numbers for each kind of question (official code's mode "ada")
-    candidates: Positive = 100  # rows of a level that are ranked again by the reranker
-    reranker: str = ""  # a CrossEncoder of sentence-transformers, by name or path
-    fusion: Annotated[float, Field(ge=0, le=10_000)] = FUSION  # k of reciprocal rank fusion (paper: 60)
+    reranker: str = ""  # a CrossEncoder of sentence-transformers, by name or path (paper: Qwen3-Reranker-4B)
     chunk_search: Annotated[float, Field(ge=0, le=10)] = 1  # weight of a search of messages (paper: 0)
     as_of: Until = ""
     speaker: Name = ""
 
     show: tuple[Shown, ...] = ("facts", "messages")
     evidence_tokens: Tokens = 4_000  # of messages in the answer's prompt
-    unbuilt_tokens: Tokens = 2_000  # of the newest messages that no episode holds yet
     form: str = ""  # how the answer is to look, such as "a few words"
 
 
@@ -79,13 +76,12 @@ PAPER = HyperMemConfig(
     episodes=10,
     facts=30,
     inherit=0,
-    told_facts=30,
     chunk_search=0,
     show=("facts", "episodes"),
     evidence_tokens=0,
 )
 """The paper: a call for each message and thing, 10/10/30, λ = 0.5, narratives and facts as the context. Its reranker
-(Qwen3-Reranker-4B) is named by `reranker`."""
+is off unless `reranker` names it."""
 
 CODE = replace(PAPER, shortlist=0, span="conversation")
 """What the official code's `run_eval.sh` runs: 10/10/30 without a reranker, topics of one conversation, a match against
@@ -95,7 +91,6 @@ RECIPES: Mapping[str, HyperMemConfig] = {
     "default": DEFAULT,
     "paper": PAPER,
     "code": CODE,
-    "adaptive": replace(DEFAULT, adaptive=True),
     "no-fact-context": replace(PAPER, show=("episodes",)),
     "no-episode-context": replace(PAPER, show=("facts",)),
     "no-topics": replace(DEFAULT, levels=("episodes", "facts")),
@@ -106,12 +101,3 @@ RECIPES: Mapping[str, HyperMemConfig] = {
     "no-chunk-search": replace(DEFAULT, chunk_search=0),
 }
 """Recipes by name. Those that begin with `no-` are ablations. `no-propagation` needs a build of its own."""
-
-# The official code's mode "ada": topics, episodes and facts by kind of question (`config.py`).
-ADAPTIVE: Mapping[str, tuple[int, int, int]] = {
-    "factual": (8, 16, 24),
-    "temporal": (10, 20, 30),
-    "reasoning": (12, 25, 35),
-    "commonsense": (8, 16, 24),
-    "": (10, 20, 30),
-}

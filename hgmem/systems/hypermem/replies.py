@@ -1,7 +1,6 @@
 """What models reply to the tasks of HyperMem."""
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import Annotated
 
 from hgmem.models.reply import Leniently, Reply, named
@@ -21,46 +20,6 @@ FACT_ROLES = ("core", "context", "detail", "temporal", "causal", "spatial")
 
 USUAL_WEIGHT = 0.5  # of what a reply leaves out (official code)
 USUAL_EPISODE_ROLE, USUAL_FACT_ROLE = "developing", "detail"
-
-_OTHER_WORDS = {
-    "beginning": "initiating",
-    "start": "initiating",
-    "introduction": "initiating",
-    "turning_point": "key_moment",
-    "ending": "concluding",
-    "conclusion": "concluding",
-    "resolution": "concluding",
-    "main": "core",
-    "central": "core",
-    "key": "core",
-    "time": "temporal",
-    "cause": "causal",
-    "reason": "causal",
-    "place": "spatial",
-    "location": "spatial",
-    "supporting": "context",
-}
-
-
-def role_of(word: str, roles: Sequence[str], *, usual: str) -> str:
-    """Return the role that a model's word means: the same, the nearest in letters, or else the usual one."""
-    given = word.strip().casefold().replace(" ", "_").replace("-", "_")
-    given = _OTHER_WORDS.get(given, given)
-    if given in roles:
-        return given
-    return next(iter(get_close_matches(given, roles, n=1, cutoff=0.5)), usual)
-
-
-def membership(word: str, weight: float, roles: Sequence[str], *, usual: str) -> dict[str, str | float]:
-    """Return role and weight of a member. A role that is none becomes the nearest, and the given word is kept."""
-    role, given = role_of(word, roles, usual=usual), word.strip()
-    return {"role": role, "weight": weight_of(weight), **({"given": given} if given not in ("", role) else {})}
-
-
-def weight_of(weight: float) -> float:
-    """Return a weight within 0 and 1."""
-    return min(max(float(weight), 0.0), 1.0)
-
 
 _SENTENCES = Leniently(sentences=True)
 
@@ -134,10 +93,20 @@ class TopicReply(TopicTextReply):
     """A topic's text, and the roles and weights of its episodes."""
 
     roles: Annotated[tuple[RoleReply, ...], named("roles", "episodes", "members")] = ()
-    coherence: Annotated[float, named("coherence", "coherence_score")] = 0.8  # official code
 
 
 class MatchesReply(Reply):
     """The numbers of the topics that an episode belongs to."""
 
     matches: Annotated[tuple[int, ...], named("matches", "topics", "numbers", "results")] = ()
+
+
+def weight_of(reply: FactReply | RoleReply) -> float:
+    """Return the weight that a reply gives, within 0 and 1."""
+    return min(max(float(reply.weight), 0.0), 1.0)
+
+
+def membership(reply: FactReply | RoleReply, roles: Sequence[str], *, usual: str) -> dict[str, str | float]:
+    """Return role and weight of a member. A word that is none of the roles counts as the usual one."""
+    role = reply.role.strip().casefold()
+    return {"role": role if role in roles else usual, "weight": weight_of(reply)}

@@ -9,6 +9,7 @@ from hgmem.graph.database import Row
 from hgmem.graph.full_text import as_indexed, searched_words
 from hgmem.graph.retrieval import Scope, lucene, to_chunk
 from hgmem.graph.values import Runner, vector
+from hgmem.retrieval.step_evidence import FUSION
 from hgmem.text.identity import layer_key
 from hgmem.values.graph_elements import Chunk
 
@@ -17,10 +18,10 @@ KINDS = ("Topic", "Episode", "Fact")
 _MEMBERSHIP = {"Episode": "IN_TOPIC", "Fact": "IN_EPISODE"}
 
 
-def memberships(database: Runner, *, corpus: str, kind: str) -> dict[str, list[tuple[str, float]]]:
-    """Return for each hyperedge the members of a kind with their weights, by the uid of the row at its centre."""
+def memberships(database: Runner, *, corpus: str, kind: str) -> dict[str, dict[str, float]]:
+    """Return for each hyperedge the weights of its members of a kind by uid, by the uid of the row at its centre."""
     rows = database.run("memberships", corpus=corpus, type=_MEMBERSHIP[kind])
-    return {row["uid"]: [(uid, weight) for uid, weight in row["members"]] for row in rows}
+    return {row["uid"]: dict(row["members"]) for row in rows}
 
 
 def entities_of_episodes(database: Runner, *, corpus: str) -> dict[str, dict[str, str]]:
@@ -32,17 +33,18 @@ def entities_of_episodes(database: Runner, *, corpus: str) -> dict[str, dict[str
 class Depths:
     """How many rows of each level are kept (0: the level is not searched), and how a level is ranked.
 
-    `inherit` is the weight of the rank of the row above, beside a weight of 1 of each of a row's own two. `as_of` and
-    `since` are times as rows hold them, or empty. `depth` are the ranks of a level that count.
+    `inherit` is the weight of the rank of the row above, beside a weight of 1 of each of a row's own two. `depth` are
+    the ranks of a level that count, `fusion` is the constant of reciprocal rank fusion (paper: 60). `as_of` and `since`
+    are times as rows have them, or empty.
     """
 
     topics: int
     episodes: int
     facts: int
-    fusion: float
     inherit: float
     depth: int
     over: int
+    fusion: int = FUSION
     as_of: str = ""
     since: str = ""
     speaker: str = ""
@@ -96,8 +98,9 @@ def recall(
 
 
 def _recalled(row: Row, kind: str) -> Recalled:
-    held = row["row"]
-    return Recalled(uid=held["uid"], kind=kind, score=row["score"], properties=held, chunks=tuple(row["chunks"]))
+    return Recalled(
+        uid=row["row"]["uid"], kind=kind, score=row["score"], properties=row["row"], chunks=tuple(row["chunks"])
+    )
 
 
 def list_facts(database: Runner, *, corpus: str, depths: Depths) -> list[Recalled]:

@@ -9,7 +9,7 @@ from hgmem.models.extractive.vector_cache import VectorCache
 from hgmem.models.prompts import quoted
 from hgmem.models.reply import with_fields
 from hgmem.systems.hypermem import extractive
-from hgmem.systems.hypermem.dialogues import Said, lines
+from hgmem.systems.hypermem.dialogues import DialogueMessage, gap_between, lines
 from hgmem.systems.hypermem.replies import (
     EPISODE_ROLES,
     FACT_ROLES,
@@ -31,8 +31,8 @@ PROMPTS = Path(__file__).parent / "prompts"
 class DivideMessages:
     """Ask at which of several messages an episode begins. `earlier` are those of the episode that is still open."""
 
-    earlier: tuple[Said, ...]
-    messages: tuple[Said, ...]
+    earlier: tuple[DialogueMessage, ...]
+    messages: tuple[DialogueMessage, ...]
     longest: int
     name: ClassVar[str] = "divide"
     prompt_file: ClassVar[Path] = PROMPTS / "divide.md"
@@ -55,8 +55,8 @@ class DivideMessages:
 class DetectBoundary:
     """Ask whether an episode ends before a message (paper, section 3.1: one call a message)."""
 
-    history: tuple[Said, ...]
-    message: Said
+    history: tuple[DialogueMessage, ...]
+    message: DialogueMessage
     name: ClassVar[str] = "boundary"
     prompt_file: ClassVar[Path] = PROMPTS / "boundary.md"
     reply_type: ClassVar[type[BoundaryReply]] = BoundaryReply
@@ -66,7 +66,7 @@ class DetectBoundary:
         return {
             "history": quoted(lines(self.history)),
             "message": quoted(lines([self.message])),
-            "gap": extractive.gap_between(self.history[-1], self.message),
+            "gap": gap_between(self.history[-1], self.message),
         }
 
     def extractive(self, vectors: VectorCache) -> BoundaryReply:
@@ -82,8 +82,8 @@ class WriteEpisode:
     """
 
     title: str
-    earlier: tuple[Said, ...]
-    messages: tuple[Said, ...]
+    earlier: tuple[DialogueMessage, ...]
+    messages: tuple[DialogueMessage, ...]
     with_facts: bool
     name: ClassVar[str] = "episode"
     prompt_file: ClassVar[Path] = PROMPTS / "episode.md"
@@ -113,7 +113,7 @@ class WriteFacts:
     """Ask for the facts of an episode (paper, section 3.1: from each episode)."""
 
     narrative: str
-    messages: tuple[Said, ...]
+    messages: tuple[DialogueMessage, ...]
     name: ClassVar[str] = "facts"
     prompt_file: ClassVar[Path] = PROMPTS / "facts.md"
     reply_type: ClassVar[type[FactsReply]] = FactsReply
@@ -170,7 +170,9 @@ class MatchTopics:
 
     def fields(self) -> Mapping[str, str]:
         """Return the values of the prompt's placeholders."""
-        listed = "\n".join(f"[{number}] {_titled(one.title, one.summary)}" for number, one in enumerate(self.topics))
+        listed = "\n".join(
+            f"[{number}] {_titled(topic.title, topic.summary)}" for number, topic in enumerate(self.topics)
+        )
         return {"subject": quoted(self.subject), "summary": quoted(self.summary), "topics": quoted(listed)}
 
     def extractive(self, vectors: VectorCache) -> MatchesReply:
@@ -241,11 +243,13 @@ class RateEpisodes:
 
     def narrowed(self, schema: dict[str, Any]) -> dict[str, Any]:
         """Return the schema of the reply without the topic's text, where none is asked for."""
-        return schema if self.with_text else with_fields(schema, ("roles", "coherence"))
+        return schema if self.with_text else with_fields(schema, ("roles",))
 
     def extractive(self, vectors: VectorCache) -> TopicReply:
         """Return key phrases, central sentences, and roles by place and nearness, without a language model."""
-        return extractive.topic(self.title, self.episodes, vectors, people=self.people)
+        return extractive.topic(
+            self.title, [(episode.subject, episode.summary) for episode in self.episodes], vectors, people=self.people
+        )
 
 
 def _titled(title: str, text: str) -> str:
@@ -253,18 +257,5 @@ def _titled(title: str, text: str) -> str:
 
 
 def _listed(episodes: Sequence[Member]) -> str:
-    return "\n".join(
-        f"[{number}] ({one.time[:10]}) {one.subject}: {one.summary}" for number, one in enumerate(episodes)
-    )
-
-
-TASKS = (
-    DivideMessages,
-    DetectBoundary,
-    WriteEpisode,
-    WriteFacts,
-    RateFacts,
-    MatchTopics,
-    WriteTopic,
-    RateEpisodes,
-)
+    texts = (f"({episode.time[:10]}) {episode.subject}: {episode.summary}" for episode in episodes)
+    return "\n".join(f"[{number}] {text}" for number, text in enumerate(texts))

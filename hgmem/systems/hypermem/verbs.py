@@ -10,16 +10,16 @@ from hgmem.corpus.deletion import forget_messages
 from hgmem.errors import UsageError
 from hgmem.graph.documents import document_states
 from hgmem.graph.retrieval import Scope
-from hgmem.retrieval.step_evidence import FUSION, PROPOSED_NEAREST
+from hgmem.retrieval.step_evidence import PROPOSED_NEAREST
 from hgmem.services import Services
+from hgmem.systems.hypermem.dialogues import sortable, until
 from hgmem.systems.hypermem.statements import Depths, Recalled, list_facts, recall
-from hgmem.systems.hypermem.times import sortable, until
 from hgmem.systems.verbs import Verb
 from hgmem.values.reports import Forgotten
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class FactsWanted:
     """Which facts are listed."""
 
     about: Annotated[str, "What the facts are about. Default: everything, the newest first."] = ""
@@ -31,25 +31,24 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownFact:
-    """A fact: what it says, who said it when, when and where it is, and the messages and conversation (ids)."""
+    """A fact: what it says, who said it when, when and where it is, and the conversation and messages (ids)."""
 
     fact: str
     speakers: tuple[str, ...]
-    said: str
-    when: str
+    said_at: str
+    event_time: str
     place: str
     conversation: str
-    messages: tuple[str, ...]
+    message_ids: tuple[str, ...]
     confidence: float
 
 
-def facts(services: Services, arguments: Wanted) -> Sequence[KnownFact]:
+def facts(services: Services, arguments: FactsWanted) -> Sequence[KnownFact]:
     """Return facts, those that fit best first, or else the newest."""
     depths = Depths(
         topics=0,
         episodes=0,
         facts=arguments.limit,
-        fusion=FUSION,
         inherit=0,
         depth=max(PROPOSED_NEAREST, 5 * arguments.limit),
         over=max(PROPOSED_NEAREST, 5 * arguments.limit),
@@ -75,11 +74,11 @@ def _known(row: Recalled, conversation: str) -> KnownFact:
     return KnownFact(
         fact=values["content"],
         speakers=tuple(values["speakers"]),
-        said=values["time"],
-        when=values["when"],
+        said_at=values["said_at"],
+        event_time=values["event_time"],
         place=values["place"],
         conversation=conversation,
-        messages=tuple(values["said"]),
+        message_ids=tuple(values["message_ids"]),
         confidence=values["confidence"],
     )
 
@@ -93,7 +92,7 @@ def _time(name: str, text: str, read: Callable[[str], str]) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unwanted:
+class ToForget:
     """What is forgotten."""
 
     conversation: Annotated[str, "The id of the conversation. Alone, all of it is forgotten."] = ""
@@ -102,7 +101,7 @@ class Unwanted:
     everywhere: Annotated[bool, "Delete the memories of questions too that were shown these words."] = False
 
 
-def forget(services: Services, arguments: Unwanted) -> Forgotten:
+def forget(services: Services, arguments: ToForget) -> Forgotten:
     """Delete messages with everything that rests on them alone, and return how much went."""
     return forget_messages(
         services,
@@ -117,11 +116,11 @@ VERBS = (
     Verb(
         name="facts",
         summary="List what is known, about something or the newest.",
-        arguments=Wanted,
+        arguments=FactsWanted,
         run=facts,
         built=True,
     ),
     Verb(
-        name="forget", summary="Forget a message, a conversation or what somebody said.", arguments=Unwanted, run=forget
+        name="forget", summary="Forget a message, a conversation or what somebody said.", arguments=ToForget, run=forget
     ),
 )

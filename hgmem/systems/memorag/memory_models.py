@@ -16,21 +16,133 @@ from hgmem.models.extractive import ExtractiveModel
 from hgmem.models.llm.task_routing import serving
 from hgmem.retrieval.context_packing import tokens_of
 from hgmem.services import Services
-from hgmem.systems.memorag.recipes import Kind, MemoRAGConfig
-from hgmem.systems.memorag.search import Clue, Clues, cleaned, leads
-from hgmem.systems.memorag.statements import Place, gist_places, gist_texts, texts_without_gist, whole_text
-from hgmem.systems.memorag.tasks import CluesReply, WriteClues
+from hgmem.systems.memorag.recipes import ClueKind, MemoRAGConfig
+from hgmem.systems.memorag.statements import (
+    GistPlace,
+    gist_places,
+    gist_texts,
+    leads,
+    texts_without_gist,
+    whole_text,
+)
+from hgmem.systems.memorag.tasks import Clue, CluesReply, WriteClues, cleaned
 from hgmem.text.language import counted
 from hgmem.values.evidence import BuiltHit, BuiltPassage, Citable
 from hgmem.values.graph_elements import Chunk
+
+_MOST_LOOKED_INTO = 5  # gists of one reply
+_LOOKING = 0.5  # share of the budget for looking: levels are a factor of `ratio` apart, so few miss the rest by it
+_MOST_ASKED_FOR = 20  # clues of a kind that a prompt names, where a recipe has no limit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clues:
+    """The clues of a question, the gists that were read for them, and notes."""
+
+    clues: tuple[Clue, ...] = ()
+    read: tuple[BuiltHit, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class MemoryModel(Protocol):
+    """A memory of a corpus that writes clues."""
+
+    def clues(self, question: str, kinds: Sequence[ClueKind]) -> Clues:
+        """Return clues of these kinds for a question, what was read for them, and notes."""
+
+
+def memory_model(services: Services, scope: Scope, config: MemoRAGConfig) -> MemoryModel:
+    """Return the memory model that the config names."""
+    if config.memory == "gists":
+        return GistMemory(services=services, scope=scope, config=config)
+    if config.memory == "full":
+        return FullText(services=services, scope=scope, config=config)
+    return NoMemory(services=services, scope=scope, config=config)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Written:
+    """What all memory models share: the calls that write clues, and what came of them."""
+
+    services: Services
+    scope: Scope
+    config: MemoRAGConfig
+    _clues: dict[str, Clue] = field(default_factory=dict)
+    _notes: list[str] = field(default_factory=list)
+
+    def _write(
+        self, question: str, kinds: Sequence[ClueKind], memory: Sequence[Citable], parts: Sequence[Citable]
+    ) -> None:
+        """Ask for clues of all kinds at once, or of each by itself."""
+        for some in [tuple(kinds)] if self.config.calls == "together" else [(kind,) for kind in dict.fromkeys(kinds)]:
+            self._ask(self._task(question, some, memory, parts))
+
+    def _ask(self, task: WriteClues) -> CluesReply:
+        reply = self.services.reply(task)
+        found, notes = cleaned(reply, task, config=self.config)
+        for clue in found:
+            self._clues.setdefault(clue.key, clue)
+        self._notes += [*reply.notes, *notes]
+        return reply
+
+    def _task(
+        self, question: str, kinds: Sequence[ClueKind], memory: Sequence[Citable], parts: Sequence[Citable]
+    ) -> WriteClues:
+        return WriteClues(
+            question=question,
+            memory=tuple(memory),
+            kinds=tuple(kinds),
+            most=min(self.config.most_clues, _MOST_ASKED_FOR),
+            parts=tuple(parts),
+            leads=self._leads(question) if "queries" in kinds else (),
+        )
+
+    def _leads(self, question: str) -> tuple[str, ...]:
+        """Return what the graph ties to the question, for the rule-based model, which cannot think of it."""
+        if serving(self.services.model, WriteClues.name).name != ExtractiveModel.name:
+            return ()
+        return leads(self.services, question, scope=self.scope)
+
+    def _found(self, read: Sequence[BuiltPassage] = ()) -> Clues:
+        hits = tuple(
+            BuiltHit(uid=gist.uid, kind=gist.kind, rank=rank, text=gist.text) for rank, gist in enumerate(read, start=1)
+        )
+        return Clues(clues=tuple(self._clues.values()), read=hits, notes=tuple(dict.fromkeys(self._notes)))
+
+
+@dataclass(slots=True, kw_only=True)
+class NoMemory(_Written):
+    """No memory: the model guesses clues from the question alone, as HyDE and RQ-RAG do. The paper's ablation."""
+
+    def clues(self, question: str, kinds: Sequence[ClueKind]) -> Clues:
+        """Return clues for a question."""
+        self._write(question, kinds, (), ())
+        return self._found()
+
+
+@dataclass(slots=True, kw_only=True)
+class FullText(_Written):
+    """The whole text as its own memory, where it fits the budget, without a build (β = 1)."""
+
+    def clues(self, question: str, kinds: Sequence[ClueKind]) -> Clues:
+        """Return clues for a question. Raises `UsageError` if the text exceeds the budget."""
+        chunks, tokens = whole_text(self.services.database, scope=self.scope, budget=self.config.memory_tokens)
+        if tokens > self.config.memory_tokens:
+            raise UsageError(
+                f"the text has {tokens:,} tokens, more than memory_tokens={self.config.memory_tokens:,}: raise it if "
+                "the model reads that much, choose documents with --where (filters=), or build gists with `hgmem build "
+                f"memorag --corpus {self.scope.corpus}` and ask with --recipe default"
+            )
+        self._write(question, kinds, chunks, ())
+        return self._found()
 
 
 @dataclass(slots=True, kw_only=True)
 class Pyramid:
     """The gists of a scope in the order of the text, without their texts."""
 
-    places: Sequence[Place]
-    _by_uid: dict[str, Place] = field(init=False)
+    places: Sequence[GistPlace]
+    _by_uid: dict[str, GistPlace] = field(init=False)
     _below: dict[str, list[str]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -84,107 +196,11 @@ class Pyramid:
         return [place.uid for place in self.places if place.uid in held and held.isdisjoint(place.above)]
 
 
-_MOST_LOOKED_INTO = 5  # gists of one reply
-_LOOKING = 0.5  # share of the budget for looking: levels are a factor of `ratio` apart, so few miss the rest by it
-_MOST_ASKED_FOR = 20  # clues of a kind that a prompt names, where a recipe has no limit
-
-
-class MemoryModel(Protocol):
-    """A memory of a corpus that writes clues."""
-
-    def clues(self, question: str, kinds: Sequence[Kind]) -> Clues:
-        """Return clues of these kinds for a question, what was read for them, and notes."""
-
-
-def memory_model(services: Services, scope: Scope, config: MemoRAGConfig) -> MemoryModel:
-    """Return the memory model that the config names."""
-    if config.memory == "gists":
-        return GistMemory(services=services, scope=scope, config=config)
-    if config.memory == "full":
-        return FullText(services=services, scope=scope, config=config)
-    return NoMemory(services=services, scope=scope, config=config)
-
-
-@dataclass(slots=True, kw_only=True)
-class _Written:
-    """What all memory models share: the calls that write clues, and what came of them."""
-
-    services: Services
-    scope: Scope
-    config: MemoRAGConfig
-    _clues: dict[str, Clue] = field(default_factory=dict)
-    _notes: list[str] = field(default_factory=list)
-
-    def _write(self, question: str, kinds: Sequence[Kind], memory: Sequence[Citable], parts: Sequence[Citable]) -> None:
-        """Ask for clues of all kinds at once, or of each by itself."""
-        for some in [tuple(kinds)] if self.config.calls == "together" else [(kind,) for kind in dict.fromkeys(kinds)]:
-            self._ask(self._task(question, some, memory, parts))
-
-    def _ask(self, task: WriteClues) -> CluesReply:
-        reply = self.services.reply(task)
-        found, notes = cleaned(reply, task, config=self.config)
-        for clue in found:
-            self._clues.setdefault(clue.key, clue)
-        self._notes += [*reply.notes, *notes]
-        return reply
-
-    def _task(
-        self, question: str, kinds: Sequence[Kind], memory: Sequence[Citable], parts: Sequence[Citable]
-    ) -> WriteClues:
-        return WriteClues(
-            question=question,
-            memory=tuple(memory),
-            kinds=tuple(kinds),
-            most=min(self.config.most_clues, _MOST_ASKED_FOR),
-            parts=tuple(parts),
-            leads=self._leads(question) if "queries" in kinds else (),
-        )
-
-    def _leads(self, question: str) -> tuple[str, ...]:
-        """Return what the graph ties to the question, for the rule-based model, which cannot think of it."""
-        if serving(self.services.model, WriteClues.name).name != ExtractiveModel.name:
-            return ()
-        return leads(self.services, question, scope=self.scope)
-
-    def _found(self, read: Sequence[BuiltPassage] = ()) -> Clues:
-        hits = tuple(
-            BuiltHit(uid=gist.uid, kind=gist.kind, rank=rank, text=gist.text) for rank, gist in enumerate(read, start=1)
-        )
-        return Clues(clues=tuple(self._clues.values()), read=hits, notes=tuple(dict.fromkeys(self._notes)))
-
-
-@dataclass(slots=True, kw_only=True)
-class NoMemory(_Written):
-    """No memory: the model guesses clues from the question alone, as HyDE and RQ-RAG do. The paper's ablation."""
-
-    def clues(self, question: str, kinds: Sequence[Kind]) -> Clues:
-        """Return clues for a question."""
-        self._write(question, kinds, (), ())
-        return self._found()
-
-
-@dataclass(slots=True, kw_only=True)
-class FullText(_Written):
-    """The whole text as its own memory, where it fits the budget, without a build (β = 1)."""
-
-    def clues(self, question: str, kinds: Sequence[Kind]) -> Clues:
-        """Return clues for a question. Raises `UsageError` if the text exceeds the budget."""
-        chunks, tokens = whole_text(self.services.database, scope=self.scope, budget=self.config.memory_tokens)
-        if tokens > self.config.memory_tokens:
-            raise UsageError(
-                f"the text has {tokens:,} tokens, more than memory_tokens={self.config.memory_tokens:,}: raise it if "
-                "the model reads that much, choose documents with --where (filters=), or build gists with `hgmem build "
-                f"memorag --corpus {self.scope.corpus}` and ask with --recipe default"
-            )
-        self._write(question, kinds, chunks, ())
-        return self._found()
-
-
 @dataclass(slots=True, kw_only=True)
 class GistMemory(_Written):
     """The pyramid of gists: its most detailed level that fits the budget, and what lies below named gists."""
 
-    def clues(self, question: str, kinds: Sequence[Kind]) -> Clues:
+    def clues(self, question: str, kinds: Sequence[ClueKind]) -> Clues:
         """Return clues for a question.
 
         Clues are asked for once, or once more for each level that is looked into, at most `descents` times. All that a
@@ -212,7 +228,7 @@ class GistMemory(_Written):
         return self._found([*memory, *parts])
 
     def _descend(
-        self, question: str, kinds: Sequence[Kind], memory: tuple[Pyramid, Sequence[Citable]], tokens: int
+        self, question: str, kinds: Sequence[ClueKind], memory: tuple[Pyramid, Sequence[Citable]], tokens: int
     ) -> Sequence[BuiltPassage]:
         """Ask for clues, then again with what is below the gists that the reply names, while there is something.
 

@@ -12,8 +12,8 @@ from pydantic import ConfigDict, Field
 
 from hgmem.retrieval.step_evidence import Count, Positive
 
-Kind: TypeAlias = Literal["draft", "spans", "queries", "key_points"]
-Source: TypeAlias = Literal["gists", "full", "none"]
+ClueKind: TypeAlias = Literal["draft", "spans", "queries", "key_points"]
+MemorySource: TypeAlias = Literal["gists", "full", "none"]
 Tokens: TypeAlias = Annotated[int, Field(ge=1, le=10_000_000)]
 Ratio: TypeAlias = Annotated[float, Field(ge=2, le=64)]
 
@@ -32,8 +32,8 @@ class MemoRAGConfig:
     passage_tokens: Annotated[int, Field(ge=64, le=200_000)] = 4_096  # about what a gist is written of (Lite)
     ratio: Ratio = 8  # β, tokens read for each token kept (paper, equation 8: β = l / k)
     memory_tokens: Tokens = 8_000  # of the gists, or of the whole text, in a prompt
-    memory: Source = "gists"
-    kinds: tuple[Kind, ...] = ("draft", "spans", "queries", "key_points")
+    memory: MemorySource = "gists"
+    kinds: tuple[ClueKind, ...] = ("draft", "spans", "queries", "key_points")
     calls: Literal["together", "each"] = "together"  # one call for all kinds, or one for each (official code)
     descents: Annotated[int, Field(ge=0, le=2)] = 2  # further calls that look into gists a level down
     most_clues: Positive = 8  # of a kind

@@ -1,113 +1,39 @@
-"""The tasks of MemoRAG: write a gist, and write clues from memory."""
+"""The tasks of MemoRAG: write a gist, and write clues from memory; and which texts of a reply are clues."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-import numpy as np
-
-from hgmem.models.embedding import Vectors
 from hgmem.models.extractive.entity_recognition import aspects
-from hgmem.models.extractive.sentences import passages, quotable, rank
+from hgmem.models.extractive.selection import diverse, highest, nearness_to_centre
+from hgmem.models.extractive.sentences import Passage, passages, quotable, rank
 from hgmem.models.extractive.vector_cache import VectorCache
 from hgmem.models.prompts import quoted
 from hgmem.models.reply import Leniently, Reply, TextReply, named, with_fields
 from hgmem.retrieval import rendering
-from hgmem.systems.memorag.recipes import Kind
-from hgmem.text.segmentation import collapse
+from hgmem.systems.memorag.recipes import ClueKind, MemoRAGConfig
+from hgmem.text.language import counted
+from hgmem.text.segmentation import collapse, sentence_texts, words
 from hgmem.text.tokens import count
 from hgmem.values.evidence import BuiltPassage, Citable
 
+PROMPTS = Path(__file__).parent / "prompts"
+LABELS: dict[ClueKind, str] = {
+    "draft": "draft answer",
+    "spans": "text span",
+    "queries": "surrogate query",
+    "key_points": "key point",
+}
+_MARKER = re.compile(r"^\s*(?:[-*•‣▪–—]+|#{1,6}|\(?(?:\d{1,3}[.)、．:]|[a-zA-Z]\)))\s+|^\s*\d{1,3}[、．]\s*")
+_QUOTES = "\"'“”‘’«»„「」『』"
+_LONGEST = 128  # tokens of a clue; longer ones are split at sentences (official code: 128 new tokens for each call)
 _CONSIDERED = 40  # sentences of memory that share most words with the question
 _MOST_SENTENCES = 2_000  # of one passage or memory
-_REPETITION = 0.7  # how much likeness to what was chosen counts against a sentence
 _LOOKED_INTO = 3
 _NEAR_QUESTION = 0.5  # share of nearness to the question in a key point; the rest is how central it is
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """Sentences of memory nearest to a question, sentences that stand for all of it, and the question's key phrases."""
-
-    nearest: tuple[str, ...] = ()
-    diverse: tuple[str, ...] = ()
-    phrases: tuple[str, ...] = ()
-
-
-def central_sentences(texts: Sequence[str], tokens: int, vectors: VectorCache) -> list[str]:
-    """Return the sentences that stand best for texts, together at most so many tokens, in the order of the texts.
-
-    Each next one is nearest to the mean of all vectors, and unlike those that were chosen. Texts without a sentence are
-    returned as they are.
-    """
-    paragraphs = [part for text in texts for part in text.split("\n\n")]
-    found = _sentences([BuiltPassage(uid="", kind="", text=part) for part in paragraphs])
-    if not found:
-        return [collapse(text) for text in texts]
-    every = vectors.of(found)
-    costs = [count(sentence) for sentence in found]
-    chosen = _diverse(every, every @ _centre(every), costs, tokens=tokens)
-    return [found[at] for at in sorted(chosen)]
-
-
-def _sentences(memory: Sequence[Citable]) -> list[str]:
-    return [each.text for each in quotable(passages(memory))[:_MOST_SENTENCES]]
-
-
-def extractive_clues(question: str, memory: Sequence[Citable], *, most: int, vectors: VectorCache) -> Found:
-    """Return clues from the sentences of memory, and from the question alone, at most so many of each kind."""
-    each = [aspect.text for aspect in aspects(question)]
-    phrases = (", ".join(each), *each)[:most] if each else ()
-    found = quotable(passages(memory))[:_MOST_SENTENCES]
-    if not found:
-        return Found(phrases=phrases)
-    ranked = rank(found, [question], vectors, limit=_CONSIDERED, prior={})
-    texts = [each.text for each in found]
-    every = vectors.of(texts)
-    asked = vectors.of([question], kind="query")[0]
-    worth = _NEAR_QUESTION * (every @ asked) + (1 - _NEAR_QUESTION) * (every @ _centre(every))
-    diverse = _diverse(every, worth, [1] * len(texts), tokens=most)
-    return Found(
-        nearest=tuple(each.passage.text for each in ranked[:most]),
-        diverse=tuple(texts[at] for at in diverse),
-        phrases=phrases,
-    )
-
-
-def nearest(question: str, gists: Sequence[Citable], vectors: VectorCache) -> tuple[int, ...]:
-    """Return the numbers of the gists nearest to a question, nearest first."""
-    near = vectors.of([gist.text for gist in gists]) @ vectors.of([question], kind="query")[0]
-    return tuple(int(at) for at in np.argsort(-near, kind="stable")[:_LOOKED_INTO])
-
-
-def _centre(every: Vectors) -> Vectors:
-    mean = every.mean(axis=0)
-    length = float(np.linalg.norm(mean))
-    centre: Vectors = mean / length if length else mean
-    return centre
-
-
-def _diverse(every: Vectors, worth: Vectors, costs: Sequence[int], *, tokens: int) -> list[int]:
-    """Return the indices of sentences in the order of choice: worth much, and unlike each other. At least one."""
-    chosen: list[int] = []
-    alike = np.zeros(len(every), dtype=np.float32)
-    open_ = np.ones(len(every), dtype=bool)
-    left = tokens
-    while open_.any():
-        at = int(np.argmax(np.where(open_, worth - _REPETITION * alike, -np.inf)))
-        open_[at] = False
-        if chosen and costs[at] > left:
-            continue
-        chosen.append(at)
-        left -= costs[at]
-        alike = np.maximum(alike, every @ every[at])
-        if left <= 0:
-            break
-    return chosen
-
-
-PROMPTS = Path(__file__).parent / "prompts"
 _LINES = Leniently(sentences=True)
 _DRAFT = named("draft", "answer", "rough_answer", "draft_answer")
 _SPANS = named("spans", "passages", "text_spans", "recall")
@@ -149,9 +75,19 @@ class WriteGist:
         return {"passage": quoted("\n\n".join(parts)), "tokens": str(self.tokens)}
 
     def extractive(self, vectors: VectorCache) -> GistReply:
-        """Return the most central sentences of the passage, verbatim, without a language model."""
-        chosen = central_sentences([text for _, text in self.texts], self.tokens, vectors)
-        return GistReply(text="\n".join(chosen))
+        """Return the most central sentences of the passage, verbatim, in its order, without a language model.
+
+        Each next one is nearest to the mean of all, and unlike those that were chosen. A passage without a sentence is
+        returned as it is.
+        """
+        parts = [part for _, text in self.texts for part in text.split("\n\n")]
+        found = _quotable([BuiltPassage(uid="", kind="", text=part) for part in parts])
+        if not found:
+            return GistReply(text="\n".join(collapse(text) for _, text in self.texts))
+        every = vectors.of([sentence.text for sentence in found])
+        costs = [count(sentence.text) for sentence in found]
+        chosen = diverse(every, nearness_to_centre(every), costs, budget=self.tokens)
+        return GistReply(text="\n".join(found[at].text for at in sorted(chosen)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +100,7 @@ class WriteClues:
 
     question: str
     memory: tuple[Citable, ...]
-    kinds: tuple[Kind, ...]
+    kinds: tuple[ClueKind, ...]
     most: int
     parts: tuple[Citable, ...] = ()
     look: bool = False
@@ -195,23 +131,111 @@ class WriteClues:
 
         It has no draft, and key points only where nothing else is asked for: its clues tell less, so they are fewer.
         """
-        found = extractive_clues(self.question, (*self.memory, *self.parts), most=self.most, vectors=vectors)
         few = max(1, self.most // 2)
+        found = _quotable((*self.memory, *self.parts))
         alone = {"spans", "queries"}.isdisjoint(self.kinds)
         return CluesReply(
-            spans=found.nearest[:few] if "spans" in self.kinds else (),
-            queries=(*found.phrases, *self.leads)[:few] if "queries" in self.kinds else (),
-            key_points=found.diverse if alone and "key_points" in self.kinds else (),
-            look=self._nearest(vectors) if self.look else (),
+            spans=_nearest_sentences(self.question, found, vectors)[:few] if "spans" in self.kinds else (),
+            queries=(*_phrases(self.question)[: self.most], *self.leads)[:few] if "queries" in self.kinds else (),
+            key_points=self._key_points(found, vectors) if alone and "key_points" in self.kinds else (),
+            look=self._nearest_gists(vectors) if self.look else (),
         )
 
-    def _nearest(self, vectors: VectorCache) -> tuple[int, ...]:
-        """Return the numbers of the gists nearest to the question, of the parts if there are any."""
-        start = len(self.memory) if self.parts else 0
-        return tuple(start + at for at in nearest(self.question, self.parts or self.memory, vectors))
+    def _key_points(self, found: Sequence[Passage], vectors: VectorCache) -> tuple[str, ...]:
+        """Return sentences that are near the question and stand for all of memory, unlike each other."""
+        if not found:
+            return ()
+        every = vectors.of([sentence.text for sentence in found])
+        asked = vectors.of([self.question], kind="query")[0]
+        worth = _NEAR_QUESTION * (every @ asked) + (1 - _NEAR_QUESTION) * nearness_to_centre(every)
+        return tuple(found[at].text for at in diverse(every, worth, [1] * len(found), budget=self.most))
+
+    def _nearest_gists(self, vectors: VectorCache) -> tuple[int, ...]:
+        """Return the numbers of the gists nearest to the question, nearest first, of the parts if there are any."""
+        start, gists = (len(self.memory), self.parts) if self.parts else (0, self.memory)
+        near = vectors.of([gist.text for gist in gists]) @ vectors.of([self.question], kind="query")[0]
+        return tuple(start + at for at in highest(near, _LOOKED_INTO))
 
 
-def _form(kinds: Sequence[Kind], *, look: bool) -> str:
+def _quotable(memory: Sequence[Citable]) -> list[Passage]:
+    return quotable(passages(memory))[:_MOST_SENTENCES]
+
+
+def _nearest_sentences(question: str, found: Sequence[Passage], vectors: VectorCache) -> tuple[str, ...]:
+    ranked = rank(found, [question], vectors, limit=_CONSIDERED, prior={})
+    return tuple(each.passage.text for each in ranked)
+
+
+def _phrases(question: str) -> tuple[str, ...]:
+    """Return the names and key phrases of a question, all together first."""
+    phrases = [aspect.text for aspect in aspects(question)]
+    return (", ".join(phrases), *phrases) if phrases else ()
+
+
+def _form(kinds: Sequence[ClueKind], *, look: bool) -> str:
     """Return the form of the reply as JSON."""
     parts = [f'"{kind}": "…"' if kind == "draft" else f'"{kind}": ["…"]' for kind in kinds]
     return "{" + ", ".join([*parts, *(['"look": [0]'] if look else [])]) + "}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clue:
+    """A text that searches the documents, and its kind."""
+
+    text: str
+    kind: ClueKind
+
+    @property
+    def key(self) -> str:
+        """What makes two clues the same."""
+        return collapse(self.text).casefold()
+
+
+def cleaned(reply: CluesReply, task: WriteClues, *, config: MemoRAGConfig) -> tuple[list[Clue], list[str]]:
+    """Return the clues of a reply, of each kind `most_clues` at most, and notes on those that were dropped.
+
+    Each line is a clue, without list markers and quotation marks. Clues that are too short, that repeat another or the
+    question, are dropped without a note: the question searches anyway.
+    """
+    taken = {collapse(task.question).casefold()}
+    found: list[Clue] = []
+    notes: list[str] = []
+    for kind in task.kinds:
+        given: Sequence[str] = (reply.draft,) if kind == "draft" else getattr(reply, kind)
+        fresh: list[Clue] = []
+        for text in (piece for whole in given for piece in _pieces(whole)):
+            clue = Clue(text=text, kind=kind)
+            if clue.key not in taken and len(words(text)) >= config.shortest:
+                taken.add(clue.key)
+                fresh.append(clue)
+        if len(fresh) > config.most_clues:
+            more = counted(len(fresh) - config.most_clues, "clue", "clues")
+            notes.append(f"{more} of kind {LABELS[kind]!r} beyond {config.most_clues} dropped")
+        found += fresh[: config.most_clues]
+    return found, notes
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Yield the lines of a text without markers and quotation marks, long ones as groups of sentences."""
+    for line in text.splitlines():
+        bare = collapse(_MARKER.sub("", line)).strip(_QUOTES).strip()
+        if not bare:
+            continue
+        if count(bare) <= _LONGEST:
+            yield bare
+        else:
+            yield from _packed(sentence_texts(bare))
+
+
+def _packed(parts: Sequence[str]) -> Iterator[str]:
+    """Yield sentences, as many together as fit into a clue."""
+    packed = ""
+    for part in parts:
+        longer = f"{packed} {part}".strip()
+        if packed and count(longer) > _LONGEST:
+            yield packed
+            packed = part
+        else:
+            packed = longer
+    if packed:
+        yield packed

@@ -13,7 +13,7 @@ from hgmem.retrieval.document_filters import normal
 from hgmem.services import Services
 from hgmem.systems.memorag.answer import SYSTEM
 from hgmem.systems.memorag.recipes import DEFAULT
-from hgmem.systems.memorag.statements import Place, gist_places, whole_text
+from hgmem.systems.memorag.statements import GistPlace, gist_places, whole_text
 from hgmem.systems.verbs import Verb
 from hgmem.values.inputs import Question, typed_filters
 from hgmem.values.records import CitedText
@@ -70,14 +70,14 @@ class Level:
 def levels(services: Services, arguments: object) -> Sequence[Level]:
     """Return the levels of the pyramid, the lowest first."""
     scope = Scope(corpus=services.corpus)
-    found: dict[int, list[Place]] = defaultdict(list)
+    found: dict[int, list[GistPlace]] = defaultdict(list)
     for place in gist_places(services.database, scope=scope):
         found[place.level].append(place)
     _, text = whole_text(services.database, scope=scope, budget=0)
     return [_level(level, found[level], text) for level in sorted(found)]
 
 
-def _level(level: int, places: Sequence[Place], text: int) -> Level:
+def _level(level: int, places: Sequence[GistPlace], text: int) -> Level:
     tokens = sum(place.tokens for place in places)
     return Level(level=level, gists=len(places), tokens=tokens, ratio=round(text / max(tokens, 1), 1))
 

@@ -1,12 +1,27 @@
-"""Times in messages: what "yesterday" means at the time of a message. Words are recognised in English."""
+"""Rules of English: the first person, and the days that words such as "yesterday" mean."""
 
 import re
-from contextlib import suppress
-from datetime import UTC, date
+from datetime import datetime
 from functools import lru_cache
 
-from hgmem.extraction.message_chunks import moment
-
+_FIRST_PERSON = {
+    "i'm": "{name} is",
+    "i am": "{name} is",
+    "i was": "{name} was",
+    "i've": "{name} has",
+    "i have": "{name} has",
+    "i'll": "{name} will",
+    "i'd": "{name} would",
+    "i": "{name}",
+    "me": "{name}",
+    "my": "{name}'s",
+    "mine": "{name}'s",
+    "myself": "{name}",
+}
+_FIRST_PERSON_WORDS = re.compile(
+    r"\b(?:" + "|".join(re.escape(words) for words in sorted(_FIRST_PERSON, key=len, reverse=True)) + r")\b(?!['’])",
+    re.IGNORECASE,
+)
 _UNIT = r"(?:day|week|weekend|month|year|fortnight)s?"
 _NAME = (
     r"(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday|mon|tues?|wed|thurs?|fri|sat|sun"
@@ -45,17 +60,12 @@ _AHEAD = re.compile(
 _VAGUE = re.compile(r"\b(week|weekend|month|year|fortnight)s?\b", re.IGNORECASE)
 
 
-def sortable(time: str) -> str:
-    """Return a time in ISO 8601 in a form in which texts sort like times: in UTC, to the second. `''` stays."""
-    return moment(time).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S") if time else ""
-
-
-def until(time: str) -> str:
-    """Return the latest time that still counts as before or at `time`, as `sortable` does. Of a day, it is the end."""
-    given = time.strip()
-    with suppress(ValueError):
-        given = f"{date.fromisoformat(given)}T23:59:59"
-    return sortable(given)
+def in_third_person(text: str, speaker: str) -> str:
+    """Return a sentence with the speaker's name for the first person, or after the name where it has none."""
+    replaced = _FIRST_PERSON_WORDS.sub(
+        lambda match: _FIRST_PERSON[match[0].casefold()].format(name=speaker), text.replace("’", "'")
+    )
+    return replaced if speaker in replaced else f"{speaker}: {text}"
 
 
 def absolute_times(text: str, said_at: str) -> list[str]:
@@ -66,34 +76,34 @@ def absolute_times(text: str, said_at: str) -> list[str]:
     """
     if not said_at:
         return []
-    found = dict.fromkeys(match[0] for match in _RELATIVE.finditer(text))
+    phrases = dict.fromkeys(match[0] for match in _RELATIVE.finditer(text))
     ahead = bool(_AHEAD.search(text))
-    told = ((phrase, _told(phrase.casefold(), said_at, ahead=ahead)) for phrase in found)
-    return [f"{phrase} ({time})" for phrase, time in told if time]
+    times = ((phrase, _absolute(phrase.casefold(), said_at, ahead=ahead)) for phrase in phrases)
+    return [f"{phrase} ({time})" for phrase, time in times if time]
 
 
 @lru_cache(maxsize=4_096)
-def _told(phrase: str, said_at: str, *, ahead: bool) -> str:
+def _absolute(phrase: str, said_at: str, *, ahead: bool) -> str:
     import dateparser  # its data take time to load, and most questions need none
 
     words = phrase
     for ours, theirs in _SAME.items():
         words = words.replace(ours, theirs)
     ahead = ahead or phrase.startswith(("this ", "next", "in ", "tomorrow"))
-    found = dateparser.parse(
+    time = dateparser.parse(
         words.removeprefix("on ").removeprefix("this "),
         languages=["en"],
         settings={
-            "RELATIVE_BASE": moment(said_at).replace(tzinfo=None),
+            "RELATIVE_BASE": datetime.fromisoformat(said_at).replace(tzinfo=None),
             "PREFER_DATES_FROM": "future" if ahead else "past",
         },
     )
-    if found is None:
+    if time is None:
         return ""
     vague = _VAGUE.search(phrase)
     unit = vague[1] if vague else ""
     if unit == "year":
-        return f"{found:%Y}"
+        return f"{time:%Y}"
     if unit == "month":
-        return f"{found:%Y-%m}"
-    return f"week of {found:%Y-%m-%d}" if unit in ("week", "fortnight") else f"{found:%Y-%m-%d}"
+        return f"{time:%Y-%m}"
+    return f"week of {time:%Y-%m-%d}" if unit in ("week", "fortnight") else f"{time:%Y-%m-%d}"
