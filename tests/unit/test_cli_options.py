@@ -7,8 +7,7 @@ import typer
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from hgmem.cli.adopt import app as adopting
-from hgmem.cli.options import options
+from hgmem.cli.transfer import importing, options
 from hgmem.values.foreign_graph import Adopting, Names, Option, Shape
 
 
@@ -55,7 +54,7 @@ def test_help_lists_the_options_of_the_table_between_the_commands_own_with_their
 
 
 def test_adopt_has_an_option_for_every_marked_keyword_argument_and_says_its_default() -> None:
-    offered = {each.name: each for each in get_command(adopting).params}
+    offered = {each.name: each for each in get_command(importing).commands["neo4j-graphrag"].params}
     marked = [
         name for name, hint in get_type_hints(Adopting, include_extras=True).items() if hasattr(hint, "__metadata__")
     ]
