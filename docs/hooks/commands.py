@@ -6,8 +6,7 @@ from typing import Any
 
 from typer.main import get_command
 
-from hgmem.cli import app
-from hgmem.cli.commands import EPILOG
+from hgmem.cli import EPILOG, app
 
 
 def reference() -> str:

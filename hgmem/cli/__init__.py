@@ -1,8 +1,75 @@
-"""The command line: Typer commands over the client, nothing else.
+"""The command line: Typer commands over the client. Here is the root command, with the options before its commands.
 
 Nothing heavy is imported until a command runs, so that `hgmem --help` answers at once.
 """
 
-from hgmem.cli.commands import app, main
+import signal
+import sys
+from typing import Annotated
 
-__all__ = ["app", "main"]
+import typer
+
+from hgmem import __version__
+from hgmem.cli.front import Globals, RootCommand, quiet
+from hgmem.cli.output import plain, use_utf8
+
+EPILOG = (
+    "--uri, --username, --database, --verbose and --debug may also follow a command. The password is never an "
+    "argument: set NEO4J_PASSWORD as an environment variable, in .env or (as neo4j_password) in hgmem.toml."
+)
+
+app = typer.Typer(
+    name="hgmem",
+    cls=RootCommand,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    epilog=EPILOG,
+)
+
+
+def main() -> None:
+    """Run the command line of this process and exit."""
+    use_utf8(sys.stdout, sys.stderr)
+    for asked_to_end in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
+        signal.signal(asked_to_end, signal.default_int_handler)  # so that leases are released, as after Ctrl-C
+    app(prog_name="hgmem")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        plain(f"hgmem {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    context: typer.Context,
+    uri: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URI",
+            help="Neo4j address, such as bolt://host:7687. Default: NEO4J_URI, else the server that `up` started.",
+        ),
+    ] = None,
+    username: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Neo4j user. Default: NEO4J_USERNAME, else neo4j.")
+    ] = None,
+    database: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Neo4j database. Default: NEO4J_DATABASE, else the user's default."),
+    ] = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Print the server, the models and the cost as well.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Print the traceback of an error.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Ask questions of your documents, with a memory in Neo4j that you can inspect.
+
+    Start with: hgmem up; hgmem index FOLDER; hgmem ask "a question". No API key and no language model are needed.
+    """
+    context.obj = Globals(uri=uri, username=username, database=database, verbose=verbose, debug=debug)
+    context.with_resource(quiet(context.obj))

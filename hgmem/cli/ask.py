@@ -8,8 +8,7 @@ import typer
 
 from hgmem.cli.front import DEFAULT_CORPUS, JsonOption, connected, verbose
 from hgmem.cli.output import print_json
-from hgmem.cli.render import answered, remembered, spent
-from hgmem.cli.shown import show
+from hgmem.cli.render import answered, remembered, show, spent
 from hgmem.errors import UsageError
 from hgmem.values import as_json as shape
 from hgmem.values.inputs import typed_filters

@@ -1,8 +1,6 @@
 """`build`: make what a system needs of a corpus before it can answer."""
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
@@ -10,19 +8,25 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hgmem.cli.ask import Changes, changes
-from hgmem.cli.front import DEFAULT_CORPUS, FAILED, CorpusOption, JsonOption, connected
+from hgmem.cli.front import (
+    DEFAULT_CORPUS,
+    FAILED,
+    CorpusOption,
+    DryRunOption,
+    JsonOption,
+    MaxCallsOption,
+    MaxTokensOption,
+    YesOption,
+    connected,
+)
 from hgmem.cli.output import note, one_line, plain, print_json
-from hgmem.cli.planned import confirm_calls
+from hgmem.cli.planned import confirm_calls, with_work_left
 from hgmem.cli.progress import progress
-from hgmem.errors import BudgetError
 from hgmem.text.language import counted
 
 if TYPE_CHECKING:
-    from hgmem.client import HGMem
     from hgmem.values.ask_options import BuildOptions
     from hgmem.values.reports import BuildPlan, BuildReport
-
-Plans = Callable[[], "BuildPlan"]
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -35,10 +39,10 @@ def build(
     recipe: Annotated[str | None, typer.Option(metavar="NAME", help="Preset of the system.")] = None,
     set_: Changes = None,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Make failed units again.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print planned work and cost; write nothing.")] = False,
-    max_calls: Annotated[int | None, typer.Option(min=1, metavar="N", help="Stop after N model calls.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(min=1, metavar="N", help="Stop after N tokens.")] = None,
+    yes: YesOption = False,
+    dry_run: DryRunOption = False,
+    max_calls: MaxCallsOption = None,
+    max_tokens: MaxTokensOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Make what a system needs of a corpus before it can answer.
@@ -53,8 +57,11 @@ def build(
         if dry_run:
             _print_plan(plans(), as_json=as_json)
             return
-        _confirm(client, plans, most=max_calls, yes=yes)
-        with progress() as report, _with_work_left(plans):
+        plan = plans()
+        if plan.calls:
+            note(_planned(plan))
+            confirm_calls(plan.calls, above=client.settings.confirm_calls, most=max_calls, yes=yes)
+        with progress() as report, with_work_left(lambda: f"at most {counted(plans().units, 'unit')}"):
             done = client.build(system, report=report, max_calls=max_calls, max_tokens=max_tokens, **chosen)
     seconds = round(time.monotonic() - began, 3)
     for error in done.errors:
@@ -92,25 +99,6 @@ def _planned(plan: "BuildPlan") -> str:
         f"{units}, at most {counted(plan.calls, 'model call')}, {plan.prompt_tokens:,} prompt tokens and "
         f"{plan.completion_tokens_at_most:,} reply tokens"
     )
-
-
-def _confirm(client: "HGMem", plans: Plans, *, most: int | None, yes: bool) -> None:
-    """Print the estimated cost, and ask for confirmation if it is high."""
-    plan = plans()
-    if not plan.calls:
-        return
-    note(_planned(plan))
-    confirm_calls(plan.calls, above=client.settings.confirm_calls, most=most, yes=yes)
-
-
-@contextmanager
-def _with_work_left(plans: Plans) -> Iterator[None]:
-    """Add to a `BudgetError` raised in the block how much work is left."""
-    try:
-        yield
-    except BudgetError as error:
-        left = counted(plans().units, "unit")
-        raise BudgetError(f"{error}: finished work is saved, at most {left} left; rerun to continue") from error
 
 
 def _summary(done: "BuildReport", seconds: float) -> str:

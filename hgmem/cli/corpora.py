@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hgmem.cli.front import DEFAULT_CORPUS, FAILED, CorpusOption, JsonOption, connected
+from hgmem.cli.front import DEFAULT_CORPUS, FAILED, CorpusOption, JsonOption, YesOption, connected
 from hgmem.cli.lists import contents, tenants
 from hgmem.cli.output import note, plain, print_json
-from hgmem.cli.shown import show
+from hgmem.cli.render import show
 from hgmem.errors import UsageError
 from hgmem.text.language import counted
 
@@ -61,7 +61,7 @@ def delete(
     system: Annotated[
         str | None, typer.Option(metavar="NAME", help="Delete only what this system has built, see `hgmem status`.")
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    yes: YesOption = False,
 ) -> None:
     """Delete a corpus, or documents or a build of it.
 

@@ -1,20 +1,21 @@
-"""Shared parts of all commands: global options, the connected client and error output."""
+"""Shared parts of all commands: the registry that loads them, global options, the client, and error output."""
 
 import logging
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
+from typer.main import get_group
 
 from hgmem.cli.output import abandon, flush, note, one_line
-from hgmem.cli.parts import COMMANDS, CommandRegistry
 from hgmem.errors import CacheWarning, DocumentWarning, HGMemError
 
 if TYPE_CHECKING:
@@ -26,6 +27,28 @@ VALUED = ("--uri", "--username", "--database")
 FAILED, INTERRUPTED, PIPE_CLOSED = 1, 130, 141  # the last two follow the shell's convention for signals
 DEFAULT_CORPUS = "default"
 
+# In the order of `--help`: the module and the first sentence of the command's help.
+COMMANDS = {
+    "up": ("server", "Start Neo4j on this machine and print its address."),
+    "down": ("server", "Stop the Neo4j that `hgmem up` started, keeping its data."),
+    "doctor": ("server", "Check the installation and suggest fixes."),
+    "index": ("index", "Index documents into a corpus: chunks, entities, relations."),
+    "append": ("index", "Append messages to a conversation."),
+    "build": ("build", "Make what a system needs of a corpus before it can answer."),
+    "import": ("transfer", "Import an archive or an existing graph."),
+    "ask": ("ask", "Answer a question, with supporting quotes."),
+    "systems": ("systems", "List the systems that can answer, with their recipes."),
+    "memory": ("memory", "List, inspect, export and delete memories."),
+    "browser": ("browser", "Open Neo4j Browser on a memory."),
+    "status": ("corpora", "Show a corpus's contents and failures."),
+    "corpora": ("corpora", "List the corpora."),
+    "delete": ("corpora", "Delete a corpus, or documents or a build of it."),
+    "export": ("transfer", "Export a corpus, with its memories, to one file."),
+    "eval": ("eval", "Measure systems on data sets: run, report, judge."),
+    "reembed": ("transfer", "Recompute all vectors of a corpus and its memories."),
+}
+
+# What is left of an interrupted command.
 KEPT = {
     "index": "finished chunks are saved; run the same command again to resume",
     "import": "nothing was imported",
@@ -46,6 +69,11 @@ OwnerOption = Annotated[
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON only.")]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Print planned work and cost; write nothing.")]
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
+MaxCallsOption = Annotated[int | None, typer.Option(min=1, metavar="N", help="Stop after N model calls.")]
+MaxTokensOption = Annotated[int | None, typer.Option(min=1, metavar="N", help="Stop after N tokens.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +85,33 @@ class Globals:
     database: str | None = None
     verbose: bool = False
     debug: bool = False
+
+
+class CommandRegistry(MutableMapping[str, Any]):
+    """A Typer group that loads each command when it is looked up: one of ours, else the verbs of a system."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._loaded and name not in COMMANDS:
+            self._loaded[name] = import_module("hgmem.cli.systems").group(name)
+        if name not in self._loaded:
+            module, _ = COMMANDS[name]
+            self._loaded |= get_group(import_module(f"hgmem.cli.{module}").app).commands
+        return self._loaded[name]
+
+    def __setitem__(self, name: str, command: Any) -> None:
+        self._loaded[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        del self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
 
 
 class RootCommand(TyperGroup):

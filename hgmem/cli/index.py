@@ -1,5 +1,6 @@
-"""`index`: add documents to a corpus."""
+"""`index` and `append`: add documents to a corpus, and messages to a conversation."""
 
+import sys
 import time
 from dataclasses import asdict
 from functools import partial
@@ -8,12 +9,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hgmem.cli.front import DEFAULT_CORPUS, FAILED, CorpusOption, JsonOption, connected
+from hgmem.cli.front import (
+    DEFAULT_CORPUS,
+    FAILED,
+    CorpusOption,
+    DryRunOption,
+    JsonOption,
+    MaxCallsOption,
+    MaxTokensOption,
+    YesOption,
+    connected,
+)
 from hgmem.cli.output import note, one_line, plain, print_json
 from hgmem.cli.planned import confirm_cost, print_plan, with_work_left
 from hgmem.cli.progress import progress
+from hgmem.errors import DocumentError
 from hgmem.sources.files.formats import SUFFIXES
 from hgmem.text.language import counted
+from hgmem.values.conversations import Conversation
 
 if TYPE_CHECKING:
     from hgmem.values.reports import IndexReport
@@ -41,10 +54,10 @@ def index(
     no_graph: Annotated[
         bool, typer.Option("--no-graph", help="Embed chunks only: no entities, no relations, no model call.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print planned work and cost; write nothing.")] = False,
-    max_calls: Annotated[int | None, typer.Option(min=1, metavar="N", help="Stop after N model calls.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(min=1, metavar="N", help="Stop after N tokens.")] = None,
+    yes: YesOption = False,
+    dry_run: DryRunOption = False,
+    max_calls: MaxCallsOption = None,
+    max_tokens: MaxTokensOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Index documents into a corpus: chunks, entities, relations.
@@ -67,7 +80,7 @@ def index(
         if not no_graph:
             confirm_cost(client, plans, most=max_calls, yes=yes)
         add = client.retry_failed if retry_failed else partial(client.add, items, graph=not no_graph)
-        with progress() as report, with_work_left(plans):
+        with progress() as report, with_work_left(lambda: counted(plans().chunks, "chunk")):
             done = add(report=report, max_calls=max_calls, max_tokens=max_tokens)
         failed = client.status().failed if done.documents or done.unchanged else done.failed
     seconds = round(time.monotonic() - began, 3)
@@ -78,6 +91,44 @@ def index(
     else:
         plain(summary(done, seconds))
     if done.skipped or failed:
+        raise typer.Exit(FAILED)
+
+
+@app.command()
+def append(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="JSON Lines or a log; - reads standard input.")],
+    conversation: Annotated[str, typer.Option("--conversation", metavar="ID", help="The conversation.")],
+    corpus: CorpusOption = DEFAULT_CORPUS,
+    title: Annotated[str, typer.Option("--title", metavar="TEXT", help="Title of a new conversation.")] = "",
+    graph: Annotated[bool, typer.Option("--graph", help="Extract entities and relations too.")] = False,
+    field: FieldOption = None,
+    max_calls: MaxCallsOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Append messages to a conversation.
+
+    JSON Lines have an object a line with speaker, text, and perhaps time and id. A log has lines such as
+    "[2023-02-04 19:12] Ann: Hello." The messages can be asked about at once. Without --graph, no model is called. A
+    message whose id the conversation has is skipped, so the command can be repeated where messages have ids. Exits 1 if
+    chunks failed.
+    """
+    from hgmem.client.intake import messages_in
+
+    began = time.monotonic()
+    name = "standard input" if str(file) == "-" else str(file)
+    said = messages_in(_text(file), name=name, conversation=conversation, fields=named_fields(field))
+    with connected(context, corpus) as client, progress() as report:
+        talk = Conversation(id=conversation, title=title)
+        done = client.append(talk, said, graph=graph, report=report, max_calls=max_calls)
+    seconds = round(time.monotonic() - began, 3)
+    for error in done.errors:
+        note(one_line(error))
+    if as_json:
+        print_json({"corpus": corpus, "conversation": conversation, **asdict(done), "seconds": seconds})
+    else:
+        plain(summary(done, seconds))
+    if done.failed:
         raise typer.Exit(FAILED)
 
 
@@ -126,3 +177,12 @@ def summary(done: "IndexReport", seconds: float) -> str:
         f"{len(done.skipped)} skipped",
     ]
     return f"{'; '.join(parts)} ({seconds:.1f} s)"
+
+
+def _text(file: Path) -> str:
+    try:
+        return sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise DocumentError(f"{str(file)!r}: {error.strerror or error}: correct the path") from error
+    except UnicodeDecodeError as error:
+        raise DocumentError(f"{str(file)!r}, byte {error.start}: not UTF-8: save it as UTF-8") from error

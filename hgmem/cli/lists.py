@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from rich.console import RenderableType
 from rich.table import Table
 
+from hgmem.cli.front import COMMANDS
 from hgmem.cli.output import cut, one_line, when
-from hgmem.cli.parts import COMMANDS
-from hgmem.cli.shown import indented, words
+from hgmem.cli.render import indented, words
 from hgmem.text.language import counted
 from hgmem.values.records import MemorySummary
 from hgmem.values.reports import BuildStatus, CorpusStatus

@@ -9,8 +9,7 @@ from rich.spinner import Spinner
 from rich.text import Text
 
 from hgmem.cli.output import cut
-from hgmem.cli.render import DONE, found, way
-from hgmem.cli.shown import words
+from hgmem.cli.render import DONE, found, way, words
 from hgmem.values.events import (
     Answered,
     AnswerToken,

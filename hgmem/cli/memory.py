@@ -1,26 +1,45 @@
-"""`memory`: list, show and export memories."""
+"""`memory`: list, show, export, prune and delete memories."""
 
+import re
+import sys
 from dataclasses import asdict
+from datetime import timedelta
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hgmem.cli import retention
-from hgmem.cli.front import DEFAULT_CORPUS, CorpusOption, JsonOption, OwnerOption, connected
+from hgmem.cli.front import (
+    DEFAULT_CORPUS,
+    FAILED,
+    CorpusOption,
+    ForceOption,
+    JsonOption,
+    OwnerOption,
+    YesOption,
+    connected,
+)
 from hgmem.cli.lists import memories
-from hgmem.cli.output import plain, print_json
-from hgmem.cli.render import ancestry, stored
-from hgmem.cli.shown import show
+from hgmem.cli.output import note, plain, print_json
+from hgmem.cli.render import ancestry, show, stored
+from hgmem.errors import UsageError
 from hgmem.text.atomic_files import replacing
+from hgmem.text.language import counted
 from hgmem.values import as_json as shape
+
+if TYPE_CHECKING:
+    from hgmem.values.reports import Pruned
+
+OwnOption = Annotated[
+    str | None, typer.Option("--owner", metavar="NAME", help="Delete only this owner's own memories, not everybody's.")
+]
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 app = typer.Typer(rich_markup_mode=None)
 memory = typer.Typer(
     name="memory", no_args_is_help=True, rich_markup_mode=None, help="List, inspect, export and delete memories."
 )
 app.add_typer(memory)
-memory.add_typer(retention.app)
 
 
 @memory.command("list")
@@ -66,7 +85,7 @@ def export_(
     context: typer.Context,
     uid: Annotated[str, typer.Argument(metavar="MEMORY", help="Uid of the memory, from `ask` or `memory list`.")],
     html: Annotated[Path, typer.Option("--html", metavar="FILE", help="HTML file to write, such as memory.html.")],
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    force: ForceOption = False,
     owner: OwnerOption = None,
 ) -> None:
     """Export a memory as an HTML page that replays it step by step, offline, in any browser.
@@ -95,3 +114,86 @@ def lineage(
         print_json(shape.lineage(found))
     else:
         show(ancestry(found))
+
+
+@memory.command()
+def prune(
+    context: typer.Context,
+    older_than: Annotated[
+        str, typer.Option(metavar="AGE", help="Minimum time since the last activity: 90m, 12h, 30d, 2w.")
+    ],
+    corpus: CorpusOption = DEFAULT_CORPUS,
+    keep_answers: Annotated[
+        bool, typer.Option("--keep-answers", help="Keep answers and citations; delete steps and points only.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the memories that would be deleted; delete nothing.")
+    ] = False,
+    owner: OwnOption = None,
+    yes: YesOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Delete memories inactive for longer than AGE.
+
+    The age counts from a memory's creation, last step or last answer, whichever is newest. Memories in use are kept.
+    Documents and entities are not changed. If interrupted, run the same command again to resume.
+    """
+    meant = age(older_than)
+    if not (yes or dry_run) and not sys.stdin.isatty():
+        raise UsageError("nothing was pruned: no terminal to confirm: pass --yes or --dry-run")
+    with connected(context, corpus) as client:
+        if not yes:
+            found = client.prune(older_than=meant, keep_answers=keep_answers, dry_run=True, owner=owner)
+            if not dry_run and found.memories and not typer.confirm(f"Prune {_what(found)}?", err=True):
+                note("nothing was pruned")
+                raise typer.Exit(FAILED)
+        if not dry_run:
+            found = client.prune(older_than=meant, keep_answers=keep_answers, owner=owner)
+    if as_json:
+        print_json(asdict(found))
+        return
+    if dry_run:
+        for uid in found.memories:
+            plain(uid)
+    plain(f"{'would prune' if dry_run else 'pruned'} {_what(found)}")
+
+
+@memory.command()
+def delete(
+    context: typer.Context,
+    uid: Annotated[str, typer.Argument(metavar="MEMORY", help="Uid of the memory, from `ask` or `memory list`.")],
+    owner: OwnOption = None,
+    yes: YesOption = False,
+) -> None:
+    """Delete a memory with its answers."""
+    if not yes and not sys.stdin.isatty():
+        raise UsageError("nothing was deleted: no terminal to confirm: pass --yes")
+    with connected(context) as client:
+        if not yes:
+            found = client.memory(uid, owner=owner)
+            what = f"memory {found.uid} of corpus {found.corpus!r} with {len(found.answers)} answers"
+            if not typer.confirm(f"Delete {what}?", err=True):
+                note("nothing was deleted")
+                raise typer.Exit(FAILED)
+        client.delete(memory=uid, owner=owner)
+    plain(f"deleted memory {uid}")
+
+
+def _what(found: "Pruned") -> str:
+    kept = ", keeping their answers" if found.kept_answers else ""
+    return f"{counted(len(found.memories), 'memory', 'memories')} of corpus {found.corpus!r}{kept}"
+
+
+def age(text: str) -> timedelta:
+    """Return an age as users type it: 90m, 12h, 30d, 2w.
+
+    Raises `UsageError`, which describes the format.
+    """
+    found = re.fullmatch(r"([0-9]+)([mhdw])", text.strip())
+    try:
+        meant = timedelta(**{_UNITS[found[2]]: int(found[1])}) if found else timedelta(0)
+    except (OverflowError, ValueError):  # more days, or more digits, than a timedelta can hold
+        meant = timedelta(0)
+    if not meant:
+        raise UsageError(f"invalid age {text!r}: use a number with m, h, d or w, such as 90m, 12h, 30d or 2w")
+    return meant

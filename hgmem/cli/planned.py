@@ -1,4 +1,4 @@
-"""Cost estimates before indexing, their confirmation, and the message when the budget is spent."""
+"""Cost estimates before work, their confirmation, and the message when the budget is spent."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -72,14 +72,12 @@ def confirm_calls(calls: int | None, *, above: int, most: int | None, yes: bool,
 
 
 @contextmanager
-def with_work_left(plans: Callable[[], "IndexPlan"]) -> Iterator[None]:
-    """Add to a `BudgetError` raised in the block how much work is left."""
+def with_work_left(left: Callable[[], str]) -> Iterator[None]:
+    """Add to a `BudgetError` raised in the block how much work is `left`."""
     try:
         yield
     except BudgetError as error:
-        raise BudgetError(
-            f"{error}: finished work is saved, {counted(plans().chunks, 'chunk')} left; rerun to continue"
-        ) from error
+        raise BudgetError(f"{error}: finished work is saved, {left()} left; rerun to continue") from error
 
 
 def contained(held: "CorpusStatus | AdoptReport") -> str:

@@ -1,16 +1,18 @@
-"""Terminal rendering of answers, memories and lineages."""
+"""Terminal output: wrapped and styled text; answers, memories and lineages; the query that draws a memory."""
 
+import re
+import shutil
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from rich.console import RenderableType
+from rich.console import Console, RenderableType
 from rich.constrain import Constrain
+from rich.padding import Padding
 from rich.text import Text
 from rich.tree import Tree
 
-from hgmem.cli.output import cut, one_line, when
-from hgmem.cli.queries import picture
-from hgmem.cli.shown import WIDEST, indented, words
+from hgmem.cli.output import clean, cut, one_line, when
 from hgmem.text.language import counted
 from hgmem.values.evidence import BuiltHit, Retrieved, Strategy
 from hgmem.values.records import (
@@ -28,6 +30,8 @@ from hgmem.values.records import (
 from hgmem.values.systems import SystemInfo
 from hgmem.values.usage import Usage
 
+UNLIMITED = 1_000  # columns where the output is not a terminal
+WIDEST = 100  # columns of running text, for readability
 EXTRACTIVE = "extractive"
 DONE = {"insert": "inserted", "revise": "revised", "merge": "merged", "drop": "dropped"}
 _WAYS = {"global": "across the corpus", "local": "around its points"}
@@ -41,6 +45,35 @@ NAMED = 30  # characters of a strategy or kind of another system
 BUILT = 8  # rows of a build that are shown for a sub-query
 NAMES = 12  # entities of a point that are named
 SAID = 160  # characters of a point's description within a step, while the list of points shows all of it
+_TRAILING = re.compile(r" +$", re.MULTILINE)
+_POINTS = "MATCH path = (:Memory {{uid: '{uid}'}})-[:HAS_POINT]->(p:MemoryPoint)-[:INVOLVES]->(:Entity)"
+_NOW = " WHERE p.died IS NULL"
+_ACTIVE_AT = " WHERE p.born <= {step} AND (p.died IS NULL OR p.died > {step})"
+_CITED = (
+    "MATCH path = (:Memory {{uid: '{uid}'}})-[:HAS_ANSWER]->(:Answer)-[:HAS_CITATION]->(:Citation)-[:CITES]->(:Chunk)"
+)
+
+
+def show(*parts: RenderableType) -> None:
+    """Print parts of a result, wrapped to the terminal's width. Plain strings are printed unwrapped, for copying."""
+    width = shutil.get_terminal_size((UNLIMITED, 50)).columns
+    console = Console(file=sys.stdout, width=width, markup=False, highlight=False, emoji=False)
+    with console.capture() as captured:
+        for part in parts:
+            console.print(clean(part) if isinstance(part, str) else part, soft_wrap=isinstance(part, str))
+    print(_TRAILING.sub("", captured.get()), end="")
+
+
+def words(*parts: str | tuple[str, str]) -> Text:
+    """Return escaped text of the parts in order, each with an optional style."""
+    pairs = ((part, "") if isinstance(part, str) else part for part in parts)
+    return Text.assemble(*((clean(text), style) for text, style in pairs))
+
+
+def indented(text: Text | str, by: int = 0) -> RenderableType:
+    """Return indented running text, limited to a readable width."""
+    shown = words(text) if isinstance(text, str) else text
+    return Constrain(Padding(shown, (0, 0, 0, by)), WIDEST)
 
 
 def way(strategy: Strategy) -> str:
@@ -262,6 +295,18 @@ def _entities(point: MemoryPoint) -> str:
 def _browser(memory: str, *, points: bool, step: int | None) -> Iterator[RenderableType]:
     yield indented(f"See it in Neo4j Browser: `hgmem browser {memory}`, or paste")
     yield f"  {picture(memory, points=points, step=step)}"
+
+
+def picture(memory: str, *, points: bool = True, step: int | None = None) -> str:
+    """Return the query that draws a memory: the points active now, or at the end of `step`, with their entities.
+
+    A memory without points, such as that of another system, is drawn as its answer with the cited chunks.
+    """
+    uid = memory.replace("\\", "\\\\").replace("'", "\\'")
+    if not points:
+        return f"{_CITED.format(uid=uid)} RETURN path"
+    active = _NOW if step is None else _ACTIVE_AT.format(step=step)
+    return f"{_POINTS.format(uid=uid)}{active} RETURN path"
 
 
 def _grow(tree: Tree, lineage: Lineage) -> None:

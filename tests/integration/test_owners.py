@@ -11,7 +11,7 @@ from letters import LETTERS, QUESTION, wanting
 from typer.testing import CliRunner
 
 from hgmem import HGMem, UsageError
-from hgmem.cli.commands import app
+from hgmem.cli import app
 
 AT_ONCE = timedelta(microseconds=1)
 BAD = ("", " \t", "x" * 201, "an\x1bna", "an\nna", "an\u2028na", "\ud83d", 5)

@@ -7,8 +7,7 @@ import pytest
 
 from hgmem import HGMem
 from hgmem.cli.live import described
-from hgmem.cli.render import remembered, stored
-from hgmem.cli.shown import show
+from hgmem.cli.render import remembered, show, stored
 from hgmem.memory.replay.scene import scene
 from hgmem.memory.stored_memories import load_history
 from hgmem.values.events import EvidenceFound

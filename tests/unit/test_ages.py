@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from hgmem.cli.ages import age
+from hgmem.cli.memory import age
 from hgmem.errors import UsageError
 
 

@@ -10,8 +10,7 @@ import typer
 
 from hgmem import cli
 from hgmem.cli import app
-from hgmem.cli.front import Globals, failure, hoisted, quiet
-from hgmem.cli.parts import COMMANDS
+from hgmem.cli.front import COMMANDS, Globals, failure, hoisted, quiet
 from hgmem.errors import CacheWarning, DocumentError, GraphError, UsageError
 
 
@@ -129,17 +128,17 @@ def test_no_command_takes_a_password() -> None:
     assert not {name for name in options if "password" in name}
 
 
-def test_every_command_is_listed_in_order_with_the_first_sentence_of_its_help() -> None:
+def test_every_command_is_listed_with_the_first_sentence_of_its_help() -> None:
     from typer.main import get_group
 
     for name, (module, said) in COMMANDS.items():
         commands = get_group(import_module(f"hgmem.cli.{module}").app).commands
-        listed = [one for one, (its, _) in COMMANDS.items() if its == module]
-        assert list(commands) == listed, module
+        listed = {command for command, (its, _) in COMMANDS.items() if its == module}
+        assert set(commands) == listed, module
         help_ = " ".join((commands[name].help or "").split())
         assert help_.startswith(said.removesuffix(".")), name
     apps = {path.stem for path in Path(str(cli.__path__[0])).glob("*.py") if "\napp = typer.Typer(" in path.read_text()}
-    assert apps - {"commands", "eval_judge", "retention"} == {module for module, _ in COMMANDS.values()}
+    assert apps - {"__init__"} == {module for module, _ in COMMANDS.values()}
 
 
 def test_help_loads_no_command_and_nothing_heavy() -> None:

@@ -7,8 +7,7 @@ import typer
 from typer.main import get_group
 from typer.testing import CliRunner
 
-from hgmem.cli.importing import importing
-from hgmem.cli.options import options
+from hgmem.cli.transfer import importing, options
 from hgmem.values.foreign_graph import Adopting, Names, Option, Shape
 
 

@@ -9,8 +9,7 @@ import pytest
 from hgmem.cli import output, render
 from hgmem.cli.lists import contents, memories, tenants
 from hgmem.cli.progress import Lines, progress
-from hgmem.cli.queries import picture
-from hgmem.cli.shown import show
+from hgmem.cli.render import picture, show
 from hgmem.values import as_json
 from hgmem.values.evidence import Hit, Retrieved, Subquery
 from hgmem.values.graph_elements import Entity

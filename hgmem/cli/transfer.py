@@ -1,0 +1,203 @@
+"""`import`, `export`, `reembed`: corpora from archives and existing graphs, to archives, and with another embedder."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, fields
+from functools import wraps
+from inspect import Parameter, signature
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
+
+from hgmem.cli.front import DEFAULT_CORPUS, CorpusOption, ForceOption, JsonOption, connected
+from hgmem.cli.output import note, one_line, plain, print_json
+from hgmem.cli.planned import contained
+from hgmem.cli.progress import progress
+from hgmem.text.language import counted
+from hgmem.values.foreign_graph import Adopting, Option, Shape
+
+if TYPE_CHECKING:
+    from hgmem.values.reports import AdoptReport, ArchiveReport
+
+app = typer.Typer(rich_markup_mode=None)
+importing = typer.Typer(
+    name="import", no_args_is_help=True, rich_markup_mode=None, help="Import an archive or an existing graph."
+)
+app.add_typer(importing)
+
+
+def options(table: type, *, defaults: Mapping[str, object]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return a decorator that adds an option to a command for each key of `table`, a text, that `Option` marks.
+
+    The command gets those that were given as keyword arguments. In its help they stand before its own options that
+    are keyword-only; `defaults` says there what is used instead of an option, and changes nothing.
+    """
+    offered = {added.name: added for added in _parameters(table, defaults)}
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        own = [each for each in signature(command).parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
+        last = [each for each in own if each.kind is Parameter.KEYWORD_ONLY]
+        first = [each for each in own if each not in last]
+
+        @wraps(command)
+        def called(**given: Any) -> None:
+            command(**{name: value for name, value in given.items() if name not in offered or value is not None})
+
+        called.__signature__ = signature(command).replace(parameters=[*first, *offered.values(), *last])  # type: ignore[attr-defined]
+        return called
+
+    return decorate
+
+
+def _parameters(table: type, defaults: Mapping[str, object]) -> Iterator[Parameter]:
+    for name, hint in get_type_hints(table, include_extras=True).items():
+        for mark in getattr(hint, "__metadata__", ()):
+            if isinstance(mark, Option):
+                said = f"{mark.help} Default: {defaults[name]}." if name in defaults else mark.help
+                option = Annotated[str | None, typer.Option(metavar=mark.metavar, help=said, show_default=False)]
+                yield Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=option)
+
+
+@importing.command()
+def lightrag(
+    context: typer.Context,
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="LightRAG working directory.")],
+    corpus: CorpusOption = DEFAULT_CORPUS,
+    as_json: JsonOption = False,
+) -> None:
+    """Import a graph that LightRAG or HGMem's own code wrote, into an empty corpus.
+
+    Everything is checked before the first write; a failed import leaves nothing. Importing the same directory again
+    writes nothing.
+    """
+    began = time.monotonic()
+    with connected(context, corpus) as client:
+        with progress() as report:
+            written = client.import_lightrag(directory, report=report)
+        status = client.status()
+    seconds = round(time.monotonic() - began, 3)
+    if as_json:
+        counts: dict[str, Any] = asdict(status)
+        print_json({"written": written, **counts, "seconds": seconds})
+        return
+    done = f"imported in {seconds:.1f} s" if written else "already imported, nothing was written"
+    plain(f"{corpus}: {contained(status)}; {done}")
+
+
+@importing.command("archive")
+def import_archive(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Archive that `hgmem export` wrote.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Import an archive into the corpus of its name, which must be new or empty.
+
+    Everything is checked before the first write; a failed import leaves nothing. Importing the same archive again
+    writes nothing.
+    """
+    began = time.monotonic()
+    with connected(context) as client, progress() as report:
+        done = client.import_archive(file, report=report)
+    for line in done.notes:
+        note(line)
+    what = "imported" if done.written else "already imported, nothing was written"
+    _print_report(done, what, time.monotonic() - began, as_json=as_json)
+
+
+@importing.command("neo4j-graphrag")
+@options(Adopting, defaults={each.name: each.default for each in fields(Shape)})
+def adopt(
+    context: typer.Context, corpus: CorpusOption = DEFAULT_CORPUS, *, as_json: JsonOption = False, **graph: Any
+) -> None:
+    """Import a graph that neo4j-graphrag wrote, without extracting again.
+
+    The corpus must be new or empty. hgmem never writes to the source graph. Options map other labels, types and
+    properties. A failed import leaves nothing. Importing the same graph again writes nothing.
+    """
+    began = time.monotonic()
+    with connected(context, corpus) as client, progress() as report:
+        done = client.adopt(report=report, **graph)
+    for line in done.notes:
+        note(one_line(line))
+    _print_adopted(done, time.monotonic() - began, as_json=as_json)
+
+
+@app.command()
+def export(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Archive to write, such as affair.jsonl.gz.")],
+    corpus: CorpusOption = DEFAULT_CORPUS,
+    without_memories: Annotated[bool, typer.Option("--without-memories", help="Export without memories.")] = False,
+    without_embeddings: Annotated[
+        bool, typer.Option("--without-embeddings", help="Export without vectors; an import recomputes them.")
+    ] = False,
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Export a corpus, with its memories, to one file that another Neo4j can import.
+
+    The file is written atomically. Concurrent changes to the corpus may be missing from it.
+    """
+    began = time.monotonic()
+    with connected(context, corpus) as client, progress() as report:
+        done = client.export(
+            file, memories=not without_memories, embeddings=not without_embeddings, force=force, report=report
+        )
+    for line in done.notes:
+        note(line)
+    _print_report(done, f"exported to {file}", time.monotonic() - began, as_json=as_json)
+
+
+@app.command()
+def reembed(
+    context: typer.Context,
+    model: Annotated[
+        str,
+        typer.Option(
+            metavar="EMBEDDER", help="The new embedder, as in HGMEM_EMBEDDING_MODEL: a name, a path, or openai:NAME."
+        ),
+    ],
+    corpus: CorpusOption = DEFAULT_CORPUS,
+    as_json: JsonOption = False,
+) -> None:
+    """Recompute all vectors of a corpus and its memories with another embedder.
+
+    The corpus cannot be searched or written meanwhile. If interrupted, run the same command again to resume; another
+    embedder starts over. Afterwards set HGMEM_EMBEDDING_MODEL to the new embedder.
+    """
+    began = time.monotonic()
+    with connected(context, corpus) as client, progress() as report:
+        made = client.reembed(model, report=report)
+    seconds = round(time.monotonic() - began, 3)
+    if as_json:
+        print_json({"corpus": corpus, "embedding_model": model, "vectors": made, "seconds": seconds})
+    elif made:
+        plain(f"{corpus}: {counted(made, 'vector')} computed with {model} ({seconds:.1f} s)")
+    else:
+        plain(f"{corpus}: already embedded with {model}, nothing to do")
+
+
+def _print_adopted(done: "AdoptReport", seconds: float, *, as_json: bool) -> None:
+    if as_json:
+        print_json({**asdict(done), "seconds": round(seconds, 3)})
+        return
+    what = f"imported in {seconds:.1f} s" if done.written else "already imported, nothing was written"
+    plain(f"{done.corpus}: {contained(done)}; {what}")
+
+
+def _print_report(done: "ArchiveReport", what: str, seconds: float, *, as_json: bool) -> None:
+    """Print the archive's contents and what was done with it."""
+    if as_json:
+        print_json({**asdict(done), "seconds": round(seconds, 3)})
+        return
+    parts = [
+        counted(done.counts.get("Document", 0), "document"),
+        counted(done.counts.get("Chunk", 0), "chunk"),
+        f"{done.counts.get('Entity', 0):,} entities",
+        counted(done.counts.get("RELATES", 0), "relation"),
+        f"{done.counts.get('Memory', 0):,} memories",
+    ]
+    if built := done.counts.get("Built", 0):
+        parts.append(counted(built, "built row"))
+    plain(f"{done.corpus}: {', '.join(parts)}; {what} ({seconds:.1f} s)")
