@@ -14,7 +14,7 @@ from hgmem.memory.recording import recording
 from hgmem.memory.stored_memories import Stored
 from hgmem.models.metering import measuring
 from hgmem.retrieval.answer import AnswerQuestion, cited_answer
-from hgmem.retrieval.rendering import Shown
+from hgmem.retrieval.rendering import PromptMemory
 from hgmem.services import Services
 from hgmem.settings import Settings
 from hgmem.systems.options import Config, Options, loaded
@@ -119,7 +119,7 @@ class SingleStep(Generic[Config]):
                 return record.unanswered(step=1)
             task = AnswerQuestion(
                 question=question.text,
-                memory=Shown(statements=evidence.statements),
+                memory=PromptMemory(statements=evidence.statements),
                 passages=evidence.passages,
                 form=getattr(config, self.form_option) if self.form_option else "",
                 language=services.language,

@@ -19,7 +19,7 @@ def plan(*concerns, judgement="global"):
 def asked(plan_reply, *texts, previous=()):
     inquiries, notes = paired(plan_reply.concerns, SubqueriesReply(subqueries=texts))
     course = Course(concerns=9, previous=tuple(previous))
-    found = leads_to(plan_reply.judgement, inquiries, shown=POINTS, living=lambda point: point, course=course)
+    found = leads_to(plan_reply.judgement, inquiries, known=POINTS, living=lambda point: point, course=course)
     return replace(found, notes=(*notes, *found.notes))
 
 

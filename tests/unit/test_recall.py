@@ -13,7 +13,7 @@ from hgmem.evaluation.shelf import Shelf, joined
 from hgmem.evaluation.wording import plain, plain_prompt, restated, stands
 from hgmem.retrieval import rendering
 from hgmem.retrieval.answer import AnswerQuestion
-from hgmem.retrieval.rendering import Shown
+from hgmem.retrieval.rendering import PromptMemory
 from hgmem.text.identity import uid
 from hgmem.values.graph_elements import Chunk
 
@@ -41,7 +41,7 @@ def evidence(text: str = QUOTE, document: str = "d") -> Evidence:
 
 def prompt(*chunks: Chunk, question: str = "Who sold it?") -> str:
     watcher = Prompts()
-    watcher.call(AnswerQuestion(question=question, memory=Shown(), passages=chunks), lambda: None)
+    watcher.call(AnswerQuestion(question=question, memory=PromptMemory(), passages=chunks), lambda: None)
     return watcher.found[0].text
 
 

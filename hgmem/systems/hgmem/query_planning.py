@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from hgmem.systems.hgmem.replies import Concern, Inquiry, SubqueriesReply, Verdict, Where
-from hgmem.systems.hgmem.tasks.judging import Judging, Strategies
+from hgmem.systems.hgmem.tasks.planning import Judging, Strategies
 from hgmem.text.segmentation import collapse
 from hgmem.values.evidence import GLOBAL, Subquery
 from hgmem.values.records import Judgement, MemoryPoint
@@ -27,11 +27,7 @@ def paired(concerns: Sequence[Concern], reply: SubqueriesReply) -> tuple[tuple[I
     surplus = len(reply.subqueries) - len(concerns)
     notes = (f"{surplus} sub-queries beyond the concerns were dropped",) if surplus > 0 else ()
     texts = (*reply.subqueries, *("" for _ in concerns))
-    inquiries = tuple(
-        Inquiry(text=concern.text, subquery=text, points=concern.points, strategy=concern.strategy)
-        for concern, text in zip(concerns, texts, strict=False)
-    )
-    return inquiries, notes
+    return tuple(map(Concern.asked, concerns, texts)), notes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +54,7 @@ def following(
     verdict: Verdict,
     inquiries: Sequence[Inquiry],
     *,
-    shown: Sequence[MemoryPoint | None],
+    known: Sequence[MemoryPoint | None],
     living: Follow,
     course: Course,
 ) -> Next:
@@ -82,9 +78,9 @@ def following(
             continue
         asked.add(text.casefold())
         local = course.where(verdict, inquiry) == "local"
-        targets = _targets(inquiry, shown, living) if local else ()
+        targets = _targets(inquiry, known, living) if local else ()
         if local:
-            notes += _untargeted(text, inquiry, shown, targets)
+            notes += _untargeted(text, inquiry, known, targets)
         strategy = "local" if targets else GLOBAL
         subqueries.append(Subquery(text=text, concern=collapse(inquiry.text), strategy=strategy, targets=targets))
     if not subqueries:
@@ -105,19 +101,19 @@ def _judged(verdict: Verdict, subqueries: Sequence[Subquery], course: Course) ->
         return course.strategies
     if verdict != "open" and course.judging == "step":
         return verdict
-    return "local" if any(one.targets for one in subqueries) else "global"
+    return "local" if any(subquery.targets for subquery in subqueries) else "global"
 
 
-def _untargeted(text: str, inquiry: Inquiry, shown: Sequence[MemoryPoint | None], targets: Sequence[str]) -> list[str]:
+def _untargeted(text: str, inquiry: Inquiry, known: Sequence[MemoryPoint | None], targets: Sequence[str]) -> list[str]:
     """Return notes on points that a concern names but that are not active."""
     if not targets:
         return [f"sub-query {text!r} names no active point: searched globally"]
-    unknown = [at for at in dict.fromkeys(inquiry.points) if not 0 <= at < len(shown) or shown[at] is None]
+    unknown = [at for at in dict.fromkeys(inquiry.points) if not 0 <= at < len(known) or known[at] is None]
     return [f"sub-query {text!r}: point {at} does not exist" for at in unknown]
 
 
-def _targets(inquiry: Inquiry, shown: Sequence[MemoryPoint | None], living: Follow) -> tuple[str, ...]:
+def _targets(inquiry: Inquiry, known: Sequence[MemoryPoint | None], living: Follow) -> tuple[str, ...]:
     """Return the uids of the active points that a concern names."""
-    named = (shown[index] for index in inquiry.points if 0 <= index < len(shown))
+    named = (known[index] for index in inquiry.points if 0 <= index < len(known))
     points = (living(point) for point in named if point is not None)
     return tuple(dict.fromkeys(point.uid for point in points if point is not None))

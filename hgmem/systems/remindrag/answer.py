@@ -131,7 +131,7 @@ def answer(
             told = (*told, *_parts(services, walks, config, record))
         task = AnswerQuestion(
             question=question.text,
-            memory=rendering.Shown(statements=told),
+            memory=rendering.PromptMemory(statements=told),
             passages=found.chunks,
             form=config.form,
             language=services.language,
@@ -211,7 +211,7 @@ def _parts(services: Services, walks: Sequence[Walk], config: ReMindRAGConfig, r
         part = shown(services, [walk], scope=record.scope, config=config)
         task = AnswerQuestion(
             question=walk.question,
-            memory=rendering.Shown(statements=part.statements),
+            memory=rendering.PromptMemory(statements=part.statements),
             passages=part.chunks,
             language=services.language,
         )

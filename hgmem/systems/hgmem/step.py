@@ -1,19 +1,24 @@
-"""Memory within one step: apply a model's replies to its points, without I/O."""
+"""One step at work: what it asks and finds, and what replies make of memory. Applying a reply does no I/O."""
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from hgmem.errors import BadReplyError
+from hgmem.retrieval.rendering import PromptMemory
+from hgmem.services import Services
 from hgmem.systems.hgmem.replies import Additions, Insertion, MergeReply, Revision
-from hgmem.systems.hgmem.tasks.memory_changes import MergeRule, UpdateRule
-from hgmem.text.identity import key
+from hgmem.systems.hgmem.tasks.memory_changes import Describe, MergeRule, UpdateRule
+from hgmem.text.identity import key, uid
 from hgmem.text.segmentation import collapse
-from hgmem.values.evidence import Source
+from hgmem.values.evidence import Evidence, Source, Subquery
 from hgmem.values.graph_elements import Chunk, Entity, Relation
 from hgmem.values.records import Birth, MemoryPoint, Operation, OperationKind, StepChanges
 
 MOST_CHARACTERS = 4_000  # of a point's text
 LONGEST_NAME = 300  # characters
+ROUNDS = 3  # of describing names that the corpus lacks: each asks for what is still missing (official code)
+PAIRS = 60  # asked for at once
 
 Resolve: TypeAlias = Mapping[str, Entity]
 Numbered: TypeAlias = Sequence[Chunk | Source]
@@ -31,27 +36,97 @@ class Rules:
     merge: MergeRule = "replace"
 
 
-class Draft:
-    """Memory within one step: its active points and the changes so far.
+class StepDraft:
+    """A step before it is written: sub-queries, the evidence that its prompts show, and the changes of memory so far.
 
-    Replies name points by their index in `shown`, the points of the prompt. A point that was revised or merged
-    since then stands for its successor.
+    The `points` of memory at its beginning, in order of birth, are followed by what `operations` made of them. Replies
+    name points by their index in `known`, the points of their prompt. A point that was revised or merged since then
+    stands for its successor. `last` is whether no step may follow.
     """
 
-    def __init__(self, *, memory: str, number: int, points: Sequence[MemoryPoint], rules: Rules | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        memory: str,
+        number: int,
+        points: Sequence[MemoryPoint],
+        rules: Rules | None = None,
+        subqueries: tuple[Subquery, ...] = (),
+        evidence: Evidence | None = None,
+        last: bool = False,
+    ) -> None:
         self.memory = memory
         self.number = number
-        self.points = tuple(points)
         self.rules = rules or Rules()
-        self.births: list[Birth] = []
-        self.died: list[str] = []
+        self.subqueries = subqueries
+        self.evidence = evidence or Evidence()
+        self.last = last
         self.operations: list[Operation] = []
+        self.notes: list[str] = []
         self.provisionals: dict[str, Entity] = {}
         self.relations: dict[str, Relation] = {}
-        self._became: dict[str, str] = {}
+        self._by_uid = {point.uid: point for point in points}  # with those of this step
+        self._active = list(self._by_uid)
+        self._successors: dict[str, str] = {}
+        self._numbers: dict[str, int] = {}  # of points (uids) in this step's prompts
+
+    @property
+    def points(self) -> tuple[MemoryPoint, ...]:
+        """The active points. A revised one has the place of the one before it, a new one is the last."""
+        return tuple(self._by_uid[active] for active in self._active)
+
+    @property
+    def may_merge(self) -> bool:
+        """Whether this step may merge: from the second on."""
+        return self.rules.merge != "off" and self.number > 1
+
+    @property
+    def merging(self) -> bool:
+        """Whether this step merges now: where there is something to merge."""
+        return self.may_merge and len(self._active) > 1
+
+    def changes(self) -> StepChanges:
+        """Return the changes so far, ready to be written."""
+        return StepChanges(
+            births=tuple(
+                Birth(
+                    point=self._by_uid[made.point],
+                    revises=made.parts if made.kind == "revise" else (),
+                    merges=made.parts if made.kind == "merge" else (),
+                )
+                for made in self._made()
+            ),
+            died=tuple(self._successors),
+            entities=tuple(self.provisionals.values()),
+            relations=tuple(self.relations.values()),
+        )
+
+    def living(self, point: MemoryPoint | None) -> MemoryPoint | None:
+        """Return a point's active version: itself, its successor, or None."""
+        if point is None:
+            return None
+        found = point.uid
+        while found in self._successors:
+            found = self._successors[found]
+        return self._by_uid[found] if found in self._active else None
+
+    def number_points(self, memory: PromptMemory) -> PromptMemory:
+        """Return the points in the order of their numbers, which they have in all prompts of this step.
+
+        A point has the number of the one that it revises, or gets the next one if no prompt had either.
+        """
+        revised = {made.point: made.parts[0] for made in self._made() if made.kind == "revise"}
+        numbers: dict[int, MemoryPoint] = {}
+        for point in memory.points:
+            first = point.uid
+            while first in revised:
+                first = revised[first]
+            numbers[self._numbers.setdefault(first, len(self._numbers))] = point
+        ordered = tuple(sorted(numbers))
+        return replace(memory, points=tuple(numbers[number] for number in ordered), numbers=ordered)
 
     def evolve(
-        self, reply: Additions, *, shown: Sequence[MemoryPoint], chunks: Numbered, entities: Resolve
+        self, reply: Additions, *, known: Sequence[MemoryPoint], chunks: Numbered, entities: Resolve
     ) -> tuple[MemoryPoint | None, ...]:
         """Apply updates, then inserts. Return the point of each insertion, or None if it was dropped.
 
@@ -60,59 +135,54 @@ class Draft:
         """
         updated: set[int] = set()
         for revision in reply.update:
-            reason = self._against_revision(revision, shown, updated)
+            reason = self._against_revision(revision, known, updated)
             if reason:
                 self._drop(f"update of point {revision.point}: {reason}")
                 continue
-            if self._revise(shown[revision.point], revision, chunks=chunks, entities=entities):
+            if self._revise(known[revision.point], revision, chunks=chunks, entities=entities):
                 updated.add(revision.point)
         return tuple(self._insert(insertion, chunks=chunks, entities=entities) for insertion in reply.insert)
 
-    def merge(self, reply: MergeReply, *, shown: Sequence[MemoryPoint | None]) -> None:
+    def merge(self, reply: MergeReply, *, known: Sequence[MemoryPoint | None]) -> None:
         """Apply merges: V_k = V_i ∪ V_j (paper, equation 8). Parts are superseded unless merges add."""
         merged: set[int] = set()
         for joining in reply.merge:
             if self.rules.merge == "off":
                 self._drop(f"merge of points {list(joining.points)}: merging is off")
                 continue
-            parts = self._parts(joining.points, shown, merged)
+            parts = self._parts(joining.points, known, merged)
             if len(parts) < 2 or not joining.description.strip():
                 self._drop(f"merge of points {list(joining.points)}: {_unmergeable(parts)}")
                 continue
             merged.update(parts)
             self._merge(list(parts.values()), self._statement(joining.description))
 
-    def living(self, point: MemoryPoint | None) -> MemoryPoint | None:
-        """Return a point's active version: itself, its successor, or None."""
-        if point is None:
-            return None
-        uid = point.uid
-        while uid in self._became:
-            uid = self._became[uid]
-        return next((one for one in self.points if one.uid == uid), None)
-
-    def changes(self) -> StepChanges:
-        """Return the changes so far, ready to be written."""
-        return StepChanges(
-            births=tuple(self.births),
-            died=tuple(self.died),
-            entities=tuple(self.provisionals.values()),
-            relations=tuple(self.relations.values()),
-        )
-
     def redescribe(self, entity: Entity) -> None:
         """Replace a new entity by this one, also in the points that involve it."""
         self.provisionals[entity.uid] = entity
-        self.births = [replace(birth, point=_with(birth.point, entity)) for birth in self.births]
-        self.points = tuple(_with(point, entity) for point in self.points)
+        self._by_uid = {point.uid: _with(point, entity) for point in self._by_uid.values()}
+
+    def pairs(self) -> dict[tuple[str, str], tuple[Entity, Entity]]:
+        """Return every pair of a new entity and another one of the same new point, by their keys in order."""
+        found: dict[tuple[str, str], tuple[Entity, Entity]] = {}
+        for made in self._made():
+            involved = self._by_uid[made.point].entities
+            for entity in involved:
+                if entity.uid in self.provisionals:
+                    found |= _paired(entity, involved)
+        return found
+
+    def _made(self) -> Iterator[Operation]:
+        """Yield the operations that made a point."""
+        return (operation for operation in self.operations if operation.point)
 
     def _parts(
-        self, indices: Sequence[int], shown: Sequence[MemoryPoint | None], merged: Set[int]
+        self, indices: Sequence[int], known: Sequence[MemoryPoint | None], merged: Set[int]
     ) -> dict[int, MemoryPoint]:
         """Return the active points with these indices that are in no other merge."""
         parts: dict[int, MemoryPoint] = {}
         for index in dict.fromkeys(indices):
-            point = self.living(shown[index]) if 0 <= index < len(shown) else None
+            point = self.living(known[index]) if 0 <= index < len(known) else None
             if point is None:
                 self._drop(f"merge: point {index} does not exist")
             elif index in merged:
@@ -121,10 +191,10 @@ class Draft:
                 parts[index] = point
         return parts
 
-    def _against_revision(self, revision: Revision, shown: Sequence[MemoryPoint], updated: set[int]) -> str:
+    def _against_revision(self, revision: Revision, known: Sequence[MemoryPoint], updated: set[int]) -> str:
         if self.rules.update == "off":
             return "updates are off"
-        if not 0 <= revision.point < len(shown):
+        if not 0 <= revision.point < len(known):
             return "the point does not exist"
         if revision.point in updated:
             return "the point was already updated"
@@ -140,9 +210,8 @@ class Draft:
             self._drop(f"update of point {revision.point}: nothing changed")
             return False
         new = self._born(description, entities=involved, chunks=supports, kind="revise", parts=(old.uid,))
-        self.births.append(Birth(point=new, revises=(old.uid,)))
-        self._supersede([old], new)
-        self.points = tuple(new if point.uid == old.uid else point for point in self.points)  # it keeps its place
+        self._active[self._active.index(old.uid)] = new.uid  # it keeps its place
+        self._successors[old.uid] = new.uid
         return True
 
     def _involved(
@@ -167,8 +236,7 @@ class Draft:
         involved = _united(self._described(named, description))
         supports = self._supports(insertion.chunks, chunks) or _mentioning(involved, chunks)
         new = self._born(description, entities=involved, chunks=supports, kind="insert", parts=())
-        self.births.append(Birth(point=new))
-        self.points = (*self.points, new)
+        self._active.append(new.uid)
         return new
 
     def _merge(self, parts: Sequence[MemoryPoint], description: str) -> None:
@@ -179,12 +247,10 @@ class Draft:
             self._drop("merge: an active point has the same text")
             return
         new = self._born(description, entities=involved, chunks=supports, kind="merge", parts=uids)
-        self.births.append(Birth(point=new, merges=uids))
-        if self.rules.merge == "add":
-            self.points = (*self.points, new)
-        else:
-            self._supersede(parts, new)
-            self.points = (*(point for point in self.points if point.uid not in uids), new)
+        self._active.append(new.uid)
+        if self.rules.merge != "add":
+            self._successors |= dict.fromkeys(uids, new.uid)
+            self._active = [active for active in self._active if active not in uids]
 
     def _born(
         self,
@@ -195,21 +261,19 @@ class Draft:
         kind: OperationKind,
         parts: tuple[str, ...],
     ) -> MemoryPoint:
-        uid = f"{self.memory}-{self.number}-{len(self.operations) + 1}"
-        self.operations.append(Operation(kind=kind, point=uid, parts=parts))
-        lost = tuple(dict.fromkeys(each for one in self.points if one.uid in parts for each in one.deleted_chunks))
-        return MemoryPoint(
-            uid=uid,
+        made_from = (self._by_uid[part] for part in self._active if part in parts)
+        lost = tuple(dict.fromkeys(chunk for point in made_from for chunk in point.deleted_chunks))
+        new = MemoryPoint(
+            uid=f"{self.memory}-{self.number}-{len(self.operations) + 1}",
             description=description,
             entities=entities,
             chunks=chunks,
             born=self.number,
             deleted_chunks=lost,
         )
-
-    def _supersede(self, parts: Sequence[MemoryPoint], new: MemoryPoint) -> None:
-        self.died.extend(part.uid for part in parts)
-        self._became |= dict.fromkeys((part.uid for part in parts), new.uid)
+        self.operations.append(Operation(kind=kind, point=new.uid, parts=parts))
+        self._by_uid[new.uid] = new
+        return new
 
     def _duplicate(self, description: str, entities: Iterable[Entity]) -> bool:
         wanted = _uids(entities)
@@ -252,9 +316,9 @@ class Draft:
 
 def names_of(reply: Additions) -> tuple[str, ...]:
     """Return every entity name of a reply, each once."""
-    said = [name for revision in reply.update for name in revision.entities]
-    said += [name for insertion in reply.insert for name in insertion.entities]
-    return tuple(dict.fromkeys(collapse(name) for name in said if key(name) and len(name) <= LONGEST_NAME))
+    names = [name for revision in reply.update for name in revision.entities]
+    names += [name for insertion in reply.insert for name in insertion.entities]
+    return tuple(dict.fromkeys(collapse(name) for name in names if key(name) and len(name) <= LONGEST_NAME))
 
 
 def uncited(reply: Additions, chunks: Numbered) -> bool:
@@ -291,7 +355,66 @@ def _uids(entities: Iterable[Entity]) -> set[str]:
 
 
 def _with(point: MemoryPoint, entity: Entity) -> MemoryPoint:
-    if all(one.uid != entity.uid for one in point.entities):
+    if all(involved.uid != entity.uid for involved in point.entities):
         return point
-    entities = tuple(entity if one.uid == entity.uid else one for one in point.entities)
+    entities = tuple(entity if involved.uid == entity.uid else involved for involved in point.entities)
     return replace(point, entities=entities)
+
+
+def describe(services: Services, draft: StepDraft) -> list[str]:
+    """Describe the draft's new entities, relate them to the entities of their points, and return notes.
+
+    A model is asked, in three rounds at most. A reply that is unusable is noted.
+    """
+    names = {key(entity.name): entity for entity in draft.provisionals.values()}
+    pairs = draft.pairs()
+    notes: list[str] = []
+    for _ in range(ROUNDS):
+        if not names and not pairs:
+            break
+        try:
+            reply = services.reply(
+                Describe(
+                    names=tuple(entity.name for entity in names.values()),
+                    pairs=tuple((entity.name, other.name) for entity, other in list(pairs.values())[:PAIRS]),
+                    evidence=draft.evidence,
+                )
+            )
+        except BadReplyError as error:
+            notes.append(f"describe: no usable reply ({error})")
+            continue
+        notes += [f"describe: {note}" for note in reply.notes]
+        for described in reply.entities:
+            entity = names.pop(key(described.name), None)
+            if entity is not None:
+                description = described.description or entity.description
+                draft.redescribe(replace(entity, type=described.type, description=description))
+        for stated in reply.relations:
+            ends = _ordered(stated.source, stated.target)
+            if ends in pairs:
+                source, target = pairs.pop(ends)
+                relation = Relation(
+                    uid=uid(draft.memory, "relation", source.uid, target.uid),
+                    source=source.uid,
+                    target=target.uid,
+                    source_name=source.name,
+                    target_name=target.name,
+                    description=stated.description,
+                    keywords=stated.keywords,
+                    weight=stated.weight,
+                )
+                draft.relations[relation.uid] = relation
+    return notes
+
+
+def _paired(entity: Entity, others: Sequence[Entity]) -> Mapping[tuple[str, str], tuple[Entity, Entity]]:
+    return {
+        _ordered(entity.name, other.name): (entity, other) if key(entity.name) < key(other.name) else (other, entity)
+        for other in others
+        if other.uid != entity.uid
+    }
+
+
+def _ordered(name: str, other: str) -> tuple[str, str]:
+    first, second = sorted((key(name), key(other)))
+    return first, second
