@@ -18,6 +18,7 @@ from hgmem.models.metering import measuring
 from hgmem.retrieval import step_evidence
 from hgmem.retrieval.entity_linking import with_mentions
 from hgmem.retrieval.step_evidence import SMALL, RetrievalConfig, Scene, _limits, fuse, gather
+from hgmem.systems.hgmem.recipes import HGMemConfig
 from hgmem.systems.hgmem.replies import EvolveReply, Insertion
 from hgmem.systems.hgmem.step import StepDraft
 from hgmem.text.identity import provisional_uid, uid
@@ -187,7 +188,7 @@ def remember(found: World, *groups: Sequence[str], stranger: str = "") -> tuple[
     lease = Lease(corpus=found.corpus, memory=f"m{secrets.token_hex(8)}", run="run")
     properties = {"system": "test", "model": "none", "question": "?", "settings": "{}"}
     create_memory(found.client._database, lease=lease, properties=properties)
-    draft = StepDraft(memory=lease.memory, number=1, points=())
+    draft = StepDraft(memory=lease.memory, number=1, points=(), config=HGMemConfig())
     entities = {one: Entity(uid=one, name=one) for group in groups for one in group}
     inserts = [Insertion(entities=tuple(group), description=f"Point {at}.") for at, group in enumerate(groups)]
     if stranger:
@@ -343,7 +344,7 @@ def scope_of(
     return {one: found.entities[one] for one in scope}
 
 
-@pytest.mark.parametrize(("hops", "hub", "shared"), product((1, 2), (200, 3), (True, False)))
+@pytest.mark.parametrize(("hops", "hub", "shared"), list(product((1, 2), (200, 3), (True, False))))
 def test_a_local_sub_query_looks_around_its_points_and_nowhere_else(
     tale: World, monkeypatch: pytest.MonkeyPatch, hops: int, hub: int, shared: bool
 ) -> None:

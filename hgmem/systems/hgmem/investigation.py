@@ -22,7 +22,7 @@ from hgmem.services import Services
 from hgmem.systems.hgmem.answer_passages import RetrievedChunks
 from hgmem.systems.hgmem.entity_selection import Look, with_chosen_entities
 from hgmem.systems.hgmem.recipes import HGMemConfig
-from hgmem.systems.hgmem.step import Rules, StepDraft
+from hgmem.systems.hgmem.step import StepDraft
 from hgmem.systems.hgmem.tasks.memory_changes import Evolve
 from hgmem.systems.hgmem.tasks.planning import Round, WholeStep
 from hgmem.text.language import no_evidence
@@ -40,30 +40,6 @@ def no_graph(corpus: str) -> str:
 
 
 @dataclass(slots=True, kw_only=True)
-class Nearness:
-    """Scores of points by uid: cosine to `query` in [-1, 1], each computed once."""
-
-    services: Services
-    record: Recording
-    query: Vectors
-    scores: dict[str, float] = field(default_factory=dict)
-
-    def of(self, points: Sequence[MemoryPoint]) -> list[float]:
-        """Return the score of each point, in order, with vectors of stored points read from the database."""
-        stored = len(self.record.points.by_uid)
-        if not self.scores and stored:
-            scope = self.record.scope
-            self.scores = point_scores(
-                self.services.database, corpus=scope.corpus, memory=scope.memory, query=self.query, most=stored
-            )
-        missing = [point for point in points if point.uid not in self.scores]
-        if missing:
-            made = self.services.embed([point.description for point in missing], kind="document")
-            self.scores |= {point.uid: float(row @ self.query) for point, row in zip(missing, made, strict=True)}
-        return [self.scores[point.uid] for point in points]
-
-
-@dataclass(slots=True, kw_only=True)
 class Investigation:
     """The state of one question between its steps. Its memory is the record's."""
 
@@ -72,9 +48,10 @@ class Investigation:
     config: HGMemConfig
     retrieved: RetrievedChunks
     entities: int  # |V_G|, counted up to where it matters
-    nearness: Nearness  # of memory points to the question
+    query: Vectors  # of the question
     rounds: int  # of this question at most, those that memory has of it already included
     asked: list[str]
+    scores: dict[str, float] = field(default_factory=dict)  # of memory points (uids), the cosine to the question
     hinted: set[str] = field(default_factory=set)  # entities (uids) that plans were told of once
 
     @classmethod
@@ -94,14 +71,12 @@ class Investigation:
             config=config,
             retrieved=retrieved,
             entities=count_entities(services.database, corpus=services.corpus, most=SMALL),
-            nearness=Nearness(
-                services=services, record=record, query=services.embed([record.question], kind="query")[0]
-            ),
+            query=services.embed([record.question], kind="query")[0],
             rounds=len(same) + config.steps,
             asked=[found.subquery.text for step in same for found in step.retrieved],
         )
         if not fits(record.points.active, tokens=config.memory_tokens):  # every prompt will choose by nearness
-            made.nearness.of(record.points.active)
+            made.score_points(record.points.active)
         return made
 
     def find(self, subqueries: Sequence[Subquery], number: int) -> tuple[Evidence, tuple[str, ...]]:
@@ -109,7 +84,7 @@ class Investigation:
         texts = [subquery.text for subquery in subqueries]
         active, retrieval = self.record.points.active, self.config.retrieval
         if texts == [self.record.question]:  # a question may be about what an older memory covers already
-            vectors = self.nearness.query[np.newaxis]
+            vectors = self.query[np.newaxis]
             retrieval = replace(retrieval, exclude=False)
         else:
             vectors = self.services.embed(texts, kind="query")
@@ -147,7 +122,7 @@ class Investigation:
             memory=self.record.lease.memory,
             number=number,
             points=active,
-            rules=Rules(update=self.config.update, merge=self.config.merge),
+            config=self.config,
             subqueries=subqueries,
             evidence=traced(self.retrieved.add_visible(evidence, active)),
             last=last,
@@ -155,7 +130,21 @@ class Investigation:
 
     def fitting(self, points: Sequence[MemoryPoint], *, targets: Collection[str] = ()) -> PromptMemory:
         """Return the points that a prompt has room for."""
-        return fit_points(points, tokens=self.config.memory_tokens, near=self.nearness.of, targets=targets)
+        return fit_points(points, tokens=self.config.memory_tokens, near=self.score_points, targets=targets)
+
+    def score_points(self, points: Sequence[MemoryPoint]) -> list[float]:
+        """Return the score of each point, in order, computed once. Stored points have their vectors in the database."""
+        stored = len(self.record.points.by_uid)
+        if not self.scores and stored:
+            scope = self.record.scope
+            self.scores = point_scores(
+                self.services.database, corpus=scope.corpus, memory=scope.memory, query=self.query, most=stored
+            )
+        missing = [point for point in points if point.uid not in self.scores]
+        if missing:
+            vectors = self.services.embed([point.description for point in missing], kind="document")
+            self.scores |= {point.uid: float(row @ self.query) for point, row in zip(missing, vectors, strict=True)}
+        return [self.scores[point.uid] for point in points]
 
     def hints(self, draft: StepDraft) -> tuple[Entity, ...]:
         """Return neighbours of memory that it does not hold, those nearest to the question first.
@@ -169,7 +158,7 @@ class Investigation:
             self.services.database,
             scope=self.record.scope,
             uids=sorted(involved - draft.provisionals.keys()),
-            query=self.nearness.query,
+            query=self.query,
             limits=(self.config.hints + len(self.hinted), HINT_HUB),
         )
         return tuple([entity for entity in found if entity.uid not in self.hinted][: self.config.hints])
@@ -184,7 +173,7 @@ class Investigation:
                 self.services.database,
                 scope=self.record.scope,
                 read=sorted(self.retrieved.read_uids),
-                query=self.nearness.query,
+                query=self.query,
                 limits=(self.config.titles, PROPOSED_NEAREST),
             )
         return Round(
@@ -201,7 +190,7 @@ class Investigation:
         step = record.steps[-1].number if at_step is None else at_step
         points = record.points.active if at_step is None else record.points.at(at_step)
         memory = self.fitting(points)
-        passages = in_order(self.retrieved.drawn(points, record.points, query=self.nearness.query))
+        passages = in_order(self.retrieved.drawn(points, record.points, query=self.query))
         if not points and not passages:
             return record.nothing(no_evidence(record.question), step=step)
         task = AnswerQuestion(

@@ -8,14 +8,12 @@ from hgmem.models.reply import Reply
 from hgmem.retrieval.entity_linking import known_entities, resolve, with_mentions
 from hgmem.retrieval.rendering import PromptMemory
 from hgmem.systems.hgmem.investigation import Investigation
-from hgmem.systems.hgmem.query_planning import Course, Next, following, paired
+from hgmem.systems.hgmem.query_planning import Next, following, paired
 from hgmem.systems.hgmem.replies import (
     Additions,
-    EvolveReply,
     Inquiry,
-    MergeAndPlanReply,
     MergeReply,
-    StepReply,
+    Merges,
     SubqueriesReply,
     Verdict,
 )
@@ -74,8 +72,8 @@ def compact(work: Investigation, draft: StepDraft) -> Next:
     reply = _reply(work, draft, task)
     if reply is None:
         return Next()
-    if merging and isinstance(reply, MergeAndPlanReply):
-        _merge(work, draft, MergeReply(merge=reply.merge), task.memory.numbered)
+    if merging and isinstance(reply, Merges):
+        _merge(work, draft, reply, task.memory.numbered)
     return _next(work, draft, reply.judgement, reply.concerns, task.memory.numbered)
 
 
@@ -97,8 +95,8 @@ def single(work: Investigation, draft: StepDraft) -> Next:
     if reply is None:
         return Next()
     known = _apply(work, draft, reply, task.memory)
-    if draft.may_merge and isinstance(reply, StepReply):
-        _merge(work, draft, MergeReply(merge=reply.merge), known)
+    if draft.may_merge and isinstance(reply, Merges):
+        _merge(work, draft, reply, known)
     if reply.judgement is None:
         draft.notes.append("step: judgement missing, so it was inferred from the concerns")
     verdict = reply.judgement or ("open" if reply.concerns else "sufficient")
@@ -131,8 +129,8 @@ def _evolve(work: Investigation, draft: StepDraft, *, merging: bool = False) -> 
     if reply is None:
         return
     known = _apply(work, draft, reply, task.memory)
-    if merging and isinstance(reply, EvolveReply):
-        _merge(work, draft, MergeReply(merge=reply.merge), known)
+    if merging and isinstance(reply, Merges):
+        _merge(work, draft, reply, known)
 
 
 def _planning(work: Investigation, draft: StepDraft, task: type[P], **more: Any) -> P:
@@ -203,7 +201,7 @@ def _apply(
     return (*memory.points, *(born if whole else ()))
 
 
-def _merge(work: Investigation, draft: StepDraft, reply: MergeReply, known: Sequence[MemoryPoint | None]) -> None:
+def _merge(work: Investigation, draft: StepDraft, reply: Merges, known: Sequence[MemoryPoint | None]) -> None:
     """Apply merges, whose numbers refer to `known`."""
     applied = len(draft.operations)
     draft.merge(reply, known=known)
@@ -226,10 +224,11 @@ def _next(
     known: Sequence[MemoryPoint | None],
 ) -> Next:
     """Return what a plan leads to. Its numbers refer to `known`."""
-    course = Course(
-        concerns=work.config.concerns,
-        strategies=work.config.strategies,
-        judging=work.config.judging,
+    return following(
+        verdict,
+        inquiries,
+        known=known,
+        living=draft.living,
+        config=work.config,
         previous=(work.record.question, *work.asked),
     )
-    return following(verdict, inquiries, known=known, living=draft.living, course=course)

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from hgmem.systems.hgmem.recipes import HGMemConfig
 from hgmem.systems.hgmem.replies import Concern, Inquiry, SubqueriesReply, Verdict, Where
-from hgmem.systems.hgmem.tasks.planning import Judging, Strategies
 from hgmem.text.segmentation import collapse
 from hgmem.values.evidence import GLOBAL, Subquery
 from hgmem.values.records import Judgement, MemoryPoint
@@ -30,54 +30,35 @@ def paired(concerns: Sequence[Concern], reply: SubqueriesReply) -> tuple[tuple[I
     return tuple(map(Concern.asked, concerns, texts)), notes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Course:
-    """Limits of a plan: the number of concerns, where to look, who judges that, and the sub-queries asked before."""
-
-    concerns: int = 3
-    strategies: Strategies = "adaptive"
-    judging: Judging = "concern"
-    previous: tuple[str, ...] = ()
-
-    def where(self, verdict: Verdict, inquiry: Inquiry) -> Where:
-        """Return where to look for a concern: as the recipe always does, as the concern says, or as the plan does."""
-        if self.strategies != "adaptive":
-            return self.strategies
-        if inquiry.strategy and (self.judging == "concern" or verdict == "open"):
-            return inquiry.strategy
-        if verdict in ("local", "global"):
-            return verdict
-        return "local" if inquiry.points else "global"
-
-
 def following(
     verdict: Verdict,
     inquiries: Sequence[Inquiry],
     *,
     known: Sequence[MemoryPoint | None],
     living: Follow,
-    course: Course,
+    config: HGMemConfig,
+    previous: Sequence[str] = (),
 ) -> Next:
-    """Return the sub-queries of the next step. Surplus, empty and repeated ones are dropped with a note.
+    """Return the sub-queries of the next step. Surplus, empty ones and those asked before are dropped with a note.
 
     A concern's points stand for their active versions. A concern without an active point is searched globally. Where
     each concern is judged by itself, the step's judgement is local if any of them is.
     """
     if verdict == "sufficient":
         return Next(judgement=verdict)
-    notes = _overruled(verdict, course)
-    surplus = len(inquiries) - course.concerns
+    notes = _overruled(verdict, config)
+    surplus = len(inquiries) - config.concerns
     if surplus > 0:
-        notes.append(f"{surplus} concerns beyond {course.concerns} were dropped")
-    asked = {collapse(text).casefold() for text in course.previous}
+        notes.append(f"{surplus} concerns beyond {config.concerns} were dropped")
+    asked = {collapse(text).casefold() for text in previous}
     subqueries: list[Subquery] = []
-    for inquiry in inquiries[: course.concerns]:
+    for inquiry in inquiries[: config.concerns]:
         text = collapse(inquiry.subquery) or collapse(inquiry.text)
         if not text or text.casefold() in asked:
             notes.append(f"sub-query {text!r} was dropped: {'it was asked before' if text else 'it is empty'}")
             continue
         asked.add(text.casefold())
-        local = course.where(verdict, inquiry) == "local"
+        local = _where(verdict, inquiry, config) == "local"
         targets = _targets(inquiry, known, living) if local else ()
         if local:
             notes += _untargeted(text, inquiry, known, targets)
@@ -85,21 +66,32 @@ def following(
         subqueries.append(Subquery(text=text, concern=collapse(inquiry.text), strategy=strategy, targets=targets))
     if not subqueries:
         notes.append("no sub-queries left: the investigation ends")
-    return Next(judgement=_judged(verdict, subqueries, course), subqueries=tuple(subqueries), notes=tuple(notes))
+    return Next(judgement=_judged(verdict, subqueries, config), subqueries=tuple(subqueries), notes=tuple(notes))
 
 
-def _overruled(verdict: Verdict, course: Course) -> list[str]:
+def _where(verdict: Verdict, inquiry: Inquiry, config: HGMemConfig) -> Where:
+    """Return where to look for a concern: as the recipe always does, as the concern says, or as the plan does."""
+    if config.strategies != "adaptive":
+        return config.strategies
+    if inquiry.strategy and (config.judging == "concern" or verdict == "open"):
+        return inquiry.strategy
+    if verdict in ("local", "global"):
+        return verdict
+    return "local" if inquiry.points else "global"
+
+
+def _overruled(verdict: Verdict, config: HGMemConfig) -> list[str]:
     """Return a note where the recipe looks elsewhere than the plan."""
-    if course.strategies in ("adaptive", verdict) or verdict == "open":
+    if config.strategies in ("adaptive", verdict) or verdict == "open":
         return []
-    return [f"the plan judged {verdict}, but this recipe always uses {course.strategies}"]
+    return [f"the plan judged {verdict}, but this recipe always uses {config.strategies}"]
 
 
-def _judged(verdict: Verdict, subqueries: Sequence[Subquery], course: Course) -> Judgement:
+def _judged(verdict: Verdict, subqueries: Sequence[Subquery], config: HGMemConfig) -> Judgement:
     """Return the judgement of a step, of which some sub-queries may be local and others global."""
-    if course.strategies != "adaptive":
-        return course.strategies
-    if verdict != "open" and course.judging == "step":
+    if config.strategies != "adaptive":
+        return config.strategies
+    if verdict != "open" and config.judging == "step":
         return verdict
     return "local" if any(subquery.targets for subquery in subqueries) else "global"
 

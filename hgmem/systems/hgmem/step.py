@@ -1,14 +1,15 @@
 """One step at work: what it asks and finds, and what replies make of memory. Applying a reply does no I/O."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 from hgmem.errors import BadReplyError
 from hgmem.retrieval.rendering import PromptMemory
 from hgmem.services import Services
-from hgmem.systems.hgmem.replies import Additions, Insertion, MergeReply, Revision
-from hgmem.systems.hgmem.tasks.memory_changes import Describe, MergeRule, UpdateRule
+from hgmem.systems.hgmem.recipes import HGMemConfig
+from hgmem.systems.hgmem.replies import Additions, Insertion, Merges, Revision
+from hgmem.systems.hgmem.tasks.memory_changes import Describe
 from hgmem.text.identity import key, uid
 from hgmem.text.segmentation import collapse
 from hgmem.values.evidence import Evidence, Source, Subquery
@@ -24,24 +25,15 @@ Resolve: TypeAlias = Mapping[str, Entity]
 Numbered: TypeAlias = Sequence[Chunk | Source]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
-    """Rules for updates and merges (paper, section 3.2 and equation 8).
-
-    An update unites the entities that it names with the point's own, keeps the point's own, or replaces them. A
-    merged point replaces its parts, or is added beside them.
-    """
-
-    update: UpdateRule = "unite"
-    merge: MergeRule = "replace"
-
-
 class StepDraft:
     """A step before it is written: sub-queries, the evidence that its prompts show, and the changes of memory so far.
 
     The `points` of memory at its beginning, in order of birth, are followed by what `operations` made of them. Replies
     name points by their index in `known`, the points of their prompt. A point that was revised or merged since then
     stands for its successor. `last` is whether no step may follow.
+
+    By `config` an update unites the entities that it names with the point's own, keeps the point's own, or replaces
+    them; a merged point replaces its parts, or is added beside them (paper, section 3.2 and equation 8).
     """
 
     def __init__(
@@ -50,14 +42,14 @@ class StepDraft:
         memory: str,
         number: int,
         points: Sequence[MemoryPoint],
-        rules: Rules | None = None,
+        config: HGMemConfig,
         subqueries: tuple[Subquery, ...] = (),
         evidence: Evidence | None = None,
         last: bool = False,
     ) -> None:
         self.memory = memory
         self.number = number
-        self.rules = rules or Rules()
+        self.config = config
         self.subqueries = subqueries
         self.evidence = evidence or Evidence()
         self.last = last
@@ -78,7 +70,7 @@ class StepDraft:
     @property
     def may_merge(self) -> bool:
         """Whether this step may merge: from the second on."""
-        return self.rules.merge != "off" and self.number > 1
+        return self.config.merge != "off" and self.number > 1
 
     @property
     def merging(self) -> bool:
@@ -143,11 +135,11 @@ class StepDraft:
                 updated.add(revision.point)
         return tuple(self._insert(insertion, chunks=chunks, entities=entities) for insertion in reply.insert)
 
-    def merge(self, reply: MergeReply, *, known: Sequence[MemoryPoint | None]) -> None:
+    def merge(self, reply: Merges, *, known: Sequence[MemoryPoint | None]) -> None:
         """Apply merges: V_k = V_i ∪ V_j (paper, equation 8). Parts are superseded unless merges add."""
         merged: set[int] = set()
         for joining in reply.merge:
-            if self.rules.merge == "off":
+            if self.config.merge == "off":
                 self._drop(f"merge of points {list(joining.points)}: merging is off")
                 continue
             parts = self._parts(joining.points, known, merged)
@@ -192,7 +184,7 @@ class StepDraft:
         return parts
 
     def _against_revision(self, revision: Revision, known: Sequence[MemoryPoint], updated: set[int]) -> str:
-        if self.rules.update == "off":
+        if self.config.update == "off":
             return "updates are off"
         if not 0 <= revision.point < len(known):
             return "the point does not exist"
@@ -217,10 +209,10 @@ class StepDraft:
     def _involved(
         self, old: MemoryPoint, names: Sequence[str], *, description: str, entities: Resolve
     ) -> tuple[Entity, ...]:
-        if self.rules.update == "keep":
+        if self.config.update == "keep":
             return old.entities
         named = self._described(self._named(names, entities), description)
-        if self.rules.update == "replace" and named:
+        if self.config.update == "replace" and named:
             return _united(named)
         return _united(old.entities, named)
 
@@ -243,12 +235,12 @@ class StepDraft:
         involved = _united(*(part.entities for part in parts))
         supports = tuple(dict.fromkeys(chunk for part in parts for chunk in part.chunks))
         uids = tuple(part.uid for part in parts)
-        if self.rules.merge == "add" and self._duplicate(description, involved):
+        if self.config.merge == "add" and self._duplicate(description, involved):
             self._drop("merge: an active point has the same text")
             return
         new = self._born(description, entities=involved, chunks=supports, kind="merge", parts=uids)
         self._active.append(new.uid)
-        if self.rules.merge != "add":
+        if self.config.merge != "add":
             self._successors |= dict.fromkeys(uids, new.uid)
             self._active = [active for active in self._active if active not in uids]
 
