@@ -64,16 +64,16 @@ def _pages(services: Services, age: Age) -> Iterator[list[str]]:
 def _pruned(services: Services, uids: list[str], age: Age, *, keep: bool) -> list[str]:
     """Prune the memories in three passes: mark, empty, finish. Return those that were pruned."""
     scope = {"corpus": services.corpus, "run": secrets.token_hex(8)}
-    held = claim_old_memories(services.database, **scope, uids=uids, age=age)
-    if not held:
+    leased = claim_old_memories(services.database, **scope, uids=uids, age=age)
+    if not leased:
         return []
     try:
-        empty_memories(services.database, **scope, uids=held)
+        empty_memories(services.database, **scope, uids=leased)
         finish = keep_answers if keep else delete_emptied
-        return finish(services.database, **scope, uids=held)
+        return finish(services.database, **scope, uids=leased)
     except BaseException as error:
         if not isinstance(error, UnreachableError):  # server unreachable: the leases expire by themselves
-            _release(services, scope["run"], held)
+            _release(services, scope["run"], leased)
         raise
 
 

@@ -26,6 +26,7 @@ from hgmem.graph.memory import (
 )
 from hgmem.graph.retrieval import Scope
 from hgmem.graph.values import to_json
+from hgmem.memory.points import MemoryPoints
 from hgmem.models.embedding import Vectors
 from hgmem.models.metering import Meter, measuring
 from hgmem.retrieval.citations import Cited
@@ -33,7 +34,7 @@ from hgmem.retrieval.document_filters import Choice, choose, misfit
 from hgmem.services import Services
 from hgmem.values.events import Answered, Planned, QuestionAccepted
 from hgmem.values.inputs import Question
-from hgmem.values.records import INTERRUPTED, RUNNING, UNANSWERED, Answer, MemoryPoint, Step, StepChanges
+from hgmem.values.records import INTERRUPTED, RUNNING, UNANSWERED, Answer, Step, StepChanges
 
 _STRATEGY = re.compile(r"[a-z][a-z ]{0,29}")
 
@@ -42,7 +43,7 @@ _STRATEGY = re.compile(r"[a-z][a-z ]{0,29}")
 class Recording:
     """One question's memory while it is being written: whole steps, then an answer.
 
-    `steps` and `points` (by uid, dead ones too) hold what the memory had before as well, where it goes on.
+    `steps` and `points` hold what the memory had before as well, where it goes on.
     """
 
     services: Services
@@ -56,7 +57,7 @@ class Recording:
     choice: Choice = field(default_factory=Choice)  # the documents that the filters leave
     status: str = RUNNING  # that the memory falls back to where nothing is written
     steps: list[Step] = field(default_factory=list)
-    points: dict[str, MemoryPoint] = field(default_factory=dict)
+    points: MemoryPoints = field(default_factory=MemoryPoints)  # replaced once a step is written
     answered: set[tuple[str, int]] = field(default_factory=set)  # questions answered before, and at which step
 
     @property
@@ -69,11 +70,6 @@ class Recording:
         self.choice = choose(self.services.database, self.filters, corpus=self.lease.corpus)
 
     @property
-    def active(self) -> tuple[MemoryPoint, ...]:
-        """The points that no later one has superseded, in order of birth."""
-        return tuple(point for point in self.points.values() if point.died is None)
-
-    @property
     def number(self) -> int:
         """The number of the next step."""
         return self.steps[-1].number + 1 if self.steps else 1
@@ -84,7 +80,7 @@ class Recording:
         Raises `UsageError` if a strategy is not a word or a few (lowercase letters and spaces, at most 30), and for a
         statement that cannot be part of a step.
         """
-        for strategy in (step.strategy, *(one.subquery.strategy for one in step.retrieved)):
+        for strategy in (step.strategy, *(found.subquery.strategy for found in step.retrieved)):
             if not _STRATEGY.fullmatch(strategy):
                 raise UsageError(
                     f"system {self.system!r} gave strategy {strategy!r}: use at most 30 lowercase letters and spaces"
@@ -103,9 +99,7 @@ class Recording:
             self._embed(kept)
         self.status = INTERRUPTED
         self.steps.append(step)
-        self.points |= {birth.point.uid: birth.point for birth in changes.births}
-        for uid in changes.died:
-            self.points[uid] = replace(self.points[uid], died=step.number)
+        self.points = self.points.after(changes, step=step.number)
         self.services.listener.emit(
             Planned(step=step.number, judgement=step.judgement, subqueries=step.planned, notes=step.notes)
         )
@@ -156,7 +150,7 @@ class Recording:
             model=self.services.model.name,
             step=step,
             citations=cited.citations,
-            points=tuple(self.points.values()),
+            points=tuple(self.points.by_uid.values()),
             steps=tuple(self.steps),
             usage=self.meter.usage(),
             seconds=round(time.perf_counter() - self.began, 4),
@@ -202,7 +196,7 @@ def recording(
             properties = {"system": system, "model": services.model.name, "question": question.text}
             texts = {"settings": to_json(settings), "filters": to_json(record.filters), "owner": services.owner or ""}
             create_memory(services.database, lease=lease, properties={**properties, **texts})
-        with _held(record):
+        with _leased(record):
             if question.memory:
                 _resume(record)
             services.listener.emit(
@@ -226,7 +220,7 @@ def _lease(record: Recording, question: Question) -> None:
 
 
 @contextmanager
-def _held(record: Recording) -> Iterator[None]:
+def _leased(record: Recording) -> Iterator[None]:
     """Renew the lease while the block runs, and release it where the block fails."""
     services, lease = record.services, record.lease
     try:
@@ -249,5 +243,5 @@ def _resume(record: Recording) -> None:
     scope = {"corpus": record.lease.corpus, "memory": record.lease.memory}
     record.steps = memory_steps(database, **scope, owner=owner)
     stored = memory_points(database, **scope, owner=owner)
-    record.points = {one.point.uid: one.point for one in stored}
+    record.points = MemoryPoints.of((found.point for found in stored), record.steps)
     record.answered = {(row["question"], row["step"]) for row in memory_answers(database, **scope, owner=owner)}

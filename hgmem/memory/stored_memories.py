@@ -30,7 +30,6 @@ from hgmem.values.records import (
     Memory,
     MemorySummary,
     OperationKind,
-    Step,
 )
 
 STEP = Argument(whole, "is not a valid step: use an integer of at least 1")
@@ -53,52 +52,23 @@ def load_memory(
     Raises `UsageError` for one that `owner` does not see, as for an unknown one.
     """
     check({"step": step}, {"step": STEP})  # whether the step exists is checked later
-    return _at(_read(database, uid, owner=owner), step, claim_timeout=claim_timeout)
+    return _loaded(database, uid, step=step, claim_timeout=claim_timeout, owner=owner)[0]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Read:
-    """Everything stored of a memory."""
-
-    corpus: str
-    row: Mapping[str, Any]
-    steps: list[Step]
-    answers: list[Mapping[str, Any]]
-    points: tuple[StoredPoint, ...]
-
-
-def _read(database: Database, uid: str, *, owner: str | None) -> _Read:
+def _loaded(
+    database: Database, uid: str, *, step: int | None, claim_timeout: float, owner: str | None
+) -> tuple[Memory, tuple[StoredPoint, ...], str]:
+    """Return a memory as it stood at the end of `step`, all of its points, and its latest question."""
     corpus, memory = corpus_of(database, uid=uid, owner=owner)
-    answers = memory_answers(database, corpus=corpus, memory=memory, owner=owner)
-    return _Read(
-        corpus=corpus,
-        row=find_memory(database, corpus=corpus, memory=memory, owner=owner),
-        steps=list(memory_steps(database, corpus=corpus, memory=memory, owner=owner)),
-        answers=_with_quote_statuses(database, corpus, answers=answers),
-        points=tuple(memory_points(database, corpus=corpus, memory=memory, owner=owner)),
+    row = find_memory(database, corpus=corpus, memory=memory, owner=owner)
+    steps = tuple(memory_steps(database, corpus=corpus, memory=memory, owner=owner))
+    answers = _with_quote_statuses(
+        database, corpus, answers=memory_answers(database, corpus=corpus, memory=memory, owner=owner)
     )
-
-
-def _with_quote_statuses(
-    database: Database, corpus: str, *, answers: Sequence[Mapping[str, Any]]
-) -> list[Mapping[str, Any]]:
-    """Return the answers, each withdrawn citation with what its document says now."""
-    withdrawn = [one for answer in answers for one in answer["citations"] if one.withdrawn and one.chunk]
-    if not withdrawn:
-        return list(answers)
-    statuses = dict(zip(withdrawn, quote_statuses(database, corpus=corpus, citations=withdrawn), strict=True))
-    return [
-        {**row, "citations": tuple(replace(one, quote_status=statuses.get(one)) for one in row["citations"])}
-        for row in answers
-    ]
-
-
-def _at(read: _Read, step: int | None, *, claim_timeout: float) -> Memory:
-    corpus, row, steps, answers = read.corpus, read.row, read.steps, read.answers
-    memory = str(row["uid"])
-    at_step = _step_shown(row, step, steps=[one.number for one in steps], answered=[one["step"] for one in answers])
-    stored = [one.point for one in read.points]
-    return Memory(
+    stored = tuple(memory_points(database, corpus=corpus, memory=memory, owner=owner))
+    points = tuple(found.point for found in stored)
+    at = _chosen_step(row, step, last=steps[-1].number if steps else 0, answered=[answer["step"] for answer in answers])
+    loaded = Memory(
         uid=memory,
         corpus=corpus,
         system=row["system"],
@@ -106,22 +76,35 @@ def _at(read: _Read, step: int | None, *, claim_timeout: float) -> Memory:
         model=row["model"],
         status=_status(row["status"], row["silent"], claim_timeout),
         created_at=row["created_at"],
-        step=at_step,
-        points=tuple(point for point in stored if point.alive(at_step)),
-        steps=tuple(one for one in steps if one.number <= at_step),
+        step=at,
+        points=tuple(point for point in points if point.alive(at)),
+        steps=tuple(earlier for earlier in steps if earlier.number <= at),
         answers=tuple(
-            Answer(
-                **answer, corpus=corpus, memory=memory, system=row["system"], points=tuple(stored), steps=tuple(steps)
-            )
+            Answer(**answer, corpus=corpus, memory=memory, system=row["system"], points=points, steps=steps)
             for answer in answers
-            if answer["step"] <= at_step
+            if answer["step"] <= at
         ),
     )
+    return loaded, stored, str(row["latest"])
 
 
-def _step_shown(row: Mapping[str, Any], step: int | None, *, steps: list[int], answered: list[int]) -> int:
-    """Return the step to show a memory at. Without steps, it is that of its last answer."""
-    last = steps[-1] if steps else 0
+def _with_quote_statuses(
+    database: Database, corpus: str, *, answers: Sequence[Mapping[str, Any]]
+) -> Sequence[Mapping[str, Any]]:
+    """Return the answers, each withdrawn citation with what its document says now."""
+    cited = [citation for answer in answers for citation in answer["citations"]]
+    withdrawn = [citation for citation in cited if citation.withdrawn and citation.chunk]
+    if not withdrawn:
+        return answers
+    statuses = dict(zip(withdrawn, quote_statuses(database, corpus=corpus, citations=withdrawn), strict=True))
+    return [
+        {**row, "citations": tuple(replace(each, quote_status=statuses.get(each)) for each in row["citations"])}
+        for row in answers
+    ]
+
+
+def _chosen_step(row: Mapping[str, Any], step: int | None, *, last: int, answered: list[int]) -> int:
+    """Return the step to load a memory at. Without steps, it is that of its last answer."""
     if step is None:
         return last or max(answered, default=0)
     if row["status"] in (PRUNING, PRUNED):
@@ -146,15 +129,13 @@ class History:
 
 def load_history(database: Database, uid: str, *, claim_timeout: float, owner: str | None) -> History:
     """Return the whole history of a memory. Deleted chunks are missing."""
-    read = _read(database, uid, owner=owner)
-    memory = _at(read, None, claim_timeout=claim_timeout)
-    cited = {citation.chunk for answer in memory.answers for citation in answer.citations}
-    rested = cited.union(*(stored.point.chunks for stored in read.points))
-    if not read.points:
-        rested |= {hit.uid for step in memory.steps for one in step.retrieved for hit in one.chunks}
+    memory, points, question = _loaded(database, uid, step=None, claim_timeout=claim_timeout, owner=owner)
+    rested = {citation.chunk for answer in memory.answers for citation in answer.citations}
+    rested |= {chunk for stored in points for chunk in stored.point.chunks}
+    if not points:
+        rested |= {hit.uid for step in memory.steps for found in step.retrieved for hit in found.chunks}
     chunks = find_chunks(database, corpus=memory.corpus, uids=sorted(rested))
-    ordered = tuple(chunks[uid] for uid in sorted(chunks))
-    return History(question=str(read.row["latest"]), memory=memory, points=read.points, chunks=ordered)
+    return History(question=question, memory=memory, points=points, chunks=tuple(chunks[uid] for uid in sorted(chunks)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,7 +154,7 @@ def load_stored(database: Database, uid: str, *, corpus: str, step: int | None =
     if row["status"] in (PRUNING, PRUNED):
         raise UsageError(f"memory {uid!r} was pruned and cannot be continued: ask a new question")
     steps = memory_steps(database, corpus=corpus, memory=uid, owner=owner) if step else []
-    asked = {one.number: one.question for one in steps}
+    asked = {earlier.number: earlier.question for earlier in steps}
     question = asked.get(step or 0) or str(row["latest"])
     return Stored(uid=uid, system=row["system"], question=question, settings=json.loads(row["settings"]))
 
@@ -182,17 +163,17 @@ def load_lineage(database: Database, uid: str, *, owner: str | None) -> Lineage:
     """Return a point with the points that were revised or merged into it, recursively."""
     corpus, memory = corpus_of(database, uid=uid, owner=owner)
     points = memory_points(database, corpus=corpus, memory=memory, owner=owner)
-    stored = {one.point.uid: one for one in points}
+    stored = {found.point.uid: found for found in points}
     if uid not in stored:
         raise UsageError(f"{uid!r} is not a memory point: list the points with `hgmem memory show {memory}`")
     return _lineage(stored, uid)
 
 
 def _lineage(stored: dict[str, StoredPoint], uid: str) -> Lineage:
-    one = stored[uid]
-    kind: OperationKind = "merge" if one.merges else "revise" if one.revises else "insert"
-    parts = tuple(_lineage(stored, part) for part in (*one.revises, *one.merges))
-    return Lineage(point=one.point, kind=kind, parts=parts)
+    found = stored[uid]
+    kind: OperationKind = "merge" if found.merges else "revise" if found.revises else "insert"
+    parts = tuple(_lineage(stored, part) for part in (*found.revises, *found.merges))
+    return Lineage(point=found.point, kind=kind, parts=parts)
 
 
 def _status(status: str, silent: int | None, claim_timeout: float) -> str:

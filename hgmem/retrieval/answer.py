@@ -1,6 +1,5 @@
 """The answer task of all systems: what a system knows and numbered passages in, a text with citation markers out."""
 
-import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
@@ -12,13 +11,12 @@ from hgmem.models.extractive.sentences import Passage, Ranked, bridge, passages,
 from hgmem.models.extractive.vector_cache import VectorCache
 from hgmem.models.reply import TextReply
 from hgmem.retrieval import rendering
-from hgmem.retrieval.citations import Cited, cite
-from hgmem.retrieval.rendering import Shown
+from hgmem.retrieval.citations import MARKER, Cited, cite
+from hgmem.retrieval.rendering import PromptMemory
 from hgmem.services import Services
 from hgmem.text.segmentation import collapse, is_question
 from hgmem.values.evidence import Citable
 
-_MARKER = re.compile(r"\[\d+\]")
 _CONSIDERED = 40
 _SENTENCES = 4
 _MOST_SENTENCES = 5
@@ -32,15 +30,58 @@ _ALIKE = 0.85
 _LONGEST = 1_200
 
 
+class AnswerReply(TextReply):
+    """The answer's text. Its markers `[n]` cite passages by number, from 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerQuestion:
+    """The task of writing the answer. `[n]` cites the n-th of `passages`, from 1.
+
+    `memory` is what the system has worked out, and may be empty.
+    """
+
+    question: str
+    memory: PromptMemory
+    passages: tuple[Citable, ...]
+    form: str = ""
+    language: str = ""
+    name: ClassVar[str] = "answer"
+    prompt_file: ClassVar[Path] = Path(__file__).parent / "prompts" / "answer.md"
+    reply_type: ClassVar[type[AnswerReply]] = AnswerReply
+
+    def fields(self) -> Mapping[str, str]:
+        """Return the values of the prompt's placeholders."""
+        return {
+            "question": rendering.text(self.question),
+            "memory": "" if self.memory == PromptMemory() else rendering.remembered(self.memory, self.passages),
+            "chunks": rendering.passages(self.passages, start=1),
+            "form": self.form or "as long as the question needs, in plain prose",
+            "language": rendering.language(self.language),
+        }
+
+    def extractive(self, vectors: VectorCache) -> AnswerReply:
+        """Return the sentences that best cover the question, each with its marker, without a language model."""
+        remembered = [*self.memory.statements, *(point.description for point in self.memory.points)]
+        return AnswerReply(text=answer(self.question, self.passages, remembered=remembered, vectors=vectors))
+
+
+def cited_answer(services: Services, task: AnswerQuestion) -> Cited:
+    """Return the model's answer with its citations checked, the notes of the reply first."""
+    reply = services.write(task)
+    cited = cite(reply.text, task.passages)
+    return replace(cited, notes=(*reply.notes, *cited.notes))
+
+
 def answer(question: str, found_in: Sequence[Citable], *, remembered: Sequence[str], vectors: VectorCache) -> str:
     """Return a few sentences of the passages, verbatim except for whitespace, each followed by its marker `[n]`."""
     every = quotable(passages(found_in))
     # A "[3]" in a source text would be read as a marker.
-    found = [passage for passage in every if not _MARKER.search(passage.text)] or every
+    found = [passage for passage in every if not MARKER.search(passage.text)] or every
     remembered = [collapse(text) for text in remembered]
     prior = {passage: _prior(passage, remembered) for passage in found}
     ranked = rank(found, [question], vectors, limit=_CONSIDERED, prior=prior)
-    bridged = bridge(ranked, lambda text: _names(text) if any(text in held for held in remembered) else [])
+    bridged = bridge(ranked, lambda text: _names(text) if any(text in statement for statement in remembered) else [])
     chosen = _chosen(bridged, aspects(question))
     return " ".join(f"{each.text} [{each.chunk + 1}]" for each in _ordered(chosen))
 
@@ -88,49 +129,3 @@ def _ordered(chosen: Sequence[Ranked]) -> list[Passage]:
     """Return the best sentence first, then the others in document order."""
     rest = sorted((each.passage for each in chosen[1:]), key=lambda passage: (passage.chunk, passage.at))
     return [each.passage for each in chosen[:1]] + rest
-
-
-PROMPTS = Path(__file__).parent / "prompts"
-
-
-class AnswerReply(TextReply):
-    """The answer's text. Its markers `[n]` cite passages by number, from 1."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerQuestion:
-    """The task of writing the answer. `[n]` cites the n-th of `passages`, from 1.
-
-    `memory` is what the system has worked out, and may be empty.
-    """
-
-    question: str
-    memory: Shown
-    passages: tuple[Citable, ...]
-    form: str = ""
-    language: str = ""
-    name: ClassVar[str] = "answer"
-    prompt_file: ClassVar[Path] = PROMPTS / "answer.md"
-    reply_type: ClassVar[type[AnswerReply]] = AnswerReply
-
-    def fields(self) -> Mapping[str, str]:
-        """Return the values of the prompt's placeholders."""
-        return {
-            "question": rendering.text(self.question),
-            "memory": "" if self.memory == Shown() else rendering.remembered(self.memory, self.passages),
-            "chunks": rendering.passages(self.passages, start=1),
-            "form": self.form or "as long as the question needs, in plain prose",
-            "language": rendering.language(self.language),
-        }
-
-    def extractive(self, vectors: VectorCache) -> AnswerReply:
-        """Return the sentences that best cover the question, each with its marker, without a language model."""
-        remembered = [*self.memory.statements, *(point.description for point in self.memory.points)]
-        return AnswerReply(text=answer(self.question, self.passages, remembered=remembered, vectors=vectors))
-
-
-def cited_answer(services: Services, task: AnswerQuestion) -> Cited:
-    """Return the model's answer with its citations checked, the notes of the reply first."""
-    reply = services.write(task)
-    cited = cite(reply.text, task.passages)
-    return replace(cited, notes=(*reply.notes, *cited.notes))

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hgmem.text.segmentation import Span, sentences, words
-from hgmem.values.conversations import MessagePlace
 from hgmem.values.evidence import BuiltPassage, Citable
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.records import Citation
 
-_MARKER = re.compile(r"\[(\d+)\]")
+MARKER = re.compile(r"\[(\d+)\]")
 _SEVERAL = re.compile(r"\[\d+(?:\s*[,;]\s*\d+)+\]")  # [1, 2] is [1][2]
 _NUMBER = re.compile(r"\d+")
 _DIGITS = 9  # a longer number can't be valid
@@ -45,7 +44,7 @@ def cite(text: str, passages: Sequence[Citable]) -> Cited:
         return f"[{order.setdefault((number, quoted), len(order) + 1)}]"
 
     text = _SEVERAL.sub(lambda found: "".join(f"[{number}]" for number in _NUMBER.findall(found[0])), text)
-    renumbered = _MARKER.sub(renumber, text)
+    renumbered = MARKER.sub(renumber, text)
     if unknown:
         renumbered = _SPACE_BEFORE.sub("", renumbered)
     return Cited(
@@ -55,19 +54,14 @@ def cite(text: str, passages: Sequence[Citable]) -> Cited:
     )
 
 
-def quote(claim: str, text: str) -> Span:
-    """Return the span of the chunk's sentence that shares most words with the claim, else of the whole text."""
-    return _best(claim, text, [Span(0, len(text))])
-
-
 def _quoted(claim: str, passage: Citable) -> Span:
-    """Return the span to quote, which stays within one message of a conversation."""
-    places = [Span(one.start, one.end) for one in _messages(passage) if one.start < one.end]
-    return _best(claim, passage.text, places or [Span(0, len(passage.text))])
+    """Return the span of the sentence that shares most words with the claim, else of the whole text.
 
-
-def _best(claim: str, text: str, parts: Sequence[Span]) -> Span:
-    """Return the sentence of all parts that shares most words with the claim, else the first part."""
+    In a conversation it stays within one message, else it is the first one.
+    """
+    text, messages = passage.text, passage.messages if isinstance(passage, Chunk) else ()
+    places = [Span(message.start, message.end) for message in messages if message.start < message.end]
+    parts = places or [Span(0, len(text))]
     wanted = Counter(words(claim))
     best, most = parts[0], 0.0
     for part in parts:
@@ -81,45 +75,37 @@ def _best(claim: str, text: str, parts: Sequence[Span]) -> Span:
     return best
 
 
-def _messages(passage: Citable) -> tuple[MessagePlace, ...]:
-    return passage.messages if isinstance(passage, Chunk) else ()
-
-
 def _claim(text: str, at: int) -> str:
     """Return the claim before the marker at `at`, back to the previous marker or the sentence's start."""
-    before = _MARKER.sub(lambda found: " " * len(found[0]), text[:at]).rstrip()
+    before = MARKER.sub(lambda found: " " * len(found[0]), text[:at]).rstrip()
     spans = sentences(before)
     return before[spans[-1].start :] if spans else before
 
 
 def _citation(marker: int, passage: Citable, span: Span) -> Citation:
-    return _of_built(marker, passage, span) if isinstance(passage, BuiltPassage) else _of_chunk(marker, passage, span)
-
-
-def _of_built(marker: int, row: BuiltPassage, span: Span) -> Citation:
+    quote = passage.text[span.start : span.end]
+    if isinstance(passage, BuiltPassage):
+        return Citation(
+            marker=marker,
+            chunk="",
+            document=passage.document,
+            title=passage.title or passage.kind,
+            quote=quote,
+            built=passage.uid,
+            behind=passage.chunks,
+        )
+    around = (message for message in passage.messages if message.start <= span.start and span.end <= message.end)
+    message = next(around, None)
     return Citation(
         marker=marker,
-        chunk="",
-        document=row.document,
-        title=row.title or row.kind,
-        quote=row.text[span.start : span.end],
-        built=row.uid,
-        behind=row.chunks,
-    )
-
-
-def _of_chunk(marker: int, chunk: Chunk, span: Span) -> Citation:
-    said = next((one for one in chunk.messages if one.start <= span.start and span.end <= one.end), None)
-    return Citation(
-        marker=marker,
-        chunk=chunk.uid,
-        document=chunk.document,
-        title=chunk.title,
-        quote=chunk.text[span.start : span.end],
-        start=None if chunk.start is None else chunk.start + span.start,
-        end=None if chunk.start is None else chunk.start + span.end,
-        source_id=chunk.source_id,
-        message=said.id if said else "",
-        speaker=said.speaker if said else "",
-        time=said.time if said else "",
+        chunk=passage.uid,
+        document=passage.document,
+        title=passage.title,
+        quote=quote,
+        start=None if passage.start is None else passage.start + span.start,
+        end=None if passage.start is None else passage.start + span.end,
+        source_id=passage.source_id,
+        message=message.id if message else "",
+        speaker=message.speaker if message else "",
+        time=message.time if message else "",
     )

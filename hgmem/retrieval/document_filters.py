@@ -43,7 +43,7 @@ def choose(database: Database, filters: Mapping[str, Sequence[str]], *, corpus: 
     if unknown and rows:
         named = ", ".join(sorted(known)[:NAMED])
         raise UsageError(f"no document of corpus {corpus!r} has the filter name {unknown[0]!r}: choose from {named}")
-    documents = tuple(uid for uid, one in values.items() if _chosen(one, filters))
+    documents = tuple(uid for uid, described in values.items() if _chosen(described, filters))
     return Choice(documents=documents, narrow=2 * len(documents) < len(rows))
 
 
@@ -61,8 +61,8 @@ def _name(name: object) -> str:
 
 def _texts(name: object, value: object) -> tuple[str, ...]:
     many = list(value) if isinstance(value, list | tuple | set | frozenset) else [value]
-    texts = {_text(one) for one in many if isinstance(one, str | int | float)}
-    if not many or not all(isinstance(one, str | int | float) for one in many):
+    texts = {_text(text) for text in many if isinstance(text, str | int | float)}
+    if not many or not all(isinstance(text, str | int | float) for text in many):
         raise UsageError(
             f"invalid value {value!r} of filter {name!r}: use a string, a number, True or False, or several of them"
         )
@@ -89,7 +89,7 @@ def _chosen(values: Mapping[str, set[str]], filters: Mapping[str, Sequence[str]]
 
 
 def _fits(values: set[str], wanted: Sequence[str]) -> bool:
-    return any(_alike(one, text) for one in wanted for text in values)
+    return any(_alike(pattern, text) for pattern in wanted for text in values)
 
 
 def _alike(wanted: str, text: str) -> bool:

@@ -21,7 +21,7 @@ _NUMBERED = re.compile(r"\[(\d+(?:\s*[,;–-]\s*\d+)*)\]")  # looks like a citat
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class PromptMemory:
     """What a prompt shows of memory: numbered points, the number of those left out, and plain statements.
 
     Points have the `numbers` given, in ascending order, else those from 0. Systems without memory points use
@@ -64,22 +64,22 @@ def asked(subqueries: Sequence[str]) -> str:
     return listed(subqueries) if subqueries else "(the question itself)"
 
 
-def memory(shown: Shown) -> str:
+def memory(memory: PromptMemory) -> str:
     """Return the points with their numbers and entities."""
-    numbers = shown.numbers_of(range(len(shown.points)))
-    return _memory(shown, [f"[{at}] {_point(point)}" for at, point in zip(numbers, shown.points, strict=True)])
+    numbers = memory.numbers_of(range(len(memory.points)))
+    return _memory(memory, [f"[{at}] {_point(point)}" for at, point in zip(numbers, memory.points, strict=True)])
 
 
-def remembered(shown: Shown, found: Sequence[Citable]) -> str:
+def remembered(memory: PromptMemory, found: Sequence[Citable]) -> str:
     """Return the points with the numbers, from 1, of the passages that they rest on."""
-    told = statements([(point.description, point.chunks) for point in shown.points], found)
-    return _memory(shown, [f"- {line}" for line in told])
+    lines = statements([(point.description, point.chunks) for point in memory.points], found)
+    return _memory(memory, [f"- {line}" for line in lines])
 
 
-def statements(told: Iterable[tuple[str, Sequence[str]]], found: Sequence[Citable]) -> list[str]:
+def statements(supported: Iterable[tuple[str, Sequence[str]]], found: Sequence[Citable]) -> list[str]:
     """Return statements, each with the numbers, from 1, of the passages among `found` that it rests on (uids)."""
-    numbers = {each.uid: number for number, each in enumerate(found, start=1)}
-    return [f"{_unmarked(_line(text))}{_numbers(uids, numbers)}" for text, uids in told]
+    numbers = {passage.uid: number for number, passage in enumerate(found, start=1)}
+    return [f"{_unmarked(_line(text))}{_numbers(uids, numbers)}" for text, uids in supported]
 
 
 def evidence(found: Evidence) -> str:
@@ -110,9 +110,9 @@ def entities(found: Sequence[Entity], *, numbered: bool = False, behind: Mapping
     lines = []
     for number, entity in enumerate(found):
         kind = f" ({_line(entity.type)})" if entity.type else ""
-        said = _unmarked(f": {_short(entity.description)}") if entity.description else ""
+        description = _unmarked(f": {_short(entity.description)}") if entity.description else ""
         mark = f"[{number}]" if numbered else "-"  # names stay as they are: replies repeat them
-        lines.append(f"{mark} {_line(entity.name)}{kind}{said}{(behind or {}).get(entity.uid, '')}")
+        lines.append(f"{mark} {_line(entity.name)}{kind}{description}{(behind or {}).get(entity.uid, '')}")
     return "\n".join(lines) or NONE
 
 
@@ -175,9 +175,9 @@ def overlap(before: Citable | None, after: Chunk) -> int:
     return next((n for n in range(most, _SHORTEST_OVERLAP, -1) if before.text.endswith(after.text[:n])), 0)
 
 
-def _memory(shown: Shown, lines: Sequence[str]) -> str:
-    lines = [*lines, *([f"(and {shown.more} more points that are not shown)"] if shown.more else [])]
-    return "\n".join([*lines, *(f"- {_line(statement)}" for statement in shown.statements)]) or "(empty)"
+def _memory(memory: PromptMemory, lines: Sequence[str]) -> str:
+    more = [f"(and {memory.more} more points that are not shown)"] if memory.more else []
+    return "\n".join([*lines, *more, *(f"- {_line(statement)}" for statement in memory.statements)]) or "(empty)"
 
 
 def _point(point: MemoryPoint) -> str:

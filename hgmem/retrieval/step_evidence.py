@@ -27,6 +27,8 @@ PROPOSED_AMONG = 400  # where others than those of the chosen documents may be a
 CANDIDATES = 20  # chunks that each of two rankings brings to their fusion
 SMALL = 2_000  # entities up to which exact search is an alternative to the index
 BEHIND = 3  # chunks that a line of an entity or a relation may be traced to
+HUB = 200  # neighbours that one entity gives a local scope at most, heaviest relations first
+EXACT = 200  # candidates that are ranked without the index
 BEYOND = 500  # of memory's entities that the index is first asked for in addition: they seldom are all the nearest
 
 
@@ -41,12 +43,9 @@ class RetrievalConfig:
     line_chunks: bool = False  # the chunks behind the entities and relations found, at most three each, are found too
     chunk_search: ChunkSearch = BY_BOTH
     hops: Annotated[int, Field(ge=1, le=2)] = 1  # N_G of local investigation
-    shared: bool = True  # N_M of local investigation
-    anchors: bool = True  # the target points' own entities in its scope
+    shared: bool = True  # N_M of local investigation, whose scope has the target points' own entities too
     pooled: bool = False  # one local scope for all sub-queries of a step (official code), not one each (paper)
     exclude: bool = True  # global exploration leaves V_M out
-    hub: Positive = 200  # neighbours that one entity gives at most, heaviest relations first
-    exact: Positive = 200  # candidates that are ranked without the index
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,9 +111,9 @@ def _limits(scene: Scene, config: RetrievalConfig) -> Limits:
         read_limit=config.searched_chunks,
         fusion=FUSION,
         hops=config.hops,
-        neighbour_limit=config.hub,
-        exact_limit=config.exact,
-        target_entities=config.anchors,
+        neighbour_limit=HUB,
+        exact_limit=EXACT,
+        target_entities=True,
         shared_entities=config.shared,
         exclude_covered=config.exclude,
     )
@@ -188,11 +187,11 @@ def _evidence(subqueries: Sequence[Subquery], retrieval: Retrieval, config: Retr
         )
         for asked, found in zip(subqueries, retrieval.found, strict=True)
     )
-    chunks = _distinct((one.chunks for one in retrieved), retrieval.chunks)
+    chunks = _distinct((found.chunks for found in retrieved), retrieval.chunks)
     return Evidence(
         retrieved=retrieved,
-        entities=_distinct((one.entities for one in retrieved), retrieval.entities),
-        relations=_distinct((one.relations for one in retrieved), retrieval.relations),
+        entities=_distinct((found.entities for found in retrieved), retrieval.entities),
+        relations=_distinct((found.relations for found in retrieved), retrieval.relations),
         chunks=tuple(sorted(chunks, key=_place)),
         behind=_behind(retrieval),
         sources=tuple(sorted(retrieval.sources.values(), key=_place)),
@@ -213,8 +212,8 @@ def _behind(retrieval: Retrieval) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _place(one: Chunk | Source) -> tuple[str, int, str]:
-    return (one.document, one.position, one.uid)
+def _place(chunk: Chunk | Source) -> tuple[str, int, str]:
+    return (chunk.document, chunk.position, chunk.uid)
 
 
 def _chunks(found: Found, *, line_chunks: bool = False) -> dict[str, float]:
@@ -262,5 +261,5 @@ def hybrid_chunks(
     near = near_chunks(database, scope=scope, query=query, k=ranking.k, over=max(ranking.k, PROPOSED_NEAREST))
     worded = worded_chunks(database, scope=scope, text=text, ranking=ranking)
     known = {chunk.uid: chunk for chunk, _ in (*near, *worded)}
-    ranks = reciprocal_ranks(([chunk.uid for chunk, _ in one] for one in (worded, near)), constant=fusion)
+    ranks = reciprocal_ranks(([chunk.uid for chunk, _ in ranked] for ranked in (worded, near)), constant=fusion)
     return [(known[uid], weight) for uid, weight in ranks.items()]

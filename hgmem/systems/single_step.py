@@ -12,7 +12,7 @@ from hgmem.memory.recording import recording
 from hgmem.memory.stored_memories import Stored
 from hgmem.models.metering import measuring
 from hgmem.retrieval.answer import AnswerQuestion, cited_answer
-from hgmem.retrieval.rendering import Shown
+from hgmem.retrieval.rendering import PromptMemory
 from hgmem.retrieval.step_evidence import Positive
 from hgmem.services import Services
 from hgmem.settings import Settings
@@ -100,7 +100,7 @@ class SingleStep(SystemSpec[Config]):
                 return record.unanswered(step=1)
             task = AnswerQuestion(
                 question=question.text,
-                memory=Shown(statements=evidence.statements),
+                memory=PromptMemory(statements=evidence.statements),
                 passages=evidence.passages,
                 form=getattr(config, self.form_option) if self.form_option else "",
                 language=services.language,

@@ -157,7 +157,7 @@ def test_as_many_as_are_wanted_come_and_the_recipe_says_which(letters: Any) -> N
     assert [len(client.passages(memory, limit=most)) for most in (1, 3)] == [1, 3]
     assert client.passages(memory, limit=3) == client.passages(memory)[:3]
 
-    supports = client.ask(QUESTION, steps=1, settings={"answer_from": "supports"}, answer=False).memory
+    supports = client.ask(QUESTION, steps=1, settings={"read_tokens": 0}, answer=False).memory
     assert [one.chunk.text for one in client.passages(supports)] == [SENTENCES[0]]
     around = client.ask(QUESTION, steps=1, recipe="paper", answer=False).memory
     assert {"Anna", "Mill"} <= {

@@ -156,8 +156,8 @@ def test_a_question_that_is_taken_up_again_counts_its_earlier_rounds(open_client
     answer, model, client = asked(open_client, steps=1)
     del model.tasks[:]
     client.ask(memory=answer.memory, steps=2)
-    assert [one.outlook.done for one in of(model, "plan")] == [1, 2]
-    assert {one.outlook.rounds for one in of(model, "plan")} == {3}
+    assert [one.round.done for one in of(model, "plan")] == [1, 2]
+    assert {one.round.rounds for one in of(model, "plan")} == {3}
 
 
 def test_a_plan_is_told_the_documents_read_and_the_nearest_ones_unread(open_client: Open) -> None:

@@ -15,10 +15,12 @@ from hgmem import HGMem, Settings
 from hgmem.graph.memory import Lease, create_memory, release_memory, write_step
 from hgmem.graph.retrieval import Query, Scope, retrieve
 from hgmem.models.metering import measuring
+from hgmem.retrieval import step_evidence
 from hgmem.retrieval.entity_linking import with_mentions
 from hgmem.retrieval.step_evidence import SMALL, RetrievalConfig, Scene, _limits, fuse, gather
-from hgmem.systems.hgmem.draft import Draft
+from hgmem.systems.hgmem.recipes import HGMemConfig
 from hgmem.systems.hgmem.replies import EvolveReply, Insertion
+from hgmem.systems.hgmem.step import StepDraft
 from hgmem.text.identity import provisional_uid, uid
 from hgmem.values.evidence import Evidence, Retrieved, Subquery
 from hgmem.values.graph_elements import Entity
@@ -186,15 +188,15 @@ def remember(found: World, *groups: Sequence[str], stranger: str = "") -> tuple[
     lease = Lease(corpus=found.corpus, memory=f"m{secrets.token_hex(8)}", run="run")
     properties = {"system": "test", "model": "none", "question": "?", "settings": "{}"}
     create_memory(found.client._database, lease=lease, properties=properties)
-    draft = Draft(memory=lease.memory, number=1, points=())
+    draft = StepDraft(memory=lease.memory, number=1, points=(), config=HGMemConfig())
     entities = {one: Entity(uid=one, name=one) for group in groups for one in group}
     inserts = [Insertion(entities=tuple(group), description=f"Point {at}.") for at, group in enumerate(groups)]
     if stranger:
         own = provisional_uid(lease.memory, found.uid(stranger))
         entities[stranger.casefold()] = Entity(uid=own, name=stranger, provisional=True)
         inserts.append(Insertion(entities=(stranger,), description=stranger))
-    draft.evolve(EvolveReply(insert=tuple(inserts)), shown=(), chunks=(), entities=entities)
-    uids = [*(birth.point.uid for birth in draft.births), *draft.provisionals]
+    draft.evolve(EvolveReply(insert=tuple(inserts)), known=(), chunks=(), entities=entities)
+    uids = [*(birth.point.uid for birth in draft.changes().births), *draft.provisionals]
     vectors = found.client.embedder.embed([stranger or "a point"] * len(uids), kind="document")
     step = Step(number=1, question="?", strategy="global")
     write_step(
@@ -329,56 +331,55 @@ def test_the_memory_of_another_question_keeps_nothing_from_being_found(tale: Wor
 
 
 def scope_of(
-    found: World, held: set[str], points: Sequence[MemoryPoint], config: RetrievalConfig
+    found: World, held: set[str], points: Sequence[MemoryPoint], config: RetrievalConfig, *, hub: int
 ) -> dict[str, np.ndarray]:
     """Compute the paper's scope by hand: target points ∪ N_M ∪ N_G."""
-    first = {near for one in held for near in found.neighbours(one, hub=config.hub)}
+    first = {near for one in held for near in found.neighbours(one, hub=hub)}
     scope = held | first
     if config.hops == 2:
-        scope |= {near for one in first for near in found.neighbours(one, hub=config.hub)}
+        scope |= {near for one in first for near in found.neighbours(one, hub=hub)}
     if config.shared:
         tied = [{entity.uid for entity in point.entities} for point in points]
         scope |= {one for group in tied if group & held for one in group}
-    if not config.anchors:
-        scope -= held
     return {one: found.entities[one] for one in scope}
 
 
-LOCAL = [
-    replace(VECTOR, **dict(zip(("hops", "hub", "shared", "anchors"), row, strict=True)))
-    for row in product((1, 2), (200, 3), (True, False), (True, False))
-]
-
-
-@pytest.mark.parametrize("config", LOCAL, ids=lambda one: f"{one.hops}-{one.hub}-{one.shared}-{one.anchors}")
-def test_a_local_sub_query_looks_around_its_points_and_nowhere_else(tale: World, config: RetrievalConfig) -> None:
+@pytest.mark.parametrize(("hops", "hub", "shared"), list(product((1, 2), (200, 3), (True, False))))
+def test_a_local_sub_query_looks_around_its_points_and_nowhere_else(
+    tale: World, monkeypatch: pytest.MonkeyPatch, hops: int, hub: int, shared: bool
+) -> None:
+    config = replace(VECTOR, hops=hops, shared=shared)
+    monkeypatch.setattr(step_evidence, "HUB", hub)
     some = sorted(tale.entities)
     groups = ([tale.uid(HUB), some[3]], [some[5], some[9]], [some[9], some[200]], [some[3], some[300]], [some[350]])
     memory, points = remember(tale, *groups)
     text = f"{questions(11, 1)[0]} harbour"
     targets = [(points[0],), (points[1],), (points[1], points[4])]
     asked = [Subquery(text=text, strategy="local", targets=tuple(point.uid for point in each)) for each in targets]
-    scanned, notes = tale.gather(asked, memory=memory, config=replace(config, exact=10_000), covered=8)
-    indexed, _ = tale.gather(asked, memory=memory, config=replace(config, exact=0), covered=8)
-    mixed, _ = tale.gather(asked, memory=memory, config=replace(config, exact=12), covered=8)
+    found_by = []
+    for exact in (10_000, 0, 12):  # candidates scanned, from the index, and of both
+        monkeypatch.setattr(step_evidence, "EXACT", exact)
+        found_by.append(tale.gather(asked, memory=memory, config=config, covered=8))
+    (scanned, notes), (indexed, _), (mixed, _) = found_by
 
     for each, *retrieved in zip(targets, scanned.retrieved, indexed.retrieved, mixed.retrieved, strict=True):
         held = {entity.uid for point in each for entity in point.entities}
         for found in retrieved:
-            assert_best(found.entities, scope_of(tale, held, points, config), tale.vector(text), 5)
+            assert_best(found.entities, scope_of(tale, held, points, config, hub=hub), tale.vector(text), 5)
             assert found.subquery.strategy == "local"
     assert scanned == indexed == mixed
     assert notes == ()
 
 
-def test_a_hub_gives_its_heaviest_neighbours_ties_by_uid(tale: World) -> None:
+def test_a_hub_gives_its_heaviest_neighbours_ties_by_uid(tale: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(step_evidence, "HUB", 4)
     hub = tale.uid(HUB)
     memory, points = remember(tale, [hub])
-    config = replace(VECTOR, hub=4, anchors=False, shared=False, entities=50)
+    config = replace(VECTOR, shared=False, entities=50)
     found, _ = tale.look("x", memory=memory, config=config, strategy="local", targets=(points[0].uid,))
 
     assert len(tale.neighbours(hub, hub=1000)) > 200
-    assert {hit.uid for hit in found.entities} == set(tale.neighbours(hub, hub=4))
+    assert {hit.uid for hit in found.entities} == {hub, *tale.neighbours(hub, hub=4)}
 
 
 def test_local_and_global_sub_queries_of_one_step_take_one_round_trip(tale: World) -> None:
@@ -400,10 +401,10 @@ def test_local_and_global_sub_queries_of_one_step_take_one_round_trip(tale: Worl
 
 def test_an_empty_scope_is_asked_globally_and_noted_in_a_second_round_trip(build: Callable[..., World]) -> None:
     lonely = build(Given(entities=tuple(GivenEntity(name=name) for name in ("Anna", "Bo", "Cleo"))))
-    memory, points = remember(lonely, [lonely.uid("Anna")])
-    asked = [Subquery(text="Anna Bo", strategy="local", targets=(points[0].uid,))]
+    memory, _ = remember(lonely, [lonely.uid("Anna")])
+    asked = [Subquery(text="Anna Bo", strategy="local", targets=("a point that is gone",))]
     with measuring() as meter:
-        evidence, notes = lonely.gather(asked, memory=memory, config=replace(VECTOR, anchors=False, shared=False))
+        evidence, notes = lonely.gather(asked, memory=memory, config=replace(VECTOR, shared=False))
 
     assert meter.usage().calls["neo4j"] == {"retrieve": 2}
     assert notes == ("sub-query 1: nothing around its points, so it was asked globally",)
@@ -416,8 +417,11 @@ def test_an_empty_scope_is_asked_globally_and_noted_in_a_second_round_trip(build
 
 
 @pytest.mark.parametrize("exact", [10_000, 0], ids=["scanned", "indexed"])
-def test_relations_and_source_chunks_are_the_nearest_of_those_at_the_entities_found(tale: World, exact: int) -> None:
-    config = replace(VECTOR, exact=exact, chunk_search="off")
+def test_relations_and_source_chunks_are_the_nearest_of_those_at_the_entities_found(
+    tale: World, monkeypatch: pytest.MonkeyPatch, exact: int
+) -> None:
+    monkeypatch.setattr(step_evidence, "EXACT", exact)
+    config = replace(VECTOR, chunk_search="off")
     for text in [*questions(21, 5), "Hub Harbour"]:
         found, evidence = tale.look(text, config=config)
         kept = {hit.uid for hit in found.entities}
@@ -653,14 +657,13 @@ def test_a_provisional_neighbour_of_another_memory_is_never_walked_to(build: Cal
         c=made.corpus,
         m=own,
     )
-    config = replace(VECTOR, anchors=False, shared=False)
+    config = replace(VECTOR, shared=False)
     seen, mine = made.look("Anna", memory=own, config=config, strategy="local", targets=(points[0].uid,))
     unseen, theirs = made.look("Anna", memory=other, config=config, strategy="local", targets=(others[0].uid,))
 
-    assert [hit.name for hit in seen.entities] == ["Zebulon Quay"]
+    assert {hit.name for hit in seen.entities} == {"Anna", "Zebulon Quay"}
     assert [one.description for one in mine.relations] == ["Kin."]
-    assert unseen.subquery.strategy == "global"  # nothing around its point
-    assert "Zebulon Quay" not in {hit.name for hit in unseen.entities}
+    assert [hit.name for hit in unseen.entities] == ["Anna"]  # nothing else around its point
     assert theirs.relations == ()
 
 

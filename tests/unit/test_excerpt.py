@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hgmem.retrieval.context_packing import fits, shown, size
+from hgmem.retrieval.context_packing import fit_points, fits, size
 from hgmem.values.graph_elements import Entity
 from hgmem.values.records import MemoryPoint
 
@@ -37,7 +37,7 @@ def test_what_is_shown_is_what_fits_in_the_order_of_targets_age_and_nearness(
 ) -> None:
     given_ = points(drawn)
     nearness = [len(point.description) % 7 / 7 for point in given_]
-    found = shown(given_, tokens=tokens, near=lambda _: nearness, targets=targets)
+    found = fit_points(given_, tokens=tokens, near=lambda _: nearness, targets=targets)
 
     order = sorted(given_, key=lambda one: (one.uid not in targets, -one.born, -nearness[given_.index(one)]))
     wanted: list[MemoryPoint] = []

@@ -8,7 +8,7 @@ from hgmem.errors import ModelError
 from hgmem.extraction.replies import Extraction
 from hgmem.models.extractive import ExtractiveModel
 from hgmem.retrieval.answer import AnswerQuestion
-from hgmem.retrieval.rendering import Shown
+from hgmem.retrieval.rendering import PromptMemory
 from hgmem.testing import DeterministicEmbedder
 from hgmem.text.segmentation import collapse
 from hgmem.values.conversations import MessagePlace
@@ -27,7 +27,7 @@ def answer(texts: Sequence[str], *, question: str = QUESTION, points: Sequence[M
         Chunk(uid=f"c{at}", document=f"d{at}", text=text, tokens=50, **{"position": 0, **chunk})
         for at, text in enumerate(texts)
     )
-    task = AnswerQuestion(question=question, memory=Shown(points=tuple(points)), passages=chunks)
+    task = AnswerQuestion(question=question, memory=PromptMemory(points=tuple(points)), passages=chunks)
     return ExtractiveModel(DeterministicEmbedder(256)).reply(task).text
 
 
@@ -55,7 +55,7 @@ def test_a_short_message_is_quoted_where_others_say_more() -> None:
         for at, (start, end, by) in enumerate(places)
     )
     chunk = Chunk(uid="c", document="d", position=0, text=text, tokens=9, messages=messages)
-    task = AnswerQuestion(question="What colour is my kayak?", memory=Shown(), passages=(chunk,))
+    task = AnswerQuestion(question="What colour is my kayak?", memory=PromptMemory(), passages=(chunk,))
     assert ExtractiveModel(DeterministicEmbedder(256)).reply(task).text == "My kayak is yellow. [1]"
 
 

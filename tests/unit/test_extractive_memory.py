@@ -5,7 +5,7 @@ import pytest
 from hgmem.models.embedding import CheckedEmbedder, Kind, Vectors
 from hgmem.models.extractive import ExtractiveModel
 from hgmem.models.extractive.vector_cache import VectorCache
-from hgmem.retrieval.rendering import Shown
+from hgmem.retrieval.rendering import PromptMemory
 from hgmem.systems.hgmem.replies import EvolveReply, MergeReply
 from hgmem.systems.hgmem.tasks.memory_changes import Evolve, Merge
 from hgmem.testing import DeterministicEmbedder
@@ -36,12 +36,14 @@ def point(uid: str, description: str, names: Iterable[str]) -> MemoryPoint:
 
 def evolve(*texts: str, points: Sequence[MemoryPoint] = (), question: str = QUESTION) -> EvolveReply:
     evidence = Evidence(entities=entities(*NAMES), chunks=chunks(*texts))
-    task = Evolve(question=question, subqueries=(), memory=Shown(points=tuple(points)), evidence=evidence)
+    task = Evolve(question=question, subqueries=(), memory=PromptMemory(points=tuple(points)), evidence=evidence)
     return ExtractiveModel(DeterministicEmbedder(256)).reply(task)
 
 
 def merge(*points: MemoryPoint) -> MergeReply:
-    return ExtractiveModel(DeterministicEmbedder(256)).reply(Merge(question=QUESTION, memory=Shown(points=points)))
+    return ExtractiveModel(DeterministicEmbedder(256)).reply(
+        Merge(question=QUESTION, memory=PromptMemory(points=points))
+    )
 
 
 def test_a_near_sentence_becomes_a_point_over_the_entities_it_names() -> None:
@@ -95,7 +97,7 @@ def test_a_point_is_revised_once_in_a_reply_and_stays_short() -> None:
 
 def test_a_chunk_without_known_entities_ties_what_looks_like_a_name() -> None:
     evidence = Evidence(chunks=chunks("It was Orla Dunne who painted the pier at Harwick in green."))
-    task = Evolve(question="Who painted the pier?", subqueries=(), memory=Shown(), evidence=evidence)
+    task = Evolve(question="Who painted the pier?", subqueries=(), memory=PromptMemory(), evidence=evidence)
     reply = ExtractiveModel(DeterministicEmbedder()).reply(task)
     assert "Orla Dunne" in reply.insert[0].entities
 
@@ -161,7 +163,7 @@ def test_a_sentence_is_embedded_once_for_all_steps() -> None:
     task = Evolve(
         question=QUESTION,
         subqueries=(),
-        memory=Shown(),
+        memory=PromptMemory(),
         evidence=Evidence(entities=entities(*NAMES), chunks=chunks(FIRST)),
     )
     assert model.reply(task) == model.reply(task)
@@ -172,7 +174,7 @@ def test_a_step_embeds_a_few_dozen_sentences_of_thousands() -> None:
     embedder = Counting()
     texts = [f"Harwick number {n} saw Ilse Maron buy. The Lighthouse {n} burnt, they said." for n in range(1000)]
     evidence = Evidence(entities=entities(*NAMES), chunks=chunks(*texts))
-    ExtractiveModel(embedder).reply(Evolve(question=QUESTION, subqueries=(), memory=Shown(), evidence=evidence))
+    ExtractiveModel(embedder).reply(Evolve(question=QUESTION, subqueries=(), memory=PromptMemory(), evidence=evidence))
     assert len(embedder.seen) < 50
 
 

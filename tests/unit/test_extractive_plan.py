@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from hgmem.models.extractive import ExtractiveModel
-from hgmem.retrieval.rendering import Shown
+from hgmem.retrieval.rendering import PromptMemory
 from hgmem.systems.hgmem.replies import Concern, PlanReply
 from hgmem.systems.hgmem.tasks.planning import Plan, Subqueries
 from hgmem.testing import DeterministicEmbedder
@@ -20,7 +20,7 @@ def point(description: str, names: Iterable[str]) -> MemoryPoint:
 
 
 def plan(*points: MemoryPoint, previous: Sequence[str] = (), **how: Any) -> PlanReply:
-    task = Plan(question=QUESTION, memory=Shown(points=points), previous=tuple(previous), **how)
+    task = Plan(question=QUESTION, memory=PromptMemory(points=points), previous=tuple(previous), **how)
     return ExtractiveModel(DeterministicEmbedder(256)).reply(task)
 
 
@@ -62,7 +62,7 @@ def test_a_plan_that_judges_a_step_is_local_or_global_as_a_whole() -> None:
 
 def test_numbers_of_points_are_those_of_the_prompt() -> None:
     points = (point("It rained.", ["Rain"]), point("Ilse Maron knew Tom Vale well.", ["Ilse Maron", "Tom Vale"]))
-    task = Plan(question=QUESTION, memory=Shown(points=points, numbers=(3, 7)))
+    task = Plan(question=QUESTION, memory=PromptMemory(points=points, numbers=(3, 7)))
     reply = ExtractiveModel(DeterministicEmbedder(256)).reply(task)
     named = {at for concern in reply.concerns for at in concern.points}
     assert 7 in named
@@ -113,7 +113,7 @@ OWNED = point("The Larch Fair was bought by Petra Voss in 1921.", ["Larch Fair",
 
 
 def asked_of(*points: MemoryPoint, previous: Sequence[str] = ()) -> PlanReply:
-    task = Plan(question=FAIR, memory=Shown(points=points), previous=tuple(previous))
+    task = Plan(question=FAIR, memory=PromptMemory(points=points), previous=tuple(previous))
     return ExtractiveModel(DeterministicEmbedder(256)).reply(task)
 
 
@@ -152,7 +152,9 @@ def test_a_name_that_most_points_hold_leads_nowhere() -> None:
 
 def test_each_concern_gets_a_subquery_unlike_every_earlier_one() -> None:
     concerns = (Concern(text="Tom Vale", points=(0,)), Concern(text="tom vale"), Concern(text="Tom Vale", points=(7,)))
-    task = Subqueries(question=QUESTION, memory=Shown(points=(WHOLE,)), concerns=concerns, previous=("TOM VALE",))
+    task = Subqueries(
+        question=QUESTION, memory=PromptMemory(points=(WHOLE,)), concerns=concerns, previous=("TOM VALE",)
+    )
     found = ExtractiveModel(DeterministicEmbedder()).reply(task).subqueries
     assert len({text.casefold() for text in found} - {"tom vale", QUESTION.casefold()}) == 3
     assert all("tom vale" in text.casefold() for text in found)
@@ -165,8 +167,8 @@ def test_each_concern_gets_a_subquery_unlike_every_earlier_one() -> None:
 def test_any_question_gets_a_plan_and_subqueries(question: str) -> None:
     model = ExtractiveModel(DeterministicEmbedder())
     for points in ((), (WHOLE,)):
-        reply = model.reply(Plan(question=question, memory=Shown(points=points)))
+        reply = model.reply(Plan(question=question, memory=PromptMemory(points=points)))
         assert (reply.judgement == "sufficient") == (not reply.concerns)
-        found = model.reply(Subqueries(question=question, memory=Shown(points=points), concerns=reply.concerns))
+        found = model.reply(Subqueries(question=question, memory=PromptMemory(points=points), concerns=reply.concerns))
         assert len(found.subqueries) == len(reply.concerns)
         assert all(text.strip() for text in found.subqueries)

@@ -1,6 +1,7 @@
 """The findings that memory points stand for, through revisions and merges."""
 
-from hgmem.systems.hgmem.answer_passages import Finding, Lineages, in_turn
+from hgmem.memory.points import Finding, MemoryPoints
+from hgmem.systems.hgmem.answer_passages import in_turn
 from hgmem.values.records import MemoryPoint, Operation, OperationKind, Step
 
 
@@ -15,8 +16,8 @@ def operation(kind: OperationKind, uid: str, *parts: str) -> Operation:
 def findings(points: list[MemoryPoint], *operations: Operation, of: str) -> list[tuple[str, tuple[str, ...]]]:
     """Return the findings of a point: uid and chunks each."""
     step = Step(number=1, question="Who?", strategy="global", operations=operations)
-    lineages = Lineages.of(points, [step])
-    (found,) = lineages.findings([lineages.points[of]])
+    lineages = MemoryPoints.of(points, [step])
+    (found,) = lineages.findings([lineages.by_uid[of]])
     return [(finding.point, finding.chunks) for finding in found]
 
 
@@ -45,7 +46,7 @@ def test_a_merge_of_merges_stands_for_all_that_was_inserted_in_order_of_birth() 
 def test_findings_that_several_points_stand_for_are_the_same_beside_their_parts() -> None:
     points = [point("a", "c1"), point("b", "c2"), point("ab", "c1", "c2")]
     step = Step(number=1, question="Who?", strategy="global", operations=(operation("merge", "ab", "a", "b"),))
-    first, _, both = Lineages.of(points, [step]).findings(points)
+    first, _, both = MemoryPoints.of(points, [step]).findings(points)
     assert first == (Finding(point="a", chunks=("c1",)),)
     assert both[:1] == first
 

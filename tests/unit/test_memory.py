@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hgmem.systems.hgmem.draft import Draft, Rules, names_of
+from hgmem.systems.hgmem.recipes import HGMemConfig
 from hgmem.systems.hgmem.replies import EvolveReply, Insertion, Joining, MergeReply, Revision
+from hgmem.systems.hgmem.step import StepDraft, names_of
 from hgmem.text.identity import key
 from hgmem.values.evidence import Source
 from hgmem.values.graph_elements import Chunk, Entity
@@ -36,18 +37,18 @@ def point(at, *names, chunks=("c0",), born=1):
 
 
 def draft(*points, number=2):
-    return Draft(memory="m", number=number, points=points)
+    return StepDraft(memory="m", number=number, points=points, config=HGMemConfig())
 
 
 def evolved(made, *, insert=(), update=()):
     reply = EvolveReply(insert=tuple(insert), update=tuple(update))
-    made.evolve(reply, shown=made.points, chunks=CHUNKS, entities=ENTITIES)
+    made.evolve(reply, known=made.points, chunks=CHUNKS, entities=ENTITIES)
     return made
 
 
 def merged(made, *groups, description="Together."):
     reply = MergeReply(merge=tuple(Joining(points=group, description=description) for group in groups))
-    made.merge(reply, shown=made.points)
+    made.merge(reply, known=made.points)
     return made
 
 
@@ -69,14 +70,15 @@ def named(found):
 def test_what_became_of_points_that_lost_chunks_lost_them_too():
     one = replace(point(1, chunks=()), deleted_chunks=("gone-1", "gone-2"))
     other = replace(point(2, "Cleo", chunks=("c1",)), deleted_chunks=("gone-2", "gone-3"))
-    [whole] = [birth.point for birth in merged(draft(one, other), (0, 1)).births]
+    [whole] = [birth.point for birth in merged(draft(one, other), (0, 1)).changes().births]
     assert (whole.chunks, whole.deleted_chunks) == (("c1",), ("gone-1", "gone-2", "gone-3"))
     made = evolved(draft(one), update=[Revision(point=0, description="Better.")])
-    [better] = [birth.point for birth in made.births]
+    [better] = [birth.point for birth in made.changes().births]
     assert better.unsupported
     assert better.deleted_chunks == ("gone-1", "gone-2")
     [new] = [
-        birth.point for birth in evolved(draft(one), insert=[Insertion(entities=("Eve",), description="N.")]).births
+        birth.point
+        for birth in evolved(draft(one), insert=[Insertion(entities=("Eve",), description="N.")]).changes().births
     ]
     assert new.deleted_chunks == ()
 
@@ -93,12 +95,12 @@ def test_updates_are_applied_before_inserts_and_refer_to_memory_as_it_was_render
 
     assert kinds(made) == ["revise", "insert"]
     assert [one.description for one in made.points] == ["Point 1.", "Better.", "New."]
-    assert made.died == ["m-1-2"]
+    assert made.changes().died == ("m-1-2",)
 
 
 def test_an_update_makes_a_new_point_born_now_of_the_old_one_and_the_old_one_dies():
     made = evolved(draft(point(1), number=3), update=[Revision(point=0, description=" Better \n said. ")])
-    (birth,) = made.births
+    (birth,) = made.changes().births
 
     assert birth.point.description == "Better said."
     assert (birth.point.born, birth.point.died) == (3, None)
@@ -145,7 +147,7 @@ def test_an_update_of_a_point_that_does_not_exist_is_dropped(index):
 
     assert made.points == (point(1), point(2))
     assert reasons(made) == [f"update of point {index}: the point does not exist"]
-    assert made.births == made.died == []
+    assert made.changes().births == made.changes().died == ()
 
 
 def test_an_update_with_nothing_changed_is_dropped():
@@ -177,7 +179,7 @@ def test_two_values_of_one_entity_that_differ_in_description_are_one_vertex():
     made = draft(point(1, "Anna"), point(2, "Bo"))
     made.evolve(
         EvolveReply(update=(Revision(point=0, description="More.", entities=("Anna",)),)),
-        shown=made.points,
+        known=made.points,
         chunks=CHUNKS,
         entities={"anna": undescribed},
     )
@@ -193,7 +195,7 @@ def test_a_revised_point_keeps_its_place_an_inserted_or_merged_one_is_the_last()
             update=(Revision(point=0, description="More."),),
             insert=(Insertion(entities=("anna",), description="New."),),
         ),
-        shown=made.points,
+        known=made.points,
         chunks=CHUNKS,
         entities={"anna": Entity(uid="e-Anna", name="Anna")},
     )
@@ -307,7 +309,7 @@ def test_a_provisional_entity_that_is_stored_already_is_not_written_again():
     stored = Entity(uid="m-stranger", name="Stranger", description="Known.", provisional=True)
     made = draft()
     reply = EvolveReply(insert=(Insertion(entities=("Stranger",), description="Again."),))
-    made.evolve(reply, shown=made.points, chunks=CHUNKS, entities={"stranger": stored})
+    made.evolve(reply, known=made.points, chunks=CHUNKS, entities={"stranger": stored})
 
     assert made.provisionals == {}
     assert made.points[0].entities == (stored,)
@@ -327,13 +329,16 @@ def test_the_names_of_a_reply_are_each_listed_once_without_empty_ones():
 
 def test_a_merge_unites_entities_and_supports_and_its_parts_die():
     made = merged(draft(point(1, "Anna", "Bo"), point(2, "Eve"), point(3, "Bo", "Cleo", chunks=("c1", "c0"))), (2, 0))
-    (birth,) = made.births
+    (birth,) = made.changes().births
 
     assert named(birth.point) == ["Bo", "Cleo", "Anna"]
     assert birth.point.chunks == ("c1", "c0")
     assert birth.merges == ("m-1-3", "m-1-1")
     assert birth.revises == ()
-    assert made.died == ["m-1-3", "m-1-1"]
+    assert made.changes().died == (
+        "m-1-3",
+        "m-1-1",
+    )
     assert [one.uid for one in made.points] == ["m-1-2", birth.point.uid]
 
 
@@ -342,7 +347,7 @@ def test_a_merge_left_with_fewer_than_two_points_is_dropped(group):
     made = merged(draft(point(1), point(2)), group)
 
     assert made.points == (point(1), point(2))
-    assert made.births == made.died == []
+    assert made.changes().births == made.changes().died == ()
     assert any("fewer than two points are left" in reason for reason in reasons(made))
 
 
@@ -356,7 +361,7 @@ def test_indices_of_a_merge_that_do_not_exist_are_dropped_and_the_rest_is_merged
 def test_a_point_in_two_merges_belongs_to_the_first_one():
     made = merged(draft(point(1), point(2), point(3), point(4)), (0, 1), (1, 2, 3), (3, 0))
 
-    assert [birth.merges for birth in made.births] == [("m-1-1", "m-1-2"), ("m-1-3", "m-1-4")]
+    assert [birth.merges for birth in made.changes().births] == [("m-1-1", "m-1-2"), ("m-1-3", "m-1-4")]
     assert reasons(made)[0] == "merge: point 1 is already in another merge"
     assert len(made.points) == 2
 
@@ -365,7 +370,7 @@ def test_a_merge_that_is_dropped_does_not_use_up_its_points():
     made = draft(point(1), point(2))
     made.merge(
         MergeReply(merge=(Joining(points=(0, 1), description=" "), Joining(points=(1, 0), description="Both."))),
-        shown=made.points,
+        known=made.points,
     )
 
     assert [one.description for one in made.points] == ["Both."]
@@ -377,8 +382,11 @@ def test_a_point_inserted_and_merged_within_a_step_is_in_the_lineage_but_never_a
     new = made.points[1].uid
     merged(made, (0, 1))
 
-    assert made.births[1].merges == ("m-1-1", new)
-    assert made.died == ["m-1-1", new]
+    assert made.changes().births[1].merges == ("m-1-1", new)
+    assert made.changes().died == (
+        "m-1-1",
+        new,
+    )
     assert [operation.point for operation in made.operations] == ["m-2-1", "m-2-2"]
 
 
@@ -414,20 +422,20 @@ merges = st.lists(
 def test_whatever_a_reply_says_memory_stays_whole(reply, merge):
     before = (point(1), point(2, "Bo", "Cleo"), point(3, "Eve"))
     made = draft(*before)
-    made.evolve(reply, shown=made.points, chunks=CHUNKS, entities=ENTITIES)
-    made.merge(merge, shown=made.points)
-    every = {one.uid: one for one in (*before, *(birth.point for birth in made.births))}
+    made.evolve(reply, known=made.points, chunks=CHUNKS, entities=ENTITIES)
+    made.merge(merge, known=made.points)
+    every = {one.uid: one for one in (*before, *(birth.point for birth in made.changes().births))}
 
-    assert len(set(made.died)) == len(made.died)
-    assert {one.uid for one in made.points} == every.keys() - set(made.died)
-    assert len({birth.point.uid for birth in made.births}) == len(made.births)
+    assert len(set(made.changes().died)) == len(made.changes().died)
+    assert {one.uid for one in made.points} == every.keys() - set(made.changes().died)
+    assert len({birth.point.uid for birth in made.changes().births}) == len(made.changes().births)
     for one in every.values():
         assert one.entities
         assert one.description.strip()
         assert len({tied.uid for tied in one.entities}) == len(one.entities)
-    parts = [part for birth in made.births for part in (*birth.revises, *birth.merges)]
-    assert sorted(parts) == sorted(made.died)
-    for birth in made.births:
+    parts = [part for birth in made.changes().births for part in (*birth.revises, *birth.merges)]
+    assert sorted(parts) == sorted(made.changes().died)
+    for birth in made.changes().births:
         union = {tied.uid for part in (*birth.revises, *birth.merges) for tied in every[part].entities}
         tied = {tied.uid for tied in birth.point.entities}
         assert union == tied if birth.merges else union <= tied
@@ -437,14 +445,14 @@ def test_whatever_a_reply_says_memory_stays_whole(reply, merge):
 
 
 def test_where_merges_add_the_same_merge_again_is_dropped():
-    made = Draft(memory="m", number=2, points=(point(1), point(2)), rules=Rules(merge="add"))
+    made = StepDraft(memory="m", number=2, points=(point(1), point(2)), config=HGMemConfig(merge="add"))
     reply = MergeReply(merge=(Joining(points=(0, 1), description="Together."),))
-    made.merge(reply, shown=made.points)
-    made.merge(reply, shown=made.points[:2])
+    made.merge(reply, known=made.points)
+    made.merge(reply, known=made.points[:2])
 
     assert kinds(made) == ["merge", "drop"]
     assert len(made.points) == 3
-    assert made.died == []
+    assert made.changes().died == ()
 
 
 def test_a_point_may_rest_on_a_source_that_is_not_shown():
@@ -456,5 +464,5 @@ def test_a_point_may_rest_on_a_source_that_is_not_shown():
             Insertion(entities=("Anna", "Bo"), description="By nothing that it names."),
         )
     )
-    made.evolve(reply, shown=(), chunks=(*CHUNKS, source), entities=ENTITIES)
+    made.evolve(reply, known=(), chunks=(*CHUNKS, source), entities=ENTITIES)
     assert [one.chunks for one in made.points] == [("far",), ("c0",)]

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hgmem.systems.hgmem.query_planning import Course, paired
 from hgmem.systems.hgmem.query_planning import following as leads_to
+from hgmem.systems.hgmem.query_planning import paired
+from hgmem.systems.hgmem.recipes import DEFAULT
 from hgmem.systems.hgmem.replies import Concern, PlanReply, SubqueriesReply
 from hgmem.values.records import MemoryPoint
 
@@ -18,8 +19,10 @@ def plan(*concerns, judgement="global"):
 
 def asked(plan_reply, *texts, previous=()):
     inquiries, notes = paired(plan_reply.concerns, SubqueriesReply(subqueries=texts))
-    course = Course(concerns=9, previous=tuple(previous))
-    found = leads_to(plan_reply.judgement, inquiries, shown=POINTS, living=lambda point: point, course=course)
+    config = replace(DEFAULT, concerns=9)
+    found = leads_to(
+        plan_reply.judgement, inquiries, known=POINTS, living=lambda point: point, config=config, previous=previous
+    )
     return replace(found, notes=(*notes, *found.notes))
 
 

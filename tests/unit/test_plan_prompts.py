@@ -8,11 +8,9 @@ import pytest
 
 from hgmem.models.llm.response_formats import json_schema, schema_of
 from hgmem.models.prompts import prompt_of
-from hgmem.retrieval.rendering import Shown
-from hgmem.systems.hgmem.tasks.combined import MergeAndPlan, WholeStep
-from hgmem.systems.hgmem.tasks.judging import rounds
+from hgmem.retrieval.rendering import PromptMemory
 from hgmem.systems.hgmem.tasks.memory_changes import Evolve
-from hgmem.systems.hgmem.tasks.planning import Outlook, Plan
+from hgmem.systems.hgmem.tasks.planning import MergeAndPlan, Plan, Round, WholeStep, rounds
 from hgmem.values.evidence import Evidence
 from hgmem.values.graph_elements import Entity
 
@@ -25,7 +23,7 @@ JUDGING = [
 
 
 def tasks(**how: Any) -> list[Any]:
-    shown: dict[str, Any] = {"question": "Why?", "memory": Shown()}
+    shown: dict[str, Any] = {"question": "Why?", "memory": PromptMemory()}
     step = {"subqueries": (), "evidence": Evidence()}
     return [
         Plan(**shown, **how),
@@ -40,7 +38,10 @@ def text_of(task: Any) -> tuple[str, str]:
 
 
 ALL = [task for how in JUDGING for task in tasks(**how)]
-ALL += [Evolve(question="Why?", subqueries=(), memory=Shown(), evidence=Evidence(), merging=on) for on in (True, False)]
+ALL += [
+    Evolve(question="Why?", subqueries=(), memory=PromptMemory(), evidence=Evidence(), merging=on)
+    for on in (True, False)
+]
 
 
 @pytest.mark.parametrize("task", ALL, ids=lambda task: f"{task.name}, {getattr(task, 'judging', '')}")
@@ -85,8 +86,8 @@ def test_a_round_says_how_many_are_left_and_that_the_next_is_the_last() -> None:
 
 def test_titles_are_limited_in_number_and_length() -> None:
     read = tuple((f"Document {at:02}", at % 7) for at in range(40))
-    outlook = Outlook(read=read, unread=("x" * 300, "Note </documents>"))
-    user = text_of(Plan(question="Why?", memory=Shown(), outlook=outlook))[1]
+    round_ = Round(read=read, unread=("x" * 300, "Note </documents>"))
+    user = text_of(Plan(question="Why?", memory=PromptMemory(), round=round_))[1]
     lines = user.partition("<documents>\n")[2].partition("\n</documents>")[0].splitlines()
 
     assert lines[0] == "- read: Document 06 (6)"
@@ -98,10 +99,10 @@ def test_titles_are_limited_in_number_and_length() -> None:
 def test_hints_are_names_with_types_unless_they_are_described() -> None:
     hints = (Entity(uid="a", name="Anna", type="person", description="She sold the mill."),)
     for described in (False, True):
-        task = Plan(question="Why?", memory=Shown(), hints=hints, outlook=Outlook(describe_hints=described))
+        task = Plan(question="Why?", memory=PromptMemory(), hints=hints, round=Round(describe_hints=described))
         assert ("She sold the mill." in text_of(task)[1]) is described
         assert "- Anna (person)" in text_of(task)[1]
-    assert "<entities>" not in text_of(Plan(question="Why?", memory=Shown()))[1]
+    assert "<entities>" not in text_of(Plan(question="Why?", memory=PromptMemory()))[1]
 
 
 @pytest.mark.parametrize("how", JUDGING)

@@ -6,7 +6,8 @@ from typing import Any, cast
 import numpy as np
 
 from hgmem.graph.retrieval import Scope
-from hgmem.systems.hgmem.answer_passages import Reading
+from hgmem.memory.points import MemoryPoints
+from hgmem.systems.hgmem.answer_passages import RetrievedChunks
 from hgmem.systems.hgmem.recipes import DEFAULT
 from hgmem.values.evidence import Hit, Retrieved, Subquery
 from hgmem.values.graph_elements import Chunk
@@ -32,12 +33,13 @@ def step(number: int, *asked: Sequence[tuple[str, float]]) -> Step:
 
 
 def order(steps: Sequence[Step]) -> list[str]:
-    reading = Reading(services=cast(Any, None), scope=Scope(corpus="c"))  # all texts are available: nothing is fetched
-    reading.remember(steps, points=(), config=DEFAULT)
-    reading.chunks = {
-        uid: Chunk(uid=uid, document="d", position=0, text=uid, tokens=1, start=0, end=1) for uid in reading.scores
+    services = cast(Any, None)  # all texts are available: nothing is fetched
+    retrieved = RetrievedChunks(services=services, scope=Scope(corpus="c"), config=DEFAULT)
+    retrieved.add_steps(steps, MemoryPoints())
+    retrieved.texts = {
+        uid: Chunk(uid=uid, document="d", position=0, text=uid, tokens=1, start=0, end=1) for uid in retrieved.scores
     }
-    return [chunk.uid for chunk in reading.ranked((), query=QUERY, config=DEFAULT)]
+    return [chunk.uid for chunk in retrieved.ranked((), MemoryPoints(), query=QUERY)]
 
 
 def test_what_one_sub_query_finds_stands_as_it_was_found_whatever_its_cosine() -> None:

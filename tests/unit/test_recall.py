@@ -12,7 +12,7 @@ from hgmem.evaluation.quotes import CorpusChunks, joined, plain, plain_prompt, r
 from hgmem.evaluation.recall import FIGURES, EvidenceFound, Sought, Statement, View, curves, measure
 from hgmem.retrieval import rendering
 from hgmem.retrieval.answer import AnswerQuestion
-from hgmem.retrieval.rendering import Shown
+from hgmem.retrieval.rendering import PromptMemory
 from hgmem.text.identity import uid
 from hgmem.values.graph_elements import Chunk
 
@@ -40,7 +40,7 @@ def evidence(text: str = QUOTE, document: str = "d") -> Evidence:
 
 def prompt(*chunks: Chunk, question: str = "Who sold it?") -> str:
     watcher = Prompts()
-    watcher.call(AnswerQuestion(question=question, memory=Shown(), passages=chunks), lambda: None)
+    watcher.call(AnswerQuestion(question=question, memory=PromptMemory(), passages=chunks), lambda: None)
     return watcher.found[0].text
 
 

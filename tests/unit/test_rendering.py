@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from hgmem.retrieval.citations import cite
 from hgmem.retrieval.context_packing import tokens_of, traced, trimmed, unsaid
-from hgmem.retrieval.rendering import Shown, evidence, overlap, passages, remembered
+from hgmem.retrieval.rendering import PromptMemory, evidence, overlap, passages, remembered
 from hgmem.values.evidence import BuiltPassage, Evidence, Hit, Retrieved, Source, Subquery
 from hgmem.values.graph_elements import Chunk, Entity, Relation
 from hgmem.values.records import MemoryPoint
@@ -56,7 +56,7 @@ def test_a_built_row_is_a_passage_with_its_title_and_a_citation_names_it_and_the
 
 
 def test_statements_of_systems_without_points_are_lines_of_memory() -> None:
-    assert remembered(Shown(statements=("Bo owns\nthe mill.",)), []) == "- Bo owns the mill."
+    assert remembered(PromptMemory(statements=("Bo owns\nthe mill.",)), []) == "- Bo owns the mill."
 
 
 ADA, BO = Entity(uid="e1", name="Ada", description="Says [7] things."), Entity(uid="e2", name="Bo")
@@ -91,7 +91,7 @@ def test_points_in_an_answers_prompt_name_the_passages_that_they_rest_on() -> No
         MemoryPoint(uid="p", description="They say [5].", entities=(ADA, BO), chunks=("c1", "c0", "c9")),
         MemoryPoint(uid="q", description="Bo rows.", entities=(BO,)),
     )
-    text = remembered(Shown(points=points, more=2), [chunk(0, 0, 41), chunk(1, 42, 67)])
+    text = remembered(PromptMemory(points=points, more=2), [chunk(0, 0, 41), chunk(1, 42, 67)])
     assert text == "- They say ‹5›. [1][2]\n- Bo rows.\n(and 2 more points that are not shown)"
 
 
@@ -128,8 +128,8 @@ def test_chunks_that_were_read_give_way_to_others() -> None:
     whole = replace(found(), retrieved=(Retrieved(subquery=Subquery(text="Who rows?"), chunks=hits),))
     few = tokens_of(whole.chunks[0])
     assert [one.uid for one in trimmed(whole, tokens=few).chunks] == ["c0"]
-    assert [one.uid for one in trimmed(whole, tokens=few, read={"c0"}).chunks] == ["c1"]
-    assert [one.uid for one in trimmed(whole, tokens=100, read={"c0"}).chunks] == ["c0", "c1"]
+    assert [one.uid for one in trimmed(whole, tokens=few, read_uids={"c0"}).chunks] == ["c1"]
+    assert [one.uid for one in trimmed(whole, tokens=100, read_uids={"c0"}).chunks] == ["c0", "c1"]
 
 
 def test_what_chunks_on_show_say_themselves_is_left_out() -> None:

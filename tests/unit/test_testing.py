@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from hgmem.errors import ModelError
 from hgmem.models.embedding import CheckedEmbedder
-from hgmem.retrieval.rendering import Shown
+from hgmem.retrieval.rendering import PromptMemory
 from hgmem.systems.hgmem.replies import EvolveReply, MergeReply, PlanReply
 from hgmem.systems.hgmem.tasks.memory_changes import Merge
 from hgmem.systems.hgmem.tasks.planning import Plan
 from hgmem.testing import DeterministicEmbedder, ScriptedModel
 
-MERGE = Merge(question="q", memory=Shown())
-PLAN = Plan(question="q", memory=Shown())
+MERGE = Merge(question="q", memory=PromptMemory())
+PLAN = Plan(question="q", memory=PromptMemory())
 
 
 @given(st.lists(st.text(), max_size=5), st.integers(1, 80))

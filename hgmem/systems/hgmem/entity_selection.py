@@ -9,11 +9,11 @@ from hgmem.errors import BadReplyError
 from hgmem.models.embedding import Vectors
 from hgmem.models.extractive.vector_cache import VectorCache
 from hgmem.retrieval import rendering
-from hgmem.retrieval.rendering import Shown
+from hgmem.retrieval.rendering import PromptMemory
 from hgmem.retrieval.step_evidence import CANDIDATES, RetrievalConfig, Scene, gather
 from hgmem.services import Services
-from hgmem.systems.hgmem.prompts import PROMPTS
 from hgmem.systems.hgmem.replies import SelectEntitiesReply
+from hgmem.systems.hgmem.tasks import PROMPTS
 from hgmem.values.evidence import Evidence, Subquery
 from hgmem.values.graph_elements import Entity
 
@@ -23,7 +23,7 @@ class SelectEntities:
     """Ask which of the candidates a sub-query should look at too. Numbers of the reply refer to `candidates`."""
 
     subquery: str
-    memory: Shown
+    memory: PromptMemory
     candidates: tuple[Entity, ...]
     most: int = 5
     name: ClassVar[str] = "select_entities"
@@ -52,7 +52,7 @@ class Look:
     """Where and how a step looks, and the memory that its model sees."""
 
     services: Services
-    memory: Shown
+    memory: PromptMemory
     scene: Scene
     config: RetrievalConfig
 
@@ -75,12 +75,12 @@ def with_chosen_entities(
         chunk_search="off",
     )
     found, notes = gather(database, subqueries, vectors, scene=look.scene, config=wide)
-    chosen, said = _chosen(found, look)
+    chosen, replied = _chosen(found, look)
     scene = replace(look.scene, chosen=chosen)
-    settled = [one.subquery for one in found.retrieved]  # one that found nothing around its points is global now
+    settled = [retrieved.subquery for retrieved in found.retrieved]  # global where nothing was around the points
     most = replace(config, entities=config.entities + MORE)
     evidence, _ = gather(database, settled, vectors, scene=scene, config=most)
-    return evidence, (*notes, *said)
+    return evidence, (*notes, *replied)
 
 
 def _chosen(found: Evidence, look: Look) -> tuple[tuple[tuple[str, ...], ...], list[str]]:
@@ -88,11 +88,11 @@ def _chosen(found: Evidence, look: Look) -> tuple[tuple[tuple[str, ...], ...], l
     notes: list[str] = []
     entities = {entity.uid: entity for entity in found.entities}
     chosen = []
-    for one in found.retrieved:
-        near = [entities[hit.uid] for hit in one.entities]
+    for retrieved in found.retrieved:
+        near = [entities[hit.uid] for hit in retrieved.entities]
         kept, rest = near[: look.config.entities], near[look.config.entities :]
-        selected, said = _selected(one.subquery.text, rest, look) if rest else ((), ())
-        notes += said
+        selected, replied = _selected(retrieved.subquery.text, rest, look) if rest else ((), ())
+        notes += replied
         chosen.append(tuple(entity.uid for entity in (*kept, *selected)))
     return tuple(chosen), notes
 
@@ -109,5 +109,5 @@ def _selected(subquery: str, candidates: Sequence[Entity], look: Look) -> tuple[
     notes = [f"select_entities: candidate {at} does not exist" for at in unknown]
     if len(numbers) > MORE:
         notes.append(f"select_entities: {len(numbers) - MORE} candidates beyond {MORE} were dropped")
-    said = [f"select_entities: {note}" for note in reply.notes]
-    return tuple(candidates[at] for at in numbers[:MORE]), (*said, *notes)
+    replied = [f"select_entities: {note}" for note in reply.notes]
+    return tuple(candidates[at] for at in numbers[:MORE]), (*replied, *notes)

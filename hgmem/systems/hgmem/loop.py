@@ -5,19 +5,24 @@ dig into named points (local investigation) or look where memory has nothing (gl
 sub-queries of the next step. Then the answer, from the living points and their chunks.
 """
 
+import time
 from dataclasses import asdict
 
 from hgmem.errors import UsageError
-from hgmem.memory.recording import Recording, recording
+from hgmem.memory.recording import recording
 from hgmem.memory.stored_memories import Stored
+from hgmem.models.metering import measuring
 from hgmem.services import Services
 from hgmem.systems.hgmem.investigation import Investigation
+from hgmem.systems.hgmem.model_calls import CALLS, planned
+from hgmem.systems.hgmem.query_planning import Next
 from hgmem.systems.hgmem.recipes import HGMemConfig
 from hgmem.systems.options import loaded
 from hgmem.text.language import no_evidence
-from hgmem.values.evidence import Subquery
+from hgmem.values.events import StepStarted
+from hgmem.values.evidence import Evidence, Subquery
 from hgmem.values.inputs import Question
-from hgmem.values.records import Answer
+from hgmem.values.records import Answer, Step
 
 NAME = "hgmem"
 
@@ -27,10 +32,10 @@ def answer(services: Services, question: Question, config: HGMemConfig, *, store
     if stored:
         _check_merge_rule(config, stored)
     with recording(services, system=NAME, question=question, settings=asdict(config)) as record:
-        work = Investigation.of(services, record, config)
+        work = Investigation.of(services, record, config, at_step=question.at_step)
         if question.at_step is not None:
-            return work.answer_at(question.at_step)
-        return _investigated(work, record, config, wanted=question.answer)
+            return work.answer(at_step=question.at_step)
+        return _investigated(work, wanted=question.answer)
 
 
 def _check_merge_rule(config: HGMemConfig, stored: Stored) -> None:
@@ -42,14 +47,59 @@ def _check_merge_rule(config: HGMemConfig, stored: Stored) -> None:
         )
 
 
-def _investigated(work: Investigation, record: Recording, config: HGMemConfig, *, wanted: bool) -> Answer:
+def _investigated(work: Investigation, *, wanted: bool) -> Answer:
     """Return the answer at the end of the loop: a step at a time, until there is nothing more to ask."""
-    subqueries: tuple[Subquery, ...] = work.first()
-    last = record.number + config.steps - 1
-    while subqueries:
-        subqueries = work.step(subqueries, last=record.number == last)
-        if work.empty:
+    record = work.record
+    last = record.number + work.config.steps - 1
+    plan = _first(work)
+    notes = plan.notes
+    while plan.subqueries:
+        following = _step(work, plan.subqueries, notes=notes, last=record.number == last)
+        if following is None:
             return record.nothing(no_evidence(record.question), step=record.number - 1)
-        if config.answer_each_step and subqueries and wanted:
+        if work.config.answer_each_step and following.subqueries and wanted:
             work.answer(last=False)
+        plan, notes = following, ()
     return work.answer() if wanted else record.unanswered(step=record.number - 1)
+
+
+def _first(work: Investigation) -> Next:
+    """Return what to ask first: the question, or what the last step of the same question left to be asked."""
+    record = work.record
+    last = record.steps[-1] if record.steps else None
+    if last is None or last.question != record.question or not record.points.active:
+        return Next(subqueries=(Subquery(text=record.question),))
+    unanswered = (record.question, last.number) not in record.answered
+    if last.planned or last.judgement == "sufficient" or unanswered:
+        return Next(subqueries=last.planned)
+    # It was answered after the last step that it was allowed, which planned nothing.
+    draft = work.draft(last.number, (), Evidence(), last=False)
+    plan = planned(work, draft)
+    return Next(subqueries=plan.subqueries, notes=(*draft.notes, *plan.notes))
+
+
+def _step(work: Investigation, subqueries: tuple[Subquery, ...], *, notes: tuple[str, ...], last: bool) -> Next | None:
+    """Take one step, write it, and return what to ask next, or None if neither it nor memory has anything."""
+    record, services = work.record, work.services
+    began, number = time.perf_counter(), record.number
+    services.listener.emit(StepStarted(step=number, subqueries=subqueries))
+    with measuring() as meter:
+        evidence, found = work.find(subqueries, number)
+        draft = work.draft(number, subqueries, evidence, last=last)
+        empty = evidence.empty and not draft.points
+        plan = Next() if empty else CALLS[work.config.calls](work, draft)
+    step = Step(
+        number=number,
+        question=record.question,
+        strategy=evidence.strategy,
+        judgement=plan.judgement,
+        filters=record.filters,
+        retrieved=evidence.retrieved,
+        operations=tuple(draft.operations),
+        planned=plan.subqueries,
+        notes=(*notes, *found, *draft.notes, *plan.notes),
+        seconds=round(time.perf_counter() - began, 4),
+        usage=meter.usage(),
+    )
+    record.step(step, draft.changes())
+    return None if empty else plan

@@ -1,177 +1,234 @@
 """One step's calls of a model, in the three ways of recipes: each task by itself, two calls, or one."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
-from hgmem.models.extractive import ExtractiveModel
-from hgmem.models.llm import LanguageModel
-from hgmem.models.llm.task_routing import serving
-from hgmem.retrieval.answer import AnswerQuestion
-from hgmem.retrieval.rendering import Shown
-from hgmem.systems.hgmem.query_planning import Next, paired
+from hgmem.errors import BadReplyError
+from hgmem.models.reply import Reply
+from hgmem.retrieval.entity_linking import known_entities, resolve, with_mentions
+from hgmem.retrieval.rendering import PromptMemory
+from hgmem.systems.hgmem.investigation import Investigation
+from hgmem.systems.hgmem.query_planning import Next, following, paired
 from hgmem.systems.hgmem.replies import (
     Additions,
-    Concern,
-    EvolveReply,
     Inquiry,
-    MergeAndPlanReply,
     MergeReply,
-    StepReply,
+    Merges,
     SubqueriesReply,
+    Verdict,
 )
-from hgmem.systems.hgmem.tasks.combined import MergeAndPlan, WholeStep
+from hgmem.systems.hgmem.step import StepDraft, describe, names_of, uncited
 from hgmem.systems.hgmem.tasks.memory_changes import Evolve, Merge
-from hgmem.systems.hgmem.tasks.planning import Plan, Subqueries
-from hgmem.systems.hgmem.turn import Turn
+from hgmem.systems.hgmem.tasks.planning import MergeAndPlan, OfPlan, Plan, Subqueries, WholeStep
+from hgmem.values.events import OperationApplied
 from hgmem.values.records import MemoryPoint
+from hgmem.values.task import Task
+
+R = TypeVar("R", bound=Reply)
+P = TypeVar("P", bound=OfPlan)
 
 
-def reads_mentions(model: LanguageModel) -> bool:
-    """Return whether the rule-based model reads what a step found: it needs the entities that each chunk mentions."""
-    readers = (Evolve.name, WholeStep.name, AnswerQuestion.name)
-    return any(serving(model, name).name == ExtractiveModel.name for name in readers)
-
-
-def separate(turn: Turn) -> Next:
+def separate(work: Investigation, draft: StepDraft) -> Next:
     """Evolve, merge, plan, sub-queries: a call each, as in the paper."""
-    _evolve(turn)
-    if turn.merging:
-        memory = turn.shown()
-        merged = turn.reply(Merge(question=turn.question, memory=memory, language=turn.services.language))
-        turn.merge(merged or MergeReply(), memory.numbered)
-    return Next() if turn.last else planned(turn)
+    _evolve(work, draft)
+    if draft.merging:
+        memory = _memory(work, draft)
+        task = Merge(question=work.record.question, memory=memory, language=work.services.language)
+        _merge(work, draft, _reply(work, draft, task) or MergeReply(), memory.numbered)
+    return Next() if draft.last else planned(work, draft)
 
 
-def planned(turn: Turn) -> Next:
+def planned(work: Investigation, draft: StepDraft) -> Next:
     """Plan, then sub-queries: what memory as it is now leads to."""
-    config, memory, hints, outlook = turn.config, turn.shown(), turn.hints(), turn.outlook()
-    plan = turn.reply(
-        Plan(
-            question=turn.question,
-            memory=memory,
-            previous=turn.previous,
-            hints=hints,
-            outlook=outlook,
-            concerns=config.concerns,
-            strategies=config.strategies,
-            judging=config.judging,
-            language=turn.services.language,
-        )
-    )
+    task = _planning(work, draft, Plan)
+    plan = _reply(work, draft, task)
     if plan is None:
         return Next()
+    numbered, most = task.memory.numbered, task.concerns
     if plan.judgement == "sufficient" or not plan.concerns:
-        return turn.next(plan.judgement, (), memory.numbered)
-    concerns = plan.concerns[: config.concerns]
-    reply = turn.reply(
-        Subqueries(
-            question=turn.question,
-            memory=memory,
-            concerns=concerns,
-            previous=turn.previous,
-            hints=hints,
-            outlook=outlook,
-        )
+        return _next(work, draft, plan.judgement, (), numbered)
+    asking = Subqueries(
+        question=task.question,
+        memory=task.memory,
+        concerns=plan.concerns[:most],
+        previous=task.previous,
+        hints=task.hints,
+        round=task.round,
     )
-    inquiries, notes = paired(concerns, reply or SubqueriesReply(subqueries=()))
-    turn.notes += notes
-    surplus = map(_alone, plan.concerns[config.concerns :])
-    return turn.next(plan.judgement, (*inquiries, *surplus), memory.numbered)
+    reply = _reply(work, draft, asking) or SubqueriesReply(subqueries=())
+    inquiries, notes = paired(asking.concerns, reply)
+    draft.notes += notes
+    surplus = (concern.asked("") for concern in plan.concerns[most:])
+    return _next(work, draft, plan.judgement, (*inquiries, *surplus), numbered)
 
 
-def compact(turn: Turn) -> Next:
+def compact(work: Investigation, draft: StepDraft) -> Next:
     """Evolve, then merge, plan and write sub-queries in one call. The last step evolves and merges in one."""
-    if turn.last:
-        return _evolve(turn, merging=turn.may_merge)
-    _evolve(turn)
-    memory = turn.shown()
-    reply = turn.reply(
-        MergeAndPlan(
-            question=turn.question,
-            memory=memory,
-            previous=turn.previous,
-            hints=turn.hints(),
-            outlook=turn.outlook(),
-            concerns=turn.config.concerns,
-            merging=turn.merging,
-            strategies=turn.config.strategies,
-            judging=turn.config.judging,
-            language=turn.services.language,
-        )
-    )
+    _evolve(work, draft, merging=draft.last and draft.may_merge)
+    if draft.last:
+        return Next()
+    merging = draft.merging
+    task = _planning(work, draft, MergeAndPlan, merging=merging)
+    reply = _reply(work, draft, task)
     if reply is None:
         return Next()
-    if turn.merging and isinstance(reply, MergeAndPlanReply):
-        turn.merge(MergeReply(merge=reply.merge), memory.numbered)
-    return turn.next(reply.judgement, reply.concerns, memory.numbered)
+    if merging and isinstance(reply, Merges):
+        _merge(work, draft, reply, task.memory.numbered)
+    return _next(work, draft, reply.judgement, reply.concerns, task.memory.numbered)
 
 
-def single(turn: Turn) -> Next:
+def single(work: Investigation, draft: StepDraft) -> Next:
     """Ask for operations, merges, plan and sub-queries in one call. The last step plans nothing."""
-    if turn.last:
-        return _evolve(turn, merging=turn.may_merge)
-    memory = turn.shown()
-    reply = turn.reply(
-        WholeStep(
-            question=turn.question,
-            subqueries=turn.texts,
-            memory=memory,
-            evidence=turn.evidence,
-            previous=tuple(text for text in turn.previous if text not in turn.texts),
-            hints=turn.hints(),
-            outlook=turn.outlook(),
-            concerns=turn.config.concerns,
-            merging=turn.may_merge,
-            strategies=turn.config.strategies,
-            judging=turn.config.judging,
-            update=turn.config.update,
-            language=turn.services.language,
-        )
+    if draft.last:
+        _evolve(work, draft, merging=draft.may_merge)
+        return Next()
+    task = _planning(
+        work,
+        draft,
+        WholeStep,
+        subqueries=_texts(work, draft),
+        evidence=draft.evidence,
+        update=work.config.update,
+        merging=draft.may_merge,
     )
+    reply = _reply(work, draft, task)
     if reply is None:
         return Next()
-    known = _applied(turn, reply, memory)
-    if turn.may_merge and isinstance(reply, StepReply):
-        turn.merge(MergeReply(merge=reply.merge), known)
+    known = _apply(work, draft, reply, task.memory)
+    if draft.may_merge and isinstance(reply, Merges):
+        _merge(work, draft, reply, known)
     if reply.judgement is None:
-        turn.notes.append("step: judgement missing, so it was inferred from the concerns")
-    return turn.next(reply.judgement or ("open" if reply.concerns else "sufficient"), reply.concerns, known)
+        draft.notes.append("step: judgement missing, so it was inferred from the concerns")
+    verdict = reply.judgement or ("open" if reply.concerns else "sufficient")
+    return _next(work, draft, verdict, reply.concerns, known)
 
 
-CALLS: Mapping[str, Callable[[Turn], Next]] = {"separate": separate, "compact": compact, "single": single}
+CALLS: Mapping[str, Callable[[Investigation, StepDraft], Next]] = {
+    "separate": separate,
+    "compact": compact,
+    "single": single,
+}
 
 
-def _evolve(turn: Turn, *, merging: bool = False) -> Next:
+def _evolve(work: Investigation, draft: StepDraft, *, merging: bool = False) -> None:
     """Add what the evidence says to memory, and merge in the same call where that is asked for."""
-    found = turn.evidence
+    found = draft.evidence
     if not (found.entities or found.relations or found.chunks):
-        turn.notes.append("evolve: no new evidence, so the model was not called")
-        return Next()
-    memory = turn.shown()
-    reply = turn.reply(
-        Evolve(
-            question=turn.question,
-            subqueries=turn.texts,
-            memory=memory,
-            evidence=turn.evidence,
-            update=turn.config.update,
-            merging=merging,
-            language=turn.services.language,
-        )
+        draft.notes.append("evolve: no new evidence, so the model was not called")
+        return
+    task = Evolve(
+        question=work.record.question,
+        subqueries=_texts(work, draft),
+        memory=_memory(work, draft),
+        evidence=found,
+        update=work.config.update,
+        merging=merging,
+        language=work.services.language,
     )
+    reply = _reply(work, draft, task)
     if reply is None:
-        return Next()
-    known = _applied(turn, reply, memory)
-    if merging and isinstance(reply, EvolveReply):
-        turn.merge(MergeReply(merge=reply.merge), known)
-    return Next()
+        return
+    known = _apply(work, draft, reply, task.memory)
+    if merging and isinstance(reply, Merges):
+        _merge(work, draft, reply, known)
 
 
-def _applied(turn: Turn, reply: Additions, memory: Shown) -> Sequence[MemoryPoint | None]:
-    """Apply what a reply adds, and return the points that its numbers refer to: those shown, then those it inserts."""
-    born = turn.apply(reply, memory)
+def _planning(work: Investigation, draft: StepDraft, task: type[P], **more: Any) -> P:
+    """Return a task that plans from memory as it is now. Unless hints are described, each is given once a question."""
+    memory, hints = _memory(work, draft), work.hints(draft)
+    if not work.config.describe_hints:
+        work.hinted |= {entity.uid for entity in hints}
+    apart = more.get("subqueries", ())  # the prompt names those of this step apart
+    return task(
+        question=work.record.question,
+        memory=memory,
+        previous=tuple(text for text in work.asked if text not in (work.record.question, *apart)),
+        hints=hints,
+        round=work.round(draft.number),
+        concerns=work.config.concerns,
+        strategies=work.config.strategies,
+        judging=work.config.judging,
+        language=work.services.language,
+        **more,
+    )
+
+
+def _memory(work: Investigation, draft: StepDraft) -> PromptMemory:
+    """Return the points that a prompt shows now, and give those that are new to prompts a number."""
+    targets = {uid for subquery in draft.subqueries for uid in subquery.targets}
+    return draft.number_points(work.fitting(draft.points, targets=targets))
+
+
+def _texts(work: Investigation, draft: StepDraft) -> tuple[str, ...]:
+    """Return the sub-queries of a step, without the question itself."""
+    return tuple(subquery.text for subquery in draft.subqueries if subquery.text != work.record.question)
+
+
+def _reply(work: Investigation, draft: StepDraft, task: Task[R]) -> R | None:
+    """Return the model's reply, or None if it is unusable, with notes on what was left out."""
+    try:
+        reply = work.services.reply(task)
+    except BadReplyError as error:
+        draft.notes.append(f"{task.name}: no usable reply ({error})")
+        return None
+    draft.notes += [f"{task.name}: {note}" for note in reply.notes]
+    return reply
+
+
+def _apply(
+    work: Investigation, draft: StepDraft, reply: Additions, memory: PromptMemory
+) -> Sequence[MemoryPoint | None]:
+    """Apply what a reply adds, and return the points that its numbers refer to: those shown, then those it inserts.
+
+    Names are linked to entities. An insertion that cites no chunk rests on those that mention its entities, which are
+    read for that.
+    """
+    services, evidence, applied = work.services, draft.evidence, len(draft.operations)
+    entities = resolve(
+        services.database,
+        names_of(reply),
+        corpus=services.corpus,
+        memory=draft.memory,
+        known=known_entities(evidence, draft.points),
+    )
+    if uncited(reply, evidence.numbered):
+        evidence = with_mentions(services.database, evidence, corpus=services.corpus)
+    born = draft.evolve(reply, known=memory.points, chunks=evidence.numbered, entities=entities)
+    if work.config.describe:
+        draft.notes += describe(services, draft)
+    _announce(work, draft, applied)
     whole = not any(note.startswith("insert ") for note in reply.notes)  # else its numbers of new points have shifted
     return (*memory.points, *(born if whole else ()))
 
 
-def _alone(concern: Concern) -> Inquiry:
-    return Inquiry(text=concern.text, subquery="", points=concern.points, strategy=concern.strategy)
+def _merge(work: Investigation, draft: StepDraft, reply: Merges, known: Sequence[MemoryPoint | None]) -> None:
+    """Apply merges, whose numbers refer to `known`."""
+    applied = len(draft.operations)
+    draft.merge(reply, known=known)
+    _announce(work, draft, applied)
+
+
+def _announce(work: Investigation, draft: StepDraft, applied: int) -> None:
+    """Tell the listener of operations beyond the first `applied`."""
+    born = {birth.point.uid: birth.point.description for birth in draft.changes().births}
+    for operation in draft.operations[applied:]:
+        description = born.get(operation.point, "")
+        work.services.listener.emit(OperationApplied(step=draft.number, operation=operation, description=description))
+
+
+def _next(
+    work: Investigation,
+    draft: StepDraft,
+    verdict: Verdict,
+    inquiries: Sequence[Inquiry],
+    known: Sequence[MemoryPoint | None],
+) -> Next:
+    """Return what a plan leads to. Its numbers refer to `known`."""
+    return following(
+        verdict,
+        inquiries,
+        known=known,
+        living=draft.living,
+        config=work.config,
+        previous=(work.record.question, *work.asked),
+    )

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from hgmem.systems.hgmem.recipes import HGMemConfig
 from hgmem.systems.hgmem.replies import Concern, Inquiry, SubqueriesReply, Verdict, Where
-from hgmem.systems.hgmem.tasks.judging import Judging, Strategies
 from hgmem.text.segmentation import collapse
 from hgmem.values.evidence import GLOBAL, Subquery
 from hgmem.values.records import Judgement, MemoryPoint
@@ -27,97 +27,85 @@ def paired(concerns: Sequence[Concern], reply: SubqueriesReply) -> tuple[tuple[I
     surplus = len(reply.subqueries) - len(concerns)
     notes = (f"{surplus} sub-queries beyond the concerns were dropped",) if surplus > 0 else ()
     texts = (*reply.subqueries, *("" for _ in concerns))
-    inquiries = tuple(
-        Inquiry(text=concern.text, subquery=text, points=concern.points, strategy=concern.strategy)
-        for concern, text in zip(concerns, texts, strict=False)
-    )
-    return inquiries, notes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Course:
-    """Limits of a plan: the number of concerns, where to look, who judges that, and the sub-queries asked before."""
-
-    concerns: int = 3
-    strategies: Strategies = "adaptive"
-    judging: Judging = "concern"
-    previous: tuple[str, ...] = ()
-
-    def where(self, verdict: Verdict, inquiry: Inquiry) -> Where:
-        """Return where to look for a concern: as the recipe always does, as the concern says, or as the plan does."""
-        if self.strategies != "adaptive":
-            return self.strategies
-        if inquiry.strategy and (self.judging == "concern" or verdict == "open"):
-            return inquiry.strategy
-        if verdict in ("local", "global"):
-            return verdict
-        return "local" if inquiry.points else "global"
+    return tuple(map(Concern.asked, concerns, texts)), notes
 
 
 def following(
     verdict: Verdict,
     inquiries: Sequence[Inquiry],
     *,
-    shown: Sequence[MemoryPoint | None],
+    known: Sequence[MemoryPoint | None],
     living: Follow,
-    course: Course,
+    config: HGMemConfig,
+    previous: Sequence[str] = (),
 ) -> Next:
-    """Return the sub-queries of the next step. Surplus, empty and repeated ones are dropped with a note.
+    """Return the sub-queries of the next step. Surplus, empty ones and those asked before are dropped with a note.
 
     A concern's points stand for their active versions. A concern without an active point is searched globally. Where
     each concern is judged by itself, the step's judgement is local if any of them is.
     """
     if verdict == "sufficient":
         return Next(judgement=verdict)
-    notes = _overruled(verdict, course)
-    surplus = len(inquiries) - course.concerns
+    notes = _overruled(verdict, config)
+    surplus = len(inquiries) - config.concerns
     if surplus > 0:
-        notes.append(f"{surplus} concerns beyond {course.concerns} were dropped")
-    asked = {collapse(text).casefold() for text in course.previous}
+        notes.append(f"{surplus} concerns beyond {config.concerns} were dropped")
+    asked = {collapse(text).casefold() for text in previous}
     subqueries: list[Subquery] = []
-    for inquiry in inquiries[: course.concerns]:
+    for inquiry in inquiries[: config.concerns]:
         text = collapse(inquiry.subquery) or collapse(inquiry.text)
         if not text or text.casefold() in asked:
             notes.append(f"sub-query {text!r} was dropped: {'it was asked before' if text else 'it is empty'}")
             continue
         asked.add(text.casefold())
-        local = course.where(verdict, inquiry) == "local"
-        targets = _targets(inquiry, shown, living) if local else ()
+        local = _where(verdict, inquiry, config) == "local"
+        targets = _targets(inquiry, known, living) if local else ()
         if local:
-            notes += _untargeted(text, inquiry, shown, targets)
+            notes += _untargeted(text, inquiry, known, targets)
         strategy = "local" if targets else GLOBAL
         subqueries.append(Subquery(text=text, concern=collapse(inquiry.text), strategy=strategy, targets=targets))
     if not subqueries:
         notes.append("no sub-queries left: the investigation ends")
-    return Next(judgement=_judged(verdict, subqueries, course), subqueries=tuple(subqueries), notes=tuple(notes))
+    return Next(judgement=_judged(verdict, subqueries, config), subqueries=tuple(subqueries), notes=tuple(notes))
 
 
-def _overruled(verdict: Verdict, course: Course) -> list[str]:
-    """Return a note where the recipe looks elsewhere than the plan."""
-    if course.strategies in ("adaptive", verdict) or verdict == "open":
-        return []
-    return [f"the plan judged {verdict}, but this recipe always uses {course.strategies}"]
-
-
-def _judged(verdict: Verdict, subqueries: Sequence[Subquery], course: Course) -> Judgement:
-    """Return the judgement of a step, of which some sub-queries may be local and others global."""
-    if course.strategies != "adaptive":
-        return course.strategies
-    if verdict != "open" and course.judging == "step":
+def _where(verdict: Verdict, inquiry: Inquiry, config: HGMemConfig) -> Where:
+    """Return where to look for a concern: as the recipe always does, as the concern says, or as the plan does."""
+    if config.strategies != "adaptive":
+        return config.strategies
+    if inquiry.strategy and (config.judging == "concern" or verdict == "open"):
+        return inquiry.strategy
+    if verdict in ("local", "global"):
         return verdict
-    return "local" if any(one.targets for one in subqueries) else "global"
+    return "local" if inquiry.points else "global"
 
 
-def _untargeted(text: str, inquiry: Inquiry, shown: Sequence[MemoryPoint | None], targets: Sequence[str]) -> list[str]:
+def _overruled(verdict: Verdict, config: HGMemConfig) -> list[str]:
+    """Return a note where the recipe looks elsewhere than the plan."""
+    if config.strategies in ("adaptive", verdict) or verdict == "open":
+        return []
+    return [f"the plan judged {verdict}, but this recipe always uses {config.strategies}"]
+
+
+def _judged(verdict: Verdict, subqueries: Sequence[Subquery], config: HGMemConfig) -> Judgement:
+    """Return the judgement of a step, of which some sub-queries may be local and others global."""
+    if config.strategies != "adaptive":
+        return config.strategies
+    if verdict != "open" and config.judging == "step":
+        return verdict
+    return "local" if any(subquery.targets for subquery in subqueries) else "global"
+
+
+def _untargeted(text: str, inquiry: Inquiry, known: Sequence[MemoryPoint | None], targets: Sequence[str]) -> list[str]:
     """Return notes on points that a concern names but that are not active."""
     if not targets:
         return [f"sub-query {text!r} names no active point: searched globally"]
-    unknown = [at for at in dict.fromkeys(inquiry.points) if not 0 <= at < len(shown) or shown[at] is None]
+    unknown = [at for at in dict.fromkeys(inquiry.points) if not 0 <= at < len(known) or known[at] is None]
     return [f"sub-query {text!r}: point {at} does not exist" for at in unknown]
 
 
-def _targets(inquiry: Inquiry, shown: Sequence[MemoryPoint | None], living: Follow) -> tuple[str, ...]:
+def _targets(inquiry: Inquiry, known: Sequence[MemoryPoint | None], living: Follow) -> tuple[str, ...]:
     """Return the uids of the active points that a concern names."""
-    named = (shown[index] for index in inquiry.points if 0 <= index < len(shown))
+    named = (known[index] for index in inquiry.points if 0 <= index < len(known))
     points = (living(point) for point in named if point is not None)
     return tuple(dict.fromkeys(point.uid for point in points if point is not None))

@@ -12,21 +12,21 @@ from pydantic import ConfigDict
 from hgmem.errors import UsageError
 from hgmem.retrieval.step_evidence import Count, Positive, RetrievalConfig
 from hgmem.settings import Settings
-from hgmem.systems.hgmem.tasks.judging import Judging, Strategies
 from hgmem.systems.hgmem.tasks.memory_changes import MergeRule, UpdateRule
+from hgmem.systems.hgmem.tasks.planning import Judging, Strategies
 from hgmem.systems.options import changed as changed
 
 Calls: TypeAlias = Literal["separate", "compact", "single"]
-AnswerFrom: TypeAlias = Literal["read", "supports", "memory", "around"]
+AnswerFrom: TypeAlias = Literal["read", "memory", "around"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HGMemConfig:
     """Options of an investigation: steps, calls, retrieval, memory and answer. The paper's t is 0 to `steps` − 1.
 
-    `answer_from` selects the chunks for the answer: the `supports` of active points, a chunk of every finding first
-    (docs/decisions/0021); these and then others that were `read`, by rank (docs/decisions/0017); the chunks of V_M
-    nearest to the question (`memory`, the paper); or the chunks read `around` each point (the official code).
+    `answer_from` selects the chunks for the answer: those that active points rest on, a chunk of every finding first
+    (docs/decisions/0021), and then others that were `read`, by rank (docs/decisions/0017); the chunks of V_M nearest to
+    the question (`memory`, the paper); or the chunks read `around` each point (the official code).
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -45,12 +45,10 @@ class HGMemConfig:
     evidence_tokens: Count = 8_000  # of the chunks in a step's prompt
     memory_tokens: Positive = 6_000  # of the points in a prompt: targets first, then the newest
     hints: Count = 5  # entities beside memory that a plan is told of (official code; paper: none)
-    hint_hub: Positive = 20  # relations that one entity of memory gives for hints, heaviest first
     describe_hints: bool = True  # hints with descriptions, the same in each round (official code), or names told once
     titles: Count = 0  # of unread documents that a plan is told of, beside those that were read
     answer_from: AnswerFrom = "read"
     answer_chunks: Positive = 50  # of the answer at most (the official code's value)
-    point_chunks: Positive = 5  # that one point brings to the answer, where it is drawn from `around`
     answer_tokens: Positive = 10_000  # of the answer's chunks (the official code's value)
     read_tokens: Count = 10_000  # up to which chunks that no point rests on join an answer from what was `read`
     unread_tokens: Count = 0  # of chunks that were found but that no step's prompt had room for, after all others
@@ -67,7 +65,7 @@ PAPER = HGMemConfig(
     steps=4,
     update="keep",
     merge="add",
-    retrieval=RetrievalConfig(chunk_search="off", anchors=True, shared=True, hops=1, exclude=True),
+    retrieval=RetrievalConfig(chunk_search="off", shared=True, hops=1, exclude=True),
     hints=0,
     answer_from="memory",
     answer_chunks=200,
@@ -80,7 +78,7 @@ CODE = HGMemConfig(
     steps=4,
     update="replace",
     describe=True,
-    retrieval=RetrievalConfig(chunk_search="vector", hops=2, shared=False, pooled=True, anchors=True, exclude=False),
+    retrieval=RetrievalConfig(chunk_search="vector", hops=2, shared=False, pooled=True, exclude=False),
     evidence_tokens=4_000,
     memory_tokens=10_000,
     answer_from="around",

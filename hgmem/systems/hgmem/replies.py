@@ -106,6 +106,10 @@ class Concern(BaseModel):
     strategy: Annotated[Where | None, _STRATEGY, _CHOICES] = None
     points: Points = ()
 
+    def asked(self, subquery: str) -> "Inquiry":
+        """Return the concern with a sub-query that asks for it."""
+        return Inquiry(text=self.text, subquery=subquery, points=self.points, strategy=self.strategy)
+
 
 class PlanReply(Reply):
     """The judgement, and the concerns that it leaves."""

@@ -59,7 +59,7 @@ def answer(services: Services, question: Question, config: ReMindRAGConfig, *, s
             return record.unanswered(step=last)
         task = AnswerQuestion(
             question=question.text,
-            memory=rendering.Shown(statements=evidence.statements),
+            memory=rendering.PromptMemory(statements=evidence.statements),
             passages=evidence.chunks,
             form=config.form,
             language=services.language,

@@ -1,4 +1,4 @@
-"""What a step's evidence adds to memory: the sentences nearest to what is asked, and the entities they name."""
+"""What a step's evidence adds to memory: the sentences nearest to what is asked, and merges."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,10 +19,29 @@ from hgmem.values.evidence import Evidence
 from hgmem.values.graph_elements import Chunk, Entity
 from hgmem.values.records import MemoryPoint
 
-_LONGEST = 8
+_LONGEST_NAME = 8  # words of an entity's name
 _NARRATORS = frozenset({"narrator", "the narrator", "protagonist", "the protagonist", "the speaker", "speaker"})
 _FIRST_PERSON = frozenset({"i", "me", "my", "myself", "mine"})
 _SHORTEST_SURNAME = 4
+# Of statements:
+_LONGEST = 600
+_CONSIDERED = 32
+_INSERTS = 6
+_QUERIES = 6
+_ENOUGH_TIES = 3
+_MOST_TIES = 12
+_FARTHEST = 0.2
+_BELOW_BEST = 0.45
+_ALIKE = 0.85
+_SAME_MATTER = 0.4
+_MOSTLY_SHARED = 0.6
+_SUPPORT = 0.1
+# Of merges:
+_LONGEST_MERGED = 900
+_MOST_TIES_MERGED = 14
+_MOST_PARTS = 3
+_MERGES = 3
+_WORTH = 0.5
 
 
 class EntityMentions:
@@ -39,7 +58,7 @@ class EntityMentions:
             self._add(name)
         for alias, name in _aliases(name for name, kind in known.items() if kind.casefold() == "person").items():
             self._names.setdefault(alias, name)
-        self._longest = min(_LONGEST, max(map(len, self._names), default=0))
+        self._longest = min(_LONGEST_NAME, max(map(len, self._names), default=0))
 
     def named(self, text: str) -> list[str]:
         """Return the names of the entities that `text` names, in order of mention, each once."""
@@ -55,7 +74,7 @@ class EntityMentions:
             self._unspaced.setdefault(low, name)
             return
         key = _key(name)
-        if key and len(key) <= _LONGEST and not all(word in STOPWORDS for word in words(name)):
+        if key and len(key) <= _LONGEST_NAME and not all(word in STOPWORDS for word in words(name)):
             self._names.setdefault(key, name)
 
     def _walk(self, tokens: Sequence[str]) -> Iterator[str]:
@@ -97,20 +116,6 @@ def _aliases(people: Iterable[str]) -> dict[tuple[str, ...], str]:
 
 def _wide(character: str) -> bool:
     return "\u3040" <= character <= "\u9fff" or "\u0e00" <= character <= "\u0eff"
-
-
-LONGEST = 600
-_CONSIDERED = 32
-_INSERTS = 6
-_QUERIES = 6
-_ENOUGH_TIES = 3
-_MOST_TIES = 12
-_FARTHEST = 0.2
-_BELOW_BEST = 0.45
-_ALIKE = 0.85
-_SAME_MATTER = 0.4
-_MOSTLY_SHARED = 0.6
-_SUPPORT = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +163,8 @@ def after(points: Sequence[MemoryPoint], evolved: Additions) -> tuple[MemoryPoin
         added = tuple(_entity(name) for name in revision.entities)
         changed[revision.point] = replace(old, description=revision.description, entities=(*old.entities, *added))
     inserted = (
-        MemoryPoint(uid=f"new-{at}", description=one.description, entities=tuple(map(_entity, one.entities)))
-        for at, one in enumerate(evolved.insert)
+        MemoryPoint(uid=f"new-{at}", description=added.description, entities=tuple(map(_entity, added.entities)))
+        for at, added in enumerate(evolved.insert)
     )
     return (*changed, *inserted)
 
@@ -183,15 +188,15 @@ class _Known:
 
     def __init__(self, points: Sequence[MemoryPoint], vectors: VectorCache) -> None:
         self._texts = [point.description for point in points]
-        self._said = [frozenset(stems(text)) for text in self._texts]
+        self._stems = [frozenset(stems(text)) for text in self._texts]
         self._entities = [{entity.name.casefold() for entity in point.entities} for point in points]
         self._vectors = vectors.of(self._texts)
 
     def says(self, text: str, words: frozenset[str]) -> bool:
         """Whether a point holds `text` already, or all but a few of its words."""
         return any(
-            text in known or len(words & said) >= _ALIKE * len(words)
-            for known, said in zip(self._texts, self._said, strict=True)
+            text in known or len(words & known_words) >= _ALIKE * len(words)
+            for known, known_words in zip(self._texts, self._stems, strict=True)
         )
 
     def revisions(self, statements: Sequence[_Statement]) -> tuple[list[Revision], list[_Statement]]:
@@ -209,10 +214,10 @@ class _Known:
     def _fitting(self, statement: _Statement) -> int | None:
         wanted = {name.casefold() for name in statement.entities}
         best, nearest = None, _SAME_MATTER
-        for at, held in enumerate(self._entities):
-            shared = len(wanted & held)
-            room = len(self._texts[at]) + len(statement.text) < LONGEST and len(wanted | held) <= _MOST_TIES
-            if not room or shared < _MOSTLY_SHARED * min(len(wanted), len(held)) or not shared:
+        for at, ties in enumerate(self._entities):
+            shared = len(wanted & ties)
+            room = len(self._texts[at]) + len(statement.text) < _LONGEST and len(wanted | ties) <= _MOST_TIES
+            if not room or shared < _MOSTLY_SHARED * min(len(wanted), len(ties)) or not shared:
                 continue
             near = float(self._vectors[at] @ statement.vector)
             if near > nearest:
@@ -270,7 +275,7 @@ def _with_neighbours(passage: Passage, row: Sequence[Passage], ties: EntityMenti
 
 
 def _helps(neighbour: Passage, text: str, ties: EntityMentions) -> bool:
-    if not neighbour.whole or len(text) + len(neighbour.text) > LONGEST - 100:
+    if not neighbour.whole or len(text) + len(neighbour.text) > _LONGEST - 100:
         return False
     return bool(set(ties.named(neighbour.text)) - set(ties.named(text)))
 
@@ -281,13 +286,6 @@ def _entities(text: str, chunk: Chunk, ties: EntityMentions) -> list[str]:
     if not found and not chunk.entities:
         found = [name.text for name in names([text])[0]] or key_phrases(text, limit=2, repeated=False)
     return list(dict.fromkeys(found))[:_MOST_TIES]
-
-
-_LONGEST_MERGED = 900
-_MOST_TIES_MERGED = 14
-_MOST_PARTS = 3
-_MERGES = 3
-_WORTH = 0.5
 
 
 def merge(question: str, points: Sequence[MemoryPoint], *, vectors: VectorCache) -> MergeReply:
@@ -328,9 +326,9 @@ class _Board:
         self._lengths = [len(text) for text in texts]
         self._ties = [frozenset(entity.name for entity in point.entities) for point in points]
         self._popularity = Counter(name for ties in self._ties for name in ties)
-        said = [set(stems(f"{point.description} {' '.join(self._ties[at])}")) for at, point in enumerate(points)]
+        stems_of = [set(stems(f"{point.description} {' '.join(self._ties[at])}")) for at, point in enumerate(points)]
         wanted = aspects(question)
-        self._covers = [frozenset(at for at, each in enumerate(wanted) if each.covered_by(row)) for row in said]
+        self._covers = [frozenset(at for at, each in enumerate(wanted) if each.covered_by(row)) for row in stems_of]
         found = vectors.of(texts)
         self._near = found @ found.T
         self._asked = found @ vectors.of([question], kind="query")[0]

@@ -58,7 +58,7 @@ def plan(context: PlanContext, *, concerns: int, vectors: VectorCache) -> PlanRe
     if context.by_concern:
         return PlanReply(judgement="open", concerns=chosen)
     whole: Where = "local" if bridges else view.direction(missing)
-    alone = [one.model_copy(update={"strategy": None}) for one in chosen]
+    alone = [concern.model_copy(update={"strategy": None}) for concern in chosen]
     return PlanReply(judgement=whole, concerns=tuple(alone))
 
 
@@ -76,17 +76,17 @@ class _View:
         near = vectors.of(queries, kind="query") @ vectors.of(texts).T
         self._near = near[0]
         self._covered = np.zeros((len(self._wanted), len(texts)), dtype=np.bool_)
-        for at, said in enumerate(map(_said, context.points)):
+        for at, known in enumerate(map(_stems_of, context.points)):
             for row, each in enumerate(self._wanted):
                 meant = not each.name and float(near[row + 1, at]) > _MEANT
-                self._covered[row, at] = meant or each.covered_by(said)
+                self._covered[row, at] = meant or each.covered_by(known)
 
     def missing(self) -> list[Aspect]:
         """Return the aspects that no point covers and no earlier sub-query asked for."""
         return [
             each
-            for each, held in zip(self._wanted, self._covered, strict=True)
-            if not held.any() and not any(each.stems <= previous for previous in self._previous)
+            for each, covered in zip(self._wanted, self._covered, strict=True)
+            if not covered.any() and not any(each.stems <= previous for previous in self._previous)
         ]
 
     def rests(self) -> bool:
@@ -130,13 +130,13 @@ class _View:
         that fewest others hold; a name that shares a word with the question is a likeness, no bridge.
         """
         points = self._context.points
-        held = Counter(frozenset(stems(entity.name)) for point in points for entity in point.entities)
+        holding = Counter(frozenset(stems(entity.name)) for point in points for entity in point.entities)
         known = frozenset[str]().union(*(each.stems for each in self._wanted))
         for at in self._closest():
             brought = {frozenset(stems(entity.name)): entity.name for entity in points[at].entities}
-            for key in sorted(brought, key=lambda key: held[key]):
+            for key in sorted(brought, key=lambda key: holding[key]):
                 fresh = key and not key & known and not any(key <= earlier for earlier in self._previous)
-                if fresh and held[key] <= _RARE and leads(brought[key], points[at].description):
+                if fresh and holding[key] <= _RARE and leads(brought[key], points[at].description):
                     text = ", ".join([brought[key], *self._open(at)])
                     yield Concern(text=text, strategy="local", points=(at,))
 
@@ -177,7 +177,7 @@ class _View:
         return sorted(sorted(range(len(score)), key=lambda at: (-float(score[at]), at))[:_TARGETS])
 
 
-def _said(point: MemoryPoint) -> frozenset[str]:
+def _stems_of(point: MemoryPoint) -> frozenset[str]:
     return frozenset(stems(f"{point.description} {' '.join(entity.name for entity in point.entities)}"))
 
 

@@ -8,10 +8,10 @@ from typing import ClassVar, Literal, TypeAlias
 from hgmem.extraction.replies import Extraction
 from hgmem.models.extractive.vector_cache import VectorCache
 from hgmem.retrieval import rendering
-from hgmem.retrieval.rendering import Shown
+from hgmem.retrieval.rendering import PromptMemory
 from hgmem.systems.hgmem.extractive.evolve import after, evolve, merge
-from hgmem.systems.hgmem.prompts import PROMPTS
 from hgmem.systems.hgmem.replies import Additions, EvolveReply, MergeReply
+from hgmem.systems.hgmem.tasks import PROMPTS
 from hgmem.values.evidence import Evidence
 
 UpdateRule: TypeAlias = Literal["unite", "keep", "replace", "off"]
@@ -25,20 +25,59 @@ _UPDATING: Mapping[UpdateRule, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evolve:
-    """Ask what the evidence adds to memory. Indices refer to `memory.numbered` and `evidence.numbered`.
-
-    `merging` asks for merges as well, of points that the reply inserts too: they are counted on from those shown.
-    """
+@dataclass(frozen=True, kw_only=True)
+class OfMemory:
+    """What a prompt says of a question and its memory. A reply's numbers of points refer to `memory.numbered`."""
 
     question: str
+    memory: PromptMemory
+    language: str = ""
+
+    def fields(self) -> dict[str, str]:
+        """Return what the prompt's placeholders stand for."""
+        return {
+            "question": rendering.text(self.question),
+            "memory": rendering.memory(self.memory),
+            "language": rendering.language(self.language),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfEvidence(OfMemory):
+    """What a prompt says of a step's evidence and of how it may change memory.
+
+    Numbers of chunks refer to `evidence.numbered`. `merging` asks for merges too, of points that the reply inserts as
+    well: they are counted on from those shown. Without it the prompt has no word of merges.
+    """
+
     subqueries: tuple[str, ...]
-    memory: Shown
     evidence: Evidence
     update: UpdateRule = "unite"
     merging: bool = False
-    language: str = ""
+
+    def fields(self) -> dict[str, str]:
+        """Return what the prompt's placeholders stand for."""
+        return {
+            **super().fields(),
+            "subqueries": rendering.asked(self.subqueries),
+            "evidence": rendering.evidence(self.evidence),
+            "updating": _UPDATING[self.update],
+            "merging": "yes" if self.merging else "",
+        }
+
+    def evolved(self, vectors: VectorCache) -> tuple[EvolveReply, PromptMemory]:
+        """Return what the sentences nearest to the question add to memory, merges included, and memory with that."""
+        queries = (self.question, *self.subqueries)
+        added = evolve(queries, points=self.memory.points, evidence=self.evidence, vectors=vectors)
+        memory = PromptMemory(points=after(self.memory.points, added))
+        merged = merge(self.question, memory.points, vectors=vectors).merge if self.merging else ()
+        return added.model_copy(update={"merge": merged}), memory
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evolve(OfEvidence):
+    """Ask what the evidence adds to memory."""
+
     name: ClassVar[str] = "evolve"
     prompt_file: ClassVar[Path] = PROMPTS / "evolve.md"
 
@@ -47,51 +86,23 @@ class Evolve:
         """What the reply may hold."""
         return EvolveReply if self.merging else Additions
 
-    def fields(self) -> Mapping[str, str]:
-        """Return what the prompt's placeholders stand for."""
-        return {
-            "question": rendering.text(self.question),
-            "subqueries": rendering.asked(self.subqueries),
-            "memory": rendering.memory(self.memory),
-            "evidence": rendering.evidence(self.evidence),
-            "updating": updating(self.update),
-            "merging": "yes" if self.merging else "",
-            "language": rendering.language(self.language),
-        }
-
     def extractive(self, vectors: VectorCache) -> EvolveReply:
         """Return what the sentences nearest to the question add to memory, without a language model."""
-        queries = (self.question, *self.subqueries)
-        added = evolve(queries, points=self.memory.points, evidence=self.evidence, vectors=vectors)
-        if not self.merging:
-            return added
-        merged = Merge(question=self.question, memory=Shown(points=after(self.memory.points, added)))
-        return added.model_copy(update={"merge": merged.extractive(vectors).merge})
+        return self.evolved(vectors)[0]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Merge:
-    """Ask which points to merge. Indices refer to `memory.numbered`."""
+@dataclass(frozen=True, kw_only=True)
+class Merge(OfMemory):
+    """Ask which points to merge."""
 
-    question: str
-    memory: Shown
-    language: str = ""
     name: ClassVar[str] = "merge"
     prompt_file: ClassVar[Path] = PROMPTS / "merge.md"
     reply_type: ClassVar[type[MergeReply]] = MergeReply
 
-    def fields(self) -> Mapping[str, str]:
-        """Return what the prompt's placeholders stand for."""
-        return {
-            "question": rendering.text(self.question),
-            "memory": rendering.memory(self.memory),
-            "language": rendering.language(self.language),
-        }
-
     def extractive(self, vectors: VectorCache) -> MergeReply:
         """Return merges of points that share entities, without a language model."""
         reply = merge(self.question, self.memory.points, vectors=vectors)
-        numbered = [one.model_copy(update={"points": self.memory.numbers_of(one.points)}) for one in reply.merge]
+        numbered = [each.model_copy(update={"points": self.memory.numbers_of(each.points)}) for each in reply.merge]
         return MergeReply(merge=tuple(numbered))
 
 
@@ -113,15 +124,10 @@ class Describe:
         """Return what the prompt's placeholders stand for."""
         return {
             "names": rendering.listed(self.names),
-            "pairs": rendering.listed(f"{one} — {other}" for one, other in self.pairs),
+            "pairs": rendering.listed(f"{name} — {other}" for name, other in self.pairs),
             "evidence": rendering.evidence(replace(self.evidence, behind={}, sources=())),  # nothing is to be cited
         }
 
     def extractive(self, _: VectorCache) -> Extraction:
         """Return nothing: without a language model, the text of the point that names an entity describes it."""
         return Extraction()
-
-
-def updating(rule: UpdateRule) -> str:
-    """Return the sentence of a prompt that says what an update does to a point's entities."""
-    return _UPDATING[rule]

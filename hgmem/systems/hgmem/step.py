@@ -1,0 +1,412 @@
+"""One step at work: what it asks and finds, and what replies make of memory. Applying a reply does no I/O."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
+from typing import TypeAlias
+
+from hgmem.errors import BadReplyError
+from hgmem.retrieval.rendering import PromptMemory
+from hgmem.services import Services
+from hgmem.systems.hgmem.recipes import HGMemConfig
+from hgmem.systems.hgmem.replies import Additions, Insertion, Merges, Revision
+from hgmem.systems.hgmem.tasks.memory_changes import Describe
+from hgmem.text.identity import key, uid
+from hgmem.text.segmentation import collapse
+from hgmem.values.evidence import Evidence, Source, Subquery
+from hgmem.values.graph_elements import Chunk, Entity, Relation
+from hgmem.values.records import Birth, MemoryPoint, Operation, OperationKind, StepChanges
+
+MOST_CHARACTERS = 4_000  # of a point's text
+LONGEST_NAME = 300  # characters
+ROUNDS = 3  # of describing names that the corpus lacks: each asks for what is still missing (official code)
+PAIRS = 60  # asked for at once
+
+Resolve: TypeAlias = Mapping[str, Entity]
+Numbered: TypeAlias = Sequence[Chunk | Source]
+
+
+class StepDraft:
+    """A step before it is written: sub-queries, the evidence that its prompts show, and the changes of memory so far.
+
+    The `points` of memory at its beginning, in order of birth, are followed by what `operations` made of them. Replies
+    name points by their index in `known`, the points of their prompt. A point that was revised or merged since then
+    stands for its successor. `last` is whether no step may follow.
+
+    By `config` an update unites the entities that it names with the point's own, keeps the point's own, or replaces
+    them; a merged point replaces its parts, or is added beside them (paper, section 3.2 and equation 8).
+    """
+
+    def __init__(
+        self,
+        *,
+        memory: str,
+        number: int,
+        points: Sequence[MemoryPoint],
+        config: HGMemConfig,
+        subqueries: tuple[Subquery, ...] = (),
+        evidence: Evidence | None = None,
+        last: bool = False,
+    ) -> None:
+        self.memory = memory
+        self.number = number
+        self.config = config
+        self.subqueries = subqueries
+        self.evidence = evidence or Evidence()
+        self.last = last
+        self.operations: list[Operation] = []
+        self.notes: list[str] = []
+        self.provisionals: dict[str, Entity] = {}
+        self.relations: dict[str, Relation] = {}
+        self._by_uid = {point.uid: point for point in points}  # with those of this step
+        self._active = list(self._by_uid)
+        self._successors: dict[str, str] = {}
+        self._numbers: dict[str, int] = {}  # of points (uids) in this step's prompts
+
+    @property
+    def points(self) -> tuple[MemoryPoint, ...]:
+        """The active points. A revised one has the place of the one before it, a new one is the last."""
+        return tuple(self._by_uid[active] for active in self._active)
+
+    @property
+    def may_merge(self) -> bool:
+        """Whether this step may merge: from the second on."""
+        return self.config.merge != "off" and self.number > 1
+
+    @property
+    def merging(self) -> bool:
+        """Whether this step merges now: where there is something to merge."""
+        return self.may_merge and len(self._active) > 1
+
+    def changes(self) -> StepChanges:
+        """Return the changes so far, ready to be written."""
+        return StepChanges(
+            births=tuple(
+                Birth(
+                    point=self._by_uid[made.point],
+                    revises=made.parts if made.kind == "revise" else (),
+                    merges=made.parts if made.kind == "merge" else (),
+                )
+                for made in self._made()
+            ),
+            died=tuple(self._successors),
+            entities=tuple(self.provisionals.values()),
+            relations=tuple(self.relations.values()),
+        )
+
+    def living(self, point: MemoryPoint | None) -> MemoryPoint | None:
+        """Return a point's active version: itself, its successor, or None."""
+        if point is None:
+            return None
+        found = point.uid
+        while found in self._successors:
+            found = self._successors[found]
+        return self._by_uid[found] if found in self._active else None
+
+    def number_points(self, memory: PromptMemory) -> PromptMemory:
+        """Return the points in the order of their numbers, which they have in all prompts of this step.
+
+        A point has the number of the one that it revises, or gets the next one if no prompt had either.
+        """
+        revised = {made.point: made.parts[0] for made in self._made() if made.kind == "revise"}
+        numbers: dict[int, MemoryPoint] = {}
+        for point in memory.points:
+            first = point.uid
+            while first in revised:
+                first = revised[first]
+            numbers[self._numbers.setdefault(first, len(self._numbers))] = point
+        ordered = tuple(sorted(numbers))
+        return replace(memory, points=tuple(numbers[number] for number in ordered), numbers=ordered)
+
+    def evolve(
+        self, reply: Additions, *, known: Sequence[MemoryPoint], chunks: Numbered, entities: Resolve
+    ) -> tuple[MemoryPoint | None, ...]:
+        """Apply updates, then inserts. Return the point of each insertion, or None if it was dropped.
+
+        `chunks` are what the reply may name by number. `entities` maps the key of a name to its entity. Names without
+        an entry are ignored.
+        """
+        updated: set[int] = set()
+        for revision in reply.update:
+            reason = self._against_revision(revision, known, updated)
+            if reason:
+                self._drop(f"update of point {revision.point}: {reason}")
+                continue
+            if self._revise(known[revision.point], revision, chunks=chunks, entities=entities):
+                updated.add(revision.point)
+        return tuple(self._insert(insertion, chunks=chunks, entities=entities) for insertion in reply.insert)
+
+    def merge(self, reply: Merges, *, known: Sequence[MemoryPoint | None]) -> None:
+        """Apply merges: V_k = V_i ∪ V_j (paper, equation 8). Parts are superseded unless merges add."""
+        merged: set[int] = set()
+        for joining in reply.merge:
+            if self.config.merge == "off":
+                self._drop(f"merge of points {list(joining.points)}: merging is off")
+                continue
+            parts = self._parts(joining.points, known, merged)
+            if len(parts) < 2 or not joining.description.strip():
+                self._drop(f"merge of points {list(joining.points)}: {_unmergeable(parts)}")
+                continue
+            merged.update(parts)
+            self._merge(list(parts.values()), self._statement(joining.description))
+
+    def redescribe(self, entity: Entity) -> None:
+        """Replace a new entity by this one, also in the points that involve it."""
+        self.provisionals[entity.uid] = entity
+        self._by_uid = {point.uid: _with(point, entity) for point in self._by_uid.values()}
+
+    def pairs(self) -> dict[tuple[str, str], tuple[Entity, Entity]]:
+        """Return every pair of a new entity and another one of the same new point, by their keys in order."""
+        found: dict[tuple[str, str], tuple[Entity, Entity]] = {}
+        for made in self._made():
+            involved = self._by_uid[made.point].entities
+            for entity in involved:
+                if entity.uid in self.provisionals:
+                    found |= _paired(entity, involved)
+        return found
+
+    def _made(self) -> Iterator[Operation]:
+        """Yield the operations that made a point."""
+        return (operation for operation in self.operations if operation.point)
+
+    def _parts(
+        self, indices: Sequence[int], known: Sequence[MemoryPoint | None], merged: Set[int]
+    ) -> dict[int, MemoryPoint]:
+        """Return the active points with these indices that are in no other merge."""
+        parts: dict[int, MemoryPoint] = {}
+        for index in dict.fromkeys(indices):
+            point = self.living(known[index]) if 0 <= index < len(known) else None
+            if point is None:
+                self._drop(f"merge: point {index} does not exist")
+            elif index in merged:
+                self._drop(f"merge: point {index} is already in another merge")
+            else:
+                parts[index] = point
+        return parts
+
+    def _against_revision(self, revision: Revision, known: Sequence[MemoryPoint], updated: set[int]) -> str:
+        if self.config.update == "off":
+            return "updates are off"
+        if not 0 <= revision.point < len(known):
+            return "the point does not exist"
+        if revision.point in updated:
+            return "the point was already updated"
+        if not revision.description.strip():
+            return "the text is empty"
+        return ""
+
+    def _revise(self, old: MemoryPoint, revision: Revision, *, chunks: Numbered, entities: Resolve) -> bool:
+        description = self._statement(revision.description)
+        involved = self._involved(old, revision.entities, description=description, entities=entities)
+        supports = tuple(dict.fromkeys((*old.chunks, *self._supports(revision.chunks, chunks))))
+        if (description, _uids(involved), supports) == (old.description, _uids(old.entities), old.chunks):
+            self._drop(f"update of point {revision.point}: nothing changed")
+            return False
+        new = self._born(description, entities=involved, chunks=supports, kind="revise", parts=(old.uid,))
+        self._active[self._active.index(old.uid)] = new.uid  # it keeps its place
+        self._successors[old.uid] = new.uid
+        return True
+
+    def _involved(
+        self, old: MemoryPoint, names: Sequence[str], *, description: str, entities: Resolve
+    ) -> tuple[Entity, ...]:
+        if self.config.update == "keep":
+            return old.entities
+        named = self._described(self._named(names, entities), description)
+        if self.config.update == "replace" and named:
+            return _united(named)
+        return _united(old.entities, named)
+
+    def _insert(self, insertion: Insertion, *, chunks: Numbered, entities: Resolve) -> MemoryPoint | None:
+        description = self._statement(insertion.description)
+        named = self._named(insertion.entities, entities)
+        if not description or not named:
+            self._drop(f"insert: {'the text is empty' if not description else 'no entity named'}")
+            return None
+        if self._duplicate(description, named):
+            self._drop("insert: an active point has the same text")
+            return None
+        involved = _united(self._described(named, description))
+        supports = self._supports(insertion.chunks, chunks) or _mentioning(involved, chunks)
+        new = self._born(description, entities=involved, chunks=supports, kind="insert", parts=())
+        self._active.append(new.uid)
+        return new
+
+    def _merge(self, parts: Sequence[MemoryPoint], description: str) -> None:
+        involved = _united(*(part.entities for part in parts))
+        supports = tuple(dict.fromkeys(chunk for part in parts for chunk in part.chunks))
+        uids = tuple(part.uid for part in parts)
+        if self.config.merge == "add" and self._duplicate(description, involved):
+            self._drop("merge: an active point has the same text")
+            return
+        new = self._born(description, entities=involved, chunks=supports, kind="merge", parts=uids)
+        self._active.append(new.uid)
+        if self.config.merge != "add":
+            self._successors |= dict.fromkeys(uids, new.uid)
+            self._active = [active for active in self._active if active not in uids]
+
+    def _born(
+        self,
+        description: str,
+        *,
+        entities: tuple[Entity, ...],
+        chunks: tuple[str, ...],
+        kind: OperationKind,
+        parts: tuple[str, ...],
+    ) -> MemoryPoint:
+        made_from = (self._by_uid[part] for part in self._active if part in parts)
+        lost = tuple(dict.fromkeys(chunk for point in made_from for chunk in point.deleted_chunks))
+        new = MemoryPoint(
+            uid=f"{self.memory}-{self.number}-{len(self.operations) + 1}",
+            description=description,
+            entities=entities,
+            chunks=chunks,
+            born=self.number,
+            deleted_chunks=lost,
+        )
+        self.operations.append(Operation(kind=kind, point=new.uid, parts=parts))
+        self._by_uid[new.uid] = new
+        return new
+
+    def _duplicate(self, description: str, entities: Iterable[Entity]) -> bool:
+        wanted = _uids(entities)
+        return any(point.description == description and _uids(point.entities) == wanted for point in self.points)
+
+    def _statement(self, text: str) -> str:
+        statement = collapse(text)
+        if len(statement) <= MOST_CHARACTERS:
+            return statement
+        self._drop(f"text truncated: {len(statement):,} characters, the limit is {MOST_CHARACTERS:,}")
+        return statement[:MOST_CHARACTERS].rsplit(" ", 1)[0]
+
+    def _named(self, names: Sequence[str], entities: Resolve) -> tuple[Entity, ...]:
+        for name in names:
+            if not key(name):
+                self._drop("entity name dropped: it is empty")
+            elif len(name) > LONGEST_NAME:
+                self._drop(f"entity name dropped: {len(name):,} characters, the limit is {LONGEST_NAME}")
+        return tuple(entities[key(name)] for name in names if key(name) in entities)
+
+    def _described(self, entities: Iterable[Entity], description: str) -> list[Entity]:
+        """Return the entities. A new one gets the text of the first point that names it."""
+        found = []
+        for entity in entities:
+            if entity.provisional and not entity.description:
+                described = replace(entity, description=description)
+                entity = self.provisionals.setdefault(entity.uid, described)
+            found.append(entity)
+        return found
+
+    def _supports(self, indices: Sequence[int], chunks: Numbered) -> tuple[str, ...]:
+        known = _existing(indices, chunks)
+        for index in sorted(set(indices) - set(known)):
+            self._drop(f"evidence chunk {index}: the chunk does not exist")
+        return tuple(chunks[index].uid for index in known)
+
+    def _drop(self, reason: str) -> None:
+        self.operations.append(Operation(kind="drop", reason=reason))
+
+
+def names_of(reply: Additions) -> tuple[str, ...]:
+    """Return every entity name of a reply, each once."""
+    names = [name for revision in reply.update for name in revision.entities]
+    names += [name for insertion in reply.insert for name in insertion.entities]
+    return tuple(dict.fromkeys(collapse(name) for name in names if key(name) and len(name) <= LONGEST_NAME))
+
+
+def uncited(reply: Additions, chunks: Numbered) -> bool:
+    """Whether an insertion cites no chunk that exists: it then rests on those that mention most of its entities."""
+    return any(not _existing(insertion.chunks, chunks) for insertion in reply.insert)
+
+
+def _existing(indices: Sequence[int], chunks: Numbered) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(index for index in indices if 0 <= index < len(chunks)))
+
+
+def _mentioning(entities: Sequence[Entity], chunks: Numbered) -> tuple[str, ...]:
+    """Return the evidence chunks that mention most of the entities, to support a point that cites no chunk."""
+    wanted = _uids(entities)
+    shared = {chunk.uid: len(wanted & _uids(chunk.entities)) for chunk in chunks if isinstance(chunk, Chunk)}
+    most = max(shared.values(), default=0)
+    return tuple(uid for uid, count in shared.items() if count == most and most > 0)
+
+
+def _unmergeable(parts: Mapping[int, MemoryPoint]) -> str:
+    return "the text is empty" if len(parts) >= 2 else "fewer than two points are left"
+
+
+def _united(*groups: Iterable[Entity]) -> tuple[Entity, ...]:
+    """Return the union of the groups, each entity once, in order of first mention."""
+    found: dict[str, Entity] = {}
+    for entity in (entity for group in groups for entity in group):
+        found.setdefault(entity.uid, entity)
+    return tuple(found.values())
+
+
+def _uids(entities: Iterable[Entity]) -> set[str]:
+    return {entity.uid for entity in entities}
+
+
+def _with(point: MemoryPoint, entity: Entity) -> MemoryPoint:
+    if all(involved.uid != entity.uid for involved in point.entities):
+        return point
+    entities = tuple(entity if involved.uid == entity.uid else involved for involved in point.entities)
+    return replace(point, entities=entities)
+
+
+def describe(services: Services, draft: StepDraft) -> list[str]:
+    """Describe the draft's new entities, relate them to the entities of their points, and return notes.
+
+    A model is asked, in three rounds at most. A reply that is unusable is noted.
+    """
+    names = {key(entity.name): entity for entity in draft.provisionals.values()}
+    pairs = draft.pairs()
+    notes: list[str] = []
+    for _ in range(ROUNDS):
+        if not names and not pairs:
+            break
+        try:
+            reply = services.reply(
+                Describe(
+                    names=tuple(entity.name for entity in names.values()),
+                    pairs=tuple((entity.name, other.name) for entity, other in list(pairs.values())[:PAIRS]),
+                    evidence=draft.evidence,
+                )
+            )
+        except BadReplyError as error:
+            notes.append(f"describe: no usable reply ({error})")
+            continue
+        notes += [f"describe: {note}" for note in reply.notes]
+        for described in reply.entities:
+            entity = names.pop(key(described.name), None)
+            if entity is not None:
+                description = described.description or entity.description
+                draft.redescribe(replace(entity, type=described.type, description=description))
+        for stated in reply.relations:
+            ends = _ordered(stated.source, stated.target)
+            if ends in pairs:
+                source, target = pairs.pop(ends)
+                relation = Relation(
+                    uid=uid(draft.memory, "relation", source.uid, target.uid),
+                    source=source.uid,
+                    target=target.uid,
+                    source_name=source.name,
+                    target_name=target.name,
+                    description=stated.description,
+                    keywords=stated.keywords,
+                    weight=stated.weight,
+                )
+                draft.relations[relation.uid] = relation
+    return notes
+
+
+def _paired(entity: Entity, others: Sequence[Entity]) -> Mapping[tuple[str, str], tuple[Entity, Entity]]:
+    return {
+        _ordered(entity.name, other.name): (entity, other) if key(entity.name) < key(other.name) else (other, entity)
+        for other in others
+        if other.uid != entity.uid
+    }
+
+
+def _ordered(name: str, other: str) -> tuple[str, str]:
+    first, second = sorted((key(name), key(other)))
+    return first, second
