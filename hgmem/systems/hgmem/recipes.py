@@ -14,7 +14,6 @@ from hgmem.retrieval.step_evidence import Count, Positive, RetrievalConfig
 from hgmem.settings import Settings
 from hgmem.systems.hgmem.tasks.memory_changes import MergeRule, UpdateRule
 from hgmem.systems.hgmem.tasks.planning import Judging, Strategies
-from hgmem.systems.options import changed as changed
 
 Calls: TypeAlias = Literal["separate", "compact", "single"]
 AnswerFrom: TypeAlias = Literal["read", "memory", "around"]
