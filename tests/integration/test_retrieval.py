@@ -188,7 +188,7 @@ def remember(found: World, *groups: Sequence[str], stranger: str = "") -> tuple[
     lease = Lease(corpus=found.corpus, memory=f"m{secrets.token_hex(8)}", run="run")
     properties = {"system": "test", "model": "none", "question": "?", "settings": "{}"}
     create_memory(found.client._database, lease=lease, properties=properties)
-    draft = StepDraft(memory=lease.memory, number=1, points=(), config=HGMemConfig())
+    draft = StepDraft(memory=lease.memory, number=1, before=(), config=HGMemConfig())
     entities = {one: Entity(uid=one, name=one) for group in groups for one in group}
     inserts = [Insertion(entities=tuple(group), description=f"Point {at}.") for at, group in enumerate(groups)]
     if stranger:

@@ -37,7 +37,7 @@ def point(at, *names, chunks=("c0",), born=1):
 
 
 def draft(*points, number=2):
-    return StepDraft(memory="m", number=number, points=points, config=HGMemConfig())
+    return StepDraft(memory="m", number=number, before=points, config=HGMemConfig())
 
 
 def evolved(made, *, insert=(), update=()):
@@ -445,7 +445,7 @@ def test_whatever_a_reply_says_memory_stays_whole(reply, merge):
 
 
 def test_where_merges_add_the_same_merge_again_is_dropped():
-    made = StepDraft(memory="m", number=2, points=(point(1), point(2)), config=HGMemConfig(merge="add"))
+    made = StepDraft(memory="m", number=2, before=(point(1), point(2)), config=HGMemConfig(merge="add"))
     reply = MergeReply(merge=(Joining(points=(0, 1), description="Together."),))
     made.merge(reply, known=made.points)
     made.merge(reply, known=made.points[:2])

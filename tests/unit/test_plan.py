@@ -20,9 +20,7 @@ def plan(*concerns, judgement="global"):
 def asked(plan_reply, *texts, previous=()):
     inquiries, notes = paired(plan_reply.concerns, SubqueriesReply(subqueries=texts))
     config = replace(DEFAULT, concerns=9)
-    found = leads_to(
-        plan_reply.judgement, inquiries, known=POINTS, living=lambda point: point, config=config, previous=previous
-    )
+    found = leads_to(plan_reply.judgement, inquiries, points=POINTS, config=config, previous=previous)
     return replace(found, notes=(*notes, *found.notes))
 
 

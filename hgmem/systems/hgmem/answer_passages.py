@@ -30,7 +30,7 @@ def in_turn(lists: Sequence[Sequence[str]]) -> list[str]:
 
 @dataclass(slots=True, kw_only=True)
 class RetrievedChunks:
-    """The chunks that a question's steps retrieved. Steps and evidence are added; drawing an answer changes nothing.
+    """The chunks that a question's steps retrieved. Only the methods that add steps or evidence change it.
 
     `scores` are the best by uid, `rankings` the uids of each sub-query, the best first, and `texts` the chunks at hand.
     `read_uids` are those of chunks that prompts showed. `of_question` is whether the steps asked the question that is

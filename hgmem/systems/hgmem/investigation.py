@@ -121,7 +121,7 @@ class Investigation:
         return StepDraft(
             memory=self.record.lease.memory,
             number=number,
-            points=active,
+            before=active,
             config=self.config,
             subqueries=subqueries,
             evidence=traced(self.retrieved.add_visible(evidence, active)),

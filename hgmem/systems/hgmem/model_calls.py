@@ -46,7 +46,7 @@ def planned(work: Investigation, draft: StepDraft) -> Next:
         return Next()
     numbered, most = task.memory.numbered, task.concerns
     if plan.judgement == "sufficient" or not plan.concerns:
-        return _next(work, draft, plan.judgement, (), numbered)
+        return _next(work, draft, plan.judgement, (), known=numbered)
     asking = Subqueries(
         question=task.question,
         memory=task.memory,
@@ -59,7 +59,7 @@ def planned(work: Investigation, draft: StepDraft) -> Next:
     inquiries, notes = paired(asking.concerns, reply)
     draft.notes += notes
     surplus = (concern.asked("") for concern in plan.concerns[most:])
-    return _next(work, draft, plan.judgement, (*inquiries, *surplus), numbered)
+    return _next(work, draft, plan.judgement, (*inquiries, *surplus), known=numbered)
 
 
 def compact(work: Investigation, draft: StepDraft) -> Next:
@@ -74,7 +74,7 @@ def compact(work: Investigation, draft: StepDraft) -> Next:
         return Next()
     if merging and isinstance(reply, Merges):
         _merge(work, draft, reply, task.memory.numbered)
-    return _next(work, draft, reply.judgement, reply.concerns, task.memory.numbered)
+    return _next(work, draft, reply.judgement, reply.concerns, known=task.memory.numbered)
 
 
 def single(work: Investigation, draft: StepDraft) -> Next:
@@ -100,7 +100,7 @@ def single(work: Investigation, draft: StepDraft) -> Next:
     if reply.judgement is None:
         draft.notes.append("step: judgement missing, so it was inferred from the concerns")
     verdict = reply.judgement or ("open" if reply.concerns else "sufficient")
-    return _next(work, draft, verdict, reply.concerns, known)
+    return _next(work, draft, verdict, reply.concerns, known=known)
 
 
 CALLS: Mapping[str, Callable[[Investigation, StepDraft], Next]] = {
@@ -221,14 +221,14 @@ def _next(
     draft: StepDraft,
     verdict: Verdict,
     inquiries: Sequence[Inquiry],
+    *,
     known: Sequence[MemoryPoint | None],
 ) -> Next:
     """Return what a plan leads to. Its numbers refer to `known`."""
     return following(
         verdict,
         inquiries,
-        known=known,
-        living=draft.living,
+        points=[draft.living(point) for point in known],
         config=work.config,
         previous=(work.record.question, *work.asked),
     )

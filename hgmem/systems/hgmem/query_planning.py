@@ -1,16 +1,13 @@
 """Turn a plan into the sub-queries of the next step, local or global."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from hgmem.systems.hgmem.recipes import HGMemConfig
 from hgmem.systems.hgmem.replies import Concern, Inquiry, SubqueriesReply, Verdict, Where
 from hgmem.text.segmentation import collapse
 from hgmem.values.evidence import GLOBAL, Subquery
 from hgmem.values.records import Judgement, MemoryPoint
-
-Follow: TypeAlias = Callable[[MemoryPoint], MemoryPoint | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,15 +31,14 @@ def following(
     verdict: Verdict,
     inquiries: Sequence[Inquiry],
     *,
-    known: Sequence[MemoryPoint | None],
-    living: Follow,
+    points: Sequence[MemoryPoint | None],
     config: HGMemConfig,
     previous: Sequence[str] = (),
 ) -> Next:
     """Return the sub-queries of the next step. Surplus, empty ones and those asked before are dropped with a note.
 
-    A concern's points stand for their active versions. A concern without an active point is searched globally. Where
-    each concern is judged by itself, the step's judgement is local if any of them is.
+    Numbers of points refer to `points`, their active versions. A concern without an active point is searched globally.
+    Where each concern is judged by itself, the step's judgement is local if any of them is.
     """
     if verdict == "sufficient":
         return Next(judgement=verdict)
@@ -59,9 +55,9 @@ def following(
             continue
         asked.add(text.casefold())
         local = _where(verdict, inquiry, config) == "local"
-        targets = _targets(inquiry, known, living) if local else ()
+        targets = _targets(inquiry, points) if local else ()
         if local:
-            notes += _untargeted(text, inquiry, known, targets)
+            notes += _untargeted(text, inquiry, points, targets)
         strategy = "local" if targets else GLOBAL
         subqueries.append(Subquery(text=text, concern=collapse(inquiry.text), strategy=strategy, targets=targets))
     if not subqueries:
@@ -96,16 +92,15 @@ def _judged(verdict: Verdict, subqueries: Sequence[Subquery], config: HGMemConfi
     return "local" if any(subquery.targets for subquery in subqueries) else "global"
 
 
-def _untargeted(text: str, inquiry: Inquiry, known: Sequence[MemoryPoint | None], targets: Sequence[str]) -> list[str]:
+def _untargeted(text: str, inquiry: Inquiry, points: Sequence[MemoryPoint | None], targets: Sequence[str]) -> list[str]:
     """Return notes on points that a concern names but that are not active."""
     if not targets:
         return [f"sub-query {text!r} names no active point: searched globally"]
-    unknown = [at for at in dict.fromkeys(inquiry.points) if not 0 <= at < len(known) or known[at] is None]
+    unknown = [at for at in dict.fromkeys(inquiry.points) if not 0 <= at < len(points) or points[at] is None]
     return [f"sub-query {text!r}: point {at} does not exist" for at in unknown]
 
 
-def _targets(inquiry: Inquiry, known: Sequence[MemoryPoint | None], living: Follow) -> tuple[str, ...]:
+def _targets(inquiry: Inquiry, points: Sequence[MemoryPoint | None]) -> tuple[str, ...]:
     """Return the uids of the active points that a concern names."""
-    named = (known[index] for index in inquiry.points if 0 <= index < len(known))
-    points = (living(point) for point in named if point is not None)
-    return tuple(dict.fromkeys(point.uid for point in points if point is not None))
+    named = (points[index] for index in inquiry.points if 0 <= index < len(points))
+    return tuple(dict.fromkeys(point.uid for point in named if point is not None))

@@ -1,7 +1,7 @@
 """One step at work: what it asks and finds, and what replies make of memory. Applying a reply does no I/O."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from hgmem.errors import BadReplyError
@@ -25,10 +25,11 @@ Resolve: TypeAlias = Mapping[str, Entity]
 Numbered: TypeAlias = Sequence[Chunk | Source]
 
 
+@dataclass(slots=True, kw_only=True)
 class StepDraft:
     """A step before it is written: sub-queries, the evidence that its prompts show, and the changes of memory so far.
 
-    The `points` of memory at its beginning, in order of birth, are followed by what `operations` made of them. Replies
+    Its `points` are those of memory `before` it, in order of birth, and what `operations` made of them. Replies
     name points by their index in `known`, the points of their prompt. A point that was revised or merged since then
     stands for its successor. `last` is whether no step may follow.
 
@@ -36,31 +37,26 @@ class StepDraft:
     them; a merged point replaces its parts, or is added beside them (paper, section 3.2 and equation 8).
     """
 
-    def __init__(
-        self,
-        *,
-        memory: str,
-        number: int,
-        points: Sequence[MemoryPoint],
-        config: HGMemConfig,
-        subqueries: tuple[Subquery, ...] = (),
-        evidence: Evidence | None = None,
-        last: bool = False,
-    ) -> None:
-        self.memory = memory
-        self.number = number
-        self.config = config
-        self.subqueries = subqueries
-        self.evidence = evidence or Evidence()
-        self.last = last
-        self.operations: list[Operation] = []
-        self.notes: list[str] = []
-        self.provisionals: dict[str, Entity] = {}
-        self.relations: dict[str, Relation] = {}
-        self._by_uid = {point.uid: point for point in points}  # with those of this step
+    memory: str
+    number: int
+    config: HGMemConfig
+    before: Sequence[MemoryPoint]
+    subqueries: tuple[Subquery, ...] = ()
+    evidence: Evidence = field(default_factory=Evidence)
+    last: bool = False
+    operations: list[Operation] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    provisionals: dict[str, Entity] = field(default_factory=dict)
+    relations: dict[str, Relation] = field(default_factory=dict)
+    _by_uid: dict[str, MemoryPoint] = field(init=False)  # with those of this step
+    _active: list[str] = field(init=False)
+    _successors: dict[str, str] = field(init=False, default_factory=dict)
+    _numbers: dict[str, int] = field(init=False, default_factory=dict)  # of points (uids) in this step's prompts
+
+    def __post_init__(self) -> None:
+        """Begin with the points of memory before the step."""
+        self._by_uid = {point.uid: point for point in self.before}
         self._active = list(self._by_uid)
-        self._successors: dict[str, str] = {}
-        self._numbers: dict[str, int] = {}  # of points (uids) in this step's prompts
 
     @property
     def points(self) -> tuple[MemoryPoint, ...]:
