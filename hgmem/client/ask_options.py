@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, TypedDict
 
 from hgmem.errors import UsageError
-from hgmem.models.budget import spending
+from hgmem.models.metering import spending
 from hgmem.retrieval.document_filters import normal
 from hgmem.services import Services
 from hgmem.systems.registry import Asked, answer

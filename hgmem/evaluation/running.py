@@ -13,8 +13,8 @@ from hgmem.evaluation.entries import Entry, Subject, entries, options_of, subjec
 from hgmem.evaluation.plan import Plan, PlannedSystem
 from hgmem.evaluation.results import Results
 from hgmem.evaluation.shelf import Shelf
-from hgmem.models.budget import spending
 from hgmem.models.extractive import ExtractiveModel
+from hgmem.models.metering import spending
 from hgmem.settings import Settings
 from hgmem.text.language import counted
 from hgmem.values.reports import Progress

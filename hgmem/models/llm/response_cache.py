@@ -17,6 +17,7 @@ from hgmem.models.reply import TextReply
 from hgmem.values.task import Task
 
 _CREATE = "CREATE TABLE IF NOT EXISTS texts (key TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID"
+Reply = TypeVar("Reply")
 
 
 class Store(CacheFile):
@@ -37,9 +38,6 @@ class Store(CacheFile):
     def drop(self, prefix: str) -> None:
         """Delete all keys with a prefix."""
         self.run("DELETE FROM texts WHERE substr(key, 1, length(?1)) = ?1", [prefix])
-
-
-Reply = TypeVar("Reply")
 
 
 class KeyedModel(LanguageModel, Protocol):
