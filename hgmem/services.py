@@ -9,7 +9,7 @@ from hgmem.graph.corpus import SCHEMA_VERSION, CorpusRow, create_corpus, find_co
 from hgmem.graph.database import Database
 from hgmem.models.embedding import CheckedEmbedder, Kind, Vectors
 from hgmem.models.llm import LanguageModel
-from hgmem.models.llm.reply_parsing import UnreadableError, read
+from hgmem.models.llm.reply_parsing import UnreadableError, parse_reply
 from hgmem.models.metering import paused, timed
 from hgmem.models.reply import TextReply
 from hgmem.settings import Settings
@@ -70,7 +70,7 @@ class Services:
         self.listener.check()
         try:
             received = self.watcher.call(task, lambda: self._streamed(stream(task), task.name))
-            return read(task.reply_type, received)
+            return parse_reply(task.reply_type, received)
         except (BadReplyError, UnreadableError) as error:
             return self.reply(task).noted([f"asked again: {error}"])
 

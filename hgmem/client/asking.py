@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from hgmem.errors import UsageError
 from hgmem.graph.memory import corpus_of
-from hgmem.models.budget import spending
+from hgmem.models.metering import spending
 from hgmem.services import Services
 from hgmem.systems.answering import answer
 from hgmem.values.arguments import check

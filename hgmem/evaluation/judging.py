@@ -13,10 +13,10 @@ from hgmem.client.connecting import find_embedder, find_model
 from hgmem.errors import BadReplyError, ModelError, UsageError
 from hgmem.evaluation.results import append_row
 from hgmem.evaluation.sheets import Sheet
-from hgmem.models.budget import spending
 from hgmem.models.extractive import ExtractiveModel
 from hgmem.models.llm import LanguageModel, close
 from hgmem.models.llm.task_routing import serving
+from hgmem.models.metering import spending
 from hgmem.models.prompts import quoted
 from hgmem.models.reply import Reply, named
 from hgmem.settings import Settings

@@ -12,8 +12,8 @@ from hgmem.evaluation.asking import asked, failed
 from hgmem.evaluation.plan import Entry, Plan, PlannedSystem, Subject, entries, options_of, subjects
 from hgmem.evaluation.quotes import CorpusChunks
 from hgmem.evaluation.results import Results
-from hgmem.models.budget import spending
 from hgmem.models.extractive import ExtractiveModel
+from hgmem.models.metering import spending
 from hgmem.settings import Settings
 from hgmem.text.language import counted
 from hgmem.values.reports import BuildPlan, IndexPlan, Progress, QuestionPlan

@@ -14,6 +14,10 @@ from hgmem.values.graph_elements import Chunk
 
 _BREAK = re.compile(r"\n[ \t\r]*\n\s*")
 _ONE_IN = 8  # one in so many paragraphs may end a section early
+# These cost the splitter minutes: line separators that it treats as sentence ends, and long runs of blanks.
+_LINE_ENDS = str.maketrans("\x85\u2028\u2029", "\n\n\n")
+_GAP = re.compile(r"\s{200,}")
+_WINDOW = 32  # characters per token of a chunk that the splitter sees at once
 
 
 def sections(text: str, *, tokens: int) -> Iterator[Span]:
@@ -44,12 +48,6 @@ def _bounded(text: str, section: Span, tokens: int) -> Iterator[Span]:
 
 def _ends_here(paragraph: str) -> bool:
     return zlib.crc32(paragraph.encode("utf-8", "replace")) % _ONE_IN == 0
-
-
-# These cost the splitter minutes: line separators that it treats as sentence ends, and long runs of blanks.
-_LINE_ENDS = str.maketrans("\x85\u2028\u2029", "\n\n\n")
-_GAP = re.compile(r"\s{200,}")
-_WINDOW = 32  # characters per token of a chunk that the splitter sees at once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from hgmem.models.extractive.key_phrases import STOPWORDS, key_phrases, stem
 from hgmem.models.extractive.vector_cache import VectorCache
 from hgmem.models.prompts import quoted
 from hgmem.settings import ENTITY_TYPES
-from hgmem.text.segmentation import collapse, sentences, words
+from hgmem.text.segmentation import sentence_texts, words
 
 _SENTENCES = 400
 _CHARACTERS = 2_000
@@ -23,10 +23,11 @@ _DESCRIPTION = 280
 _CONCEPTS = 3
 _CONCEPTS_ALONE = 6
 _FEW_NAMES = 2
+PROMPTS = Path(__file__).parent / "prompts"
 
 
 @dataclass(slots=True)
-class _Found:
+class _FoundName:
     name: str
     kinds: Counter[str] = field(default_factory=Counter)
     mentions: list[int] = field(default_factory=list)
@@ -34,7 +35,7 @@ class _Found:
 
 def extract(text: str, *, entity_types: tuple[str, ...]) -> Extraction:
     """Return the entities and relations of the chunk, which may be none."""
-    texts = [collapse(text[span.start : span.end])[:_CHARACTERS] for span in sentences(text)[:_SENTENCES]]
+    texts = [sentence[:_CHARACTERS] for sentence in sentence_texts(text)[:_SENTENCES]]
     found = _named(texts)
     _add_concepts(found, texts, known="concept" in entity_types)
     return Extraction(
@@ -43,14 +44,14 @@ def extract(text: str, *, entity_types: tuple[str, ...]) -> Extraction:
     )
 
 
-def _named(texts: list[str]) -> dict[str, _Found]:
+def _named(texts: list[str]) -> dict[str, _FoundName]:
     rows = names(texts)
     whole = _whole_names({name.text for row in rows for name in row})
-    found: dict[str, _Found] = {}
+    found: dict[str, _FoundName] = {}
     for at, row in enumerate(rows):
         for name in row:
             text = whole.get(name.text, name.text)
-            each = found.setdefault(text.casefold(), _Found(text))
+            each = found.setdefault(text.casefold(), _FoundName(text))
             each.kinds[name.kind] += 1
             if at not in each.mentions:
                 each.mentions.append(at)
@@ -69,7 +70,7 @@ def _whole_names(texts: set[str]) -> dict[str, str]:
     return {short: next(iter(longer)) for short, longer in wholes.items() if len(longer) == 1 and short in texts}
 
 
-def _add_concepts(found: dict[str, _Found], texts: list[str], *, known: bool) -> None:
+def _add_concepts(found: dict[str, _FoundName], texts: list[str], *, known: bool) -> None:
     """Add repeated key phrases, or the best ones if the chunk has hardly any names."""
     few = len(found) < _FEW_NAMES
     taken = {stem(word) for each in found.values() for word in words(each.name)}
@@ -77,7 +78,7 @@ def _add_concepts(found: dict[str, _Found], texts: list[str], *, known: bool) ->
     phrases = key_phrases(" . ".join(readable), limit=_CONCEPTS_ALONE + len(taken), repeated=not few)
     fresh = [phrase for phrase in phrases if not taken & {stem(word) for word in words(phrase)}]
     for phrase in fresh[: _CONCEPTS_ALONE if few else _CONCEPTS]:
-        each = _Found(phrase, mentions=_mentions(phrase, texts))
+        each = _FoundName(phrase, mentions=_mentions(phrase, texts))
         each.kinds["concept" if known else ""] += 1
         found.setdefault(phrase.casefold(), each)
 
@@ -91,7 +92,7 @@ def _mentions(phrase: str, texts: list[str]) -> list[int]:
     return [at for at, text in enumerate(texts) if low in text.casefold()]
 
 
-def _entity(found: _Found, texts: list[str], *, types: tuple[str, ...]) -> ExtractedEntity:
+def _entity(found: _FoundName, texts: list[str], *, types: tuple[str, ...]) -> ExtractedEntity:
     specific = [(kind, count) for kind, count in found.kinds.most_common() if kind != "concept"]
     kind = specific[0][0] if specific else "concept"
     description = " ".join(texts[at] for at in found.mentions[:2])
@@ -108,7 +109,7 @@ def shortened(text: str, *, limit: int) -> str:
     return (cut[: cut.rfind(" ")] if " " in cut else cut).rstrip(" ,;:-") + "…"
 
 
-def _relations(found: dict[str, _Found], texts: list[str]) -> Iterator[ExtractedRelation]:
+def _relations(found: dict[str, _FoundName], texts: list[str]) -> Iterator[ExtractedRelation]:
     shared: dict[tuple[str, str], list[int]] = defaultdict(list)
     for at, names_there in sorted(_by_sentence(found).items()):
         for pair in _pairs(names_there, texts[at]):
@@ -126,7 +127,7 @@ def _relations(found: dict[str, _Found], texts: list[str]) -> Iterator[Extracted
         )
 
 
-def _by_sentence(found: dict[str, _Found]) -> dict[int, list[str]]:
+def _by_sentence(found: dict[str, _FoundName]) -> dict[int, list[str]]:
     rows: dict[int, list[str]] = defaultdict(list)
     for each in found.values():
         for at in each.mentions:
@@ -147,9 +148,6 @@ def _keywords(text: str, *, apart_from: str) -> tuple[str, ...]:
     named = set(words(apart_from))
     specific = [word for word in words(text) if word not in STOPWORDS and word not in named and len(word) > 3]
     return tuple(word for word, _ in Counter(specific).most_common(3))
-
-
-PROMPTS = Path(__file__).parent / "prompts"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""The embedder interface."""
+"""The embedder interface, and the checks and the memory of recent vectors around any embedder."""
 
 import threading
 from collections import OrderedDict
@@ -9,49 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hgmem.errors import ModelError
+from hgmem.models.llm import close
 from hgmem.models.metering import timed
 
 LONGEST = 2_000  # characters: chunks are longer, and come once
-
-Vector = NDArray[np.float32]
-
-
-class RecentVectors:
-    """The `most` newest vectors by kind and text, those of long texts left out. Safe between threads.
-
-    Copies are the object itself, and pickling leaves the vectors behind.
-    """
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._kept: OrderedDict[tuple[str, str], Vector] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def __deepcopy__(self, _: object) -> "RecentVectors":
-        """Return the object itself."""
-        return self
-
-    def __reduce__(self) -> tuple[type["RecentVectors"], tuple[int]]:
-        """Return how to make one without vectors."""
-        return RecentVectors, (self._most,)
-
-    def known(self, texts: Iterable[str], kind: str) -> dict[str, Vector]:
-        """Return the vectors that are here, by text. These become the newest."""
-        with self._lock:
-            found = {text: self._kept[kind, text] for text in texts if (kind, text) in self._kept}
-            for text in found:
-                self._kept.move_to_end((kind, text))
-        return found
-
-    def keep(self, fresh: Mapping[str, Vector], kind: str) -> None:
-        """Add vectors, and drop the oldest beyond the limit."""
-        with self._lock:
-            for text, vector in fresh.items():
-                if len(text) <= LONGEST:
-                    self._kept[kind, text] = vector.copy()  # a row would hold its whole matrix
-            while len(self._kept) > self._most:
-                self._kept.popitem(last=False)
-
 
 Kind: TypeAlias = Literal["query", "document"]
 Vectors: TypeAlias = NDArray[np.float32]
@@ -70,6 +31,43 @@ class Embedder(Protocol):
 
     def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
         """Return unit vectors, float32 of shape (len(texts), dimensions), in the order of `texts`."""
+
+
+class RecentVectors:
+    """The `most` newest vectors by kind and text, those of long texts left out. Safe between threads.
+
+    Copies are the object itself, and pickling leaves the vectors behind.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._kept: OrderedDict[tuple[str, str], Vectors] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __deepcopy__(self, _: object) -> "RecentVectors":
+        """Return the object itself."""
+        return self
+
+    def __reduce__(self) -> tuple[type["RecentVectors"], tuple[int]]:
+        """Return how to make one without vectors."""
+        return RecentVectors, (self._most,)
+
+    def known(self, texts: Iterable[str], kind: str) -> dict[str, Vectors]:
+        """Return the vectors that are here, by text. These become the newest."""
+        with self._lock:
+            found = {text: self._kept[kind, text] for text in texts if (kind, text) in self._kept}
+            for text in found:
+                self._kept.move_to_end((kind, text))
+        return found
+
+    def keep(self, fresh: Mapping[str, Vectors], kind: str) -> None:
+        """Add vectors, and drop the oldest beyond the limit."""
+        with self._lock:
+            for text, vector in fresh.items():
+                if len(text) <= LONGEST:
+                    self._kept[kind, text] = vector.copy()  # a row would hold its whole matrix
+            while len(self._kept) > self._most:
+                self._kept.popitem(last=False)
 
 
 class CheckedEmbedder:
@@ -124,9 +122,7 @@ class CheckedEmbedder:
 
     def close(self) -> None:
         """Close what the embedder has open, if it has `close`. It is opened again when needed."""
-        closing = getattr(self._embedder, "close", None)
-        if callable(closing):
-            closing()
+        close(self._embedder)
 
 
 class Length:

@@ -15,6 +15,7 @@ from typing import Literal, TypeAlias
 
 from hgmem.errors import UsageError
 from hgmem.text.resources import PACKAGE
+from hgmem.text.segmentation import word_set
 from hgmem.values.task import Task
 
 Role: TypeAlias = Literal["system", "user", "assistant"]
@@ -24,6 +25,17 @@ _SECTION = re.compile(r"\{\{#(?P<name>\w+)\}\}(?P<text>.*?)\{\{/(?P=name)\}\}", 
 _ALONE = re.compile(r"^(\{\{[#/]\w+\}\})\n", re.M)  # an end of such a text, on a line of its own
 _END = re.compile(r"\{\{[#/]\w+\}\}")
 _PARTS = re.compile(r"\A<!--(?P<purpose>.*?)-->\s*^# System\n(?P<system>.*?)^# User\n(?P<user>.*)\Z", re.S | re.M)
+TAGS = tuple(
+    sorted(
+        word_set(
+            "answer chunk concern descriptions documents earlier entities episode episodes evidence facts found "
+            "history memory message messages name parts passage passages point points question relations subqueries "
+            "subquery text title topic topics types ways"
+        )
+    )
+)
+"""The names of all delimiter tags."""
+_OURS = re.compile(rf"<(?=\s*/?\s*(?:{'|'.join(TAGS)})\b)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,45 +118,6 @@ def read_prompt(path: Path) -> Prompt:
         fields=frozenset(_PLACE.findall(parts["system"] + parts["user"])),
         file=path,
     )
-
-
-TAGS = (
-    "answer",
-    "chunk",
-    "concern",
-    "descriptions",
-    "documents",
-    "earlier",
-    "entities",
-    "episode",
-    "episodes",
-    "evidence",
-    "facts",
-    "found",
-    "history",
-    "memory",
-    "message",
-    "messages",
-    "name",
-    "parts",
-    "passage",
-    "passages",
-    "point",
-    "points",
-    "question",
-    "relations",
-    "subqueries",
-    "subquery",
-    "text",
-    "title",
-    "topic",
-    "topics",
-    "types",
-    "ways",
-)
-"""The names of all delimiter tags."""
-
-_OURS = re.compile(rf"<(?=\s*/?\s*(?:{'|'.join(TAGS)})\b)", re.IGNORECASE)
 
 
 def quoted(text: str) -> str:

@@ -9,19 +9,6 @@ import unicodedata
 from collections.abc import Iterator
 from typing import NamedTuple
 
-
-class Span(NamedTuple):
-    """A piece of a text: `text[start:end]`."""
-
-    start: int
-    end: int
-
-
-def word_set(text: str) -> frozenset[str]:
-    """Return the words of a space-separated list."""
-    return frozenset(text.split())
-
-
 _CLOSERS = "\"'”’»›)\\]}』」）】_*"
 _STOP = re.compile(
     rf"(?P<hard>[。！？｡؟۔।॥]+[{_CLOSERS}]*)"
@@ -36,6 +23,21 @@ _BEFORE_STOP = re.compile(r"(?:\w\.)*\w+$")
 _DOTTED = re.compile(r"(?:\w\.)+\w$")
 _FOLLOWING = re.compile(r"[^\W_]+")
 _LOOKBACK = 24
+# Scripts without spaces: their words are pairs of neighbouring characters.
+_UNSPACED = re.compile("[぀-ヿ㐀-鿿豈-﫿ｦ-ﾟ฀-໿ក-៿က-႟𠀀-𯿿]+")
+
+
+class Span(NamedTuple):
+    """A piece of a text: `text[start:end]`."""
+
+    start: int
+    end: int
+
+
+def word_set(text: str) -> frozenset[str]:
+    """Return the words of a space-separated list."""
+    return frozenset(text.split())
+
 
 # A full stop after these does not end a sentence.
 _ABBREVIATIONS = word_set(
@@ -50,8 +52,6 @@ _STARTERS = word_set(
     "if its his her their our there then here to by with no not what who why how der die das er sie es le la les il "
     "elle el los las un une"
 )
-# Scripts without spaces: their words are pairs of neighbouring characters.
-_UNSPACED = re.compile("[぀-ヿ㐀-鿿豈-﫿ｦ-ﾟ฀-໿ក-៿က-႟𠀀-𯿿]+")
 
 
 def sentences(text: str) -> list[Span]:

@@ -18,7 +18,7 @@ from hgmem.cli import app
 from hgmem.errors import AccessError, BadReplyError, BudgetError, ModelError
 from hgmem.extraction.replies import ExtractedEntity, ExtractedRelation, Extraction
 from hgmem.extraction.tasks import Extract, Glean
-from hgmem.models.budget import current, spending
+from hgmem.models.metering import current_budget, spending
 from hgmem.models.prompts import prompt_of
 from hgmem.testing import ScriptedModel
 from hgmem.text.tokens import count
@@ -48,7 +48,7 @@ def paying(reply: Callable[[Any], object] = saying, **others: Callable[[Any], ob
 
     def paid(answer: Callable[[Any], object]) -> Callable[[Any], object]:
         def call(task: Any) -> object:
-            current().take()
+            current_budget().take()
             return answer(task)
 
         return call

@@ -7,8 +7,8 @@ import pytest
 from hgmem import HGMem, UsageError
 from hgmem.client.asking import checked_text
 from hgmem.errors import BudgetError
-from hgmem.models.budget import spending
 from hgmem.models.embedding import CheckedEmbedder
+from hgmem.models.metering import spending
 from hgmem.settings import load
 from hgmem.systems.hgmem.recipes import COMPACT, DEFAULT
 from hgmem.systems.registry import system, systems

@@ -12,10 +12,9 @@ import pytest
 from wire import Answered, Asked, Dropped, Said, WireServer, too_many
 
 from hgmem.errors import BudgetError, ModelError, UsageError
-from hgmem.models.budget import spending
 from hgmem.models.llm.chat import Completion, FormatRefusedError, Request, Sampling, UnavailableError
 from hgmem.models.llm.rate_limits import LONGEST, LimitedChat, Limits
-from hgmem.models.metering import measuring, timed
+from hgmem.models.metering import measuring, spending, timed
 from hgmem.models.prompts import Message
 
 TEN = "one two three four five six seven eight nine ten"  # as many tokens, by hgmem.text.tokens

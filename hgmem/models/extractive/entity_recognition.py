@@ -1,4 +1,7 @@
-"""Named-entity recognition by rules: runs of capitalised words, joined over "of", initials and titles, and dates."""
+"""Named-entity recognition by rules: runs of capitalised words, joined over "of", initials and titles, and dates.
+
+The aspects of a question are its names and its other key phrases.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -51,6 +54,37 @@ _SPEAKING = word_set(
 )
 _WITHIN = word_set("in near across throughout inside outside within into around")
 _PERSON_SUFFIX = word_set("jr sr esq phd")
+_TOKEN = re.compile(r"(?:[^\W\d_]\.){2,}|[^\W_]+(?:['’\-][^\W_]+)*|&")
+_CONNECTORS = word_set("of de du des la le von van der den del della di da dos bin ibn al el zu & y")
+_FIRM_ENDS = word_set("sons brothers bros co company daughters partners")
+_ABBREVIATED = word_set("mr mrs ms mx dr prof st rev capt col gen lt sgt maj jr mt")
+# A capital after one of these is no evidence: every sentence begins with one.
+_OPENING = re.compile("[\"“”„«»‘:;.!?…()\\[\\]*_—–]|--|^'|\\s'")
+_VERBS = word_set(
+    "was is are were had has have did does would could will can shall may might must said says cried asked replied "
+    "answered told came went stood sat looked turned took gave knew saw made thought felt wrote lived died"
+)
+_ORDINARY_ENDINGS = ("ing", "ly", "ness", "ment", "tion", "sion", "ance", "ence", "ity", "ism", "less", "ful", "ous")
+_MONTHS = (
+    "january|february|march|april|may|june|july|august|september|october|november|december|"
+    "januar|februar|märz|mai|juni|juli|oktober|dezember|janvier|février|mars|avril|juin|juillet|août|septembre|"
+    "octobre|novembre|décembre|enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|"
+    "diciembre|января|февраля|марта|апреля|мая|июня|июля|августа|сентября|октября|ноября|декабря"
+)
+_DATE = re.compile(
+    rf"\b(?:\d{{1,2}}(?:st|nd|rd|th|\.)? (?:of )?(?:{_MONTHS})(?:,? \d{{4}})?"
+    rf"|(?:{_MONTHS}) (?:\d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?|\d{{4}}))\b",
+    re.IGNORECASE,
+)
+_CALENDAR = word_set(
+    "monday tuesday wednesday thursday friday saturday sunday january february march april may june july august "
+    "september october november december"
+)
+_LONGEST = 6
+_MOST = 8
+_LONGEST_PHRASE = 3
+_ENOUGH = 0.5
+_CHARACTERS = 2_000
 
 
 def kind_of(words: Sequence[str], *, before: str = "", after: str = "", joined: bool = False) -> str:
@@ -92,35 +126,6 @@ def _from_context(words: Sequence[str], *, before: str, after: str) -> str:
     if before in _WITHIN:
         return "place"
     return "person" if len(words) in (2, 3) and "of" not in words else "concept"
-
-
-_TOKEN = re.compile(r"(?:[^\W\d_]\.){2,}|[^\W_]+(?:['’\-][^\W_]+)*|&")
-_CONNECTORS = word_set("of de du des la le von van der den del della di da dos bin ibn al el zu & y")
-_FIRM_ENDS = word_set("sons brothers bros co company daughters partners")
-_ABBREVIATED = word_set("mr mrs ms mx dr prof st rev capt col gen lt sgt maj jr mt")
-# A capital after one of these is no evidence: every sentence begins with one.
-_OPENING = re.compile("[\"“”„«»‘:;.!?…()\\[\\]*_—–]|--|^'|\\s'")
-_VERBS = word_set(
-    "was is are were had has have did does would could will can shall may might must said says cried asked replied "
-    "answered told came went stood sat looked turned took gave knew saw made thought felt wrote lived died"
-)
-_ORDINARY_ENDINGS = ("ing", "ly", "ness", "ment", "tion", "sion", "ance", "ence", "ity", "ism", "less", "ful", "ous")
-_MONTHS = (
-    "january|february|march|april|may|june|july|august|september|october|november|december|"
-    "januar|februar|märz|mai|juni|juli|oktober|dezember|janvier|février|mars|avril|juin|juillet|août|septembre|"
-    "octobre|novembre|décembre|enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|"
-    "diciembre|января|февраля|марта|апреля|мая|июня|июля|августа|сентября|октября|ноября|декабря"
-)
-_DATE = re.compile(
-    rf"\b(?:\d{{1,2}}(?:st|nd|rd|th|\.)? (?:of )?(?:{_MONTHS})(?:,? \d{{4}})?"
-    rf"|(?:{_MONTHS}) (?:\d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?|\d{{4}}))\b",
-    re.IGNORECASE,
-)
-_CALENDAR = word_set(
-    "monday tuesday wednesday thursday friday saturday sunday january february march april may june july august "
-    "september october november december"
-)
-_LONGEST = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,12 +302,6 @@ def leads(name: str, text: str) -> bool:
         return False
     nouns = (word for word in re.findall(rf"\b{re.escape(name)} ([^\W\d_]+)", text) if word.islower())
     return " " in name or all(word in STOPWORDS or word in _VERBS for word in nouns)
-
-
-_MOST = 8
-_LONGEST_PHRASE = 3
-_ENOUGH = 0.5
-_CHARACTERS = 2_000
 
 
 @dataclass(frozen=True, slots=True)

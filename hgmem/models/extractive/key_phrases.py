@@ -84,17 +84,15 @@ GLUE = frozenset(
     "的了是在和与之也就都而及或把被这那不我你他她它们为于以从到对向有个着过吗呢吧啊么什哪谁怎很更最又还但却因所其此"
     "は が を に の へ と も で や か ら し た て い る れ な あ こ そ ど ま す".replace(" ", "")
 )
+_PART = re.compile(r"[^\W_]+(?:['’\-][^\W_]+)*|[^\s\w]")
+_UNSPACED = re.compile("[぀-ヿ㐀-鿿豈-﫿]")
+_NO_NOUN = ("ly", "ing", "ed")
+_LONGEST = 40
 
 
 def stopwords(tokens: list[str]) -> frozenset[str]:
     """Return the stop words for a text of these (casefolded) words."""
     return STOPWORDS | _GERMAN if len(_GERMAN_SIGNS.intersection(tokens)) > 1 else STOPWORDS
-
-
-_PART = re.compile(r"[^\W_]+(?:['’\-][^\W_]+)*|[^\s\w]")
-_UNSPACED = re.compile("[぀-ヿ㐀-鿿豈-﫿]")
-_NO_NOUN = ("ly", "ing", "ed")
-_LONGEST = 40
 
 
 def stem(word: str) -> str:

@@ -18,7 +18,7 @@ def nearness_to_centre(vectors: Vectors) -> Vectors:
 
 
 def highest(scores: Vectors, most: int) -> list[int]:
-    """Return the indices of the highest scores, at most `most`, best first; of equal ones, the first comes first."""
+    """Return the indices of the `most` highest scores, best first, equal ones in their order."""
     return [int(at) for at in np.argsort(-scores, kind="stable")[:most]]
 
 

@@ -21,6 +21,13 @@ _MANY_CAPITALS = 0.7
 _ENDED = re.compile(r"[.!?…。！？｡؟۔।॥:;][\"'”’»›)\]}』」）】_*]*$")
 _CUT_OFF = re.compile(r"[,;:.!?)\]…。，、；]|[\-–—]+ |[\"'”’] |[^\"“”]*[^\s\"“”(—–-][\"”]")
 _BREAKS = ("\n", "; ", ", ", "。", "，", "、", " ")
+_WORDS = 0.6
+_AROUND = 0.5
+_LATER_QUERIES = 0.9
+_BRIDGE = 0.25
+_BRIDGED = 2
+_BELOW_BEST = 0.95
+_RARE = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,15 +148,6 @@ def _heading(text: str) -> bool:
     return sum(map(str.islower, text)) * 2 < sum(map(str.isupper, text)) or (
         capitals > _MANY_CAPITALS * len(parts) and len(parts) > 2
     )
-
-
-_WORDS = 0.6
-_AROUND = 0.5
-_LATER_QUERIES = 0.9
-_BRIDGE = 0.25
-_BRIDGED = 2
-_BELOW_BEST = 0.95
-_RARE = 3
 
 
 @dataclass(frozen=True, slots=True)

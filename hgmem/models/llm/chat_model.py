@@ -9,7 +9,7 @@ from typing import TypeVar, cast
 from hgmem.errors import AccessError, BadReplyError, BudgetError, ModelError
 from hgmem.models.llm import close
 from hgmem.models.llm.chat import Chat, Completion, FormatRefusedError, Request, Sampling, UnavailableError
-from hgmem.models.llm.reply_parsing import UnreadableError, Visible, read, starts_inside, without_thinking
+from hgmem.models.llm.reply_parsing import UnreadableError, Visible, parse_reply, starts_inside, without_thinking
 from hgmem.models.llm.response_formats import Formats, Ladder, schema_of
 from hgmem.models.prompts import Message, prompt_of
 from hgmem.models.reply import Reply, TextReply
@@ -82,7 +82,7 @@ class ChatModel:
             except ModelError as error:  # such as a bad reply that exceeds the context window when quoted
                 raise self._cut(asked, first.text) from error
         try:
-            return cast("ReplyT", read(asked.task.reply_type, first.text))
+            return cast("ReplyT", parse_reply(asked.task.reply_type, first.text))
         except UnreadableError as error:
             problem = str(error)
             asked = replace(asked, messages=_corrected(asked.messages, first.text, problem))
@@ -124,7 +124,7 @@ class ChatModel:
         if second.cut:
             raise self._cut(asked, second.text)
         try:
-            return read(asked.task.reply_type, second.text)
+            return parse_reply(asked.task.reply_type, second.text)
         except UnreadableError as error:
             name = asked.task.name
             message = f"{self.name!r} returned no usable reply to task {name!r} in two attempts: {error}"
@@ -167,9 +167,7 @@ class ChatModel:
                 if written[-1]:
                     yield written[-1]
         finally:  # a reader that stops closes the connection
-            close = getattr(pieces, "close", None)
-            if close:
-                close()
+            close(pieces)
         written.append(visible.end())
         if written[-1]:
             yield written[-1]

@@ -24,8 +24,6 @@ _NUMBERS_APART = re.compile(r"[,;\n]+|\band\b")
 _BULLET = re.compile(r"\s*(?:[-*•]\s+|\d{1,3}[.)]\s+)?")
 _CODE = re.compile(r"(\d(?:\.\d)?) (.+)")
 _NO_WORD = re.compile(r"(?:[^\w.]|_)+")
-
-
 # Which field of an object holds it, where a plain text or number is wanted; best first.
 _TEXT_FIELDS = (
     *("subquery", "sub_query", "query", "question", "name", "entity", "entity_name", "title", "text", "concern"),
@@ -40,7 +38,7 @@ class MismatchError(ValueError):
     """A value cannot be read as the expected type."""
 
 
-def named(model: type[BaseModel], data: Mapping[str, Any]) -> dict[str, Any]:
+def by_field(model: type[BaseModel], data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values by the names of the model's fields, without nulls and unknown fields."""
     given: dict[str, Any] = {}
     for key, value in data.items():
@@ -104,7 +102,7 @@ class _Reading:
         self.notes: list[str] = []
 
     def record(self, model: type[Model], data: Any, at: str) -> Model:
-        given = named(model, _mapping(model, data))
+        given = by_field(model, _mapping(model, data))
         if not given:
             raise MismatchError(f"it has none of the fields {', '.join(model.model_fields)}")
         values: dict[str, Any] = {}

@@ -26,10 +26,15 @@ _TOO_MUCH = re.compile(r"too (?:large|high|big)|at most|exceed|(?:less|greater) 
 _UNSENDABLE = {"UnsupportedProtocol", "LocalProtocolError", "InvalidURL", "UnicodeEncodeError"}
 _FORMAT_STATUSES = {400, 404, 415, 422, 500, 501}
 _LATER = {408, 409, 425, 429}
+Limit: TypeAlias = Literal["max_tokens", "max_completion_tokens"]
+_CONNECTING = 10.0  # seconds to wait for a connection
+_DROPPABLE = ("temperature", "top_p", "seed", "stream_options")
+_LEARNT = {*_DROPPABLE, "max_tokens", "max_completion_tokens"}
+_LIMITS: dict[Limit, Limit] = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class ModelServer:
     """Model, endpoint and key. Its text form leaves the key out."""
 
     model: str
@@ -51,23 +56,23 @@ class Place:
         return any(self.hidden(str(each)) != str(each) for each in _chain(error))
 
 
-def translated(error: Exception, request: Request, place: Place) -> ModelError | None:
+def translated(error: Exception, request: Request, server: ModelServer) -> ModelError | None:
     """Return hgmem's error for a failed request, or None if neither server nor connection caused it."""
     status = _status(error)
     if status is not None:
-        return _from_status(error, status, request=request, place=place)
+        return _from_status(error, status, request=request, server=server)
     causes = _kinds(error)
     if causes & _UNSENDABLE:
-        return AccessError(f"cannot send a request to {place}: check OPENAI_BASE_URL and OPENAI_API_KEY")
+        return AccessError(f"cannot send a request to {server}: check OPENAI_BASE_URL and OPENAI_API_KEY")
     if causes & {"APITimeoutError", "TimeoutException"}:
         return UnavailableError(
-            f"{place} did not reply within {place.timeout:g} s: check that it is running, and OPENAI_BASE_URL"
+            f"{server} did not reply within {server.timeout:g} s: check that it is running, and OPENAI_BASE_URL"
         )
     if causes & {"APIConnectionError", "TransportError"}:
-        return UnavailableError(f"{place} cannot be reached: check that it is running, and OPENAI_BASE_URL")
+        return UnavailableError(f"{server} cannot be reached: check that it is running, and OPENAI_BASE_URL")
     if isinstance(error, ValueError) or "APIError" in causes:
-        return ModelError(f"{place} returned an invalid chat completion: check OPENAI_BASE_URL")
-    return ModelError(f"{place} cannot be used: {_said(error, place)}") if "OpenAIError" in causes else None
+        return ModelError(f"{server} returned an invalid chat completion: check OPENAI_BASE_URL")
+    return ModelError(f"{server} cannot be used: {_reason(error, server)}") if "OpenAIError" in causes else None
 
 
 def refused_parameter(error: Exception, sent: Collection[str]) -> str | None:
@@ -89,30 +94,30 @@ def full(error: Exception) -> bool:
     return _FULL.search(_message(error)) is not None
 
 
-def _from_status(error: Exception, status: int, *, request: Request, place: Place) -> ModelError:
+def _from_status(error: Exception, status: int, *, request: Request, server: ModelServer) -> ModelError:
     error_text = _message(error)
     if status in (401, 403):
-        return AccessError(f"{place} rejected the API key: check OPENAI_API_KEY")
+        return AccessError(f"{server} rejected the API key: check OPENAI_API_KEY")
     if getattr(error, "code", None) == "context_length_exceeded" or (
         status in (400, 413, 422) and _CONTEXT.search(error_text)
     ):
         tokens = sum(count(message.content) for message in request.messages)
         return ModelError(
             f"the prompt of {request.task!r} (about {tokens:,} tokens) and a reply of "
-            f"{request.sampling.max_tokens:,} exceed the context of {place}: lower memory_tokens or evidence_tokens"
+            f"{request.sampling.max_tokens:,} exceed the context of {server}: lower memory_tokens or evidence_tokens"
         )
     if request.format != "text" and status in _FORMAT_STATUSES and _about_format(error, error_text):
         return FormatRefusedError(
-            f"{place} does not support the response format {request.format}: {_said(error, place)}"
+            f"{server} does not support the response format {request.format}: {_reason(error, server)}"
         )
     if "insufficient_quota" in (getattr(error, "code", None), getattr(error, "type", None)):
-        return AccessError(f"{place} reports that the quota is used up: check plan and billing of OPENAI_API_KEY")
+        return AccessError(f"{server} reports that the quota is used up: check plan and billing of OPENAI_API_KEY")
     if status in _LATER or status >= 500:
         wait = retry_after(_headers(error))
-        return UnavailableError(f"{place} {_trouble(status)}: {_said(error, place)}", retry_after=wait)
+        return UnavailableError(f"{server} {_trouble(status)}: {_reason(error, server)}", retry_after=wait)
     if status == 404:
-        return AccessError(f"{place} not found: check HGMEM_MODEL and OPENAI_BASE_URL ({_said(error, place)})")
-    return ModelError(f"{place} rejected the request of task {request.task!r}: {_said(error, place)}")
+        return AccessError(f"{server} not found: check HGMEM_MODEL and OPENAI_BASE_URL ({_reason(error, server)})")
+    return ModelError(f"{server} rejected the request of task {request.task!r}: {_reason(error, server)}")
 
 
 def _trouble(status: int) -> str:
@@ -185,17 +190,9 @@ def _message(error: Exception) -> str:
     return str(body) if body else str(error)
 
 
-def _said(error: Exception, place: Place) -> str:
-    error_text = place.hidden(" ".join(_MARKUP.sub(" ", _message(error)).split()))
+def _reason(error: Exception, server: ModelServer) -> str:
+    error_text = server.hidden(" ".join(_MARKUP.sub(" ", _message(error)).split()))
     return error_text if len(error_text) <= _LONGEST_MESSAGE else f"{error_text[:_LONGEST_MESSAGE]}…"
-
-
-Limit: TypeAlias = Literal["max_tokens", "max_completion_tokens"]
-
-_CONNECTING = 10.0  # seconds to wait for a connection
-_DROPPABLE = ("temperature", "top_p", "seed", "stream_options")
-_LEARNT = {*_DROPPABLE, "max_tokens", "max_completion_tokens"}
-_LIMITS: dict[Limit, Limit] = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 
 
 class OpenAIChat:
@@ -208,7 +205,7 @@ class OpenAIChat:
 
     def __init__(self, name: str, *, base_url: str, api_key: str, timeout: float = 120.0) -> None:
         self.name = name
-        self._place = Place(model=name, endpoint=base_url, key=api_key.strip(), timeout=timeout)
+        self._server = ModelServer(model=name, endpoint=base_url, key=api_key.strip(), timeout=timeout)
         self._opened: Any = None
         self._dropped: frozenset[str] = frozenset()
         self._limit: Limit = "max_tokens"
@@ -218,7 +215,7 @@ class OpenAIChat:
     @property
     def endpoint(self) -> str:
         """The server's base URL."""
-        return self._place.endpoint
+        return self._server.endpoint
 
     def complete(self, request: Request, /) -> Completion:
         """Return the completion of a request. Raises like `Chat.complete`."""
@@ -229,7 +226,7 @@ class OpenAIChat:
             self._check_sound(answered)
             choices = getattr(answered, "choices", None)
             if not choices or getattr(choices[0], "message", None) is None:
-                raise ModelError(f"{self._place} returned an invalid chat completion: check OPENAI_BASE_URL")
+                raise ModelError(f"{self._server} returned an invalid chat completion: check OPENAI_BASE_URL")
             message = choices[0].message
             self._check(choices[0].finish_reason, getattr(message, "refusal", None))
             return _completion(_text(message.content), choices[0].finish_reason, answered.usage)
@@ -242,7 +239,7 @@ class OpenAIChat:
                 yield Completion(text="", cut=True)
                 return
             if not hasattr(pieces, "response"):
-                raise ModelError(f"{self._place} returned an invalid stream: check OPENAI_BASE_URL")
+                raise ModelError(f"{self._server} returned an invalid stream: check OPENAI_BASE_URL")
             try:
                 yield from self._heard(pieces)
             finally:
@@ -285,7 +282,7 @@ class OpenAIChat:
                     texts.append(text)
                     yield text
         if finish is None:
-            raise UnavailableError(f"{self._place} closed the connection during a reply: ask again")
+            raise UnavailableError(f"{self._server} closed the connection during a reply: ask again")
         yield _completion("".join(texts), finish, usage)
 
     def _check_sound(self, answered: Any) -> None:
@@ -299,9 +296,9 @@ class OpenAIChat:
 
     def _check(self, finish: str | None, refusal: str | None) -> None:
         if refusal:
-            raise ModelError(f"{self._place} refused to answer: {refusal}")
+            raise ModelError(f"{self._server} refused to answer: {refusal}")
         if finish == "content_filter":
-            raise ModelError(f"{self._place} withheld the reply: its content filter rejected the text or the prompt")
+            raise ModelError(f"{self._server} withheld the reply: its content filter rejected the text or the prompt")
 
     def _created(self, request: Request, more: Mapping[str, Any]) -> Any:
         """Return the server's response, or None if a model's thinking used up the token limit."""
@@ -354,8 +351,8 @@ class OpenAIChat:
                 # The client's default pool holds 100 connections and allows 1,000, more than any caller needs.
                 self._opened = openai.OpenAI(
                     base_url=self.endpoint,
-                    api_key=self._place.key or "none",
-                    timeout=openai.Timeout(self._place.timeout, connect=min(self._place.timeout, _CONNECTING)),
+                    api_key=self._server.key or "none",
+                    timeout=openai.Timeout(self._server.timeout, connect=min(self._server.timeout, _CONNECTING)),
                     max_retries=0,
                 )
             return self._opened
@@ -367,11 +364,11 @@ class OpenAIChat:
         except ModelError:
             raise
         except Exception as error:
-            found = translated(error, request, self._place)
+            found = translated(error, request, self._server)
             if found is None:
                 raise
             # The server's error, and its causes, may contain the key.
-            raise found from (None if self._place.secret(error) else error)
+            raise found from (None if self._server.secret(error) else error)
 
 
 def _text(content: Any) -> str:

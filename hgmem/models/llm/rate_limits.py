@@ -13,10 +13,9 @@ from contextvars import copy_context
 from dataclasses import dataclass, fields
 
 from hgmem.errors import UsageError
-from hgmem.models import budget as budgets
 from hgmem.models.llm import close
 from hgmem.models.llm.chat import Chat, Completion, Format, Request, UnavailableError
-from hgmem.models.metering import TokenKind, spent, took
+from hgmem.models.metering import TokenKind, current_budget, spent, took
 from hgmem.text.tokens import count
 from hgmem.values.sharing import Shared
 
@@ -88,35 +87,35 @@ class LimitedChat(Shared):
 
     def complete(self, request: Request, /) -> Completion:
         """Return the completion of a request. Raises `UnavailableError` if the last attempt failed too."""
-        attempt = 0
+        attempts = 0
         while True:
-            attempt += 1
-            with self._turn(request) as turn:
+            attempts += 1
+            with self._attempt(request) as attempt:
                 try:
-                    return turn.complete(self._chat)
+                    return attempt.complete(self._chat)
                 except UnavailableError as error:
                     in_vain = self._pace.paused(error)
-            self._back_off(in_vain, attempt)
+            self._back_off(in_vain, attempts)
 
     def stream(self, request: Request, /) -> Iterator[str | Completion]:
         """Yield the pieces of a completion as they arrive, then the completion. Retries until the first piece."""
-        attempt = 0
+        attempts = 0
         while True:
-            attempt += 1
-            with self._turn(request) as turn:
+            attempts += 1
+            with self._attempt(request) as attempt:
                 try:
-                    yield from turn.stream(self._chat)
+                    yield from attempt.stream(self._chat)
                     return
                 except UnavailableError as error:
                     in_vain = self._pace.paused(error)
-                    if turn.answered:
+                    if attempt.answered:
                         raise
-            self._back_off(in_vain, attempt)
+            self._back_off(in_vain, attempts)
 
     @contextmanager
-    def _turn(self, request: Request) -> Iterator["_Turn"]:
+    def _attempt(self, request: Request) -> Iterator["_Attempt"]:
         """Wait until a request may be sent, yield the attempt that sends it, and count it."""
-        budget = budgets.current()
+        budget = current_budget()
         with self._places:
             sent = self._admitted(_estimate(request) if self._limits.tokens_per_minute else 0)
             try:
@@ -124,13 +123,13 @@ class LimitedChat(Shared):
             except BaseException:
                 self._pace.withdraw(sent)
                 raise
-            turn = _Turn(request, self._clock)
+            attempt = _Attempt(request, self._clock)
             try:
-                yield turn
+                yield attempt
             finally:
-                sent.tokens = turn.counted()
+                sent.tokens = attempt.counted()
                 budget.add_tokens(sent.tokens)
-                if not turn.answered:
+                if not attempt.answered:
                     budget.give_back()
 
     def _admitted(self, tokens: int) -> "_Sent":
@@ -142,16 +141,16 @@ class LimitedChat(Shared):
                 raise self._far_off(wait)
             self._sleep(wait)
 
-    def _back_off(self, error: UnavailableError, attempt: int) -> None:
+    def _back_off(self, error: UnavailableError, attempts: int) -> None:
         """Wait until the next attempt, or raise the error if there is none."""
         later = error.retry_after or 0.0
         if later > LONGEST:
             raise self._far_off(later) from error
-        if attempt >= self._limits.attempts:
-            if attempt == 1:
+        if attempts >= self._limits.attempts:
+            if attempts == 1:
                 raise error
-            raise UnavailableError(f"{error} ({attempt} attempts)", retry_after=error.retry_after) from error
-        backoff = min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** (attempt - 1)) * _chance.uniform(0.5, 1.0)
+            raise UnavailableError(f"{error} ({attempts} attempts)", retry_after=error.retry_after) from error
+        backoff = min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** (attempts - 1)) * _chance.uniform(0.5, 1.0)
         self._sleep(max(later, backoff))
 
     def _far_off(self, seconds: float) -> UnavailableError:
@@ -159,7 +158,7 @@ class LimitedChat(Shared):
         return UnavailableError(message, retry_after=seconds)
 
 
-class _Turn:
+class _Attempt:
     """One attempt of a request: its duration and result."""
 
     def __init__(self, request: Request, clock: Callable[[], float]) -> None:
@@ -192,9 +191,7 @@ class _Turn:
                 self._hear(piece)
                 yield piece
         finally:
-            close = getattr(source, "close", None)
-            if close:
-                close()
+            close(source)
 
     def counted(self) -> int:
         """Report the request to the meter and return its prompt and completion tokens, or 0 if it failed."""

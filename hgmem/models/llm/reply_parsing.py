@@ -7,7 +7,7 @@ from typing import Any, Self, SupportsIndex, TypeVar
 
 from pydantic import BaseModel
 
-from hgmem.models.llm.lenient_validation import MismatchError, is_text, item_of, named, plain, validated
+from hgmem.models.llm.lenient_validation import MismatchError, by_field, is_text, item_of, plain, validated
 from hgmem.models.reply import Reply, TextReply
 from hgmem.text.language import counted
 from hgmem.text.segmentation import sound
@@ -17,6 +17,18 @@ _DEEPEST = 100  # nesting depth; replies have four levels
 _CURLY = str.maketrans("“”„", '"""')
 _LOOKS_PER_CHARACTER = 30  # repairable JSON takes 2 to 6; output of a looping model takes thousands
 _LOOKS = 20_000
+_TAG = re.compile(r"<(?P<closing>/?)(?:think|thinking|reasoning)\s{0,4}>", re.IGNORECASE)
+_LONGEST = len("</reasoning    >")
+ReplyT = TypeVar("ReplyT", bound=Reply)
+_START = re.compile(r"[{\[]")
+_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[{\[}\]]', re.S)
+_DECODER = json.JSONDecoder(strict=False)
+_MOST_REPAIRED = 8  # each costs a scan of the rest of the text
+_MOST_NOTES = 100
+_DEEPEST_WRAPPER = 4
+_WRAPPERS = ("properties", "arguments", "parameters")  # other keys may stand beside these
+_SCHEMA_WORDS = {"$ref", "allOf", "anyOf", "const", "enum", "items", "oneOf"}
+_SCHEMA_TYPES = {"array", "boolean", "integer", "null", "number", "object", "string"}
 
 
 class JsonRepair:
@@ -80,10 +92,6 @@ def _depth(text: str) -> int:
         depth = depth + 1 if bracket[0] in "{[" else max(0, depth - 1)
         deepest = max(deepest, depth)
     return deepest
-
-
-_TAG = re.compile(r"<(?P<closing>/?)(?:think|thinking|reasoning)\s{0,4}>", re.IGNORECASE)
-_LONGEST = len("</reasoning    >")
 
 
 def without_thinking(text: str) -> str:
@@ -158,24 +166,11 @@ class Visible:
         return text
 
 
-ReplyT = TypeVar("ReplyT", bound=Reply)
-
-_START = re.compile(r"[{\[]")
-_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[{\[}\]]', re.S)
-_DECODER = json.JSONDecoder(strict=False)
-_MOST_REPAIRED = 8  # each costs a scan of the rest of the text
-_MOST_NOTES = 100
-_DEEPEST_WRAPPER = 4
-_WRAPPERS = ("properties", "arguments", "parameters")  # other keys may stand beside these
-_SCHEMA_WORDS = {"$ref", "allOf", "anyOf", "const", "enum", "items", "oneOf"}
-_SCHEMA_TYPES = {"array", "boolean", "integer", "null", "number", "object", "string"}
-
-
 class UnreadableError(ValueError):
     """A text is not a reply of the requested type. The message can be sent back to the model."""
 
 
-def read(reply_type: type[ReplyT], text: str) -> ReplyT:
+def parse_reply(reply_type: type[ReplyT], text: str) -> ReplyT:
     """Return the reply in a completion's text, with notes on repairs and omissions.
 
     Unreadable list items are dropped, but no field is. Raises `UnreadableError` with the problem.
@@ -208,7 +203,7 @@ def _plain_text(text: str) -> str:
 
 
 def _structured(reply_type: type[ReplyT], text: str) -> ReplyT:
-    found = _Found(reply_type, text)
+    found = _FoundJson(reply_type, text)
     objects = found.objects or found.lists
     if not objects:
         raise UnreadableError(_missing(reply_type, found))
@@ -227,7 +222,7 @@ def _structured(reply_type: type[ReplyT], text: str) -> ReplyT:
     return reply.noted(notes) if notes else reply
 
 
-def _missing(reply_type: type[Reply], found: "_Found") -> str:
+def _missing(reply_type: type[Reply], found: "_FoundJson") -> str:
     wanted = ", ".join(reply_type.model_fields)
     if found.empty:
         return "the reply was empty"
@@ -243,7 +238,7 @@ def _united(reply_type: type[Reply], objects: list[dict[str, Any]]) -> tuple[dic
     together: dict[str, Any] = {}
     left = 0
     for each in objects:
-        fields = named(reply_type, each)
+        fields = by_field(reply_type, each)
         if fields.keys().isdisjoint(together):
             together.update(fields)
         else:
@@ -264,7 +259,7 @@ def _first(reply_type: type[ReplyT], objects: list[dict[str, Any]], error: Misma
     raise UnreadableError(str(error)) from error
 
 
-class _Found:
+class _FoundJson:
     """The JSON in a text that has fields of the reply. `objects` take precedence over `lists`."""
 
     def __init__(self, reply_type: type[Reply], text: str) -> None:
@@ -317,7 +312,7 @@ class _Found:
             matched = [each for item in whole for each in self._unwrapped(item, deep + 1)]
             yield from matched or _listed(self.reply_type, value)
         elif isinstance(value, dict):
-            known = bool(named(self.reply_type, value))
+            known = bool(by_field(self.reply_type, value))
             if _is_schema(value, known=known):
                 self.schema = True
             elif known:
@@ -332,7 +327,7 @@ def _listed(reply_type: type[Reply], items: list[Any]) -> Iterator[dict[str, Any
     kinds = {name: item_of(field.annotation) for name, field in reply_type.model_fields.items()}
     records = {n: k for n, k in kinds.items() if isinstance(k, type) and issubclass(k, BaseModel)}
     first = next((item for item in items if isinstance(item, dict)), {})
-    matched = {name: named(kind, first).keys() for name, kind in records.items()}
+    matched = {name: by_field(kind, first).keys() for name, kind in records.items()}
     fitting = [name for name, kind in records.items() if matched[name] and _required(kind) <= matched[name]]
     fitting += [name for name in matched if matched[name]]
     if items and all(map(is_text, items)):

@@ -17,6 +17,7 @@ from hgmem.models.reply import TextReply
 from hgmem.values.task import Task
 
 _CREATE = "CREATE TABLE IF NOT EXISTS texts (key TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID"
+Reply = TypeVar("Reply")
 
 
 class Store(CacheFile):
@@ -33,9 +34,6 @@ class Store(CacheFile):
     def put(self, key: str, text: str) -> None:
         """Store a text, replacing the key's former one."""
         self.run("INSERT OR REPLACE INTO texts VALUES (?, ?)", [key, text])
-
-
-Reply = TypeVar("Reply")
 
 
 class KeyedModel(LanguageModel, Protocol):

@@ -23,6 +23,8 @@ _SCHEMA: Mapping[str, Any] = {
     "required": ["ready"],
     "additionalProperties": False,
 }
+_LONGEST = 200  # characters of a description
+_KEPT = ("type", "enum")
 
 
 class Formats(Protocol):
@@ -119,10 +121,6 @@ def _obeyed(probe: Completion) -> bool:
     except (ValueError, RecursionError):
         return False
     return isinstance(data, dict) and "ready" in data
-
-
-_LONGEST = 200  # characters of a description
-_KEPT = ("type", "enum")
 
 
 def schema_of(task: Task[Any]) -> dict[str, Any]:

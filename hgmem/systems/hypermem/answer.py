@@ -50,12 +50,14 @@ def search(services: Services, question: str, *, scope: Scope, config: HyperMemC
 
     Raises `UsageError` if it asks for what a person said whom the corpus does not know.
     """
-    query = services.embed([question], kind="query")[0]
-    rows = _levels(services, (question, query), scope=scope, config=config)
+    asked = (question, services.embed([question], kind="query")[0])
+    rows = _levels(services, asked, scope=scope, config=config)
     newest = _newest(services, scope=scope, config=config)
-    searched = _searched_chunks(services, (question, query), scope=scope, config=config)
-    scores = _ranked_chunks(rows, [chunk.uid for chunk in searched], config)
-    known = {chunk.uid: chunk for chunk in searched}
+    known: dict[str, Chunk] = {}
+    if config.chunk_search:
+        searched = hybrid_chunks(services.database, asked, scope=scope, ranking=_WORDS, fusion=FUSION)
+        known = {chunk.uid: chunk for chunk, _ in searched}
+    scores = _ranked_chunks(rows, list(known), config)
     known |= find_chunks(services.database, corpus=scope.corpus, uids=[uid for uid in scores if uid not in known])
     for chunk in newest:
         known.pop(chunk.uid, None)
@@ -104,16 +106,6 @@ def _depths(config: HyperMemConfig) -> Depths:
         as_of=config.as_of,
         speaker=config.speaker,
     )
-
-
-def _searched_chunks(
-    services: Services, asked: tuple[str, Any], *, scope: Scope, config: HyperMemConfig
-) -> list[Chunk]:
-    """Return the chunks that the question itself finds, the best first."""
-    if not config.chunk_search:
-        return []
-    found = hybrid_chunks(services.database, asked, scope=scope, ranking=_WORDS, fusion=FUSION)
-    return [chunk for chunk, _ in found]
 
 
 def _ranked_chunks(

@@ -1,7 +1,7 @@
 """The build of MemoRAG: a pyramid of gists, from runs of chunks upwards until one level fits the memory's budget."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from textwrap import shorten
@@ -9,7 +9,7 @@ from textwrap import shorten
 from hgmem.builds.chunk_runs import Piece, chunk_runs, joined_text, runs
 from hgmem.builds.reading import Reading
 from hgmem.builds.stages import Build, BuiltKind, Stage
-from hgmem.builds.units import Made, Output, Property, Row, StoredRow, Tie, Unit
+from hgmem.builds.units import Made, Output, Property, Row, Tie, Unit
 from hgmem.errors import UsageError
 from hgmem.services import Services
 from hgmem.systems.memorag.recipes import MemoRAGConfig
@@ -25,8 +25,6 @@ _SHORT = 4  # documents of less than this part of a passage share a gist
 _OVER = 1.25  # by how much a gist may exceed its tokens before its last sentences are cut off
 _NAMED, _LONGEST_TITLE = 4, 90  # titles in the title of a gist, and characters of each
 _WHOLE = 48  # tokens up to which a text is its own gist
-
-Texts = tuple[tuple[str, str], ...]
 
 
 def passages(reading: Reading, config: MemoRAGConfig) -> Iterator[Unit]:
@@ -53,58 +51,42 @@ def passages(reading: Reading, config: MemoRAGConfig) -> Iterator[Unit]:
 def groups(reading: Reading, config: MemoRAGConfig, *, level: int) -> Iterator[Unit]:
     """List a level above the first: groups of the gists below, none if those fit the memory's budget."""
     below = [row for row in reading.rows(GIST) if row.properties["level"] == level - 1]
-    if len(below) < 2 or sum(_kept(row) for row in below) <= config.memory_tokens:
-        return
     order = {chunk.uid: place for place, chunk in enumerate(reading.chunks())}
     below.sort(key=lambda row: (order.get(str(row.properties["first"]), 0), row.key))
-    pieces = [Piece(tokens=_kept(row), name=row.key) for row in below]
+    pieces = [Piece(tokens=int(str(row.properties["tokens"])), name=row.key) for row in below]
+    if len(pieces) < 2 or sum(piece.tokens for piece in pieces) <= config.memory_tokens:
+        return
     for run in runs(pieces, most=max(round(_LONGEST * config.passage_tokens), 2 * config.gist_tokens)):
         yield Unit(key=str(below[run.start].properties["first"]), rows=below[run.start : run.stop])
 
 
-def make_first(services: Services, config: MemoRAGConfig, unit: Unit, *, before: Sequence[Output]) -> Made:
-    """Make the gist of a run of chunks."""
-    documents = [list(found) for _, found in groupby(unit.chunks, key=lambda chunk: chunk.document)]
-    parts = tuple((chunks[0].title, joined_text(chunks)) for chunks in documents)
-    titles = list(dict.fromkeys(chunk.title for chunk in unit.chunks))
-    return Made(rows=[_gist(services, config, unit, _Source(texts=parts, level=1, title=_title(titles)))])
+def make_gist(services: Services, config: MemoRAGConfig, unit: Unit, *, before: Sequence[Output]) -> Made:
+    """Make the gist of a run of chunks, or of a group of gists, to each of which it is tied.
 
-
-def make_above(services: Services, config: MemoRAGConfig, unit: Unit, *, before: Sequence[Output]) -> Made:
-    """Make the gist of a group of gists, tied to each of them."""
-    titles = list(dict.fromkeys(str(row.properties["title"]) for row in unit.rows))
-    parts = tuple((str(row.properties["title"]), row.text) for row in unit.rows)
-    level = int(str(unit.rows[0].properties["level"])) + 1
-    gist = _gist(services, config, unit, _Source(texts=parts, level=level, title=_title(titles)))
+    A text that is as short as a gist may be is its own.
+    """
+    texts = _texts(unit)
+    tokens = sum(count(text) for _, text in texts)
+    limit = max(_WHOLE, round(tokens / config.ratio))
+    if tokens <= limit:
+        text = "\n".join(text for _, text in texts)
+    else:
+        text = _cut(services.reply(WriteGist(texts=texts, tokens=limit)).text, round(_OVER * limit))
+    level = 1 + int(str(unit.rows[0].properties["level"])) if unit.rows else 1
+    first = str(unit.rows[0].properties["first"]) if unit.rows else unit.chunks[0].uid
+    title = _title(list(dict.fromkeys(title for title, _ in texts)))
+    properties: dict[str, Property] = {"level": level, "tokens": count(text), "first": first, "title": title}
+    gist = Row(kind=GIST, key=f"{level}-{first}", text=text, properties=properties)
     ties = [Tie(source=gist, type="CONDENSES", target=row.uid) for row in unit.rows]
     return Made(rows=[gist], ties=ties)
 
 
-def _gist(services: Services, config: MemoRAGConfig, unit: Unit, source: "_Source") -> Row:
-    """Return the gist of a unit's texts. A text that is as short as a gist may be is its own."""
-    tokens = sum(count(text) for _, text in source.texts)
-    limit = max(_WHOLE, round(tokens / config.ratio))
-    if tokens <= limit:
-        text = "\n".join(text for _, text in source.texts)
-    else:
-        text = _cut(services.reply(WriteGist(texts=source.texts, tokens=limit)).text, round(_OVER * limit))
-    first = unit.chunks[0].uid if unit.chunks else str(unit.rows[0].properties["first"])
-    properties: dict[str, Property] = {
-        "level": source.level,
-        "tokens": count(text),
-        "first": first,
-        "title": source.title,
-    }
-    return Row(kind=GIST, key=f"{source.level}-{first}", text=text, properties=properties)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Source:
-    """What a gist is made of: texts with their titles, beside its own level and title."""
-
-    texts: Texts
-    level: int
-    title: str
+def _texts(unit: Unit) -> tuple[tuple[str, str], ...]:
+    """Return what a gist is made of: the text of each document or gist, with its title."""
+    if unit.rows:
+        return tuple((str(row.properties["title"]), row.text) for row in unit.rows)
+    documents = [list(chunks) for _, chunks in groupby(unit.chunks, key=lambda chunk: chunk.document)]
+    return tuple((chunks[0].title, joined_text(chunks)) for chunks in documents)
 
 
 def _unit(chunks: Sequence[Chunk]) -> Unit:
@@ -113,10 +95,6 @@ def _unit(chunks: Sequence[Chunk]) -> Unit:
 
 def _tokens(chunks: Sequence[Chunk]) -> int:
     return sum(chunk.tokens for chunk in chunks)
-
-
-def _kept(row: StoredRow) -> int:
-    return int(str(row.properties["tokens"]))
 
 
 def _title(titles: Sequence[str]) -> str:
@@ -155,7 +133,7 @@ def _name(level: int) -> str:
 _FIRST: Stage[MemoRAGConfig] = Stage(
     name=_name(1),
     units=passages,
-    make=make_first,
+    make=make_gist,
     settings=["passage_tokens", "ratio"],
     prompts=[WriteGist.prompt_file],
     calls=1,
@@ -171,7 +149,6 @@ BUILD: Build[MemoRAGConfig] = Build(
                 _FIRST,
                 name=_name(level),
                 units=partial(groups, level=level),
-                make=make_above,
                 most_units=partial(_most, level=level),
             )
             for level in range(2, LEVELS + 1)

@@ -1,4 +1,4 @@
-"""The tasks of MemoRAG: write a gist, and write clues from memory; and which texts of a reply are clues."""
+"""The tasks of MemoRAG: write a gist, write clues from memory, and take the clues from a reply."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
