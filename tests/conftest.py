@@ -17,7 +17,7 @@ from servers import IN_ONE_PROCESS, KEPT_PLANS, PLANNED_ONCE, WHOLE_SERVER, any_
 from hgmem import HGMem, Settings
 from hgmem.local import Server, down, up
 from hgmem.local.docker import engine
-from hgmem.local.jars import VERSION
+from hgmem.local.java import VERSION
 from hgmem.settings import load
 from hgmem.testing import DeterministicEmbedder
 

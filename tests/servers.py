@@ -109,7 +109,7 @@ def any_ports(*, more: str = PLANNED_ONCE) -> Iterator[None]:
         return configuration(record, sizes) + more
 
     with (
-        patch.multiple("hgmem.local.starting", BOLT=0, HTTP=0),
+        patch.multiple("hgmem.local", BOLT=0, HTTP=0),
         patch.multiple("hgmem.local.process", configuration=configured, OPTIONS=BRIEFLY),
     ):
         yield

@@ -117,10 +117,10 @@ def append(
 
     began = time.monotonic()
     name = "standard input" if str(file) == "-" else str(file)
-    said = messages_in(_text(file), name=name, conversation=conversation, fields=named_fields(field))
+    messages = messages_in(_text(file), name=name, conversation=conversation, fields=named_fields(field))
     with connected(context, corpus) as client, progress() as report:
         talk = Conversation(id=conversation, title=title)
-        done = client.append(talk, said, graph=graph, report=report, max_calls=max_calls)
+        done = client.append(talk, messages, graph=graph, report=report, max_calls=max_calls)
     seconds = round(time.monotonic() - began, 3)
     for error in done.errors:
         note(one_line(error))

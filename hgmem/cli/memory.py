@@ -30,6 +30,9 @@ from hgmem.values import as_json as shape
 if TYPE_CHECKING:
     from hgmem.values.reports import Pruned
 
+MemoryArgument = Annotated[
+    str, typer.Argument(metavar="MEMORY", help="Uid of the memory, from `ask` or `memory list`.")
+]
 OwnOption = Annotated[
     str | None, typer.Option("--owner", metavar="NAME", help="Delete only this owner's own memories, not everybody's.")
 ]
@@ -63,7 +66,7 @@ def list_(
 @memory.command("show")
 def show_(
     context: typer.Context,
-    uid: Annotated[str, typer.Argument(metavar="MEMORY", help="Uid of the memory, from `ask` or `memory list`.")],
+    uid: MemoryArgument,
     step: Annotated[
         int | None, typer.Option(metavar="N", help="Show the memory as of the end of step N. Default: the last.")
     ] = None,
@@ -83,7 +86,7 @@ def show_(
 @memory.command("export")
 def export_(
     context: typer.Context,
-    uid: Annotated[str, typer.Argument(metavar="MEMORY", help="Uid of the memory, from `ask` or `memory list`.")],
+    uid: MemoryArgument,
     html: Annotated[Path, typer.Option("--html", metavar="FILE", help="HTML file to write, such as memory.html.")],
     force: ForceOption = False,
     owner: OwnerOption = None,
@@ -161,7 +164,7 @@ def prune(
 @memory.command()
 def delete(
     context: typer.Context,
-    uid: Annotated[str, typer.Argument(metavar="MEMORY", help="Uid of the memory, from `ask` or `memory list`.")],
+    uid: MemoryArgument,
     owner: OwnOption = None,
     yes: YesOption = False,
 ) -> None:

@@ -71,11 +71,11 @@ def _parameters(verb: VerbInfo) -> Iterator[Parameter]:
     for argument in sorted(verb.arguments, key=lambda one: not one.required):
         if argument.required:
             kind = list[str] if argument.shape == "list" else str
-            told = typer.Argument(metavar=argument.name.upper(), help=argument.help)
-            yield _parameter(argument.name, Annotated[kind, told])
+            typed = typer.Argument(metavar=argument.name.upper(), help=argument.help)
+            yield _parameter(argument.name, Annotated[kind, typed])
         elif argument.name == verb.first:
-            told = typer.Argument(metavar=f"[{argument.name.upper()}]", help=argument.help, show_default=False)
-            yield _parameter(argument.name, Annotated[str | None, told], default=None)
+            typed = typer.Argument(metavar=f"[{argument.name.upper()}]", help=argument.help, show_default=False)
+            yield _parameter(argument.name, Annotated[str | None, typed], default=None)
         else:
             yield _parameter(argument.name, _option(argument), default=None)
     yield _parameter("corpus", CorpusOption, default=DEFAULT_CORPUS)
@@ -86,13 +86,13 @@ def _parameters(verb: VerbInfo) -> Iterator[Parameter]:
 def _option(argument: ArgumentInfo) -> Any:
     flag = argument.name.replace("_", "-")
     unset = argument.default in ("", None, (), [])
-    told = argument.help if unset else f"{argument.help} Default: {argument.default}."
+    text = argument.help if unset else f"{argument.help} Default: {argument.default}."
     if argument.shape == "switch":
-        told = f"{argument.help} Default: {'on' if argument.default else 'off'}."
-        return Annotated[bool | None, typer.Option(f"--{flag}/--no-{flag}", help=told, show_default=False)]
+        text = f"{argument.help} Default: {'on' if argument.default else 'off'}."
+        return Annotated[bool | None, typer.Option(f"--{flag}/--no-{flag}", help=text, show_default=False)]
     kind = list[str] | None if argument.shape == "list" else str | None
     more = " Repeatable." if argument.shape == "list" else ""
-    return Annotated[kind, typer.Option(f"--{flag}", metavar="VALUE", help=f"{told}{more}", show_default=False)]
+    return Annotated[kind, typer.Option(f"--{flag}", metavar="VALUE", help=f"{text}{more}", show_default=False)]
 
 
 def _parameter(name: str, annotation: Any, *, default: Any = Parameter.empty) -> Parameter:
@@ -109,10 +109,10 @@ def _print(found: object, *, what: str, as_json: bool) -> None:
     elif isinstance(found, CitedText):
         show(*cited(found))
     else:
-        show(*_told(value))
+        show(*_for_people(value))
 
 
-def _told(value: Any) -> Iterator[RenderableType]:
+def _for_people(value: Any) -> Iterator[RenderableType]:
     """Yield a value for people: records as a table, one record as a line a field, anything else as text."""
     if isinstance(value, Mapping):
         yield from (f"{name}: {_cell(each)}" for name, each in value.items())

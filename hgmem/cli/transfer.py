@@ -54,8 +54,8 @@ def _parameters(table: type, defaults: Mapping[str, object]) -> Iterator[Paramet
     for name, hint in get_type_hints(table, include_extras=True).items():
         for mark in getattr(hint, "__metadata__", ()):
             if isinstance(mark, Option):
-                said = f"{mark.help} Default: {defaults[name]}." if name in defaults else mark.help
-                option = Annotated[str | None, typer.Option(metavar=mark.metavar, help=said, show_default=False)]
+                text = f"{mark.help} Default: {defaults[name]}." if name in defaults else mark.help
+                option = Annotated[str | None, typer.Option(metavar=mark.metavar, help=text, show_default=False)]
                 yield Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=option)
 
 

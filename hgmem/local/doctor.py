@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from hgmem.errors import HGMemError, UsageError
-from hgmem.local import docker, jars, java
+from hgmem.local import docker, java
 from hgmem.settings import Settings
 
 
@@ -89,18 +89,18 @@ def check_java(settings: Settings, *, required: bool) -> Check:
     except UsageError:
         newest = max((runtime.version for runtime in java.runtimes(settings)), default=None)
         detail = "none found" if newest is None else f"{newest}, too old for Neo4j (needs {java.OLDEST} or newer)"
-        return Check(name="java", ok=False, detail=detail, remedy=java.REMEDY, required=required)
+        return Check(name="java", ok=False, detail=detail, remedy=java.JAVA_REMEDY, required=required)
     return Check(name="java", ok=True, detail=f"{found.version} in {found.home}", required=required)
 
 
 def check_maven(settings: Settings, *, required: bool) -> Check:
     """Check whether Neo4j's jars are cached, or Maven can download them."""
-    program, lib = jars.maven(), jars.cached(settings)
+    program, lib = java.maven(), java.cached_jars(settings)
     detail = str(program) if program else "not installed"
     if lib:
-        detail += f", jars of Neo4j {jars.VERSION} in {lib}"
+        detail += f", jars of Neo4j {java.VERSION} in {lib}"
     ok = bool(program or lib)
-    return Check(name="maven", ok=ok, detail=detail, remedy=jars.REMEDY, required=required)
+    return Check(name="maven", ok=ok, detail=detail, remedy=java.MAVEN_REMEDY, required=required)
 
 
 def check_docker() -> Check:

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 
 from hgmem.errors import GraphError
-from hgmem.local import jars, java
+from hgmem.local import java
 from hgmem.local.machine import HOST, Sizes
 from hgmem.local.state import Home, Kind, Record, Report, write_secret
 from hgmem.settings import Settings
@@ -65,12 +65,12 @@ class JavaEngine:
 
     def prepare(self, report: Report) -> None:
         """Get together what a start needs, or raise what is missing."""
-        jars.fetch(self.settings, java=java.find(self.settings), report=report)
+        java.fetch_jars(self.settings, java=java.find(self.settings), report=report)
 
     def launch(self, home: Home, *, record: Record, sizes: Sizes) -> None:
         """Start the server, without waiting until it is ready."""
         runtime = java.find(self.settings)
-        lib = jars.fetch(self.settings, java=runtime, report=lambda line: None)
+        lib = java.fetch_jars(self.settings, java=runtime, report=lambda line: None)
         (home.path / "conf" / "neo4j.conf").write_text(configuration(record, sizes))
         if not home.has_databases():
             set_password(home, record.password, runtime=runtime, lib=lib)

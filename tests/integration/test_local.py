@@ -17,7 +17,7 @@ import pytest
 from hgmem import local
 from hgmem.errors import ConflictError, GraphError, UsageError
 from hgmem.graph.server import ping
-from hgmem.local import Server, docker, jars, java
+from hgmem.local import Server, docker, java
 from hgmem.settings import Settings, load
 
 pytestmark = pytest.mark.in_order
@@ -45,7 +45,7 @@ def without_docker() -> Iterator[None]:
     """Start as a process even if Docker is available: Docker has its own test."""
     try:
         found = java.find(load())
-        if not (jars.cached(load()) or jars.maven()):
+        if not (java.cached_jars(load()) or java.maven()):
             raise UsageError(f"no Maven for Java {found.version}")
     except UsageError as error:
         pytest.skip(str(error))
@@ -89,7 +89,7 @@ def gone(pid: int) -> bool:
 
 
 def test_two_starts_at_once_give_one_server_that_outlives_them(first: Server) -> None:
-    assert answers(first) == first.version == jars.VERSION
+    assert answers(first) == first.version == java.VERSION
     assert first.pid is not None
     assert os.getsid(first.pid) != os.getsid(0)
 
@@ -193,7 +193,7 @@ def test_the_same_in_docker(tmp_path: Path) -> None:
     settings = load(data=tmp_path / "home")
     try:
         server = local.up(settings, heap="512m", pagecache="32m")
-        assert (server.kind, server.pid, answers(server)) == ("docker", None, jars.VERSION)
+        assert (server.kind, server.pid, answers(server)) == ("docker", None, java.VERSION)
         assert local.find(settings) == local.up(settings) == server
         read(server, "CREATE (:Kept {name: 'one'})")
         assert local.down(settings) is True

@@ -38,8 +38,8 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
     monkeypatch.setattr(doctor.java, "find", no_java)
     monkeypatch.setattr(doctor.java, "runtimes", lambda settings: iter(()))
-    monkeypatch.setattr(doctor.jars, "maven", lambda: None)
-    monkeypatch.setattr(doctor.jars, "cached", lambda settings: None)
+    monkeypatch.setattr(doctor.java, "maven", lambda: None)
+    monkeypatch.setattr(doctor.java, "cached_jars", lambda settings: None)
     monkeypatch.setattr(doctor.docker, "engine", lambda: None)
     monkeypatch.setattr(doctor.docker, "has_compose", lambda: True)
     return monkeypatch
@@ -82,7 +82,7 @@ def test_docker_without_compose_stands_in_for_nothing(bare: pytest.MonkeyPatch) 
 
 def test_cached_jars_stand_in_for_maven(bare: pytest.MonkeyPatch) -> None:
     with_java(bare)
-    bare.setattr(doctor.jars, "cached", lambda settings: Path("/cache/lib"))
+    bare.setattr(doctor.java, "cached_jars", lambda settings: Path("/cache/lib"))
     assert failures(uri=None) == ["server"]
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hgmem.errors import GraphError
-from hgmem.local import docker, jars
+from hgmem.local import docker, java
 from hgmem.local.machine import Sizes
 from hgmem.local.process import configuration
 from hgmem.local.state import Home, Record
@@ -33,7 +33,7 @@ def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_image_is_the_version_that_the_jars_are() -> None:
-    assert docker._image() == f"neo4j:{jars.VERSION}"
+    assert docker._image() == f"neo4j:{java.VERSION}"
 
 
 def test_every_port_is_published_on_the_loopback_alone() -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from hgmem.errors import GraphError, UsageError
-from hgmem.local import jars
+from hgmem.local import java
 from hgmem.local.java import Java
 from hgmem.settings import Settings
 
@@ -28,18 +28,18 @@ def fake_maven(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str = MAVE
     program = folder / "mvn"
     program.write_text(script.format(folder=folder))
     program.chmod(0o755)
-    monkeypatch.setattr(jars, "maven", lambda: program)
+    monkeypatch.setattr(java, "maven", lambda: program)
 
 
 def fetch(settings: Settings) -> Path:
-    return jars.fetch(settings, java=JAVA, report=lambda line: None)
+    return java.fetch_jars(settings, java=JAVA, report=lambda line: None)
 
 
 def test_what_maven_fetched_is_cached_and_not_fetched_again(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake_maven(tmp_path, monkeypatch)
-    assert fetch(settings) == fetch(settings) == jars.cached(settings)
+    assert fetch(settings) == fetch(settings) == java.cached_jars(settings)
     assert (tmp_path / "runs").read_text() == "run\n"
 
 
@@ -51,7 +51,7 @@ def test_two_at_the_same_time_fetch_once(settings: Settings, tmp_path: Path, mon
         thread.start()
     for thread in threads:
         thread.join(30)
-    assert found == [jars.cached(settings)] * 3
+    assert found == [java.cached_jars(settings)] * 3
     assert (tmp_path / "runs").read_text() == "run\n"
 
 
@@ -66,9 +66,9 @@ def test_a_download_that_is_not_whole_is_fetched_again(
     elif harm == "cut":
         (lib / "two.jar").write_text("")
     else:
-        (lib.parent / jars.MARKER).unlink()
-    assert jars.cached(settings) is None
-    assert fetch(settings) == jars.cached(settings)
+        (lib.parent / java.MARKER).unlink()
+    assert java.cached_jars(settings) is None
+    assert fetch(settings) == java.cached_jars(settings)
     assert sorted(path.name for path in settings.cache.iterdir()) == [lib.parent.name, f"{lib.parent.name}.lock"]
 
 
@@ -80,14 +80,14 @@ def test_a_failed_maven_is_one_line_and_leaves_nothing(
     with pytest.raises(GraphError, match=r": Could not transfer artifact: Unknown host; check the net") as caught:
         fetch(settings)
     assert caught.value.retryable
-    assert jars.cached(settings) is None
-    assert [path.name for path in settings.cache.iterdir()] == [f"neo4j-{jars.VERSION}.lock"]
+    assert java.cached_jars(settings) is None
+    assert [path.name for path in settings.cache.iterdir()] == [f"neo4j-{java.VERSION}.lock"]
 
 
 def test_without_maven_and_docker_the_error_names_both_and_the_third_way(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jars, "maven", lambda: None)
+    monkeypatch.setattr(java, "maven", lambda: None)
     with pytest.raises(UsageError, match=r"Docker .*Maven .*NEO4J_URI") as caught:
         fetch(settings)
     assert "\n" not in str(caught.value)
@@ -96,10 +96,10 @@ def test_without_maven_and_docker_the_error_names_both_and_the_third_way(
 def test_cached_jars_need_no_maven(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake_maven(tmp_path, monkeypatch)
     lib = fetch(settings)
-    monkeypatch.setattr(jars, "maven", lambda: None)
+    monkeypatch.setattr(java, "maven", lambda: None)
     assert fetch(settings) == lib
 
 
 def test_the_pom_names_no_host() -> None:
-    assert "<repositor" not in jars.POM
-    assert jars.POM.count("http") == 1  # the namespace
+    assert "<repositor" not in java.POM
+    assert java.POM.count("http") == 1  # the namespace

@@ -5,7 +5,7 @@ import pytest
 
 from hgmem import local
 from hgmem.errors import GraphError, UsageError
-from hgmem.local import docker, machine, starting
+from hgmem.local import docker, machine
 from hgmem.local.machine import Sizes
 from hgmem.local.process import JavaEngine
 from hgmem.local.state import Home, Kind, Record, Report
@@ -58,9 +58,9 @@ def home(tmp_path: Path) -> Home:
 
 
 def begin(home: Home, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> local.Server:
-    monkeypatch.setattr(starting, "choose", lambda settings, kept, report: engine)
-    monkeypatch.setattr(starting, "ping", lambda uri, **rest: "2026.09.0")
-    return starting.start(Settings(), home=home, sizes=SIZES, report=lambda line: None)
+    monkeypatch.setattr(local, "choose", lambda settings, kept, report: engine)
+    monkeypatch.setattr(local, "ping", lambda uri, **rest: "2026.09.0")
+    return local.start(Settings(), home=home, sizes=SIZES, report=lambda line: None)
 
 
 def test_a_port_lost_between_look_and_start_is_chosen_again(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,7 +71,7 @@ def test_a_port_lost_between_look_and_start_is_chosen_again(home: Home, monkeypa
 
 
 def test_ports_that_are_never_to_be_had_end_in_the_last_error(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    engine = FakeEngine(["Address already in use"] * starting.ATTEMPTS)
+    engine = FakeEngine(["Address already in use"] * local.ATTEMPTS)
     with pytest.raises(GraphError, match="already in use"):
         begin(home, engine, monkeypatch)
 
@@ -88,50 +88,50 @@ def test_an_interrupted_start_stops_what_it_started(home: Home, monkeypatch: pyt
         raise KeyboardInterrupt
 
     engine = FakeEngine([None])
-    monkeypatch.setattr(starting, "choose", lambda settings, kept, report: engine)
-    monkeypatch.setattr(starting, "ping", interrupted)
+    monkeypatch.setattr(local, "choose", lambda settings, kept, report: engine)
+    monkeypatch.setattr(local, "ping", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        starting.start(Settings(), home=home, sizes=SIZES, report=lambda line: None)
+        local.start(Settings(), home=home, sizes=SIZES, report=lambda line: None)
     assert engine.stopped == 1
 
 
 def test_a_server_that_never_answers_is_given_up(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(starting, "START_SECONDS", 0.2)
-    monkeypatch.setattr(starting, "ping", lambda uri, **rest: None)
+    monkeypatch.setattr(local, "START_SECONDS", 0.2)
+    monkeypatch.setattr(local, "ping", lambda uri, **rest: None)
     with pytest.raises(GraphError, match="does not respond: run `hgmem down`"):
-        starting.ready(FakeEngine([], alive=True), home, record=KEPT)
+        local.ready(FakeEngine([], alive=True), home, record=KEPT)
 
 
 def test_a_password_that_stays_refused_is_an_error(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(uri: str, **rest: object) -> None:
         raise GraphError("refuses the password")
 
-    monkeypatch.setattr(starting, "ping", refuse)
-    monkeypatch.setattr(starting, "REFUSED_SECONDS", 0.05)
-    monkeypatch.setattr(starting, "REFUSED_PAUSE", 0.1)
+    monkeypatch.setattr(local, "ping", refuse)
+    monkeypatch.setattr(local, "REFUSED_SECONDS", 0.05)
+    monkeypatch.setattr(local, "REFUSED_PAUSE", 0.1)
     with pytest.raises(GraphError, match="refuses the password"):
-        starting.ready(FakeEngine([], alive=True), home, record=KEPT)
+        local.ready(FakeEngine([], alive=True), home, record=KEPT)
 
 
 def test_a_store_without_its_password_is_refused(home: Home) -> None:
     (home.store / "databases").mkdir(parents=True)
     with pytest.raises(UsageError, match=r"server\.json.*missing or damaged"):
-        starting.start(Settings(), home=home, sizes=SIZES, report=lambda line: None)
+        local.start(Settings(), home=home, sizes=SIZES, report=lambda line: None)
 
 
 def test_ports_and_password_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "is_free", lambda number: True)
-    assert starting.renewed(KEPT, "maven") == KEPT
+    assert local.renewed(KEPT, "maven") == KEPT
 
 
 def test_a_remembered_port_that_is_taken_now_is_chosen_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "is_free", lambda number: number != KEPT.bolt)
-    again = starting.renewed(KEPT, "maven")
-    assert (again.bolt, again.http) == (starting.BOLT, KEPT.http)
+    again = local.renewed(KEPT, "maven")
+    assert (again.bolt, again.http) == (local.BOLT, KEPT.http)
 
 
 def test_passwords_differ_and_never_look_like_an_option() -> None:
-    passwords = {starting.renewed(None, "maven").password for _ in range(100)}
+    passwords = {local.renewed(None, "maven").password for _ in range(100)}
     assert len(passwords) == 100
     assert all(password[0].isalpha() and len(password) >= 32 for password in passwords)
 
@@ -154,7 +154,7 @@ def test_docker_runs_it_where_it_can_but_a_store_begun_without_it_stays_without(
 ) -> None:
     monkeypatch.setattr(docker, "engine", lambda: engine)
     monkeypatch.setattr(docker, "has_compose", lambda: compose)
-    assert type(starting.choose(Settings(), kept=kept, report=lambda line: None)) is chosen
+    assert type(local.choose(Settings(), kept=kept, report=lambda line: None)) is chosen
 
 
 def test_nothing_is_found_or_stopped_where_nothing_was_started(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Favourite queries for users, with parameters: those of `cypher/browser/`, and systems' own."""
+"""What systems add to Neo4j Browser beside the queries of `cypher/browser/`: favourites, captions and colours."""
 
 import json
 import re
@@ -19,6 +19,9 @@ _WRITES = re.compile(
     re.IGNORECASE,
 )
 _STARTS = frozenset(("corpus", "memory"))
+_PROPERTY = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,39}")
+_COLOUR = re.compile(r"#[0-9A-Fa-f]{6}")
+_PALETTE = ("#7FB069", "#C98BB9", "#5FA8A0", "#D9A05B", "#8E9AD0", "#B5A642")  # of kinds without a colour, in turn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,11 +88,6 @@ def _literal(value: str | int) -> str:
     return f"'{inner}'"
 
 
-PROPERTY = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,39}")
-COLOUR = re.compile(r"#[0-9A-Fa-f]{6}")
-PALETTE = ("#7FB069", "#C98BB9", "#5FA8A0", "#D9A05B", "#8E9AD0", "#B5A642")  # of kinds without a colour, in turn
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caption:
     """How a kind of built rows (a label) is drawn: the property that is its caption, and a colour such as `#7FB069`."""
@@ -102,17 +100,17 @@ class Caption:
 def check_captions(captions: Sequence[Caption]) -> None:
     """Raise `UsageError` for a caption whose property or colour cannot stand in a style."""
     for one in captions:
-        if not PROPERTY.fullmatch(one.property):
+        if not _PROPERTY.fullmatch(one.property):
             raise UsageError(
                 f"the caption {one.property!r} of kind {one.label!r} is not the name of a property: use one of its rows"
             )
-        if one.colour and not COLOUR.fullmatch(one.colour):
+        if one.colour and not _COLOUR.fullmatch(one.colour):
             raise UsageError(f"invalid colour {one.colour!r} of kind {one.label!r}: use, for example, '#7FB069'")
 
 
 def styled(style: str, captions: Sequence[Caption]) -> str:
     """Return the style with a rule for each kind."""
-    rules = (_rule(one, PALETTE[number % len(PALETTE)]) for number, one in enumerate(captions))
+    rules = (_rule(one, _PALETTE[number % len(_PALETTE)]) for number, one in enumerate(captions))
     return "".join([style, *rules])
 
 

@@ -1,4 +1,4 @@
-"""A small loopback HTTP server for Neo4j Browser, which loads guides and styles by URL."""
+"""Where Neo4j Browser is, and a small loopback HTTP server from which it loads guides and styles by URL."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,6 +15,10 @@ from hgmem.graph.server import server_settings
 HOST = "localhost"  # the host name that Browser's whitelist contains
 _BINDING = "127.0.0.1"
 _USUAL = 80  # the default port, which clients omit
+HOSTED = "https://browser.neo4j.io"  # Neo4j's hosted Browser, for servers without one
+LOOPBACK = ("localhost", "127.0.0.1", "::1", "0.0.0.0")  # noqa: S104 - addresses that local servers advertise
+_SCHEMES = ("http", "https")
+_SETTINGS = tuple(f"server.{scheme}.{what}" for scheme in _SCHEMES for what in ("enabled", "advertised_address"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,12 +90,6 @@ def _handler(texts: Mapping[str, Text], *, origins: frozenset[str], port: int) -
             """Log nothing."""
 
     return Handler
-
-
-HOSTED = "https://browser.neo4j.io"  # Neo4j's hosted Browser, for servers without one
-LOOPBACK = ("localhost", "127.0.0.1", "::1", "0.0.0.0")  # noqa: S104 - addresses that local servers advertise
-_SCHEMES = ("http", "https")
-_SETTINGS = tuple(f"server.{scheme}.{what}" for scheme in _SCHEMES for what in ("enabled", "advertised_address"))
 
 
 def browser_of(database: Database) -> str:

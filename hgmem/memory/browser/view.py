@@ -17,6 +17,13 @@ from hgmem.values.records import Memory
 from hgmem.values.systems import SystemInfo
 
 GUIDE, STYLE = "guide.html", "hgmem.grass"
+# Types as models and users write them. Labels come from this list, never from a document.
+KINDS = {
+    "person": ("person", "people", "character", "human", "role"),
+    "organization": ("organization", "organisation", "company", "institution", "group", "team", "agency"),
+    "place": ("place", "location", "geo", "city", "country", "region", "building", "facility"),
+    "event": ("event", "incident", "date", "time", "period"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,15 +96,6 @@ def save(folder: Path, drawing: Drawing = NOTHING) -> list[Path]:
 
 def _style(drawing: Drawing) -> str:
     return styled(resource("cypher", "browser", STYLE).read_text(encoding="utf-8"), drawing.captions)
-
-
-# Types as models and users write them. Labels come from this list, never from a document.
-KINDS = {
-    "person": ("person", "people", "character", "human", "role"),
-    "organization": ("organization", "organisation", "company", "institution", "group", "team", "agency"),
-    "place": ("place", "location", "geo", "city", "country", "region", "building", "facility"),
-    "event": ("event", "incident", "date", "time", "period"),
-}
 
 
 def add_styling_labels(database: Database, *, corpus: str) -> int:

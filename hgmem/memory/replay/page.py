@@ -11,6 +11,10 @@ from hgmem.errors import UsageError
 from hgmem.memory.replay.fetching import FILES, FOLDER, NAME, VERSION
 from hgmem.memory.replay.scene import Scene
 
+ASSETS = Path(__file__).resolve().parent / "assets"
+# The program's files, each after those that it uses.
+PROGRAM = ("memory", "elements", "walk", "picture", "layout", "captions", "telling", "controls", "beginning")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Library:
@@ -39,11 +43,6 @@ def library() -> Library:
         found[name] = data.decode()
     text, licence = (found[name] for name in FILES)
     return Library(text=text, licence=licence)
-
-
-ASSETS = Path(__file__).resolve().parent / "assets"
-# The program's files, each after those that it uses.
-PROGRAM = ("memory", "elements", "walk", "picture", "layout", "captions", "telling", "controls", "beginning")
 
 
 def page(scene: Scene) -> str:
