@@ -12,7 +12,7 @@ from hgmem.cli.front import DEFAULT_CORPUS, FAILED, CorpusOption, JsonOption, co
 from hgmem.cli.output import note, one_line, plain, print_json
 from hgmem.cli.planned import confirm_cost, print_plan, with_work_left
 from hgmem.cli.progress import progress
-from hgmem.sources.files.formats import SUFFIXES
+from hgmem.sources.files.items import SUFFIXES
 from hgmem.text.language import counted
 
 if TYPE_CHECKING:

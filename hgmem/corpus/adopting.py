@@ -24,7 +24,7 @@ from hgmem.graph.schema import FULLTEXT, VECTOR, show_indexes
 from hgmem.services import Services, known_corpus
 from hgmem.sources.graphrag import assembled, name_properties
 from hgmem.text.language import counted
-from hgmem.values.foreign_graph import ForeignRelation, Found, Shape
+from hgmem.values.foreign_graph import ForeignGraph, ForeignRelation, Shape
 from hgmem.values.reports import AdoptReport
 
 IDS, PAGE, RELATIONS = 50_000, 500, 5_000  # maximum rows per statement
@@ -64,9 +64,9 @@ def adopt(services: Services, source: Database, shape: Shape, *, report: Report 
     )
 
 
-def read(source: Database, shape: Shape) -> Found:
+def read(source: Database, shape: Shape) -> ForeignGraph:
     """Return the whole foreign graph, read page by page, without hgmem's own nodes."""
-    found, lexical = Found(), shape.lexical_labels
+    found, lexical = ForeignGraph(), shape.lexical_labels
     for page in _pages(source, shape.document_label, (shape.chunk_label,)):
         found.documents += foreign_documents(source, ids=page)
     for page in _pages(source, shape.chunk_label, ()):
@@ -91,7 +91,7 @@ def _relations(source: Database, ids: list[str], shape: Shape) -> Iterator[Forei
         after = rows[-1].id
 
 
-def _nothing(source: Database, found: Found, shape: Shape) -> str:
+def _nothing(source: Database, found: ForeignGraph, shape: Shape) -> str:
     """Return an error message that says what was searched for and what exists."""
     if found.chunks:
         looked = (
@@ -108,7 +108,7 @@ def _nothing(source: Database, found: Found, shape: Shape) -> str:
     )
 
 
-def _nameless(found: Found, shape: Shape) -> str:
+def _nameless(found: ForeignGraph, shape: Shape) -> str:
     """Return an error message that lists the properties that could hold entity names."""
     there = ", ".join(f"{name!r} {nodes:,}" for name, nodes in name_properties(found.entities).most_common(NAMES))
     return (
@@ -126,7 +126,7 @@ def _doubled(source: Database, shape: Shape) -> Iterator[str]:
             yield f"{both} both (:{label}) and (:{taken}): imported as (:{taken}) only"
 
 
-def _absent(found: Found, shape: Shape, doubled: tuple[str, ...]) -> Iterator[str]:
+def _absent(found: ForeignGraph, shape: Shape, doubled: tuple[str, ...]) -> Iterator[str]:
     """Yield a note for each part of the graph that is missing, with the option that maps it."""
     if not found.entities and not doubled:
         yield (

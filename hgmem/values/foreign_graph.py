@@ -157,7 +157,7 @@ class ForeignRelation:
 
 
 @dataclass(slots=True, kw_only=True)
-class Found:
+class ForeignGraph:
     """The elements read from the source graph, each kind by element id."""
 
     documents: list[ForeignDocument] = field(default_factory=list)

@@ -16,8 +16,8 @@ from hgmem.values.foreign_graph import (
     ForeignChunk,
     ForeignDocument,
     ForeignEntity,
+    ForeignGraph,
     ForeignRelation,
-    Found,
     Shape,
     configured,
 )
@@ -25,7 +25,7 @@ from hgmem.values.inputs import Given
 
 
 def put(**found: Any) -> tuple[Given, tuple[str, ...]]:
-    given, notes = assembled(Found(**found), Shape())
+    given, notes = assembled(ForeignGraph(**found), Shape())
     prepare(given, corpus="c")  # the result can be imported
     return given, notes
 
@@ -233,7 +233,7 @@ ANYTHING = st.one_of(st.none(), st.text(), st.integers(), st.floats(), st.boolea
 @examples(st.data())
 def test_no_graph_is_too_tangled_to_be_read(data: st.DataObject) -> None:
     links = st.lists(IDS, max_size=3, unique=True).map(tuple)
-    found = Found(
+    found = ForeignGraph(
         documents=[document(id_, path=data.draw(ANYTHING)) for id_ in data.draw(st.sets(IDS))],
         chunks=[
             ForeignChunk(
