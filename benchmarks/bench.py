@@ -32,7 +32,7 @@ from hgmem import HGMem
 from hgmem.corpus.importing import import_graph
 from hgmem.errors import HGMemError
 from hgmem.local import Server
-from hgmem.sources.lightrag import read
+from hgmem.sources.lightrag import read_lightrag
 
 DATA = ROOT.parent / "shared" / "data"
 WORKLOADS = ("W1", "W2", "W3", "W4", "W5", "W6", "W8", "W9", "crowding", "large")
@@ -253,7 +253,7 @@ class Run:
         directory: Path | None = self._options.lightrag or (known if known.is_dir() else None)
         if directory and not self._options.graph:
             try:
-                read(directory)
+                read_lightrag(directory)
             except HGMemError as error:
                 sys.exit(f"{error}\ngive a LightRAG working directory, such as that of a novel, by --lightrag")
         return directory

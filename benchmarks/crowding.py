@@ -18,7 +18,7 @@ from hgmem.graph.retrieval import Limits, Query, Scope, near_chunks, retrieve
 from hgmem.models.embedders import SentenceTransformerEmbedder
 from hgmem.models.embedding import Embedder, Kind, Vectors
 from hgmem.retrieval.step_evidence import FUSION, PROPOSED
-from hgmem.sources.lightrag import read
+from hgmem.sources.lightrag import read_lightrag
 from hgmem.testing import DeterministicEmbedder
 from hgmem.values.inputs import Given
 
@@ -179,7 +179,7 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=60)
     options = parser.parse_args()
     inner = SentenceTransformerEmbedder() if options.embedder == "real" else DeterministicEmbedder(384)
-    embedder, given = NearEmbedder(inner), replace(read(options.lightrag), relations=())
+    embedder, given = NearEmbedder(inner), replace(read_lightrag(options.lightrag), relations=())
     texts = [one.description for one in given.entities[:: max(1, len(given.entities) // options.queries)]]
     with running() as (server, _), HGMem.open("mine", embedder=embedder, **access(server)) as client:
         client.add_graph(given)

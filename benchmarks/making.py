@@ -19,7 +19,7 @@ from hgmem.extraction.contributions import entity_fields, entity_text, relation_
 from hgmem.graph.retrieval import telling, terms
 from hgmem.models.embedders import SentenceTransformerEmbedder
 from hgmem.models.embedding import Embedder
-from hgmem.sources.lightrag import read
+from hgmem.sources.lightrag import read_lightrag
 from hgmem.text.identity import key
 
 NOVEL = {"entities": 1_279, "relations": 1_791, "chunks": 754}  # the graph that the questions are about
@@ -60,7 +60,7 @@ def made(lightrag: Path, folder: Path) -> Path:
 
 
 def _graph(lightrag: Path) -> tuple[graphs.Graph, list[graphs.Query]]:
-    prepared = prepare(read(lightrag), corpus="made")
+    prepared = prepare(read_lightrag(lightrag), corpus="made")
     chunks = _chunks(prepared)
     ids = {chunk.uid: chunk.source_id for cut in prepared.chunks.values() for chunk in cut}
     entities = _entities(prepared, ids)

@@ -2,6 +2,7 @@
 
 import os
 import platform
+import resource
 import statistics
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -9,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+
+from hgmem.models.prompts import prompt_of
 
 
 def told(seconds: Sequence[float]) -> dict[str, float]:
@@ -57,6 +60,16 @@ def resident(process: int) -> float:
         return round(psutil.Process(process).memory_info().rss / 2**20, 1)
     except psutil.Error:
         return 0.0
+
+
+def peak_megabytes() -> int:
+    """Return the most megabytes that this process has had."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+
+def prompt_characters(task: Any) -> int:
+    """Return the characters of a task's prompt, as a chat model sends it."""
+    return sum(len(message.content) for message in prompt_of(task).filled(task.fields()))
 
 
 def on_disk(folders: Iterable[Path]) -> int:

@@ -7,11 +7,10 @@ tokens of an ask's prompts.
 import argparse
 import json
 import re
-import resource
 from pathlib import Path
 from typing import Any
 
-from measures import timed
+from measures import peak_megabytes, timed
 from running import access, running
 
 from hgmem import HGMem
@@ -74,9 +73,9 @@ def figures(client: HGMem, text: str, number: int) -> dict[str, Any]:
         "calls": sum(stage.calls for stage in plan.stages),
         "prompt_tokens": sum(stage.prompt_tokens for stage in plan.stages),
     }
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    before = peak_megabytes()
     found["build_seconds"] = timed(lambda: client.build("memorag"))
-    found["peak_mb"] = {"before": before, "after": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024}
+    found["peak_mb"] = {"before": before, "after": peak_megabytes()}
     found["levels"] = [[one.level, one.gists, one.tokens, one.ratio] for one in client.memorag.levels()]
     found["second_build_seconds"] = timed(lambda: client.build("memorag"))
     paragraphs = documents[0].text.split("\n\n")

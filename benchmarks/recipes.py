@@ -9,12 +9,12 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+from measures import prompt_characters
 from running import QUESTIONS, access, read_questions, running
 
 from hgmem import Answer, HGMem
 from hgmem.extraction.replies import Extraction
 from hgmem.local import Server
-from hgmem.models.prompts import prompt_of
 from hgmem.retrieval.answer import AnswerReply
 from hgmem.systems.hgmem.replies import (
     Concern,
@@ -52,8 +52,7 @@ class Script:
     def reply(self, task: Any) -> Any:
         """Return the task's reply, and record the characters of its prompt."""
         with self._lock:
-            sent = sum(len(message.content) for message in prompt_of(task).filled(task.fields()))
-            self.sent[task.name].append(sent)
+            self.sent[task.name].append(prompt_characters(task))
             made: Any = getattr(self, f"_{task.name}")(task)
             return made
 

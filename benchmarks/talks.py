@@ -7,18 +7,16 @@ and what recipes cost by a scripted model: calls and prompt characters for a mes
 import argparse
 import json
 import re
-import resource
 import statistics
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from measures import timed
+from measures import peak_megabytes, prompt_characters, timed
 from running import access, running
 
 from hgmem import Conversation, HGMem, Message
 from hgmem.evaluation.formats import read_data
-from hgmem.models.prompts import prompt_of
 from hgmem.retrieval.answer import AnswerReply
 from hgmem.systems.hypermem import replies
 from hgmem.testing import DeterministicEmbedder
@@ -62,7 +60,7 @@ class Script:
     def reply(self, task: Any) -> Any:
         """Return the task's reply."""
         self.calls += 1
-        self.characters += sum(len(message.content) for message in prompt_of(task).filled(task.fields()))
+        self.characters += prompt_characters(task)
         return ANSWERS[task.name](task)
 
 
@@ -101,9 +99,9 @@ def long_talk(client: HGMem, said: list[Message]) -> dict[str, Any]:
     found: dict[str, Any] = {"messages": len(said)}
     talk = Conversation(id="talk", messages=said[:-50])
     found["index_seconds"] = timed(lambda: client.add(talk, graph=False))
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    before = peak_megabytes()
     found["build_seconds"] = timed(lambda: client.build("hypermem"))
-    found["peak_mb"] = {"before": before, "after": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024}
+    found["peak_mb"] = {"before": before, "after": peak_megabytes()}
     found["rows"] = {kind: client.builds()[0].rows[kind] for kind in ("Topic", "Episode", "Fact")}
     found["second_build_seconds"] = timed(lambda: client.build("hypermem"))
     appends = [timed(lambda one=one: client.append("talk", one)) for one in said[-50:]]

@@ -16,9 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from measures import prompt_characters
+
 from hgmem import HGMem
 from hgmem.models.extractive.vector_cache import VectorCache
-from hgmem.models.prompts import prompt_of
 from hgmem.retrieval.answer import AnswerReply
 from hgmem.systems.remindrag.tasks import EnoughReply, MoveReply, NextReply, SummaryReply, TitleReply, UsefulReply
 from hgmem.text.segmentation import words
@@ -43,7 +44,7 @@ class GuidedModel:
         """Return the reply to a task, and count what it takes."""
         self.calls += 1
         self.tasks.append(task.name)
-        self.characters += sum(len(message.content) for message in prompt_of(task).filled(task.fields()))
+        self.characters += prompt_characters(task)
         return getattr(self, f"_{task.name}")(task)
 
     def _anchor_title(self, task: Any) -> TitleReply:

@@ -16,7 +16,7 @@ from running import QUESTIONS, access, read_questions, running
 
 from hgmem import HGMem
 from hgmem.graph.full_text import searched_words, split_words
-from hgmem.sources.lightrag import read
+from hgmem.sources.lightrag import read_lightrag
 from hgmem.testing import DeterministicEmbedder
 
 DEPTHS = (10, 40)
@@ -30,7 +30,7 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=20, help="ask the first N questions")
     options = parser.parse_args()
     questions = read_questions(options.questions)[: options.most]
-    chunks = {chunk.id: chunk.text for chunk in read(options.lightrag).chunks}
+    chunks = {chunk.id: chunk.text for chunk in read_lightrag(options.lightrag).chunks}
     theirs = library(chunks, questions)
     ours, seconds = system(options.lightrag, questions)
     print(json.dumps({"chunks": len(chunks), "seconds": seconds, **compared(questions, ours, theirs)}, indent=2))

@@ -1,4 +1,4 @@
-// Searches for violated invariants. Each row is an invariant (`promise`, a name that hgmem/corpus/checking/findings.py
+// Searches for violated invariants. Each row is an `invariant` (a name that hgmem/corpus/checking/findings.py
 // explains), the number of violations (`found`), and up to `most` uids. Large kinds are read in pages of uids. The
 // others are checked in one pass over the corpus that keeps only the violations.
 
@@ -8,18 +8,18 @@
 CYPHER 25 CALL () {
   MATCH (c:Chunk {corpus: $corpus})
   WHERE NOT EXISTS { (c)-[:FROM_DOCUMENT]->(d:Document {corpus: $corpus}) WHERE d.uid = c.document }
-  RETURN 'chunk-without-document' AS promise, c.uid AS uid
+  RETURN 'chunk-without-document' AS invariant, c.uid AS uid
   UNION ALL
   MATCH (d:Document {corpus: $corpus}) WHERE d.sha256 = '' OR NOT d.status IN ['done', 'embedded']
   WITH d WHERE d.sha256 = '' OR EXISTS { (d)<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus}) WHERE c.status <> 'done' }
-  RETURN 'unfinished-document' AS promise, d.uid AS uid
+  RETURN 'unfinished-document' AS invariant, d.uid AS uid
   UNION ALL
   MATCH (d:Document {corpus: $corpus}) WHERE coalesce(d.sha256, '') <> ''
   WITH d, COLLECT { MATCH (d)<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus}) RETURN DISTINCT c.status } AS statuses
   WITH d, CASE WHEN any(status IN statuses WHERE NOT status IN ['done', 'embedded']) THEN ['pending']
                WHEN 'embedded' IN statuses THEN ['embedded', 'pending'] ELSE ['done'] END AS possible
   WHERE NOT d.status IN possible
-  RETURN 'document-status' AS promise, d.uid AS uid
+  RETURN 'document-status' AS invariant, d.uid AS uid
   UNION ALL
   MATCH (d:Document {corpus: $corpus}) WHERE coalesce(d.sha256, '') <> ''
   CALL (d) {
@@ -32,9 +32,9 @@ CYPHER 25 CALL () {
     WHERE linked <> CASE WHEN after IS NULL THEN [] ELSE [after.uid] END
     RETURN here LIMIT 1
   }
-  RETURN 'chunk-order' AS promise, d.uid AS uid
+  RETURN 'chunk-order' AS invariant, d.uid AS uid
 }
-RETURN promise, count(uid) AS found, collect(uid)[..$most] AS uids;
+RETURN invariant, count(uid) AS found, collect(uid)[..$most] AS uids;
 
 // name: broken_support(corpus, most) read
 // Find unsupported entities, relations that name unknown chunks, and relations whose ends are out of order.
@@ -42,19 +42,19 @@ CYPHER 25 CALL () {
   MATCH (e:Entity {corpus: $corpus})
   WHERE e.memory = '' AND e.given IS NULL AND NOT EXISTS { (e)-[:FROM_CHUNK]->(:Chunk {corpus: $corpus}) }
     AND NOT EXISTS { (e)-[r:RELATES {corpus: $corpus}]-(:Entity {corpus: $corpus}) WHERE r.memory = '' }
-  RETURN 'entity-without-support' AS promise, e.uid AS uid
+  RETURN 'entity-without-support' AS invariant, e.uid AS uid
   UNION ALL
   MATCH (:Entity {corpus: $corpus})-[r:RELATES {corpus: $corpus}]->(:Entity {corpus: $corpus})
   UNWIND r.chunks AS chunk
   OPTIONAL MATCH (c:Chunk {uid: chunk, corpus: $corpus}) USING INDEX c:Chunk(uid)
   WITH DISTINCT r, c WHERE c IS NULL
-  RETURN 'relation-unknown-chunk' AS promise, r.uid AS uid
+  RETURN 'relation-unknown-chunk' AS invariant, r.uid AS uid
   UNION ALL
   MATCH (a:Entity {corpus: $corpus})-[r:RELATES {corpus: $corpus}]->(b:Entity {corpus: $corpus})
   WHERE r.memory = '' AND NOT a.key < b.key
-  RETURN 'relation-order' AS promise, r.uid AS uid
+  RETURN 'relation-order' AS invariant, r.uid AS uid
 }
-RETURN promise, count(uid) AS found, collect(uid)[..$most] AS uids;
+RETURN invariant, count(uid) AS found, collect(uid)[..$most] AS uids;
 
 // name: broken_builds(corpus, ours, most) read
 // Find units without their build, rows without the unit that made them, rows whose support or `document` is incomplete,
@@ -63,39 +63,39 @@ RETURN promise, count(uid) AS found, collect(uid)[..$most] AS uids;
 CYPHER 25 CALL () {
   MATCH (u:Unit {corpus: $corpus})
   WHERE NOT EXISTS { (b:Build {corpus: $corpus})-[:HAS_UNIT]->(u) WHERE b.system = u.system }
-  RETURN 'unit-without-build' AS promise, u.uid AS uid
+  RETURN 'unit-without-build' AS invariant, u.uid AS uid
   UNION ALL
   MATCH (n:Built {corpus: $corpus})
   WITH n, COLLECT { MATCH (u:Unit {corpus: $corpus})-[:MADE]->(n) RETURN u.system } AS systems
   WHERE systems <> CASE WHEN n.learnt THEN [] ELSE [n.system] END
-  RETURN 'built-without-unit' AS promise, n.uid AS uid
+  RETURN 'built-without-unit' AS invariant, n.uid AS uid
   UNION ALL
   MATCH (u:Unit {corpus: $corpus}) WHERE u.inputs > 0
   MATCH (u)-[:MADE]->(n:Built {corpus: $corpus})
   WHERE NOT EXISTS { (n)-[:RESTS_ON]->(x) WHERE x.corpus = $corpus }
-  RETURN DISTINCT 'built-without-support' AS promise, n.uid AS uid
+  RETURN DISTINCT 'built-without-support' AS invariant, n.uid AS uid
   UNION ALL
   MATCH (u:Unit {corpus: $corpus})
   WHERE u.inputs > 0 AND u.output IS NOT NULL AND NOT EXISTS { (u)-[:RESTS_ON]->(x) WHERE x.corpus = $corpus }
-  RETURN 'built-without-support' AS promise, u.uid AS uid
+  RETURN 'built-without-support' AS invariant, u.uid AS uid
   UNION ALL
   MATCH (b:Build {corpus: $corpus}) WHERE b.status IN ['ready', 'stale']
   MATCH (b)-[:HAS_UNIT]->(u:Unit {corpus: $corpus})-[:MADE]->(n:Built {corpus: $corpus})
   WHERE n.document <> '' AND EXISTS { (n)-[:RESTS_ON]->(x) WHERE x.corpus = $corpus AND coalesce(x.document, '') <> n.document }
-  RETURN DISTINCT 'built-document' AS promise, n.uid AS uid
+  RETURN DISTINCT 'built-document' AS invariant, n.uid AS uid
   UNION ALL
   MATCH (n:Built {corpus: $corpus})-[r]->(x)
   WHERE x.corpus = $corpus AND NOT type(r) IN $ours AND r.unit IS NOT NULL
     AND NOT EXISTS { (u:Unit {corpus: $corpus})-[:MADE|EXTENDS]->(n) WHERE u.uid = r.unit }
-  RETURN DISTINCT 'built-relationship' AS promise, n.uid AS uid
+  RETURN DISTINCT 'built-relationship' AS invariant, n.uid AS uid
   UNION ALL
   MATCH (n:Built {corpus: $corpus})<-[r]-(x)
   WHERE x.corpus = $corpus AND NOT x:Built AND NOT type(r) IN $ours
-  RETURN DISTINCT 'built-relationship' AS promise, n.uid AS uid
+  RETURN DISTINCT 'built-relationship' AS invariant, n.uid AS uid
   UNION ALL
-  MATCH (b:Build {corpus: $corpus}) WHERE b.status = 'unfinished' RETURN 'unfinished-build' AS promise, b.uid AS uid
+  MATCH (b:Build {corpus: $corpus}) WHERE b.status = 'unfinished' RETURN 'unfinished-build' AS invariant, b.uid AS uid
 }
-RETURN promise, count(uid) AS found, collect(uid)[..$most] AS uids;
+RETURN invariant, count(uid) AS found, collect(uid)[..$most] AS uids;
 
 // name: broken_vectors(corpus, dimensions, zero, most) read
 // Find vectors that are missing, not of length `dimensions`, or not unit vectors. A unit vector's euclidean similarity to
@@ -103,27 +103,27 @@ RETURN promise, count(uid) AS found, collect(uid)[..$most] AS uids;
 CYPHER 25 CALL () {
   MATCH (e:Entity {corpus: $corpus})
   WITH e.uid AS uid, e.embedding AS stored
-  RETURN 'entity-vector' AS promise, uid, stored
+  RETURN 'entity-vector' AS invariant, uid, stored
   UNION ALL
   MATCH (:Entity {corpus: $corpus})-[r:RELATES {corpus: $corpus}]->(:Entity {corpus: $corpus})
-  RETURN 'relation-vector' AS promise, r.uid AS uid, r.embedding AS stored
+  RETURN 'relation-vector' AS invariant, r.uid AS uid, r.embedding AS stored
   UNION ALL
   MATCH (c:Chunk {corpus: $corpus}) WHERE c.status IN ['done', 'extracted', 'embedded']
-  RETURN 'chunk-vector' AS promise, c.uid AS uid, c.embedding AS stored
+  RETURN 'chunk-vector' AS invariant, c.uid AS uid, c.embedding AS stored
   UNION ALL
   MATCH (p:MemoryPoint {corpus: $corpus})
-  RETURN 'point-vector' AS promise, p.uid AS uid, p.embedding AS stored
+  RETURN 'point-vector' AS invariant, p.uid AS uid, p.embedding AS stored
   UNION ALL
   MATCH (n:Built {corpus: $corpus}) WHERE n.text <> ''
-  RETURN 'built-vector' AS promise, n.uid AS uid, n.embedding AS stored
+  RETURN 'built-vector' AS invariant, n.uid AS uid, n.embedding AS stored
   UNION ALL
   MATCH (n:Built {corpus: $corpus}) WHERE n.own_embedding IS NOT NULL
-  RETURN 'built-vector' AS promise, n.uid AS uid, n.own_embedding AS stored
+  RETURN 'built-vector' AS invariant, n.uid AS uid, n.own_embedding AS stored
 }
-WITH promise, uid WHERE NOT CASE
+WITH invariant, uid WHERE NOT CASE
   WHEN stored IS NULL OR size(stored) <> $dimensions THEN false
   ELSE abs(vector.similarity.euclidean(stored, $zero) - 0.5) <= 0.0005 END
-RETURN promise, count(uid) AS found, collect(uid)[..$most] AS uids;
+RETURN invariant, count(uid) AS found, collect(uid)[..$most] AS uids;
 
 // name: crossings(corpus, most) read
 // Find relationships to another corpus, which is why the other end is not restricted to $corpus.
@@ -143,7 +143,7 @@ CYPHER 25 CALL () {
 }
 MATCH (n)-[r]-(other) WHERE other.corpus <> $corpus OR r.corpus <> $corpus
 WITH DISTINCT coalesce(n.uid, n.memory) AS uid
-RETURN 'relationship-across-corpora' AS promise, count(uid) AS found, collect(uid)[..$most] AS uids;
+RETURN 'relationship-across-corpora' AS invariant, count(uid) AS found, collect(uid)[..$most] AS uids;
 
 // name: leaks(corpus, most) read
 // Find relationships between memories, and provisional entities visible outside their memory.
@@ -159,25 +159,25 @@ CYPHER 25 CALL () {
   CALL (n) {
     MATCH (n)-[:HAS_STEP|NEXT_STEP|ASKED|TARGETS|HAS_POINT|REVISED_AS|MERGED_INTO|HAS_ANSWER|HAS_CITATION]->(other)
     WHERE other.memory <> n.memory
-    RETURN 'relationship-across-memories' AS promise
+    RETURN 'relationship-across-memories' AS invariant
     UNION ALL
     MATCH (n)-[:INVOLVES|RETRIEVED]->(e:Entity {corpus: $corpus})
     WHERE NOT e.memory IN ['', n.memory]
-    RETURN 'provisional-shared' AS promise
+    RETURN 'provisional-shared' AS invariant
   }
-  RETURN DISTINCT promise, coalesce(n.uid, n.memory) AS uid
+  RETURN DISTINCT invariant, coalesce(n.uid, n.memory) AS uid
   UNION ALL
   MATCH (a:Entity {corpus: $corpus})-[r:RELATES {corpus: $corpus}]->(b:Entity {corpus: $corpus})
   WHERE NOT (a.memory IN ['', r.memory] AND b.memory IN ['', r.memory])
-  RETURN 'provisional-shared' AS promise, r.uid AS uid
+  RETURN 'provisional-shared' AS invariant, r.uid AS uid
   UNION ALL
   MATCH (e:Entity {corpus: $corpus}) WHERE e.memory <> '' AND EXISTS { (e)-[:FROM_CHUNK]->(:Chunk {corpus: $corpus}) }
-  RETURN 'provisional-shared' AS promise, e.uid AS uid
+  RETURN 'provisional-shared' AS invariant, e.uid AS uid
   UNION ALL
   MATCH (e:Entity {corpus: $corpus}) WHERE (coalesce(e.memory, '') <> '') <> ('Provisional' IN labels(e)) OR e.memory IS NULL
-  RETURN 'provisional-label' AS promise, e.uid AS uid
+  RETURN 'provisional-label' AS invariant, e.uid AS uid
 }
-RETURN promise, count(uid) AS found, collect(uid)[..$most] AS uids;
+RETURN invariant, count(uid) AS found, collect(uid)[..$most] AS uids;
 
 // name: orphans(corpus, most) read
 // Find nodes that can't be reached from their memory. Steps and sub-queries have no uid, so their memory's uid is
@@ -185,35 +185,35 @@ RETURN promise, count(uid) AS found, collect(uid)[..$most] AS uids;
 CYPHER 25 CALL () {
   MATCH (s:Step {corpus: $corpus})
   WHERE NOT EXISTS { (m:Memory {corpus: $corpus})-[:HAS_STEP]->(s) WHERE m.uid = s.memory }
-  RETURN 'orphan-step' AS promise, s.memory AS uid
+  RETURN 'orphan-step' AS invariant, s.memory AS uid
   UNION ALL
   MATCH (q:SubQuery {corpus: $corpus}) WHERE NOT EXISTS { (:Step {corpus: $corpus})-[:ASKED]->(q) }
-  RETURN 'orphan-subquery' AS promise, q.memory AS uid
+  RETURN 'orphan-subquery' AS invariant, q.memory AS uid
   UNION ALL
   MATCH (p:MemoryPoint {corpus: $corpus})
   WHERE NOT EXISTS { (m:Memory {corpus: $corpus})-[:HAS_POINT]->(p) WHERE m.uid = p.memory }
-  RETURN 'orphan-point' AS promise, p.uid AS uid
+  RETURN 'orphan-point' AS invariant, p.uid AS uid
   UNION ALL
   MATCH (a:Answer {corpus: $corpus})
   WHERE NOT EXISTS { (m:Memory {corpus: $corpus})-[:HAS_ANSWER]->(a) WHERE m.uid = a.memory }
-  RETURN 'orphan-answer' AS promise, a.uid AS uid
+  RETURN 'orphan-answer' AS invariant, a.uid AS uid
   UNION ALL
   MATCH (q:Citation {corpus: $corpus}) WHERE NOT EXISTS { (:Answer {corpus: $corpus})-[:HAS_CITATION]->(q) }
-  RETURN 'orphan-citation' AS promise, q.uid AS uid
+  RETURN 'orphan-citation' AS invariant, q.uid AS uid
   UNION ALL
   MATCH (e:Entity {corpus: $corpus}) WHERE e.memory <> ''
   OPTIONAL MATCH (m:Memory {uid: e.memory, corpus: $corpus}) USING INDEX m:Memory(uid)
   WITH e, m
   WHERE m IS NULL OR NOT EXISTS { (p:MemoryPoint {corpus: $corpus})-[:INVOLVES]->(e) WHERE p.memory = e.memory }
     AND NOT EXISTS { (e)-[r:RELATES {corpus: $corpus}]-(:Entity {corpus: $corpus}) WHERE r.memory = e.memory }
-  RETURN CASE WHEN m IS NULL THEN 'orphan-provisional' ELSE 'unused-provisional' END AS promise, e.uid AS uid
+  RETURN CASE WHEN m IS NULL THEN 'orphan-provisional' ELSE 'unused-provisional' END AS invariant, e.uid AS uid
   UNION ALL
   MATCH (:Entity {corpus: $corpus})-[r:RELATES {corpus: $corpus}]->(:Entity {corpus: $corpus}) WHERE r.memory <> ''
   OPTIONAL MATCH (m:Memory {uid: r.memory, corpus: $corpus}) USING INDEX m:Memory(uid)
   WITH r, m WHERE m IS NULL
-  RETURN 'orphan-relation' AS promise, r.uid AS uid
+  RETURN 'orphan-relation' AS invariant, r.uid AS uid
 }
-RETURN promise, count(uid) AS found, collect(uid)[..$most] AS uids;
+RETURN invariant, count(uid) AS found, collect(uid)[..$most] AS uids;
 
 // name: broken_citations(corpus, most) read
 // Find citations whose `withdrawn` contradicts their chunk or built row, and quotes that are not in it.
@@ -221,9 +221,9 @@ CYPHER 25 MATCH (q:Citation {corpus: $corpus})
 WITH q, COLLECT { MATCH (q)-[:CITES]->(c) WHERE c.corpus = $corpus RETURN c.text } AS texts
 WITH q.uid AS uid, CASE
   WHEN (size(texts) = 1) = coalesce(q.withdrawn, false) THEN 'citation-source'
-  WHEN any(text IN texts WHERE NOT text CONTAINS q.quote) THEN 'citation-quote' END AS promise
-WHERE promise IS NOT NULL
-RETURN promise, count(uid) AS found, collect(uid)[..$most] AS uids;
+  WHEN any(text IN texts WHERE NOT text CONTAINS q.quote) THEN 'citation-quote' END AS invariant
+WHERE invariant IS NOT NULL
+RETURN invariant, count(uid) AS found, collect(uid)[..$most] AS uids;
 
 // name: broken_memories(corpus, memories, adding, most) read
 // Find violations in the points and steps of these memories. Memories in `adding` keep the parts of merged points.
@@ -233,28 +233,28 @@ WITH DISTINCT m
 CALL (m) {
   MATCH (m)-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus})
   WHERE NOT EXISTS { (p)-[:INVOLVES]->(:Entity {corpus: $corpus}) }
-  RETURN 'point-without-entities' AS promise, p.uid AS uid
+  RETURN 'point-without-entities' AS invariant, p.uid AS uid
   UNION ALL
   MATCH (m)-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus}) WHERE p.died < p.born
-  RETURN 'point-died-before-born' AS promise, p.uid AS uid
+  RETURN 'point-died-before-born' AS invariant, p.uid AS uid
   UNION ALL
   WITH m, COLLECT { MATCH (m)-[:HAS_STEP]->(s:Step {corpus: $corpus}) RETURN s.number } AS numbers
   MATCH (m)-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus})
   WHERE NOT p.born IN numbers OR (p.died >= p.born AND NOT p.died IN numbers)
-  RETURN 'point-without-step' AS promise, p.uid AS uid
+  RETURN 'point-without-step' AS invariant, p.uid AS uid
   UNION ALL
   MATCH (m)-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus})
   WHERE p.died >= p.born AND NOT EXISTS { (p)-[:REVISED_AS|MERGED_INTO]->(:MemoryPoint {corpus: $corpus}) }
-  RETURN 'point-died-alone' AS promise, p.uid AS uid
+  RETURN 'point-died-alone' AS invariant, p.uid AS uid
   UNION ALL
   MATCH (m)-[:HAS_POINT]->(part:MemoryPoint {corpus: $corpus})-[:MERGED_INTO]->(whole:MemoryPoint {corpus: $corpus})
   WHERE CASE WHEN m.uid IN $adding THEN part.died <= whole.born AND part.died >= part.born
              ELSE part.died IS NULL OR (part.died <> whole.born AND part.died >= part.born) END
-  RETURN DISTINCT 'merge-parts' AS promise, part.uid AS uid
+  RETURN DISTINCT 'merge-parts' AS invariant, part.uid AS uid
   UNION ALL
   MATCH (m)-[:HAS_POINT]->(old:MemoryPoint {corpus: $corpus})-[:REVISED_AS]->(new:MemoryPoint {corpus: $corpus})
   WHERE old.died IS NULL OR (old.died <> new.born AND old.died >= old.born)
-  RETURN DISTINCT 'revised-version' AS promise, old.uid AS uid
+  RETURN DISTINCT 'revised-version' AS invariant, old.uid AS uid
   UNION ALL
   MATCH (m)-[:HAS_POINT]->(whole:MemoryPoint {corpus: $corpus})
   WHERE EXISTS { (:MemoryPoint {corpus: $corpus})-[:MERGED_INTO]->(whole) }
@@ -263,7 +263,7 @@ CALL (m) {
        COLLECT { MATCH (part:MemoryPoint {corpus: $corpus})-[:MERGED_INTO]->(whole)
                  MATCH (part)-[:INVOLVES]->(e:Entity {corpus: $corpus}) RETURN DISTINCT e.uid } AS united
   WHERE size(own) > 0 AND (any(uid IN own WHERE NOT uid IN united) OR any(uid IN united WHERE NOT uid IN own))
-  RETURN 'merge-entities' AS promise, whole.uid AS uid
+  RETURN 'merge-entities' AS invariant, whole.uid AS uid
   UNION ALL
   MATCH (m)-[:HAS_POINT]->(whole:MemoryPoint {corpus: $corpus})
   WHERE EXISTS { (:MemoryPoint {corpus: $corpus})-[:MERGED_INTO]->(whole) }
@@ -272,20 +272,20 @@ CALL (m) {
        COLLECT { MATCH (part:MemoryPoint {corpus: $corpus})-[:MERGED_INTO]->(whole)
                  MATCH (part)-[:SUPPORTED_BY]->(c:Chunk {corpus: $corpus}) RETURN DISTINCT c.uid } AS united
   WHERE any(uid IN own WHERE NOT uid IN united) OR any(uid IN united WHERE NOT uid IN own)
-  RETURN 'merge-chunks' AS promise, whole.uid AS uid
+  RETURN 'merge-chunks' AS invariant, whole.uid AS uid
   UNION ALL
   WITH m, COLLECT { MATCH (m)-[:HAS_STEP]->(s:Step {corpus: $corpus}) RETURN s.number ORDER BY s.number } AS numbers
   WHERE numbers <> range(1, size(numbers))
-  RETURN 'step-numbers' AS promise, m.uid AS uid
+  RETURN 'step-numbers' AS invariant, m.uid AS uid
   UNION ALL
   WITH m, COLLECT { MATCH (m)-[:HAS_STEP]->(s:Step {corpus: $corpus}) RETURN s ORDER BY s.number } AS steps
   UNWIND range(0, size(steps) - 1) AS i
   WITH m, steps[i] AS here, steps[i + 1] AS after
   WITH m, after, COLLECT { MATCH (here)-[:NEXT_STEP]->(next:Step {corpus: $corpus}) RETURN next.number } AS linked
   WHERE linked <> CASE WHEN after IS NULL THEN [] ELSE [after.number] END
-  RETURN DISTINCT 'step-order' AS promise, m.uid AS uid
+  RETURN DISTINCT 'step-order' AS invariant, m.uid AS uid
 }
-RETURN promise, count(uid) AS found, collect(uid)[..$most] AS uids;
+RETURN invariant, count(uid) AS found, collect(uid)[..$most] AS uids;
 
 // name: memory_page(corpus, after, most) read
 // Return the next memories by uid, with what the checks need. Memories that are being pruned are not checked.
@@ -305,11 +305,6 @@ RETURN uid;
 // name: relation_page(corpus, after, most) read
 CYPHER 25 MATCH ()-[r:RELATES {corpus: $corpus}]->() USING INDEX r:RELATES(corpus) WHERE r.uid > $after
 WITH r.uid AS uid ORDER BY uid LIMIT $most
-RETURN uid;
-
-// name: chunk_page(corpus, after, most) read
-CYPHER 25 MATCH (c:Chunk {corpus: $corpus}) USING INDEX c:Chunk(corpus) WHERE c.uid > $after
-WITH c.uid AS uid ORDER BY uid LIMIT $most
 RETURN uid;
 
 // name: stored_entities(corpus, uids, dimensions) read

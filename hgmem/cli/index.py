@@ -24,7 +24,7 @@ from hgmem.cli.output import note, one_line, plain, print_json
 from hgmem.cli.planned import confirm_cost, print_plan, with_work_left
 from hgmem.cli.progress import progress
 from hgmem.errors import DocumentError
-from hgmem.sources.files.formats import SUFFIXES
+from hgmem.sources.files.items import SUFFIXES
 from hgmem.text.language import counted
 from hgmem.values.conversations import Conversation
 

@@ -14,7 +14,7 @@ from hgmem.sources.conversations.reading import load_conversations
 from hgmem.sources.conversations.reading import messages_in as messages_in
 from hgmem.sources.conversations.rendering import document_of
 from hgmem.sources.files import load
-from hgmem.sources.lightrag import read as read_lightrag
+from hgmem.sources.lightrag import read_lightrag
 from hgmem.values.conversations import Conversation, Message
 from hgmem.values.inputs import Document, Skipped
 from hgmem.values.reports import IndexReport, Report, counting

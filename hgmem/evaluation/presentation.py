@@ -30,25 +30,26 @@ def report(found: Sequence[Scores], compared: Sequence[Compared] = ()) -> str:
     """Return the whole report."""
     parts = ["# Results", "Means over questions with 95 % intervals (bootstrap). Costs are means of a question."]
     for data in dict.fromkeys(score.data for score in found):
-        shown = [one for one in found if one.data == data]
-        parts += [f"## {data}", *_unplaced(shown), *_tables(shown)]
-        parts += [_compared(one) for one in compared if one.data == data]
+        listed = [scores for scores in found if scores.data == data]
+        parts += [f"## {data}", *_unplaced(listed), *_tables(listed)]
+        parts += [_compared(scores) for scores in compared if scores.data == data]
     return "\n\n".join(parts)
 
 
 def judged(verdict: Verdict, kinds: Mapping[str, Verdict], costs: Mapping[str, Mapping[str, float | None]]) -> str:
     """Return what judges say: means beside the costs of an answer, wins, means by kind, and how judges agree."""
-    ranked = sorted(verdict.means, key=lambda one: -(mean.mean if (mean := verdict.means[one]) else -1.0))
-    rows = [[one, number(verdict.means[one], 1), *_amounts(costs.get(one, {}))] for one in ranked]
+    ranked = sorted(verdict.means, key=lambda system: -(mean.mean if (mean := verdict.means[system]) else -1.0))
+    rows = [[system, number(verdict.means[system], 1), *_amounts(costs.get(system, {}))] for system in ranked]
     parts = [
         f"# Scores of {', '.join(verdict.judges)}",
         f"{verdict.sheets} sheets, {verdict.missing} scores missing. Scores from 0 to 100, with 95 % intervals.",
         table(["system", "score", *COSTS.values()], rows),
         "## Wins in per cent, row over column; a tie is half",
-        table(["", *ranked], [[one, *(_share(verdict, one, other) for other in ranked)] for one in ranked]),
+        table(["", *ranked], [[system, *(_share(verdict, system, other) for other in ranked)] for system in ranked]),
         "## By kind of question",
         table(
-            ["system", *kinds], [[one, *(number(each.means.get(one), 1) for each in kinds.values())] for one in ranked]
+            ["system", *kinds],
+            [[system, *(number(each.means.get(system), 1) for each in kinds.values())] for system in ranked],
         ),
     ]
     if verdict.correlations:
@@ -85,7 +86,7 @@ def plot(found: Sequence[Scores], file: Path, *, force: bool) -> None:
 
 def table(head: Iterable[object], rows: Iterable[Iterable[object]]) -> str:
     """Return a Markdown table, its first column a name and the others numbers."""
-    titles = [_cell(one) for one in head]
+    titles = [_cell(title) for title in head]
     rule = "|".join(["---", *("---:" for _ in titles[1:])])
     return "\n".join(
         [f"| {' | '.join(titles)} |", f"|{rule}|", *(f"| {' | '.join(map(_cell, row))} |" for row in rows)]
@@ -101,7 +102,7 @@ def number(mean: Mean | None, digits: int = 2) -> str:
 
 def _unplaced(found: Sequence[Scores]) -> Iterator[str]:
     """Yield a line on evidence that no system can retrieve, if there is such."""
-    most = max(one.unplaced for one in found)
+    most = max(scores.unplaced for scores in found)
     if most:
         yield (
             f"{counted(most, 'piece')} of evidence: not in the corpus, word for word, so never retrieved. "
@@ -110,16 +111,16 @@ def _unplaced(found: Sequence[Scores]) -> Iterator[str]:
 
 
 def _tables(found: Sequence[Scores]) -> Iterator[str]:
-    yield _figures("Evidence found", found, lambda one: one.found)
-    yield _figures("All evidence found", found, lambda one: one.all_found)
-    yield _figures(f"Evidence found per {PER:,} characters", found, lambda one: one.per_characters)
-    yield _curves("Evidence found among the first characters of the ranking", found, lambda one: one.characters)
-    yield _curves("Evidence found among the first chunks of the ranking", found, lambda one: one.chunks)
+    yield _figures("Evidence found", found, lambda scores: scores.found)
+    yield _figures("All evidence found", found, lambda scores: scores.all_found)
+    yield _figures(f"Evidence found per {PER:,} characters", found, lambda scores: scores.per_characters)
+    yield _curves("Evidence found among the first characters of the ranking", found, lambda scores: scores.characters)
+    yield _curves("Evidence found among the first chunks of the ranking", found, lambda scores: scores.chunks)
     yield "### By kind of question"
     rows = [
-        [one.label, kind, *(number(means[name]) for name in FIGURES)]
-        for one in found
-        for kind, means in one.kinds.items()
+        [scores.label, kind, *(number(means[name]) for name in FIGURES)]
+        for scores in found
+        for kind, means in scores.kinds.items()
     ]
     yield table(["system", "kind", *NAMES.values()], rows)
 
@@ -127,20 +128,20 @@ def _tables(found: Sequence[Scores]) -> Iterator[str]:
 def _figures(title: str, found: Sequence[Scores], means: Callable[[Scores], Mapping[str, Mean | None]]) -> str:
     rows = [
         [
-            one.label,
-            str(one.questions),
-            str(one.errors),
-            *(number(means(one)[name]) for name in FIGURES),
-            *_amounts(one.costs),
+            scores.label,
+            str(scores.questions),
+            str(scores.errors),
+            *(number(means(scores)[name]) for name in FIGURES),
+            *_amounts(scores.costs),
         ]
-        for one in found
+        for scores in found
     ]
     head = ["system", "questions", "errors", *NAMES.values(), *COSTS.values()]
     return f"### {title}\n\n{table(head, rows)}"
 
 
-def _share(verdict: Verdict, one: str, other: str) -> str:
-    return "" if one == other else f"{100 * verdict.wins[one][other]:.0f}"
+def _share(verdict: Verdict, system: str, other: str) -> str:
+    return "" if system == other else f"{100 * verdict.wins[system][other]:.0f}"
 
 
 def _amounts(costs: Mapping[str, float | None]) -> Iterator[str]:
@@ -150,15 +151,15 @@ def _amounts(costs: Mapping[str, float | None]) -> Iterator[str]:
 
 
 def _curves(title: str, found: Sequence[Scores], means: Callable[[Scores], Mapping[int, Mean | None]]) -> str:
-    marks = sorted({at for one in found for at in means(one)})
-    rows = [[one.label, *(number(means(one).get(at)) for at in marks)] for one in found]
+    marks = sorted({at for scores in found for at in means(scores)})
+    rows = [[scores.label, *(number(means(scores).get(at)) for at in marks)] for scores in found]
     return f"### {title}\n\n{table(['system', *(f'{at:,}' for at in marks)], rows)}"
 
 
-def _compared(one: Compared) -> str:
-    rows = [[NAMES[name], number(one.found[name]), number(one.all_found[name])] for name in FIGURES]
-    shared = next((mean.n for mean in one.found.values() if mean), 0)
-    title = f"### {one.first} minus {one.second}, {shared} questions of both"
+def _compared(pair: Compared) -> str:
+    rows = [[NAMES[name], number(pair.found[name]), number(pair.all_found[name])] for name in FIGURES]
+    shared = next((mean.n for mean in pair.found.values() if mean), 0)
+    title = f"### {pair.first} minus {pair.second}, {shared} questions of both"
     return f"{title}\n\n{table(['figure', 'evidence found', 'all evidence found'], rows)}"
 
 

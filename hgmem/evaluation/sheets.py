@@ -159,17 +159,20 @@ def verdict(judges: Mapping[str, Given], key: Key) -> Verdict:
     together: Given = {}
     for sheet, row in key.items():
         for label in row.values():
-            given = [one[sheet][label] for one in judges.values() if label in one.get(sheet, {})]
+            given = [scores[sheet][label] for scores in judges.values() if label in scores.get(sheet, {})]
             if given:
                 together.setdefault(sheet, {})[label] = fmean(given)
     wanted = sum(len(row) for row in key.values()) * len(judges)
     return Verdict(
         judges=tuple(judges),
         sheets=len(together),
-        missing=wanted - sum(len(one.get(sheet, ())) for one in judges.values() for sheet in key),
+        missing=wanted - sum(len(scores.get(sheet, ())) for scores in judges.values() for sheet in key),
         means={label: mean_of([row[label] for row in together.values() if label in row]) for label in labels},
-        wins={one: {other: _wins(together, one, other) for other in labels if other != one} for one in labels},
-        correlations={f"{one} and {other}": _agreement(judges[one], judges[other]) for one, other in _pairs(judges)},
+        wins={label: {other: _wins(together, label, other) for other in labels if other != label} for label in labels},
+        correlations={
+            f"{first} and {second}": _agreement(judges[first], judges[second])
+            for first, second in combinations(judges, 2)
+        },
         fooled=_fooled(together) if RIGHT in labels else None,
     )
 
@@ -208,9 +211,9 @@ def _wrong_answers(rows: Sequence[Row], seed: int) -> dict[str, str]:
     """Return for each question the reference of another one, of the same data and kind if there is such."""
     found = {}
     for row in rows:
-        others = [one for one in rows if one["reference"].casefold() != row["reference"].casefold()]
-        near = [one for one in others if one["data"] == row["data"]] or others
-        alike = [one for one in near if one["kind"] == row["kind"]] or near
+        others = [other for other in rows if other["reference"].casefold() != row["reference"].casefold()]
+        near = [other for other in others if other["data"] == row["data"]] or others
+        alike = [other for other in near if other["kind"] == row["kind"]] or near
         chosen = random.Random(f"{seed}:wrong:{_id(row)}")  # noqa: S311
         found[_id(row)] = chosen.choice(alike)["reference"] if alike else "The opposite is true."
     return found
@@ -269,18 +272,16 @@ def _score(value: object, where: str) -> float:
     return float(number)
 
 
-def _wins(together: Given, one: str, other: str) -> float:
-    pairs = [(row[one], row[other]) for row in together.values() if one in row and other in row]
+def _wins(together: Given, system: str, other: str) -> float:
+    pairs = [(row[system], row[other]) for row in together.values() if system in row and other in row]
     return fmean(1.0 if mine > theirs else 0.5 if mine == theirs else 0.0 for mine, theirs in pairs) if pairs else 0.0
 
 
-def _pairs(judges: Mapping[str, Given]) -> Sequence[tuple[str, str]]:
-    return list(combinations(judges, 2))
-
-
-def _agreement(one: Given, other: Given) -> float | None:
-    shared = [(sheet, label) for sheet, row in one.items() for label in row if label in other.get(sheet, {})]
-    return correlation([one[sheet][label] for sheet, label in shared], [other[sheet][label] for sheet, label in shared])
+def _agreement(first: Given, second: Given) -> float | None:
+    shared = [(sheet, label) for sheet, row in first.items() for label in row if label in second.get(sheet, {})]
+    return correlation(
+        [first[sheet][label] for sheet, label in shared], [second[sheet][label] for sheet, label in shared]
+    )
 
 
 def _fooled(together: Given) -> int:

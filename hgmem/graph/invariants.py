@@ -9,7 +9,6 @@ from hgmem.graph.schema import TYPES
 from hgmem.graph.values import Runner, vector
 
 MOST = 10  # uids listed per violated invariant
-PAGE = 20_000  # uids per page: each page scans every uid of the corpus
 MEMORIES = 200  # memories checked together
 
 
@@ -114,19 +113,14 @@ def memory_page(database: Runner, *, corpus: str, after: str) -> list[MemoryRow]
     return [MemoryRow(**row) for row in database.run("memory_page", corpus=corpus, after=after, most=MEMORIES)]
 
 
-def entity_page(database: Runner, *, corpus: str, after: str) -> list[str]:
-    """Return the uids of the next entities."""
-    return _uids(database.run("entity_page", corpus=corpus, after=after, most=PAGE))
+def entity_page(database: Runner, *, corpus: str, after: str, most: int) -> list[str]:
+    """Return the uids of the next entities, provisional ones included."""
+    return _uids(database.run("entity_page", corpus=corpus, after=after, most=most))
 
 
-def relation_page(database: Runner, *, corpus: str, after: str) -> list[str]:
-    """Return the uids of the next relations."""
-    return _uids(database.run("relation_page", corpus=corpus, after=after, most=PAGE))
-
-
-def chunk_page(database: Runner, *, corpus: str, after: str) -> list[str]:
-    """Return the uids of the next chunks."""
-    return _uids(database.run("chunk_page", corpus=corpus, after=after, most=PAGE))
+def relation_page(database: Runner, *, corpus: str, after: str, most: int) -> list[str]:
+    """Return the uids of the next relations, those of memories included."""
+    return _uids(database.run("relation_page", corpus=corpus, after=after, most=most))
 
 
 def stored_entities(database: Runner, *, corpus: str, uids: Sequence[str], dimensions: int) -> dict[str, Row]:
@@ -202,7 +196,7 @@ def indexed_points(database: Runner, *, corpus: str, memories: Sequence[str], qu
 
 
 def _violations(rows: list[Row]) -> list[Violation]:
-    return [Violation(invariant=row["promise"], found=row["found"], uids=tuple(row["uids"])) for row in rows]
+    return [Violation(invariant=row["invariant"], found=row["found"], uids=tuple(row["uids"])) for row in rows]
 
 
 def _uids(rows: list[Row]) -> list[str]:

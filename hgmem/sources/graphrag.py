@@ -14,7 +14,7 @@ from typing import Any
 
 from hgmem.text.identity import key
 from hgmem.text.language import counted
-from hgmem.text.segmentation import collapse, sound
+from hgmem.text.segmentation import TITLE_LENGTH, collapse, sound
 from hgmem.values.foreign_graph import (
     ForeignChunk,
     ForeignDocument,
@@ -26,7 +26,35 @@ from hgmem.values.foreign_graph import (
 )
 from hgmem.values.inputs import Document, Given, GivenChunk, GivenEntity, GivenRelation, Scalar
 
+DESCRIPTION = "description"
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+# What is left out or changed: a note for one, and for several.
+_SAME = (
+    "entity was merged with another of the same name",
+    "entities were merged with others of the same name",
+)
+_NO_END = ("relation of a skipped entity was skipped", "relations of skipped entities were skipped")
+_LOOP = ("relation of an entity with itself was skipped", "relations of an entity with itself were skipped")
+_NO_TEXT = ("chunk without text was skipped", "chunks without text were skipped")
+_SEVERAL = (
+    "chunk of several documents was assigned to the first",
+    "chunks of several documents were assigned to the first",
+)
+_MADE = ("document was created for chunks without one", "documents were created for chunks without one")
+
+
+def assembled(found: ForeignGraph, shape: Shape) -> tuple[Given, tuple[str, ...]]:
+    """Return the graph as a pre-built one, and a note for each thing that was left out or changed."""
+    notes: Notes = Counter()
+    documents, chunks = _lexical(found, notes)
+    entities = _entities(
+        found.entities, {element_id: chunk.id for element_id, chunk in chunks.items()}, shape, notes=notes
+    )
+    relations = _relations(found.relations, entities, notes=notes)
+    given = Given(
+        documents=documents, chunks=tuple(chunks.values()), entities=tuple(entities.values()), relations=relations
+    )
+    return given, tuple(counted(number, singular, plural) for (singular, plural), number in notes.items() if number)
 
 
 def text(value: object) -> str:
@@ -61,16 +89,7 @@ def words(name: str) -> str:
     return spaced.lower() if name.isupper() or spaced != name else spaced
 
 
-DESCRIPTION = "description"
-_SAME = (
-    "entity was merged with another of the same name",
-    "entities were merged with others of the same name",
-)
-_NO_END = ("relation of a skipped entity was skipped", "relations of skipped entities were skipped")
-_LOOP = ("relation of an entity with itself was skipped", "relations of an entity with itself were skipped")
-
-
-def entities_of(
+def _entities(
     foreign: Iterable[ForeignEntity], chunks: Mapping[str, str], shape: Shape, *, notes: Notes
 ) -> dict[str, GivenEntity]:
     """Return entities by element id.
@@ -93,7 +112,7 @@ def entities_of(
     return found
 
 
-def relations_of(
+def _relations(
     foreign: Iterable[ForeignRelation], entities: Mapping[str, GivenEntity], *, notes: Notes
 ) -> tuple[GivenRelation, ...]:
     """Return relations between entities (by element id).
@@ -174,16 +193,7 @@ def _details(properties: Mapping[str, Any], *, skipped: set[str], unless: str = 
     ]
 
 
-_TITLE_LENGTH = 120
-_NO_TEXT = ("chunk without text was skipped", "chunks without text were skipped")
-_SEVERAL = (
-    "chunk of several documents was assigned to the first",
-    ("chunks of several documents were assigned to the first"),
-)
-_MADE = ("document was created for chunks without one", "documents were created for chunks without one")
-
-
-def lexical(found: ForeignGraph, notes: Notes) -> tuple[tuple[Document, ...], dict[str, GivenChunk]]:
+def _lexical(found: ForeignGraph, notes: Notes) -> tuple[tuple[Document, ...], dict[str, GivenChunk]]:
     """Return documents, and chunks by element id, grouped by document and in its order."""
     usable = {chunk.id: chunk for chunk in found.chunks if isinstance(chunk.text, str) and sound(chunk.text).strip()}
     notes[_NO_TEXT] += len(found.chunks) - len(usable)
@@ -228,7 +238,7 @@ def _document(foreign: ForeignDocument, id_: str) -> Document:
         if name != "path" and not name.startswith("__") and not (name == "id" and value == given.get("path"))
     }
     title = collapse(title) or PurePath(path).name or id_
-    return Document(id=id_, text="", title=title[:_TITLE_LENGTH], source=path, metadata=metadata)
+    return Document(id=id_, text="", title=title[:TITLE_LENGTH], source=path, metadata=metadata)
 
 
 def _chains(chunks: Mapping[str, ForeignChunk]) -> Iterator[list[ForeignChunk]]:
@@ -276,18 +286,4 @@ def _number(value: object) -> float:
 
 
 def _first_line(text: str) -> str:
-    return next(collapse(line) for line in sound(text).splitlines() if line.strip())[:_TITLE_LENGTH]
-
-
-def assembled(found: ForeignGraph, shape: Shape) -> tuple[Given, tuple[str, ...]]:
-    """Return the graph as a pre-built one, and a note for each thing that was left out or changed."""
-    notes: Notes = Counter()
-    documents, chunks = lexical(found, notes)
-    entities = entities_of(
-        found.entities, {element_id: chunk.id for element_id, chunk in chunks.items()}, shape, notes=notes
-    )
-    relations = relations_of(found.relations, entities, notes=notes)
-    given = Given(
-        documents=documents, chunks=tuple(chunks.values()), entities=tuple(entities.values()), relations=relations
-    )
-    return given, tuple(counted(number, one, many) for (one, many), number in notes.items() if number)
+    return next(collapse(line) for line in sound(text).splitlines() if line.strip())[:TITLE_LENGTH]

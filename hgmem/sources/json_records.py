@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from hgmem.errors import DocumentError, UsageError
-from hgmem.text.segmentation import has_half_pair
+from hgmem.text.segmentation import storable
 
 
 class Record:
@@ -40,7 +40,7 @@ class Record:
         """Return a field as a list of texts, empty if it is missing."""
         value = self.values.get(field)
         values = value if isinstance(value, list) else [] if value is None else [value]
-        return [self._text(one, field) for one in values]
+        return [self._text(item, field) for item in values]
 
     def items(self, field: str) -> list[Any]:
         """Return a field that is a list."""
@@ -51,7 +51,7 @@ class Record:
 
     def _text(self, value: object, field: str) -> str:
         if isinstance(value, list) and value:
-            return "; ".join(self._text(one, field).strip() for one in value)
+            return "; ".join(self._text(item, field).strip() for item in value)
         if not isinstance(value, str | int | float):
             self.fail("it is not a text", field)
         return str(value)
@@ -98,7 +98,7 @@ def text_of(path: Path) -> str:
         raise DocumentError(f"{str(path)!r}, byte {error.start}: not UTF-8: save it as UTF-8") from error
     except OSError as error:
         raise DocumentError(f"{str(path)!r}: {error.strerror or error}") from error
-    if "\0" in text or has_half_pair(text):
+    if not storable(text):
         raise DocumentError(f"{str(path)!r}: it has a null character or an unpaired surrogate: remove it")
     return text
 

@@ -12,7 +12,7 @@ from xml.parsers import expat
 
 from hgmem.errors import DocumentError
 from hgmem.text.identity import key
-from hgmem.text.segmentation import has_half_pair
+from hgmem.text.segmentation import TITLE_LENGTH, first_line, storable
 from hgmem.values.inputs import Document, Given, GivenChunk, GivenEntity, GivenRelation
 
 GRAPH = "graph_chunk_entity_relation.graphml"
@@ -21,13 +21,12 @@ DOCUMENTS = "kv_store_full_docs.json"
 
 _SEPARATOR = "<SEP>"
 _MARK = "\ufeff"
-_TITLE_LENGTH = 120
 _ELEMENTS = frozenset({"graphml", "node", "edge"})
 _NO_CHUNK = frozenset({"", "UNKNOWN", "manual_creation"})  # LightRAG's placeholders for a missing chunk
 _NO_FILE = frozenset({"unknown_source", "no-file-path"})
 
 
-def read(directory: Path | str) -> Given:
+def read_lightrag(directory: Path | str) -> Given:
     """Return the documents, chunks, entities and relations in the order of the files, without merging.
 
     A chunk's offset is found by searching forward in its document. Raises `DocumentError`, with the place, for bad
@@ -75,8 +74,7 @@ class _Store:
 
     def checked(self, id_: str, text: str) -> str:
         """Return the text, or raise if it holds a null character or an unpaired surrogate."""
-        broken = "\0" in text or has_half_pair(text)
-        return self.fail(id_, "has a null character or an unpaired surrogate") if broken else text
+        return text if storable(text) else self.fail(id_, "has a null character or an unpaired surrogate")
 
     def fail(self, id_: str, what: str) -> NoReturn:
         raise DocumentError(f"{str(self.path)!r}, record {id_!r}: it {what}")
@@ -102,8 +100,8 @@ def _documents(store: _Store) -> dict[str, Document]:
         text = store.text(id_, "content").removeprefix(_MARK)
         given = record.get("file_path")
         file = store.checked(id_, given) if isinstance(given, str) and given not in _NO_FILE else ""
-        title = Path(file).name or next((line.strip() for line in text.splitlines() if line.strip()), id_)
-        documents[id_] = Document(id=id_, text=text, title=title[:_TITLE_LENGTH], source=file)
+        title = Path(file).name or first_line(text) or id_
+        documents[id_] = Document(id=id_, text=text, title=title[:TITLE_LENGTH], source=file)
     return documents
 
 

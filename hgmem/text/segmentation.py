@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Iterator
 from typing import NamedTuple
 
+TITLE_LENGTH = 120  # characters of a document's title at most
 _CLOSERS = "\"'”’»›)\\]}』」）】_*"
 _STOP = re.compile(
     rf"(?P<hard>[。！？｡؟۔।॥]+[{_CLOSERS}]*)"
@@ -126,6 +127,16 @@ def has_half_pair(text: str) -> bool:
     except UnicodeEncodeError:
         return True
     return False
+
+
+def storable(text: str) -> bool:
+    """Return whether the text has no null character and no unpaired surrogate."""
+    return "\0" not in text and not has_half_pair(text)
+
+
+def first_line(text: str) -> str:
+    """Return the first line with text, trimmed and cut to the length of a title, else `''`."""
+    return next((line.strip() for line in text.splitlines() if line.strip()), "")[:TITLE_LENGTH]
 
 
 def headings(text: str) -> Iterator[Span]:

@@ -18,7 +18,7 @@ from hgmem.graph.builds import built_rows
 from hgmem.graph.built import Layer, near_built, worded_built
 from hgmem.graph.retrieval import Scope
 from hgmem.retrieval.step_evidence import RetrievalConfig, Scene, _limits
-from hgmem.sources.lightrag import read
+from hgmem.sources.lightrag import read_lightrag
 from hgmem.testing import DeterministicEmbedder
 from hgmem.values.inputs import Document, Given, GivenChunk, GivenEntity, GivenRelation
 
@@ -150,7 +150,7 @@ def test_searches_among_near_copies_find_what_is_nearest_in_the_corpus_itself(cr
 
 
 def test_searches_in_a_novel_among_its_near_copies_find_what_is_nearest_in_it(settings: Settings, shared: Path) -> None:
-    given = replace(read(shared / "gods_of_mars"), relations=())
+    given = replace(read_lightrag(shared / "gods_of_mars"), relations=())
     for novel in crowd(settings, "novel", given):
         check(novel, "a novel's graph")
 

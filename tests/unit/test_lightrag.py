@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hgmem.errors import DocumentError
-from hgmem.sources.lightrag import CHUNKS, DOCUMENTS, GRAPH, read
+from hgmem.sources.lightrag import CHUNKS, DOCUMENTS, GRAPH, read_lightrag
 from hgmem.text.identity import key
 from hgmem.values.inputs import Document, GivenChunk, GivenEntity, GivenRelation
 
@@ -71,7 +71,7 @@ def directory(folder, *, nodes=NODES, edges=EDGES, chunks=RECORDS, documents=Non
 
 def error(folder):
     with pytest.raises(DocumentError) as caught:
-        read(folder)
+        read_lightrag(folder)
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
@@ -82,7 +82,7 @@ def changed(records, id_, **fields):
 
 
 def test_a_directory_is_read_as_it_stands(tmp_path):
-    given = read(directory(tmp_path))
+    given = read_lightrag(directory(tmp_path))
     text = TEXT.removeprefix("\ufeff")
     assert given.documents == (Document(id="doc", text=text, title=text),)
     assert given.chunks == (
@@ -109,7 +109,7 @@ def test_the_fields_of_newer_versions_do_no_harm(tmp_path):
     extra = {"create_time": 1, "update_time": 2, "file_path": "logs/aurora.txt", "llm_cache_list": ["x"], "_id": "y"}
     chunks = {id_: record | extra for id_, record in RECORDS.items()}
     nodes = {id_: data | {"file_path": "aurora.txt"} for id_, data in NODES.items()}
-    given = read(directory(tmp_path, nodes=nodes, chunks=chunks, documents={"doc": {"content": TEXT} | extra}))
+    given = read_lightrag(directory(tmp_path, nodes=nodes, chunks=chunks, documents={"doc": {"content": TEXT} | extra}))
     assert (given.documents[0].title, given.documents[0].source) == ("aurora.txt", "logs/aurora.txt")
     assert (len(given.chunks), len(given.entities), len(given.relations)) == (2, 2, 1)
 
@@ -117,7 +117,7 @@ def test_the_fields_of_newer_versions_do_no_harm(tmp_path):
 @pytest.mark.parametrize("file", ["unknown_source", None, ""])
 def test_without_a_file_the_title_is_the_first_line_that_says_something(tmp_path, file):
     documents = {"doc": {"content": f"\n \n  The log {'x' * 200}\nmore", "file_path": file}}
-    (document,) = read(directory(tmp_path, documents=documents)).documents
+    (document,) = read_lightrag(directory(tmp_path, documents=documents)).documents
     assert document.title.startswith("The log x")
     assert (len(document.title), document.source) == (120, "")
 
@@ -130,7 +130,7 @@ def test_a_text_that_comes_again_is_found_after_the_chunk_before_it(tmp_path):
         for n, content in enumerate(contents)
     }
     folder = directory(tmp_path, nodes={}, edges=[], chunks=chunks, documents={"doc": {"content": text}})
-    assert [chunk.start for chunk in read(folder).chunks] == [0, 6, 12, None, 24]
+    assert [chunk.start for chunk in read_lightrag(folder).chunks] == [0, 6, 12, None, 24]
 
 
 def test_chunks_come_by_document_and_number_whatever_their_order_in_the_file(tmp_path):
@@ -140,14 +140,14 @@ def test_chunks_come_by_document_and_number_whatever_their_order_in_the_file(tmp
         "x": {"content": "a", "full_doc_id": "one", "chunk_order_index": 0},
     }
     documents = {"one": {"content": "a last"}, "two": {"content": "b"}}
-    given = read(directory(tmp_path, nodes={}, edges=[], chunks=chunks, documents=documents))
+    given = read_lightrag(directory(tmp_path, nodes={}, edges=[], chunks=chunks, documents=documents))
     assert [chunk.id for chunk in given.chunks] == ["x", "y", "z"]
 
 
 def test_quotes_around_names_go_unless_the_name_is_another_nodes(tmp_path):
     names = ['"AURORA"', '"PORT ELLIS"', "PORT ELLIS", '"SO" AND "SO"']
     edges = [('"AURORA"', '"PORT ELLIS"', {}), ('"AURORA"', "PORT ELLIS", {})]
-    given = read(directory(tmp_path, nodes={name: {} for name in names}, edges=edges))
+    given = read_lightrag(directory(tmp_path, nodes={name: {} for name in names}, edges=edges))
     assert [entity.name for entity in given.entities] == ["AURORA", '"PORT ELLIS"', "PORT ELLIS", '"SO" AND "SO"']
     assert [relation.target for relation in given.relations] == ['"PORT ELLIS"', "PORT ELLIS"]
     assert {relation.source for relation in given.relations} == {"AURORA"}
@@ -155,7 +155,7 @@ def test_quotes_around_names_go_unless_the_name_is_another_nodes(tmp_path):
 
 def test_names_of_one_key_self_loops_and_doubled_edges_are_all_kept(tmp_path):
     edges = [("Aurora", "Aurora", {}), ("Aurora", "AURORA", {}), ("AURORA", "Aurora", {})]
-    given = read(directory(tmp_path, nodes={"Aurora": {}, "AURORA": {}}, edges=edges))
+    given = read_lightrag(directory(tmp_path, nodes={"Aurora": {}, "AURORA": {}}, edges=edges))
     assert [entity.name for entity in given.entities] == ["Aurora", "AURORA"]
     assert [(relation.source, relation.target) for relation in given.relations] == [edge[:2] for edge in edges]
     assert {relation.weight for relation in given.relations} == {1.0}
@@ -163,7 +163,7 @@ def test_names_of_one_key_self_loops_and_doubled_edges_are_all_kept(tmp_path):
 
 @pytest.mark.parametrize("source", ["", "UNKNOWN", "manual_creation"])
 def test_an_entity_may_come_from_no_chunk(tmp_path, source):
-    given = read(directory(tmp_path, nodes=NODES | {"AURORA": {"source_id": source}}))
+    given = read_lightrag(directory(tmp_path, nodes=NODES | {"AURORA": {"source_id": source}}))
     assert given.entities[0].chunks == ()
 
 
@@ -246,7 +246,7 @@ def test_json_that_is_hostile_is_refused_with_its_file(tmp_path, content):
 def test_data_of_the_graph_itself_belongs_to_no_node(tmp_path):
     path = directory(tmp_path) / GRAPH
     path.write_text(path.read_text("utf-8").replace("</graph>", '<data key="d0">ALL</data></graph>'), "utf-8")
-    assert [entity.type for entity in read(tmp_path).entities] == ["SHIP", "PERSON"]
+    assert [entity.type for entity in read_lightrag(tmp_path).entities] == ["SHIP", "PERSON"]
 
 
 words = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=12)
@@ -256,7 +256,7 @@ words = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_
 def test_no_name_is_lost_or_confused_with_another(tmp_path_factory, given_nodes):
     nodes = {name: {"description": text} for name, text in given_nodes.items() if name == " ".join(name.split())}
     folder = directory(tmp_path_factory.mktemp("graphs"), nodes=nodes, edges=[])
-    entities = read(folder).entities
+    entities = read_lightrag(folder).entities
     assert len(entities) == len(nodes)
     assert len({key(entity.name) for entity in entities}) >= len({key(name.replace('"', "")) for name in nodes})
 
@@ -264,7 +264,7 @@ def test_no_name_is_lost_or_confused_with_another(tmp_path_factory, given_nodes)
 def test_the_novel_comes_whole():
     if not NOVEL.exists():
         pytest.skip(f"{NOVEL} is not here")
-    given = read(NOVEL)
+    given = read_lightrag(NOVEL)
     counts = (len(given.entities), len(given.relations), len(given.chunks), len(given.documents))
     assert counts == (1_279, 1_791, 754, 1)
     assert sum(len(entity.chunks) for entity in given.entities) == 3_799

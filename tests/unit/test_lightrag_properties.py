@@ -14,7 +14,7 @@ from mutating import spoilt
 
 from hgmem.corpus.adding import prepare
 from hgmem.errors import DocumentError, UsageError
-from hgmem.sources.lightrag import CHUNKS, DOCUMENTS, GRAPH, read
+from hgmem.sources.lightrag import CHUNKS, DOCUMENTS, GRAPH, read_lightrag
 from hgmem.values.inputs import Given
 
 KEYS = [
@@ -57,7 +57,7 @@ def check(tmp_path_factory):
 
 def outcome(folder):
     try:
-        found = read(folder)
+        found = read_lightrag(folder)
         texts(found)
         prepare(found, corpus="c")
     except (DocumentError, UsageError) as error:

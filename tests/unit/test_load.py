@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hgmem.errors import DocumentError
-from hgmem.sources.files import discover, load, read
+from hgmem.sources.files import discover, load, read_file
 from hgmem.values.inputs import Document, Skipped
 
 LIMIT = 1_000
@@ -81,7 +81,7 @@ def test_encodings_with_a_mark_give_the_same_text_without_it(tmp_path, encoding)
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1))
 def test_every_text_comes_back_as_it_was_written(tmp_path_factory, text):
     path = put(tmp_path_factory.mktemp("texts"), "a.txt", text)
-    (item,) = read(path)
+    (item,) = read_file(path)
     if text.removeprefix("\ufeff").strip():
         assert item.text == text.removeprefix("\ufeff")
     else:
@@ -126,12 +126,12 @@ def test_what_cannot_be_used_is_named_and_the_rest_goes_on(tmp_path, name, conte
 
 
 def test_json_nested_a_hundred_thousand_deep_is_skipped(tmp_path):
-    (item,) = read(put(tmp_path, "a.json", '{"a":' * 100_000))
+    (item,) = read_file(put(tmp_path, "a.json", '{"a":' * 100_000))
     assert "JSON" in item.reason
 
 
 def test_an_endless_number_is_skipped(tmp_path):
-    (item,) = read(put(tmp_path, "a.json", '{"text": "x", "n": 1' + "0" * 5_000 + "}"))
+    (item,) = read_file(put(tmp_path, "a.json", '{"text": "x", "n": 1' + "0" * 5_000 + "}"))
     assert "not JSON" in item.reason
 
 

@@ -9,12 +9,11 @@ import pytest
 from documents import PAGE, docx, paragraph, pdf, table
 from pypdf import PdfReader, PdfWriter
 
-from hgmem.sources.files import converting, load, markup, word
+from hgmem.sources.files import converting, items_of, load, markup, word
 from hgmem.sources.files import pdf as pdf_format
 from hgmem.sources.files import records as tables
 from hgmem.sources.files.converter_subprocess import SECONDS, ConverterProcess
-from hgmem.sources.files.formats import SUFFIXES
-from hgmem.sources.files.reading import items_of
+from hgmem.sources.files.items import SUFFIXES
 from hgmem.values.inputs import Document, Skipped
 
 GUIDE = Path(__file__).parents[2] / "docs" / "documents.md"

@@ -12,12 +12,11 @@ from pathlib import Path
 import pytest
 from documents import OFFICE, PACKAGE, PAGE, assembled, docx, paragraph, pdf, zipped
 
-from hgmem.sources.files import converting, load, word
+from hgmem.sources.files import converting, items_of, load, word
 from hgmem.sources.files import pdf as pdf_format
 from hgmem.sources.files.converter_subprocess import ConverterProcess
 from hgmem.sources.files.converting import _refuse, checked, reply
 from hgmem.sources.files.items import Converted, UnusableError
-from hgmem.sources.files.reading import items_of
 from hgmem.values.inputs import Document, Skipped
 
 SECONDS = 10.0

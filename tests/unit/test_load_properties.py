@@ -15,10 +15,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from mutating import spoilt
 
-from hgmem.sources.files import load
+from hgmem.sources.files import items_of, load
 from hgmem.sources.files.converter_subprocess import ConverterProcess
-from hgmem.sources.files.formats import SUFFIXES
-from hgmem.sources.files.reading import items_of
+from hgmem.sources.files.items import SUFFIXES
 from hgmem.values.inputs import Document
 
 SECONDS = 20.0

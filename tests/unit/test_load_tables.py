@@ -2,7 +2,7 @@
 
 import pytest
 
-from hgmem.sources.files import read
+from hgmem.sources.files import read_file
 from hgmem.sources.files import records as tables
 from hgmem.values.inputs import Document, Skipped
 
@@ -14,12 +14,12 @@ def put(tmp_path, content, name="a.csv"):
 
 
 def documents(tmp_path, content, name="a.csv", **options):
-    return list(read(put(tmp_path, content, name), **options))
+    return list(read_file(put(tmp_path, content, name), **options))
 
 
 def test_a_row_is_a_document_with_its_other_columns_as_metadata(tmp_path):
     path = put(tmp_path, "id,title,text,year,who\n7,The Lamp,Light.,1901,Ana\n,,Dark.,,\n")
-    assert list(read(path)) == [
+    assert list(read_file(path)) == [
         Document(id="7", title="The Lamp", text="Light.", source=str(path), metadata={"year": 1901, "who": "Ana"}),
         Document(id=f"{path}#3", title="a #3", text="Dark.", source=str(path)),
     ]

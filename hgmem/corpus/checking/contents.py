@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from hgmem.corpus.aggregation import Contributions, read_entity_contributions, read_relation_contributions
 from hgmem.corpus.checking.findings import Tally
-from hgmem.corpus.paging import batches, pages
+from hgmem.corpus.paging import CHUNKS, pages
 from hgmem.extraction.contributions import (
     EntityContribution,
     RelationContribution,
@@ -33,7 +33,6 @@ from hgmem.graph.invariants import (
     OwnInvariant,
     OwnInvariants,
     broken_memories,
-    chunk_page,
     entity_page,
     indexed_built,
     indexed_chunks,
@@ -58,22 +57,24 @@ from hgmem.values.records import PRUNING
 
 T = TypeVar("T")
 
+BATCH = 500  # rows checked together
+REPORT = "report this to the system's authors"
 VECTORED = ("done", "extracted", "embedded")  # statuses of chunks that have a vector
 
 
 def check_chunks(services: Services, row: CorpusRow, tally: Tally) -> None:
     """Tally chunks that are not aggregated into the graph, or not in the index."""
-    for uids in _batches(services, chunk_page):
-        corpus = services.corpus
-        stored = stored_chunks(services.database, corpus=corpus, uids=uids, dimensions=row.dimensions)
-        extracted = [one for one in uids if one in stored and stored[one]["status"] in VECTORED]
-        found = indexed_chunks(services.database, corpus=corpus, uids=extracted, query=first_axis(row))
-        tally.add("chunk-not-in-index", [one for one in extracted if stored[one]["embedded"] and one not in found])
-        tally.add("message-place", [one for one in uids if one in stored and not _has_messages(stored[one])])
-        done = [one for one in extracted if stored[one]["status"] == "done" and stored[one]["extraction"]]
-        named = {one: names for one in done if (names := _names(corpus, stored[one]["extraction"]))}
-        tally.add("contributions-unreadable", [one for one in done if one not in named])
-        tally.add("chunk-not-folded", unfolded_chunks(services.database, corpus=corpus, named=named))
+    database, corpus = services.database, services.corpus
+    for uids in pages(database, CHUNKS, corpus=corpus, size=BATCH):
+        stored = stored_chunks(database, corpus=corpus, uids=uids, dimensions=row.dimensions)
+        extracted = [uid for uid in uids if uid in stored and stored[uid]["status"] in VECTORED]
+        found = indexed_chunks(database, corpus=corpus, uids=extracted, query=_first_axis(row))
+        tally.add("chunk-not-in-index", [uid for uid in extracted if stored[uid]["embedded"] and uid not in found])
+        tally.add("message-place", [uid for uid in uids if uid in stored and not _has_messages(stored[uid])])
+        done = [uid for uid in extracted if stored[uid]["status"] == "done" and stored[uid]["extraction"]]
+        named = {uid: names for uid in done if (names := _names(corpus, stored[uid]["extraction"]))}
+        tally.add("contributions-unreadable", [uid for uid in done if uid not in named])
+        tally.add("chunk-not-folded", unfolded_chunks(database, corpus=corpus, named=named))
 
 
 def _has_messages(row: Row) -> bool:
@@ -90,12 +91,11 @@ def _has_messages(row: Row) -> bool:
 
 def check_entities(services: Services, row: CorpusRow, tally: Tally) -> None:
     """Tally entities that differ from their contributions, or are not in the index."""
-    limits = _limits(services, row)
-    for uids in _batches(services, entity_page):
-        database, corpus = services.database, services.corpus
+    limits, database, corpus = _limits(services, row), services.database, services.corpus
+    for uids in pages(database, entity_page, corpus=corpus, size=BATCH):
         stored = stored_entities(database, corpus=corpus, uids=uids, dimensions=row.dimensions)
-        found = indexed_entities(database, corpus=corpus, uids=uids, query=first_axis(row))
-        tally.add("entity-not-in-index", [one for one in uids if _embedded(stored, one) and one not in found])
+        found = indexed_entities(database, corpus=corpus, uids=uids, query=_first_axis(row))
+        tally.add("entity-not-in-index", [uid for uid in uids if _embedded(stored, uid) and uid not in found])
         entries = _readable(read_entity_contributions, services, _own(stored), tally=tally)
         joined = _joined(services, [one.inputs.uid for one in entries if not one.contributions])
         same = {one.inputs.uid for one in entries if _is_entity(one, stored[one.inputs.uid], limits, joined)}
@@ -105,30 +105,22 @@ def check_entities(services: Services, row: CorpusRow, tally: Tally) -> None:
 
 def check_relations(services: Services, row: CorpusRow, tally: Tally) -> None:
     """Tally relations that differ from their contributions, or are not in the index."""
-    limits = _limits(services, row)
-    for uids in _batches(services, relation_page):
-        database, corpus = services.database, services.corpus
+    limits, database, corpus = _limits(services, row), services.database, services.corpus
+    for uids in pages(database, relation_page, corpus=corpus, size=BATCH):
         stored = stored_relations(database, corpus=corpus, uids=uids, dimensions=row.dimensions)
-        found = indexed_relations(database, corpus=corpus, uids=uids, query=first_axis(row))
-        tally.add("relation-not-in-index", [one for one in uids if _embedded(stored, one) and one not in found])
+        found = indexed_relations(database, corpus=corpus, uids=uids, query=_first_axis(row))
+        tally.add("relation-not-in-index", [uid for uid in uids if _embedded(stored, uid) and uid not in found])
         entries = _readable(read_relation_contributions, services, _own(stored), tally=tally)
         odd = [one.inputs.uid for one in entries if not _is_relation(one, stored[one.inputs.uid], limits)]
         tally.add("relation-differs", odd)
 
 
-def first_axis(row: CorpusRow) -> list[float]:
+def _first_axis(row: CorpusRow) -> list[float]:
     """Return a unit vector of the corpus's dimensions.
 
     Any vector will do for a query that returns everything.
     """
     return [1.0] + [0.0] * (row.dimensions - 1)
-
-
-def _batches(services: Services, page: Callable[..., list[str]]) -> Iterator[list[str]]:
-    after = ""
-    while uids := page(services.database, corpus=services.corpus, after=after):
-        yield from batches(uids)
-        after = uids[-1]
 
 
 def _limits(services: Services, row: CorpusRow) -> set[int]:
@@ -138,8 +130,8 @@ def _limits(services: Services, row: CorpusRow) -> set[int]:
     return {now, first or now}
 
 
-def _embedded(stored: Mapping[str, Row], one: str) -> bool:
-    return one in stored and bool(stored[one]["embedded"])
+def _embedded(stored: Mapping[str, Row], uid: str) -> bool:
+    return uid in stored and bool(stored[uid]["embedded"])
 
 
 def _own(stored: Mapping[str, Row]) -> list[str]:
@@ -147,7 +139,7 @@ def _own(stored: Mapping[str, Row]) -> list[str]:
 
     Those of a memory have none.
     """
-    return [one for one, row in stored.items() if not row["memory"]]
+    return [uid for uid, row in stored.items() if not row["memory"]]
 
 
 def _readable(
@@ -206,10 +198,6 @@ def _names(corpus: str, text: str) -> tuple[list[str], list[str]] | None:
     return entities, [uid(corpus, "relation", *ends) for ends in relations_of(extraction)]
 
 
-BATCH = 1_000  # rows checked together
-REPORT = "report this to the system's authors"
-
-
 def check_builds(services: Services, row: CorpusRow, tally: Tally) -> None:
     """Tally builds, units and rows whose uid is another, and rows that the index does not find."""
     database, corpus = services.database, services.corpus
@@ -221,7 +209,7 @@ def check_builds(services: Services, row: CorpusRow, tally: Tally) -> None:
     for uids in pages(database, built_uids, corpus=corpus, size=BATCH):
         rows = stored_built(database, corpus=corpus, uids=uids, dimensions=row.dimensions)
         tally.add("built-identity", [uid for uid, each in rows.items() if not _is_row(corpus, each)])
-        found = indexed_built(database, corpus=corpus, uids=uids, query=first_axis(row))
+        found = indexed_built(database, corpus=corpus, uids=uids, query=_first_axis(row))
         tally.add("built-not-in-index", [uid for uid, each in rows.items() if each["embedded"] and uid not in found])
 
 
@@ -241,8 +229,8 @@ def _check_one(services: Services, system: str, invariant: OwnInvariant, tally: 
     try:
         uids = [str(uid) for uid in invariant.violated(services.database, services.corpus)]
     except Exception as error:  # another package's code
-        said = " ".join(f"{type(error).__name__}: {error}".split())
-        tally.add_own(name, [], meaning=f"system {system!r} raised {said}", remedy=REPORT, failed=True)
+        raised = " ".join(f"{type(error).__name__}: {error}".split())
+        tally.add_own(name, [], meaning=f"system {system!r} raised {raised}", remedy=REPORT, failed=True)
         return
     tally.add_own(name, uids, meaning=invariant.meaning, remedy=remedy)
 
@@ -290,5 +278,5 @@ def _unindexed(services: Services, row: CorpusRow, memories: Sequence[str]) -> l
     if not wanted:
         return []
     most = 2 * len(wanted)  # leaves room for points that are written meanwhile
-    found = indexed_points(database, corpus=corpus, memories=memories, query=first_axis(row), most=most)
+    found = indexed_points(database, corpus=corpus, memories=memories, query=_first_axis(row), most=most)
     return [uid for uid in wanted if uid not in found]

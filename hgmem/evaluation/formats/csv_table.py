@@ -31,7 +31,7 @@ def read_csv(path: Path) -> DataSet:
     folder = file.parent / DOCUMENTS
     if not folder.is_dir():
         raise UsageError(f"{str(folder)!r} does not exist: put the documents there, a text file each")
-    documents = {one.id: one for one in text_documents(folder)}
+    documents = {document.id: document for document in text_documents(folder)}
     return DataSet(
         name=file.resolve().parent.name if path.is_dir() else file.stem,
         documents=tuple(documents.values()),

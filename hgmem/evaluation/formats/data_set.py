@@ -16,12 +16,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from hgmem.errors import DocumentError
 from hgmem.sources.json_records import lines_of, text_of
-from hgmem.text.segmentation import Span, has_half_pair
+from hgmem.text.segmentation import Span, first_line, storable
 from hgmem.values.inputs import Document, Scalar
 
 MOST = 10  # problems that an error lists of a file
 _LONGEST = 90  # characters of one
-_TITLE_LENGTH = 120
 # Kinds of questions that the documents answer in so many words, so that a question without evidence is a mistake.
 NEEDING_EVIDENCE = frozenset({"single", "several", "compare", "cause", "knowledge", "identity", "time"})
 _VERDICT = re.compile(r"\W*(true|false)\b", re.IGNORECASE)
@@ -104,7 +103,7 @@ class Problems:
 
 
 def _sound(text: str) -> str:
-    if "\0" in text or has_half_pair(text):
+    if not storable(text):
         raise ValueError("it has a null character or an unpaired surrogate")
     return text
 
@@ -207,8 +206,7 @@ def text_document(path: Path) -> Document:
     text = text_of(path)
     if not text.strip():
         raise DocumentError(f"{str(path)!r}: it is empty: remove it, or add its text")
-    first = next(line.strip() for line in text.splitlines() if line.strip())
-    return Document(id=path.stem, title=first[:_TITLE_LENGTH], source=path.name, text=text)
+    return Document(id=path.stem, title=first_line(text), source=path.name, text=text)
 
 
 class UnknownEvidenceError(ValueError):

@@ -63,7 +63,7 @@ def _lightrag_chunks(graph: Path) -> Mapping[str, Evidence]:
             end=None if chunk.start is None else chunk.start + len(chunk.text),
             source=chunk.id,
         )
-        for chunk in lightrag.read(graph).chunks
+        for chunk in lightrag.read_lightrag(graph).chunks
     }
 
 
@@ -107,7 +107,7 @@ def read_lightrag(path: Path) -> DataSet:
     """Return the documents of the directory and the questions: lines of our own, or of HGMem's official code."""
     if not is_lightrag(path):
         raise UsageError(f"{str(path)!r} is not a LightRAG working directory: {lightrag.GRAPH} is missing")
-    documents = lightrag.read(path).documents
+    documents = lightrag.read_lightrag(path).documents
     file = path / QUESTIONS
     sources = Sources(documents={document.id: document for document in documents}, chunks=chunks_of(path, {}))
     questions = _bare(file) or read_questions(file, sources)

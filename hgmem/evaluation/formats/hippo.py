@@ -40,19 +40,19 @@ def _read(path: Path, evidence_of: Callable[[Record, Passages], Iterator[Evidenc
     questions, corpus = _files(path)
     passages = _passages(corpus)
     asked = list(records(json_of(questions), questions, what="question"))
-    ids = distinct(one.text("_id", "id", default=str(number)) for number, one in enumerate(asked, start=1))
+    ids = distinct(record.text("_id", "id", default=str(number)) for number, record in enumerate(asked, start=1))
     return DataSet(
         name=questions.stem,
         documents=passages.all,
         questions=tuple(
             EvalQuestion(
                 id=id_,
-                kind=one.text("type", default=_hops(id_)),
-                question=one.text("question"),
-                answer=one.text("answer"),
-                evidence=tuple(dict.fromkeys(evidence_of(one, passages))),
+                kind=record.text("type", default=_hops(id_)),
+                question=record.text("question"),
+                answer=record.text("answer"),
+                evidence=tuple(dict.fromkeys(evidence_of(record, passages))),
             )
-            for id_, one in zip(ids, asked, strict=True)
+            for id_, record in zip(ids, asked, strict=True)
         ),
     )
 
@@ -83,12 +83,12 @@ def _passages(path: Path) -> Passages:
     return Passages(documents=documents, sentences=sentences)
 
 
-def _titled(held: Any, path: Path) -> Iterator[tuple[str, list[str]]]:
+def _titled(passages: Any, path: Path) -> Iterator[tuple[str, list[str]]]:
     """Yield the passages, by title or in a list, each as its sentences or as one text."""
-    if isinstance(held, dict):
-        held = [{"title": title, "text": text} for title, text in held.items()]
-    for one in records(held, path, what="passage"):
-        yield one.text("title"), one.texts("text")
+    if isinstance(passages, dict):
+        passages = [{"title": title, "text": text} for title, text in passages.items()]
+    for record in records(passages, path, what="passage"):
+        yield record.text("title"), record.texts("text")
 
 
 def _supporting_facts(asked: Record, passages: Passages) -> Iterator[Evidence]:
@@ -114,5 +114,5 @@ def _supporting_paragraphs(asked: Record, passages: Passages) -> Iterator[Eviden
 
 def _standing(asked: Record, words: str, documents: Sequence[Document]) -> Evidence:
     found = (first_place(document, words) for document in documents)
-    evidence = next((one for one in found if one), None)
+    evidence = next((place for place in found if place), None)
     return evidence or asked.fail(f"evidence {words[:40]!r} is not in passage {documents[0].title!r}")

@@ -29,29 +29,31 @@ def read_locomo(path: Path) -> DataSet:
         name=path.resolve().stem,
         documents=tuple(conversations),
         questions=tuple(
-            question for sample, one in zip(samples, conversations, strict=True) for question in _questions(sample, one)
+            question
+            for sample, conversation in zip(samples, conversations, strict=True)
+            for question in _questions(sample, conversation)
         ),
     )
 
 
 def _samples(file: Path) -> list[Record]:
-    held = json_of(file)
-    return list(records(held if isinstance(held, list) else [held], file, what="sample"))
+    loaded = json_of(file)
+    return list(records(loaded if isinstance(loaded, list) else [loaded], file, what="sample"))
 
 
 def _questions(sample: Record, conversation: Document) -> Iterator[EvalQuestion]:
     places = {place.id: Span(place.start, place.end) for place in conversation.messages}
-    for number, one in enumerate(records(sample.values.get("qa"), sample.path, what="question"), start=1):
-        category = one.text("category")
+    for number, record in enumerate(records(sample.values.get("qa"), sample.path, what="question"), start=1):
+        category = record.text("category")
         wanted = UNANSWERABLE if KINDS.get(category) == KINDS["5"] else None
         yield EvalQuestion(
             id=f"{conversation.id}-{number}",
             kind=KINDS.get(category, category),
-            question=one.text("question"),
-            answer=one.text("answer", default=wanted),
+            question=record.text("question"),
+            answer=record.text("answer", default=wanted),
             evidence=tuple(
                 at_place(conversation, places[name], source=name)
-                for name in _named(one.texts("evidence"))
+                for name in _named(record.texts("evidence"))
                 if name in places  # a few of the published ids name no message
             ),
         )

@@ -17,20 +17,20 @@ def read_loogle(path: Path) -> DataSet:
     """Return the documents of a file, each once, and their questions."""
     lines = [line_record(text, number, path) for number, text in lines_of(path)]
     documents = _documents(lines)
-    asked = [(line, one) for line in lines for one in _questions(line)]
-    names = distinct(one.text("id", default=f"{_document_of(line, documents).id}-1") for line, one in asked)
+    asked = [(line, record) for line in lines for record in _questions(line)]
+    names = distinct(record.text("id", default=f"{_document_of(line, documents).id}-1") for line, record in asked)
     return DataSet(
         name=path.resolve().stem,
         documents=tuple(documents.values()),
         questions=tuple(
             EvalQuestion(
                 id=name,
-                kind=one.text("type", "task", default="question"),
-                question=one.text("Q", "question"),
-                answer=one.text("A", "answer"),
-                evidence=tuple(_evidence(one, _document_of(line, documents))),
+                kind=record.text("type", "task", default="question"),
+                question=record.text("Q", "question"),
+                answer=record.text("A", "answer"),
+                evidence=tuple(_evidence(record, _document_of(line, documents))),
             )
-            for name, (line, one) in zip(names, asked, strict=True)
+            for name, (line, record) in zip(names, asked, strict=True)
         ),
     )
 
@@ -77,10 +77,10 @@ def _literal(value: Any, line: Record, field: str) -> Any:
             line.fail("it is a list that cannot be read", field)
 
 
-def _evidence(one: Record, document: Document) -> Iterator[Evidence]:
+def _evidence(record: Record, document: Document) -> Iterator[Evidence]:
     """Yield the evidence. Sentences that differ from the document, as some published ones do, have no place in it."""
-    field = "S" if one.has("S") else "evidence"
-    values = _literal(one.values.get(field), one, field)
-    for words in Record({field: values}, path=one.path, place=one.place).texts(field):
+    field = "S" if record.has("S") else "evidence"
+    values = _literal(record.values.get(field), record, field)
+    for words in Record({field: values}, path=record.path, place=record.place).texts(field):
         if words.strip():
             yield first_place(document, words) or Evidence(document=document.id, text=words.strip())

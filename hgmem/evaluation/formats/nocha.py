@@ -33,16 +33,16 @@ def _questions(claims: Path) -> list[EvalQuestion]:
     novel = claims.name.removesuffix(_CLAIMS)
     problems = Problems(claims)
     found: list[EvalQuestion] = []
-    for one in records(json_of(claims), claims, what="claim"):
-        true = one.values.get("type")
+    for record in records(json_of(claims), claims, what="claim"):
+        true = record.values.get("type")
         if not isinstance(true, bool):
-            one.fail("it is not true or false", "type")
-        pair = f"{novel}-{one.text('index')}"
+            record.fail("it is not true or false", "type")
+        pair = f"{novel}-{record.text('index')}"
         found.append(
             EvalQuestion(
                 id=f"{pair}-{str(true).lower()}",
                 kind="claim",
-                question=f"True or false: {one.text('claim')}",
+                question=f"True or false: {record.text('claim')}",
                 answer=str(true),
                 pair=pair,
             )

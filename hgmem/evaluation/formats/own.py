@@ -72,7 +72,7 @@ def _documents(folder: Path, graph: Path | None) -> list[Document]:
         return _unique(text_documents(texts), texts)
     if lines.is_file():
         return _document_lines(lines)
-    return list(lightrag.read(graph).documents) if graph and is_lightrag(graph) else []
+    return list(lightrag.read_lightrag(graph).documents) if graph and is_lightrag(graph) else []
 
 
 def _unique(documents: list[Document], folder: Path) -> list[Document]:

@@ -18,8 +18,8 @@ _TIME = "%I:%M %p on %d %B, %Y"
 
 def is_locomo(value: object) -> bool:
     """Return whether a JSON value is a sample of LoCoMo."""
-    said = value.get("conversation") if isinstance(value, dict) else None
-    return isinstance(said, dict) and any(_SESSION.match(name) for name in said)
+    conversation = value.get("conversation") if isinstance(value, dict) else None
+    return isinstance(conversation, dict) and any(_SESSION.match(name) for name in conversation)
 
 
 def locomo_conversation(sample: Record) -> Conversation:
@@ -27,49 +27,53 @@ def locomo_conversation(sample: Record) -> Conversation:
 
     Warns of sessions between others that have no messages. Raises `DocumentError` for one without its date and time.
     """
-    said = Record(sample.values.get("conversation"), path=sample.path, place=f"{sample.place}, conversation")
-    _warn_of_gaps(said)
-    people = " and ".join(said.text(name, default="?") for name in ("speaker_a", "speaker_b"))
+    record = Record(sample.values.get("conversation"), path=sample.path, place=f"{sample.place}, conversation")
+    _warn_of_gaps(record)
+    people = " and ".join(record.text(name, default="?") for name in ("speaker_a", "speaker_b"))
     id_ = sample.text("sample_id", default=f"{sample.path.stem}-{sample.place.split()[-1]}")
-    return Conversation(id=id_, title=f"Conversation of {people}", messages=in_order_of_time(_messages(said)))
+    return Conversation(id=id_, title=f"Conversation of {people}", messages=in_order_of_time(_messages(record)))
 
 
-def _warn_of_gaps(said: Record) -> None:
+def _warn_of_gaps(conversation: Record) -> None:
     """Warn of sessions that are empty, or have a date and time alone. Published data has such dates behind the last."""
-    held = {int(found[1]): bool(value) for name, value in said.values.items() if (found := _SESSION.fullmatch(name))}
-    dated = {int(found[1]) for name in said.values if (found := _DATE.fullmatch(name))}
-    last = max((number for number, filled in held.items() if filled), default=0)
+    with_messages = {
+        int(found[1]): bool(value) for name, value in conversation.values.items() if (found := _SESSION.fullmatch(name))
+    }
+    dated = {int(found[1]) for name in conversation.values if (found := _DATE.fullmatch(name))}
+    last = max((number for number, filled in with_messages.items() if filled), default=0)
     gaps = [
-        number for number in sorted(held.keys() | dated) if not held.get(number) and (number in held or number < last)
+        number
+        for number in sorted(with_messages.keys() | dated)
+        if not with_messages.get(number) and (number in with_messages or number < last)
     ]
     if gaps:
         named = ", ".join(f"session_{number}" for number in gaps[:_NAMED]) + ", …" * (len(gaps) > _NAMED)
         warnings.warn(
-            f"{str(said.path)!r}, {said.place}: sessions without messages are left out ({named}): add the messages, or "
-            "remove the sessions",
+            f"{str(conversation.path)!r}, {conversation.place}: sessions without messages are left out ({named}): add "
+            "the messages, or remove the sessions",
             DocumentWarning,
             stacklevel=2,
         )
 
 
-def _messages(said: Record) -> Iterator[Message]:
+def _messages(conversation: Record) -> Iterator[Message]:
     """Yield the messages of the sessions by number, those of one session with its time."""
-    numbers = sorted(int(found[1]) for name in said.values if (found := _SESSION.fullmatch(name)))
+    numbers = sorted(int(found[1]) for name in conversation.values if (found := _SESSION.fullmatch(name)))
     for number in numbers:
         session = f"session_{number}"
-        time = _time(said, f"{session}_date_time")
-        for value in said.items(session):
-            turn = Record(value, path=said.path, place=f"{said.place}, {session}")
+        time = _time(conversation, f"{session}_date_time")
+        for value in conversation.items(session):
+            turn = Record(value, path=conversation.path, place=f"{conversation.place}, {session}")
             caption = turn.text("blip_caption", default="")
             text = turn.text("text", default="") + (f" [picture: {caption}]" if caption else "")
             yield Message(id=turn.text("dia_id"), time=time, speaker=turn.text("speaker"), text=text)
 
 
-def _time(said: Record, field: str) -> datetime:
-    if not said.has(field):
-        said.fail("it is missing: add when the session was, such as '1:56 pm on 8 May, 2023'", field)
-    text = said.text(field)
+def _time(conversation: Record, field: str) -> datetime:
+    if not conversation.has(field):
+        conversation.fail("it is missing: add when the session was, such as '1:56 pm on 8 May, 2023'", field)
+    text = conversation.text(field)
     try:
         return datetime.strptime(text.strip(), _TIME)  # the data tells no time zone
     except ValueError:
-        said.fail(f"{text!r} is not a time such as '1:56 pm on 8 May, 2023'", field)
+        conversation.fail(f"{text!r} is not a time such as '1:56 pm on 8 May, 2023'", field)

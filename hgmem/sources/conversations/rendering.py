@@ -55,12 +55,12 @@ def rendered(
         seen.add(id_)
         head = f"[{time.strftime(_SHOWN)}] {speaker}: " if time else f"{speaker}: "
         start = at + len(head)
-        said = time.isoformat() if time else ""
+        iso = time.isoformat() if time else ""
         places.append(
             MessagePlace(
                 id=id_,
                 speaker=speaker,
-                time=said,
+                time=iso,
                 start=start,
                 end=start + len(words),
                 metadata=message.metadata or {},
@@ -78,8 +78,8 @@ def _said(message: Message, name: str) -> tuple[str, str]:
     for field, value in (("speaker", message.speaker), ("text", message.text), ("id", message.id or "")):
         if value is not None and not isinstance(value, str):
             raise DocumentError(f"{name} has the {field} {reprlib.repr(value)}: pass a text")
-    held = json.dumps(asdict(message), ensure_ascii=False, default=str)
-    if has_half_pair(held):
+    stored = json.dumps(asdict(message), ensure_ascii=False, default=str)
+    if has_half_pair(stored):
         raise DocumentError(f"{name} has an unpaired surrogate, such as \\ud83d: remove it")
     speaker, words = collapse(message.speaker or ""), collapse(message.text or "")
     if not speaker:

@@ -13,8 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from hgmem.sources.files.formats import Kind
-from hgmem.sources.files.items import Converted, UnusableError
+from hgmem.sources.files.items import Converted, FormatName, UnusableError
 
 SECONDS = 60.0
 STARTING = 120.0  # seconds that the start may take on a busy machine
@@ -60,9 +59,9 @@ class ConverterProcess:
                     with suppress(OSError):
                         pipe.close()
 
-    def converted(self, path: Path, kind: Kind) -> Converted:
+    def converted(self, path: Path, format_name: FormatName) -> Converted:
         """Return the file's text and metadata, or raise `UnusableError`."""
-        request = {"path": str(path), "kind": kind, "seconds": self._seconds}
+        request = {"path": str(path), "format": format_name, "seconds": self._seconds}
         reply = json.loads(self._reply(json.dumps(request).encode() + b"\n"))
         if "reason" in reply:
             raise UnusableError(reply["reason"])

@@ -39,15 +39,15 @@ def serve(*, memory: int) -> None:
     for line in sys.stdin.buffer:
         request = json.loads(line)
         _expire(request["seconds"])
-        replies.write(json.dumps(reply(Path(request["path"]), request["kind"])).encode() + b"\n")
+        replies.write(json.dumps(reply(Path(request["path"]), request["format"])).encode() + b"\n")
         replies.flush()
         _expire(0)
 
 
-def reply(path: Path, kind: str) -> dict[str, Any]:
+def reply(path: Path, format_name: str) -> dict[str, Any]:
     """Return the fields of `Converted`, or the reason for a failure."""
     try:
-        return asdict(checked(_CONVERTERS[kind](path.read_bytes())))
+        return asdict(checked(_CONVERTERS[format_name](path.read_bytes())))
     except UnusableError as error:
         reason = str(error)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Convert JSON records to documents, and records of other formats with the same rules."""
+"""Convert JSON records and the rows of tables to documents, by the same rules."""
 
 import csv
 import io
@@ -14,11 +14,17 @@ from hgmem.sources.files.items import MARK, Item, UnusableError, heading, one_li
 from hgmem.text.segmentation import has_half_pair
 from hgmem.values.inputs import Document, Scalar, Skipped
 
+MOST_ROWS = 1_000_000
+MOST_COLUMNS = 1_000
+_DELIMITERS = ",;\t|"
+_SAMPLE = 20_000  # characters used to detect the delimiter
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
+_DECIMAL = re.compile(r"-?[0-9]+\.[0-9]+")
 _FIELDS_NAMED = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class RecordPlace:
     """The place of a record, with number 0 for the only record of a file."""
 
     path: str
@@ -37,7 +43,7 @@ def lines(text: str, source: str, text_field: str) -> Iterator[Item]:
     """Yield a document for each line of JSON Lines, numbered from 1."""
     for number, line in enumerate(text.split("\n"), start=1):  # splitlines would also split inside strings
         if line.strip():
-            place = Place(path=source, number=number)
+            place = RecordPlace(path=source, number=number)
             try:
                 yield item(_parsed(line, number), place, text_field)
             except UnusableError as error:
@@ -48,15 +54,15 @@ def objects(text: str, source: str, text_field: str) -> Iterator[Item]:
     """Yield the document of a JSON object, or those of a list, numbered from 1."""
     whole = _parsed(text)
     if not isinstance(whole, list):
-        yield item(whole, Place(path=source), text_field)
+        yield item(whole, RecordPlace(path=source), text_field)
         return
     if not whole:
         raise UnusableError("empty")
     for number, record in enumerate(whole, start=1):
-        yield item(record, Place(path=source, number=number), text_field)
+        yield item(record, RecordPlace(path=source, number=number), text_field)
 
 
-def item(record: object, place: Place, text_field: str) -> Item:
+def item(record: object, place: RecordPlace, text_field: str) -> Item:
     """Return the record's document, or why it is skipped."""
     try:
         return _document(record, place, text_field)
@@ -76,7 +82,7 @@ def _parsed(text: str, line: int = 0) -> object:
         raise UnusableError(f"not JSON: {error}") from None
 
 
-def _document(record: object, place: Place, text_field: str) -> Document:
+def _document(record: object, place: RecordPlace, text_field: str) -> Document:
     if not isinstance(record, dict):
         raise UnusableError("neither an object nor a list of objects")
     text = record.get(text_field)
@@ -123,14 +129,6 @@ def _check_characters(document: Document) -> None:
         raise UnusableError("it has an unpaired surrogate, such as \\ud83d")
 
 
-MOST_ROWS = 1_000_000
-MOST_COLUMNS = 1_000
-_DELIMITERS = ",;\t|"
-_SAMPLE = 20_000  # characters used to detect the delimiter
-_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,17}")
-_DECIMAL = re.compile(r"-?[0-9]+\.[0-9]+")
-
-
 def rows(text: str, source: str, text_field: str) -> Iterator[Item]:
     """Yield a document for each row under the header, numbered as in a spreadsheet.
 
@@ -145,7 +143,7 @@ def rows(text: str, source: str, text_field: str) -> Iterator[Item]:
             if number > MOST_ROWS:
                 raise UnusableError(f"rows from {number:,} on are skipped: split the file")
             if any(map(str.strip, fields)):
-                yield _item(names, fields, place=Place(path=source, number=number), text_field=text_field)
+                yield _item(names, fields, place=RecordPlace(path=source, number=number), text_field=text_field)
     except csv.Error as error:
         raise UnusableError(f"not CSV after row {number}: {error}") from None
     if number == 1:
@@ -183,7 +181,7 @@ def _columns(header: Sequence[str]) -> list[str]:
     return list(names)
 
 
-def _item(names: Sequence[str], fields: Sequence[str], *, place: Place, text_field: str) -> Item:
+def _item(names: Sequence[str], fields: Sequence[str], *, place: RecordPlace, text_field: str) -> Item:
     if len(fields) > len(names):
         reason = f"{len(fields):,} fields for {len(names):,} columns: check quotes and delimiters"
         return Skipped(path=str(place), reason=reason)
