@@ -110,9 +110,7 @@ def _at(read: _Read, step: int | None, *, claim_timeout: float) -> Memory:
         points=tuple(point for point in stored if point.alive(at_step)),
         steps=tuple(one for one in steps if one.number <= at_step),
         answers=tuple(
-            Answer(
-                **answer, corpus=corpus, memory=memory, system=row["system"], points=tuple(stored), steps=tuple(steps)
-            )
+            Answer(**answer, corpus=corpus, system=row["system"], points=tuple(stored), steps=tuple(steps))
             for answer in answers
             if answer["step"] <= at_step
         ),
