@@ -1,5 +1,5 @@
 // Reading a corpus for an archive. Uids are read in long pages and records in short ones, so nothing is read twice and
-// at most one page is in memory. `{.*}` is reduced to the archive's fields in hgmem/corpus/archive/kinds.py.
+// at most one page is in memory. `{.*}` is reduced to the fields of hgmem/graph/record_types.py.
 
 // name: corpus_properties(corpus) read
 CYPHER 25 MATCH (k:Corpus {name: $corpus})
@@ -39,35 +39,47 @@ CYPHER 25 MATCH (n:Built {corpus: $corpus}) USING INDEX n:Built(corpus)
 WHERE n.uid > $after AND ($learnt OR NOT coalesce(n.learnt, false))
 RETURN n.uid AS uid ORDER BY uid LIMIT $most;
 
-// name: read_documents(corpus, uids) read
-CYPHER 25 UNWIND $uids AS uid
-MATCH (d:Document {uid: uid, corpus: $corpus}) USING INDEX d:Document(uid)
-RETURN d {.*, indexed_at: toString(d.indexed_at)} AS record ORDER BY record.uid;
+// name: unit_uids(corpus, after, most) read
+CYPHER 25 MATCH (u:Unit {corpus: $corpus}) USING INDEX u:Unit(corpus) WHERE u.uid > $after
+RETURN u.uid AS uid ORDER BY uid LIMIT $most;
 
-// name: read_chunks(corpus, uids, embeddings) read
-CYPHER 25 UNWIND $uids AS uid
-MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
-RETURN c {.*, embedding: CASE WHEN $embeddings THEN c.embedding END} AS record ORDER BY record.uid;
+// name: read_nodes(corpus, rows, embeddings) read
+// Return nodes, each of them found by its label and uid, such as `{Chunk: uid}`, and of built rows the unit that made
+// them. A `vector`, which is no embedding of a text, is returned in any case, because it cannot be computed again.
+CYPHER 25 UNWIND $rows AS row
+CALL (row) {
+  MATCH (n:Document {uid: row.Document, corpus: $corpus}) USING INDEX n:Document(uid) RETURN n
+  UNION ALL MATCH (n:Chunk {uid: row.Chunk, corpus: $corpus}) USING INDEX n:Chunk(uid) RETURN n
+  UNION ALL MATCH (n:Entity {uid: row.Entity, corpus: $corpus}) USING INDEX n:Entity(uid) RETURN n
+  UNION ALL MATCH (n:Unit {uid: row.Unit, corpus: $corpus}) USING INDEX n:Unit(uid) RETURN n
+  UNION ALL MATCH (n:Built {uid: row.Built, corpus: $corpus}) USING INDEX n:Built(uid) RETURN n
+}
+RETURN n {.*, indexed_at: toString(n.indexed_at),
+          unit: COLLECT { MATCH (u:Unit {corpus: $corpus})-[:MADE]->(n) RETURN u.uid ORDER BY u.uid }[0],
+          replaced_vectors: CASE WHEN n.own_embedding IS NOT NULL THEN true END,
+          embedding: CASE WHEN $embeddings THEN n.embedding END,
+          own_embedding: CASE WHEN $embeddings THEN n.own_embedding END} AS record
+ORDER BY record.uid;
 
-// name: read_order(corpus, uids) read
-// Return the next chunk of each of these chunks.
+// name: read_relationships(corpus, type, uids) read
+// Return the relationships of this type of ours from these chunks, entities, rows or units.
 CYPHER 25 UNWIND $uids AS uid
-MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
-WITH DISTINCT c MATCH (c)-[:NEXT_CHUNK]->(after:Chunk {corpus: $corpus})
-RETURN {source: c.uid, target: after.uid} AS record ORDER BY record.source;
-
-// name: read_entities(corpus, uids, embeddings) read
-CYPHER 25 UNWIND $uids AS uid
-MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX e:Entity(uid)
-RETURN e {.*, embedding: CASE WHEN $embeddings THEN e.embedding END} AS record ORDER BY record.uid;
-
-// name: read_mentions(corpus, uids) read
-// Return the chunks that mention each of these entities.
-CYPHER 25 UNWIND $uids AS uid
-MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX e:Entity(uid)
-WITH DISTINCT e
-RETURN e.uid AS entity, COLLECT { MATCH (e)-[:FROM_CHUNK]->(c:Chunk {corpus: $corpus}) RETURN c.uid ORDER BY c.uid } AS chunks
-ORDER BY entity;
+CALL (uid) {
+  MATCH (n:Chunk {uid: uid, corpus: $corpus})-[r:NEXT_CHUNK]->(x:Chunk {corpus: $corpus}) USING INDEX n:Chunk(uid)
+  RETURN n, r, x
+  UNION ALL
+  MATCH (n:Entity {uid: uid, corpus: $corpus})-[r:FROM_CHUNK]->(x:Chunk {corpus: $corpus}) USING INDEX n:Entity(uid)
+  RETURN n, r, x
+  UNION ALL
+  MATCH (n:Built {uid: uid, corpus: $corpus})-[r:RESTS_ON]->(x) USING INDEX n:Built(uid) WHERE x.corpus = $corpus
+  RETURN n, r, x
+  UNION ALL
+  MATCH (n:Unit {uid: uid, corpus: $corpus})-[r:RESTS_ON|EXTENDS]->(x) USING INDEX n:Unit(uid) WHERE x.corpus = $corpus
+  RETURN n, r, x
+}
+WITH n, r, x WHERE type(r) = $type
+RETURN r {.*, system: CASE type(r) WHEN 'EXTENDS' THEN n.system END, source: n.uid, target: x.uid} AS record
+ORDER BY record.source, record.target;
 
 // name: read_relations(corpus, uids, embeddings) read
 CYPHER 25 UNWIND $uids AS uid
@@ -98,78 +110,29 @@ RETURN m.run IS NOT NULL AND m.heartbeat >= datetime() - duration({milliseconds:
             RETURN {source: s.number, target: after.number} ORDER BY s.number, after.number } AS order,
   COLLECT { MATCH (m)-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus})
             RETURN p {.*, embedding: CASE WHEN $embeddings THEN p.embedding END} ORDER BY p.born, p.uid } AS points,
-  COLLECT { MATCH (m)-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus})-[:INVOLVES]->(e:Entity {corpus: $corpus})
-            RETURN {point: p.uid, entity: e.uid} ORDER BY p.uid, e.uid } AS involved,
-  COLLECT { MATCH (m)-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus})-[:SUPPORTED_BY]->(c:Chunk {corpus: $corpus})
-            RETURN {point: p.uid, chunk: c.uid} ORDER BY p.uid, c.uid } AS supported,
-  COLLECT { MATCH (m)-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus})-[:REVISED_AS]->(new:MemoryPoint {corpus: $corpus})
-            RETURN {source: p.uid, target: new.uid} ORDER BY p.uid, new.uid } AS revised,
-  COLLECT { MATCH (m)-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus})-[:MERGED_INTO]->(new:MemoryPoint {corpus: $corpus})
-            RETURN {source: p.uid, target: new.uid} ORDER BY p.uid, new.uid } AS merged,
+  COLLECT { MATCH (m)-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus})
+            MATCH (p)-[r:INVOLVES|SUPPORTED_BY|REVISED_AS|MERGED_INTO]->(x) WHERE x.corpus = $corpus
+            WITH p, r, x ORDER BY type(r), p.uid, x.uid
+            RETURN {kind: type(r), source: p.uid, target: x.uid} } AS of_points,
   COLLECT { MATCH (m)-[:HAS_STEP]->(s:Step {corpus: $corpus})-[:ASKED]->(q:SubQuery {corpus: $corpus})
             RETURN q {.*, step: s.number} ORDER BY s.number, q.number } AS subqueries,
   COLLECT { MATCH (m)-[:HAS_STEP]->(s:Step {corpus: $corpus})-[:ASKED]->(q:SubQuery {corpus: $corpus})
-            MATCH (q)-[hit:RETRIEVED]->(e:Entity {corpus: $corpus})
-            RETURN {step: s.number, number: q.number, entity: e.uid, rank: hit.rank, score: hit.score}
-            ORDER BY s.number, q.number, hit.rank, e.uid } AS retrieved_entities,
-  COLLECT { MATCH (m)-[:HAS_STEP]->(s:Step {corpus: $corpus})-[:ASKED]->(q:SubQuery {corpus: $corpus})
-            MATCH (q)-[hit:RETRIEVED]->(c:Chunk {corpus: $corpus})
-            RETURN {step: s.number, number: q.number, chunk: c.uid, rank: hit.rank, score: hit.score}
-            ORDER BY s.number, q.number, hit.rank, c.uid } AS retrieved_chunks,
-  COLLECT { MATCH (m)-[:HAS_STEP]->(s:Step {corpus: $corpus})-[:ASKED]->(q:SubQuery {corpus: $corpus})
-            MATCH (q)-[:TARGETS]->(p:MemoryPoint {corpus: $corpus})
-            RETURN {step: s.number, number: q.number, point: p.uid} ORDER BY s.number, q.number, p.uid } AS targets,
+            MATCH (q)-[hit:RETRIEVED|TARGETS]->(x) WHERE x.corpus = $corpus
+            WITH s, q, hit, x ORDER BY type(hit), s.number, q.number, hit.rank, x.uid
+            RETURN hit {.*, kind: type(hit), step: s.number, number: q.number, target: x.uid} } AS of_subqueries,
   COLLECT { MATCH (m)-[:HAS_ANSWER]->(a:Answer {corpus: $corpus})
             RETURN a {.*, created_at: toString(a.created_at)} ORDER BY a.uid } AS answers,
   COLLECT { MATCH (m)-[:HAS_ANSWER]->(a:Answer {corpus: $corpus})-[:HAS_CITATION]->(q:Citation {corpus: $corpus})
             RETURN q {.*, answer: a.uid} ORDER BY q.uid } AS citations,
   COLLECT { MATCH (m)-[:HAS_ANSWER]->(:Answer {corpus: $corpus})-[:HAS_CITATION]->(q:Citation {corpus: $corpus})
-            MATCH (q)-[:CITES]->(c) WHERE c.corpus = $corpus
-            RETURN {citation: q.uid, chunk: CASE WHEN c:Chunk THEN c.uid END, built: CASE WHEN c:Built THEN c.uid END}
-            ORDER BY q.uid, c.uid } AS cited;
-
-// name: unit_uids(corpus, after, most) read
-CYPHER 25 MATCH (u:Unit {corpus: $corpus}) USING INDEX u:Unit(corpus) WHERE u.uid > $after
-RETURN u.uid AS uid ORDER BY uid LIMIT $most;
+            MATCH (q)-[:CITES]->(x) WHERE x.corpus = $corpus
+            RETURN {source: q.uid, target: x.uid} ORDER BY q.uid, x.uid } AS cited;
 
 // name: read_builds(corpus) read
 CYPHER 25 MATCH (b:Build {corpus: $corpus}) USING INDEX b:Build(corpus)
 RETURN b {.*, created_at: toString(b.created_at), finished_at: toString(b.finished_at),
           changed_at: toString(b.changed_at)} AS record
 ORDER BY record.system;
-
-// name: read_units(corpus, uids) read
-CYPHER 25 UNWIND $uids AS uid
-MATCH (u:Unit {uid: uid, corpus: $corpus}) USING INDEX u:Unit(uid)
-RETURN u {.*} AS record ORDER BY record.uid;
-
-// name: read_built(corpus, uids, embeddings) read
-// Return rows, each with the unit that made it. Vectors that are no embedding of a text are returned in any case,
-// because they cannot be computed again.
-CYPHER 25 UNWIND $uids AS uid
-MATCH (n:Built {uid: uid, corpus: $corpus}) USING INDEX n:Built(uid)
-RETURN n {.*, unit: COLLECT { MATCH (u:Unit {corpus: $corpus})-[:MADE]->(n) RETURN u.uid ORDER BY u.uid }[0],
-          replaced_vectors: CASE WHEN n.own_embedding IS NOT NULL THEN true END,
-          embedding: CASE WHEN $embeddings THEN n.embedding END,
-          own_embedding: CASE WHEN $embeddings THEN n.own_embedding END} AS record
-ORDER BY record.uid;
-
-// name: read_support(corpus, uids) read
-// Return what each of these rows or units rests on.
-CYPHER 25 UNWIND $uids AS uid
-CALL (uid) {
-  MATCH (n:Built {uid: uid, corpus: $corpus}) USING INDEX n:Built(uid) RETURN n
-  UNION ALL MATCH (n:Unit {uid: uid, corpus: $corpus}) USING INDEX n:Unit(uid) RETURN n
-}
-WITH n MATCH (n)-[:RESTS_ON]->(x) WHERE x.corpus = $corpus
-RETURN {source: n.uid, target: x.uid} AS record ORDER BY record.source, record.target;
-
-// name: read_extensions(corpus, uids) read
-CYPHER 25 UNWIND $uids AS uid
-MATCH (u:Unit {uid: uid, corpus: $corpus}) USING INDEX u:Unit(uid)
-WITH u MATCH (u)-[e:EXTENDS]->(n:Built {corpus: $corpus})
-RETURN {system: u.system, unit: u.uid, row: n.uid, gives_vector: e.vector} AS record
-ORDER BY record.unit, record.row;
 
 // name: read_own_relationships(corpus, uids) read
 // Return the relationships of other types that begin at these rows and lead to a row, chunk or entity of the corpus.

@@ -68,9 +68,8 @@ CALL (m, s) {
 }
 CALL (s) {
   UNWIND $subqueries AS row
-  CREATE (s)-[:ASKED]->(q:SubQuery {corpus: $corpus, memory: $memory, number: row.number, text: row.text,
-                                    concern: row.concern, strategy: row.strategy, relations: row.relations,
-                                    built: row.built})
+  CREATE (s)-[:ASKED]->(q:SubQuery {corpus: $corpus, memory: $memory})
+  SET q += row.properties
   CALL (q, row) {
     UNWIND row.entities AS hit
     MATCH (e:Entity {uid: hit.uid, corpus: $corpus}) USING INDEX SEEK e:Entity(uid)
@@ -90,8 +89,7 @@ CALL (s) {
 CALL () {
   UNWIND $provisionals AS row
   MERGE (e:Entity {uid: row.uid, corpus: $corpus})
-  ON CREATE SET e:Provisional, e.memory = $memory, e.name = row.name, e.type = row.type,
-                e.description = row.description
+  ON CREATE SET e:Provisional, e.memory = $memory, e += row.properties
   WITH e, row
   CALL db.create.setNodeVectorProperty(e, 'embedding', row.vector)
 }
@@ -100,15 +98,14 @@ CALL () {
   MATCH (a:Entity {uid: row.source, corpus: $corpus}), (b:Entity {uid: row.target, corpus: $corpus})
   USING INDEX SEEK a:Entity(uid) USING INDEX SEEK b:Entity(uid)
   MERGE (a)-[r:RELATES {uid: row.uid, corpus: $corpus}]->(b)
-  ON CREATE SET r.memory = $memory, r.description = row.description, r.keywords = row.keywords,
-                r.weight = row.weight, r.chunks = []
+  ON CREATE SET r.memory = $memory, r += row.properties
   WITH r, row
   CALL db.create.setRelationshipVectorProperty(r, 'embedding', row.vector)
 }
 CALL (m) {
   UNWIND $points AS row
-  CREATE (m)-[:HAS_POINT]->(p:MemoryPoint {uid: row.uid, corpus: $corpus, memory: $memory, born: row.born,
-                                           description: row.description, deleted_chunks: row.deleted_chunks})
+  CREATE (m)-[:HAS_POINT]->(p:MemoryPoint {uid: row.uid, corpus: $corpus, memory: $memory})
+  SET p += row.properties
   WITH p, row
   CALL db.create.setNodeVectorProperty(p, 'embedding', row.vector)
   CALL (p, row) {
@@ -155,7 +152,7 @@ CALL () {
   MATCH (p:MemoryPoint {uid: uid, corpus: $corpus}) USING INDEX SEEK p:MemoryPoint(uid)
   SET p.died = $step.number, p:DeadPoint
 }
-RETURN s.number AS number,
+RETURN toString(s.created_at) AS created_at,
        COLLECT { UNWIND $points AS row UNWIND row.entities AS one
                  MATCH (e:Entity {uid: one.kept, corpus: $corpus}) USING INDEX SEEK e:Entity(uid) WHERE e.embedding IS NULL
                  RETURN DISTINCT e.uid } AS kept;
@@ -204,16 +201,16 @@ RETURN m.uid AS uid, m.corpus AS corpus, m.system AS system, m.model AS model, m
        coalesce(m.latest, m.question) AS latest, toString(m.created_at) AS created_at,
        duration.inSeconds(m.heartbeat, datetime()).seconds AS silent;
 
-// name: memory_points(corpus, memory, owner) read
+// name: memory_points(corpus, memory, owner, names) read
 // Return one row: every point of the memory, including superseded ones, in order of birth (uids end in the operation's
-// number, and 10 follows 9), and each involved entity once, in no order. What the points involve is returned as pairs
-// of uids.
+// number, and 10 follows 9), as a list of the properties of these `names`, and each involved entity once, in no order.
+// What the points involve is returned as pairs of uids.
 CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
 WHERE $owner IS NULL OR coalesce(m.owner, '') IN ['', $owner]
 WITH m LIMIT 1 MATCH (m)-[:HAS_POINT]->(p) WHERE p.corpus = $corpus
 WITH p ORDER BY p.born, size(p.uid), p.uid
 WITH collect(p) AS points
-RETURN [p IN points | p {.uid, .description, .born, .died, .deleted_chunks}] AS points,
+RETURN [p IN points | [name IN $names | p[name]]] AS points,
        COLLECT { UNWIND points AS p MATCH (p)-[:INVOLVES]->(e)
                  WITH p, collect(e.uid) AS uids RETURN [p.uid, uids] } AS involves,
        COLLECT { UNWIND points AS p MATCH (p)-[:SUPPORTED_BY]->(c) WHERE c.corpus = $corpus
@@ -241,33 +238,26 @@ RETURN collect([p.uid, 2 * s - 1]) AS scores;
 CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
 WHERE $owner IS NULL OR coalesce(m.owner, '') IN ['', $owner]
 WITH m LIMIT 1 MATCH (m)-[:HAS_STEP]->(s) WHERE s.corpus = $corpus
-RETURN s {.number, .question, .strategy, .judgement, .filters, .operations, .planned, .notes, .seconds, .usage,
-          subqueries: COLLECT {
-            MATCH (s)-[:ASKED]->(q) WHERE q.corpus = $corpus
-            RETURN q {.number, .text, .concern, .strategy, .relations, .built,
-                      targets: COLLECT { MATCH (q)-[:TARGETS]->(p) WHERE p.corpus = $corpus RETURN p.uid ORDER BY p.uid },
-                      entities: COLLECT { MATCH (q)-[hit:RETRIEVED]->(e)
-                                          WITH hit, e, e.corpus = $corpus AS ours WHERE ours AND e:Entity
-                                          RETURN {uid: e.uid, rank: hit.rank, score: hit.score, name: e.name}
-                                          ORDER BY hit.rank },
-                      chunks: COLLECT { MATCH (q)-[hit:RETRIEVED]->(c)
-                                        WITH hit, c, c.corpus = $corpus AS ours WHERE ours AND c:Chunk
-                                        RETURN {uid: c.uid, rank: hit.rank, score: hit.score, source_id: c.source_id}
-                                        ORDER BY hit.rank }}
-            ORDER BY q.number }} AS step
+RETURN s {.*, created_at: toString(s.created_at), subqueries: COLLECT {
+  MATCH (s)-[:ASKED]->(q) WHERE q.corpus = $corpus
+  RETURN q {.*, targets: COLLECT { MATCH (q)-[:TARGETS]->(p) WHERE p.corpus = $corpus RETURN p.uid ORDER BY p.uid },
+            entities: COLLECT { MATCH (q)-[hit:RETRIEVED]->(e)
+                                WITH hit, e, e.corpus = $corpus AS ours WHERE ours AND e:Entity
+                                RETURN {uid: e.uid, rank: hit.rank, score: hit.score, name: e.name}
+                                ORDER BY hit.rank },
+            chunks: COLLECT { MATCH (q)-[hit:RETRIEVED]->(c)
+                              WITH hit, c, c.corpus = $corpus AS ours WHERE ours AND c:Chunk
+                              RETURN {uid: c.uid, rank: hit.rank, score: hit.score, source_id: c.source_id}
+                              ORDER BY hit.rank }}
+  ORDER BY q.number }} AS step
 ORDER BY step.number;
 
 // name: memory_answers(corpus, memory, owner) read
 CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
 WHERE $owner IS NULL OR coalesce(m.owner, '') IN ['', $owner]
 WITH m LIMIT 1 MATCH (m)-[:HAS_ANSWER]->(a) WHERE a.corpus = $corpus
-RETURN a {.uid, .question, .text, .status, .step, .model, .notes, .seconds, .usage,
-          citations: COLLECT { MATCH (a)-[:HAS_CITATION]->(q) WHERE q.corpus = $corpus
-                               RETURN q {.marker, .chunk, .document, .title, .quote, .start, .end, .source_id, .withdrawn,
-                                         built: coalesce(q.built, ''), behind: coalesce(q.behind, []),
-                                         message: coalesce(q.message, ''), speaker: coalesce(q.speaker, ''),
-                                         time: coalesce(q.time, '')}
-                               ORDER BY q.marker }} AS answer
+RETURN a {.*, citations: COLLECT { MATCH (a)-[:HAS_CITATION]->(q) WHERE q.corpus = $corpus
+                                   RETURN q {.*} ORDER BY q.marker }} AS answer
 ORDER BY a.created_at, answer.uid;
 
 // name: quote_statuses(corpus, quotes) read

@@ -9,14 +9,21 @@ from typing import Any
 from pydantic import AliasChoices, SecretStr
 from pydantic.fields import FieldInfo
 
-from hgmem.corpus.archive.fields import type_name
-from hgmem.corpus.archive.kinds import KINDS
-from hgmem.corpus.archive.schema import ArchiveRecord
+from hgmem.graph.record_types import RECORD_TYPES, Field, RecordType, Reference
 from hgmem.settings import Settings
 from hgmem.systems.hgmem.recipes import RECIPES, HGMemConfig
 
-# What an archive's types are called for people.
-_CALLED = {"texts": "list of texts", "vector": "vector (float32)", "own": "uid", "memory": "uid of its memory"}
+# What types of fields are called for people.
+_CALLED = {
+    "texts": "list of texts",
+    "own": "uid",
+    "memory": "uid",
+    "memory or none": "uid or empty",
+    "vector": "vector (float32)",
+    "vector of any length": "vector (float32)",
+}
+# What becomes of a property in an archive, where it is not kept there.
+_RULES = {"kept": "", "archive": "only there", "derived": "follows from the rest", "never": "left out"}
 
 OPTIONS = {
     "steps": "maximum new steps per question",
@@ -56,100 +63,6 @@ OPTIONS = {
 }
 """What each recipe option means."""
 
-MEANINGS = {
-    "answer": "uid of the answer",
-    "attempts": "how often extraction, or the making of a unit, was tried",
-    "behind": "uids of the chunks behind a quote from a row of a build, the nearest first",
-    "built": "of a sub-query: what it retrieved of a system's build, with the texts of that time, a list in JSON; of a "
-    "citation: uid of the row that it quotes",
-    "born": "number of the step that created the point",
-    "calls": "model calls that the unit took",
-    "change": "what changed in the corpus since the build was made",
-    "changed_at": "time of that change",
-    "chunk": "uid of the chunk",
-    "chunking": "identifies the chunking settings of the document",
-    "chunks": "uids of the chunks that support the relation",
-    "citation": "uid of the citation",
-    "concern": "gap in memory that the sub-query addresses",
-    "condensed": "summarized description, with what it was made from",
-    "created_at": "creation time",
-    "cut": "true if the description was truncated",
-    "description": "description of an entity or relation; statement of a point",
-    "died": "number of the step that superseded the point; absent while it is active",
-    "deleted_chunks": "uids of supporting chunks that were deleted",
-    "digest": "hash of the unit's inputs; absent where a deletion emptied it",
-    "document": "uid of the document; empty where a built row or unit rests on several",
-    "embedding": "vector of the node or relation",
-    "end": "offset in the document or chunk, exclusive",
-    "entity": "uid of the entity",
-    "error": "why extraction, or the making of a unit, failed",
-    "extraction": "entities and relations extracted from the chunk",
-    "finished_at": "when a run of the build last went through all stages",
-    "filters": "document filters of the question or step",
-    "given": "contributions of a pre-built graph",
-    "gives_vector": "`vector` of EXTENDS: whether the unit gives the row the vector that is searched",
-    "indexed_at": "time when indexing finished",
-    "inputs": "how many chunks, rows and outputs the unit was made from",
-    "judgement": "verdict of the plan: `sufficient`, `local` or `global`",
-    "key": "normalized name that identifies the entity; what identifies a unit in its stage, a built row in its kind",
-    "keywords": "keywords of the relation",
-    "label": "label of a built row beside `Built`, also its property `kind`",
-    "learnt": "true if questions wrote the row, and no unit",
-    "latest": "the latest question, if the memory was continued",
-    "marker": "number of the citation in the answer, as in `[1]`",
-    "memory": "uid of the memory; none for entities and relations of the corpus",
-    "message": "id of the message that is quoted",
-    "message_number": "number of a conversation's latest message",
-    "messages": "id, speaker, time and place of each message in the chunk, a list in JSON",
-    "metadata": "caller's metadata, for filters",
-    "model": "language model that was used",
-    "name": "name as it is displayed",
-    "notes": "what was dropped or repaired, in words",
-    "number": "position, from 1, of a step; of a sub-query in its step",
-    "operations": "what the step did to memory: inserts, revisions, merges, drops",
-    "owner": "who sees the memory; empty or absent for everybody",
-    "output": "what the unit left for later units: JSON as text",
-    "own_embedding": "vector of the row's text, where a later unit gives it another `embedding`",
-    "own_properties": "further properties, of the system's own",
-    "planned": "sub-queries planned for the next step",
-    "point": "uid of the memory point",
-    "position": "position of the chunk in its document",
-    "question": "the question",
-    "quote": "quoted text, verbatim from the chunk",
-    "rank": "rank among the results of the sub-query",
-    "relations": "uids of the relations found",
-    "replaced_vectors": "whether the row has an `own_embedding`",
-    "row": "uid of the built row",
-    "score": "similarity score",
-    "seconds": "duration",
-    "settings": "recipe options of the memory or build",
-    "sha256": "hash of the document's text",
-    "source": "path or id of a document; start of a relationship",
-    "source_id": "id in the source that was imported",
-    "speaker": "who said the message that is quoted",
-    "stale": "true if the description or vector needs recomputing",
-    "stage": "stage of the build",
-    "start": "offset in the document or chunk, inclusive",
-    "status": "state of the node, such as `done`, `embedded` (indexed without a graph) or `failed` "
-    "([of memories](../concepts.md))",
-    "step": "number of the step",
-    "strategy": "how it searched: `global`, `local`, or a few words of another system's",
-    "system": "name of the system, such as `hgmem`",
-    "target": "end of a relationship",
-    "text": "text of a chunk, sub-query, answer or built row",
-    "time": "when the message that is quoted was said, in ISO 8601",
-    "title": "title of the document",
-    "tokens": "length in tokens; those that the unit's model calls took",
-    "type": "type of the entity or relationship",
-    "uid": "hash of corpus, kind and identity",
-    "unit": "uid of the unit that made the row or relationship",
-    "usage": "model and database calls, tokens and seconds",
-    "vector": "vector of any length that no index holds, such as a sum",
-    "weight": "weight of the relation",
-    "withdrawn": "true if the cited chunk was deleted",
-}
-"""What each graph property means."""
-
 
 def settings() -> str:
     """Return a row for every field of `Settings`: environment variable, default, meaning."""
@@ -170,13 +83,8 @@ def recipes() -> str:
 
 
 def properties() -> str:
-    """Return a row for every label and relationship type with its properties; `?` marks those that may be absent."""
-    rows = (f"| `{name}` | {_properties(kind)} |" for name, kind in KINDS.items())
-    names = sorted({name for kind in KINDS.values() for name in kind.properties})
-    meanings = (f"| `{name}` | {MEANINGS[name]} |" for name in names)
-    return "\n".join(
-        ["| label or type | properties |", "|---|---|", *rows, "", "| property | meaning |", "|---|---|", *meanings]
-    )
+    """Return a table for every label and relationship type with its fields; `?` marks those that may be absent."""
+    return "\n\n".join(map(_record_type, RECORD_TYPES.values()))
 
 
 def _setting(name: str, info: FieldInfo) -> str:
@@ -213,10 +121,27 @@ def _value(value: object) -> str:
     return f"`{value}`" if value not in ("", {}) else ""
 
 
-def _properties(kind: type[ArchiveRecord]) -> str:
-    return ", ".join(_property(name, kind.model_fields[name]) for name in kind.properties)
+def _record_type(of_type: RecordType) -> str:
+    rows = map(_field, of_type.fields)
+    about = f"{of_type.about}{_link(of_type)}"
+    table = ["| field | type | meaning | in archives |", "|---|---|---|---|", *rows]
+    return "\n".join([f"### `{of_type.name}`", "", about, "", *table])
 
 
-def _property(name: str, field: FieldInfo) -> str:
-    called = type_name(field)
-    return f"`{name}{'' if field.is_required() else '?'}` {_CALLED.get(called, called)}"
+def _link(of_type: RecordType) -> str:
+    """Return what a record of an archive stands for beside the node itself, or between what a relationship stands."""
+    if of_type.source:
+        return f" `{_names(of_type.source)}` → `{_names(of_type.target)}`."
+    if of_type.link is None:
+        return ""
+    arrow = "to" if of_type.link.outgoing else "from"
+    return f" Its record in an archive stands for its `{of_type.link.type}` {arrow} `{_names(of_type.link.to)}` too."
+
+
+def _names(reference: Reference) -> str:
+    return "|".join(dict.fromkeys("Entity" if name == "Provisional" else name for name, _ in reference))
+
+
+def _field(field: Field) -> str:
+    mark = "?" if field.optional else ""
+    return f"| `{field.name}{mark}` | {_CALLED.get(field.type, field.type)} | {field.meaning} | {_RULES[field.rule]} |"

@@ -15,9 +15,8 @@ from importlib.metadata import version as package_version
 from pathlib import Path
 from typing import Any
 
-from hgmem.corpus.archive.fields import pack
+from hgmem.corpus.archive.field_types import pack
 from hgmem.corpus.archive.files import Bounds, writing
-from hgmem.corpus.archive.kinds import KINDS, VERSIONS
 from hgmem.corpus.archive.lines import LineError, Record
 from hgmem.corpus.archive.own_names import OURS, OwnNamesCheck, nothing_installed
 from hgmem.corpus.archive.records import Records, footer, header
@@ -33,127 +32,34 @@ from hgmem.graph.exporting import (
     document_uids,
     memory_uids,
     read_builds,
-    read_built,
-    read_chunks,
-    read_documents,
-    read_entities,
-    read_extensions,
     read_memory,
-    read_mentions,
-    read_order,
+    read_nodes,
     read_own_relationships,
     read_relations,
-    read_support,
-    read_units,
+    read_relationships,
     unit_uids,
 )
-from hgmem.graph.values import Runner
+from hgmem.graph.record_types import RECORD_TYPES, VECTORS
 from hgmem.services import Services, settled_corpus
 from hgmem.values.built import OF_RELATIONSHIPS, OWN_PROPERTIES, Installed, is_property, is_property_name, is_scalar
 from hgmem.values.records import INTERRUPTED, RUNNING
 from hgmem.values.reports import ArchiveReport, Counted
 
-READ = frozenset(("unit", "replaced_vectors"))  # what `read_built` adds to a row's own properties
-
-
-@dataclass(slots=True, kw_only=True)
-class BuildsReader:
-    """Reads builds for an archive, and keeps what is left out."""
-
-    services: Services
-    installed: Installed
-    live: list[str] = field(default_factory=list)
-    unknown: set[str] = field(default_factory=set)
-    foreign: set[str] = field(default_factory=set)
-    _states: list[Row] = field(default_factory=list)
-
-    def builds(self) -> list[Row]:
-        """Return the builds. One that is being made is unfinished in the archive."""
-        database, corpus = self.services.database, self.services.corpus
-        self.live = leased_builds(database, corpus=corpus, timeout=self.services.settings.claim_timeout)
-        self._states = read_builds(database, corpus=corpus)
-        return [{**row, "status": UNFINISHED if row["status"] == BUILDING else row["status"]} for row in self._states]
-
-    def rows(self, database: Runner, *, corpus: str, uids: list[str], embeddings: bool) -> Iterator[Row]:
-        """Yield built rows as records, without those of kinds that the installed system no longer has."""
-        for row in read_built(database, corpus=corpus, uids=uids, embeddings=embeddings):
-            known = self.installed(row["system"])
-            if row["kind"] in OURS or (known and row["kind"] not in known.kinds):
-                self.foreign.add(f"rows of kind {row['kind']!r} of system {row['system']!r}")
-                continue
-            own = {name: row.pop(name) for name in row.keys() - OWN_PROPERTIES - READ}
-            for name in ("own_embedding", "vector"):
-                row[name] = None if row.get(name) is None else pack(row[name])
-            properties = self._kept(row["kind"], own, is_property)
-            yield {**_without(row, "kind", "layer_key"), "label": row["kind"], "own_properties": properties}
-
-    def relationships(self, database: Runner, *, corpus: str, uids: list[str]) -> Iterator[Row]:
-        """Yield relationships of systems' own types as records, without those that others wrote."""
-        for row in _in_order(read_own_relationships(database, corpus=corpus, uids=uids)):
-            known = self.installed(row["system"])
-            if row["type"] in OURS or (known and row["type"] not in known.relationships):
-                self.foreign.add(f"relationships of type {row['type']!r} from rows of system {row['system']!r}")
-                continue
-            own = {name: value for name, value in row.pop("properties").items() if name not in OF_RELATIONSHIPS}
-            yield {**row, "own_properties": self._kept(row["type"], own, is_scalar)}
-
-    def notes(self) -> list[str]:
-        """Return a line for each build that was being made, and for what is left out."""
-        now = read_builds(self.services.database, corpus=self.services.corpus)
-        before, after = ({row["system"]: _state(row) for row in rows} for rows in (self._states, now))
-        changed = sorted(system for system in before.keys() | after.keys() if before.get(system) != after.get(system))
-        return [
-            *(f"the build of system {system!r} is being made: it is unfinished in the archive" for system in self.live),
-            *(
-                f"the build of system {system!r} changed during the export: export again when nothing writes to it"
-                for system in changed
-                if system not in self.live
-            ),
-            *(f"skipped {what}, which that system does not have" for what in sorted(self.foreign)),
-        ]
-
-    def _kept(self, where: str, properties: Row, fits: Any) -> Row:
-        """Return the properties that an archive can hold, sorted by name."""
-        kept = {name: properties[name] for name in sorted(properties) if is_property_name(name)}
-        kept = {name: value for name, value in kept.items() if fits(value)}
-        self.unknown |= {f"{where}.{name}" for name in properties.keys() - kept.keys()}
-        return kept
-
-
-def _state(row: Row) -> Row:
-    return _without(row, "heartbeat")
-
-
-def _without(row: Row, *names: str) -> Row:
-    return {name: value for name, value in row.items() if name not in names}
-
-
-def _in_order(rows: Iterable[Row]) -> list[Row]:
-    """Return the rows in an order that is the same for the same relationships."""
-    return sorted(rows, key=lambda row: json.dumps(row, sort_keys=True, default=str))
-
-
+READ = frozenset(("unit", "replaced_vectors"))  # what `read_nodes` adds to the properties of a built row
 ROWS = 250  # things read at once, with their vectors
 LINKED = 50  # things whose links are read at once: a few have very many
-
-# Properties that archives leave out: leases, and what follows from the rest.
-DERIVED = frozenset({"corpus", "corpus_key", "memory", "run", "heartbeat"})
-COUNTED = ("Document", "Chunk", "Entity", "RELATES", "Unit", "Built", "Memory")  # kinds that `count_corpus` counts
-# Lists of `read_memory`, in an order in which everything comes after what it names.
+COUNTED = ("Document", "Chunk", "Entity", "RELATES", "Unit", "Built", "Memory")  # types that `count_corpus` counts
+# Lists of `read_memory`, in an order in which everything comes after what it names. A record that is of no one type has
+# its own `kind`.
 MEMORY_LISTS = {
     "provisionals": "Provisional",
     "relations": "RELATES",
     "steps": "Step",
     "order": "NEXT_STEP",
     "points": "MemoryPoint",
-    "involved": "INVOLVES",
-    "supported": "SUPPORTED_BY",
-    "revised": "REVISED_AS",
-    "merged": "MERGED_INTO",
+    "of_points": "",
     "subqueries": "SubQuery",
-    "retrieved_entities": "RETRIEVED",
-    "retrieved_chunks": "RETRIEVED",
-    "targets": "TARGETS",
+    "of_subqueries": "",
     "answers": "Answer",
     "citations": "Citation",
     "cited": "CITES",
@@ -185,10 +91,9 @@ def export(services: Services, path: Path, *, wanted: Wanted, report: Counted = 
     total = sum((counts.documents, counts.chunks, counts.entities, counts.relations, counts.memories))
     total += counts.units + counts.built
     reader = BuildsReader(services=services, installed=cache(wanted.installed))
-    version = VERSIONS[-1] if reader.builds() or counts.built else VERSIONS[0]
     with writing(path, force=wanted.force, bounds=bounds(services)) as write:
         exporter = _Exporter(services=services, write=write, builds=reader)
-        exporter.put(_header(services, row, wanted, version=version))
+        exporter.put(_header(services, row, wanted))
         for _ in exporter.everything():
             report(min(exporter.things, total), total)
         write(footer(exporter.records.counts))
@@ -199,10 +104,9 @@ def export(services: Services, path: Path, *, wanted: Wanted, report: Counted = 
     return ArchiveReport(corpus=services.corpus, written=True, counts=dict(exporter.records.counts), notes=notes)
 
 
-def _header(services: Services, row: CorpusRow, wanted: Wanted, *, version: int) -> Record:
+def _header(services: Services, row: CorpusRow, wanted: Wanted) -> Record:
     properties = corpus_properties(services.database, corpus=row.corpus)
     return header(
-        version=version,
         hgmem=package_version("hgmem"),
         corpus=row.corpus,
         embedding_model=row.embedding_model,
@@ -220,6 +124,76 @@ def _check_unchanged(services: Services, before: CorpusRow) -> None:
     row = settled_corpus(services)
     if (row.embedding_model, row.dimensions) != (before.embedding_model, before.dimensions):
         raise ConflictError(f"corpus {row.corpus!r} was re-embedded during the export: export it again")
+
+
+@dataclass(slots=True, kw_only=True)
+class BuildsReader:
+    """Reads builds for an archive, and keeps what is left out."""
+
+    services: Services
+    installed: Installed
+    live: list[str] = field(default_factory=list)
+    unknown: set[str] = field(default_factory=set)
+    foreign: set[str] = field(default_factory=set)
+    _states: list[Row] = field(default_factory=list)
+
+    def builds(self) -> list[Row]:
+        """Return the builds. One that is being made is unfinished in the archive."""
+        database, corpus = self.services.database, self.services.corpus
+        self.live = leased_builds(database, corpus=corpus, timeout=self.services.settings.claim_timeout)
+        self._states = read_builds(database, corpus=corpus)
+        return [{**row, "status": UNFINISHED if row["status"] == BUILDING else row["status"]} for row in self._states]
+
+    def rows(self, found: Iterable[Row]) -> Iterator[Row]:
+        """Yield stored rows as records, without those of kinds that the installed system no longer has."""
+        for row in found:
+            known = self.installed(row["system"])
+            if row["kind"] in OURS or (known and row["kind"] not in known.kinds):
+                self.foreign.add(f"rows of kind {row['kind']!r} of system {row['system']!r}")
+                continue
+            own = {name: row.pop(name) for name in row.keys() - OWN_PROPERTIES - READ}
+            yield {**row, "label": row["kind"], "own_properties": self._kept(row["kind"], own, is_property)}
+
+    def relationships(self, found: Iterable[Row]) -> Iterator[Row]:
+        """Yield relationships of systems' own types as records, without those that others wrote."""
+        for row in _in_order(found):
+            known = self.installed(row["system"])
+            if row["type"] in OURS or (known and row["type"] not in known.relationships):
+                self.foreign.add(f"relationships of type {row['type']!r} from rows of system {row['system']!r}")
+                continue
+            own = {name: value for name, value in row.pop("properties").items() if name not in OF_RELATIONSHIPS}
+            yield {**row, "own_properties": self._kept(row["type"], own, is_scalar)}
+
+    def notes(self) -> list[str]:
+        """Return a line for each build that was being made, and for what is left out."""
+        now = read_builds(self.services.database, corpus=self.services.corpus)
+        before, after = ({row["system"]: _state(row) for row in rows} for rows in (self._states, now))
+        changed = sorted(system for system in before.keys() | after.keys() if before.get(system) != after.get(system))
+        return [
+            *(f"the build of system {system!r} is being made: it is unfinished in the archive" for system in self.live),
+            *(
+                f"the build of system {system!r} changed during the export: export again when nothing writes to it"
+                for system in changed
+                if system not in self.live
+            ),
+            *(f"skipped {what}, which that system does not have" for what in sorted(self.foreign)),
+        ]
+
+    def _kept(self, where: str, properties: Row, fits: Any) -> Row:
+        """Return the properties that an archive can hold, sorted by name."""
+        kept = {name: properties[name] for name in sorted(properties) if is_property_name(name)}
+        kept = {name: value for name, value in kept.items() if fits(value)}
+        self.unknown |= {f"{where}.{name}" for name in properties.keys() - kept.keys()}
+        return kept
+
+
+def _state(row: Row) -> Row:
+    return {name: value for name, value in row.items() if name != "heartbeat"}
+
+
+def _in_order(rows: Iterable[Row]) -> list[Row]:
+    """Return the rows in an order that is the same for the same relationships."""
+    return sorted(rows, key=lambda row: json.dumps(row, sort_keys=True, default=str))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -241,16 +215,15 @@ class _Exporter:
 
     def everything(self) -> Iterator[None]:
         """Write all records, yielding now and then."""
-        vectors = self.records.header.embeddings
-        yield from self._section("Document", document_uids, read_documents)
-        yield from self._section("Chunk", CHUNKS, partial(read_chunks, embeddings=vectors))
-        yield from self._section("NEXT_CHUNK", CHUNKS, read_order)
-        yield from self._section("Entity", ENTITIES, partial(read_entities, embeddings=vectors))
-        yield from self._section("FROM_CHUNK", ENTITIES, read_mentions, size=LINKED)
-        yield from self._section("RELATES", RELATIONS, partial(read_relations, embeddings=vectors))
-        if self.records.header.version == VERSIONS[-1]:
-            yield from self._builds(vectors)
-        if self.records.header.memories:
+        yield from self._section("Document", document_uids, self._nodes("Document"))
+        yield from self._section("Chunk", CHUNKS, self._nodes("Chunk"))
+        yield from self._section("NEXT_CHUNK", CHUNKS, partial(read_relationships, type_="NEXT_CHUNK"))
+        yield from self._section("Entity", ENTITIES, self._nodes("Entity"))
+        yield from self._section("FROM_CHUNK", ENTITIES, partial(read_relationships, type_="FROM_CHUNK"), size=LINKED)
+        relations = partial(read_relations, embeddings=self.records.header["embeddings"])
+        yield from self._section("RELATES", RELATIONS, relations)
+        yield from self._builds()
+        if self.records.header["memories"]:
             yield from self._memories()
 
     def put(self, record: Record) -> None:
@@ -278,10 +251,13 @@ class _Exporter:
         return tuple(notes)
 
     def _taken(self, record: Record) -> str:
-        if record["kind"] in KINDS:
+        if record["kind"] in RECORD_TYPES:
             return self.records.add(record)
         self.records.check(record)
         return ""
+
+    def _nodes(self, label: str) -> Callable[..., list[Row]]:
+        return partial(read_nodes, label=label, embeddings=self.records.header["embeddings"])
 
     def _section(
         self, kind: str, listed: Listed, read: Callable[..., Iterable[Row]], *, size: int = ROWS
@@ -291,25 +267,30 @@ class _Exporter:
             self._put_all(kind, read(database, corpus=corpus, uids=uids))
             yield
 
-    def _builds(self, vectors: bool) -> Iterator[None]:
-        reader = self.builds
-        listed = partial(built_uids, learnt=self.records.header.memories)
+    def _builds(self) -> Iterator[None]:
+        reader, read_rows = self.builds, self._nodes("Built")
+        listed = partial(built_uids, learnt=self.records.header["memories"])
+        support = partial(read_relationships, type_="RESTS_ON")
+        extensions = partial(read_relationships, type_="EXTENDS")
         self._put_all("Build", reader.builds())
-        yield from self._section("Unit", unit_uids, read_units)
-        yield from self._section("Built", listed, partial(reader.rows, embeddings=vectors))
-        yield from self._section("RESTS_ON", unit_uids, read_support, size=LINKED)
-        yield from self._section("RESTS_ON", listed, read_support, size=LINKED)
-        yield from self._section("EXTENDS", unit_uids, read_extensions, size=LINKED)
-        yield from self._section("RELATIONSHIP", listed, reader.relationships, size=LINKED)
+        yield from self._section("Unit", unit_uids, self._nodes("Unit"))
+        yield from self._section("Built", listed, lambda *given, **uids: reader.rows(read_rows(*given, **uids)))
+        yield from self._section("RESTS_ON", unit_uids, support, size=LINKED)
+        yield from self._section("RESTS_ON", listed, support, size=LINKED)
+        yield from self._section("EXTENDS", unit_uids, extensions, size=LINKED)
+        yield from self._section(
+            "RELATIONSHIP",
+            listed,
+            lambda *given, **uids: reader.relationships(read_own_relationships(*given, **uids)),
+            size=LINKED,
+        )
 
     def _memories(self) -> Iterator[None]:
         database, corpus = self.services.database, self.services.corpus
-        timeout = self.services.settings.claim_timeout
+        timeout, vectors = self.services.settings.claim_timeout, self.records.header["embeddings"]
         for uids in pages(database, memory_uids, corpus=corpus, size=1):
             [memory] = uids
-            found = read_memory(
-                database, corpus=corpus, memory=memory, timeout=timeout, embeddings=self.records.header.embeddings
-            )
+            found = read_memory(database, corpus=corpus, memory=memory, timeout=timeout, embeddings=vectors)
             if found and found["live"]:
                 self.live.append(memory)
             elif found:
@@ -325,15 +306,17 @@ class _Exporter:
 
     def _put_all(self, kind: str, rows: Iterable[Row]) -> None:
         for row in rows:
-            self.put(self._record(kind, row))
+            self.put(self._record(kind or row.pop("kind"), row))
 
     def _record(self, kind: str, row: Row) -> Record:
-        """Return a row as a record of its kind: known fields alone, in the order of the format."""
-        fields = KINDS[kind].properties
-        self.unknown |= {f"{kind}.{name}" for name in row.keys() - set(fields) - DERIVED}
-        kept: dict[str, Any] = {name: row[name] for name in fields if row.get(name) is not None}
-        if "embedding" in kept:
-            kept["embedding"] = pack(kept["embedding"])
+        """Return a row as a record of its type: known fields alone, in the order of the format."""
+        of_type = RECORD_TYPES[kind]
+        given = {name: value for name, value in row.items() if value is not None}
+        self.unknown |= {f"{kind}.{name}" for name in given.keys() - of_type.names}
+        kept: dict[str, Any] = {each.name: given[each.name] for each in of_type.archived if each.name in given}
+        for each in of_type.archived:
+            if each.type in VECTORS and each.name in kept:
+                kept[each.name] = pack(kept[each.name])
         return {"kind": kind, **kept}
 
 

@@ -1,13 +1,13 @@
 """Importing an archive: read once to check all of it, then once more to write it, whole or not at all."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, TypeAlias
+from typing import IO
 
-from hgmem.corpus.archive.fields import unpack
+from hgmem.corpus.archive.field_types import unpack
 from hgmem.corpus.archive.files import Line, Reader, opened
-from hgmem.corpus.archive.kinds import KINDS, Header
+from hgmem.corpus.archive.lines import Record
 from hgmem.corpus.archive.own_names import nothing_installed
 from hgmem.corpus.exporting import bounds
 from hgmem.corpus.guarded_writes import GuardedWriter
@@ -18,6 +18,7 @@ from hgmem.graph import restoring
 from hgmem.graph.builds import find_builds, mark_builds
 from hgmem.graph.corpus import SCHEMA_VERSION, CorpusRow, count_corpus, find_corpus
 from hgmem.graph.database import Row
+from hgmem.graph.record_types import RECORD_TYPES, VECTORS
 from hgmem.graph.values import Runner
 from hgmem.services import Services, settled_corpus
 from hgmem.text.language import counted
@@ -26,41 +27,6 @@ from hgmem.values.reports import ArchiveReport, Counted
 
 ROWS = 500  # of one kind, written together
 BYTES = 8_000_000  # or fewer, of so many bytes together
-
-# The vectors of records, and what statements call them.
-VECTORS = {"embedding": "vector", "own_embedding": "own_vector", "vector": "plain_vector"}
-
-Restore: TypeAlias = Callable[..., None]
-
-RESTORING: Mapping[str, Restore] = {
-    "Document": restoring.restore_documents,
-    "Chunk": restoring.restore_chunks,
-    "NEXT_CHUNK": restoring.restore_order,
-    "Entity": restoring.restore_entities,
-    "FROM_CHUNK": restoring.restore_mentions,
-    "RELATES": restoring.restore_relations,
-    "Build": restoring.restore_builds,
-    "Unit": restoring.restore_units,
-    "Built": restoring.restore_built,
-    "RESTS_ON": restoring.restore_support,
-    "EXTENDS": restoring.restore_extensions,
-    "RELATIONSHIP": restoring.restore_own_relationships,
-    "Memory": restoring.restore_memories,
-    "Provisional": restoring.restore_provisionals,
-    "Step": restoring.restore_steps,
-    "NEXT_STEP": restoring.restore_step_order,
-    "MemoryPoint": restoring.restore_points,
-    "INVOLVES": restoring.restore_involved,
-    "SUPPORTED_BY": restoring.restore_supported,
-    "REVISED_AS": restoring.restore_revised,
-    "MERGED_INTO": restoring.restore_merged,
-    "SubQuery": restoring.restore_subqueries,
-    "RETRIEVED": restoring.restore_retrieved,
-    "TARGETS": restoring.restore_targets,
-    "Answer": restoring.restore_answers,
-    "Citation": restoring.restore_citations,
-    "CITES": restoring.restore_cited,
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,11 +49,13 @@ def import_archive(
         for _ in checked.lines():
             pass
         header, counts = checked.records.header, dict(checked.records.counts)
-        into = replace(services, corpus=header.corpus)
+        into = replace(services, corpus=header["corpus"])
         written = _needed(into, checked)
         if written:
             _Import(into, raw, checked, systems).write(report)
-    return ArchiveReport(corpus=header.corpus, written=written, counts=counts, notes=_kept(checked) if written else ())
+    return ArchiveReport(
+        corpus=header["corpus"], written=written, counts=counts, notes=_kept(checked) if written else ()
+    )
 
 
 def _read(services: Services, raw: IO[bytes], systems: Systems) -> Reader:
@@ -143,8 +111,8 @@ class _Import:
     def write(self, report: Counted) -> None:
         """Write all records, and compute the vectors that the file lacks."""
         services, header = self.services, self.checked.records.header
-        embedder = (header.embedding_model, header.dimensions)
-        if not header.embeddings:
+        embedder = (header["embedding_model"], header["dimensions"])
+        if not header["embeddings"]:
             embedder = (services.embedder.name, services.embedder.dimensions)
 
         def finish(database: Runner, run: str) -> None:
@@ -153,15 +121,15 @@ class _Import:
 
         with importing(services, embedder=embedder, finish=finish) as held:
             self._records(held, report)
-            if not header.embeddings:
+            if not header["embeddings"]:
                 self._vectors(held)
 
     def _records(self, held: GuardedWriter, report: Counted) -> None:
         done, total = 0, self.checked.records.counts.total()
         again = _read(self.services, self.raw, self.systems)
         report(done, total)
-        for kind, rows in _batches(again.lines()):
-            RESTORING[kind](held, corpus=self.services.corpus, rows=rows)
+        for name, rows in _batches(again.lines()):
+            restoring.restore(held, corpus=self.services.corpus, name=name, rows=rows)
             report(done := done + len(rows), total)
         if again.digest != self.checked.digest:
             raise DocumentError(f"{self.raw.name!r} changed while it was being read: import it again")
@@ -170,38 +138,36 @@ class _Import:
         services, header = self.services, self.checked.records.header
         fill(services, held)
         restoring.unmake_given_vectors(held, corpus=services.corpus)
-        if (header.embedding_model, header.dimensions) != (services.embedder.name, services.embedder.dimensions):
+        if (header["embedding_model"], header["dimensions"]) != (services.embedder.name, services.embedder.dimensions):
             mark_builds(held, corpus=services.corpus, change="the corpus has another embedder")
             self.systems.renew_vectors(services, held)
 
 
-def _properties(header: Header) -> Row:
-    return {
-        "settings": header.settings,
-        "schema_version": header.schema_version,
-        "imported": header.imported,
-        "created_at": header.created_at,
-    }
+def _properties(header: Record) -> Row:
+    return {name: header.get(name) for name in ("settings", "schema_version", "imported", "created_at")}
 
 
 def _batches(lines: Iterable[Line]) -> Iterator[tuple[str, list[Row]]]:
-    """Yield rows to write together, all of one kind."""
-    kind, rows, size = "", list[Row](), 0
+    """Yield records to write together, all of one type, with the type's name."""
+    name, rows, size = "", list[Row](), 0
     for line in lines:
-        if line.record["kind"] not in KINDS:  # the first line and the last
+        if line.record["kind"] not in RECORD_TYPES:  # the first line and the last
             continue
-        if rows and (line.record["kind"] != kind or len(rows) == ROWS or size >= BYTES):
-            yield kind, rows
+        if rows and (line.record["kind"] != name or len(rows) == ROWS or size >= BYTES):
+            yield name, rows
             rows, size = [], 0
-        kind = line.record["kind"]
-        rows.append(_row(kind, line.record))
+        name = line.record["kind"]
+        rows.append(_unpacked(line.record))
         size += line.length
     if rows:
-        yield kind, rows
+        yield name, rows
 
 
-def _row(kind: str, record: Row) -> Row:
-    """Return a record as a statement takes it: the fields of its kind alone, and its vectors as such."""
-    row = {name: record.get(name) for name in KINDS[kind].properties if name not in VECTORS}
-    vectors = {of: unpack(record[name]) for name, of in VECTORS.items() if name in record}
-    return restoring.with_vectors(row, vectors)
+def _unpacked(record: Row) -> Row:
+    """Return a record with its vectors as arrays."""
+    vectors = {
+        field.name: unpack(record[field.name])
+        for field in RECORD_TYPES[record["kind"]].archived
+        if field.type in VECTORS and field.name in record
+    }
+    return {**record, **vectors}

@@ -57,32 +57,19 @@ def unit_uids(database: Runner, *, corpus: str, after: str, most: int) -> list[s
     return [row["uid"] for row in database.run("unit_uids", corpus=corpus, after=after, most=most)]
 
 
-def read_documents(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[Row]:
-    """Return the stored documents."""
-    return [row["record"] for row in database.run("read_documents", corpus=corpus, uids=list(uids))]
+def read_nodes(database: Runner, *, corpus: str, label: str, uids: Sequence[str], embeddings: bool) -> list[Row]:
+    """Return the stored nodes of a label, in order of their uids.
+
+    A built row has its `unit`, if any, and `replaced_vectors` if it has a vector of its own.
+    """
+    rows = database.run("read_nodes", corpus=corpus, rows=[{label: uid} for uid in uids], embeddings=embeddings)
+    return [{name: value for name, value in row["record"].items() if value is not None} for row in rows]
 
 
-def read_chunks(database: Runner, *, corpus: str, uids: Sequence[str], embeddings: bool) -> list[Row]:
-    """Return the stored chunks."""
-    rows = database.run("read_chunks", corpus=corpus, uids=list(uids), embeddings=embeddings)
+def read_relationships(database: Runner, *, corpus: str, type_: str, uids: Sequence[str]) -> list[Row]:
+    """Return the relationships of one of these types from nodes: NEXT_CHUNK, FROM_CHUNK, RESTS_ON, EXTENDS."""
+    rows = database.run("read_relationships", corpus=corpus, type=type_, uids=list(uids))
     return [row["record"] for row in rows]
-
-
-def read_order(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[Row]:
-    """Return source and target of each NEXT_CHUNK from these chunks."""
-    return [row["record"] for row in database.run("read_order", corpus=corpus, uids=list(uids))]
-
-
-def read_entities(database: Runner, *, corpus: str, uids: Sequence[str], embeddings: bool) -> list[Row]:
-    """Return the stored entities."""
-    rows = database.run("read_entities", corpus=corpus, uids=list(uids), embeddings=embeddings)
-    return [row["record"] for row in rows]
-
-
-def read_mentions(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[Row]:
-    """Return entity and chunk of each FROM_CHUNK from these entities."""
-    rows = database.run("read_mentions", corpus=corpus, uids=list(uids))
-    return [{"entity": row["entity"], "chunk": chunk} for row in rows for chunk in row["chunks"]]
 
 
 def read_relations(database: Runner, *, corpus: str, uids: Sequence[str], embeddings: bool) -> list[Row]:
@@ -94,27 +81,6 @@ def read_relations(database: Runner, *, corpus: str, uids: Sequence[str], embedd
 def read_builds(database: Runner, *, corpus: str) -> list[Row]:
     """Return the stored builds by system."""
     return [row["record"] for row in database.run("read_builds", corpus=corpus)]
-
-
-def read_units(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[Row]:
-    """Return the stored units of builds."""
-    return [row["record"] for row in database.run("read_units", corpus=corpus, uids=list(uids))]
-
-
-def read_built(database: Runner, *, corpus: str, uids: Sequence[str], embeddings: bool) -> list[Row]:
-    """Return the stored built rows, each with its `unit`, if any, and whether it has an own vector."""
-    rows = database.run("read_built", corpus=corpus, uids=list(uids), embeddings=embeddings)
-    return [row["record"] for row in rows]
-
-
-def read_support(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[Row]:
-    """Return source and target of each RESTS_ON from these rows or units."""
-    return [row["record"] for row in database.run("read_support", corpus=corpus, uids=list(uids))]
-
-
-def read_extensions(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[Row]:
-    """Return system, unit, row and `gives_vector` of each EXTENDS from these units."""
-    return [row["record"] for row in database.run("read_extensions", corpus=corpus, uids=list(uids))]
 
 
 def read_own_relationships(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[Row]:

@@ -1,6 +1,5 @@
 """Typed wrappers for `cypher/memory.cypher`."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from operator import itemgetter
@@ -8,45 +7,29 @@ from typing import Any
 
 from hgmem.errors import ConflictError, UsageError
 from hgmem.graph.database import Database, Row, Transaction, leased
+from hgmem.graph.record_types import RECORD_TYPES, VECTORS
 from hgmem.graph.retrieval import to_entity
 from hgmem.graph.statements import find_statement
-from hgmem.graph.values import Runner, to_json, vector
+from hgmem.graph.values import Runner, attributes, from_properties, from_stored, to_json, to_properties, vector
 from hgmem.models.embedding import Vectors
 from hgmem.text.identity import provisional_uid
 from hgmem.values.arguments import UID, check
-from hgmem.values.evidence import BuiltHit, Hit, Retrieved, Subquery, Write
+from hgmem.values.evidence import Hit, Retrieved, Subquery, Write
 from hgmem.values.graph_elements import Entity, Relation
 from hgmem.values.inputs import Question, Scalar
-from hgmem.values.records import Answer, Birth, Citation, MemoryPoint, Operation, QuoteStatus, Step, StepChanges
-from hgmem.values.usage import Usage
-
-
-def step_row(step: Step) -> Row:
-    """Return a step's own properties."""
-    return {
-        "number": step.number,
-        "question": step.question,
-        "strategy": step.strategy,
-        "judgement": step.judgement,
-        "operations": to_json(step.operations),
-        "planned": to_json(step.planned),
-        "filters": to_json(step.filters) if step.filters else None,
-        "notes": list(step.notes),
-        "seconds": step.seconds,
-        "usage": to_json(step.usage),
-    }
+from hgmem.values.records import Answer, Birth, Citation, MemoryPoint, QuoteStatus, Step, StepChanges
 
 
 def subquery_row(number: int, one: Retrieved) -> Row:
     """Return a sub-query, numbered from 1, with what it retrieved."""
-    return {
+    own = {
         "number": number,
-        "text": one.subquery.text,
-        "concern": one.subquery.concern,
-        "strategy": one.subquery.strategy,
-        "targets": list(one.subquery.targets),
-        "built": to_json(one.built) if one.built else None,
         "relations": [hit.uid for hit in one.relations],
+        "built": to_json(one.built) if one.built else None,
+    }
+    return {
+        "properties": to_properties(one.subquery) | own,
+        "targets": list(one.subquery.targets),
         "entities": [{"uid": hit.uid, "rank": hit.rank, "score": hit.score} for hit in one.entities],
         "chunks": [{"uid": hit.uid, "rank": hit.rank, "score": hit.score} for hit in one.chunks],
     }
@@ -56,22 +39,18 @@ def provisional_row(entity: Entity, vectors: Mapping[str, Vectors]) -> Row:
     """Return a provisional entity of the memory."""
     return {
         "uid": entity.uid,
-        "name": entity.name,
-        "type": entity.type,
-        "description": entity.description,
+        "properties": to_properties(entity, "Provisional"),
         "vector": vector(vectors[entity.uid]),
     }
 
 
 def relation_row(relation: Relation, vectors: Mapping[str, Vectors]) -> Row:
-    """Return a relation of the memory."""
+    """Return a relation of the memory, which no chunk supports."""
     return {
         "uid": relation.uid,
         "source": relation.source,
         "target": relation.target,
-        "description": relation.description,
-        "keywords": list(relation.keywords),
-        "weight": relation.weight,
+        "properties": {**to_properties(relation), "chunks": []},
         "vector": vector(vectors[relation.uid]),
     }
 
@@ -84,8 +63,7 @@ def birth_row(birth: Birth, vectors: Mapping[str, Vectors], memory: str) -> Row:
     point = birth.point
     return {
         "uid": point.uid,
-        "description": point.description,
-        "born": point.born,
+        "properties": to_properties(point),
         "entities": [
             {
                 "uid": entity.uid,
@@ -97,28 +75,19 @@ def birth_row(birth: Birth, vectors: Mapping[str, Vectors], memory: str) -> Row:
             for entity in point.entities
         ],
         "chunks": list(point.chunks),
-        "deleted_chunks": list(point.deleted_chunks) or None,
         "revises": list(birth.revises),
         "merges": list(birth.merges),
         "vector": vector(vectors[point.uid]),
     }
 
 
-_OWN_OF_SOME = ("built", "behind", "message", "speaker", "time")
-
-
 def citation_row(citation: Citation, answer: str) -> Row:
-    """Return a citation of an answer (uid).
-
-    Only one of a built row has `built` and `behind`, and only one of a conversation `message`, `speaker` and `time`.
-    """
-    properties = asdict(citation)
-    properties["behind"] = list(citation.behind)
+    """Return a citation of an answer (uid)."""
     return {
         "uid": f"{answer}-{citation.marker}",
         "chunk": citation.chunk,
         "built": citation.built,
-        "properties": properties | {name: properties[name] or None for name in _OWN_OF_SOME},
+        "properties": to_properties(citation),
     }
 
 
@@ -188,7 +157,7 @@ def lease_memory(
             f"memory {lease.memory!r} is in use by another run: wait until it ends; if that run crashed, retry "
             f"{timeout:g} s after its last heartbeat"
         )
-    return LeasedMemory(status=str(rows[0]["before"]), filters=_filters(rows[0]["filters"]))
+    return LeasedMemory(status=str(rows[0]["before"]), filters=from_stored("filters", rows[0]["filters"] or "{}"))
 
 
 def renew_memory(database: Runner, *, lease: Lease) -> None:
@@ -201,17 +170,25 @@ def release_memory(database: Runner, *, lease: Lease, status: str) -> None:
     _held(database.run("release_memory", **asdict(lease), status=status), lease)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenStep:
+    """When a step was written, and the uids of entities that the corpus deleted meanwhile, which the memory keeps."""
+
+    created_at: str
+    kept: list[str]
+
+
 def write_step(
     database: Runner, *, lease: Lease, step: Step, changes: StepChanges, vectors: Mapping[str, Vectors]
-) -> list[str]:
+) -> WrittenStep:
     """Write one complete step, with the vectors (by uid) of its new points, entities and relations.
 
-    Returns the uids of entities that the corpus deleted meanwhile. The memory keeps them without a vector.
+    Entities that the memory keeps have no vector yet.
     """
     rows = database.run(
         "write_step",
         **asdict(lease),
-        step=step_row(step),
+        step=to_properties(step),
         subqueries=[subquery_row(number, one) for number, one in enumerate(step.retrieved, start=1)],
         provisionals=[provisional_row(entity, vectors) for entity in changes.entities],
         relations=[relation_row(relation, vectors) for relation in changes.relations],
@@ -219,24 +196,15 @@ def write_step(
         died=list(changes.died),
     )
     _held(rows, lease)
-    return [str(uid) for uid in rows[0]["kept"]]
+    return WrittenStep(created_at=rows[0]["created_at"], kept=[str(uid) for uid in rows[0]["kept"]])
 
 
 def write_answer(database: Runner, *, lease: Lease, answer: Answer, status: str) -> None:
     """Write the answer with its citations, and release the lease unless `status` is `running`."""
-    properties: Row = {
-        "uid": answer.uid,
-        "question": answer.question,
-        "text": answer.text,
-        "status": answer.status,
-        "step": answer.step,
-        "model": answer.model,
-        "notes": list(answer.notes),
-        "seconds": answer.seconds,
-        "usage": to_json(answer.usage),
-    }
     citations = [citation_row(citation, answer.uid) for citation in answer.citations]
-    rows = database.run("write_answer", **asdict(lease), answer=properties, citations=citations, status=status)
+    rows = database.run(
+        "write_answer", **asdict(lease), answer=to_properties(answer), citations=citations, status=status
+    )
     _held(rows, lease)
 
 
@@ -260,13 +228,14 @@ def find_memory(database: Runner, *, corpus: str, memory: str, owner: str | None
 
 def memory_points(database: Runner, *, corpus: str, memory: str, owner: str | None) -> list[StoredPoint]:
     """Return every point of the memory, including superseded ones, in order of birth."""
+    names = [field.name for field in RECORD_TYPES["MemoryPoint"].kept if field.type not in VECTORS]
     found: list[StoredPoint] = []
-    for row in database.run("memory_points", corpus=corpus, memory=memory, owner=owner):
+    for row in database.run("memory_points", corpus=corpus, memory=memory, owner=owner, names=names):
         entities = {entity["uid"]: to_entity(entity) for entity in row["entities"]}
         links = {kind: dict(row[kind]) for kind in ("involves", "chunks", "revises", "merges")}
+        points = (dict(zip(names, values, strict=True)) for values in row["points"])
         found += [
-            _stored(point, {kind: of.get(point["uid"], ()) for kind, of in links.items()}, entities)
-            for point in row["points"]
+            _stored(point, {kind: of.get(point["uid"], ()) for kind, of in links.items()}, entities) for point in points
         ]
     return found
 
@@ -287,17 +256,10 @@ def memory_steps(database: Runner, *, corpus: str, memory: str, owner: str | Non
 
 def memory_answers(database: Runner, *, corpus: str, memory: str, owner: str | None) -> list[Row]:
     """Return the memory's answers, oldest first, with citations as values."""
-    rows = [row["answer"] for row in database.run("memory_answers", corpus=corpus, memory=memory, owner=owner)]
     return [
-        {
-            **row,
-            "notes": tuple(row["notes"] or ()),
-            "usage": _usage(row["usage"]),
-            "citations": tuple(
-                Citation(**{**citation, "behind": tuple(citation["behind"])}) for citation in row["citations"]
-            ),
-        }
-        for row in rows
+        attributes(Answer, row["answer"])
+        | {"citations": tuple(from_properties(Citation, each) for each in row["answer"]["citations"])}
+        for row in database.run("memory_answers", corpus=corpus, memory=memory, owner=owner)
     ]
 
 
@@ -331,13 +293,11 @@ def _held(rows: list[Row], lease: Lease) -> None:
 
 def _stored(row: Row, links: Mapping[str, Sequence[str]], entities: Mapping[str, Entity]) -> StoredPoint:
     involved = [entities[uid] for uid in links["involves"] if uid in entities]
-    point = MemoryPoint(
-        uid=row["uid"],
-        description=row["description"],
+    point = from_properties(
+        MemoryPoint,
+        row,
         entities=tuple(sorted(involved, key=lambda entity: (entity.name, entity.uid))),
         chunks=tuple(links["chunks"]),
-        born=row["born"],
-        died=row["died"],
         # A chunk that was deleted may have come back, and support the point again.
         deleted_chunks=tuple(uid for uid in dict.fromkeys(row["deleted_chunks"] or ()) if uid not in links["chunks"]),
     )
@@ -345,36 +305,20 @@ def _stored(row: Row, links: Mapping[str, Sequence[str]], entities: Mapping[str,
 
 
 def _to_step(row: Row) -> Step:
-    fields = {name: row[name] for name in ("number", "question", "strategy", "judgement", "seconds")}
-    return Step(
-        **fields,
-        notes=tuple(row["notes"] or ()),
-        usage=_usage(row["usage"]),
-        filters=_filters(row["filters"]),
-        planned=tuple(
-            Subquery(**{**one, "targets": tuple(one["targets"])}) for one in json.loads(row["planned"] or "[]")
-        ),
-        operations=tuple(
-            Operation(**{**operation, "parts": tuple(operation["parts"])})
-            for operation in json.loads(row["operations"])
-        ),
-        # Sorted again: the server does not always keep the order of nested COLLECT subqueries.
-        retrieved=tuple(_to_retrieved(one) for one in sorted(row["subqueries"], key=itemgetter("number"))),
-    )
+    # Sorted again: the server does not always keep the order of nested COLLECT subqueries.
+    subqueries = sorted(row["subqueries"], key=itemgetter("number"))
+    return from_properties(Step, row, retrieved=tuple(map(_to_retrieved, subqueries)))
 
 
 def _to_retrieved(row: Row) -> Retrieved:
-    subquery = Subquery(
-        text=row["text"], concern=row["concern"], strategy=row["strategy"], targets=tuple(row["targets"])
-    )
     return Retrieved(
-        subquery=subquery,
+        subquery=from_properties(Subquery, row, targets=tuple(row["targets"])),
         entities=tuple(Hit(**hit) for hit in sorted(row["entities"], key=itemgetter("rank"))),
         chunks=tuple(
             Hit(**{**hit, "source_id": hit["source_id"] or ""}) for hit in sorted(row["chunks"], key=itemgetter("rank"))
         ),
         relations=tuple(Hit(uid=uid, rank=rank) for rank, uid in enumerate(row["relations"], start=1)),
-        built=tuple(BuiltHit(**hit) for hit in json.loads(row["built"] or "[]")),
+        built=from_stored("retrieved built rows", row.get("built") or "[]"),
     )
 
 
@@ -382,15 +326,6 @@ def _pattern(words: Sequence[str]) -> str:
     """Return Java's regular expression for a text that has these words after one another."""
     literal = [r"\Q" + word.replace(r"\E", r"\E\\E\Q") + r"\E" for word in words]
     return r"(?sU).*" + r"[\s\x1c-\x1f]+".join(literal) + ".*"
-
-
-def _filters(text: str | None) -> dict[str, tuple[str, ...]]:
-    return {name: tuple(wanted) for name, wanted in json.loads(text or "{}").items()}
-
-
-def _usage(text: str | None) -> Usage:
-    stored = json.loads(text) if text else {}
-    return Usage(**{name: stored[name] for name in ("calls", "seconds", "tokens") if name in stored})
 
 
 _GIVEN = ("corpus", "memory")  # parameters that the recording gives
@@ -405,7 +340,7 @@ def check_writes(writes: Sequence[Write], *, system: str) -> None:
 
 def write_whole_step(
     database: Database, *, lease: Lease, step: Step, changes: StepChanges, vectors: Mapping[str, Vectors]
-) -> list[str]:
+) -> WrittenStep:
     """Write one complete step as `write_step` does, then its `writes` in order: all of it, or nothing."""
     if not changes.writes:
         return write_step(database, lease=lease, step=step, changes=changes, vectors=vectors)
@@ -414,14 +349,14 @@ def write_whole_step(
 
 def _written(
     transaction: Transaction, *, lease: Lease, step: Step, changes: StepChanges, vectors: Mapping[str, Vectors]
-) -> list[str]:
-    kept = write_step(transaction, lease=lease, step=step, changes=changes, vectors=vectors)
+) -> WrittenStep:
+    written = write_step(transaction, lease=lease, step=step, changes=changes, vectors=vectors)
     question = {"corpus": lease.corpus, "memory": lease.memory}
     for write in changes.writes:
         taken = find_statement(write.statement).parameters
         given = {name: value for name, value in question.items() if name in taken}
         transaction.run(write.statement, **write.parameters, **given)
-    return kept
+    return written
 
 
 def _misfit(write: Write) -> str:

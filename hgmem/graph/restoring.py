@@ -1,151 +1,57 @@
-"""Typed wrappers for `cypher/restoring.cypher`.
+"""Typed wrappers for `cypher/restoring.cypher`, and what a record of an archive becomes in the graph."""
 
-Rows are records of an archive, with vectors in the driver's type.
-"""
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
 from hgmem.graph.database import Row, leased
+from hgmem.graph.record_types import EVERYWHERE, RECORD_TYPES, VECTORS, FieldType, RecordType, Reference
 from hgmem.graph.values import Runner, vector
 from hgmem.text.identity import build_uid, corpus_key, layer_key
 
-
-def restore_documents(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
-    """Write documents."""
-    database.run("restore_documents", corpus=corpus, rows=list(rows))
-
-
-def restore_chunks(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
-    """Write chunks, each with its FROM_DOCUMENT."""
-    database.run("restore_chunks", corpus=corpus, rows=_keyed(rows, corpus))
-
-
-def restore_order(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
-    """Write NEXT_CHUNK."""
-    database.run("restore_order", corpus=corpus, rows=list(rows))
-
-
-def restore_entities(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
-    """Write entities of the corpus."""
-    database.run("restore_entities", corpus=corpus, rows=_keyed(rows, corpus))
+# The properties that follow from the rest of a record, by type, for the corpus and the record.
+DERIVED: Mapping[str, Callable[[str, Row], Row]] = {
+    "Chunk": lambda corpus, _: {"corpus_key": corpus_key(corpus)},
+    "Entity": lambda corpus, _: {"corpus_key": corpus_key(corpus), "memory": ""},
+    "RELATES": lambda corpus, _: {EVERYWHERE: corpus},
+    "Memory": lambda _, record: {"memory": record["uid"]},
+    "Built": lambda corpus, record: {
+        "kind": record["label"],
+        "layer_key": layer_key(corpus, record["system"], record["label"]),
+        # An empty one says that the row had one: it has to be computed again.
+        **({"own_embedding": []} if record.get("replaced_vectors") and "own_embedding" not in record else {}),
+    },
+}
+# The links of nodes that have no uid, and what `restore_nodes` calls their other end.
+WITHOUT_UID = {"HAS_STEP": "step_of", "ASKED": "subquery_of"}
 
 
-def restore_mentions(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
-    """Write FROM_CHUNK."""
-    database.run("restore_mentions", corpus=corpus, rows=list(rows))
+def restore(database: Runner, *, corpus: str, name: str, rows: Sequence[Row]) -> None:
+    """Write records of one type, each with the relationship that it stands for.
+
+    Their vectors are arrays.
+    """
+    of_type = RECORD_TYPES[name]
+    if of_type.source:
+        _relate(database, corpus, of_type, rows)
+        return
+    restore_nodes(database, corpus=corpus, rows=[_node(corpus, of_type, row) for row in rows])
+    link = of_type.link
+    if link is None or link.type in WITHOUT_UID:
+        return
+    ends = [(_end(corpus, link.to, row), {name: row["uid"]}) for row in rows if _names(link.to, row)]
+    pairs = [reversed(pair) if link.outgoing else pair for pair in ends]
+    linked = [{"source": source, "target": target, "properties": {}, "vectors": {}} for source, target in pairs]
+    restore_relationships(database, corpus=corpus, type_=link.type, rows=linked)
 
 
-def restore_provisionals(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
-    """Write provisional entities."""
-    database.run("restore_provisionals", corpus=corpus, rows=list(rows))
+def restore_nodes(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
+    """Write nodes with their labels, properties, times and vectors, steps and sub-queries with their links."""
+    database.run("restore_nodes", corpus=corpus, rows=list(rows))
 
 
-def restore_relations(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
-    """Write RELATES."""
-    database.run("restore_relations", corpus=corpus, rows=list(rows))
-
-
-def restore_memories(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
-    """Write memories."""
-    database.run("restore_memories", corpus=corpus, rows=list(rows))
-
-
-def restore_steps(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
-    """Write steps, each with its HAS_STEP."""
-    database.run("restore_steps", corpus=corpus, rows=list(rows))
-
-
-def restore_step_order(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
-    """Write NEXT_STEP."""
-    database.run("restore_step_order", corpus=corpus, rows=list(rows))
-
-
-def restore_points(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
-    """Write memory points, each with its HAS_POINT."""
-    database.run("restore_points", corpus=corpus, rows=list(rows))
-
-
-def restore_involved(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
-    """Write INVOLVES."""
-    database.run("restore_involved", corpus=corpus, rows=list(rows))
-
-
-def restore_supported(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
-    """Write SUPPORTED_BY."""
-    database.run("restore_supported", corpus=corpus, rows=list(rows))
-
-
-def restore_revised(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
-    """Write REVISED_AS."""
-    database.run("restore_revised", corpus=corpus, rows=list(rows))
-
-
-def restore_merged(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
-    """Write MERGED_INTO."""
-    database.run("restore_merged", corpus=corpus, rows=list(rows))
-
-
-def restore_subqueries(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
-    """Write sub-queries, each with its ASKED."""
-    database.run("restore_subqueries", corpus=corpus, rows=list(rows))
-
-
-def restore_retrieved(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
-    """Write RETRIEVED."""
-    database.run("restore_retrieved", corpus=corpus, rows=list(rows))
-
-
-def restore_targets(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
-    """Write TARGETS."""
-    database.run("restore_targets", corpus=corpus, rows=list(rows))
-
-
-def restore_answers(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
-    """Write answers, each with its HAS_ANSWER."""
-    database.run("restore_answers", corpus=corpus, rows=list(rows))
-
-
-def restore_citations(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
-    """Write citations, each with its HAS_CITATION."""
-    database.run("restore_citations", corpus=corpus, rows=list(rows))
-
-
-def restore_cited(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
-    """Write CITES."""
-    database.run("restore_cited", corpus=corpus, rows=list(rows))
-
-
-def restore_builds(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
-    """Write builds."""
-    database.run("restore_builds", corpus=corpus, rows=list(rows))
-
-
-def restore_units(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
-    """Write units of builds, each with its HAS_UNIT."""
-    named = [{**row, "build": build_uid(corpus, row["system"])} for row in rows]
-    database.run("restore_units", corpus=corpus, rows=named)
-
-
-def restore_built(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
-    """Write built rows, each with its MADE and its vectors: `vector`, `own_vector` and `plain_vector`."""
-    keyed = [{**row, "layer_key": layer_key(corpus, row["system"], row["label"])} for row in rows]
-    database.run("restore_built", corpus=corpus, rows=keyed)
-
-
-def restore_support(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
-    """Write RESTS_ON."""
-    database.run("restore_support", corpus=corpus, rows=list(rows))
-
-
-def restore_extensions(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
-    """Write EXTENDS."""
-    database.run("restore_extensions", corpus=corpus, rows=list(rows))
-
-
-def restore_own_relationships(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
-    """Write relationships of systems' own types."""
-    database.run("restore_own_relationships", corpus=corpus, rows=list(rows))
+def restore_relationships(database: Runner, *, corpus: str, type_: str, rows: Sequence[Row]) -> None:
+    """Write relationships of one type with their ends, properties and vectors."""
+    database.run("restore_relationships", corpus=corpus, type=type_, rows=list(rows))
 
 
 def unmake_given_vectors(database: Runner, *, corpus: str) -> None:
@@ -159,10 +65,68 @@ def finish_restoring(database: Runner, *, corpus: str, run: str, properties: Row
     leased(rows, what=f"corpus {corpus!r}")
 
 
-def with_vectors(row: Row, vectors: Mapping[str, Any]) -> Row:
-    """Return the row with these vectors in the driver's type, by their names in statements."""
-    return {**row, **{name: vector(values) for name, values in vectors.items()}}
+def _relate(database: Runner, corpus: str, of_type: RecordType, rows: Sequence[Row]) -> None:
+    """Write relationships, together those of one type: systems' own types are named in the records."""
+    by_type: dict[str, list[Row]] = {}
+    for row in rows:
+        ends = {"source": _end(corpus, of_type.source, row), "target": _end(corpus, of_type.target, row)}
+        by_type.setdefault(row.get("type", of_type.name), []).append({**ends, **_content(corpus, of_type, row)})
+    for type_, of_one in by_type.items():
+        restore_relationships(database, corpus=corpus, type_=type_, rows=of_one)
 
 
-def _keyed(rows: Sequence[Row], corpus: str) -> list[Row]:
-    return [{**row, "corpus_key": corpus_key(corpus)} for row in rows]
+def _node(corpus: str, of_type: RecordType, record: Row) -> Row:
+    node = {
+        "labels": _labels(of_type, record),
+        "times": _of(of_type, record, {"time"}),
+        **_content(corpus, of_type, record),
+    }
+    if of_type.link and (end := WITHOUT_UID.get(of_type.link.type)):
+        [node[end]] = _end(corpus, of_type.link.to, record).values()
+    return node
+
+
+def _labels(of_type: RecordType, record: Row) -> list[str]:
+    if of_type.name == "Provisional":
+        return ["Entity", "Provisional"]
+    if of_type.name == "Built":
+        return ["Built", record["label"]]
+    return ["MemoryPoint", "DeadPoint"] if of_type.name == "MemoryPoint" and "died" in record else [of_type.name]
+
+
+def _content(corpus: str, of_type: RecordType, record: Row) -> Row:
+    """Return the properties and vectors of a node or relationship."""
+    vectors = _of(of_type, record, VECTORS)
+    given = {
+        field.name: record[field.name]
+        for field in of_type.kept
+        if field.name in record and field.name not in vectors and field.type != "time"
+    }
+    derived = DERIVED[of_type.name](corpus, record) if of_type.name in DERIVED else {}
+    return {
+        "properties": {**record.get("own_properties", {}), **given, **derived},
+        "vectors": {name: vector(values) for name, values in vectors.items()},
+    }
+
+
+def _of(of_type: RecordType, record: Row, types: Set[FieldType]) -> dict[str, Any]:
+    """Return the properties of these types."""
+    return {field.name: record[field.name] for field in of_type.kept if field.type in types and field.name in record}
+
+
+def _names(reference: Reference, record: Row) -> bool:
+    return any(record.keys() >= set(fields) for _, fields in reference)
+
+
+def _end(corpus: str, reference: Reference, record: Row) -> dict[str, Any]:
+    """Return what finds a node: its label and its uid, or what tells it from others in the memory."""
+    found: dict[str, Any] = {}
+    for name, fields in reference:
+        key = [record[field] for field in fields]
+        if name == "Build":
+            found["Build"] = build_uid(corpus, record["system"])
+        elif name in ("Step", "SubQuery"):
+            found[name] = key
+        else:
+            found["Entity" if name == "Provisional" else name] = key[-1]
+    return found

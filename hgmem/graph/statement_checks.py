@@ -15,6 +15,7 @@ NOISE = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|//[^\n]*|/\*.*?\*/",
 
 # A comparison that is computed in a WITH and required by its WHERE.
 _NAMED = re.compile(r"((?:\w+\.corpus = \$corpus(?: AND )?)+) AS (\w+)((?:, \w+)*)\s+WHERE \2\b")
+_OURS = re.compile(r"\bcorpus: \$corpus\s*[,}]")
 _COMPARED = re.compile(r"\b(\w+)\.corpus = \$corpus\b")
 _CLAUSE = re.compile(
     r"\b(?:MATCH|MERGE|CREATE|WHERE|WITH|RETURN|UNWIND|CALL|SET|REMOVE|DELETE|FOREACH|UNION|ORDER|SKIP|LIMIT|OFFSET|USING"
@@ -46,12 +47,13 @@ def beside_the_corpus(text: str) -> list[str]:
     """Return the node and RELATES patterns of a statement that could match another corpus, or are not understood.
 
     A labelled node is bound by `{corpus: $corpus}` (a :Corpus by `{name: $corpus}`) or by a condition
-    `x.corpus = $corpus` that always has to hold, once for each pattern without it. A node without a label must be bound
-    elsewhere, be compared in this way, or be an end of a bound RELATES.
+    `x.corpus = $corpus` that always has to hold, once for each pattern without it. A node without a label must have the
+    corpus in its map, be bound elsewhere, be compared in this way, or be an end of a bound RELATES.
     """
     text = _NAMED.sub(r"\3 WHERE \1", NOISE.sub("''", text))
     compared = Counter(found[1] for found in _COMPARED.finditer(text) if _always_holds(text, found))
-    bound = {found["variable"] for found in _NODE.finditer(text) if found["labels"]} | set(compared)
+    bound = {found["variable"] for found in _NODE.finditer(text) if found["labels"] or _OURS.search(found["map"] or "")}
+    bound |= set(compared)
     bound |= set(re.findall(r"\((\w+) IN \w+ \|", text)) | set(re.findall(r"RELATES[^\]]*\]-[>]?\((\w+):", text))
     loose = []
     for found in _NODE.finditer(text):

@@ -89,16 +89,16 @@ class Recording:
         check_writes(changes.writes, system=self.system)
         vectors = self._vectors(changes)
         try:
-            kept = write_whole_step(
+            written = write_whole_step(
                 self.services.database, lease=self.lease, step=step, changes=changes, vectors=vectors
             )
         except UnreachableError as error:
             error.memory = self.lease.memory  # the step may be there: a commit that nobody answered may be done
             raise
-        if kept:
-            self._embed(kept)
+        if written.kept:
+            self._embed(written.kept)
         self.status = INTERRUPTED
-        self.steps.append(step)
+        self.steps.append(replace(step, created_at=written.created_at))
         self.points = self.points.after(changes, step=step.number)
         self.services.listener.emit(
             Planned(step=step.number, judgement=step.judgement, subqueries=step.planned, notes=step.notes)

@@ -80,7 +80,7 @@ def _loaded(
         points=tuple(point for point in points if point.alive(at)),
         steps=tuple(earlier for earlier in steps if earlier.number <= at),
         answers=tuple(
-            Answer(**answer, corpus=corpus, memory=memory, system=row["system"], points=points, steps=steps)
+            Answer(**answer, corpus=corpus, system=row["system"], points=points, steps=steps)
             for answer in answers
             if answer["step"] <= at
         ),

@@ -15,41 +15,22 @@ def answer(one: Answer) -> Row:
     """Return an answer with its citations, steps and points, superseded ones included."""
     return {
         "answer": one.text,
-        "status": one.status,
-        "question": one.question,
-        "uid": one.uid,
-        "corpus": one.corpus,
-        "system": one.system,
-        "citations": [asdict(citation) for citation in one.citations],
-        "memory": one.memory,
-        "step": one.step,
+        **_attributes(one, without=("text", "points", "steps", "usage")),
         "points": [point(each) for each in one.points],
         "steps": [step(each) for each in one.steps],
-        "notes": list(one.notes),
         "usage": usage(one.usage),
-        "model": one.model,
-        "seconds": one.seconds,
     }
 
 
 def memory(one: Memory) -> Row:
     """Return a memory as of the end of a step."""
-    names = ("uid", "question", "text", "status", "step", "model", "notes", "seconds")
+    of_memory = ("corpus", "system", "memory", "points", "steps", "usage")
     return {
         "memory": one.uid,
-        "corpus": one.corpus,
-        "system": one.system,
-        "owner": one.owner,
-        "model": one.model,
-        "status": one.status,
-        "created_at": one.created_at,
-        "step": one.step,
+        **_attributes(one, without=("uid", "points", "steps", "answers")),
         "points": [point(each) for each in one.points],
         "steps": [step(each) for each in one.steps],
-        "answers": [
-            {**{name: getattr(each, name) for name in names}, "citations": [asdict(cited) for cited in each.citations]}
-            for each in one.answers
-        ],
+        "answers": [_attributes(each, without=of_memory) for each in one.answers],
     }
 
 
@@ -60,30 +41,14 @@ def lineage(one: Lineage) -> Row:
 
 def point(one: MemoryPoint) -> Row:
     """Return a memory point with the names of its entities."""
-    return {
-        "uid": one.uid,
-        "description": one.description,
-        "entities": [entity.name for entity in one.entities],
-        "born": one.born,
-        "died": one.died,
-        "chunks": list(one.chunks),
-        "deleted_chunks": list(one.deleted_chunks),
-    }
+    return {**_attributes(one, without=("entities",)), "entities": [entity.name for entity in one.entities]}
 
 
 def step(one: Step) -> Row:
     """Return a step with what each of its sub-queries retrieved."""
     return {
-        "number": one.number,
-        "question": one.question,
-        "strategy": one.strategy,
-        "judgement": one.judgement,
-        "filters": {name: list(texts) for name, texts in one.filters.items()},
+        **_attributes(one, without=("retrieved", "usage")),
         "subqueries": [_subquery(each) for each in one.retrieved],
-        "operations": [asdict(operation) for operation in one.operations],
-        "planned": [asdict(subquery) for subquery in one.planned],
-        "notes": list(one.notes),
-        "seconds": one.seconds,
         "usage": usage(one.usage),
     }
 
@@ -92,6 +57,10 @@ def usage(one: Usage) -> Row:
     """Return the usage with its totals."""
     sums = ("requests", "prompt_tokens", "completion_tokens", "cached_tokens")
     return {**asdict(one), **{name: getattr(one, name) for name in sums}}
+
+
+def _attributes(one: Any, *, without: Sequence[str]) -> Row:
+    return {each.name: value(getattr(one, each.name)) for each in fields(one) if each.name not in without}
 
 
 def value(one: object) -> Any:

@@ -17,7 +17,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from playwright.sync_api import Browser
 
-from hgmem.corpus.archive.kinds import KINDS
+from hgmem.graph.record_types import RECORD_TYPES
 from hgmem.settings import Settings
 from hgmem.systems.hgmem.recipes import RECIPES
 
@@ -209,7 +209,7 @@ def test_the_references_have_every_setting_property_and_name(site: Path) -> None
     assert [name for name in Settings.model_fields if f"{name.upper()}</code>" not in settings] == []
     assert "<code>NEO4J_URI</code>" in settings
     assert "<code>HGMEM_CHUNK_TOKENS</code>" in settings
-    assert [name for name in KINDS if f"<code>{name}</code>" not in graph] == []
+    assert [name for name in RECORD_TYPES if f"<code>{name}</code>" not in graph] == []
     assert "retrieval.exclude" in algorithm
     assert all(f"<code>{name}</code>" in text("recipes.html") for name in ("default", "paper", "code", "compact"))
     assert {"default", "paper", "code", "compact", "single"} <= RECIPES.keys()

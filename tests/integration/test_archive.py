@@ -5,6 +5,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +18,15 @@ from hypothesis import strategies as st
 from moving import TEXTS, hold, kinds, moved, rich
 
 from hgmem import Checkup, DocumentError, HGMem, UsageError
-from hgmem.corpus import restoring
-from hgmem.corpus.archive.kinds import KINDS, OF_MEMORIES
 from hgmem.corpus.archive.lines import Chain
 from hgmem.corpus.archive.records import footer
 from hgmem.errors import ConflictError, GraphError, HGMemError
+from hgmem.graph import restoring
 from hgmem.graph.corpus import create_corpus, lease_corpus
+from hgmem.graph.record_types import OF_MEMORIES, RECORD_TYPES
 from hgmem.settings import Settings
 from hgmem.testing import DeterministicEmbedder
+from hgmem.values import as_json
 from hgmem.values.inputs import Document, Given, GivenEntity
 
 Open = Callable[..., HGMem]
@@ -107,10 +109,11 @@ def test_a_corpus_comes_back_uid_for_uid_and_property_for_property(
 
 def test_the_corpus_of_these_tests_has_every_kind_and_every_field(archived: Archived) -> None:
     records = archived.records()
-    there = {kind: {name for record in records if record["kind"] == kind for name in record} for kind in KINDS}
+    there = {name: {field for record in records if record["kind"] == name for field in record} for name in RECORD_TYPES}
+    wanted = {name: {field.name for field in of_type.archived} for name, of_type in RECORD_TYPES.items()}
 
-    assert {kind: set(KINDS[kind].properties) - there[kind] for kind in KINDS} == {kind: set() for kind in KINDS}
-    assert kinds(archived.wanted) == {*KINDS} - {"RELATIONSHIP"} | {
+    assert {name: wanted[name] - there[name] for name in wanted} == {name: set() for name in wanted}
+    assert kinds(archived.wanted) == {*RECORD_TYPES} - {"RELATIONSHIP"} | {
         *("Corpus", "FROM_DOCUMENT", "HAS_STEP", "ASKED", "HAS_POINT", "HAS_ANSWER", "HAS_CITATION", "DeadPoint"),
         *("HAS_UNIT", "MADE", "ToyGist", "ToyTopic", "TOY_IN"),
     }
@@ -137,6 +140,19 @@ def test_the_copy_answers_is_continued_and_is_indexed_without_a_new_call(
     report = place.add(Document(id="owners", title="owners", metadata={"page": 1}, text=TEXTS["owners"]))
     assert (report.unchanged, report.chunks) == (1, 0)
     place.delete(document=str(place.documents()[0]["uid"]))
+
+
+def test_a_step_says_when_it_was_written_in_its_answer_and_in_the_copy(client: HGMem, tmp_path: Path) -> None:
+    client.add(Document(id="ferry", text="Captain Rhee commands the ferry Aurora."))
+    answer = client.ask("Who commands the Aurora?")
+    client.export(tmp_path / "some")
+    client.delete()
+    client.import_archive(tmp_path / "some")
+    memory = client.memory(answer.memory)
+    assert memory.steps == answer.steps
+    assert [step["created_at"] for step in as_json.memory(memory)["steps"]] == [one.created_at for one in answer.steps]
+    times = [datetime.fromisoformat(one.created_at) for one in (memory, *memory.steps)]
+    assert times == sorted(times)
 
 
 def test_an_export_of_the_copy_is_the_same_file(archived: Archived, place: HGMem, tmp_path: Path) -> None:
@@ -277,14 +293,19 @@ def a_memory(archived: Archived) -> str:
 def test_an_import_that_fails_leaves_nothing_and_the_next_begins_anew(
     archived: Archived, place: HGMem, settings: Settings, monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
-    def failing(*_: object, **__: object) -> None:
+    restore = restoring.restore
+
+    def failing(*held: Any, name: str, **given: Any) -> None:
+        if name != "INVOLVES":
+            restore(*held, name=name, **given)
+            return
         assert moved(settings, NAME).of("Memory")  # half of it is written
         with pytest.raises(UsageError, match="importing"):
             place.ask("Who?")
         raise error
 
     with monkeypatch.context() as patched:
-        patched.setattr(restoring, "RESTORING", {**restoring.RESTORING, "INVOLVES": failing})
+        patched.setattr(restoring, "restore", failing)
         with pytest.raises(type(error)):
             place.import_archive(archived.path)
     assert dump(settings, NAME).nodes == {}

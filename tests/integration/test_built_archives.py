@@ -66,7 +66,7 @@ def test_a_build_comes_back_as_it_was_and_is_not_made_again(toyed: HGMem, tmp_pa
     assert (checkup.findings, checkup.notes, done.notes, report.notes) == ((), (), (), ())
     assert moved(toyed.settings, toyed.corpus) == before
     assert first.read_bytes() == second.read_bytes()
-    assert records(first)[0]["version"] == 2
+    assert records(first)[0]["version"] == 3
     assert (report.counts["Built"], report.counts["Unit"]) == (toyed.status().built, toyed.status().units)
     assert toyed.check() == checkup
     again = toyed.build("toy")
@@ -142,12 +142,6 @@ def test_a_build_that_is_being_made_is_exported_as_unfinished(toyed: HGMem, tmp_
     assert [one.name for one in toyed.check().notes] == ["unfinished-build"]
     assert toyed.build("toy").made == 0
     assert [one.status for one in toyed.status().builds] == ["ready"]
-
-
-def test_a_corpus_without_builds_is_exported_as_before(client: HGMem, tmp_path: Path) -> None:
-    client.add(document(1))
-    client.export(tmp_path / "some")
-    assert records(tmp_path / "some")[0]["version"] == 1
 
 
 def test_what_an_installed_system_does_not_have_is_neither_exported_nor_imported(toyed: HGMem, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from test_archive_files import ADA, BOUNDS, CHUNK, CORPUS, HEADER, VECTOR, assert_matches, lines, packed, records
 
-from hgmem.corpus.archive.fields import pack
+from hgmem.corpus.archive.field_types import pack
 from hgmem.corpus.archive.files import Reader, opened
 from hgmem.corpus.archive.own_names import MOST_NAMES, MOST_PROPERTIES
 from hgmem.errors import DocumentError
@@ -39,7 +39,7 @@ def builds(**changed: dict[str, Any]) -> list[dict[str, Any]]:
         {"kind": "Unit", **unit, "output": "{}"},
         {**row(), "own_properties": {"words": ["a"], "weight": 0.5}, "vector": pack([0.0, 0.5, 1.0])},
         {"kind": "RESTS_ON", "source": row()["uid"], "target": CHUNK},
-        {"kind": "EXTENDS", "system": SYSTEM, "unit": UNIT, "row": row()["uid"], "gives_vector": True},
+        {"kind": "EXTENDS", "system": SYSTEM, "source": UNIT, "target": row()["uid"], "vector": True},
         {**relationship(), "own_properties": {"place": 1}},
     ]
     return [
@@ -48,10 +48,9 @@ def builds(**changed: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def whole(*more: dict[str, Any], version: int = 2) -> list[dict[str, Any]]:
+def whole(*more: dict[str, Any]) -> list[dict[str, Any]]:
     """Return an archive without its last line. `more` begins on line 7."""
-    head = {**HEADER, "version": version}
-    return [head, *records()[1:6], *more]
+    return [HEADER, *records()[1:6], *more]
 
 
 def read(path: Path, said: list[dict[str, Any]], *, installed: OwnNames | None = None) -> Reader:
@@ -104,7 +103,7 @@ def test_rows_of_systems_that_are_not_installed_are_read_and_counted(tmp_path: P
         ({"Built": {"vector": "%"}}, "line 9: field 'vector': expected base64"),
         ({"RESTS_ON": {"target": ADA}}, "line 10: refers to Chunk"),
         ({"RESTS_ON": {"source": CHUNK}}, "line 10: refers to Built"),
-        ({"EXTENDS": {"row": CHUNK}}, "line 11: refers to Built"),
+        ({"EXTENDS": {"target": CHUNK}}, "line 11: refers to Built"),
         ({"EXTENDS": {"system": "other"}}, "line 11: refers to Unit 'other/"),
         ({"RELATIONSHIP": {"source": CHUNK}}, "line 12: refers to Built"),
         ({"RELATIONSHIP": {"source": ADA}}, "line 12: refers to Built"),
@@ -152,11 +151,6 @@ def test_there_is_a_limit_for_names_of_properties(tmp_path: Path) -> None:
     rows = [row(key=f"k{at}") | {"own_properties": {f"p{at}_{n}": n for n in range(100)}} for at in range(11)]
     said = refusal(tmp_path / "some", whole(*builds()[:2], *rows))
     assert_matches(f"line 19: systems have more than {MOST_PROPERTIES:,} different properties", said)
-
-
-def test_builds_are_not_in_the_first_version_of_the_format(tmp_path: Path) -> None:
-    said = refusal(tmp_path / "old", whole(*builds(), version=1))
-    assert_matches("line 7: kind 'Build' belongs to version 2 of the format, not 1", said)
 
 
 def test_a_vector_of_a_text_is_refused_where_the_header_says_that_there_are_none(tmp_path: Path) -> None:

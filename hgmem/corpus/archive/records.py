@@ -1,37 +1,73 @@
-"""Records in their order: what an archive may hold, one after the other, and whether what it names is there."""
+"""Records in their order: what an archive may hold, one after the other, and whether what it names is there.
+
+The first line is a header, the last a footer. Between them stand the records of `hgmem/graph/record_types.py`. What
+says where a thing belongs has no record of its own: a chunk's `document` is FROM_DOCUMENT, the `memory` of a step and
+of a point is HAS_STEP and HAS_POINT, and so on.
+"""
 
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
-from hgmem.corpus.archive.fields import check_plain_vector, check_vector
-from hgmem.corpus.archive.kinds import (
-    FOOTER,
-    FORMAT,
-    HEADER,
-    KINDS,
-    OF_BUILDS,
-    OF_MEMORIES,
-    VERSIONS,
-    Footer,
-    Header,
-    parse,
-)
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+
+from hgmem.corpus.archive.field_types import TYPES, check_plain_vector, check_vector
 from hgmem.corpus.archive.lines import LineError, Record
 from hgmem.corpus.archive.own_names import OwnNamesCheck
-from hgmem.corpus.archive.schema import SHOWN, ArchiveRecord, Reference
 from hgmem.errors import UsageError
+from hgmem.graph.record_types import OF_MEMORIES, RECORD_TYPES, Field, RecordType, Reference
 from hgmem.text.identity import build_uid, built_uid, check_corpus_name, uid, unit_uid
 
+FORMAT = "hgmem-archive"
+VERSION = 3
+HEADER = RecordType(
+    name="archive",
+    about="Which corpus it is, what its vectors are, and whether they and the memories are in the file.",
+    fields=(
+        Field(name="format", type="text", meaning=f"`{FORMAT}`"),
+        Field(name="version", type="integer", meaning="version of the format"),
+        Field(name="hgmem", type="text", meaning="version of hgmem"),
+        Field(name="corpus", type="text", meaning="name of the corpus"),
+        Field(name="embedding_model", type="text", meaning="embedder of the vectors"),
+        Field(name="dimensions", type="integer", meaning="their length"),
+        Field(name="schema_version", type="integer", meaning="version of the graph's schema"),
+        Field(name="settings", type="object", meaning="settings of the corpus"),
+        Field(name="created_at", type="time", meaning="creation time of the corpus"),
+        Field(name="imported", type="text", meaning="origin of a pre-built graph", optional=True),
+        Field(name="embeddings", type="boolean", meaning="whether vectors are in the file"),
+        Field(name="memories", type="boolean", meaning="whether memories are in the file"),
+    ),
+)
+FOOTER = RecordType(
+    name="end",
+    about="How many records of each type there are.",
+    fields=(Field(name="counts", type="counts", meaning="numbers of records, by type"),),
+)
+LINES = {each.name: each for each in (HEADER, *RECORD_TYPES.values(), FOOTER)}
+
 MOST_DIMENSIONS = 100_000
-# The uids that follow from other fields, by kind.
+SHOWN = 80  # characters of a value in an error
+# The uids that follow from other fields, by type.
 UIDS: Mapping[str, Callable[[str, Record], str]] = {
     "Entity": lambda corpus, record: uid(corpus, "entity", record["key"]),
     "Build": lambda corpus, record: build_uid(corpus, record["system"]),
     "Unit": lambda corpus, record: unit_uid(corpus, record["system"], stage=record["stage"], key=record["key"]),
     "Built": lambda corpus, record: built_uid(corpus, record["system"], kind=record["label"], key=record["key"]),
 }
+
+
+def _checker(line: RecordType) -> type[BaseModel]:
+    """Return what checks the fields of such a line."""
+    fields: dict[str, Any] = {
+        field.name: (TYPES[field.type] | None, None) if field.optional else (TYPES[field.type], ...)
+        for field in line.archived
+    }
+    strict = ConfigDict(strict=True, extra="forbid")
+    return create_model(line.name, __config__=strict, kind=(str, ...), **fields)
+
+
+_CHECKERS = {name: _checker(line) for name, line in LINES.items()}
 
 
 class Records:
@@ -41,13 +77,13 @@ class Records:
         self.own_names = own_names or OwnNamesCheck()
         self.counts: Counter[str] = Counter()
         self.ended = False
-        self._header: Header | None = None
+        self._header: Record | None = None
         self._schema_version = schema_version
         self._known: set[bytes] = set()
 
     @property
-    def header(self) -> Header:
-        """What the first line says."""
+    def header(self) -> Record:
+        """The first line."""
         if self._header is None:
             raise LineError("the first line is not a header")
         return self._header
@@ -57,8 +93,9 @@ class Records:
         if self.ended:
             raise LineError("data after the last record")
         if self._header is None:
-            self._header = _header(record, self._schema_version)
-        elif record.get("kind") == FOOTER:
+            _check_header(record, self._schema_version)
+            self._header = record
+        elif record.get("kind") == FOOTER.name:
             self._end(record)
         elif missing := self.add(record):
             raise LineError(f"refers to {missing}, which no earlier line defines")
@@ -66,88 +103,110 @@ class Records:
     def add(self, record: Record) -> str:
         """Add the record, or return the reference that no earlier record defines.
 
-        Raises `LineError` if the record does not match its kind or is a duplicate.
+        Raises `LineError` if the record does not match its type or is a duplicate.
         """
         name = str(record.get("kind"))
-        kind = KINDS.get(name)
-        if kind is None:
+        of_type = RECORD_TYPES.get(name)
+        if of_type is None:
             raise LineError(f"unknown kind {name[:SHOWN]!r}")
-        parse(record)
-        self._check(name, record)
-        if kind.identity and self._knows(name, kind.identity, record):
-            raise LineError(f"duplicate {_named(((name, kind.identity),), record)}")
-        for reference in (*kind.refers, *_given(kind, record)):
-            if not any(self._knows(other, fields, record) for other, fields in reference):
+        _check_fields(of_type, record)
+        self._check(of_type, record)
+        if of_type.identity and self._knows(name, of_type.identity, record):
+            raise LineError(f"duplicate {_named(((name, of_type.identity),), record)}")
+        for reference in of_type.references:
+            given = [(other, fields) for other, fields in reference if record.keys() >= set(fields)]
+            if given and not any(self._knows(other, fields, record) for other, fields in given):
                 return _named(reference, record)
-        if kind.identity:
-            self._known |= {_identity(name, fields, record) for fields in (kind.identity, *kind.also_known_by)}
+        if of_type.identity:
+            self._known |= {_identity(name, fields, record) for fields in (of_type.identity, *of_type.also_known_by)}
         self.counts[name] += 1
         return ""
 
-    def _check(self, kind: str, record: Record) -> None:
+    def _check(self, of_type: RecordType, record: Record) -> None:
         """Raise `LineError` unless the record agrees with the header."""
-        header = self.header
-        if not header.memories and (kind in OF_MEMORIES or record.get("memory")):
+        header, name = self.header, of_type.name
+        if not header["memories"] and (name in OF_MEMORIES or record.get("memory")):
             raise LineError("the record belongs to a memory, but the header says that there are none")
-        if kind in OF_BUILDS and header.version < VERSIONS[-1]:
-            raise LineError(f"kind {kind!r} belongs to version {VERSIONS[-1]} of the format, not {header.version}")
-        for field in ("embedding", "own_embedding"):
-            if field in record:
-                if not header.embeddings:
+        for field in of_type.archived:
+            if field.type == "vector" and field.name in record:
+                if not header["embeddings"]:
                     raise LineError("the record has a vector, but the header says that there are none")
-                check_vector(record[field], dimensions=header.dimensions, field=field)
-        if "vector" in record:
-            check_plain_vector(record["vector"], field="vector")
-        if kind in UIDS and record["uid"] != UIDS[kind](header.corpus, record):
+                check_vector(record[field.name], dimensions=header["dimensions"], field=field.name)
+            elif field.type == "vector of any length" and field.name in record:
+                check_plain_vector(record[field.name], field=field.name)
+        if name in UIDS and record["uid"] != UIDS[name](header["corpus"], record):
             raise LineError(
-                f"{kind.lower()} {record['uid']!r} does not belong to corpus {header.corpus!r} of the header"
+                f"{name.lower()} {record['uid']!r} does not belong to corpus {header['corpus']!r} of the header"
             )
         self.own_names.check(record)
 
     def _knows(self, kind: str, fields: Sequence[str], record: Record) -> bool:
-        return all(name in record for name in fields) and _identity(kind, fields, record) in self._known
+        return _identity(kind, fields, record) in self._known
 
     def _end(self, record: Record) -> None:
-        counts = cast("Footer", parse(record)).counts
-        if counts != dict(self.counts):
-            raise LineError(f"the footer counts {str(counts)[:SHOWN]}, but the archive has {dict(self.counts)}")
+        _check_fields(FOOTER, record)
+        if record["counts"] != dict(self.counts):
+            raise LineError(
+                f"the footer counts {str(record['counts'])[:SHOWN]}, but the archive has {dict(self.counts)}"
+            )
         self.ended = True
 
 
 def header(**values: Any) -> dict[str, Any]:
     """Return the record of the first line, without fields that are None."""
-    values |= {"kind": HEADER, "format": FORMAT}
-    return {name: values[name] for name in Header.model_fields if values[name] is not None}
+    values |= {"format": FORMAT, "version": VERSION}
+    named = {field.name: values[field.name] for field in HEADER.fields}
+    return {"kind": HEADER.name} | {name: value for name, value in named.items() if value is not None}
 
 
 def footer(counts: Mapping[str, int]) -> dict[str, Any]:
     """Return the last line's record."""
-    return {"kind": FOOTER, "counts": dict(counts)}
+    return {"kind": FOOTER.name, "counts": dict(counts)}
 
 
-def _header(record: Record, schema_version: int) -> Header:
-    if record.get("kind") != HEADER or record.get("format") != FORMAT:
+def _check_header(record: Record, schema_version: int) -> None:
+    if record.get("kind") != HEADER.name or record.get("format") != FORMAT:
         raise LineError(f"not the header of an {FORMAT}: create an archive with `hgmem export`")
-    if record.get("version") not in VERSIONS:
+    if record.get("version") != VERSION:
         raise LineError(
-            f"format version {str(record.get('version'))[:SHOWN]!r}, but this hgmem reads "
-            f"{' and '.join(map(str, VERSIONS))}: use the hgmem that wrote the archive, or a newer one"
+            f"format version {str(record.get('version'))[:SHOWN]!r}, but this hgmem reads {VERSION}: use the hgmem "
+            "that wrote the archive, or a newer one"
         )
-    found = cast("Header", parse(record))
-    if found.schema_version != schema_version:
-        raise LineError(f"schema version {found.schema_version}, but this hgmem uses {schema_version}")
-    if not 0 < found.dimensions <= MOST_DIMENSIONS:
-        raise LineError(f"invalid dimensions {found.dimensions}: expected 1 to {MOST_DIMENSIONS}")
+    _check_fields(HEADER, record)
+    if record["schema_version"] != schema_version:
+        raise LineError(f"schema version {record['schema_version']}, but this hgmem uses {schema_version}")
+    if not 0 < record["dimensions"] <= MOST_DIMENSIONS:
+        raise LineError(f"invalid dimensions {record['dimensions']}: expected 1 to {MOST_DIMENSIONS}")
     try:
-        check_corpus_name(found.corpus)
+        check_corpus_name(record["corpus"])
     except UsageError as error:
         raise LineError(str(error)) from None
-    return found
 
 
-def _given(kind: type[ArchiveRecord], record: Record) -> list[Reference]:
-    """Return the optional references that the record makes."""
-    return [reference for reference in kind.may_refer if any(set(fields) <= record.keys() for _, fields in reference)]
+def _check_fields(line: RecordType, record: Record) -> None:
+    """Raise `LineError` unless the record has the fields of its type. Unknown fields are named first."""
+    if None in record.values():
+        null = next(name for name, value in record.items() if value is None)
+        raise LineError(f"field {null!r} is null: omit it")
+    try:
+        _CHECKERS[line.name].model_validate(record)
+    except ValidationError as error:
+        raise _problem(error, line, record) from None
+    for field in line.archived:
+        if field.type == "own" and not record[field.name].startswith(f"{record['memory']}-"):
+            raise LineError(f"field {field.name!r} belongs to another memory: {_shown(record[field.name])}")
+
+
+def _problem(error: ValidationError, line: RecordType, record: Record) -> LineError:
+    found = error.errors(include_url=False, include_input=False)
+    first = next((each for each in found if each["type"] == "extra_forbidden"), found[0])
+    name = str(first["loc"][0])
+    if first["type"] == "extra_forbidden":
+        return LineError(f"unknown field {name[:SHOWN]!r}")
+    if first["type"] == "missing":
+        return LineError(f"field {name!r} is missing")
+    wanted = next(field.type for field in line.archived if field.name == name)
+    return LineError(f"field {name!r}: expected {wanted}, got {_shown(record[name])}")
 
 
 def _identity(kind: str, fields: Sequence[str], record: Record) -> bytes:
@@ -158,3 +217,8 @@ def _identity(kind: str, fields: Sequence[str], record: Record) -> bytes:
 def _named(reference: Reference, record: Record) -> str:
     kind, fields = next((each for each in reference if all(name in record for name in each[1])), reference[0])
     return f"{kind} {'/'.join(str(record.get(name))[:SHOWN] for name in fields)!r}"
+
+
+def _shown(value: object) -> str:
+    text = repr(value) if isinstance(value, str | int | float | bool | None) else type(value).__name__
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
