@@ -34,6 +34,8 @@ hypothesis.settings.register_profile("thorough", max_examples=5_000, deadline=No
 
 for name in [name for name in os.environ if name.startswith(FOREIGN)]:
     del os.environ[name]
+if "PYTEST_XDIST_WORKER" in os.environ:  # a process for each core: threads of PyTorch would wait for each other
+    os.environ["OMP_NUM_THREADS"] = "1"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import run_python
 from small_graph import CHUNKS, ENTITIES, RELATIONS, write
 
 from hgmem.local import down
@@ -87,9 +88,7 @@ def test_what_is_measured_is_saved_before_the_next_workload_has_run(graph: Path,
 def test_what_cannot_be_had_is_said_before_anything_is_measured(options: list[str], said: str, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     given = [option.replace("FILE", str(tmp_path / "file")) for option in options]
-    done = subprocess.run(
-        [sys.executable, BENCHMARKS / "bench.py", *given], capture_output=True, text=True, timeout=120
-    )
+    done = run_python(BENCHMARKS / "bench.py", *given, env=os.environ)
 
     assert (done.returncode, done.stdout) == (2, "")
     assert said in done.stderr

@@ -2,13 +2,12 @@
 
 import gzip
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import run_hgmem
 from dumping import Dump, driver, dump
 from moving import HERE, moved
 from test_builds import HELD, Renamed, document
@@ -215,8 +214,7 @@ def test_an_invariant_of_an_installed_system_is_checked(toyed: HGMem, environmen
     assert f"`hgmem build toy --corpus {toyed.corpus}`" in found.remedy
     with uninstalled():
         assert toyed.check().ok
-    command = [sys.executable, "-m", "hgmem", "doctor", "--corpus", toyed.corpus]
-    told = subprocess.run(command, env={**environment, "PYTHONPATH": str(toy)}, capture_output=True, text=True)
+    told = run_hgmem("doctor", "--corpus", toyed.corpus, env={**environment, "PYTHONPATH": str(toy)})
     assert told.returncode == 1
     assert "error   toy:topic-text (1): a topic does not begin with the text of its first gist" in told.stdout
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import run_python
 from evaluating import DOCUMENTS, read_tiny, write_data
 from wire import Asked, Said, WireServer
 
@@ -271,16 +272,21 @@ def test_a_build_for_the_corpus_of_an_archive_is_estimated(
 def test_an_unknown_number_of_model_calls_is_confirmed(environment: dict[str, str], tmp_path: Path, toy: Path) -> None:
     file = write_plan(tmp_path, systems='[[systems]]\nname = "toy"', ids=["q1"])
     more = {"HGMEM_MODEL": "wire", "OPENAI_BASE_URL": "http://127.0.0.1:9", "PYTHONPATH": str(toy)}
-    done = subprocess.run(
-        command("run", str(file)), env=environment | more, capture_output=True, text=True, timeout=60, check=False
-    )
+    done = run_python(*command("run", str(file)), env=environment | more)
     assert done.returncode == 1
     assert "nothing was written: this takes an unknown number of model calls" in done.stderr
     assert "limit it with max_calls in the plan" in done.stderr
 
 
 def command(*words: str) -> list[str]:
-    return [sys.executable, str(HERE / "evaluating.py"), "eval", *words]
+    return [str(HERE / "evaluating.py"), "eval", *words]
+
+
+def done(environment: dict[str, str], *words: str) -> str:
+    """Run a command that succeeds, and return what it prints."""
+    process = run_python(*command(*words), env=environment)
+    assert process.returncode == 0, process.stderr
+    return process.stdout
 
 
 def table(output: Path) -> list[dict[str, Any]]:
@@ -296,12 +302,13 @@ def test_a_run_that_is_killed_again_and_again_ends_in_the_same_table(
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     for folder in (whole, killed):
         folder.mkdir()
-    run = command("run", str(write_plan(whole)))
-    subprocess.run(run, env=environment, check=True, capture_output=True, timeout=120)
-    again = command("run", str(write_plan(killed)))
+    done(environment, "run", str(write_plan(whole)))
+    again = ("run", str(write_plan(killed)))
     results = killed / "out" / "results.jsonl"
     for wanted in (1, 3, 6):
-        process = subprocess.Popen(again, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            [sys.executable, *command(*again)], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
         until = time.monotonic() + 60
         while process.poll() is None and time.monotonic() < until:
             if results.exists() and len(results.read_bytes().splitlines()) >= wanted:
@@ -311,11 +318,9 @@ def test_a_run_that_is_killed_again_and_again_ends_in_the_same_table(
         process.wait(30)
     with results.open("ab") as file:
         file.write(b'{"key": "cut sho')
-    done = subprocess.run(again, env=environment, check=True, capture_output=True, text=True, timeout=120)
-    assert "0 failed" in done.stdout
+    assert "0 failed" in done(environment, *again)
     assert table(killed / "out") == table(whole / "out")
-    report = command("report", str(whole / "out"), "--compare", "compact", "one chunk")
-    shown = subprocess.run(report, env=environment, check=True, capture_output=True, text=True, timeout=60).stdout
+    shown = done(environment, "report", str(whole / "out"), "--compare", "compact", "one chunk")
     assert "### compact minus one chunk, 3 questions of both" in shown
     assert shown.count("| one chunk | 4 | 0 |") == 3
     with started():  # whose end deletes the corpora
@@ -363,7 +368,7 @@ def test_scores_of_two_judges_come_back_as_scores_of_systems(tmp_path: Path, env
     out.mkdir()
     (out / "results.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in ROWS), encoding="utf-8")
     words = ("judge", str(out), "--controls", "--sheet", str(tmp_path / "sheet.md"))
-    subprocess.run(command(*words), env=environment, check=True, capture_output=True, timeout=60)
+    done(environment, *words)
     key = json.loads((tmp_path / "sheet.md.key.json").read_text(encoding="utf-8"))
     sheet = (tmp_path / "sheet.md").read_text(encoding="utf-8")
     assert "good" not in sheet.replace("good says", "")
@@ -375,9 +380,7 @@ def test_scores_of_two_judges_come_back_as_scores_of_systems(tmp_path: Path, env
         }
         (tmp_path / f"{judge}.json").write_text(json.dumps(scores), encoding="utf-8")
     files = [one for judge in ("anna", "bo") for one in ("--scores", str(tmp_path / f"{judge}.json"))]
-    asked = command(*words, *files, "--json")
-    done = subprocess.run(asked, env=environment, check=True, capture_output=True, text=True, timeout=60)
-    said = json.loads(done.stdout)
+    said = json.loads(done(environment, *words, *files, "--json"))
     assert said["means"]["good"]["mean"] == pytest.approx(76.25)
     assert said["wins"]["good"]["bad"] == 1
     assert said["correlations"]["anna.json and bo.json"] > 0.9
@@ -451,14 +454,7 @@ def test_a_judge_on_a_server_is_tried_on_the_first_sheet(
 
     with WireServer(replying) as server:
         more = {"OPENAI_BASE_URL": server.base_url, "HGMEM_MODEL": "wire", "HGMEM_CACHE": str(tmp_path / "cache")}
-        done = subprocess.run(
-            command("judge", str(tmp_path)),
-            env=environment | more,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        done = run_python(*command("judge", str(tmp_path)), env=environment | more)
     assert (done.returncode, len(set(asked))) == (code, sheets_paid)
     if code:
         assert "did not score the first sheet as asked" in done.stderr
@@ -469,7 +465,6 @@ def test_a_judge_on_a_server_is_tried_on_the_first_sheet(
 
 def test_the_rule_based_model_cannot_judge(tmp_path: Path, environment: dict[str, str]) -> None:
     (tmp_path / "results.jsonl").write_text(f"{json.dumps(ROWS[0])}\n", encoding="utf-8")
-    asked = command("judge", str(tmp_path))
-    done = subprocess.run(asked, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    done = run_python(*command("judge", str(tmp_path)), env=environment)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert "rule-based model cannot judge" in done.stderr

@@ -1,13 +1,13 @@
 """The system that docs/write-a-system.md builds up, in examples/own-system/: built, asked, changed and deleted."""
 
 import os
-import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from commands import run_hgmem
 from documented import blocks
 from test_builds import built as contents
 
@@ -93,13 +93,8 @@ def test_an_answer_is_drawn_from_the_chunks_beneath_the_nearest_sections(built: 
 def test_the_outline_is_a_method_and_a_command(built: HGMem, packages: str, environment: dict[str, str]) -> None:
     assert outline(built) == ["The Harbour", "  Cranes", "  Lamps", "The Mill", "  Wheel"]
     assert [line["section"] for line in built.headings.outline(depth=1)] == ["The Harbour", "The Mill"]
-    done = subprocess.run(
-        [sys.executable, "-m", "hgmem", "headings", "outline", "--corpus", built.corpus],
-        env={**environment, "PYTHONPATH": packages},
-        capture_output=True,
-        encoding="utf-8",
-        check=True,
-    )
+    done = run_hgmem("headings", "outline", "--corpus", built.corpus, env={**environment, "PYTHONPATH": packages})
+    assert done.returncode == 0, done.stderr
     lines = [line.split() for line in done.stdout.splitlines()]
     assert lines[:3] == [
         ["document", "section", "chunks"],

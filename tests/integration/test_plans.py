@@ -7,7 +7,6 @@ and keeps the plan until they have grown a lot.
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import neo4j
@@ -17,11 +16,10 @@ from test_retrieval import graph
 from hgmem import HGMem
 from hgmem.graph.statements import statements
 from hgmem.local import Server
-from hgmem.models.metering import measuring
 from hgmem.testing import DeterministicEmbedder
 from hgmem.values.inputs import Given
 
-RECIPES = ("default", "paper", "code", "compact")
+# What a question runs, as test_recipes.py makes sure.
 STATEMENTS = (
     *(
         "find_corpus",
@@ -130,22 +128,6 @@ def test_a_question_expands_from_what_is_bound(state: neo4j.Session, sampled: bo
     found = {name: lookups(state, statements()[name].text, statements()[name].parameters) for name in STATEMENTS}
 
     assert {name: plan for name, plan in found.items() if plan} == ALLOWED
-
-
-def test_these_are_the_statements_that_a_question_runs(open_there: Callable[[str], HGMem], affair: Path) -> None:
-    question = "Who owns the Tallow Stairs Warehouse?"
-    with open_there("asked") as client:
-        client.add(affair)
-        with measuring() as meter:
-            for recipe in RECIPES:
-                answer = client.ask(question, recipe=recipe, steps=2, settings={"memory_tokens": 1})
-                client.ask("Who sold it?", memory=answer.memory, steps=1)
-            client.ask(question, system="naive")
-        ran = set(meter.usage().calls["neo4j"]) - {"commit"}
-        client.delete()
-
-    assert ran <= set(STATEMENTS)
-    assert {"retrieve", "point_scores", "memory_points", "chunks_around_points", "chunks_of_entities"} <= ran
 
 
 @pytest.mark.parametrize(

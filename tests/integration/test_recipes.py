@@ -2,14 +2,17 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from letters import LETTERS, QUESTION, wanting
+from test_plans import STATEMENTS
 
 from hgmem import HGMem, UsageError
 from hgmem.extraction.replies import ExtractedEntity, ExtractedRelation, Extraction
 from hgmem.graph.retrieval import Scope, neighbours
+from hgmem.models.metering import measuring
 from hgmem.systems.hgmem.recipes import CODE, COMPACT, DEFAULT, PAPER, RECIPES, SINGLE
 from hgmem.systems.hgmem.replies import (
     Concern,
@@ -310,3 +313,17 @@ def test_the_recipes_differ_where_their_sources_do() -> None:
     assert not any(one.describe for one in RECIPES.values() if one is not CODE)
     assert replace(SINGLE, calls="compact", evidence_tokens=COMPACT.evidence_tokens) == COMPACT
     assert (DEFAULT.update, DEFAULT.merge, DEFAULT.retrieval.chunk_search) == ("unite", "replace", "hybrid")
+
+
+def test_a_question_runs_no_statements_but_those_whose_plans_are_looked_at(client: HGMem, affair: Path) -> None:
+    question = "Who owns the Tallow Stairs Warehouse?"
+    client.add(affair)
+    with measuring() as meter:
+        for recipe in ("default", "paper", "code", "compact"):
+            answer = client.ask(question, recipe=recipe, steps=2, settings={"memory_tokens": 1})
+            client.ask("Who sold it?", memory=answer.memory, steps=1)
+        client.ask(question, system="naive")
+    ran = set(meter.usage().calls["neo4j"]) - {"commit"}
+
+    assert ran <= set(STATEMENTS)
+    assert {"retrieve", "point_scores", "memory_points", "chunks_around_points", "chunks_of_entities"} <= ran

@@ -297,7 +297,8 @@ def test_an_indexer_under_way_writes_no_vector_of_the_former_embedder(open_clien
         check_vector(json.loads(vector), text)
 
 
-def test_an_embedder_that_cannot_be_used_changes_nothing(client: HGMem, settings: Settings) -> None:
+def test_an_embedder_that_cannot_be_used_changes_nothing(open_client: Callable[..., HGMem], settings: Settings) -> None:
+    client = open_client(embedding_backend="onnx")  # which needs no PyTorch to say so
     client.add_graph(LETTERS)
     before = moved(settings, client.corpus)
     with pytest.raises(ModelError, match="is not on this machine"):

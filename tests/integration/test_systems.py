@@ -2,13 +2,13 @@
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
+from commands import run_hgmem
 from documented import blocks
 from letters import LETTERS, QUESTION
 from wire import Asked, Said, WireServer
@@ -16,7 +16,7 @@ from wire import Asked, Said, WireServer
 from hgmem import HGMem, UsageError
 from hgmem.systems.registry import _loaders
 
-Command = Callable[..., subprocess.CompletedProcess[str]]
+Command = Callable[..., CompletedProcess[str]]
 
 
 def documented_code() -> str:
@@ -36,16 +36,15 @@ def install(folder: Path, package: str, code: str, *, name: str) -> None:
 
 @pytest.fixture
 def command(environment: dict[str, str], tmp_path: Path) -> Command:
-    """Runs the real command in a process of its own, with or without the packages of a folder."""
+    """Runs the command in a process of its own, with or without the packages of a folder."""
 
     def run(
         *arguments: str, packages: Path | None = None, variables: Mapping[str, str] | None = None
-    ) -> subprocess.CompletedProcess[str]:
+    ) -> CompletedProcess[str]:
         paths = [str(packages)] if packages else []
         known = os.environ.get("PYTHONPATH")
         env = {**environment, **(variables or {}), "PYTHONPATH": os.pathsep.join([*paths, *([known] if known else [])])}
-        done = [sys.executable, "-m", "hgmem", *arguments]
-        return subprocess.run(done, cwd=tmp_path, env=env, capture_output=True, encoding="utf-8", check=False)
+        return run_hgmem(*arguments, env=env, cwd=tmp_path)
 
     return run
 
@@ -148,6 +147,7 @@ REWORDING = """
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import ClassVar
 
 from hgmem.graph.retrieval import near_chunks

@@ -4,12 +4,11 @@ import asyncio
 import inspect
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import run_python
 from documented import blocks
 from test_systems import Command, command, install
 from toying import TOY
@@ -184,13 +183,8 @@ def test_verbs_of_a_system_with_the_name_of_a_command_are_reached_from_python(
     told = command("systems", packages=tmp_path).stderr.splitlines()
     assert told == ["system 'status' has the name of a command: use its verbs in Python, as hg.verbs('status').show()"]
     code = f"from hgmem import HGMem; print(HGMem.open({client.corpus!r}).verbs('status').show(words='x'))"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**environment, "PYTHONPATH": os.pathsep.join([str(tmp_path), environment.get("PYTHONPATH", "")])},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    paths = os.pathsep.join([str(tmp_path), environment.get("PYTHONPATH", "")])
+    done = run_python("-c", code, env={**environment, "PYTHONPATH": paths})
     assert done.stdout == "yes\n", done.stderr
 
 

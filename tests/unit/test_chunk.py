@@ -57,9 +57,9 @@ def test_offsets_are_exact_and_nothing_but_blanks_is_lost(parts, tokens, data):
 @pytest.mark.parametrize("unit", [*AWKWARD, "\x85", "\u2029", "\n\u2028 ", "  \n", "\n" * 180 + "z"])
 def test_long_runs_of_one_thing_are_cut_exactly(unit):
     text = "x" + unit * (30_000 // len(unit)) + "y"
-    began = time.perf_counter()
+    began = time.process_time()
     check(text, split(text))
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
 
 
 def test_a_text_longer_than_the_window_overlaps_everywhere():
@@ -112,9 +112,9 @@ def test_half_a_surrogate_pair_is_refused_with_its_place():
 def test_megabytes_without_a_blank_take_bounded_time(kind):
     noise = base64.b64encode(random.Random(7).randbytes(750_000)).decode()
     text = noise if kind == "base64" else "a" * 1_000_000
-    began = time.perf_counter()
+    began = time.process_time()
     check(text, split(text))
-    assert time.perf_counter() - began < 15
+    assert time.process_time() - began < 15
 
 
 def test_a_chunk_keeps_its_uid_when_others_come_and_go():
@@ -145,9 +145,9 @@ def test_books_are_cut_exactly_and_quickly():
         pytest.skip(f"no books in {DATA}")
     for book in books:
         text = book.read_bytes().decode("utf-8-sig")
-        began = time.perf_counter()
+        began = time.process_time()
         pieces = split(text)
-        assert time.perf_counter() - began < 3 * max(1, len(text) / 182_000)
+        assert time.process_time() - began < 3 * max(1, len(text) / 182_000)
         check(text, pieces)
 
 

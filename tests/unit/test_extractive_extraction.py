@@ -84,6 +84,6 @@ def test_a_sentence_of_many_names_is_a_chain_and_not_every_pair() -> None:
 
 @pytest.mark.parametrize("text", ["x" * 10**6, "Ab " * 10**5, "A. " * 10**5, "字" * 10**5, "a, " * 10**5])
 def test_a_huge_chunk_of_one_token_is_read_in_seconds(text: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     extract(text)
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5

@@ -460,9 +460,9 @@ LONG = json.dumps({"insert": [{**ORRERY, "description": f"{n} said “so” " * 
     ],
 )  # fmt: skip
 def test_long_and_mad_replies_are_read_in_no_time(text: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     try:
         read(Evolving, text)
     except UnreadableError:
         assert text[:40] != LONG[:40]
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5

@@ -85,10 +85,10 @@ def test_collapse_makes_every_whitespace_one_space() -> None:
 
 @pytest.mark.parametrize("text", ["." * 10**6, "a" * 10**6, "\n" * 10**6, "A. " * 10**5, "a'" * 10**5, "- " * 10**5])
 def test_time_is_linear_in_a_text_of_one_repeated_token(text: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     sentences(text)
     words(text)
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 5
 
 
 def test_importing_it_loads_no_numpy() -> None:
