@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -39,9 +40,37 @@ def bench(graph: Path, out: Path, *workloads: str) -> tuple[dict[str, Any], str,
     return json.loads((folder / "figures.json").read_text()), (folder / "figures.md").read_text(), folder
 
 
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """A whole run: its folder, and the figures that were there when the workload W2 had been measured."""
+
+    folder: Path
+    meanwhile: list[dict[str, Any]]
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        return json.loads((self.folder / "figures.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def run(graph: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    out = tmp_path_factory.mktemp("run") / "results"
+    meanwhile = []
+    with subprocess.Popen(
+        command(graph, out, "W1", "W2", "W4"), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as process:
+        for line in process.stderr or ():
+            if "W2: steps are retrieved" in line:
+                (figures,) = out.glob("*/figures.json")
+                meanwhile.append(json.loads(figures.read_text()))
+    assert process.returncode == 0
+    (folder,) = out.iterdir()
+    return Run(folder=folder, meanwhile=meanwhile)
+
+
 @pytest.mark.slow
-def test_a_run_says_what_times_bought_and_leaves_tables_and_plots(graph: Path, tmp_path: Path) -> None:
-    found, text, folder = bench(graph, tmp_path / "results", "W1", "W2", "W4")
+def test_a_run_says_what_times_bought_and_leaves_tables_and_plots(run: Run) -> None:
+    found = run.figures
     assert found["graph"]["entities"] == ENTITIES
     assert set(found["W1"]["times"]) == {"floor", "product"}
     assert len(found["W2"]) == 8
@@ -53,24 +82,15 @@ def test_a_run_says_what_times_bought_and_leaves_tables_and_plots(graph: Path, t
                 assert bought["recall_of_entities"] == 1.0
             assert 0.5 <= bought["recall_of_chunks"] <= 1.0
     assert found["W4"]["16 threads"]["steps_a_second"]["product"] > 0
+    text = (run.folder / "figures.md").read_text()
     assert f"A graph is {ENTITIES} entities, {RELATIONS} relations and {CHUNKS} chunks" in text
     assert "peer on Neo4j" not in text  # this plan has none
-    assert {path.name for path in folder.iterdir()} >= {"steps.png", "throughput.png"}
+    assert {path.name for path in run.folder.iterdir()} >= {"steps.png", "throughput.png"}
 
 
 @pytest.mark.slow
-def test_what_is_measured_is_saved_before_the_next_workload_has_run(graph: Path, tmp_path: Path) -> None:
-    out = tmp_path / "results"
-    seen = []
-    with subprocess.Popen(
-        command(graph, out, "W1", "W2", "W4"), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-    ) as run:
-        for line in run.stderr or ():
-            if "W2: steps are retrieved" in line:
-                (figures,) = out.glob("*/figures.json")
-                seen.append(json.loads(figures.read_text()))
-    assert run.returncode == 0
-    assert [{"W1", "W2", "W4"} & set(found) for found in seen] == [{"W1", "W2"}]
+def test_what_is_measured_is_saved_before_the_next_workload_has_run(run: Run) -> None:
+    assert [{"W1", "W2", "W4"} & set(found) for found in run.meanwhile] == [{"W1", "W2"}]
 
 
 @pytest.mark.parametrize(
