@@ -39,8 +39,9 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # a process for each core: threads of P
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option that rewrites golden files, and the settings of pytest-asyncio if it is not installed."""
+    """Add the options of golden files and pictures, and the settings of pytest-asyncio if it is not installed."""
     parser.addoption("--rewrite-golden", action="store_true", help="write tests/golden/ from what is sent")
+    parser.addoption("--pictures", action="store_true", help="keep pictures of browsers in .hgmem/pictures")
     if find_spec("pytest_asyncio") is None:
         for name in ("asyncio_mode", "asyncio_default_fixture_loop_scope"):
             parser.addini(name, "of a plugin that is not here")

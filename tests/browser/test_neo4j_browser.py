@@ -88,12 +88,12 @@ def values(memory: Memory) -> dict[str, Any]:
 
 
 def test_the_guide_plays_and_each_of_its_clicks_runs(
-    opened: Neo4jBrowser, memory: Memory, pictures: Path, returned: Callable[..., int]
+    opened: Neo4jBrowser, memory: Memory, picture: Callable[..., None], returned: Callable[..., int]
 ) -> None:
     tab = opened.tab
     guide = tab.get_by_test_id("frame").filter(has_text=":play")
     expect(guide.get_by_text(QUESTION[:40])).to_be_visible()
-    tab.screenshot(path=pictures / "browser-guide.png")
+    picture(tab, "browser-guide.png")
     tab.locator(".runnable:visible", has_text=":style").click()
     tab.get_by_test_id("editor-Run").click()
     expect(opened.frame).to_contain_text("node.MemoryPoint", timeout=SLOW)
@@ -118,7 +118,12 @@ def test_the_guide_plays_and_each_of_its_clicks_runs(
 
 @pytest.mark.parametrize("name", sorted(TITLES))
 def test_a_favourite_draws_what_it_returns(
-    opened: Neo4jBrowser, memory: Memory, pictures: Path, returned: Callable[..., int], view: View, name: str
+    opened: Neo4jBrowser,
+    memory: Memory,
+    picture: Callable[..., None],
+    returned: Callable[..., int],
+    view: View,
+    name: str,
 ) -> None:
     favourite = favourites()[name]
     opened.clear()
@@ -130,8 +135,7 @@ def test_a_favourite_draws_what_it_returns(
     least = returned(favourite.filled(**values(memory)))
     assert least >= 3
     assert opened.nodes(least) >= least
-    opened.tab.wait_for_timeout(2_500)  # until the picture is at rest
-    opened.frame.screenshot(path=pictures / f"browser-{name}.png")
+    picture(opened.frame, f"browser-{name}.png")
 
 
 def test_points_are_warm_dead_ones_pale_and_entities_cool_by_type(
@@ -151,16 +155,15 @@ def test_the_style_has_a_rule_for_each_label_of_the_schema(view: View) -> None:
     assert ruled >= {"Corpus", "Document", "Chunk", "Entity", "Memory", "Step", "SubQuery", "MemoryPoint", "Answer"}
 
 
-def test_the_schema_looks_sensible(opened: Neo4jBrowser, pictures: Path) -> None:
+def test_the_schema_looks_sensible(opened: Neo4jBrowser, picture: Callable[..., None]) -> None:
     opened.clear()
     opened.run("CALL db.schema.visualization()")
     opened.nodes(10)
-    opened.tab.wait_for_timeout(2_500)
-    opened.frame.screenshot(path=pictures / "browser-schema-visualization.png")
+    picture(opened.frame, "browser-schema-visualization.png")
 
 
 def test_a_favourite_of_another_system_is_clicked_in_its_guide(
-    opened: Neo4jBrowser, client: HGMem, pictures: Path, monkeypatch: pytest.MonkeyPatch
+    opened: Neo4jBrowser, client: HGMem, picture: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(Path(__file__).parents[1] / "toy")
     _loaders.cache_clear()
@@ -175,11 +178,10 @@ def test_a_favourite_of_another_system_is_clicked_in_its_guide(
             shown = guide.locator(".runnable:visible", has_text="ToyTopic")
             while not shown.count():
                 guide.get_by_test_id("nextSlide").click()
-            tab.screenshot(path=pictures / "browser-guide-of-a-system.png")
+            picture(tab, "browser-guide-of-a-system.png")
             opened.click(shown.first)
             assert opened.nodes(5) >= 5
-            tab.wait_for_timeout(2_500)
-            opened.frame.screenshot(path=pictures / "browser-favourite-of-a-system.png")
+            picture(opened.frame, "browser-favourite-of-a-system.png")
             shades = opened.frame.locator("g.node circle").evaluate_all(
                 "all => all.map(one => one.getAttribute('fill'))"
             )
@@ -189,7 +191,7 @@ def test_a_favourite_of_another_system_is_clicked_in_its_guide(
 
 
 def test_the_memory_of_a_corpus_its_text_and_the_clues_of_a_question_are_drawn(
-    opened: Neo4jBrowser, client: HGMem, pictures: Path, returned: Callable[..., int]
+    opened: Neo4jBrowser, client: HGMem, picture: Callable[..., None], returned: Callable[..., int]
 ) -> None:
     client.build("memorag", settings={"passage_tokens": 256, "ratio": 4, "memory_tokens": 300})
     memory = client.ask("What do they all want to hide?", system="memorag").memory
@@ -202,13 +204,12 @@ def test_the_memory_of_a_corpus_its_text_and_the_clues_of_a_question_are_drawn(
             least = returned(query)
             assert least >= 3, favourite.name
             assert opened.nodes(least) >= least
-            opened.tab.wait_for_timeout(2_500)
-            opened.frame.screenshot(path=pictures / f"browser-memorag-{favourite.name}.png")
+            picture(opened.frame, f"browser-memorag-{favourite.name}.png")
     client.delete(system="memorag")
 
 
 def test_topics_episodes_and_facts_of_a_conversation_are_drawn(
-    opened: Neo4jBrowser, client: HGMem, pictures: Path, returned: Callable[..., int]
+    opened: Neo4jBrowser, client: HGMem, picture: Callable[..., None], returned: Callable[..., int]
 ) -> None:
     corpus = "pictures-of-a-conversation"
     client.add(read_data(BOAT).documents, corpus=corpus, graph=False)
@@ -225,13 +226,12 @@ def test_topics_episodes_and_facts_of_a_conversation_are_drawn(
             least = returned(query)
             assert least >= 3, favourite.name
             assert opened.nodes(least) >= least
-            opened.tab.wait_for_timeout(2_500)
-            opened.frame.screenshot(path=pictures / f"browser-hypermem-{favourite.name}.png")
+            picture(opened.frame, f"browser-hypermem-{favourite.name}.png")
     client.delete(corpus=corpus)
 
 
 def test_anchors_and_trails_of_a_walk_are_drawn(
-    opened: Neo4jBrowser, client: HGMem, pictures: Path, returned: Callable[..., int]
+    opened: Neo4jBrowser, client: HGMem, picture: Callable[..., None], returned: Callable[..., int]
 ) -> None:
     client.build("remindrag", settings={"passage_tokens": 128})
     memory = client.ask(QUESTION, system="remindrag", learn=True).memory
@@ -246,6 +246,5 @@ def test_anchors_and_trails_of_a_walk_are_drawn(
             least = returned(query)
             assert least >= 2, favourite.name
             assert opened.nodes(least) >= least
-            opened.tab.wait_for_timeout(2_500)
-            opened.frame.screenshot(path=pictures / f"browser-remindrag-{favourite.name}.png")
+            picture(opened.frame, f"browser-remindrag-{favourite.name}.png")
     client.delete(system="remindrag")

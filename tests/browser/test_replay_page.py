@@ -184,13 +184,13 @@ def test_text_of_documents_runs_nowhere(opened: Open, size: tuple[int, int]) -> 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
-def test_it_is_readable(opened: Open, pictures: Path, size: tuple[int, int], scheme: str) -> None:
+def test_it_is_readable(opened: Open, picture: Callable[..., None], size: tuple[int, int], scheme: str) -> None:
     tab = opened(history(points=14, steps=3), size=size, color_scheme=scheme)
     assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert tab.evaluate(CONTRAST.read_text(encoding="utf-8")) == []
-    tab.screenshot(path=pictures / f"replay-{size[0]}-{scheme}.png", full_page=size == PHONE)
+    picture(tab, f"replay-{size[0]}-{scheme}.png", full_page=size == PHONE)
     press(tab, "p")
-    tab.screenshot(path=pictures / f"replay-{size[0]}-{scheme}-point.png")
+    picture(tab, f"replay-{size[0]}-{scheme}-point.png")
 
 
 def test_a_finger_hits_the_slider_and_the_buttons_of_a_phone(opened: Open) -> None:
@@ -223,10 +223,10 @@ def test_nothing_ends_below_the_bar_of_a_phone(opened: Open) -> None:
     assert last["y"] + last["height"] <= bar["y"]
 
 
-def test_two_hundred_points_are_drawn(opened: Open, pictures: Path) -> None:
+def test_two_hundred_points_are_drawn(opened: Open, picture: Callable[..., None]) -> None:
     past = history(points=200, steps=6)
     tab = opened(past)
-    tab.screenshot(path=pictures / "replay-200.png")
+    picture(tab, "replay-200.png")
     draws(tab, alive(past, 6) + sum(one.point.died == 6 for one in past.points))
 
 

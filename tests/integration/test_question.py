@@ -3,15 +3,11 @@
 import json
 from pathlib import Path
 
-import pytest
-
 from hgmem import HGMem
 from hgmem.sources.files import load
 from hgmem.text.resources import resource
 
 QUESTION = json.loads(resource("examples", "questions.json").read_text(encoding="utf-8"))[0]["question"]
-
-pytestmark = pytest.mark.wheel
 
 
 def test_a_question_ends_with_a_memory_and_an_answer_whose_quotes_are_in_the_documents(
