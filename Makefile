@@ -31,9 +31,10 @@ override LIGHTRAG := $(value LIGHTRAG)
 override QUESTION := $(value QUESTION)
 export FILES LIGHTRAG QUESTION
 
-# As many processes as there are cores, with one server. A file's tests stay in one, in order: they share corpora.
+# A process more than there are cores (tests/conftest.py), with one server. A file's tests stay in one process, in
+# order: they share corpora.
 # `make test ARGS="-n 0 --pdb"` runs all in this process.
-PROCESSES := -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+PROCESSES := -n auto --dist loadfile --no-loadscope-reorder
 
 # uv does not read what pip is told (PIP_INDEX_URL, pip.conf): this prints it as uv's settings. uv's own win.
 define UV_SETTINGS

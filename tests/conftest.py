@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 SHARED = ROOT.parent / "shared" / "data"
+MOST_PROCESSES = 4
 FOREIGN = ("NEO4J_", "HGMEM_", "OPENAI_", "AZURE_", "ANTHROPIC_")
 
 hypothesis.settings.register_profile("thorough", max_examples=5_000, deadline=None)
@@ -53,6 +54,12 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         base = config._tmp_path_factory.getbasetemp()
         for number in (*base.glob("*/home/run/neo4j.pid"), *base.glob("popen-*/*/home/run/neo4j.pid")):
             down(load(data=number.parents[1]))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Start a process more than there are cores, for many tests wait: for the server, for a timeout, for a rival."""
+    return min((os.cpu_count() or 1) + 1, MOST_PROCESSES)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -108,7 +115,7 @@ def _serving(data: Path, *, more: str = PLANNED_ONCE, stop: bool = True) -> Iter
             yield started
         return
     with any_ports(more=more):
-        started = up(settings, heap="1g", pagecache="256m")
+        started = up(settings, heap="1500m", pagecache="256m")
     try:
         yield started
     finally:
