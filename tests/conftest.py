@@ -56,6 +56,15 @@ def pytest_unconfigure(config: pytest.Config) -> None:
             down(load(data=number.parents[1]))
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the tests of a file that is marked `in_order` back into its order, if the tests were shuffled."""
+    for file in {item.path for item in items if item.get_closest_marker("in_order")}:
+        places = [place for place, item in enumerate(items) if item.path == file]
+        ordered = sorted((items[place] for place in places), key=lambda item: item.location[1] or 0)
+        for place, item in zip(places, ordered, strict=True):
+            items[place] = item
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """Start a process more than there are cores, for many tests wait: for the server, for a timeout, for a rival."""

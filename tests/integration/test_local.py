@@ -20,6 +20,8 @@ from hgmem.graph.ping import ping
 from hgmem.local import Server, docker, jars, java
 from hgmem.settings import Settings, load
 
+pytestmark = pytest.mark.in_order
+
 STARTER = """
 import sys
 from pathlib import Path

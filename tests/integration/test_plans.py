@@ -19,6 +19,8 @@ from hgmem.local import Server
 from hgmem.testing import DeterministicEmbedder
 from hgmem.values.inputs import Given
 
+pytestmark = pytest.mark.in_order  # they share a server, and each state begins by deleting all data
+
 # What a question runs, as test_recipes.py makes sure.
 STATEMENTS = (
     *(
