@@ -31,6 +31,7 @@ SHARED = ROOT.parent / "shared" / "data"
 MOST_PROCESSES = 4
 FOREIGN = ("NEO4J_", "HGMEM_", "OPENAI_", "AZURE_", "ANTHROPIC_")
 
+hypothesis.settings.register_profile("quick", max_examples=10)
 hypothesis.settings.register_profile("thorough", max_examples=5_000, deadline=None)
 
 for name in [name for name in os.environ if name.startswith(FOREIGN)]:
