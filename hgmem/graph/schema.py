@@ -86,11 +86,12 @@ def ensure_schema(database: Database) -> None:
 
     Raises `GraphError` if one can't be created, or exists with other options.
     """
-    if missing(show_indexes(database)):
+    found = show_indexes(database)
+    if missing(found):
         for name in CREATE:
             database.run(name)
         await_indexes(database, seconds=AWAIT_SECONDS)
-    found = show_indexes(database)
+        found = show_indexes(database)
     absent, odd = missing(found), differing(found)
     if absent:
         raise GraphError(
