@@ -12,7 +12,7 @@ import hypothesis
 import pytest
 from chromium import NoBrowserError, launched
 from pydantic import SecretStr
-from servers import KEPT_PLANS, PLANNED_ONCE, WHOLE_SERVER, any_ports
+from servers import IN_ONE_PROCESS, KEPT_PLANS, PLANNED_ONCE, WHOLE_SERVER, any_ports
 
 from hgmem import HGMem, Settings
 from hgmem.local import Server, down, up
@@ -74,7 +74,7 @@ def pytest_xdist_auto_num_workers() -> int:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: "Producer") -> "LoadScopeScheduling | None":
-    """Keep the tests of a file in one process, and those of the files of `WHOLE_SERVER` in one together."""
+    """Keep the tests of a file in one process, and those of the files of `IN_ONE_PROCESS` in one together."""
     if config.getoption("dist") != "loadfile":
         return None
     from xdist.scheduler import LoadFileScheduling
@@ -82,7 +82,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: "Producer") -> "Load
     class Scheduling(LoadFileScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
             file = super()._split_scope(nodeid)
-            return "the whole server" if Path(file).name in WHOLE_SERVER else file
+            return "the whole server" if Path(file).name in IN_ONE_PROCESS else file
 
     return Scheduling(config, log)
 

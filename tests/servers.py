@@ -71,7 +71,7 @@ class OwnServer:
 
 
 # Files whose tests look at all that a server holds, or change what all its corpora share, each with its reason. They
-# use a server of their own, one file after the other.
+# use a server that the other test processes don't use.
 WHOLE_SERVER = {
     "test_adopting.py": "adopts what another program wrote, and clears it away",
     "test_docs.py": "runs the documents' examples, whose corpora have the names that the documents say",
@@ -80,6 +80,8 @@ WHOLE_SERVER = {
     "test_schema.py": "drops indexes and constraints",
     "test_statements.py": "looks at plans, likewise",
 }
+# Of these, one process runs all but the notebooks, which take minutes: one server for them is enough.
+IN_ONE_PROCESS = WHOLE_SERVER.keys() - {"test_notebooks.py"}
 
 # What every server of the tests is told. Corpora come and go by the hundred here: after each change of their number the
 # server would plan the large statements anew, for a second. Tests of wrong passwords would lock out the others.
