@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import run_python
+from forked import run_python
 from small_graph import CHUNKS, ENTITIES, RELATIONS, write
 
 from hgmem.local import down

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import run_hgmem
 from dumping import Dump, driver, dump
+from forked import run_hgmem
 from moving import HERE, moved
 from test_builds import HELD, Renamed, document
 from toying import learn, uninstalled

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from commands import run_python
+from forked import run_python
 from letters import LETTERS, QUESTION
 from moving import moved
 from playing import playing

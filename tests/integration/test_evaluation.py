@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import run_python
 from evaluating import DOCUMENTS, read_tiny, write_data
+from forked import run_python
 from wire import Asked, Said, WireServer
 
 from hgmem import HGMem

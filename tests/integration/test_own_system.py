@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from commands import run_hgmem
 from documented import blocks
+from forked import run_hgmem
 from test_builds import built as contents
 
 from hgmem import HGMem

@@ -8,8 +8,8 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
-from commands import run_hgmem
 from documented import blocks
+from forked import run_hgmem
 from letters import LETTERS, QUESTION
 from wire import Asked, Said, WireServer
 

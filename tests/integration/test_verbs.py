@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import run_python
 from documented import blocks
+from forked import run_python
 from test_systems import Command, command, install
 from toying import TOY
 
