@@ -44,8 +44,8 @@ def test_other_languages_are_met_within_a_fifth(text, tokens):
 @pytest.mark.parametrize("unit", ["a", "A", " ", "\n", " \n", "\r\n\t", "!", "_", "漢", "e\u0301", "👩‍👧", "\0"])
 def test_a_long_run_of_anything_costs_tokens_and_little_time(unit):
     began = time.process_time()
-    tokens = count(unit * 500_000)
-    assert tokens >= 500_000 // 80
+    tokens = count(unit * 100_000)
+    assert tokens >= 100_000 // 80
     assert time.process_time() - began < 5
 
 
