@@ -22,12 +22,15 @@ TAG = re.compile(r"</?([a-z]+)>")
 
 
 def task_classes() -> dict[str, type]:
-    """Return every class of the package with a name and a reply type, by name."""
+    """Return every class with a name and a reply type in the packages that have prompts, by name."""
+    rooms = {path.parents[1] for path in PROMPTS.values()}
     found = {}
     for module in pkgutil.walk_packages(hgmem.__path__, "hgmem."):
-        if module.name.endswith((".tasks", ".answer")) or ".tasks." in module.name:
+        folder = Path(module.module_finder.path)
+        if rooms & {folder, *folder.parents}:
             for value in vars(importlib.import_module(module.name)).values():
-                if isinstance(value, type) and hasattr(value, "reply_type") and hasattr(value, "prompt_file"):
+                named = isinstance(value, type) and isinstance(getattr(value, "name", None), str)
+                if named and hasattr(value, "reply_type") and hasattr(value, "prompt_file"):
                     found[value.name] = value
     return found
 
