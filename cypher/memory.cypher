@@ -152,7 +152,7 @@ CALL () {
   MATCH (p:MemoryPoint {uid: uid, corpus: $corpus}) USING INDEX SEEK p:MemoryPoint(uid)
   SET p.died = $step.number, p:DeadPoint
 }
-RETURN s.number AS number,
+RETURN toString(s.created_at) AS created_at,
        COLLECT { UNWIND $points AS row UNWIND row.entities AS one
                  MATCH (e:Entity {uid: one.kept, corpus: $corpus}) USING INDEX SEEK e:Entity(uid) WHERE e.embedding IS NULL
                  RETURN DISTINCT e.uid } AS kept;
@@ -238,7 +238,7 @@ RETURN collect([p.uid, 2 * s - 1]) AS scores;
 CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
 WHERE $owner IS NULL OR coalesce(m.owner, '') IN ['', $owner]
 WITH m LIMIT 1 MATCH (m)-[:HAS_STEP]->(s) WHERE s.corpus = $corpus
-RETURN s {.*, subqueries: COLLECT {
+RETURN s {.*, created_at: toString(s.created_at), subqueries: COLLECT {
   MATCH (s)-[:ASKED]->(q) WHERE q.corpus = $corpus
   RETURN q {.*, targets: COLLECT { MATCH (q)-[:TARGETS]->(p) WHERE p.corpus = $corpus RETURN p.uid ORDER BY p.uid },
             entities: COLLECT { MATCH (q)-[hit:RETRIEVED]->(e)

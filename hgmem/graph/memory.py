@@ -170,12 +170,20 @@ def release_memory(database: Runner, *, lease: Lease, status: str) -> None:
     _held(database.run("release_memory", **asdict(lease), status=status), lease)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenStep:
+    """When a step was written, and the uids of entities that the corpus deleted meanwhile, which the memory keeps."""
+
+    created_at: str
+    kept: list[str]
+
+
 def write_step(
     database: Runner, *, lease: Lease, step: Step, changes: StepChanges, vectors: Mapping[str, Vectors]
-) -> list[str]:
+) -> WrittenStep:
     """Write one complete step, with the vectors (by uid) of its new points, entities and relations.
 
-    Returns the uids of entities that the corpus deleted meanwhile. The memory keeps them without a vector.
+    Entities that the memory keeps have no vector yet.
     """
     rows = database.run(
         "write_step",
@@ -188,7 +196,7 @@ def write_step(
         died=list(changes.died),
     )
     _held(rows, lease)
-    return [str(uid) for uid in rows[0]["kept"]]
+    return WrittenStep(created_at=rows[0]["created_at"], kept=[str(uid) for uid in rows[0]["kept"]])
 
 
 def write_answer(database: Runner, *, lease: Lease, answer: Answer, status: str) -> None:
@@ -332,7 +340,7 @@ def check_writes(writes: Sequence[Write], *, system: str) -> None:
 
 def write_whole_step(
     database: Database, *, lease: Lease, step: Step, changes: StepChanges, vectors: Mapping[str, Vectors]
-) -> list[str]:
+) -> WrittenStep:
     """Write one complete step as `write_step` does, then its `writes` in order: all of it, or nothing."""
     if not changes.writes:
         return write_step(database, lease=lease, step=step, changes=changes, vectors=vectors)
@@ -341,14 +349,14 @@ def write_whole_step(
 
 def _written(
     transaction: Transaction, *, lease: Lease, step: Step, changes: StepChanges, vectors: Mapping[str, Vectors]
-) -> list[str]:
-    kept = write_step(transaction, lease=lease, step=step, changes=changes, vectors=vectors)
+) -> WrittenStep:
+    written = write_step(transaction, lease=lease, step=step, changes=changes, vectors=vectors)
     question = {"corpus": lease.corpus, "memory": lease.memory}
     for write in changes.writes:
         taken = find_statement(write.statement).parameters
         given = {name: value for name, value in question.items() if name in taken}
         transaction.run(write.statement, **write.parameters, **given)
-    return kept
+    return written
 
 
 def _misfit(write: Write) -> str:

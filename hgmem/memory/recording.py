@@ -93,16 +93,16 @@ class Recording:
         check_writes(changes.writes, system=self.system)
         vectors = self._vectors(changes)
         try:
-            kept = write_whole_step(
+            written = write_whole_step(
                 self.services.database, lease=self.lease, step=step, changes=changes, vectors=vectors
             )
         except UnreachableError as error:
             error.memory = self.lease.memory  # the step may be there: a commit that nobody answered may be done
             raise
-        if kept:
-            self._embed(kept)
+        if written.kept:
+            self._embed(written.kept)
         self.status = INTERRUPTED
-        self.steps.append(step)
+        self.steps.append(replace(step, created_at=written.created_at))
         self.points |= {birth.point.uid: birth.point for birth in changes.births}
         for uid in changes.died:
             self.points[uid] = replace(self.points[uid], died=step.number)

@@ -94,7 +94,7 @@ class Step:
     """One round of a question: strategy, evidence, operations and the plan's `judgement`.
 
     `planned` are the plan's sub-queries, which the next step asks, if there is one. `filters` selected the searched
-    documents: all names must match, with any one text each.
+    documents: all names must match, with any one text each. `created_at` is when the step was written.
     """
 
     number: int
@@ -108,6 +108,7 @@ class Step:
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
     usage: Usage = field(default_factory=Usage)
+    created_at: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

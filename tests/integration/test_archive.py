@@ -5,6 +5,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from hgmem.graph.corpus import create_corpus, lease_corpus
 from hgmem.graph.record_types import OF_MEMORIES, RECORD_TYPES
 from hgmem.settings import Settings
 from hgmem.testing import DeterministicEmbedder
+from hgmem.values import as_json
 from hgmem.values.inputs import Document, Given, GivenEntity
 
 Open = Callable[..., HGMem]
@@ -138,6 +140,19 @@ def test_the_copy_answers_is_continued_and_is_indexed_without_a_new_call(
     report = place.add(Document(id="owners", title="owners", metadata={"page": 1}, text=TEXTS["owners"]))
     assert (report.unchanged, report.chunks) == (1, 0)
     place.delete(document=str(place.documents()[0]["uid"]))
+
+
+def test_a_step_says_when_it_was_written_in_its_answer_and_in_the_copy(client: HGMem, tmp_path: Path) -> None:
+    client.add(Document(id="ferry", text="Captain Rhee commands the ferry Aurora."))
+    answer = client.ask("Who commands the Aurora?")
+    client.export(tmp_path / "some")
+    client.delete()
+    client.import_archive(tmp_path / "some")
+    memory = client.memory(answer.memory)
+    assert [one.created_at for one in memory.steps] == [one.created_at for one in answer.steps]
+    assert [step["created_at"] for step in as_json.memory(memory)["steps"]] == [one.created_at for one in answer.steps]
+    times = [datetime.fromisoformat(one.created_at) for one in (memory, *memory.steps)]
+    assert times == sorted(times)
 
 
 def test_an_export_of_the_copy_is_the_same_file(archived: Archived, place: HGMem, tmp_path: Path) -> None:
