@@ -2,6 +2,7 @@
 
 import os
 import secrets
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -47,6 +48,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     if find_spec("pytest_asyncio") is None:
         for name in ("asyncio_mode", "asyncio_default_fixture_loop_scope"):
             parser.addini(name, "of a plugin that is not here")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let being told to end, as by `timeout`, end the tests as Ctrl-C does: with their servers."""
+    if not hasattr(config, "workerinput"):
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
