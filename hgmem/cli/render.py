@@ -1,4 +1,4 @@
-"""Terminal output: wrapped and styled text; answers, memories and lineages; the query that draws a memory."""
+"""Terminal output: wrapped and styled text, answers, memories, lineages, and the query that draws a memory."""
 
 import re
 import shutil

@@ -1,4 +1,4 @@
-"""Typed wrappers for `cypher/built.cypher` and `cypher/built_search.cypher`."""
+"""Typed wrappers for `cypher/built.cypher`."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass

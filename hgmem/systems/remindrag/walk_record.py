@@ -221,7 +221,7 @@ def beginning(walk: Walk, *, scores: Mapping[str, float]) -> tuple[Retrieved, ..
         built=(*hits, *_passages(walk, uids)),
     )
     followed = [
-        _arrival(walk, way, why="a strong trail", strategy=REPLAY, rank=rank)
+        _arrival(walk, way, Subquery(text=in_words(way), concern="a strong trail", strategy=REPLAY), rank=rank)
         for rank, way in enumerate(walk.came.values(), start=1)
     ]
     return began, *followed
@@ -230,14 +230,15 @@ def beginning(walk: Walk, *, scores: Mapping[str, float]) -> tuple[Retrieved, ..
 def move(walk: Walk, way: Way, why: str) -> Retrieved:
     """Return the arrival at a node, with its passage if it was read at once, or the reading of a passage."""
     stating = () if walk.quoted.get(way.node.uid) else way.chunks
-    return _arrival(walk, way, why=why, strategy=WALK, stating=stating)
+    subquery = Subquery(text=in_words(way), concern=why, strategy=WALK)
+    return _arrival(walk, way, subquery, stating=stating)
 
 
-def _arrival(walk: Walk, way: Way, *, why: str, strategy: str, rank: int = 1, stating: Sequence[str] = ()) -> Retrieved:
+def _arrival(walk: Walk, way: Way, subquery: Subquery, *, rank: int = 1, stating: Sequence[str] = ()) -> Retrieved:
     uid, node, score = way.node.uid, way.node, round(way.score, 4)
     hit = BuiltHit(uid=uid, kind=node.kind, rank=rank, text=node.text, score=score, source=way.source)
     return Retrieved(
-        subquery=Subquery(text=in_words(way), concern=why, strategy=strategy),
+        subquery=subquery,
         entities=_entities(walk, [uid]),
         relations=(Hit(uid=way.relation, rank=1),) if way.relation else (),
         chunks=_chunks(walk, [uid], stating),
