@@ -13,7 +13,7 @@ from hgmem.models.extractive.key_phrases import STOPWORDS, key_phrases, stem
 from hgmem.models.extractive.vector_cache import VectorCache
 from hgmem.models.prompts import quoted
 from hgmem.settings import ENTITY_TYPES
-from hgmem.text.segmentation import sentence_texts, words
+from hgmem.text.segmentation import collapse, sentences, words
 
 _SENTENCES = 400
 _CHARACTERS = 2_000
@@ -35,7 +35,7 @@ class _FoundName:
 
 def extract(text: str, *, entity_types: tuple[str, ...]) -> Extraction:
     """Return the entities and relations of the chunk, which may be none."""
-    texts = [sentence[:_CHARACTERS] for sentence in sentence_texts(text)[:_SENTENCES]]
+    texts = [collapse(text[start:end])[:_CHARACTERS] for start, end in sentences(text)[:_SENTENCES]]
     found = _named(texts)
     _add_concepts(found, texts, known="concept" in entity_types)
     return Extraction(
