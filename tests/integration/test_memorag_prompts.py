@@ -65,7 +65,7 @@ def test_without_looks_all_of_the_budget_shows_the_most_detailed_level(deep: HGM
     budget = {"memory_tokens": second.tokens}
     (task,) = clue_tasks(deep, settings={**budget, "descents": 0})
     assert len(task.memory) == second.gists
-    each = clue_tasks(deep, settings={**budget, "calls": "each"})
+    each = clue_tasks(deep, settings={**budget, "calls": "paper"})
     assert {len(task.memory) for task in each} == {second.gists}
     first, *more = clue_tasks(deep, settings=budget)
     assert len(first.memory) < second.gists

@@ -147,21 +147,21 @@ def _as_episodes(numbers: Mapping[str, int], config: HyperMemConfig) -> int:
 
 
 def _facts_apart(numbers: Mapping[str, int], config: HyperMemConfig) -> int:
-    return 0 if config.calls == "together" else numbers[episodes.NARRATIVES]
+    return 0 if config.calls == "few" else numbers[episodes.NARRATIVES]
 
 
 def _segment_calls(config: HyperMemConfig, units: int) -> int:
-    return 1 if config.calls == "together" else WINDOW
+    return 1 if config.calls == "few" else WINDOW
 
 
 def _join_calls(config: HyperMemConfig, units: int) -> int:
     candidates = min(units, _JOINED * config.shortlist) if config.shortlist else units
     matches = ceil(candidates / topics.AT_ONCE)
-    return matches if config.calls == "together" else matches + _JOINED
+    return matches if config.calls == "few" else matches + _JOINED
 
 
 def _segment_prompt(config: HyperMemConfig) -> int:
-    together = config.calls == "together"
+    together = config.calls == "few"
     return _AROUND + _MESSAGE * (WINDOW + config.longest_episode if together else 20)
 
 

@@ -70,7 +70,7 @@ def divide(services: Services, config: HyperMemConfig, unit: Unit, *, before: Se
     """
     window = of_plain(unit.values["messages"])
     earlier: dict[str, Any] = before[0].value if before else {"open": [], "length": 0}
-    divided = _divide_by_message if config.calls == "each" else _divide_at_once
+    divided = _divide_by_message if config.calls == "paper" else _divide_at_once
     starts, history, length = divided(services, config, window, (of_plain(earlier["open"]), earlier["length"]))
     if not before:
         starts = [window[0].id, *(id_ for id_ in starts if id_ != window[0].id)]
@@ -165,7 +165,7 @@ def write_narrative(services: Services, config: HyperMemConfig, unit: Unit, *, b
             title=title,
             earlier=of_plain(unit.values["earlier"]),
             messages=messages,
-            with_facts=config.calls == "together",
+            with_facts=config.calls == "few",
         )
     )
     narrative = reply.narrative or reply.summary
@@ -183,7 +183,7 @@ def write_narrative(services: Services, config: HyperMemConfig, unit: Unit, *, b
 
 def facts(reading: Reading, config: HyperMemConfig) -> Iterator[Unit]:
     """List the episodes whose facts a call of its own writes, none where one call writes all."""
-    if config.calls == "together":
+    if config.calls == "few":
         return
     written = reading.outputs(NARRATIVES)
     for dialogue, messages in _episodes(reading):
@@ -207,7 +207,7 @@ def episodes(reading: Reading, config: HyperMemConfig) -> Iterator[Unit]:
     written, facts_apart = reading.outputs(NARRATIVES), reading.outputs(FACTS)
     for dialogue, messages in _episodes(reading):
         key = unit_key(dialogue.document, messages[0])
-        if key not in written or (config.calls == "each" and key not in facts_apart):
+        if key not in written or (config.calls == "paper" and key not in facts_apart):
             continue
         places = [
             [message.id, message.speaker, message.time, [chunk.uid for chunk in message.chunks]] for message in messages

@@ -45,7 +45,7 @@ class HyperMemConfig:
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
-    calls: Literal["together", "each"] = "together"  # what one call asks for: all of an episode, or one thing (paper)
+    calls: Literal["few", "paper"] = "few"  # what one call asks for: all of an episode, or one thing (paper)
     longest_episode: Annotated[int, Field(ge=2, le=1_000)] = 30  # messages, where together (paper: 3 to 20 exchanges)
     shortlist: Count = 10  # earlier episodes whose topics an episode may join (paper); 0: all topics (official code)
     span: Literal["corpus", "conversation"] = "corpus"  # where episodes of a topic come from (LoCoMo: one conversation)
@@ -70,7 +70,7 @@ DEFAULT = HyperMemConfig()
 """Few calls, and messages as evidence, ranked by the facts and episodes that rest on them."""
 
 PAPER = HyperMemConfig(
-    calls="each",
+    calls="paper",
     longest_episode=1_000,
     topics=10,
     episodes=10,

@@ -97,7 +97,7 @@ def _candidate(key: str, topic: Mapping[str, Any], unit: Unit, before: Sequence[
 def _text(services: Services, config: HyperMemConfig, row: StoredRow, topic: Candidate | None) -> dict[str, Any]:
     """Return a topic's text after an episode has joined it. Where calls are few, it is written with the roles."""
     subject, summary = str(row.properties["subject"]), str(row.properties["summary"])
-    if config.calls == "together":
+    if config.calls == "few":
         return {"title": subject, "summary": f"{subject}: {summary}", "keywords": [], "brief": True}
     reply = services.reply(WriteTopic(subject=subject, summary=summary, topic=topic))
     known = topic or Candidate(key="", title=subject, summary=summary)
@@ -133,7 +133,7 @@ def topics(reading: Reading, config: HyperMemConfig) -> Iterator[Unit]:
 def make_topic(services: Services, config: HyperMemConfig, unit: Unit, *, before: Sequence[Output]) -> Made:
     """Make the row of a topic, tied to its episodes by role and weight."""
     newest = unit.outputs[-1].value[unit.values["topic"]]
-    together = config.calls == "together"
+    together = config.calls == "few"
     people = list(dict.fromkeys(speaker for row in unit.rows for speaker in _speakers(row)))
     reply = services.reply(
         RateEpisodes(

@@ -93,8 +93,8 @@ def _hits(scores: Mapping[str, float], chunks: Mapping[str, Chunk]) -> tuple[Hit
 
 def cost(config: MemoRAGConfig, *, settings: Settings) -> tuple[int, int]:
     """Return the most model calls of a question, and about how many tokens their prompts have at most."""
-    each = len(config.kinds) if config.calls == "each" else min(1, len(config.kinds))
-    deeper = config.descents if each and config.calls == "together" and config.memory == "gists" else 0
+    each = len(config.kinds) if config.calls == "paper" else min(1, len(config.kinds))
+    deeper = config.descents if each and config.calls == "few" and config.memory == "gists" else 0
     memory = 0 if config.memory == "none" else config.memory_tokens
     clues = (each + deeper) * (memory + ROUNDS_PROMPT)
     queries = 1 + len(config.kinds) * config.most_clues * (1 + deeper)

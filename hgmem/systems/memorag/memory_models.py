@@ -74,7 +74,7 @@ class _Written:
         self, question: str, kinds: Sequence[ClueKind], memory: Sequence[Citable], parts: Sequence[Citable]
     ) -> None:
         """Ask for clues of all kinds at once, or of each by itself."""
-        for some in [tuple(kinds)] if self.config.calls == "together" else [(kind,) for kind in dict.fromkeys(kinds)]:
+        for some in [tuple(kinds)] if self.config.calls == "few" else [(kind,) for kind in dict.fromkeys(kinds)]:
             self._ask(self._task(question, some, memory, parts))
 
     def _ask(self, task: WriteClues) -> CluesReply:
@@ -207,7 +207,7 @@ class GistMemory(_Written):
         prompt shows, what was looked into too, has at most `memory_tokens`.
         """
         pyramid = Pyramid(places=gist_places(self.services.database, scope=self.scope))
-        looks = self.config.descents if self.config.calls == "together" else 0
+        looks = self.config.descents if self.config.calls == "few" else 0
         looking = round(_LOOKING * self.config.memory_tokens) if looks else 0
         shown, missing = pyramid.shown(self.config.memory_tokens, looking=looking)
         if missing and not shown:

@@ -34,7 +34,7 @@ class MemoRAGConfig:
     memory_tokens: Tokens = 8_000  # of the gists, or of the whole text, in a prompt
     memory: MemorySource = "gists"
     kinds: tuple[ClueKind, ...] = ("draft", "spans", "queries", "key_points")
-    calls: Literal["together", "each"] = "together"  # one call for all kinds, or one for each (official code)
+    calls: Literal["few", "paper"] = "few"  # one call for all kinds, or one for each (official code)
     descents: Annotated[int, Field(ge=0, le=2)] = 2  # further calls that look into gists a level down
     most_clues: Positive = 8  # of a kind
     shortest: Count = 2  # words that a clue has at least (official code: 4)
@@ -58,7 +58,7 @@ PAPER = MemoRAGConfig(
     ratio=4,
     memory_tokens=32_000,
     kinds=("spans", "queries"),
-    calls="each",
+    calls="paper",
     descents=0,
     most_clues=10_000,
     shortest=4,

@@ -71,7 +71,7 @@ def answer(services: Services, question: Question, config: ReMindRAGConfig, *, s
 def cost(config: ReMindRAGConfig, *, settings: Settings) -> tuple[int, int]:
     """Return the most model calls of a question, and about how many tokens their prompts have at most."""
     shown = config.ways * 60 + _PROMPT
-    grown = (config.max_jumps * _PLACE // 2) if config.calls == "each" else _PLACE
+    grown = (config.max_jumps * _PLACE // 2) if config.calls == "paper" else _PLACE
     evidence = config.evidence_tokens if config.fill else min(config.evidence_tokens, config.max_jumps * _PLACE)
     return config.max_calls + 1 + config.learn, config.max_calls * (shown + grown) + evidence + _PROMPT
 

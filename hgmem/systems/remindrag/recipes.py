@@ -20,8 +20,8 @@ Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 class ReMindRAGConfig:
     """Options of the build (the first two), of the walk, of the trails, and of what the answer is shown.
 
-    `calls`: one call says what was found, whether that is enough and where to go next (`together`), or one call says
-    whether it is enough and another where to go (`each`, the paper). `frontier`: a move leaves from any node that was
+    `calls`: one call says what was found, whether that is enough and where to go next (`few`), or one call says
+    whether it is enough and another where to go (`paper`). `frontier`: a move leaves from any node that was
     visited (`all`), or from the current one, and going back is a move of its own (`current`, the paper).
     """
 
@@ -33,7 +33,7 @@ class ReMindRAGConfig:
     seeds: Positive = 2  # k, nodes nearest to the question (paper)
     max_jumps: Count = 10  # nodes and passages that a walk enters at most (paper)
     max_calls: Positive = 15  # model calls of a walk at most (paper: no bound)
-    calls: Literal["together", "each"] = "together"
+    calls: Literal["few", "paper"] = "few"
     frontier: Literal["all", "current"] = "all"
     ways: Positive = 16  # that a prompt offers at most, those nearest to the question (paper: all)
     quotes: Count = 1  # chunks behind a relation or a seed that are read there (paper: none, its sentence alone)
@@ -59,7 +59,7 @@ DEFAULT = ReMindRAGConfig()
 
 PAPER = ReMindRAGConfig(
     max_calls=60,
-    calls="each",
+    calls="paper",
     frontier="current",
     ways=10_000,
     quotes=0,

@@ -63,7 +63,7 @@ class Walker:
             retrieved = self._begin()
         self._keep(REPLAY if self.walk.came else SEEDS, retrieved, began, meter.usage())
         if self.walk.nodes:
-            (self._together if self.config.calls == "together" else self._each)()
+            (self._together if self.config.calls == "few" else self._each)()
         self._flush(None)
         return self.walk
 
