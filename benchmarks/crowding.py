@@ -17,7 +17,8 @@ from hgmem import HGMem
 from hgmem.graph.retrieval import Limits, Query, Scope, near_chunks, retrieve
 from hgmem.models.embedders import SentenceTransformerEmbedder
 from hgmem.models.embedding import Embedder, Kind, Vectors
-from hgmem.retrieval.step_evidence import FUSION, PROPOSED
+from hgmem.retrieval.fusion import FUSION
+from hgmem.retrieval.step_evidence import PROPOSED
 from hgmem.sources.lightrag import read_lightrag
 from hgmem.testing import DeterministicEmbedder
 from hgmem.values.inputs import Given

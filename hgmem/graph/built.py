@@ -6,7 +6,8 @@ from typing import Any
 
 from hgmem.graph.database import Row
 from hgmem.graph.full_text import Ranking, as_indexed, searched_words
-from hgmem.graph.retrieval import Scope, lucene
+from hgmem.graph.lucene import lucene
+from hgmem.graph.retrieval import Scope
 from hgmem.graph.values import Runner, vector
 from hgmem.text.identity import build_uid, layer_key
 

@@ -16,6 +16,22 @@ from hgmem.errors import ConflictError, ForbiddenError, GraphError, HGMemError, 
 from hgmem.graph.statements import Statement, find_statement
 from hgmem.models.metering import timed
 
+Row: TypeAlias = dict[str, Any]
+P = ParamSpec("P")
+T = TypeVar("T")
+
+OLDEST_SERVER = (2026, 9)
+_SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
+_ENTITY_NOT_FOUND = (
+    "Neo.ClientError.Statement.EntityNotFound"  # deleted by another between a match and its use: look again
+)
+_DEADLOCK = "Neo.TransientError.Transaction.DeadlockDetected"
+_ALREADY_EXISTS = (
+    "Neo.ClientError.Schema.EquivalentSchemaRuleAlreadyExists"  # by another, after IF NOT EXISTS had looked
+)
+UNPAIRED_SURROGATE = "\\ud83d alone"  # no database takes half a character
+_ATTEMPTS = 4
+_RETRY_SECONDS = 5.0  # a deadlock is over in less; a server that is gone is said so soon
 _SLOW = ("TransactionTimedOut", "LockClientStopped")  # the server stopped the query, or its wait for a lock
 _FORBIDDEN = (  # for this user, or for everyone on a read-only database
     "Neo.ClientError.Security.Forbidden",
@@ -81,7 +97,7 @@ def _silent(error: BaseException | None) -> bool:
     return False
 
 
-def told(error: Exception) -> Exception:
+def server_error(error: Exception) -> Exception:
     """Return the server's own error.
 
     When a rollback fails, the driver wraps that error in one of its own.
@@ -93,20 +109,6 @@ def told(error: Exception) -> Exception:
 def _first_line(error: Exception) -> str:
     text = getattr(error, "message", None) or str(error) or type(error).__name__
     return str(text).splitlines()[0][:300]
-
-
-Row: TypeAlias = dict[str, Any]
-P = ParamSpec("P")
-T = TypeVar("T")
-
-FLOOR = (2026, 9)
-_SCHEMES = ("bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc")
-_GONE = "Neo.ClientError.Statement.EntityNotFound"  # deleted by another between a match and its use: look again
-_DEADLOCK = "Neo.TransientError.Transaction.DeadlockDetected"
-_MADE = "Neo.ClientError.Schema.EquivalentSchemaRuleAlreadyExists"  # by another, after IF NOT EXISTS had looked
-HALF = "\\ud83d alone"  # no database takes half a character
-_ATTEMPTS = 4
-_RETRY_SECONDS = 5.0  # a deadlock is over in less; a server that is gone is said so soon
 
 
 class Rows(list[Any]):
@@ -218,7 +220,10 @@ class Database:
                     with self._session(neo4j.WRITE_ACCESS) as session:
                         return session.execute_write(managed)
                 except (driver_errors.Neo4jError, driver_errors.ResultFailedError) as error:
-                    if attempt == _ATTEMPTS or _code(error) not in (_GONE, _DEADLOCK):  # the driver gave up on these
+                    if attempt == _ATTEMPTS or _code(error) not in (
+                        _ENTITY_NOT_FOUND,
+                        _DEADLOCK,
+                    ):  # the driver gave up on these
                         raise
                     _pause(attempt)
         raise AssertionError("the last attempt returns or raises")
@@ -233,7 +238,10 @@ class Database:
                     return _rows(session.run(query, _brief(parameters)))
             except (driver_errors.Neo4jError, driver_errors.DriverError) as error:
                 last = min(last, time.monotonic() + _RETRY_SECONDS)
-                overtaken = isinstance(error, driver_errors.ClientError) and error.code in (_GONE, _MADE)
+                overtaken = isinstance(error, driver_errors.ClientError) and error.code in (
+                    _ENTITY_NOT_FOUND,
+                    _ALREADY_EXISTS,
+                )
                 # The server's own failure: a read beside many writers met one, and went well when it was repeated.
                 broken = isinstance(error, driver_errors.DatabaseError) and statement.mode == "read" and attempt == 1
                 worthwhile = overtaken or broken or error.is_retryable()
@@ -259,10 +267,10 @@ class Database:
         try:
             yield
         except (driver_errors.Neo4jError, driver_errors.DriverError) as error:
-            raise translate(told(error), statement=statement[0], address=self.address) from error
+            raise translate(server_error(error), statement=statement[0], address=self.address) from error
         except UnicodeEncodeError as error:
             raise UsageError(
-                f"statement {statement[0]!r}: a text has an unpaired surrogate, such as {HALF}: remove it"
+                f"statement {statement[0]!r}: a text has an unpaired surrogate, such as {UNPAIRED_SURROGATE}: remove it"
             ) from error
 
 
@@ -317,9 +325,10 @@ def _probe(database: Database, driver: neo4j.Driver) -> None:
     row = database.run("server_version")[0]
     database.version, database.edition = row["version"], row["edition"]
     numbers = tuple(int(part) for part in re.findall(r"\d+", database.version)[:2])
-    if numbers < FLOOR:
+    if numbers < OLDEST_SERVER:
+        year, month = OLDEST_SERVER
         raise GraphError(
-            f"Neo4j at {database.address.uri!r} is {database.version}, hgmem needs {FLOOR[0]}.{FLOOR[1]:02} or newer: "
+            f"Neo4j at {database.address.uri!r} is {database.version}, hgmem needs {year}.{month:02} or newer: "
             "upgrade it, or start one with `hgmem up`"
         )
 
@@ -353,8 +362,8 @@ def _operators(plan: Row) -> Iterator[str]:
 
 def _code(error: Exception) -> str | None:
     """Return the server's code of what went wrong."""
-    said = told(error)
-    return said.code if isinstance(said, driver_errors.Neo4jError) else None
+    cause = server_error(error)
+    return cause.code if isinstance(cause, driver_errors.Neo4jError) else None
 
 
 def _pause(attempt: int) -> None:

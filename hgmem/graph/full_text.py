@@ -6,7 +6,8 @@ from dataclasses import asdict, dataclass
 from operator import itemgetter
 
 from hgmem.graph.database import Row
-from hgmem.graph.retrieval import LONGEST_TERM, MOST_TERMS, Scope, lucene, telling, to_chunk
+from hgmem.graph.lucene import LONGEST_TERM, MOST_TERMS, lucene, telling
+from hgmem.graph.retrieval import Scope, to_chunk
 from hgmem.graph.values import Runner
 from hgmem.text.segmentation import pieces, unspaced
 from hgmem.values.graph_elements import Chunk

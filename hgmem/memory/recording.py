@@ -65,16 +65,16 @@ class Recording:
         """Where this question looks."""
         return Scope(corpus=self.lease.corpus, memory=self.lease.memory, documents=self.choice.documents)
 
-    def choose(self) -> None:
+    def choose_documents(self) -> None:
         """Find the documents that the filters leave."""
         self.choice = choose(self.services.database, self.filters, corpus=self.lease.corpus)
 
     @property
-    def number(self) -> int:
+    def next_number(self) -> int:
         """The number of the next step."""
         return self.steps[-1].number + 1 if self.steps else 1
 
-    def step(self, step: Step, changes: StepChanges | None = None) -> None:
+    def write_step(self, step: Step, changes: StepChanges | None = None) -> None:
         """Write one step with what it did to memory and with its system's own rows, in one transaction.
 
         Raises `UsageError` if a strategy is not a word or a few (lowercase letters and spaces, at most 30), and for a
@@ -115,7 +115,7 @@ class Recording:
         """Write an answer with its citations and return it. The last one gives the lease back."""
         return self._finish(cited, status="answered", step=step, notes=notes, last=last)
 
-    def nothing(self, text: str, *, step: int, notes: Sequence[str] = ()) -> Answer:
+    def no_evidence(self, text: str, *, step: int, notes: Sequence[str] = ()) -> Answer:
         """Return the answer that says that there is no evidence, written without a model call."""
         misfits = (misfit(self.filters, corpus=self.lease.corpus),) if self.choice.documents == () else ()
         cited = Cited(text=text, citations=(), notes=())
@@ -124,13 +124,13 @@ class Recording:
     def unanswered(self, *, step: int) -> Answer:
         """Return an answer without text where none was requested. The memory can be continued for it."""
         release_memory(self.services.database, lease=self.lease, status=UNANSWERED)
-        answer = self._of(Cited(text="", citations=(), notes=()), status=UNANSWERED, step=step)
+        answer = self._answer_of(Cited(text="", citations=(), notes=()), status=UNANSWERED, step=step)
         self.services.listener.emit(Answered(answer=answer))
         return answer
 
     def _finish(self, cited: Cited, *, status: str, step: int, notes: Sequence[str], last: bool) -> Answer:
         answer = replace(
-            self._of(cited, status=status, step=step),
+            self._answer_of(cited, status=status, step=step),
             uid=f"{self.lease.memory}-answer-{step}-{secrets.token_hex(3)}",
             notes=(*self.notes, *notes, *cited.notes),
         )
@@ -138,7 +138,7 @@ class Recording:
         self.services.listener.emit(Answered(answer=answer))
         return answer
 
-    def _of(self, cited: Cited, *, status: str, step: int) -> Answer:
+    def _answer_of(self, cited: Cited, *, status: str, step: int) -> Answer:
         return Answer(
             uid="",
             question=self.question,
@@ -189,7 +189,7 @@ def recording(
             filters=question.filters or {},
             notes=question.notes,
         )
-        record.choose()  # before anything is written
+        record.choose_documents()  # before anything is written
         if question.memory:
             _lease(record, question)
         else:
@@ -238,7 +238,7 @@ def _leased(record: Recording) -> Iterator[None]:
 
 def _resume(record: Recording) -> None:
     """Take in what the memory holds, and what its filters leave."""
-    record.choose()
+    record.choose_documents()
     database, owner = record.services.database, record.services.owner
     scope = {"corpus": record.lease.corpus, "memory": record.lease.memory}
     record.steps = memory_steps(database, **scope, owner=owner)

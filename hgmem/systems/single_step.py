@@ -93,9 +93,9 @@ class SingleStep(SystemSpec[Config]):
                 usage=meter.usage(),
             )
             services.listener.emit(_found(evidence))
-            record.step(step, StepChanges(writes=evidence.writes))
+            record.write_step(step, StepChanges(writes=evidence.writes))
             if evidence.empty:
-                return record.nothing(no_evidence(question.text), step=1)
+                return record.no_evidence(no_evidence(question.text), step=1)
             if not question.answer:
                 return record.unanswered(step=1)
             task = AnswerQuestion(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hgmem.graph.retrieval import LONGEST_TERM, MOST_DOCUMENTS, MOST_TERMS, lucene, telling, terms
+from hgmem.graph.lucene import LONGEST_TERM, MOST_DOCUMENTS, MOST_TERMS, lucene, telling, terms
 from hgmem.text.identity import corpus_key
 
 HOSTILE = [*'+-!(){}[]^"~*?:\\/', "&&", "||", "AND", "OR", "NOT", "TO"]

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hgmem.systems.hgmem.query_planning import following as leads_to
-from hgmem.systems.hgmem.query_planning import paired
+from hgmem.systems.hgmem.query_planning import next_step as leads_to
+from hgmem.systems.hgmem.query_planning import with_subqueries
 from hgmem.systems.hgmem.recipes import DEFAULT
 from hgmem.systems.hgmem.replies import Concern, PlanReply, SubqueriesReply
 from hgmem.values.records import MemoryPoint
@@ -18,7 +18,7 @@ def plan(*concerns, judgement="global"):
 
 
 def asked(plan_reply, *texts, previous=()):
-    inquiries, notes = paired(plan_reply.concerns, SubqueriesReply(subqueries=texts))
+    inquiries, notes = with_subqueries(plan_reply.concerns, SubqueriesReply(subqueries=texts))
     config = replace(DEFAULT, concerns=9)
     found = leads_to(plan_reply.judgement, inquiries, points=POINTS, config=config, previous=previous)
     return replace(found, notes=(*notes, *found.notes))

@@ -9,7 +9,8 @@ from hgmem.graph.retrieval import Scope, chunks_around_points, chunks_of_entitie
 from hgmem.memory.points import MemoryPoints
 from hgmem.models.embedding import Vectors
 from hgmem.retrieval.context_packing import tokens_of, visible_evidence, within
-from hgmem.retrieval.step_evidence import Scene, fuse, gather
+from hgmem.retrieval.fusion import fuse
+from hgmem.retrieval.step_evidence import Scene, gather
 from hgmem.services import Services
 from hgmem.systems.answering import latest_steps, scope_of
 from hgmem.systems.hgmem.recipes import HGMemConfig

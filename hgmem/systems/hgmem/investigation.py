@@ -16,8 +16,9 @@ from hgmem.models.llm.task_routing import serving
 from hgmem.retrieval.answer import AnswerQuestion, cited_answer
 from hgmem.retrieval.context_packing import fit_points, fits, in_order, traced
 from hgmem.retrieval.entity_linking import with_mentions
+from hgmem.retrieval.fusion import PROPOSED_NEAREST
 from hgmem.retrieval.rendering import PromptMemory
-from hgmem.retrieval.step_evidence import PROPOSED_NEAREST, SMALL, Scene, gather
+from hgmem.retrieval.step_evidence import SMALL, Scene, gather
 from hgmem.services import Services
 from hgmem.systems.hgmem.answer_passages import RetrievedChunks
 from hgmem.systems.hgmem.entity_selection import Look, with_chosen_entities
@@ -192,7 +193,7 @@ class Investigation:
         memory = self.fitting(points)
         passages = in_order(self.retrieved.drawn(points, record.points, query=self.query))
         if not points and not passages:
-            return record.nothing(no_evidence(record.question), step=step)
+            return record.no_evidence(no_evidence(record.question), step=step)
         task = AnswerQuestion(
             question=record.question,
             memory=memory,
@@ -215,5 +216,5 @@ def _until(record: Recording, step: int) -> list[Step]:
     """Return the steps up to one. Raises `UsageError` if the memory doesn't have it."""
     steps = [earlier for earlier in record.steps if earlier.number <= step]
     if not steps or steps[-1].number != step:
-        raise UsageError(f"memory {record.lease.memory!r} has no step {step}: its last one is {record.number - 1}")
+        raise UsageError(f"memory {record.lease.memory!r} has no step {step}: its last one is {record.next_number - 1}")
     return steps

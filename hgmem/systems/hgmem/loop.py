@@ -14,8 +14,8 @@ from hgmem.memory.stored_memories import Stored
 from hgmem.models.metering import measuring
 from hgmem.services import Services
 from hgmem.systems.hgmem.investigation import Investigation
-from hgmem.systems.hgmem.model_calls import CALLS, planned
-from hgmem.systems.hgmem.query_planning import Next
+from hgmem.systems.hgmem.model_calls import RUN_STEP, plan_separately
+from hgmem.systems.hgmem.query_planning import NextStep
 from hgmem.systems.hgmem.recipes import HGMemConfig
 from hgmem.systems.options import loaded
 from hgmem.text.language import no_evidence
@@ -50,44 +50,46 @@ def _check_merge_rule(config: HGMemConfig, stored: Stored) -> None:
 def _investigated(work: Investigation, *, wanted: bool) -> Answer:
     """Return the answer at the end of the loop: a step at a time, until there is nothing more to ask."""
     record = work.record
-    last = record.number + work.config.steps - 1
+    last = record.next_number + work.config.steps - 1
     plan = _first(work)
     notes = plan.notes
     while plan.subqueries:
-        following = _step(work, plan.subqueries, notes=notes, last=record.number == last)
+        following = _step(work, plan.subqueries, notes=notes, last=record.next_number == last)
         if following is None:
-            return record.nothing(no_evidence(record.question), step=record.number - 1)
+            return record.no_evidence(no_evidence(record.question), step=record.next_number - 1)
         if work.config.answer_each_step and following.subqueries and wanted:
             work.answer(last=False)
         plan, notes = following, ()
-    return work.answer() if wanted else record.unanswered(step=record.number - 1)
+    return work.answer() if wanted else record.unanswered(step=record.next_number - 1)
 
 
-def _first(work: Investigation) -> Next:
+def _first(work: Investigation) -> NextStep:
     """Return what to ask first: the question, or what the last step of the same question left to be asked."""
     record = work.record
     last = record.steps[-1] if record.steps else None
     if last is None or last.question != record.question or not record.points.active:
-        return Next(subqueries=(Subquery(text=record.question),))
+        return NextStep(subqueries=(Subquery(text=record.question),))
     unanswered = (record.question, last.number) not in record.answered
     if last.planned or last.judgement == "sufficient" or unanswered:
-        return Next(subqueries=last.planned)
+        return NextStep(subqueries=last.planned)
     # It was answered after the last step that it was allowed, which planned nothing.
     draft = work.draft(last.number, (), Evidence(), last=False)
-    plan = planned(work, draft)
-    return Next(subqueries=plan.subqueries, notes=(*draft.notes, *plan.notes))
+    plan = plan_separately(work, draft)
+    return NextStep(subqueries=plan.subqueries, notes=(*draft.notes, *plan.notes))
 
 
-def _step(work: Investigation, subqueries: tuple[Subquery, ...], *, notes: tuple[str, ...], last: bool) -> Next | None:
+def _step(
+    work: Investigation, subqueries: tuple[Subquery, ...], *, notes: tuple[str, ...], last: bool
+) -> NextStep | None:
     """Take one step, write it, and return what to ask next, or None if neither it nor memory has anything."""
     record, services = work.record, work.services
-    began, number = time.perf_counter(), record.number
+    began, number = time.perf_counter(), record.next_number
     services.listener.emit(StepStarted(step=number, subqueries=subqueries))
     with measuring() as meter:
         evidence, found = work.find(subqueries, number)
         draft = work.draft(number, subqueries, evidence, last=last)
         empty = evidence.empty and not draft.points
-        plan = Next() if empty else CALLS[work.config.calls](work, draft)
+        plan = NextStep() if empty else RUN_STEP[work.config.calls](work, draft)
     step = Step(
         number=number,
         question=record.question,
@@ -101,5 +103,5 @@ def _step(work: Investigation, subqueries: tuple[Subquery, ...], *, notes: tuple
         seconds=round(time.perf_counter() - began, 4),
         usage=meter.usage(),
     )
-    record.step(step, draft.changes())
+    record.write_step(step, draft.changes())
     return None if empty else plan

@@ -8,7 +8,7 @@ from hgmem.models.reply import Reply
 from hgmem.retrieval.entity_linking import known_entities, resolve, with_mentions
 from hgmem.retrieval.rendering import PromptMemory
 from hgmem.systems.hgmem.investigation import Investigation
-from hgmem.systems.hgmem.query_planning import Next, following, paired
+from hgmem.systems.hgmem.query_planning import NextStep, next_step, with_subqueries
 from hgmem.systems.hgmem.replies import (
     Additions,
     Inquiry,
@@ -28,22 +28,22 @@ R = TypeVar("R", bound=Reply)
 P = TypeVar("P", bound=OfPlan)
 
 
-def separate(work: Investigation, draft: StepDraft) -> Next:
+def separate(work: Investigation, draft: StepDraft) -> NextStep:
     """Evolve, merge, plan, sub-queries: a call each, as in the paper."""
     _evolve(work, draft)
     if draft.merging:
         memory = _memory(work, draft)
         task = Merge(question=work.record.question, memory=memory, language=work.services.language)
         _merge(work, draft, _reply(work, draft, task) or MergeReply(), memory.numbered)
-    return Next() if draft.last else planned(work, draft)
+    return NextStep() if draft.last else plan_separately(work, draft)
 
 
-def planned(work: Investigation, draft: StepDraft) -> Next:
+def plan_separately(work: Investigation, draft: StepDraft) -> NextStep:
     """Plan, then sub-queries: what memory as it is now leads to."""
     task = _planning(work, draft, Plan)
     plan = _reply(work, draft, task)
     if plan is None:
-        return Next()
+        return NextStep()
     numbered, most = task.memory.numbered, task.concerns
     if plan.judgement == "sufficient" or not plan.concerns:
         return _next(work, draft, plan.judgement, (), known=numbered)
@@ -56,32 +56,32 @@ def planned(work: Investigation, draft: StepDraft) -> Next:
         round=task.round,
     )
     reply = _reply(work, draft, asking) or SubqueriesReply(subqueries=())
-    inquiries, notes = paired(asking.concerns, reply)
+    inquiries, notes = with_subqueries(asking.concerns, reply)
     draft.notes += notes
     surplus = (concern.asked("") for concern in plan.concerns[most:])
     return _next(work, draft, plan.judgement, (*inquiries, *surplus), known=numbered)
 
 
-def compact(work: Investigation, draft: StepDraft) -> Next:
+def compact(work: Investigation, draft: StepDraft) -> NextStep:
     """Evolve, then merge, plan and write sub-queries in one call. The last step evolves and merges in one."""
     _evolve(work, draft, merging=draft.last and draft.may_merge)
     if draft.last:
-        return Next()
+        return NextStep()
     merging = draft.merging
     task = _planning(work, draft, MergeAndPlan, merging=merging)
     reply = _reply(work, draft, task)
     if reply is None:
-        return Next()
+        return NextStep()
     if merging and isinstance(reply, Merges):
         _merge(work, draft, reply, task.memory.numbered)
     return _next(work, draft, reply.judgement, reply.concerns, known=task.memory.numbered)
 
 
-def single(work: Investigation, draft: StepDraft) -> Next:
+def single(work: Investigation, draft: StepDraft) -> NextStep:
     """Ask for operations, merges, plan and sub-queries in one call. The last step plans nothing."""
     if draft.last:
         _evolve(work, draft, merging=draft.may_merge)
-        return Next()
+        return NextStep()
     task = _planning(
         work,
         draft,
@@ -93,7 +93,7 @@ def single(work: Investigation, draft: StepDraft) -> Next:
     )
     reply = _reply(work, draft, task)
     if reply is None:
-        return Next()
+        return NextStep()
     known = _apply(work, draft, reply, task.memory)
     if draft.may_merge and isinstance(reply, Merges):
         _merge(work, draft, reply, known)
@@ -103,7 +103,7 @@ def single(work: Investigation, draft: StepDraft) -> Next:
     return _next(work, draft, verdict, reply.concerns, known=known)
 
 
-CALLS: Mapping[str, Callable[[Investigation, StepDraft], Next]] = {
+RUN_STEP: Mapping[str, Callable[[Investigation, StepDraft], NextStep]] = {
     "separate": separate,
     "compact": compact,
     "single": single,
@@ -223,9 +223,9 @@ def _next(
     inquiries: Sequence[Inquiry],
     *,
     known: Sequence[MemoryPoint | None],
-) -> Next:
+) -> NextStep:
     """Return what a plan leads to. Its numbers refer to `known`."""
-    return following(
+    return next_step(
         verdict,
         inquiries,
         points=[draft.living(point) for point in known],

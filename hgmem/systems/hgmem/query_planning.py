@@ -11,7 +11,7 @@ from hgmem.values.records import Judgement, MemoryPoint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Next:
+class NextStep:
     """The next step: its sub-queries, empty if the loop ends, and notes on dropped ones."""
 
     judgement: Judgement | None = None
@@ -19,7 +19,7 @@ class Next:
     notes: tuple[str, ...] = ()
 
 
-def paired(concerns: Sequence[Concern], reply: SubqueriesReply) -> tuple[tuple[Inquiry, ...], tuple[str, ...]]:
+def with_subqueries(concerns: Sequence[Concern], reply: SubqueriesReply) -> tuple[tuple[Inquiry, ...], tuple[str, ...]]:
     """Return each concern with its sub-query, short replies padded with the concern's text, and notes."""
     surplus = len(reply.subqueries) - len(concerns)
     notes = (f"{surplus} sub-queries beyond the concerns were dropped",) if surplus > 0 else ()
@@ -27,21 +27,21 @@ def paired(concerns: Sequence[Concern], reply: SubqueriesReply) -> tuple[tuple[I
     return tuple(map(Concern.asked, concerns, texts)), notes
 
 
-def following(
+def next_step(
     verdict: Verdict,
     inquiries: Sequence[Inquiry],
     *,
     points: Sequence[MemoryPoint | None],
     config: HGMemConfig,
     previous: Sequence[str] = (),
-) -> Next:
+) -> NextStep:
     """Return the sub-queries of the next step. Surplus, empty ones and those asked before are dropped with a note.
 
     Numbers of points refer to `points`, their active versions. A concern without an active point is searched globally.
     Where each concern is judged by itself, the step's judgement is local if any of them is.
     """
     if verdict == "sufficient":
-        return Next(judgement=verdict)
+        return NextStep(judgement=verdict)
     notes = _overruled(verdict, config)
     surplus = len(inquiries) - config.concerns
     if surplus > 0:
@@ -62,7 +62,7 @@ def following(
         subqueries.append(Subquery(text=text, concern=collapse(inquiry.text), strategy=strategy, targets=targets))
     if not subqueries:
         notes.append("no sub-queries left: the investigation ends")
-    return Next(judgement=_judged(verdict, subqueries, config), subqueries=tuple(subqueries), notes=tuple(notes))
+    return NextStep(judgement=_judged(verdict, subqueries, config), subqueries=tuple(subqueries), notes=tuple(notes))
 
 
 def _where(verdict: Verdict, inquiry: Inquiry, config: HGMemConfig) -> Where:

@@ -9,7 +9,6 @@ from typing import Literal, TypeAlias
 
 from pydantic import ConfigDict
 
-from hgmem.errors import UsageError
 from hgmem.retrieval.step_evidence import Count, Positive, RetrievalConfig
 from hgmem.settings import Settings
 from hgmem.systems.hgmem.tasks.memory_changes import MergeRule, UpdateRule
@@ -117,21 +116,18 @@ RECIPES: Mapping[str, HGMemConfig] = {
 """Recipes by name. The last four are the ablations of the paper's section 4.3: `PAPER` with one option changed."""
 
 
-def recipe(name: str) -> HGMemConfig:
-    """Return the recipe of this name."""
-    if name not in RECIPES:
-        raise UsageError(f"unknown recipe {name!r}: choose one of {', '.join(RECIPES)}")
-    return RECIPES[name]
-
-
-CALLS: Mapping[Calls, int] = {"separate": 4, "compact": 2, "single": 1}  # of a step: one of them reads the evidence
+CALLS_PER_STEP: Mapping[Calls, int] = {
+    "separate": 4,
+    "compact": 2,
+    "single": 1,
+}  # of a step: one of them reads the evidence
 PROMPT_TOKENS = 1_000  # of a prompt without memory and evidence
 LINE_TOKENS = 110  # of an entity or relation
 
 
 def most_calls(config: HGMemConfig, *, settings: Settings) -> tuple[int, int]:
     """Return the most model calls of a question, and about how many tokens their prompts have at most."""
-    a_step = CALLS[config.calls] + config.describe + config.select_entities * config.concerns
+    a_step = CALLS_PER_STEP[config.calls] + config.describe + config.select_entities * config.concerns
     answers = config.steps if config.answer_each_step else 1
     calls = config.steps * a_step + answers
     found = config.concerns * (config.retrieval.entities + config.retrieval.relations) * LINE_TOKENS

@@ -7,9 +7,10 @@ from typing import Any
 from hgmem.graph.built import K1, OVER, B
 from hgmem.graph.database import Row
 from hgmem.graph.full_text import as_indexed, searched_words
-from hgmem.graph.retrieval import Scope, lucene, to_chunk
+from hgmem.graph.lucene import lucene
+from hgmem.graph.retrieval import Scope, to_chunk
 from hgmem.graph.values import Runner, vector
-from hgmem.retrieval.step_evidence import FUSION
+from hgmem.retrieval.fusion import FUSION
 from hgmem.text.identity import layer_key
 from hgmem.values.graph_elements import Chunk
 

@@ -10,7 +10,7 @@ from hgmem.corpus.deletion import forget_messages
 from hgmem.errors import UsageError
 from hgmem.graph.documents import document_states
 from hgmem.graph.retrieval import Scope
-from hgmem.retrieval.step_evidence import PROPOSED_NEAREST
+from hgmem.retrieval.fusion import PROPOSED_NEAREST
 from hgmem.services import Services
 from hgmem.systems.hypermem.dialogues import sortable, until
 from hgmem.systems.hypermem.statements import Depths, Recalled, list_facts, recall

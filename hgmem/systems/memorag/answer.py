@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from hgmem.graph.retrieval import Scope
 from hgmem.retrieval.context_packing import tokens_of, within
-from hgmem.retrieval.step_evidence import reciprocal_ranks
+from hgmem.retrieval.fusion import reciprocal_ranks
 from hgmem.services import Services
 from hgmem.settings import Settings
 from hgmem.systems.memorag.build import BUILD

@@ -7,7 +7,8 @@ from hgmem.graph.database import Row
 from hgmem.graph.retrieval import Limits, Query, Scope, retrieve, to_chunk
 from hgmem.graph.values import Runner
 from hgmem.models.embedding import Vectors
-from hgmem.retrieval.step_evidence import CANDIDATES, FUSION, PROPOSED, PROPOSED_AMONG, PROPOSED_NEAREST
+from hgmem.retrieval.fusion import FUSION, PROPOSED_NEAREST
+from hgmem.retrieval.step_evidence import CANDIDATES, PROPOSED, PROPOSED_AMONG
 from hgmem.services import Services
 from hgmem.values.evidence import BuiltPassage
 from hgmem.values.graph_elements import Chunk

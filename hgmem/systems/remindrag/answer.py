@@ -11,7 +11,7 @@ from hgmem.memory.stored_memories import Stored
 from hgmem.retrieval import rendering
 from hgmem.retrieval.answer import AnswerQuestion, cited_answer
 from hgmem.retrieval.context_packing import tokens_of, within
-from hgmem.retrieval.step_evidence import FUSION, hybrid_chunks
+from hgmem.retrieval.fusion import FUSION, hybrid_chunks
 from hgmem.services import Services
 from hgmem.settings import Settings
 from hgmem.systems.remindrag.learning import Answered, learn_walk
@@ -52,9 +52,9 @@ def answer(services: Services, question: Question, config: ReMindRAGConfig, *, s
         walker = Walker(services=services, record=record, config=config, walk=Walk(question=question.text), query=query)
         evidence = _evidence(walker, walker.run())
         _tell(services, record, walker.walk, evidence)
-        last = record.number - 1
+        last = record.next_number - 1
         if not evidence.chunks and not evidence.statements:
-            return record.nothing(no_evidence(question.text), step=last, notes=walker.notes)
+            return record.no_evidence(no_evidence(question.text), step=last, notes=walker.notes)
         if not question.answer:
             return record.unanswered(step=last)
         task = AnswerQuestion(
@@ -137,17 +137,17 @@ def _tell(services: Services, record: Recording, walk: Walk, evidence: WalkEvide
         )
         subquery = Subquery(text=record.question, concern="room that the walk left", strategy="words and vector")
         step = Step(
-            number=record.number,
+            number=record.next_number,
             question=record.question,
             strategy=subquery.strategy,
             filters=record.filters,
             retrieved=(Retrieved(subquery=subquery, chunks=hits),),
         )
-        record.step(step)
+        record.write_step(step)
     names = tuple(node.text for node in walk.nodes.values() if node.kind == "Entity")
     services.listener.emit(
         EvidenceFound(
-            step=record.number - 1,
+            step=record.next_number - 1,
             strategy="walk",
             entities=len(names),
             relations=sum(bool(way.relation) for way in walk.came.values()),

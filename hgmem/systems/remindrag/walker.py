@@ -9,7 +9,7 @@ from hgmem.builds.chunk_runs import joined_text
 from hgmem.graph.retrieval import Scope, chunks_of_entities
 from hgmem.memory.recording import Recording
 from hgmem.models.metering import measuring
-from hgmem.retrieval.step_evidence import PROPOSED_NEAREST
+from hgmem.retrieval.fusion import PROPOSED_NEAREST
 from hgmem.services import Services
 from hgmem.systems.remindrag.recipes import ReMindRAGConfig
 from hgmem.systems.remindrag.statements import (
@@ -261,7 +261,7 @@ class Walker:
     def _keep(self, strategy: str, retrieved: tuple[Retrieved, ...], began: float, usage: Any) -> None:
         """Keep a step until it is known what was found there."""
         self._pending = Step(
-            number=self.record.number,
+            number=self.record.next_number,
             question=self.record.question,
             strategy=strategy,
             filters=self.record.filters,
@@ -275,7 +275,7 @@ class Walker:
         if self._pending is None:
             return
         notes = (f"found: {found}",) if found else ()
-        self.record.step(replace(self._pending, notes=notes, judgement=judgement))
+        self.record.write_step(replace(self._pending, notes=notes, judgement=judgement))
         self._pending = None
 
     @property
