@@ -53,7 +53,7 @@ LIMITS = {
 }
 VALUES = {**dict.fromkeys(("over", "most", "k", "hub"), 2), "limits": LIMITS, "timeout": 60.0}
 MAPS = ("step", "answer", "properties")
-LISTS = ("subqueries", "provisionals", "relations", "points", "died", "citations", "queries", "uids", "read")
+LISTS = ("names", "subqueries", "provisionals", "relations", "points", "died", "citations", "queries", "uids", "read")
 
 
 def without(given: Given, *, relations: bool = False, mentions: bool = False) -> Given:
