@@ -1,4 +1,4 @@
-"""Typed wrappers for `cypher/retrieval.cypher`."""
+"""Typed wrappers for `cypher/retrieval.cypher`, and full-text queries made of the words of a text."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Language detection of questions, as far as fixed sentences need it. English if unclear."""
+"""Fixed sentences in the language of a question, which is detected, English if unclear, and numbers with their nouns."""
 
 import re
 

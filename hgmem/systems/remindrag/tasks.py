@@ -1,4 +1,6 @@
-"""The tasks of ReMindRAG: title a passage, choose a move, summarise, and judge what was of use."""
+"""The tasks of ReMindRAG: title a passage, choose a move, summarise, judge what was of use.
+
+Below them, how the rule-based model does each."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
