@@ -1,4 +1,4 @@
-"""Fixed sentences in the language of a question, which is detected, English if unclear, and numbers with their nouns."""
+"""Language detection of questions, English if unclear; fixed sentences in it, and numbers with their nouns."""
 
 import re
 

@@ -1,6 +1,7 @@
 """The tasks of ReMindRAG: title a passage, choose a move, summarise, judge what was of use.
 
-Below them, how the rule-based model does each."""
+Its functions at the end serve the replies of the rule-based model.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
