@@ -1,4 +1,4 @@
-"""Tables of corpora, their contents and their memories."""
+"""Tables of corpora, their contents and memories, of systems, and of any records."""
 
 from collections.abc import Iterator, Mapping, Sequence
 

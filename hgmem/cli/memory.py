@@ -1,4 +1,4 @@
-"""`memory`: list, show, export, prune and delete memories."""
+"""`memory`: list, show, export, prune and delete memories, and the lineage of a point."""
 
 import re
 import sys

@@ -1,4 +1,4 @@
-"""Ask a question with options that the caller gives by name: budget, tracing hooks, and the text's form."""
+"""Ask a question with checked options: its text, the corpus of a continued memory, budget and tracing hooks."""
 
 from collections.abc import AsyncGenerator
 from contextlib import AbstractContextManager, aclosing, nullcontext

@@ -1,4 +1,4 @@
-"""Work on whole corpora: archives, graphs to adopt, re-embedding, and what is deleted."""
+"""Work on whole corpora: archives, graphs to adopt, re-embedding and deletion."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Extract entities and relations from one chunk, and glean what was missed."""
+"""Extract entities and relations from one chunk, glean what was missed, and save what was found."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

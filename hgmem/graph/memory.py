@@ -1,4 +1,4 @@
-"""Typed wrappers for `cypher/memory.cypher`."""
+"""Typed wrappers for `cypher/memory.cypher`, and a whole step: its own statement and the writes of its system."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass

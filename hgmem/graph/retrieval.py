@@ -1,4 +1,4 @@
-"""Typed wrappers for `cypher/retrieval.cypher`."""
+"""Typed wrappers for `cypher/retrieval.cypher`, and full-text queries made of the words of a text."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass

@@ -1,4 +1,7 @@
-"""Retrieval of one step: local investigation and global exploration (paper, equations 1, 6 and 7)."""
+"""Retrieval of one step: local investigation and global exploration (paper, equations 1, 6 and 7).
+
+Also the fusion of rankings by reciprocal rank, and hybrid search of chunks.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,1 +1,1 @@
-"""Systems: ways of remembering and answering, a room each."""
+"""Systems: ways of remembering and answering, a package each."""

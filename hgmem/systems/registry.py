@@ -1,4 +1,4 @@
-"""Find systems by name: each room of this package, and what other packages register as `hgmem.systems`."""
+"""Find systems by name: the packages in this folder, and what other packages register as `hgmem.systems`."""
 
 import pkgutil
 from collections.abc import Callable, Mapping
@@ -76,7 +76,7 @@ def memory_tasks() -> tuple[str, ...]:
 
 @cache
 def _loaders() -> Mapping[str, Callable[[], object]]:
-    """Return what loads each system, sorted by name. A room of this package wins over another package's system."""
+    """Return what loads each system, sorted by name. A system of hgmem wins over another package's."""
     rooms = [room.name for room in pkgutil.iter_modules(hgmem.systems.__path__) if room.ispkg]
     others = {point.name: point.load for point in entry_points(group=GROUP)}
     return dict(sorted((others | {name: _room(name) for name in rooms}).items()))

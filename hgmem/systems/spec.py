@@ -1,6 +1,6 @@
 """The description of a system, and its checks.
 
-Each room exports one as `SPEC`, and nothing outside the room names the system.
+Each system's package exports one as `SPEC`, and nothing outside the package names the system.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Language detection of questions, as far as fixed sentences need it. English if unclear."""
+"""Language detection of questions, English if unclear; fixed sentences in it, and numbers with their nouns."""
 
 import re
 

@@ -1,7 +1,7 @@
-"""Rule-based splitting of text into sentences and words. Offsets are half-open, in code points.
+"""Rule-based splitting of text into sentences, words and headings, and text that can be stored.
 
-Every pattern here matches unconditionally from its start and consumes what it reads, so the running time is linear in
-the text.
+Offsets are half-open, in code points. Every pattern here matches unconditionally from its start and consumes what it
+reads, so the running time is linear in the text.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Sub-queries of a step, their hits and the resulting evidence."""
+"""Sub-queries of a step, their hits, the resulting evidence, and writes of a system's own rows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Input values: documents to index, and pre-built graphs."""
+"""Input values: questions with their filters, documents to index, and pre-built graphs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

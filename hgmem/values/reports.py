@@ -1,4 +1,4 @@
-"""Reports of work on a corpus: indexing, cost estimates, progress, archives, checks, pruning."""
+"""Reports of work on a corpus: status, indexing, builds, cost estimates, progress, archives, checks, pruning."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Check chunks, entities and relations against their contributions and their indexes.
+"""Check what a corpus holds: chunks, entities, relations, builds, systems' own invariants and memories.
 
 Contributions are aggregated again and compared with the stored fields. Each vector index is asked for exactly the uids
 of a page, so a uid that it does not return is not indexed. Nothing is sampled.

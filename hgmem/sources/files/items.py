@@ -1,4 +1,4 @@
-"""What reading files has to do with: formats by suffix, documents and skipped items, texts and titles."""
+"""Formats by suffix, converted documents and skipped items, and the texts and titles of files."""
 
 import codecs
 import os

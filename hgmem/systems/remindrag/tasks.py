@@ -1,4 +1,7 @@
-"""The tasks of ReMindRAG: title a passage, choose a move, summarise, and judge what was of use."""
+"""The tasks of ReMindRAG: title a passage, choose a move, summarise, judge what was of use.
+
+Its functions at the end serve the replies of the rule-based model.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
