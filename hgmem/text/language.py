@@ -1,4 +1,4 @@
-"""Language detection of questions, English if unclear; fixed sentences in it, and numbers with their nouns."""
+"""Language detection of questions (English if unclear), fixed sentences in it, and numbers with their nouns."""
 
 import re
 

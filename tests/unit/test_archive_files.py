@@ -173,7 +173,7 @@ def test_a_file_that_is_cut_short_is_refused(tmp_path_factory: pytest.TempPathFa
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"archive": {"version": 2}}, "line 1: format version '2', but this hgmem reads 3: use the hgmem that wrote"),
+        ({"archive": {"version": 2}}, "line 1: format version '2', but this hgmem reads 3: import it with the version"),
         ({"archive": {"format": "zip"}}, "line 1: not the header"),
         ({"archive": {"schema_version": 9}}, "line 1: schema version 9"),
         ({"archive": {"corpus": "../etc"}}, "line 1: invalid corpus name '../etc'"),

@@ -169,12 +169,15 @@ def _check_header(record: Record, schema_version: int) -> None:
         raise LineError(f"not the header of an {FORMAT}: create an archive with `hgmem export`")
     if record.get("version") != VERSION:
         raise LineError(
-            f"format version {str(record.get('version'))[:SHOWN]!r}, but this hgmem reads {VERSION}: use the hgmem "
-            "that wrote the archive, or a newer one"
+            f"format version {str(record.get('version'))[:SHOWN]!r}, but this hgmem reads {VERSION}: import it "
+            "with the version of hgmem that wrote it, or index the documents again"
         )
     _check_fields(HEADER, record)
     if record["schema_version"] != schema_version:
-        raise LineError(f"schema version {record['schema_version']}, but this hgmem uses {schema_version}")
+        raise LineError(
+            f"schema version {record['schema_version']}, but this hgmem uses {schema_version}: import it with the "
+            "version of hgmem that wrote it, or index the documents again"
+        )
     if not 0 < record["dimensions"] <= MOST_DIMENSIONS:
         raise LineError(f"invalid dimensions {record['dimensions']}: expected 1 to {MOST_DIMENSIONS}")
     try:
