@@ -1,1 +1,1 @@
-"""Language models, embedders, prompts, budgets and metering."""
+"""Language models, embedders, rerankers, prompts, and the metering of calls."""

@@ -63,7 +63,7 @@ class AnswerQuestion:
     def extractive(self, vectors: VectorCache) -> AnswerReply:
         """Return the sentences that best cover the question, each with its marker, without a language model."""
         remembered = [*self.memory.statements, *(point.description for point in self.memory.points)]
-        return AnswerReply(text=answer(self.question, self.passages, remembered=remembered, vectors=vectors))
+        return AnswerReply(text=extractive_answer(self.question, self.passages, remembered=remembered, vectors=vectors))
 
 
 def cited_answer(services: Services, task: AnswerQuestion) -> Cited:
@@ -73,7 +73,9 @@ def cited_answer(services: Services, task: AnswerQuestion) -> Cited:
     return replace(cited, notes=(*reply.notes, *cited.notes))
 
 
-def answer(question: str, found_in: Sequence[Citable], *, remembered: Sequence[str], vectors: VectorCache) -> str:
+def extractive_answer(
+    question: str, found_in: Sequence[Citable], *, remembered: Sequence[str], vectors: VectorCache
+) -> str:
     """Return a few sentences of the passages, verbatim except for whitespace, each followed by its marker `[n]`."""
     every = quotable(passages(found_in))
     # A "[3]" in a source text would be read as a marker.

@@ -77,12 +77,12 @@ def memory_tasks() -> tuple[str, ...]:
 @cache
 def _loaders() -> Mapping[str, Callable[[], object]]:
     """Return what loads each system, sorted by name. A system of hgmem wins over another package's."""
-    rooms = [room.name for room in pkgutil.iter_modules(hgmem.systems.__path__) if room.ispkg]
+    ours = [package.name for package in pkgutil.iter_modules(hgmem.systems.__path__) if package.ispkg]
     others = {point.name: point.load for point in entry_points(group=GROUP)}
-    return dict(sorted((others | {name: _room(name) for name in rooms}).items()))
+    return dict(sorted((others | {name: _our_spec(name) for name in ours}).items()))
 
 
-def _room(name: str) -> Callable[[], object]:
+def _our_spec(name: str) -> Callable[[], object]:
     return lambda: import_module(f"{hgmem.systems.__name__}.{name}").SPEC
 
 

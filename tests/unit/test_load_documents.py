@@ -9,10 +9,10 @@ import pytest
 from documents import PAGE, docx, paragraph, pdf, table
 from pypdf import PdfReader, PdfWriter
 
-from hgmem.sources.files import converting, items_of, load, markup, word
+from hgmem.sources.files import converter_worker, items_of, load, markup, word
 from hgmem.sources.files import pdf as pdf_format
 from hgmem.sources.files import records as tables
-from hgmem.sources.files.converter_subprocess import SECONDS, ConverterProcess
+from hgmem.sources.files.converter_process import SECONDS, ConverterProcess
 from hgmem.sources.files.items import SUFFIXES
 from hgmem.values.inputs import Document, Skipped
 
@@ -194,7 +194,13 @@ def test_what_is_no_word_document_is_skipped_with_the_remedy(only, content, reas
 def test_the_guide_names_every_suffix_and_limit() -> None:
     text = GUIDE.read_text("utf-8")
     assert [suffix for suffix in SUFFIXES if f"`{suffix}`" not in text] == []
-    limits = [converting.MOST_CHARACTERS, pdf_format.MOST_PAGES, word.MOST_PARTS, tables.MOST_ROWS, tables.MOST_COLUMNS]
+    limits = [
+        converter_worker.MOST_CHARACTERS,
+        pdf_format.MOST_PAGES,
+        word.MOST_PARTS,
+        tables.MOST_ROWS,
+        tables.MOST_COLUMNS,
+    ]
     limits += [markup.MOST_DEPTH, word.MOST_RATIO, word.MOST_XML // 1_000_000, int(SECONDS)]
     assert [limit for limit in limits if f"{limit:,}" not in text] == []
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from documents import OFFICE, PACKAGE, PAGE, assembled, docx, paragraph, pdf, zipped
 
-from hgmem.sources.files import converting, items_of, load, word
+from hgmem.sources.files import converter_worker, items_of, load, word
 from hgmem.sources.files import pdf as pdf_format
-from hgmem.sources.files.converter_subprocess import ConverterProcess
-from hgmem.sources.files.converting import _refuse, checked, reply
+from hgmem.sources.files.converter_process import ConverterProcess
+from hgmem.sources.files.converter_worker import _refuse, checked, reply
 from hgmem.sources.files.items import Converted, UnusableError
 from hgmem.values.inputs import Document, Skipped
 
@@ -187,7 +187,7 @@ def test_converted_texts_are_whole_characters_without_nulls():
 
 
 def test_too_long_a_text_is_refused(monkeypatch):
-    monkeypatch.setattr(converting, "MOST_CHARACTERS", 3)
+    monkeypatch.setattr(converter_worker, "MOST_CHARACTERS", 3)
     with pytest.raises(UnusableError, match=r"4 characters of text are above the limit of 3"):
         checked(Converted(text="text"))
 
@@ -258,7 +258,7 @@ PROGRAM = """
 import json, sys
 from pathlib import Path
 sys.path[:] = json.loads(sys.argv[1])
-from hgmem.sources.files.converting import reply
+from hgmem.sources.files.converter_worker import reply
 paths = [Path(path) for path in sys.argv[2:]]
 kinds = {".html": "html", ".docx": "docx", ".pdf": "pdf"}
 seen = None
@@ -294,7 +294,7 @@ def test_a_converter_that_fails_in_any_way_gives_a_reason(tmp_path, monkeypatch)
         (ValueError("x"), "damaged: ValueError: x"),
         (KeyError("a\nb"), "damaged: KeyError: 'a\\nb'"),
     ]:
-        monkeypatch.setitem(sys.modules["hgmem.sources.files.converting"]._CONVERTERS, "pdf", raising(error))
+        monkeypatch.setitem(sys.modules["hgmem.sources.files.converter_worker"]._CONVERTERS, "pdf", raising(error))
         assert reply(path, "pdf") == {"reason": said}
     assert reply(tmp_path / "gone.pdf", "pdf") == {"reason": "No such file or directory"}
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from mutating import spoilt
 
 from hgmem.sources.files import items_of, load
-from hgmem.sources.files.converter_subprocess import ConverterProcess
+from hgmem.sources.files.converter_process import ConverterProcess
 from hgmem.sources.files.items import SUFFIXES
 from hgmem.values.inputs import Document
 

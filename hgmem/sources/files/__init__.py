@@ -7,7 +7,7 @@ from operator import attrgetter
 from pathlib import Path
 
 from hgmem.errors import DocumentError
-from hgmem.sources.files.converter_subprocess import SECONDS, ConverterProcess
+from hgmem.sources.files.converter_process import SECONDS, ConverterProcess
 from hgmem.sources.files.items import (
     SUFFIXES,
     Converted,

@@ -1,12 +1,14 @@
 """One step's calls of a model, in the three ways of recipes: each task by itself, two calls, or one."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from hgmem.errors import BadReplyError
 from hgmem.models.reply import Reply
 from hgmem.retrieval.entity_linking import known_entities, resolve, with_mentions
 from hgmem.retrieval.rendering import PromptMemory
+from hgmem.services import Services
 from hgmem.systems.hgmem.investigation import Investigation
 from hgmem.systems.hgmem.query_planning import NextStep, next_step, with_subqueries
 from hgmem.systems.hgmem.replies import (
@@ -17,15 +19,20 @@ from hgmem.systems.hgmem.replies import (
     SubqueriesReply,
     Verdict,
 )
-from hgmem.systems.hgmem.step import StepDraft, describe, names_of, uncited
-from hgmem.systems.hgmem.tasks.memory_changes import Evolve, Merge
+from hgmem.systems.hgmem.step import StepDraft, names_of, ordered_keys, uncited
+from hgmem.systems.hgmem.tasks.memory_changes import Describe, Evolve, Merge
 from hgmem.systems.hgmem.tasks.planning import MergeAndPlan, OfPlan, Plan, Subqueries, WholeStep
+from hgmem.text.identity import key, uid
 from hgmem.values.events import OperationApplied
+from hgmem.values.graph_elements import Relation
 from hgmem.values.records import MemoryPoint
 from hgmem.values.task import Task
 
 R = TypeVar("R", bound=Reply)
 P = TypeVar("P", bound=OfPlan)
+
+ROUNDS = 3  # of describing names that the corpus lacks: each asks for what is still missing (official code)
+PAIRS = 60  # asked for at once
 
 
 def separate(work: Investigation, draft: StepDraft) -> NextStep:
@@ -164,6 +171,52 @@ def _texts(work: Investigation, draft: StepDraft) -> tuple[str, ...]:
     return tuple(subquery.text for subquery in draft.subqueries if subquery.text != work.record.question)
 
 
+def _describe(services: Services, draft: StepDraft) -> list[str]:
+    """Describe the draft's new entities, relate them to the entities of their points, and return notes.
+
+    A model is asked, in three rounds at most. A reply that is unusable is noted.
+    """
+    names = {key(entity.name): entity for entity in draft.provisionals.values()}
+    pairs = draft.pairs()
+    notes: list[str] = []
+    for _ in range(ROUNDS):
+        if not names and not pairs:
+            break
+        try:
+            reply = services.reply(
+                Describe(
+                    names=tuple(entity.name for entity in names.values()),
+                    pairs=tuple((entity.name, other.name) for entity, other in list(pairs.values())[:PAIRS]),
+                    evidence=draft.evidence,
+                )
+            )
+        except BadReplyError as error:
+            notes.append(f"describe: no usable reply ({error})")
+            continue
+        notes += [f"describe: {note}" for note in reply.notes]
+        for described in reply.entities:
+            entity = names.pop(key(described.name), None)
+            if entity is not None:
+                description = described.description or entity.description
+                draft.redescribe(replace(entity, type=described.type, description=description))
+        for stated in reply.relations:
+            ends = ordered_keys(stated.source, stated.target)
+            if ends in pairs:
+                source, target = pairs.pop(ends)
+                relation = Relation(
+                    uid=uid(draft.memory, "relation", source.uid, target.uid),
+                    source=source.uid,
+                    target=target.uid,
+                    source_name=source.name,
+                    target_name=target.name,
+                    description=stated.description,
+                    keywords=stated.keywords,
+                    weight=stated.weight,
+                )
+                draft.relations[relation.uid] = relation
+    return notes
+
+
 def _reply(work: Investigation, draft: StepDraft, task: Task[R]) -> R | None:
     """Return the model's reply, or None if it is unusable, with notes on what was left out."""
     try:
@@ -195,7 +248,7 @@ def _apply(
         evidence = with_mentions(services.database, evidence, corpus=services.corpus)
     born = draft.evolve(reply, known=memory.points, chunks=evidence.numbered, entities=entities)
     if work.config.describe:
-        draft.notes += describe(services, draft)
+        draft.notes += _describe(services, draft)
     _announce(work, draft, applied)
     whole = not any(note.startswith("insert ") for note in reply.notes)  # else its numbers of new points have shifted
     return (*memory.points, *(born if whole else ()))

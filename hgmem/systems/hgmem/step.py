@@ -4,13 +4,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from hgmem.errors import BadReplyError
 from hgmem.retrieval.rendering import PromptMemory
-from hgmem.services import Services
 from hgmem.systems.hgmem.recipes import HGMemConfig
 from hgmem.systems.hgmem.replies import Additions, Insertion, Merges, Revision
-from hgmem.systems.hgmem.tasks.memory_changes import Describe
-from hgmem.text.identity import key, uid
+from hgmem.text.identity import key
 from hgmem.text.segmentation import collapse
 from hgmem.values.evidence import Evidence, Source, Subquery
 from hgmem.values.graph_elements import Chunk, Entity, Relation
@@ -18,8 +15,6 @@ from hgmem.values.records import Birth, MemoryPoint, Operation, OperationKind, S
 
 MOST_CHARACTERS = 4_000  # of a point's text
 LONGEST_NAME = 300  # characters
-ROUNDS = 3  # of describing names that the corpus lacks: each asks for what is still missing (official code)
-PAIRS = 60  # asked for at once
 
 Resolve: TypeAlias = Mapping[str, Entity]
 Numbered: TypeAlias = Sequence[Chunk | Source]
@@ -349,60 +344,17 @@ def _with(point: MemoryPoint, entity: Entity) -> MemoryPoint:
     return replace(point, entities=entities)
 
 
-def describe(services: Services, draft: StepDraft) -> list[str]:
-    """Describe the draft's new entities, relate them to the entities of their points, and return notes.
-
-    A model is asked, in three rounds at most. A reply that is unusable is noted.
-    """
-    names = {key(entity.name): entity for entity in draft.provisionals.values()}
-    pairs = draft.pairs()
-    notes: list[str] = []
-    for _ in range(ROUNDS):
-        if not names and not pairs:
-            break
-        try:
-            reply = services.reply(
-                Describe(
-                    names=tuple(entity.name for entity in names.values()),
-                    pairs=tuple((entity.name, other.name) for entity, other in list(pairs.values())[:PAIRS]),
-                    evidence=draft.evidence,
-                )
-            )
-        except BadReplyError as error:
-            notes.append(f"describe: no usable reply ({error})")
-            continue
-        notes += [f"describe: {note}" for note in reply.notes]
-        for described in reply.entities:
-            entity = names.pop(key(described.name), None)
-            if entity is not None:
-                description = described.description or entity.description
-                draft.redescribe(replace(entity, type=described.type, description=description))
-        for stated in reply.relations:
-            ends = _ordered(stated.source, stated.target)
-            if ends in pairs:
-                source, target = pairs.pop(ends)
-                relation = Relation(
-                    uid=uid(draft.memory, "relation", source.uid, target.uid),
-                    source=source.uid,
-                    target=target.uid,
-                    source_name=source.name,
-                    target_name=target.name,
-                    description=stated.description,
-                    keywords=stated.keywords,
-                    weight=stated.weight,
-                )
-                draft.relations[relation.uid] = relation
-    return notes
-
-
 def _paired(entity: Entity, others: Sequence[Entity]) -> Mapping[tuple[str, str], tuple[Entity, Entity]]:
     return {
-        _ordered(entity.name, other.name): (entity, other) if key(entity.name) < key(other.name) else (other, entity)
+        ordered_keys(entity.name, other.name): (entity, other)
+        if key(entity.name) < key(other.name)
+        else (other, entity)
         for other in others
         if other.uid != entity.uid
     }
 
 
-def _ordered(name: str, other: str) -> tuple[str, str]:
+def ordered_keys(name: str, other: str) -> tuple[str, str]:
+    """Return the keys of two names, in order."""
     first, second = sorted((key(name), key(other)))
     return first, second

@@ -24,7 +24,7 @@ OUT_OF_MEMORY = 77  # exit code of the process when it needs more
 _PROGRAM = """
 import json, sys
 sys.path[:] = json.loads(sys.argv[1])
-from hgmem.sources.files.converting import serve
+from hgmem.sources.files.converter_worker import serve
 serve(memory=int(sys.argv[2]))
 """
 

@@ -1,4 +1,4 @@
-"""The converter subprocess: converts bytes to text with third-party libraries, and reports failures in one line."""
+"""What runs in the converter's process: bytes become text with third-party libraries, and failures one line."""
 
 import json
 import logging
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hgmem.sources.files import markup, pdf, word
-from hgmem.sources.files.converter_subprocess import OUT_OF_MEMORY
+from hgmem.sources.files.converter_process import OUT_OF_MEMORY
 from hgmem.sources.files.items import Converted, UnusableError, one_line, title_line, why
 from hgmem.text.segmentation import sound
 from hgmem.values.inputs import Scalar
