@@ -13,7 +13,7 @@ from memories import ENTITIES, POPULAR, store
 from recipes import Script
 
 from hgmem import Answer, HGMem
-from hgmem.models.embedding import Kind, Vectors
+from hgmem.models.embedding import TextKind, Vectors
 
 STEPS = 3
 RECIPES = ("paper", "default", "compact", "single", "code")
@@ -47,7 +47,7 @@ class Instant:
     def __init__(self) -> None:
         self._known: dict[str, Any] = {}
 
-    def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
+    def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
         """Return unit vectors, float32 of shape (len(texts), 384)."""
         for text in texts:
             if text not in self._known:

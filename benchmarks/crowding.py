@@ -16,7 +16,7 @@ from running import access, running
 from hgmem import HGMem
 from hgmem.graph.retrieval import Limits, Query, Scope, near_chunks, retrieve
 from hgmem.models.embedders import SentenceTransformerEmbedder
-from hgmem.models.embedding import Embedder, Kind, Vectors
+from hgmem.models.embedding import Embedder, TextKind, Vectors
 from hgmem.retrieval.fusion import FUSION
 from hgmem.retrieval.step_evidence import PROPOSED
 from hgmem.sources.lightrag import read_lightrag
@@ -41,14 +41,14 @@ class NearEmbedder:
     def __init__(self, embedder: Embedder, *, noise: float = 0.05) -> None:
         self.noise = noise  # length of the noise added to a vector of length 1
         self._embedder = embedder
-        self._known: dict[tuple[str, Kind], Vectors] = {}
+        self._known: dict[tuple[str, TextKind], Vectors] = {}
 
     @property
     def dimensions(self) -> int:
         """The length of every vector."""
         return self._embedder.dimensions
 
-    def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
+    def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
         """Return unit vectors, always the same for the same text."""
         plain = [_MARK.sub("", text) for text in texts]
         fresh = list(dict.fromkeys(text for text in plain if (text, kind) not in self._known))

@@ -22,7 +22,7 @@ from hgmem import Document, HGMem
 from hgmem.extraction.replies import ExtractedEntity, ExtractedRelation, Extraction
 from hgmem.local import Server
 from hgmem.models.embedders import SentenceTransformerEmbedder
-from hgmem.models.embedding import Embedder, Kind, Vectors
+from hgmem.models.embedding import Embedder, TextKind, Vectors
 from hgmem.models.extractive import ExtractiveModel
 from hgmem.models.metering import measuring
 from hgmem.testing import DeterministicEmbedder
@@ -58,7 +58,7 @@ class NotedEmbedder(Noted):
         self._embedder = embedder
         self.name, self.dimensions = embedder.name, embedder.dimensions
 
-    def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
+    def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
         """Return the embedder's vectors."""
         with self.call():
             return self._embedder.embed(texts, kind=kind)

@@ -7,7 +7,7 @@ from typing import TypeVar
 from hgmem.errors import BadReplyError, ModelError, UsageError
 from hgmem.graph.corpus import SCHEMA_VERSION, CorpusRow, create_corpus, find_corpus
 from hgmem.graph.database import Database
-from hgmem.models.embedding import CheckedEmbedder, Kind, Vectors
+from hgmem.models.embedding import CheckedEmbedder, TextKind, Vectors
 from hgmem.models.llm import LanguageModel
 from hgmem.models.llm.reply_parsing import UnreadableError, parse_reply
 from hgmem.models.metering import paused, timed
@@ -87,7 +87,7 @@ class Services:
                     self.listener.emit(AnswerToken(text=piece))
         return "".join(received)
 
-    def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
+    def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
         """Return the texts' unit vectors: float32, shape (len(texts), dimensions)."""
         return self.embedder.embed(texts, kind=kind)
 

@@ -8,7 +8,7 @@ from typing import TypeVar, cast
 import numpy as np
 
 from hgmem.errors import ModelError
-from hgmem.models.embedding import Kind, Vectors
+from hgmem.models.embedding import TextKind, Vectors
 from hgmem.text.segmentation import words
 from hgmem.values.task import Task
 
@@ -23,7 +23,7 @@ class DeterministicEmbedder:
     def __init__(self, dimensions: int = 64) -> None:
         self.dimensions = dimensions
 
-    def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
+    def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
         """Return unit vectors, float32 of shape (len(texts), dimensions), in the order of `texts`."""
         vectors = np.zeros((len(texts), self.dimensions), dtype=np.float32)
         for row, text in enumerate(texts):

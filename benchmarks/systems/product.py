@@ -11,7 +11,7 @@ from hgmem import HGMem, __version__
 from hgmem.corpus.importing import import_graph
 from hgmem.extraction.contributions import entity_text, relation_text
 from hgmem.graph.retrieval import Scope
-from hgmem.models.embedding import Kind, Vectors
+from hgmem.models.embedding import TextKind, Vectors
 from hgmem.retrieval.step_evidence import RetrievalConfig, Scene, gather
 from hgmem.text.identity import key, uid
 from hgmem.values.evidence import Subquery
@@ -38,7 +38,7 @@ class Precomputed:
         self.known: dict[str, Any] = {}
         self.dimensions = 384
 
-    def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
+    def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
         """Return the vectors of known texts."""
         return cast("Vectors", np.stack([self.known[text] for text in texts]))
 

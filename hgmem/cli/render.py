@@ -205,7 +205,7 @@ class _Names:
     def __call__(self, *uids: str) -> str:
         return ", ".join(uid.removeprefix(self._prefix) for uid in uids)
 
-    def said(self, uid: str) -> str:
+    def description_of(self, uid: str) -> str:
         """Return the beginning of a point's description."""
         return cut(self._points[uid].description, SAID) if uid in self._points else ""
 
@@ -259,7 +259,7 @@ def _asked(one: Retrieved, names: _Names, places: Mapping[str, str]) -> Iterator
 def _operation(operation: Operation, names: _Names) -> RenderableType:
     parts = f" from {names(*operation.parts)}" if operation.parts else ""
     reason = f" ({operation.reason})" if operation.reason else ""
-    said = names.said(operation.point)
+    said = names.description_of(operation.point)
     head = f"{DONE[operation.kind]} {names(operation.point)}".rstrip()
     return indented(words((head, "bold"), f"{parts}{reason}{': ' if said else ''}{said}"), 2)
 

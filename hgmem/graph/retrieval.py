@@ -69,7 +69,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class QueryHits:
     """What one query found: scores by uid, nearest first. `seen` is the number of candidates.
 
     `matching` is without scores, the best first. `read` is the best of `near` and `matching` together: those of them
@@ -91,7 +91,7 @@ class Found:
 class Retrieval:
     """What a step's queries found, and the things themselves by uid. `sources` are the chunks behind them."""
 
-    found: tuple[Found, ...]
+    found: tuple[QueryHits, ...]
     entities: Mapping[str, Entity]
     relations: Mapping[str, Relation]
     chunks: Mapping[str, Chunk]
@@ -278,14 +278,14 @@ def _query(query: Query, scope: Scope) -> Row:
     }
 
 
-def _found(row: Row) -> Found:
+def _found(row: Row) -> QueryHits:
     lists = ("entities", "relations", "chunks", "near", "read")
     scores = {name: {hit["uid"]: hit["score"] for hit in _there(row[name], "score")} for name in lists}
     matching = tuple(uid for uid in row["matching"] if uid is not None)
     behind: dict[str, Scores] = {}
     for hit in _there(row["behind"], "thing", "score"):
         behind.setdefault(hit["thing"], {})[hit["uid"]] = hit["score"]
-    return Found(number=row["number"], seen=row["seen"], matching=matching, behind=behind, **scores)
+    return QueryHits(number=row["number"], seen=row["seen"], matching=matching, behind=behind, **scores)
 
 
 def _source(row: Row) -> Source:

@@ -17,7 +17,7 @@ from hgmem.local import docker, java, machine
 from hgmem.local.docker import DockerEngine
 from hgmem.local.machine import Sizes, sizes
 from hgmem.local.process import JavaEngine
-from hgmem.local.state import USERNAME, Home, Kind, Record, Report, Server
+from hgmem.local.state import USERNAME, EngineKind, Home, Record, Report, Server
 from hgmem.settings import Settings
 
 __all__ = ["Server", "down", "find", "up"]
@@ -94,7 +94,7 @@ class Engine(Protocol):
     """A way to run a server, with all its state in the home."""
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> EngineKind:
         """The engine's name in `server.json`."""
 
     def prepare(self, report: Report) -> None:
@@ -119,7 +119,7 @@ class Engine(Protocol):
         """Return where to find the log."""
 
 
-def engine_of(kind: Kind, settings: Settings) -> Engine:
+def engine_of(kind: EngineKind, settings: Settings) -> Engine:
     """Return the engine that runs servers of this kind."""
     return DockerEngine() if kind == "docker" else JavaEngine(settings)
 
@@ -160,7 +160,7 @@ def start(settings: Settings, *, home: Home, sizes: Sizes, report: Report) -> Se
     raise taken
 
 
-def renewed(kept: Record | None, kind: Kind) -> Record:
+def renewed(kept: Record | None, kind: EngineKind) -> Record:
     """Return the record for the next start, with the same password and, if free, the same ports."""
     bolt = machine.port(kept.bolt if kept else None, BOLT)
     return Record(

@@ -10,7 +10,7 @@ from pathlib import Path
 from hgmem.errors import GraphError
 from hgmem.local.machine import Sizes
 from hgmem.local.process import meaningful
-from hgmem.local.state import USERNAME, Home, Kind, Record, Report, write_secret
+from hgmem.local.state import USERNAME, EngineKind, Home, Record, Report, write_secret
 from hgmem.text.resources import resource
 
 ASK_SECONDS = 5.0
@@ -43,7 +43,7 @@ class DockerEngine:
     """Runs servers as containers, one for each data directory."""
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> EngineKind:
         """The engine's name in `server.json`."""
         return "docker"
 

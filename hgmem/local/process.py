@@ -13,7 +13,7 @@ import psutil
 from hgmem.errors import GraphError
 from hgmem.local import java
 from hgmem.local.machine import HOST, Sizes
-from hgmem.local.state import Home, Kind, Record, Report, write_secret
+from hgmem.local.state import EngineKind, Home, Record, Report, write_secret
 from hgmem.settings import Settings
 
 STOP_SECONDS = 30.0
@@ -59,7 +59,7 @@ class JavaEngine:
     settings: Settings
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> EngineKind:
         """The name of this way in `server.json`."""
         return "maven"
 

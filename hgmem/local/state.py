@@ -15,7 +15,7 @@ from hgmem.errors import ConflictError, UsageError
 from hgmem.graph.server import link
 from hgmem.local.machine import HOST
 
-Kind: TypeAlias = Literal["maven", "docker"]
+EngineKind: TypeAlias = Literal["maven", "docker"]
 Report: TypeAlias = Callable[[str], None]
 
 USERNAME = "neo4j"
@@ -31,7 +31,7 @@ class Server:
     username: str
     password: SecretStr
     pid: int | None
-    kind: Kind
+    kind: EngineKind
     data: Path
     version: str
 
@@ -48,7 +48,7 @@ class Record:
     password: str = field(repr=False)
     bolt: int
     http: int
-    kind: Kind
+    kind: EngineKind
     version: str
 
     @property

@@ -14,7 +14,7 @@ from hgmem.models.metering import timed
 
 LONGEST = 2_000  # characters: chunks are longer, and come once
 
-Kind: TypeAlias = Literal["query", "document"]
+TextKind: TypeAlias = Literal["query", "document"]
 Vectors: TypeAlias = NDArray[np.float32]
 
 
@@ -29,7 +29,7 @@ class Embedder(Protocol):
     def dimensions(self) -> int:
         """The length of every vector."""
 
-    def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
+    def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
         """Return unit vectors, float32 of shape (len(texts), dimensions), in the order of `texts`."""
 
 
@@ -90,7 +90,7 @@ class CheckedEmbedder:
         """The length of every vector."""
         return self._embedder.dimensions
 
-    def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
+    def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
         """Return unit vectors, float32 of shape (len(texts), dimensions), in the order of `texts`."""
         known = self._recent.known(texts, kind)
         missing = [text for text in dict.fromkeys(texts) if text not in known]
@@ -102,7 +102,7 @@ class CheckedEmbedder:
             known |= fresh
         return np.stack([known[text] for text in texts])
 
-    def _embedded(self, texts: Sequence[str], kind: Kind) -> Vectors:
+    def _embedded(self, texts: Sequence[str], kind: TextKind) -> Vectors:
         """Return the embedder's vectors of texts, checked."""
         with timed("embedding", kind):
             given = self._embedder.embed(texts, kind=kind)

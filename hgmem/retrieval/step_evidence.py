@@ -10,7 +10,7 @@ from typing import Annotated, Literal, TypeAlias, TypeVar
 from pydantic import Field
 
 from hgmem.graph.database import Database
-from hgmem.graph.retrieval import Found, Limits, Query, Retrieval, Scope, Search, retrieve
+from hgmem.graph.retrieval import Limits, Query, QueryHits, Retrieval, Scope, Search, retrieve
 from hgmem.models.embedding import Vectors
 from hgmem.retrieval.fusion import FUSION, PROPOSED_NEAREST, fuse
 from hgmem.values.evidence import Evidence, Hit, Retrieved, Source, Subquery
@@ -202,7 +202,7 @@ def _place(chunk: Chunk | Source) -> tuple[str, int, str]:
     return (chunk.document, chunk.position, chunk.uid)
 
 
-def _chunks(found: Found, *, line_chunks: bool = False) -> dict[str, float]:
+def _chunks(found: QueryHits, *, line_chunks: bool = False) -> dict[str, float]:
     """Return the chunks of a query with their scores.
 
     These are the entities' own, the best of the search over all, and, with `line_chunks`, those behind its lines.

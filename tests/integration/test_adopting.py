@@ -27,7 +27,7 @@ from hgmem.corpus import importing
 from hgmem.errors import GraphError, ModelError, UsageError
 from hgmem.graph.database import Database
 from hgmem.local import Server
-from hgmem.models.embedding import Kind, Vectors
+from hgmem.models.embedding import TextKind, Vectors
 from hgmem.settings import Settings
 from hgmem.sources.graphrag import assembled
 from hgmem.testing import DeterministicEmbedder
@@ -194,7 +194,7 @@ class Failing(DeterministicEmbedder):
 
     calls = 2
 
-    def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
+    def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
         self.calls -= 1
         if not self.calls:
             raise ModelError("the embedder is gone")

@@ -18,7 +18,7 @@ from hgmem.corpus.aggregation import entity_text
 from hgmem.errors import ConflictError, ModelError, UsageError
 from hgmem.extraction.replies import ExtractedEntity, ExtractedRelation, Extraction
 from hgmem.graph.corpus import create_corpus, find_corpus, lease_corpus
-from hgmem.models.embedding import Kind, Vectors
+from hgmem.models.embedding import TextKind, Vectors
 from hgmem.models.metering import measuring
 from hgmem.settings import Settings
 from hgmem.sources.files import load
@@ -179,7 +179,7 @@ def test_a_graph_over_a_chunk_that_is_still_to_be_folded_waits_for_its_indexing(
     extraction = Extraction(entities=(ExtractedEntity(name="Cy", description="Waits."),))
 
     class Failing(DeterministicEmbedder):
-        def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
+        def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
             if texts != ["one"]:
                 raise ModelError("the embedder is gone")
             return super().embed(texts, kind=kind)
@@ -243,7 +243,7 @@ def test_a_vector_made_for_a_new_entity_is_dropped_where_another_described_it_fi
     open_client: Open, settings: Settings
 ) -> None:
     class Overtaken(DeterministicEmbedder):
-        def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
+        def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
             if not overtaking:
                 overtaking.append(True)
                 other.add_graph(Given(entities=(GivenEntity(name="Ada", description="Wrote first."),)))
@@ -407,7 +407,7 @@ class Failing(DeterministicEmbedder):
         super().__init__()
         self.calls, self.error = calls, error
 
-    def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
+    def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
         self.calls -= 1
         if self.calls < 0:
             raise self.error
@@ -484,7 +484,7 @@ def test_an_import_that_lost_its_corpus_leaves_it_to_the_one_that_holds_it(
     other = open_client(claim_timeout=0.1, heartbeat=0.05)
 
     class Slow(DeterministicEmbedder):
-        def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
+        def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
             if not taken:
                 taken.append(True)
                 time.sleep(0.3)
@@ -508,7 +508,7 @@ def test_a_claim_is_renewed_while_an_import_lasts(open_client: Open, directory: 
     seen: list[int | None] = []
 
     class Slow(DeterministicEmbedder):
-        def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
+        def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
             if not seen:
                 time.sleep(1.2)
                 row = find_corpus(client._database, corpus=client.corpus)

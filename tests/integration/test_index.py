@@ -17,7 +17,7 @@ from hgmem.corpus.paging import batches
 from hgmem.errors import ModelError, UsageError
 from hgmem.extraction.replies import ExtractedEntity, ExtractedRelation, Extraction
 from hgmem.extraction.tasks import Extract
-from hgmem.models.embedding import Kind, Vectors
+from hgmem.models.embedding import TextKind, Vectors
 from hgmem.models.extractive import ExtractiveModel
 from hgmem.settings import Settings
 from hgmem.sources.files import load
@@ -36,7 +36,7 @@ class CountingEmbedder(DeterministicEmbedder):
         super().__init__(dimensions)
         self.texts: list[str] = []
 
-    def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
+    def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
         self.texts += texts
         return super().embed(texts, kind=kind)
 
@@ -386,7 +386,7 @@ def test_an_embedder_that_fails_ends_the_run_and_the_next_goes_on(
     open_client().delete()
 
     class Failing(CountingEmbedder):
-        def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
+        def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
             if len(self.texts) > 6:
                 raise ModelError("the embedder is gone")
             return super().embed(texts, kind=kind)
@@ -622,7 +622,7 @@ def test_a_vector_without_direction_or_of_another_length_is_never_stored(
     class Bad(DeterministicEmbedder):
         vectors = np.zeros((0, 0), dtype=np.float32)
 
-        def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
+        def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
             return np.full((len(texts), self.width), self.value, dtype=np.float32)
 
         def __init__(self, width: int, value: float) -> None:

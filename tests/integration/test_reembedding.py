@@ -23,7 +23,7 @@ from hgmem.errors import ConflictError, ModelError
 from hgmem.extraction.contributions import entity_text, own_relation_text, relation_text
 from hgmem.graph.corpus import find_corpus, lock_corpus
 from hgmem.graph.memory import Lease, create_memory, lease_memory
-from hgmem.models.embedding import Kind, Vectors
+from hgmem.models.embedding import TextKind, Vectors
 from hgmem.settings import Settings
 from hgmem.testing import DeterministicEmbedder
 from hgmem.values.inputs import Question
@@ -38,7 +38,7 @@ class Other(DeterministicEmbedder):
         super().__init__(dimensions)
         self.name, self.most, self.texts = name, most, 0
 
-    def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
+    def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
         if self.texts + len(texts) > self.most:
             raise ModelError("the embedder is gone")
         self.texts += len(texts)
@@ -279,7 +279,7 @@ def test_a_memory_that_is_begun_waits_for_the_claim_and_is_then_refused(client: 
 
 def test_an_indexer_under_way_writes_no_vector_of_the_former_embedder(open_client: Open, settings: Settings) -> None:
     class Late(DeterministicEmbedder):
-        def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
+        def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
             if not done:
                 done.append(client.reembed(Other(dimensions=64)))
             return super().embed(texts, kind=kind)

@@ -2,7 +2,7 @@ from collections.abc import Iterable, Sequence
 
 import pytest
 
-from hgmem.models.embedding import CheckedEmbedder, Kind, Vectors
+from hgmem.models.embedding import CheckedEmbedder, TextKind, Vectors
 from hgmem.models.extractive import ExtractiveModel
 from hgmem.models.extractive.vector_cache import VectorCache
 from hgmem.retrieval.rendering import PromptMemory
@@ -152,7 +152,7 @@ class Counting(DeterministicEmbedder):
         super().__init__()
         self.seen: list[str] = []
 
-    def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
+    def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
         self.seen.extend(texts)
         return super().embed(texts, kind=kind)
 

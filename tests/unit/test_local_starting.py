@@ -8,7 +8,7 @@ from hgmem.errors import GraphError, UsageError
 from hgmem.local import docker, machine
 from hgmem.local.machine import Sizes
 from hgmem.local.process import JavaEngine
-from hgmem.local.state import Home, Kind, Record, Report
+from hgmem.local.state import EngineKind, Home, Record, Report
 from hgmem.settings import Settings
 
 SIZES = Sizes(heap="1g", pagecache="64m")
@@ -20,7 +20,7 @@ class FakeEngine:
     """Launches nothing. Each start takes the next result of `ways`: None for success, else the server's last output."""
 
     ways: list[str | None]
-    kind: Kind = "maven"
+    kind: EngineKind = "maven"
     alive: bool = False
     records: list[Record] = field(default_factory=list)
     stopped: int = 0

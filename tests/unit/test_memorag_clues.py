@@ -124,30 +124,33 @@ def places(*levels: int, above: dict[int, str] | None = None, tokens: int = 10) 
 
 def test_memory_is_the_most_detailed_level_that_fits() -> None:
     whole = places(2, 1, 1, 1, 1, above={1: "g0", 2: "g0", 3: "g0", 4: "g0"})
-    assert whole.shown(40) == (["g1", "g2", "g3", "g4"], 0)
-    assert whole.shown(39) == (["g0"], 0)
-    assert whole.shown(1) == ([], 1)
+    assert whole.fitting(40) == (["g1", "g2", "g3", "g4"], 0)
+    assert whole.fitting(39) == (["g0"], 0)
+    assert whole.fitting(1) == ([], 1)
     assert list(whole.below("g0")) == ["g1", "g2", "g3", "g4"]
-    assert places().shown(10) == ([], 0)
+    assert places().fitting(10) == ([], 0)
 
 
 def test_a_level_with_others_below_it_leaves_room_for_looking_into_them() -> None:
     above = {at: "g0" if at < 5 else f"g{1 + (at - 5) // 2}" for at in range(1, 13)}
     three = places(3, *[2] * 4, *[1] * 8, above=above)
-    assert three.shown(80, looking=40) == ([f"g{at}" for at in range(5, 13)], 0)  # nothing lies below: no room is kept
-    assert three.shown(79, looking=39) == (["g1", "g2", "g3", "g4"], 0)
-    assert three.shown(79, looking=40) == (["g0"], 0)
-    assert three.shown(15, looking=7) == (["g0"], 0)  # the highest may take all of the budget
-    assert three.shown(9, looking=4) == ([], 1)
+    assert three.fitting(80, looking=40) == (
+        [f"g{at}" for at in range(5, 13)],
+        0,
+    )  # nothing lies below, so no room is kept
+    assert three.fitting(79, looking=39) == (["g1", "g2", "g3", "g4"], 0)
+    assert three.fitting(79, looking=40) == (["g0"], 0)
+    assert three.fitting(15, looking=7) == (["g0"], 0)  # the highest may take all of the budget
+    assert three.fitting(9, looking=4) == ([], 1)
     assert [three.depth(uids) for uids in (["g0"], ["g5", "g1"], ["g5"], [])] == [2, 1, 0, 0]
 
 
 def test_a_gist_that_none_above_condenses_is_shown_beside_those_above() -> None:
-    assert places(2, 1, 1, 1, above={1: "g0", 2: "g0"}).shown(25) == (["g0", "g3"], 0)
+    assert places(2, 1, 1, 1, above={1: "g0", 2: "g0"}).fitting(25) == (["g0", "g3"], 0)
 
 
 def test_a_top_that_does_not_fit_is_cut_off() -> None:
-    assert places(1, 1, 1).shown(25) == (["g0", "g1"], 1)
+    assert places(1, 1, 1).fitting(25) == (["g0", "g1"], 1)
 
 
 def test_extractive_gists_are_sentences_of_the_text_in_order_and_fit() -> None:

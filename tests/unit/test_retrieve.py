@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hgmem.graph.retrieval import Found, Query, Retrieval, Scope
+from hgmem.graph.retrieval import Query, QueryHits, Retrieval, Scope
 from hgmem.retrieval.fusion import PROPOSED_NEAREST, fuse
 from hgmem.retrieval.step_evidence import (
     SMALL,
@@ -31,7 +31,7 @@ def scene(*, covered=0, entities=SMALL, documents=None, narrow=False):
 
 def found(number=0, *, entities=(), seen=0, **others):
     lists = {"relations": {}, "chunks": {}, "near": {}, "matching": (), "read": {}, "behind": {}} | others
-    return Found(number=number, seen=seen, entities=dict.fromkeys(entities, 0.5), **lists)
+    return QueryHits(number=number, seen=seen, entities=dict.fromkeys(entities, 0.5), **lists)
 
 
 def query(number=0, search="index"):

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from hgmem.models.cache_file import CacheFile
-from hgmem.models.embedding import Embedder, Kind, Vectors
+from hgmem.models.embedding import Embedder, TextKind, Vectors
 from hgmem.values.sharing import Shared
 
 _CREATE = "CREATE TABLE IF NOT EXISTS vectors (key TEXT PRIMARY KEY, vector BLOB NOT NULL)"
@@ -39,7 +39,7 @@ class KeptVectors(Shared):
         """The length of every vector."""
         return self._length or self._embedder.dimensions
 
-    def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
+    def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
         """Return unit vectors, float32 of shape (len(texts), dimensions), in the order of `texts`."""
         keys = [self._key(text, kind) for text in texts]
         known = self._found(list(dict.fromkeys(keys)))
@@ -52,7 +52,7 @@ class KeptVectors(Shared):
             return self._embedder.embed([], kind=kind)
         return np.stack([known[key] for key in keys])
 
-    def _embedded(self, texts: dict[str, str], kind: Kind) -> dict[str, Vectors]:
+    def _embedded(self, texts: dict[str, str], kind: TextKind) -> dict[str, Vectors]:
         """Return the vectors of texts by key, and keep them."""
         fresh = dict(zip(texts, self._embedder.embed(list(texts.values()), kind=kind), strict=True))
         self._length = len(next(iter(fresh.values())))
@@ -63,7 +63,7 @@ class KeptVectors(Shared):
         """Close the file."""
         self._file.close()
 
-    def _key(self, text: str, kind: Kind) -> str:
+    def _key(self, text: str, kind: TextKind) -> str:
         parts = "\0".join((self._embedder.name, self._state, kind, text))
         return sha256(parts.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 

@@ -6,7 +6,7 @@ from typing import Protocol
 import numpy as np
 
 from hgmem.errors import ModelError
-from hgmem.models.embedding import Kind, Length, Vectors, matrix
+from hgmem.models.embedding import Length, TextKind, Vectors, matrix
 from hgmem.values.sharing import Shared
 
 
@@ -34,13 +34,13 @@ class LangChainEmbedder(Shared):
         """The length of every vector. One is requested if it is not known yet."""
         return self._length.of(lambda: self._requested(["a"], kind="query"))
 
-    def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
+    def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
         """Return LangChain's vectors, float32 of shape (len(texts), dimensions), in the order of `texts`."""
         if not texts:
             return np.empty((0, self.dimensions), dtype=np.float32)
         return matrix(self.name, self._requested(texts, kind=kind))
 
-    def _requested(self, texts: Sequence[str], *, kind: Kind) -> list[list[float]]:
+    def _requested(self, texts: Sequence[str], *, kind: TextKind) -> list[list[float]]:
         try:
             if kind == "query":
                 return [self._embeddings.embed_query(text) for text in texts]

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hgmem.errors import CacheWarning
-from hgmem.models.embedding import Kind, Vectors
+from hgmem.models.embedding import TextKind, Vectors
 
 Pooling: TypeAlias = Literal["mean", "cls"]
 Precision: TypeAlias = Literal["float32", "int8"]
@@ -55,7 +55,7 @@ class BertModel:
     epsilon: float
     tokens: int
     pooling: Pooling
-    prompts: dict[Kind, str]
+    prompts: dict[TextKind, str]
 
     @property
     def weights(self) -> Path:
@@ -282,7 +282,7 @@ class OnnxEncoder:
         self._tokenizer.enable_truncation(max_length=model.tokens)
         self._session = _session(model, cache, precision)
 
-    def encode(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
+    def encode(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
         """Return unit vectors, float32 of shape (len(texts), dimensions), in the order of `texts`."""
         prompt = self._model.prompts[kind]
         found = self._tokenizer.encode_batch([prompt + text for text in texts])

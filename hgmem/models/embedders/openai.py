@@ -8,7 +8,7 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 
 from hgmem.errors import ModelError
-from hgmem.models.embedding import Kind, Length, Vectors, matrix
+from hgmem.models.embedding import Length, TextKind, Vectors, matrix
 from hgmem.values.sharing import Shared
 
 OPENAI = "https://api.openai.com/v1"
@@ -59,7 +59,7 @@ class OpenAIEmbedder(Shared):
         """The length of every vector. The server is asked if it is not known yet."""
         return self._length.of(lambda: self._requested(["a"]))
 
-    def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
+    def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
         """Return the server's vectors, float32 of shape (len(texts), dimensions), in the order of `texts`."""
         if not texts:
             return np.empty((0, self.dimensions), dtype=np.float32)

@@ -12,7 +12,7 @@ from platformdirs import user_cache_path
 
 from hgmem.errors import ModelError
 from hgmem.models.embedders.onnx_encoder import BertModel, NotSupportedError, OnnxEncoder
-from hgmem.models.embedding import Kind, Vectors
+from hgmem.models.embedding import TextKind, Vectors
 from hgmem.values.sharing import Shared
 
 MINILM = "all-MiniLM-L6-v2"
@@ -32,7 +32,7 @@ class Encoder(Protocol):
     def dimensions(self) -> int:
         """The length of every vector."""
 
-    def encode(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
+    def encode(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
         """Return unit vectors, float32 of shape (len(texts), dimensions), in the order of `texts`."""
 
 
@@ -65,7 +65,7 @@ class SentenceTransformerEmbedder(Shared):
         """The length of every vector. Reading it loads the model."""
         return self._loaded().dimensions
 
-    def embed(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
+    def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
         """Return unit vectors, float32 of shape (len(texts), dimensions), in the order of `texts`."""
         if not texts:
             return np.empty((0, self.dimensions), dtype=np.float32)
@@ -160,7 +160,7 @@ class _TorchEncoder:
     def dimensions(self) -> int:
         return int(self._model.get_embedding_dimension())
 
-    def encode(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
+    def encode(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
         encode = self._model.encode_query if kind == "query" else self._model.encode_document
         vectors = encode(list(texts), batch_size=64, normalize_embeddings=True, show_progress_bar=False)
         return np.asarray(vectors, dtype=np.float32)

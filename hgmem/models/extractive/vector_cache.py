@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hgmem.models.embedding import LONGEST, CheckedEmbedder, Embedder, Kind, Vectors
+from hgmem.models.embedding import LONGEST, CheckedEmbedder, Embedder, TextKind, Vectors
 
 
 class VectorCache:
@@ -13,7 +13,7 @@ class VectorCache:
     def __init__(self, embedder: Embedder) -> None:
         self.embedder = embedder if isinstance(embedder, CheckedEmbedder) else CheckedEmbedder(embedder)
 
-    def of(self, texts: Sequence[str], *, kind: Kind = "document") -> Vectors:
+    def of(self, texts: Sequence[str], *, kind: TextKind = "document") -> Vectors:
         """Return unit vectors, float32 of shape (len(texts), dimensions). Long texts are truncated."""
         if not texts:
             return np.empty((0, self.embedder.dimensions), dtype=np.float32)

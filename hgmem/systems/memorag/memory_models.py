@@ -153,7 +153,7 @@ class Pyramid:
             for above in place.above:
                 self._below[above].append(place.uid)
 
-    def shown(self, budget: int, *, looking: int = 0) -> tuple[list[str], int]:
+    def fitting(self, budget: int, *, looking: int = 0) -> tuple[list[str], int]:
         """Return the gists (uids) of the most detailed view that fits into `budget` tokens, and how many are left out.
 
         A view at a level holds the gists of that level, and those below it that none of them condenses. One with
@@ -209,7 +209,7 @@ class GistMemory(_Written):
         pyramid = Pyramid(places=gist_places(self.services.database, scope=self.scope))
         looks = self.config.descents if self.config.calls == "few" else 0
         looking = round(_LOOKING * self.config.memory_tokens) if looks else 0
-        shown, missing = pyramid.shown(self.config.memory_tokens, looking=looking)
+        shown, missing = pyramid.fitting(self.config.memory_tokens, looking=looking)
         if missing and not shown:
             raise UsageError(
                 f"memory_tokens={self.config.memory_tokens} holds no gist of the highest level: raise it, or build "
