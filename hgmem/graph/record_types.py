@@ -493,5 +493,4 @@ _OF_MEMORIES = (
 )
 
 RECORD_TYPES = {each.name: each for each in (*_OF_CORPUS, *_OF_BUILDS, *_OF_MEMORIES)}
-OF_BUILDS = frozenset(each.name for each in _OF_BUILDS)
 OF_MEMORIES = frozenset(each.name for each in _OF_MEMORIES)

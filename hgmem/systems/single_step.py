@@ -7,6 +7,7 @@ from typing import Any, Protocol, TypedDict, TypeVar, Unpack
 
 from pydantic import ConfigDict
 
+from hgmem.errors import UsageError
 from hgmem.graph.retrieval import Scope
 from hgmem.memory.recording import recording
 from hgmem.memory.stored_memories import Stored
@@ -40,6 +41,11 @@ class ChunksConfig:
     chunks: Positive = 10
 
 
+def _is_ours(value: object, method: object) -> bool:
+    """Whether a field is empty, or holds the method of the system that this one was copied from."""
+    return value is None or getattr(value, "__func__", None) is method
+
+
 class Retrieve(Protocol[Read]):
     """How a system finds evidence."""
 
@@ -61,10 +67,12 @@ class SingleStep(SystemSpec[Config]):
     answer: Answering[Config] = field(init=False)
 
     def __post_init__(self) -> None:
+        if self.continues or self.steps_option or self.learn_option:
+            raise UsageError(f"system {self.name!r} has one step: it cannot continue memories, take steps or learn")
         made: dict[str, object] = {"answer": self._answer}
-        if self.passage_option and self.passages is None:
+        if self.passage_option and _is_ours(self.passages, SingleStep._passages):
             made["passages"] = self._passages
-        if self.passage_option and self.cost is None and not self.prompts:
+        if self.passage_option and not self.prompts and _is_ours(self.cost, SingleStep._cost):
             made["cost"] = self._cost
         for name, value in made.items():
             object.__setattr__(self, name, value)

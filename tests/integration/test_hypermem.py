@@ -405,6 +405,24 @@ def test_an_episode_that_fails_for_good_costs_its_unit_alone(open_client: Callab
     assert len(nodes(client, "Episode")) == 4
 
 
+def test_a_conversation_that_was_not_divided_costs_itself_alone(open_client: Callable[..., HGMem]) -> None:
+    def failing(task: Any) -> StartsReply:
+        if "secret" in task.messages[0].text:
+            raise ModelError("the model refuses")
+        return StartsReply(starts=())
+
+    client = open_client(model=scripted(divide=failing))
+    secrets = [Message("Ann", f"A secret: {word}.", START, id=f"s{word}") for word in ("one", "two", "three")]
+    client.add([talk(), Conversation(id="other", title="Secrets", messages=secrets)], graph=False)
+    assert client.build("hypermem").failed == 1
+    episodes = len(nodes(client, "Episode"))
+    assert episodes
+    assert client.plan_build("hypermem").stages  # it lists the episodes of all conversations as well
+    client.model = scripted()
+    client.build("hypermem", retry_failed=True)
+    assert len(nodes(client, "Episode")) > episodes
+
+
 @pytest.mark.parametrize("recipe", ["default", "paper", "code"])
 def test_the_estimate_is_an_upper_bound(open_client: Callable[..., HGMem], recipe: str) -> None:
     def first_two_days(task: Any) -> MatchesReply:

@@ -5,6 +5,7 @@ of their own and earlier borders stay.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from hgmem.builds.reading import Reading
@@ -136,7 +137,7 @@ def _episodes(reading: Reading) -> Iterator[tuple[Dialogue, list[DialogueMessage
             if message.id == last:
                 last = ""
         begins = [at for at, message in enumerate(known) if not at or message.id in starts]
-        for begin, end in zip(begins, [*begins[1:], len(known)], strict=True):
+        for begin, end in pairwise([*begins, len(known)]):
             yield dialogue, known[begin:end]
 
 

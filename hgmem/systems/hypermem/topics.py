@@ -158,7 +158,7 @@ def make_topic(services: Services, config: HyperMemConfig, unit: Unit, *, before
     }
     text = "\n".join(part for part in (title, summary, ", ".join(keywords)) if part)
     topic = Row(kind=TOPIC, key=unit.key, text=text, properties=properties)
-    ratings = {rating.number: rating for rating in reply.roles}
+    ratings = {rating.number: rating for rating in reply.roles if rating.role.strip()}
     ties = [
         Tie(
             source=row.uid,

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated
 
 from pydantic import PositiveInt
@@ -14,6 +14,7 @@ from hgmem.services import Services
 from hgmem.systems.memorag.answer import SYSTEM
 from hgmem.systems.memorag.recipes import DEFAULT
 from hgmem.systems.memorag.statements import GistPlace, gist_places, whole_text
+from hgmem.systems.options import changed
 from hgmem.systems.verbs import Verb
 from hgmem.values.inputs import Question, typed_filters
 from hgmem.values.records import CitedText
@@ -41,13 +42,8 @@ def summarise(services: Services, arguments: Summarise) -> CitedText:
         raise UsageError(f"theme= has {len(theme):,} characters, more than the limit of {most}: shorten it")
     text = f"Summarise what the documents say about this: {theme}" if theme else "Summarise the documents."
     question = Question(text=text, filters=normal(typed_filters(arguments.where)))
-    config = replace(
-        DEFAULT,
-        kinds=("key_points",),
-        most_clues=arguments.key_points,
-        evidence_tokens=arguments.tokens,
-        form=_FORM,
-    )
+    options = {"kinds": ("key_points",), "most_clues": arguments.key_points, "evidence_tokens": arguments.tokens}
+    config = changed(DEFAULT, {**options, "form": _FORM})
     answer = SYSTEM.answer(services, question, config, stored=None)
     return CitedText(
         text=answer.text,
