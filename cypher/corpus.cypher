@@ -41,12 +41,12 @@ WITH k WHERE k.run IS NULL OR k.run = $run OR k.heartbeat < datetime() - duratio
 SET k.run = $run, k.heartbeat = datetime(), k.status = $status
 RETURN k.name AS corpus;
 
-// name: set_embedder(corpus, run, embedding_model, dimensions) write
-// Set the embedder of a corpus that this run has leased.
+// name: set_embedder(corpus, run, embedding_model, dimensions, schema_version) write
+// Set the embedder of a corpus that this run has leased, and the version of what it is about to write.
 CYPHER 25 MATCH (k:Corpus {name: $corpus})
 SET k.name = k.name // takes the lock before the lease is read
 WITH k WHERE k.run = $run
-SET k.embedding_model = $embedding_model, k.dimensions = $dimensions
+SET k.embedding_model = $embedding_model, k.dimensions = $dimensions, k.schema_version = $schema_version
 RETURN k.name AS corpus;
 
 // name: renew_corpus(corpus, run) write

@@ -54,7 +54,7 @@ CALL (row) {
   UNION ALL MATCH (n:Unit {uid: row.Unit, corpus: $corpus}) USING INDEX n:Unit(uid) RETURN n
   UNION ALL MATCH (n:Built {uid: row.Built, corpus: $corpus}) USING INDEX n:Built(uid) RETURN n
 }
-RETURN n {.*, indexed_at: toString(n.indexed_at),
+RETURN n {.*, indexed_at: CASE WHEN n:Document THEN toString(n.indexed_at) ELSE n.indexed_at END,
           unit: COLLECT { MATCH (u:Unit {corpus: $corpus})-[:MADE]->(n) RETURN u.uid ORDER BY u.uid }[0],
           replaced_vectors: CASE WHEN n.own_embedding IS NOT NULL THEN true END,
           embedding: CASE WHEN $embeddings THEN n.embedding END,
@@ -112,14 +112,13 @@ RETURN m.run IS NOT NULL AND m.heartbeat >= datetime() - duration({milliseconds:
             RETURN p {.*, embedding: CASE WHEN $embeddings THEN p.embedding END} ORDER BY p.born, p.uid } AS points,
   COLLECT { MATCH (m)-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus})
             MATCH (p)-[r:INVOLVES|SUPPORTED_BY|REVISED_AS|MERGED_INTO]->(x) WHERE x.corpus = $corpus
-            WITH p, r, x ORDER BY type(r), p.uid, x.uid
-            RETURN {kind: type(r), source: p.uid, target: x.uid} } AS of_points,
+            RETURN {kind: type(r), source: p.uid, target: x.uid} ORDER BY type(r), p.uid, x.uid } AS of_points,
   COLLECT { MATCH (m)-[:HAS_STEP]->(s:Step {corpus: $corpus})-[:ASKED]->(q:SubQuery {corpus: $corpus})
             RETURN q {.*, step: s.number} ORDER BY s.number, q.number } AS subqueries,
   COLLECT { MATCH (m)-[:HAS_STEP]->(s:Step {corpus: $corpus})-[:ASKED]->(q:SubQuery {corpus: $corpus})
             MATCH (q)-[hit:RETRIEVED|TARGETS]->(x) WHERE x.corpus = $corpus
-            WITH s, q, hit, x ORDER BY type(hit), s.number, q.number, hit.rank, x.uid
-            RETURN hit {.*, kind: type(hit), step: s.number, number: q.number, target: x.uid} } AS of_subqueries,
+            RETURN hit {.*, kind: type(hit), step: s.number, number: q.number, target: x.uid}
+            ORDER BY type(hit), s.number, q.number, hit.rank, x.uid } AS of_subqueries,
   COLLECT { MATCH (m)-[:HAS_ANSWER]->(a:Answer {corpus: $corpus})
             RETURN a {.*, created_at: toString(a.created_at)} ORDER BY a.uid } AS answers,
   COLLECT { MATCH (m)-[:HAS_ANSWER]->(a:Answer {corpus: $corpus})-[:HAS_CITATION]->(q:Citation {corpus: $corpus})

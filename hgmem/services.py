@@ -114,11 +114,7 @@ def readable_corpus(services: Services) -> CorpusRow:
 def settled_corpus(services: Services) -> CorpusRow:
     """Return the corpus with any embedder, or raise `UsageError` if it is not ready or of another version of hgmem."""
     row = known_corpus(services)
-    if row.schema_version != SCHEMA_VERSION:
-        raise UsageError(
-            f"corpus {row.corpus!r} has schema version {row.schema_version}, but this hgmem uses {SCHEMA_VERSION}: "
-            "index its documents again into a new corpus, or use the version of hgmem that wrote it"
-        )
+    check_schema(row)
     if row.status == RE_EMBEDDING:
         raise UsageError(
             f"corpus {row.corpus!r} is being re-embedded with {row.embedding_model!r}: wait until that is done, or "
@@ -129,6 +125,15 @@ def settled_corpus(services: Services) -> CorpusRow:
             f"corpus {row.corpus!r} is not ready (status {row.status}): wait until that operation ends, or run it again"
         )
     return row
+
+
+def check_schema(row: CorpusRow) -> None:
+    """Raise `UsageError` if the corpus was written by a version of hgmem with another schema."""
+    if row.schema_version != SCHEMA_VERSION:
+        raise UsageError(
+            f"corpus {row.corpus!r} has schema version {row.schema_version}, but this hgmem uses {SCHEMA_VERSION}: "
+            "index its documents again into a new corpus, or use the version of hgmem that wrote it"
+        )
 
 
 def known_corpus(services: Services) -> CorpusRow:

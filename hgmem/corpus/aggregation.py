@@ -58,7 +58,7 @@ from hgmem.graph.entities import (
 from hgmem.graph.values import NOTHING, Runner
 from hgmem.services import Services
 from hgmem.values.graph_elements import EntityFields, EntityUid, RelationFields, RelationUid
-from hgmem.values.reports import Counted
+from hgmem.values.reports import CountReport
 
 # Chunks or imported entities per transaction: each transaction adds an index segment, and searches read them all.
 SEGMENT = 1_000
@@ -73,7 +73,7 @@ def aggregate(
     services: Services,
     *,
     extractions: Mapping[str, Extraction],
-    report: Counted = lambda _, __: None,
+    report: CountReport = lambda _, __: None,
     meanwhile: Callable[[], None] = lambda: None,
 ) -> None:
     """Aggregate the extractions of chunks (by uid) into the corpus's graph.
@@ -389,7 +389,7 @@ def embed_missing(
     *,
     entities: Sequence[EntityUid],
     relations: Sequence[RelationUid],
-    report: Counted = lambda _, __: None,
+    report: CountReport = lambda _, __: None,
 ) -> None:
     """Embed those of the entities and relations (uids) that lack a vector."""
     done, total = 0, len(entities) + len(relations)

@@ -43,7 +43,7 @@ from hgmem.graph.record_types import RECORD_TYPES, VECTORS
 from hgmem.services import Services, settled_corpus
 from hgmem.values.built import OF_RELATIONSHIPS, OWN_PROPERTIES, Installed, is_property, is_property_name, is_scalar
 from hgmem.values.records import INTERRUPTED, RUNNING
-from hgmem.values.reports import ArchiveReport, Counted
+from hgmem.values.reports import ArchiveReport, CountReport
 
 READ = frozenset(("unit", "replaced_vectors"))  # what `read_nodes` adds to the properties of a built row
 ROWS = 250  # things read at once, with their vectors
@@ -84,7 +84,9 @@ class Wanted:
     installed: Installed = nothing_installed
 
 
-def export(services: Services, path: Path, *, wanted: Wanted, report: Counted = lambda _, __: None) -> ArchiveReport:
+def export(
+    services: Services, path: Path, *, wanted: Wanted, report: CountReport = lambda _, __: None
+) -> ArchiveReport:
     """Write the corpus to the file and return a report. `report` gets the lines written and their estimated total."""
     row = settled_corpus(services)
     counts = count_corpus(services.database, corpus=row)

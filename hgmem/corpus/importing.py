@@ -57,7 +57,7 @@ from hgmem.text.identity import text_hash
 from hgmem.text.language import counted
 from hgmem.values.foreign_graph import ForeignGraph, ForeignRelation, Shape
 from hgmem.values.inputs import Given
-from hgmem.values.reports import AdoptReport, Counted
+from hgmem.values.reports import AdoptReport, CountReport
 
 IMPORTING = "importing"  # the status of a corpus until its import is complete
 IDS, PAGE, RELATIONS = 50_000, 500, 5_000  # maximum rows per statement, of a foreign graph
@@ -66,7 +66,7 @@ NAMES = 10  # labels or properties listed in an error
 Finish: TypeAlias = Callable[[Runner, str], None]
 
 
-def import_graph(services: Services, given: Given, *, report: Counted = lambda _, __: None) -> bool:
+def import_graph(services: Services, given: Given, *, report: CountReport = lambda _, __: None) -> bool:
     """Import the graph, and return whether anything was written.
 
     Importing the same graph again writes nothing. `report` receives the number of written entities and relations, and
@@ -144,7 +144,7 @@ def _lease(transaction: Transaction, services: Services, run: str, embedder: tup
     return True
 
 
-def _write(services: Services, writer: GuardedWriter, prepared: Prepared, *, report: Counted) -> None:
+def _write(services: Services, writer: GuardedWriter, prepared: Prepared, *, report: CountReport) -> None:
     done, total = 0, len(prepared.entities) + len(prepared.relations)
     report(done, total)
     _create_documents(services, writer, prepared)
@@ -199,7 +199,9 @@ def _create_relations(
     create_relations(writer, corpus=services.corpus, rows=rows, vectors=services.embed(texts, kind="document"))
 
 
-def adopt(services: Services, source: Database, shape: Shape, *, report: Counted = lambda _, __: None) -> AdoptReport:
+def adopt(
+    services: Services, source: Database, shape: Shape, *, report: CountReport = lambda _, __: None
+) -> AdoptReport:
     """Import the graph in `source`, and report what the corpus then holds.
 
     Importing the same graph again writes nothing. Raises `UsageError` if there is nothing to import, or if nodes of

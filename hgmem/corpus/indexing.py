@@ -292,8 +292,8 @@ def _finish(
     """Aggregate a batch into the graph, and return how many of its documents are done."""
     database, corpus = services.database, services.corpus
     if batch.extractions:
-        counted = counting(report, "entities and relations")
-        aggregate(services, extractions=batch.extractions, report=counted, meanwhile=meanwhile)
+        report_counts = counting(report, "entities and relations")
+        aggregate(services, extractions=batch.extractions, report=report_counts, meanwhile=meanwhile)
         finish_chunks(marking(services, batch.change), corpus=corpus, uids=sorted(batch.extractions))
     done.chunks += len(batch.extractions)
     done.failed += batch.failed

@@ -41,8 +41,8 @@ from hgmem.graph.embeddings import (
 from hgmem.graph.entities import put_relation_vectors
 from hgmem.graph.exporting import built_uids, point_uids
 from hgmem.graph.values import Runner
-from hgmem.services import RE_EMBEDDING, Services, known_corpus, settled_corpus
-from hgmem.values.reports import Counted
+from hgmem.services import RE_EMBEDDING, Services, check_schema, known_corpus, settled_corpus
+from hgmem.values.reports import CountReport
 
 BATCH = 128  # texts embedded and stored together: at most this much work is repeated after a kill
 
@@ -50,7 +50,7 @@ BATCH = 128  # texts embedded and stored together: at most this much work is rep
 Filling: TypeAlias = Callable[[Services, Runner, Sequence[Any]], int]
 
 
-def fill(services: Services, writer: Runner, *, report: Counted = lambda _, __: None) -> int:
+def fill(services: Services, writer: Runner, *, report: CountReport = lambda _, __: None) -> int:
     """Embed what lacks a vector, and return how many vectors were made.
 
     `writer` writes each batch in its own transaction. `report` receives the number of vectors made, and the total.
@@ -128,7 +128,7 @@ def reembed(
     services: Services,
     *,
     finish: Callable[[Services, GuardedWriter], None] = lambda _, __: None,
-    report: Counted = lambda _, __: None,
+    report: CountReport = lambda _, __: None,
 ) -> int:
     """Recompute all vectors of texts with the services' embedder, and return how many were made.
 
@@ -137,6 +137,7 @@ def reembed(
     build is being made, or another run has the lease.
     """
     row = known_corpus(services)
+    check_schema(row)
     embedder = (services.embedder.name, services.embedder.dimensions)  # raises if the embedder is unusable
     if row.status != RE_EMBEDDING:
         settled_corpus(services)

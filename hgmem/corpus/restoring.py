@@ -23,7 +23,7 @@ from hgmem.graph.values import Runner
 from hgmem.services import Services, settled_corpus
 from hgmem.text.language import counted
 from hgmem.values.built import Installed
-from hgmem.values.reports import ArchiveReport, Counted
+from hgmem.values.reports import ArchiveReport, CountReport
 
 ROWS = 500  # of one kind, written together
 BYTES = 8_000_000  # or fewer, of so many bytes together
@@ -38,7 +38,7 @@ class Systems:
 
 
 def import_archive(
-    services: Services, path: Path, *, systems: Systems = Systems(), report: Counted = lambda _, __: None
+    services: Services, path: Path, *, systems: Systems = Systems(), report: CountReport = lambda _, __: None
 ) -> ArchiveReport:
     """Return what the archive holds, written into the corpus that it names, which must be new or empty.
 
@@ -108,7 +108,7 @@ class _Import:
     checked: Reader
     systems: Systems
 
-    def write(self, report: Counted) -> None:
+    def write(self, report: CountReport) -> None:
         """Write all records, and compute the vectors that the file lacks."""
         services, header = self.services, self.checked.records.header
         embedder = (header["embedding_model"], header["dimensions"])
@@ -124,7 +124,7 @@ class _Import:
             if not header["embeddings"]:
                 self._vectors(held)
 
-    def _records(self, held: GuardedWriter, report: Counted) -> None:
+    def _records(self, held: GuardedWriter, report: CountReport) -> None:
         done, total = 0, self.checked.records.counts.total()
         again = _read(self.services, self.raw, self.systems)
         report(done, total)

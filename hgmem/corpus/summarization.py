@@ -31,7 +31,7 @@ from hgmem.graph.entities import (
 )
 from hgmem.services import Services
 from hgmem.values.graph_elements import EntityUid, RelationUid
-from hgmem.values.reports import Counted
+from hgmem.values.reports import CountReport
 
 CHARACTERS = 24_000  # of descriptions in one prompt
 READ = 50  # entities or relations whose contributions are read together
@@ -50,7 +50,7 @@ class _Long:
     ends: tuple[EntityUid, ...] = ()
 
 
-def condense(services: Services, *, report: Counted) -> list[str]:
+def condense(services: Services, *, report: CountReport) -> list[str]:
     """Summarize truncated descriptions, and return the errors of those that failed.
 
     Failed ones stay truncated until the next run. `report` receives the number done, and the total.

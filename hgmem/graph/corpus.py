@@ -72,9 +72,16 @@ def lease_corpus(database: Runner, *, corpus: str, run: str, status: str, timeou
 
 
 def set_embedder(database: Runner, *, corpus: str, run: str, embedder: tuple[str, int]) -> None:
-    """Set the corpus's embedder (name and dimensions)."""
+    """Set the corpus's embedder (name and dimensions), and this version's schema."""
     model, dimensions = embedder
-    rows = database.run("set_embedder", corpus=corpus, run=run, embedding_model=model, dimensions=dimensions)
+    rows = database.run(
+        "set_embedder",
+        corpus=corpus,
+        run=run,
+        embedding_model=model,
+        dimensions=dimensions,
+        schema_version=SCHEMA_VERSION,
+    )
     leased(rows, what=f"corpus {corpus!r}")
 
 

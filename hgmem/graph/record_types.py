@@ -345,7 +345,7 @@ _OF_MEMORIES = (
         "A step.",
         _MEMORY,
         _has("number", "integer", "position in the memory, from 1"),
-        _may_have("question", "text", "the question"),
+        _has("question", "text", "the question"),
         _has("strategy", "text", "how it searched: `global`, `local`, or a few words of another system's"),
         _may_have("judgement", "text", "verdict of the plan: `sufficient`, `local` or `global`"),
         _has("operations", "operations", "what the step did to memory: inserts, revisions, merges, drops"),

@@ -1,4 +1,4 @@
-"""Typed wrappers for `cypher/retrieval.cypher`, and full-text queries made of the words of a text."""
+"""Typed wrappers for `cypher/retrieval.cypher`."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass

@@ -1,13 +1,16 @@
-"""Typed wrappers for `cypher/server.cypher`."""
+"""The server itself: its settings, whether it answers, and links to its Neo4j Browser."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
 
 from hgmem.errors import GraphError
-from hgmem.graph.values import Runner
+
+if TYPE_CHECKING:
+    from hgmem.graph.values import Runner  # which imports the driver: `hgmem up` need not wait for it
 
 
-def server_settings(database: Runner, *, names: Sequence[str]) -> dict[str, str]:
+def server_settings(database: "Runner", *, names: Sequence[str]) -> dict[str, str]:
     """Return settings of the server by name, without those that the user may not read."""
     return {str(row["name"]): str(row["value"] or "") for row in database.run("server_settings", names=list(names))}
 

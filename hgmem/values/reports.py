@@ -48,10 +48,10 @@ class Progress:
 
 
 Report: TypeAlias = Callable[[Progress], None]
-Counted: TypeAlias = Callable[[int, int], None]  # receives how many are done, and how many there are
+CountReport: TypeAlias = Callable[[int, int], None]  # receives how many are done, and how many there are
 
 
-def counting(report: Report, unit: Unit) -> Counted:
+def counting(report: Report, unit: Unit) -> CountReport:
     """Return a callback that reports numbers of this unit."""
     return lambda done, total: report(Progress(done=done, total=total, unit=unit))
 

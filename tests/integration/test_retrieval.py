@@ -266,7 +266,7 @@ def test_a_memory_that_holds_all_the_nearest_is_reached_past_by_a_second_search(
 ) -> None:
     monkeypatch.setattr("hgmem.retrieval.step_evidence.BEYOND", beyond)
     monkeypatch.setattr(
-        "hgmem.retrieval.fusion.PROPOSED_NEAREST", 100
+        "hgmem.retrieval.step_evidence.PROPOSED_NEAREST", 100
     )  # farther ones are equally far: any of them is valid
     text = questions(covered, 1)[0]
     held = [one for one, _ in nearest(tale.entities, tale.vector(text))][:covered]
@@ -284,7 +284,7 @@ def test_a_memory_that_holds_all_the_nearest_is_reached_past_by_a_second_search(
 def test_where_the_index_falls_short_it_is_asked_once_more(
     tale: World, monkeypatch: pytest.MonkeyPatch, entities: int
 ) -> None:
-    monkeypatch.setattr("hgmem.retrieval.fusion.PROPOSED_NEAREST", 100)
+    monkeypatch.setattr("hgmem.retrieval.step_evidence.PROPOSED_NEAREST", 100)
     text = questions(99, 1)[0]
     held = [one for one, _ in nearest(tale.entities, tale.vector(text))][:130]
     memory, _ = remember(tale, held)

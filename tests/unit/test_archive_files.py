@@ -67,7 +67,7 @@ def records(**changed: Any) -> list[dict[str, Any]]:
         "Chunk": {"status": "done", "attempts": 1, "embedding": VECTOR},
         "RELATES": {"keywords": [], "weight": 1.0, "chunks": [CHUNK], "embedding": VECTOR},
         "Memory": {"status": "answered", "created_at": "2026-01-02T03:04:05Z"},
-        "Step": {"seconds": 0.5, "usage": "{}"},
+        "Step": {"question": "Who?", "seconds": 0.5, "usage": "{}"},
         "MemoryPoint": {"embedding": VECTOR},
     }
     whole = [{**record, **more.get(str(record["kind"]), {})} for record in said]
@@ -229,6 +229,9 @@ def test_a_file_that_is_cut_short_is_refused(tmp_path_factory: pytest.TempPathFa
         ),
         ({"Step": {"operations": '[{"evil": 1}]'}}, "line 9: field 'operations': expected operations"),
         ({"Step": {"operations": "[5]"}}, "line 9: field 'operations': expected operations"),
+        ({"Step": {"operations": '[{"kind": "insert"}]'}}, "line 9: field 'operations': expected operations"),
+        ({"Step": {"planned": '[{"text": "Who?"}]'}}, "line 9: field 'planned': expected planned"),
+        ({"Step": {"question": None}}, "line 9: field 'question'"),
         ({"Step": {"planned": '[{"text": 5}]'}}, "line 9: field 'planned': expected planned"),
         ({"Step": {"usage": '{"calls": {"model": "many"}}'}}, "line 9: field 'usage': expected usage"),
         ({"Step": {"filters": '{"title": 5}'}}, "line 9: field 'filters': expected filters"),

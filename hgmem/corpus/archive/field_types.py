@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import json
 import math
 from collections.abc import Callable, Mapping
 from datetime import date
@@ -16,7 +17,6 @@ from pydantic import (
     PlainValidator,
     StringConstraints,
     TypeAdapter,
-    ValidationError,
 )
 
 from hgmem.corpus.archive.lines import LineError
@@ -97,9 +97,16 @@ class _Condensed(BaseModel):
     of: str
 
 
-def _json_of(type_: Any) -> Any:
-    """Return the type of texts that are JSON of this type."""
-    return _read_by(TypeAdapter(type_, config=_STORED).validate_json)
+def _json_of(type_: Any, *, needs: str = "") -> Any:
+    """Return the type of texts that are JSON of this type. Each object of a list `needs` this key, if one is named."""
+    validated = TypeAdapter(type_, config=_STORED).validate_json
+
+    def read(text: str) -> None:
+        validated(text)
+        if needs and any(needs not in each for each in json.loads(text)):
+            raise ValueError(f"{needs} is missing")
+
+    return _read_by(read)
 
 
 def _read_by(read: Callable[[str], object]) -> Any:
@@ -108,7 +115,7 @@ def _read_by(read: Callable[[str], object]) -> Any:
     def checked(text: str) -> str:
         try:
             read(text)
-        except (RecursionError, ValidationError):
+        except (RecursionError, ValueError):
             raise ValueError("JSON of another type") from None
         return text
 
@@ -150,10 +157,10 @@ TYPES: Mapping[FieldType, Any] = {
     "object": _json_of(dict[str, Any]),
     "extraction": _read_by(Extraction.model_validate_json),
     "condensed": _read_by(_Condensed.model_validate_json),
-    "given entities": _json_of(list[EntityContribution]),
-    "given relations": _json_of(list[RelationContribution]),
-    "operations": _json_of(list[Operation]),
-    "planned": _json_of(list[Subquery]),
+    "given entities": _json_of(list[EntityContribution], needs="chunks"),
+    "given relations": _json_of(list[RelationContribution], needs="chunks"),
+    "operations": _json_of(list[Operation], needs="parts"),
+    "planned": _json_of(list[Subquery], needs="targets"),
     "retrieved built rows": _json_of(list[BuiltHit]),
     "usage": _json_of(_Counts),
     "filters": _json_of(dict[str, list[str]]),
