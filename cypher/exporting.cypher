@@ -118,7 +118,7 @@ RETURN m.run IS NOT NULL AND m.heartbeat >= datetime() - duration({milliseconds:
   COLLECT { MATCH (m)-[:HAS_STEP]->(s:Step {corpus: $corpus})-[:ASKED]->(q:SubQuery {corpus: $corpus})
             MATCH (q)-[hit:RETRIEVED|TARGETS]->(x) WHERE x.corpus = $corpus
             RETURN hit {.*, kind: type(hit), step: s.number, number: q.number, target: x.uid}
-            ORDER BY type(hit), s.number, q.number, hit.rank, x.uid } AS of_subqueries,
+            ORDER BY hit.kind, hit.step, hit.number, hit.rank, hit.target } AS of_subqueries,
   COLLECT { MATCH (m)-[:HAS_ANSWER]->(a:Answer {corpus: $corpus})
             RETURN a {.*, created_at: toString(a.created_at)} ORDER BY a.uid } AS answers,
   COLLECT { MATCH (m)-[:HAS_ANSWER]->(a:Answer {corpus: $corpus})-[:HAS_CITATION]->(q:Citation {corpus: $corpus})

@@ -264,7 +264,7 @@ def test_a_cancelled_question_ends_before_its_next_call(letters: Any) -> None:
 
     async def cancelled(asking: Any) -> None:
         question = asyncio.ensure_future(asking)
-        await asyncio.to_thread(called.wait)
+        assert await asyncio.to_thread(called.wait, 60)
         called.clear()
         question.cancel()
         with pytest.raises(asyncio.CancelledError):
