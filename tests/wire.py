@@ -272,7 +272,12 @@ class _Handler(BaseHTTPRequestHandler):
             self.fail(Failing(404, f"no such path: {self.path}"))
 
     def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}")
+        length = int(self.headers.get("Content-Length", 0))
+        sent = self.rfile.read(length)
+        if len(sent) < length:  # the client was killed while it sent this
+            self.close_connection = True
+            return
+        body = json.loads(sent or b"{}")
         does = {"/v1/chat/completions": self.chat, "/v1/embeddings": self.embed}.get(self.path)
         if does is None:
             self.fail(Failing(404, f"no such path: {self.path}"))

@@ -1,5 +1,6 @@
 """Writes that wait for a rival's write, as with many writers, at a moment that the test chooses."""
 
+import re
 import secrets
 import threading
 import time
@@ -39,7 +40,9 @@ def _wait(opened: neo4j.Driver, mark: str) -> None:
     while time.monotonic() < until:
         rows = opened.execute_query(_TRANSACTIONS).records
         (ours,) = [row["transactionId"] for row in rows if row["metaData"].get("rival") == mark]
-        if any(row["status"].startswith("Blocked") and f"[{ours}]" in row["status"] for row in rows):
+        if any(
+            row["status"].startswith("Blocked") and re.search(rf"\b{re.escape(ours)}\b", row["status"]) for row in rows
+        ):
             return
         time.sleep(0.02)
     raise AssertionError("ours never waited for the rival")
