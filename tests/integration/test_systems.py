@@ -277,8 +277,15 @@ def test_a_task_whose_fields_are_not_those_of_its_prompt_is_named_in_one_line(
             WALKING.replace('name="walking"', 'name="broken"').replace("best: int = 1", "best: int"),
             "Config() raises TypeError",
         ),
+        (
+            "from hgmem.builds.stages import Build, BuiltKind\n"
+            + WALKING.replace(
+                'name="walking"', "name='broken', build=Build(kinds=[BuiltKind(name='Chunk')], stages=[])"
+            ),
+            "hgmem uses the label 'Chunk' itself: rename that kind",
+        ),
     ],
-    ids=["raises", "no spec", "another name", "no defaults"],
+    ids=["raises", "no spec", "another name", "no defaults", "a label of ours"],
 )
 def test_a_package_that_cannot_be_loaded_is_named_and_all_else_works(
     code: str, why: str, client: HGMem, command: Command, tmp_path: Path
@@ -377,3 +384,20 @@ def test_doctor_checks_the_statements_of_packages(
     assert (check["ok"], check["detail"]) == (not why, check["detail"])
     assert why in check["detail"]
     assert done.returncode == 0  # everything else works
+
+
+def test_doctor_checks_the_favourites_of_packages(client: HGMem, command: Command, tmp_path: Path) -> None:
+    client.add_graph(LETTERS)
+    packages = tmp_path / "packages"
+    code = WALKING.replace(
+        'name="walking"', 'name="walking", favourites=[Favourite.read(Path(__file__).parent / "all.cypher")]'
+    )
+    imports = "from pathlib import Path\nfrom hgmem.memory.browser.favourites import Favourite\n"
+    install(packages, "walking_system", imports + code, name="walking")
+    query = "// Everything\nMATCH (n) WHERE n.corpus = $corpus SET n.seen = true RETURN n;\n"
+    (packages / "walking_system" / "all.cypher").write_text(query, encoding="utf-8")
+    done = command("doctor", "--json", packages=packages)
+    (check,) = [one for one in json.loads(done.stdout)["checks"] if one["name"] == "systems"]
+    assert not check["ok"]
+    assert "all.cypher" in check["detail"]
+    assert "SET" in check["detail"]
