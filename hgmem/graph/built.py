@@ -5,13 +5,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from hgmem.graph.database import Row
-from hgmem.graph.full_text import Ranking, as_indexed, searched_words
+from hgmem.graph.full_text import OVER, Ranking, as_indexed, searched_words
 from hgmem.graph.lucene import lucene
 from hgmem.graph.retrieval import Scope
 from hgmem.graph.values import Runner, vector
 from hgmem.text.identity import build_uid, layer_key
 
-OVER, K1, B = 10_000, 1.5, 0.75  # rows that the full-text index proposes, and parameters of BM25, as of system bm25
 AT_ONCE = 5_000  # uids in one statement
 
 
@@ -214,7 +213,7 @@ def worded_built(database: Runner, *, layer: Layer, text: str, k: int) -> list[t
         documents=scope.uids,
         lucene=query,
         words=wanted,
-        ranking=asdict(Ranking(k=k, over=max(k, OVER), k1=K1, b=B)),
+        ranking=asdict(Ranking(k=k, over=max(k, OVER))),
     )
     return [(row["row"], row["score"]) for row in rows]
 

@@ -17,6 +17,9 @@ _IN_WORDS = frozenset("LNM")  # Unicode's categories of letters, numbers and mar
 _ENDING = re.compile(r"(?<=\w)['’](?:s|t|d|m|ll|re|ve)(?!\w)")  # of English; the index keeps it as a part of the word
 
 
+OVER, K1, B = 10_000, 1.5, 0.75  # what the full-text index proposes, and parameters of BM25
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranking:
     """How BM25 ranks: `k` chunks of `over` that the index proposes, with its parameters k1 and b.
@@ -26,9 +29,9 @@ class Ranking:
     """
 
     k: int
-    over: int = 10_000
-    k1: float = 1.5  # how soon repeats of a word stop counting: 0 ignores them
-    b: float = 0.75  # how much a long chunk is discounted: 0 not at all, 1 fully
+    over: int = OVER
+    k1: float = K1  # how soon repeats of a word stop counting: 0 ignores them
+    b: float = B  # how much a long chunk is discounted: 0 not at all, 1 fully
 
 
 def worded_chunks(database: Runner, *, scope: Scope, text: str, ranking: Ranking) -> list[tuple[Chunk, float]]:

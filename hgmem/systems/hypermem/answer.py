@@ -29,7 +29,7 @@ _FACT_TOKENS, _NARRATIVE_TOKENS = 40, 250  # for estimates
 _LEVELS = dict(zip(("topics", "episodes", "facts"), KINDS, strict=True))
 _TITLES = {"Topic": "title", "Episode": "subject", "Fact": "content"}
 _READ = {"Topic": "summary", "Episode": "narrative", "Fact": "content"}  # what a reranker reads (official code)
-_WORDS = Ranking(k=_DEPTH, over=10_000, k1=1.5, b=0.75)
+_WORDS = Ranking(k=_DEPTH)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from hgmem.graph.built import K1, OVER, B
 from hgmem.graph.database import Row
-from hgmem.graph.full_text import as_indexed, searched_words
+from hgmem.graph.full_text import K1, OVER, B, as_indexed, searched_words
 from hgmem.graph.lucene import lucene
 from hgmem.graph.retrieval import Scope, to_chunk
 from hgmem.graph.values import Runner, vector

@@ -27,7 +27,7 @@ from hgmem.values.records import Answer, Step
 
 _STATING = 2  # chunks that are shown for a relation
 _BESIDE = 2_000  # tokens of the question's own chunks at most, where the walk found enough
-_WORDS = Ranking(k=60, over=10_000, k1=1.5, b=0.75)
+_WORDS = Ranking(k=60)
 _PROMPT, _PLACE = 700, 900  # tokens of a prompt beside what it shows, and of a place that is new to it
 _BEGINNING = "learnt: the places from which this walk began; it went nowhere else"
 
