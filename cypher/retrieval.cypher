@@ -13,9 +13,10 @@
 // (entities of the target points ∪ N_M ∪ N_G, at most `neighbour_limit` heaviest neighbours of one entity) or 'chosen'
 // (the entities `chosen`, which were candidates before). Up to `exact_limit` candidates are ranked exactly; more are
 // proposed by the index first. With `documents`, chunks of other documents are ignored, and so are entities and relations
-// that only they mention or state. The full-text index proposes `fulltext_limit` chunks. Its first `search_limit`, and all
-// of documents whose title holds a word of the query, are ranked by their own words and those of the title: the index's
-// own scores depend on what other corpora hold. A title tells nothing where most of those proposed are of its document.
+// that only they mention or state. The full-text index proposes `fulltext_limit` chunks, which are ranked by their own
+// words and those of the title: the index's own scores depend on what other corpora hold. If there are that many, ranked
+// are its first `search_limit` alone, and all of documents whose title holds a word of the query. A title tells nothing
+// where most of those proposed are of its document.
 CYPHER 25
 CALL () {
   MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
@@ -284,7 +285,8 @@ CALL (q) {
   WITH q, size(proposed) AS proposals, c.document AS document, collect({chunk: c, rank: rank}) AS some
   MATCH (d:Document {uid: document, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
   WITH q, toLower(coalesce(d.title, '')) + ' ' AS title, some, proposals
-  UNWIND CASE WHEN 2 * size(some) <= proposals AND any(word IN q.words WHERE title CONTAINS word) THEN some
+  UNWIND CASE WHEN proposals < $limits.fulltext_limit THEN some
+         WHEN 2 * size(some) <= proposals AND any(word IN q.words WHERE title CONTAINS word) THEN some
          ELSE [one IN some WHERE one.rank < $limits.search_limit] END AS one
   WITH q, one.chunk AS c, title + toLower(one.chunk.text) AS text
   WITH q, collect({chunk: c, size: size(text), times: [word IN q.words | size(split(text, word)) - 1]}) AS hits

@@ -18,7 +18,7 @@ from hgmem.models.metering import measuring
 from hgmem.retrieval import step_evidence
 from hgmem.retrieval.entity_linking import with_mentions
 from hgmem.retrieval.fusion import fuse
-from hgmem.retrieval.step_evidence import SMALL, RetrievalConfig, Scene, _limits, gather
+from hgmem.retrieval.step_evidence import PROPOSED, SMALL, RetrievalConfig, Scene, _limits, gather
 from hgmem.systems.hgmem.recipes import HGMemConfig
 from hgmem.systems.hgmem.replies import EvolveReply, Insertion
 from hgmem.systems.hgmem.step import StepDraft
@@ -512,7 +512,7 @@ def test_words_of_a_title_count_among_chunks_with_the_same_words(build: Callable
 
 
 def test_words_of_a_title_count_far_down_the_list_of_the_index(build: Callable[..., World]) -> None:
-    told = {f"d{at}": ("", f"A clock, {at}.") for at in range(30)}  # the index ranks short texts first
+    told = {f"d{at}": ("", f"A clock, {at}.") for at in range(PROPOSED - 1)}  # the index ranks short texts first
     told["last"] = ("Harbour ledger", "A clock" + ", and more of it" * 40)
     found = build(
         Given(
@@ -529,12 +529,16 @@ def test_words_of_a_title_count_far_down_the_list_of_the_index(build: Callable[.
     }
 
 
-@pytest.mark.parametrize(("document", "ranked"), [("log", False), ("other", True)])
+@pytest.mark.parametrize(
+    ("document", "others", "ranked"),
+    [("log", PROPOSED - 1, False), ("other", PROPOSED - 1, True), ("log", PROPOSED - 2, True)],
+    ids=["of most", "of another", "few are proposed"],
+)
 def test_a_title_lifts_no_chunk_of_the_document_that_most_of_those_proposed_are_of(
-    build: Callable[..., World], raw: Raw, document: str, ranked: bool
+    build: Callable[..., World], raw: Raw, document: str, others: int, ranked: bool
 ) -> None:
     last = "A clock" + " clockwork" * 9  # the last for the index, which finds no word "work" in it
-    chunks = [("log", f"A clock, {at}.") for at in range(30)]
+    chunks = [("log", f"A clock, {at}.") for at in range(others)]
     found = build(
         Given(
             documents=tuple(Document(text="", id=uid, title="Harbour") for uid in ("log", "other")),
@@ -544,7 +548,7 @@ def test_a_title_lifts_no_chunk_of_the_document_that_most_of_those_proposed_are_
             ),
         )
     )
-    (row,) = raw("MATCH (c:Chunk {corpus: $c, source_id: 'c30'}) RETURN c.uid AS uid", c=found.corpus)
+    (row,) = raw("MATCH (c:Chunk {corpus: $c, source_id: $id}) RETURN c.uid AS uid", c=found.corpus, id=f"c{others}")
     matching = searched(found, "clock harbour work").matching
 
     assert len(matching) == 20
