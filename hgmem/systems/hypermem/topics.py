@@ -13,7 +13,7 @@ from hgmem.systems.hypermem.dialogues import dialogues, unit_key
 from hgmem.systems.hypermem.episodes import EPISODE
 from hgmem.systems.hypermem.recipes import LONGEST_TOPIC, HyperMemConfig
 from hgmem.systems.hypermem.replies import EPISODE_ROLES, USUAL_EPISODE_ROLE, RoleReply, membership
-from hgmem.systems.hypermem.tasks import Candidate, MatchTopics, Member, RateEpisodes, WriteTopic
+from hgmem.systems.hypermem.tasks import Candidate, MatchTopics, RateEpisodes, WriteTopic
 
 TOPIC = "Topic"
 JOINS = "joins"
@@ -139,8 +139,8 @@ def make_topic(services: Services, config: HyperMemConfig, unit: Unit, *, before
         RateEpisodes(
             title="" if together else newest["title"],
             summary="" if together else newest["summary"],
-            episodes=tuple(_member(row) for row in unit.rows),
-            people=tuple(people),
+            episodes=unit.rows,
+            people=people,
             with_text=together,
         )
     )
@@ -169,11 +169,6 @@ def make_topic(services: Services, config: HyperMemConfig, unit: Unit, *, before
         for at, row in enumerate(unit.rows)
     ]
     return Made(rows=[topic], ties=ties)
-
-
-def _member(row: StoredRow) -> Member:
-    values = row.properties
-    return Member(subject=str(values["subject"]), summary=str(values["summary"]), time=str(values["ends"]))
 
 
 def _speakers(row: StoredRow) -> list[str]:
