@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hgmem.systems.hgmem.query_planning import next_step as leads_to
-from hgmem.systems.hgmem.query_planning import with_subqueries
 from hgmem.systems.hgmem.recipes import DEFAULT
 from hgmem.systems.hgmem.replies import Concern, PlanReply, SubqueriesReply
+from hgmem.systems.hgmem.step import next_step as leads_to
+from hgmem.systems.hgmem.step import with_subqueries
 from hgmem.values.records import MemoryPoint
 
 POINTS = tuple(MemoryPoint(uid=f"p{at}", description=f"Point {at}.", entities=()) for at in range(3))

@@ -15,8 +15,8 @@ from hgmem.models.metering import measuring
 from hgmem.services import Services
 from hgmem.systems.hgmem.investigation import Investigation
 from hgmem.systems.hgmem.model_calls import RUN_STEP, plan_separately
-from hgmem.systems.hgmem.query_planning import NextStep
 from hgmem.systems.hgmem.recipes import HGMemConfig
+from hgmem.systems.hgmem.step import NextStep
 from hgmem.systems.options import loaded
 from hgmem.text.language import no_evidence
 from hgmem.values.events import StepStarted

@@ -4,24 +4,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from hgmem.errors import BadReplyError
 from hgmem.models.reply import Reply
 from hgmem.retrieval.entity_linking import known_entities, resolve, with_mentions
 from hgmem.retrieval.rendering import PromptMemory
-from hgmem.services import Services
-from hgmem.systems.hgmem.investigation import Investigation
-from hgmem.systems.hgmem.query_planning import NextStep, next_step, with_subqueries
-from hgmem.systems.hgmem.replies import (
-    Additions,
-    Inquiry,
-    MergeReply,
-    Merges,
-    SubqueriesReply,
-    Verdict,
+from hgmem.systems.hgmem.investigation import Investigation, replied
+from hgmem.systems.hgmem.replies import Additions, Inquiry, MergeReply, SubqueriesReply, Verdict
+from hgmem.systems.hgmem.step import (
+    NextStep,
+    StepDraft,
+    names_of,
+    next_step,
+    ordered_keys,
+    uncited,
+    with_subqueries,
 )
-from hgmem.systems.hgmem.step import StepDraft, names_of, ordered_keys, uncited
-from hgmem.systems.hgmem.tasks.memory_changes import Describe, Evolve, Merge
-from hgmem.systems.hgmem.tasks.planning import MergeAndPlan, OfPlan, Plan, Subqueries, WholeStep
+from hgmem.systems.hgmem.tasks import Describe, Evolve, Merge, MergeAndPlan, OfPlan, Plan, Subqueries, WholeStep
 from hgmem.text.identity import key, uid
 from hgmem.values.events import OperationApplied
 from hgmem.values.graph_elements import Relation
@@ -48,16 +45,15 @@ def separate(work: Investigation, draft: StepDraft) -> NextStep:
 def plan_separately(work: Investigation, draft: StepDraft) -> NextStep:
     """Plan, then sub-queries: what memory as it is now leads to."""
     task = _planning(work, draft, Plan)
-    plan = _reply(work, draft, task)
+    plan, numbered = _reply(work, draft, task), task.memory.numbered
     if plan is None:
         return NextStep()
-    numbered, most = task.memory.numbered, task.concerns
     if plan.judgement == "sufficient" or not plan.concerns:
         return _next(work, draft, plan.judgement, (), known=numbered)
     asking = Subqueries(
         question=task.question,
         memory=task.memory,
-        concerns=plan.concerns[:most],
+        concerns=plan.concerns[: task.concerns],
         previous=task.previous,
         hints=task.hints,
         round=task.round,
@@ -65,7 +61,7 @@ def plan_separately(work: Investigation, draft: StepDraft) -> NextStep:
     reply = _reply(work, draft, asking) or SubqueriesReply(subqueries=())
     inquiries, notes = with_subqueries(asking.concerns, reply)
     draft.notes += notes
-    surplus = (concern.asked("") for concern in plan.concerns[most:])
+    surplus = (concern.asked("") for concern in plan.concerns[task.concerns :])
     return _next(work, draft, plan.judgement, (*inquiries, *surplus), known=numbered)
 
 
@@ -74,12 +70,11 @@ def compact(work: Investigation, draft: StepDraft) -> NextStep:
     _evolve(work, draft, merging=draft.last and draft.may_merge)
     if draft.last:
         return NextStep()
-    merging = draft.merging
-    task = _planning(work, draft, MergeAndPlan, merging=merging)
+    task = _planning(work, draft, MergeAndPlan, merging=draft.merging)
     reply = _reply(work, draft, task)
     if reply is None:
         return NextStep()
-    if merging and isinstance(reply, Merges):
+    if task.merging:
         _merge(work, draft, reply, task.memory.numbered)
     return _next(work, draft, reply.judgement, reply.concerns, known=task.memory.numbered)
 
@@ -89,20 +84,12 @@ def single(work: Investigation, draft: StepDraft) -> NextStep:
     if draft.last:
         _evolve(work, draft, merging=draft.may_merge)
         return NextStep()
-    task = _planning(
-        work,
-        draft,
-        WholeStep,
-        subqueries=_texts(work, draft),
-        evidence=draft.evidence,
-        update=work.config.update,
-        merging=draft.may_merge,
-    )
+    task = _planning(work, draft, WholeStep, **_showing(work, draft), merging=draft.may_merge)
     reply = _reply(work, draft, task)
     if reply is None:
         return NextStep()
     known = _apply(work, draft, reply, task.memory)
-    if draft.may_merge and isinstance(reply, Merges):
+    if task.merging:
         _merge(work, draft, reply, known)
     if reply.judgement is None:
         draft.notes.append("step: judgement missing, so it was inferred from the concerns")
@@ -125,10 +112,8 @@ def _evolve(work: Investigation, draft: StepDraft, *, merging: bool = False) -> 
         return
     task = Evolve(
         question=work.record.question,
-        subqueries=_texts(work, draft),
         memory=_memory(work, draft),
-        evidence=found,
-        update=work.config.update,
+        **_showing(work, draft),
         merging=merging,
         language=work.services.language,
     )
@@ -136,7 +121,7 @@ def _evolve(work: Investigation, draft: StepDraft, *, merging: bool = False) -> 
     if reply is None:
         return
     known = _apply(work, draft, reply, task.memory)
-    if merging and isinstance(reply, Merges):
+    if merging:
         _merge(work, draft, reply, known)
 
 
@@ -166,34 +151,27 @@ def _memory(work: Investigation, draft: StepDraft) -> PromptMemory:
     return draft.number_points(work.fitting(draft.points, targets=targets))
 
 
-def _texts(work: Investigation, draft: StepDraft) -> tuple[str, ...]:
-    """Return the sub-queries of a step, without the question itself."""
-    return tuple(subquery.text for subquery in draft.subqueries if subquery.text != work.record.question)
+def _showing(work: Investigation, draft: StepDraft) -> dict[str, Any]:
+    """Return what a prompt shows of a step: its sub-queries without the question itself, and what they found."""
+    texts = tuple(subquery.text for subquery in draft.subqueries if subquery.text != work.record.question)
+    return {"subqueries": texts, "evidence": draft.evidence, "update": work.config.update}
 
 
-def _describe(services: Services, draft: StepDraft) -> list[str]:
-    """Describe the draft's new entities, relate them to the entities of their points, and return notes.
-
-    A model is asked, in three rounds at most. A reply that is unusable is noted.
-    """
+def _describe(work: Investigation, draft: StepDraft) -> None:
+    """Describe the draft's new entities, and relate them to the entities of their points, in three calls at most."""
     names = {key(entity.name): entity for entity in draft.provisionals.values()}
     pairs = draft.pairs()
-    notes: list[str] = []
     for _ in range(ROUNDS):
         if not names and not pairs:
             break
-        try:
-            reply = services.reply(
-                Describe(
-                    names=tuple(entity.name for entity in names.values()),
-                    pairs=tuple((entity.name, other.name) for entity, other in list(pairs.values())[:PAIRS]),
-                    evidence=draft.evidence,
-                )
-            )
-        except BadReplyError as error:
-            notes.append(f"describe: no usable reply ({error})")
+        task = Describe(
+            names=tuple(entity.name for entity in names.values()),
+            pairs=tuple((entity.name, other.name) for entity, other in list(pairs.values())[:PAIRS]),
+            evidence=draft.evidence,
+        )
+        reply = _reply(work, draft, task)
+        if reply is None:
             continue
-        notes += [f"describe: {note}" for note in reply.notes]
         for described in reply.entities:
             entity = names.pop(key(described.name), None)
             if entity is not None:
@@ -214,17 +192,11 @@ def _describe(services: Services, draft: StepDraft) -> list[str]:
                     weight=stated.weight,
                 )
                 draft.relations[relation.uid] = relation
-    return notes
 
 
 def _reply(work: Investigation, draft: StepDraft, task: Task[R]) -> R | None:
-    """Return the model's reply, or None if it is unusable, with notes on what was left out."""
-    try:
-        reply = work.services.reply(task)
-    except BadReplyError as error:
-        draft.notes.append(f"{task.name}: no usable reply ({error})")
-        return None
-    draft.notes += [f"{task.name}: {note}" for note in reply.notes]
+    reply, notes = replied(work.services, task)
+    draft.notes += notes
     return reply
 
 
@@ -248,16 +220,17 @@ def _apply(
         evidence = with_mentions(services.database, evidence, corpus=services.corpus)
     born = draft.evolve(reply, known=memory.points, chunks=evidence.numbered, entities=entities)
     if work.config.describe:
-        draft.notes += _describe(services, draft)
+        _describe(work, draft)
     _announce(work, draft, applied)
     whole = not any(note.startswith("insert ") for note in reply.notes)  # else its numbers of new points have shifted
     return (*memory.points, *(born if whole else ()))
 
 
-def _merge(work: Investigation, draft: StepDraft, reply: Merges, known: Sequence[MemoryPoint | None]) -> None:
-    """Apply merges, whose numbers refer to `known`."""
+def _merge(work: Investigation, draft: StepDraft, reply: Reply, known: Sequence[MemoryPoint | None]) -> None:
+    """Apply the merges of a reply, if it has any. Their numbers refer to `known`."""
     applied = len(draft.operations)
-    draft.merge(reply, known=known)
+    if isinstance(reply, MergeReply):
+        draft.merge(reply, known=known)
     _announce(work, draft, applied)
 
 

@@ -11,8 +11,7 @@ from pydantic import ConfigDict
 
 from hgmem.retrieval.step_evidence import Count, Positive, RetrievalConfig
 from hgmem.settings import Settings
-from hgmem.systems.hgmem.tasks.memory_changes import MergeRule, UpdateRule
-from hgmem.systems.hgmem.tasks.planning import Judging, Strategies
+from hgmem.systems.hgmem.tasks import Judging, MergeRule, Strategies, UpdateRule
 
 Calls: TypeAlias = Literal["separate", "compact", "single"]
 AnswerFrom: TypeAlias = Literal["read", "memory", "around"]

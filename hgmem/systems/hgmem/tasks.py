@@ -1,34 +1,49 @@
-"""The plan of a step: is memory sufficient, and if not, what to ask next and where (paper, section 3.3).
+"""What HGMem asks of a language model, each task with its prompt, its reply type and its extractive function.
 
-A plan judges memory once for a step, as the official code does, or for each concern by itself. It may come with merges
-or with a whole step in one call, for fewer calls and shorter prompts (recipes `COMPACT` and `SINGLE`).
+Tasks change memory by insertions, revisions and merges (paper, section 3.2), plan (section 3.3), and select entities. A
+plan judges memory once for a step, as the official code does, or for each concern by itself. It may come with merges or
+with a whole step in one call, for fewer calls and shorter prompts (recipes `COMPACT` and `SINGLE`).
 """
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
+from hgmem.extraction.replies import Extraction
 from hgmem.models.extractive.vector_cache import VectorCache
+from hgmem.models.prompts import PromptTask, flag
 from hgmem.retrieval import rendering
-from hgmem.retrieval.rendering import PromptMemory
+from hgmem.retrieval.rendering import Language, PromptMemory, Text
+from hgmem.systems.hgmem.extractive.evolve import after, evolve, merge
 from hgmem.systems.hgmem.extractive.plan import PlanContext, plan, subqueries
 from hgmem.systems.hgmem.replies import (
+    Additions,
     Concern,
+    EvolveReply,
     MergeAndPlanReply,
+    MergeReply,
     PlanAndAskReply,
     PlanReply,
+    SelectEntitiesReply,
     StepReply,
     StepWithoutMergesReply,
     SubqueriesReply,
     Where,
 )
-from hgmem.systems.hgmem.tasks import PROMPTS
-from hgmem.systems.hgmem.tasks.memory_changes import Merge, OfEvidence, OfMemory
 from hgmem.text.segmentation import collapse
+from hgmem.values.evidence import Evidence
 from hgmem.values.graph_elements import Entity
 
+UpdateRule: TypeAlias = Literal["unite", "keep", "replace", "off"]
+MergeRule: TypeAlias = Literal["replace", "add", "off"]
+
+_UPDATING: Mapping[UpdateRule, str] = {
+    "unite": "`entities` names those that it involves besides the ones it has.",
+    "keep": "Its entities stay as they are: leave its `entities` empty, other than in the example.",
+    "replace": "`entities` names all that it involves now; the ones it had and that you don't name are no longer tied.",
+    "off": "Points are not updated in this investigation: leave `update` empty, other than in the example.",
+}
 Strategies: TypeAlias = Literal["adaptive", "local", "global"]
 Judging: TypeAlias = Literal["step", "concern"]
 _Judged: TypeAlias = Literal["step", "concern", "local", "global"]
@@ -96,6 +111,67 @@ _EXAMPLES = {
 }
 
 
+@dataclass(frozen=True, kw_only=True)
+class OfMemory(PromptTask):
+    """What a prompt says of a question and its memory. A reply's numbers of points refer to `memory.numbered`."""
+
+    question: Text
+    memory: Annotated[PromptMemory, rendering.memory]
+    language: Language = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfEvidence(OfMemory):
+    """What a prompt says of a step's evidence and of how it may change memory.
+
+    Numbers of chunks refer to `evidence.numbered`. `merging` asks for merges too, of points that the reply inserts as
+    well: they are counted on from those shown. Without it the prompt has no word of merges.
+    """
+
+    subqueries: Annotated[tuple[str, ...], rendering.asked]
+    evidence: Annotated[Evidence, rendering.evidence]
+    update: Annotated[UpdateRule, _UPDATING.__getitem__, "updating"] = "unite"
+    merging: Annotated[bool, flag] = False
+
+    def evolved(self, vectors: VectorCache) -> tuple[EvolveReply, PromptMemory]:
+        """Return what the sentences nearest to the question add to memory, merges included, and memory with that."""
+        queries = (self.question, *self.subqueries)
+        added = evolve(queries, points=self.memory.points, evidence=self.evidence, vectors=vectors)
+        memory = PromptMemory(points=after(self.memory.points, added))
+        merged = merge(self.question, memory.points, vectors=vectors).merge if self.merging else ()
+        return added.model_copy(update={"merge": merged}), memory
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evolve(OfEvidence):
+    """Ask what the evidence adds to memory."""
+
+    name = "evolve"
+
+    @property
+    def reply_type(self) -> type[Additions]:
+        """What the reply may hold."""
+        return EvolveReply if self.merging else Additions
+
+    def extractive(self, vectors: VectorCache) -> EvolveReply:
+        """Return what the sentences nearest to the question add to memory, without a language model."""
+        return self.evolved(vectors)[0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Merge(OfMemory):
+    """Ask which points to merge."""
+
+    name = "merge"
+    reply_type = MergeReply
+
+    def extractive(self, vectors: VectorCache) -> MergeReply:
+        """Return merges of points that share entities, without a language model."""
+        reply = merge(self.question, self.memory.points, vectors=vectors)
+        numbered = [each.model_copy(update={"points": self.memory.numbers_of(each.points)}) for each in reply.merge]
+        return MergeReply(merge=tuple(numbered))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Round:
     """Where a question stands when a plan is made.
@@ -120,97 +196,111 @@ class Round:
 class OfPlan(OfMemory):
     """What a prompt says of the plan that it asks for. `hints` are neighbours of memory's entities."""
 
-    previous: tuple[str, ...] = ()
+    previous: Annotated[tuple[str, ...], rendering.listed] = ()
     hints: tuple[Entity, ...] = ()
     round: Round = field(default_factory=Round)
-    concerns: int = 3
+    concerns: Annotated[int, str] = 3
     strategies: Strategies = "adaptive"
     judging: Judging = "concern"
     subqueries_too: ClassVar[bool] = True  # whether a concern of the reply brings its sub-query
 
     def fields(self) -> dict[str, str]:
         """Return what the prompt's placeholders stand for."""
+        wording, verdict = self._wording, self._wording.verdicts[0]
+        example = [self._concern(where, _EXAMPLES[where]) for where in wording.examples]
         return {
             **super().fields(),
             "rounds": rounds(self.round.done, self.round.rounds),
             "documents": _documents(self.round.read, self.round.unread),
-            "previous": rendering.listed(self.previous),
             "hints": self.round.hinted(self.hints),
-            **judging_fields(self.strategies, self.judging, concerns=self.concerns, subqueries=self.subqueries_too),
+            "judging": wording.judging,
+            "where": wording.where,
+            "form": _written(verdict, [self._concern(wording.examples[0], ("…", "…"))]),
+            "example": _written(verdict, example),
+        }
+
+    @property
+    def _wording(self) -> _Wording:
+        return _WORDINGS[self.judging if self.strategies == "adaptive" else self.strategies]
+
+    def _concern(self, strategy: Where, words: tuple[str, str]) -> dict[str, str | list[int]]:
+        """Return a concern of the reply, for its text and sub-query."""
+        text, subquery = words
+        return {
+            "text": text,
+            **({"strategy": strategy} if self._wording.each else {}),
+            "points": [0] if strategy == "local" else [],
+            **({"subquery": subquery} if self.subqueries_too else {}),
         }
 
     def narrowed(self, schema: dict[str, Any]) -> dict[str, Any]:
-        """Return the schema with what the prompt names alone."""
-        return narrowed(schema, self.strategies, self.judging)
+        """Return the schema with the judgements and strategies that the prompt names, and no others."""
+        wording, concerns = self._wording, schema["properties"]["concerns"]
+        concern = concerns["items"]
+        fields = {name: part for name, part in concern["properties"].items() if wording.each or name != "strategy"}
+        if wording.each:
+            fields["strategy"] = {"type": "string", "enum": list(wording.examples)}
+        concern = {**concern, "properties": fields, "required": list(fields)}
+        judgement = {"type": "string", "enum": ["sufficient", *wording.verdicts]}
+        parts = {**schema["properties"], "judgement": judgement, "concerns": {**concerns, "items": concern}}
+        return {**schema, "properties": parts}
 
-    def context(self, memory: PromptMemory, previous: tuple[str, ...]) -> PlanContext:
-        """Return what a plan for this memory starts from, without a language model."""
+    @property
+    def context(self) -> PlanContext:
+        """What a plan starts from, without a language model."""
         return PlanContext(
             question=self.question,
-            points=memory.points,
-            previous=previous,
+            memory=self.memory,
+            previous=self.previous,
             hints=self.hints,
             by_concern=self.judging == "concern",
         )
 
-    def planned(self, vectors: VectorCache, *, memory: PromptMemory, previous: tuple[str, ...]) -> PlanReply:
-        """Return what memory does not cover of the question, with its points' numbers, without a language model."""
-        reply = plan(self.context(memory, previous), concerns=self.concerns, vectors=vectors)
-        numbered = [each.model_copy(update={"points": memory.numbers_of(each.points)}) for each in reply.concerns]
-        return PlanReply(judgement=reply.judgement, concerns=tuple(numbered))
-
-    def asked(self, vectors: VectorCache, *, memory: PromptMemory, previous: tuple[str, ...]) -> PlanAndAskReply:
-        """Return the plan for this memory, its concerns with their sub-queries, without a language model."""
-        planned = self.planned(vectors, memory=memory, previous=previous)
-        texts = subqueries(self.context(memory, previous), planned.concerns, memory.numbered).subqueries
-        concerns = tuple(map(Concern.asked, planned.concerns, texts))
-        return PlanAndAskReply(judgement=planned.judgement, concerns=concerns)
+    def asked(self, vectors: VectorCache, context: PlanContext) -> PlanAndAskReply:
+        """Return the plan for this context, its concerns with their sub-queries, without a language model."""
+        planned = plan(context, concerns=self.concerns, vectors=vectors)
+        texts = subqueries(context, planned.concerns)
+        return PlanAndAskReply(judgement=planned.judgement, concerns=tuple(map(Concern.asked, planned.concerns, texts)))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan(OfPlan):
     """Ask whether memory answers the question."""
 
-    name: ClassVar[str] = "plan"
-    prompt_file: ClassVar[Path] = PROMPTS / "plan.md"
-    reply_type: ClassVar[type[PlanReply]] = PlanReply
+    name = "plan"
+    reply_type = PlanReply
     subqueries_too: ClassVar[bool] = False
 
     def extractive(self, vectors: VectorCache) -> PlanReply:
         """Return what memory does not cover of the question, without a language model."""
-        return self.planned(vectors, memory=self.memory, previous=self.previous)
+        return plan(self.context, concerns=self.concerns, vectors=vectors)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Subqueries:
+@dataclass(frozen=True, kw_only=True)
+class Subqueries(PromptTask):
     """Ask for one sub-query a concern, each unlike the `previous` ones."""
 
-    question: str
-    memory: PromptMemory
+    question: Text
+    memory: Annotated[PromptMemory, rendering.memory]
     concerns: tuple[Concern, ...]
-    previous: tuple[str, ...] = ()
+    previous: Annotated[tuple[str, ...], rendering.listed] = ()
     hints: tuple[Entity, ...] = ()
     round: Round = field(default_factory=Round)
-    name: ClassVar[str] = "subqueries"
-    prompt_file: ClassVar[Path] = PROMPTS / "subqueries.md"
-    reply_type: ClassVar[type[SubqueriesReply]] = SubqueriesReply
+    name = "subqueries"
+    reply_type = SubqueriesReply
 
-    def fields(self) -> Mapping[str, str]:
+    def fields(self) -> dict[str, str]:
         """Return what the prompt's placeholders stand for."""
         return {
-            "question": rendering.text(self.question),
-            "memory": rendering.memory(self.memory),
+            **super().fields(),
             "concerns": rendering.listed(_about(concern, self.memory) for concern in self.concerns),
-            "previous": rendering.listed(self.previous),
             "hints": self.round.hinted(self.hints),
         }
 
     def extractive(self, _: VectorCache) -> SubqueriesReply:
         """Return the concerns as sub-queries, none asked before, without a language model."""
-        context = PlanContext(
-            question=self.question, points=self.memory.points, previous=self.previous, hints=self.hints
-        )
-        return subqueries(context, self.concerns, self.memory.numbered)
+        context = PlanContext(question=self.question, memory=self.memory, previous=self.previous, hints=self.hints)
+        return SubqueriesReply(subqueries=subqueries(context, self.concerns))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,22 +310,17 @@ class MergeAndPlan(OfPlan):
     Without `merging` the prompt has no word of merges.
     """
 
-    merging: bool = True
-    name: ClassVar[str] = "merge_and_plan"
-    prompt_file: ClassVar[Path] = PROMPTS / "merge_and_plan.md"
+    merging: Annotated[bool, flag] = True
+    name = "merge_and_plan"
 
     @property
     def reply_type(self) -> type[PlanAndAskReply]:
         """What the reply may hold."""
         return MergeAndPlanReply if self.merging else PlanAndAskReply
 
-    def fields(self) -> dict[str, str]:
-        """Return what the prompt's placeholders stand for."""
-        return {**super().fields(), "merging": "yes" if self.merging else ""}
-
     def extractive(self, vectors: VectorCache) -> PlanAndAskReply:
         """Return merges, judgement and concerns, all with the numbers of the points shown."""
-        reply = self.asked(vectors, memory=self.memory, previous=self.previous)
+        reply = self.asked(vectors, self.context)
         if not self.merging:
             return reply
         merged = Merge(question=self.question, memory=self.memory).extractive(vectors).merge
@@ -249,8 +334,7 @@ class WholeStep(OfPlan, OfEvidence):
     Numbers of points that the reply inserts are counted on from those shown, in what it plans too.
     """
 
-    name: ClassVar[str] = "step"
-    prompt_file: ClassVar[Path] = PROMPTS / "step.md"
+    name = "step"
 
     @property
     def reply_type(self) -> type[StepWithoutMergesReply]:
@@ -260,7 +344,8 @@ class WholeStep(OfPlan, OfEvidence):
     def extractive(self, vectors: VectorCache) -> StepReply:
         """Return what the evidence adds, then merges, judgement and what to ask of memory as it is with that."""
         evolved, memory = self.evolved(vectors)
-        reply = self.asked(vectors, memory=memory, previous=(*self.previous, *self.subqueries))
+        context = replace(self.context, memory=memory, previous=(*self.previous, *self.subqueries))
+        reply = self.asked(vectors, context)
         return StepReply(
             update=evolved.update,
             insert=evolved.insert,
@@ -268,51 +353,6 @@ class WholeStep(OfPlan, OfEvidence):
             judgement=reply.judgement,
             concerns=reply.concerns,
         )
-
-
-def judging_fields(
-    strategies: Strategies, judging: Judging, *, concerns: int, subqueries: bool = False
-) -> dict[str, str]:
-    """Return what the placeholders on judgement and concerns stand for.
-
-    `subqueries` is whether a concern brings its sub-query.
-    """
-    wording = _WORDINGS[judging if strategies == "adaptive" else strategies]
-    example = [_concern(where, wording, words=_EXAMPLES[where], subqueries=subqueries) for where in wording.examples]
-    form = _concern(wording.examples[0], wording, words=("…", "…"), subqueries=subqueries)
-    return {
-        "judging": wording.judging,
-        "where": wording.where,
-        "concerns": str(concerns),
-        "form": _written(wording.verdicts[0], [form]),
-        "example": _written(wording.verdicts[0], example),
-    }
-
-
-def narrowed(schema: dict[str, Any], strategies: Strategies, judging: Judging) -> dict[str, Any]:
-    """Return the schema of a plan's reply with the judgements and strategies that its prompt names, and no others."""
-    wording = _WORDINGS[judging if strategies == "adaptive" else strategies]
-    concerns = schema["properties"]["concerns"]
-    concern = concerns["items"]
-    fields = {name: part for name, part in concern["properties"].items() if wording.each or name != "strategy"}
-    if wording.each:
-        fields["strategy"] = {"type": "string", "enum": list(wording.examples)}
-    concern = {**concern, "properties": fields, "required": list(fields)}
-    judgement = {"type": "string", "enum": ["sufficient", *wording.verdicts]}
-    parts = {**schema["properties"], "judgement": judgement, "concerns": {**concerns, "items": concern}}
-    return {**schema, "properties": parts}
-
-
-def _concern(
-    strategy: str, wording: _Wording, *, words: tuple[str, str], subqueries: bool
-) -> dict[str, str | list[int]]:
-    text, subquery = words
-    return {
-        "text": text,
-        **({"strategy": strategy} if wording.each else {}),
-        "points": [0] if strategy == "local" else [],
-        **({"subquery": subquery} if subqueries else {}),
-    }
 
 
 def _written(verdict: str, concerns: list[dict[str, str | list[int]]]) -> str:
@@ -350,3 +390,53 @@ def _about(concern: Concern, memory: PromptMemory) -> str:
     known = memory.numbered
     points = [at for at in dict.fromkeys(concern.points) if 0 <= at < len(known) and known[at] is not None]
     return f"{concern.text} (points: {', '.join(map(str, points))})" if points else concern.text
+
+
+def _pairs(pairs: Sequence[tuple[str, str]]) -> str:
+    return rendering.listed(f"{name} — {other}" for name, other in pairs)
+
+
+def _uncited(evidence: Evidence) -> str:
+    return rendering.evidence(replace(evidence, behind={}, sources=()))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Describe(PromptTask):
+    """Ask what the evidence says of names that the corpus lacks, and of pairs of a new name and another one.
+
+    Only the official implementation asks this (`collect_absent_entities_relationships`).
+    """
+
+    names: Annotated[tuple[str, ...], rendering.listed]
+    pairs: Annotated[tuple[tuple[str, str], ...], _pairs]
+    evidence: Annotated[Evidence, _uncited]
+    name = "describe"
+    reply_type = Extraction
+
+    def extractive(self, _: VectorCache) -> Extraction:
+        """Return nothing: without a language model, the text of the point that names an entity describes it."""
+        return Extraction()
+
+
+def _numbered(candidates: Sequence[Entity]) -> str:
+    return rendering.entities(candidates, numbered=True)
+
+
+def _remembered(memory: PromptMemory) -> str:
+    return rendering.remembered(memory, ())
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelectEntities(PromptTask):
+    """Ask which of the candidates a sub-query should look at too. Numbers of the reply refer to `candidates`."""
+
+    subquery: Text
+    memory: Annotated[PromptMemory, _remembered]
+    candidates: Annotated[tuple[Entity, ...], _numbered]
+    most: Annotated[int, str] = 5
+    name = "select_entities"
+    reply_type = SelectEntitiesReply
+
+    def extractive(self, _: VectorCache) -> SelectEntitiesReply:
+        """Return none: without a language model, nearness alone says which count, and the nearest are kept anyway."""
+        return SelectEntitiesReply()
