@@ -115,16 +115,7 @@ class Investigation:
             evidence = with_mentions(self.services.database, evidence, corpus=self.services.corpus)
         self.asked.extend(texts)
         self.retrieved.add(evidence)
-        self.services.listener.emit(
-            EvidenceFound(
-                step=number,
-                strategy=evidence.strategy,
-                entities=len(evidence.entities),
-                relations=len(evidence.relations),
-                chunks=len(evidence.chunks),
-                names=tuple(entity.name for entity in evidence.entities),
-            )
-        )
+        self.services.listener.emit(EvidenceFound.of(evidence, step=number))
         return evidence, notes
 
     def _gather(
