@@ -51,8 +51,9 @@ class Verb(Generic[Arguments]):
     @property
     def info(self) -> VerbInfo:
         """What callers are told about the verb."""
-        hints = get_type_hints(self.arguments, include_extras=True)
-        arguments = tuple(_argument(field, hints[field.name]) for field in fields(self.arguments))
+        kind: Any = self.arguments
+        hints = get_type_hints(kind, include_extras=True)
+        arguments = tuple(_argument(field, hints[field.name]) for field in fields(kind))
         return VerbInfo(name=self.name, summary=self.summary, arguments=arguments, first=self.first)
 
 
