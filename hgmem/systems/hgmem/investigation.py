@@ -171,6 +171,7 @@ class Investigation:
             config=self.config,
             subqueries=subqueries,
             evidence=traced(self.retrieved.add_visible(evidence, active)),
+            asked=(self.record.question, *self.asked),
             last=last,
         )
 

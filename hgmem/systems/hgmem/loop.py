@@ -29,22 +29,17 @@ NAME = "hgmem"
 
 def answer(services: Services, question: Question, config: HGMemConfig, *, stored: Stored | None) -> Answer:
     """Return the answer, its memory written to Neo4j. A memory keeps its rule for merges."""
-    if stored:
-        _check_merge_rule(config, stored)
+    before = loaded(HGMemConfig, stored.settings).merge if stored else config.merge
+    if stored and "add" in (config.merge, before) and config.merge != before:
+        raise UsageError(
+            f"memory {stored.uid!r} was made with merge={before} and cannot be continued with "
+            f"merge={config.merge}: choose a recipe that has {before}, or ask a new question"
+        )
     with recording(services, system=NAME, question=question, settings=asdict(config)) as record:
         work = Investigation.of(services, record, config, at_step=question.at_step)
         if question.at_step is not None:
             return work.answer(at_step=question.at_step)
         return _investigated(work, wanted=question.answer)
-
-
-def _check_merge_rule(config: HGMemConfig, stored: Stored) -> None:
-    before = loaded(HGMemConfig, stored.settings).merge
-    if "add" in (config.merge, before) and config.merge != before:
-        raise UsageError(
-            f"memory {stored.uid!r} was made with merge={before} and cannot be continued with "
-            f"merge={config.merge}: choose a recipe that has {before}, or ask a new question"
-        )
 
 
 def _investigated(work: Investigation, *, wanted: bool) -> Answer:

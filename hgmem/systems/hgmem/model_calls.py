@@ -8,16 +8,8 @@ from hgmem.models.reply import Reply
 from hgmem.retrieval.entity_linking import known_entities, resolve, with_mentions
 from hgmem.retrieval.rendering import PromptMemory
 from hgmem.systems.hgmem.investigation import Investigation, replied
-from hgmem.systems.hgmem.replies import Additions, Inquiry, MergeReply, SubqueriesReply, Verdict
-from hgmem.systems.hgmem.step import (
-    NextStep,
-    StepDraft,
-    names_of,
-    next_step,
-    ordered_keys,
-    uncited,
-    with_subqueries,
-)
+from hgmem.systems.hgmem.replies import Additions, MergeReply, SubqueriesReply
+from hgmem.systems.hgmem.step import NextStep, StepDraft, names_of, ordered_keys, uncited, with_subqueries
 from hgmem.systems.hgmem.tasks import Describe, Evolve, Merge, MergeAndPlan, OfPlan, Plan, Subqueries, WholeStep
 from hgmem.text.identity import key, uid
 from hgmem.values.events import OperationApplied
@@ -49,7 +41,7 @@ def plan_separately(work: Investigation, draft: StepDraft) -> NextStep:
     if plan is None:
         return NextStep()
     if plan.judgement == "sufficient" or not plan.concerns:
-        return _next(work, draft, plan.judgement, (), known=numbered)
+        return draft.next_step(plan.judgement, (), known=numbered)
     asking = Subqueries(
         question=task.question,
         memory=task.memory,
@@ -62,7 +54,7 @@ def plan_separately(work: Investigation, draft: StepDraft) -> NextStep:
     inquiries, notes = with_subqueries(asking.concerns, reply)
     draft.notes += notes
     surplus = (concern.asked("") for concern in plan.concerns[task.concerns :])
-    return _next(work, draft, plan.judgement, (*inquiries, *surplus), known=numbered)
+    return draft.next_step(plan.judgement, (*inquiries, *surplus), known=numbered)
 
 
 def compact(work: Investigation, draft: StepDraft) -> NextStep:
@@ -76,7 +68,7 @@ def compact(work: Investigation, draft: StepDraft) -> NextStep:
         return NextStep()
     if task.merging:
         _merge(work, draft, reply, task.memory.numbered)
-    return _next(work, draft, reply.judgement, reply.concerns, known=task.memory.numbered)
+    return draft.next_step(reply.judgement, reply.concerns, known=task.memory.numbered)
 
 
 def single(work: Investigation, draft: StepDraft) -> NextStep:
@@ -94,7 +86,7 @@ def single(work: Investigation, draft: StepDraft) -> NextStep:
     if reply.judgement is None:
         draft.notes.append("step: judgement missing, so it was inferred from the concerns")
     verdict = reply.judgement or ("open" if reply.concerns else "sufficient")
-    return _next(work, draft, verdict, reply.concerns, known=known)
+    return draft.next_step(verdict, reply.concerns, known=known)
 
 
 RUN_STEP: Mapping[str, Callable[[Investigation, StepDraft], NextStep]] = {
@@ -240,21 +232,3 @@ def _announce(work: Investigation, draft: StepDraft, applied: int) -> None:
     for operation in draft.operations[applied:]:
         description = born.get(operation.point, "")
         work.services.listener.emit(OperationApplied(step=draft.number, operation=operation, description=description))
-
-
-def _next(
-    work: Investigation,
-    draft: StepDraft,
-    verdict: Verdict,
-    inquiries: Sequence[Inquiry],
-    *,
-    known: Sequence[MemoryPoint | None],
-) -> NextStep:
-    """Return what a plan leads to. Its numbers refer to `known`."""
-    return next_step(
-        verdict,
-        inquiries,
-        points=[draft.living(point) for point in known],
-        config=work.config,
-        previous=(work.record.question, *work.asked),
-    )

@@ -34,6 +34,15 @@ Resolve: TypeAlias = Mapping[str, Entity]
 Numbered: TypeAlias = Sequence[Chunk | Source]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextStep:
+    """The next step: its sub-queries, empty if the loop ends, and notes on dropped ones."""
+
+    judgement: Judgement | None = None
+    subqueries: tuple[Subquery, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
 @dataclass(slots=True, kw_only=True)
 class StepDraft:
     """A step before it is written: sub-queries, the evidence that its prompts show, and the changes of memory so far.
@@ -52,6 +61,7 @@ class StepDraft:
     before: Sequence[MemoryPoint]
     subqueries: tuple[Subquery, ...] = ()
     evidence: Evidence = field(default_factory=Evidence)
+    asked: Sequence[str] = ()  # before the next step: the question and all sub-queries
     last: bool = False
     operations: list[Operation] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -168,6 +178,42 @@ class StepDraft:
                     first, second = sorted((other, entity), key=lambda each: key(each.name))
                     found[ordered_keys(first.name, second.name)] = (first, second)
         return found
+
+    def next_step(
+        self, verdict: Verdict, inquiries: Sequence[Inquiry], *, known: Sequence[MemoryPoint | None]
+    ) -> NextStep:
+        """Return the sub-queries that a plan leads to. Surplus, empty ones and those asked before leave a note.
+
+        Numbers of points refer to `known`. A concern without an active point is searched globally. Where each concern
+        is judged by itself, the step's judgement is local if any of them is.
+        """
+        if verdict == "sufficient":
+            return NextStep(judgement=verdict)
+        config, points = self.config, [self.living(point) for point in known]
+        notes = []
+        if config.strategies not in ("adaptive", verdict) and verdict != "open":
+            notes.append(f"the plan judged {verdict}, but this recipe always uses {config.strategies}")
+        surplus = len(inquiries) - config.concerns
+        if surplus > 0:
+            notes.append(f"{surplus} concerns beyond {config.concerns} were dropped")
+        asked = {collapse(text).casefold() for text in self.asked}
+        subqueries: list[Subquery] = []
+        for inquiry in inquiries[: config.concerns]:
+            text = collapse(inquiry.subquery) or collapse(inquiry.text)
+            if not text or text.casefold() in asked:
+                notes.append(f"sub-query {text!r} was dropped: {'it was asked before' if text else 'it is empty'}")
+                continue
+            asked.add(text.casefold())
+            targets: tuple[str, ...] = ()
+            if _where(verdict, inquiry, config) == "local":
+                targets, unknown = _targets(text, inquiry, points)
+                notes += unknown
+            strategy = "local" if targets else GLOBAL
+            subqueries.append(Subquery(text=text, concern=collapse(inquiry.text), strategy=strategy, targets=targets))
+        if not subqueries:
+            notes.append("no sub-queries left: the investigation ends")
+        judged = _judged(verdict, subqueries, config)
+        return NextStep(judgement=judged, subqueries=tuple(subqueries), notes=tuple(notes))
 
     def _made(self) -> Iterator[Operation]:
         return (operation for operation in self.operations if operation.point)
@@ -352,61 +398,12 @@ def ordered_keys(name: str, other: str) -> tuple[str, str]:
     return first, second
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NextStep:
-    """The next step: its sub-queries, empty if the loop ends, and notes on dropped ones."""
-
-    judgement: Judgement | None = None
-    subqueries: tuple[Subquery, ...] = ()
-    notes: tuple[str, ...] = ()
-
-
 def with_subqueries(concerns: Sequence[Concern], reply: SubqueriesReply) -> tuple[tuple[Inquiry, ...], tuple[str, ...]]:
     """Return each concern with its sub-query, short replies padded with the concern's text, and notes."""
     surplus = len(reply.subqueries) - len(concerns)
     notes = (f"{surplus} sub-queries beyond the concerns were dropped",) if surplus > 0 else ()
     texts = (*reply.subqueries, *("" for _ in concerns))
     return tuple(map(Concern.asked, concerns, texts)), notes
-
-
-def next_step(
-    verdict: Verdict,
-    inquiries: Sequence[Inquiry],
-    *,
-    points: Sequence[MemoryPoint | None],
-    config: HGMemConfig,
-    previous: Sequence[str] = (),
-) -> NextStep:
-    """Return the sub-queries of the next step. Surplus, empty ones and those asked before are dropped with a note.
-
-    Numbers of points refer to `points`, their active versions. A concern without an active point is searched globally.
-    Where each concern is judged by itself, the step's judgement is local if any of them is.
-    """
-    if verdict == "sufficient":
-        return NextStep(judgement=verdict)
-    notes = []
-    if config.strategies not in ("adaptive", verdict) and verdict != "open":
-        notes.append(f"the plan judged {verdict}, but this recipe always uses {config.strategies}")
-    surplus = len(inquiries) - config.concerns
-    if surplus > 0:
-        notes.append(f"{surplus} concerns beyond {config.concerns} were dropped")
-    asked = {collapse(text).casefold() for text in previous}
-    subqueries: list[Subquery] = []
-    for inquiry in inquiries[: config.concerns]:
-        text = collapse(inquiry.subquery) or collapse(inquiry.text)
-        if not text or text.casefold() in asked:
-            notes.append(f"sub-query {text!r} was dropped: {'it was asked before' if text else 'it is empty'}")
-            continue
-        asked.add(text.casefold())
-        local = _where(verdict, inquiry, config) == "local"
-        targets = _targets(inquiry, points) if local else ()
-        if local:
-            notes += _untargeted(text, inquiry, points, targets)
-        strategy = "local" if targets else GLOBAL
-        subqueries.append(Subquery(text=text, concern=collapse(inquiry.text), strategy=strategy, targets=targets))
-    if not subqueries:
-        notes.append("no sub-queries left: the investigation ends")
-    return NextStep(judgement=_judged(verdict, subqueries, config), subqueries=tuple(subqueries), notes=tuple(notes))
 
 
 def _where(verdict: Verdict, inquiry: Inquiry, config: HGMemConfig) -> Where:
@@ -429,15 +426,12 @@ def _judged(verdict: Verdict, subqueries: Sequence[Subquery], config: HGMemConfi
     return "local" if any(subquery.targets for subquery in subqueries) else "global"
 
 
-def _untargeted(text: str, inquiry: Inquiry, points: Sequence[MemoryPoint | None], targets: Sequence[str]) -> list[str]:
-    """Return notes on points that a concern names but that are not active."""
+def _targets(
+    text: str, inquiry: Inquiry, points: Sequence[MemoryPoint | None]
+) -> tuple[tuple[str, ...], Sequence[str]]:
+    """Return the uids of the active points that a concern names, and notes on others that it names."""
+    named = {at: points[at] if 0 <= at < len(points) else None for at in inquiry.points}
+    targets = tuple(dict.fromkeys(point.uid for point in named.values() if point))
     if not targets:
-        return [f"sub-query {text!r} names no active point: searched globally"]
-    unknown = [at for at in dict.fromkeys(inquiry.points) if not 0 <= at < len(points) or points[at] is None]
-    return [f"sub-query {text!r}: point {at} does not exist" for at in unknown]
-
-
-def _targets(inquiry: Inquiry, points: Sequence[MemoryPoint | None]) -> tuple[str, ...]:
-    """Return the uids of the active points that a concern names."""
-    named = (points[index] for index in inquiry.points if 0 <= index < len(points))
-    return tuple(dict.fromkeys(point.uid for point in named if point is not None))
+        return (), [f"sub-query {text!r} names no active point: searched globally"]
+    return targets, [f"sub-query {text!r}: point {at} does not exist" for at, point in named.items() if not point]

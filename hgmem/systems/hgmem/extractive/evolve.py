@@ -1,5 +1,6 @@
 """What a step's evidence adds to memory: the sentences nearest to what is asked, and merges."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,6 +22,7 @@ from hgmem.values.records import MemoryPoint
 
 _LONGEST_NAME = 8  # words of an entity's name
 _NARRATORS = frozenset({"narrator", "the narrator", "protagonist", "the protagonist", "the speaker", "speaker"})
+_UNSPACED = re.compile("[\u3040-\u9fff\u0e00-\u0eff]")  # writing without spaces between words
 _FIRST_PERSON = frozenset({"i", "me", "my", "myself", "mine"})
 _SHORTEST_SURNAME = 4
 # Of statements:
@@ -70,7 +72,7 @@ class EntityMentions:
 
     def _add(self, name: str) -> None:
         low = name.casefold()
-        if not low.isascii() and any(_wide(character) for character in low):
+        if not low.isascii() and _UNSPACED.search(low):
             self._unspaced.setdefault(low, name)
             return
         key = _key(name)
@@ -90,13 +92,6 @@ class EntityMentions:
                 at += 1
 
 
-def narrators(text: str, entities: Sequence[Entity]) -> list[str]:
-    """Return the entity that stands for "I" in a first-person text, as a list of at most one."""
-    if not _FIRST_PERSON.intersection(words(text)):
-        return []
-    return [entity.name for entity in entities if entity.name.casefold() in _NARRATORS][:1]
-
-
 def _key(text: str) -> tuple[str, ...]:
     tokens = [stem(word) for word in words(text)]
     return tuple(tokens[1:] if len(tokens) > 1 and tokens[0] == "the" else tokens)
@@ -114,10 +109,6 @@ def _aliases(people: Iterable[str]) -> dict[tuple[str, ...], str]:
     return {key: next(iter(names)) for key, names in found.items() if len(names) == 1}
 
 
-def _wide(character: str) -> bool:
-    return "\u3040" <= character <= "\u9fff" or "\u0e00" <= character <= "\u0eff"
-
-
 @dataclass(frozen=True, slots=True)
 class _Statement:
     """One or a few neighbouring sentences, as a point would hold them."""
@@ -125,7 +116,6 @@ class _Statement:
     parts: tuple[str, ...]
     entities: tuple[str, ...]
     chunk: int
-    score: float
     vector: Vectors
 
     @property
@@ -160,8 +150,8 @@ def after(points: Sequence[MemoryPoint], evolved: Additions) -> tuple[MemoryPoin
     changed = list(points)
     for revision in evolved.update:
         old = changed[revision.point]
-        added = tuple(_entity(name) for name in revision.entities)
-        changed[revision.point] = replace(old, description=revision.description, entities=(*old.entities, *added))
+        entities = (*old.entities, *map(_entity, revision.entities))
+        changed[revision.point] = replace(old, description=revision.description, entities=entities)
     inserted = (
         MemoryPoint(uid=f"new-{at}", description=added.description, entities=tuple(map(_entity, added.entities)))
         for at, added in enumerate(evolved.insert)
@@ -247,19 +237,16 @@ def _statements(
         passage = each.passage
         if len(made) >= 2 * _INSERTS or each.score < least:
             break
-        if passage.text in used or known.says(passage.text, passage.stems) or _repeats(each, made):
+        repeats = any(float(each.vector @ other.vector) > _ALIKE for other in made)
+        if passage.text in used or known.says(passage.text, passage.stems) or repeats:
             continue
         parts = _with_neighbours(passage, rows[passage.chunk], ties)
         fresh = [part for part in parts if part == passage.text or part not in used]
         entities = _entities(" ".join(fresh), evidence.chunks[passage.chunk], ties)
         if entities:
             used.update(fresh)
-            made.append(_Statement(tuple(fresh), tuple(entities), passage.chunk, each.score, each.vector))
+            made.append(_Statement(tuple(fresh), tuple(entities), passage.chunk, each.vector))
     return made
-
-
-def _repeats(each: Ranked, made: Sequence[_Statement]) -> bool:
-    return any(float(each.vector @ other.vector) > _ALIKE for other in made)
 
 
 def _with_neighbours(passage: Passage, row: Sequence[Passage], ties: EntityMentions) -> list[str]:
@@ -282,7 +269,9 @@ def _helps(neighbour: Passage, text: str, ties: EntityMentions) -> bool:
 
 def _entities(text: str, chunk: Chunk, ties: EntityMentions) -> list[str]:
     """Return the entities that `text` names, or what looks like a name if the evidence has none of them."""
-    found = [*ties.named(text), *narrators(text, chunk.entities)]
+    found = ties.named(text)
+    if _FIRST_PERSON.intersection(words(text)):
+        found += [entity.name for entity in chunk.entities if entity.name.casefold() in _NARRATORS][:1]
     if not found and not chunk.entities:
         found = [name.text for name in names([text])[0]] or key_phrases(text, limit=2, repeated=False)
     return list(dict.fromkeys(found))[:_MOST_TIES]
