@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 from hgmem.extraction.contributions import join
 from hgmem.extraction.replies import CondensedText, ExtractedEntity, ExtractedRelation, Extraction
@@ -149,12 +149,7 @@ def _keywords(text: str, *, apart_from: str) -> tuple[str, ...]:
     return tuple(word for word, _ in Counter(specific).most_common(3))
 
 
-def _joined(types: tuple[str, ...]) -> str:
-    return quoted(", ".join(types))
-
-
-def _listed(descriptions: tuple[str, ...]) -> str:
-    return quoted("\n".join(f"- {line}" for line in descriptions))
+Types: TypeAlias = Annotated[tuple[str, ...], lambda types: quoted(", ".join(types))]
 
 
 def _in_lines(found: Extraction) -> str:
@@ -169,7 +164,7 @@ class Extract(PromptTask):
 
     text: Quoted
     title: Quoted = ""
-    entity_types: Annotated[tuple[str, ...], _joined] = ENTITY_TYPES
+    entity_types: Types = ENTITY_TYPES
     name = "extract"
     reply_type = Extraction
 
@@ -184,7 +179,7 @@ class Glean(PromptTask):
 
     text: Quoted
     title: Quoted = ""
-    entity_types: Annotated[tuple[str, ...], _joined] = ENTITY_TYPES
+    entity_types: Types = ENTITY_TYPES
     found: Annotated[Extraction, _in_lines] = field(default_factory=Extraction)
     name = "glean"
     reply_type = Extraction
@@ -199,7 +194,7 @@ class Condense(PromptTask):
     """Ask for a summary of the subject's descriptions in at most `limit` characters."""
 
     subject: Quoted
-    descriptions: Annotated[tuple[str, ...], _listed]
+    descriptions: Annotated[tuple[str, ...], lambda texts: quoted("\n".join(f"- {line}" for line in texts))]
     limit: Annotated[int, str]
     name = "condense"
     reply_type = CondensedText

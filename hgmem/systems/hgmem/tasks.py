@@ -392,14 +392,6 @@ def _about(concern: Concern, memory: PromptMemory) -> str:
     return f"{concern.text} (points: {', '.join(map(str, points))})" if points else concern.text
 
 
-def _pairs(pairs: Sequence[tuple[str, str]]) -> str:
-    return rendering.listed(f"{name} — {other}" for name, other in pairs)
-
-
-def _uncited(evidence: Evidence) -> str:
-    return rendering.evidence(replace(evidence, behind={}, sources=()))
-
-
 @dataclass(frozen=True, kw_only=True)
 class Describe(PromptTask):
     """Ask what the evidence says of names that the corpus lacks, and of pairs of a new name and another one.
@@ -408,8 +400,9 @@ class Describe(PromptTask):
     """
 
     names: Annotated[tuple[str, ...], rendering.listed]
-    pairs: Annotated[tuple[tuple[str, str], ...], _pairs]
-    evidence: Annotated[Evidence, _uncited]
+    pairs: Annotated[tuple[tuple[str, str], ...], lambda pairs: rendering.listed(map(" — ".join, pairs))]
+    # Nothing of the evidence is to be cited.
+    evidence: Annotated[Evidence, lambda found: rendering.evidence(replace(found, behind={}, sources=()))]
     name = "describe"
     reply_type = Extraction
 
@@ -418,21 +411,13 @@ class Describe(PromptTask):
         return Extraction()
 
 
-def _numbered(candidates: Sequence[Entity]) -> str:
-    return rendering.entities(candidates, numbered=True)
-
-
-def _remembered(memory: PromptMemory) -> str:
-    return rendering.remembered(memory, ())
-
-
 @dataclass(frozen=True, kw_only=True)
 class SelectEntities(PromptTask):
     """Ask which of the candidates a sub-query should look at too. Numbers of the reply refer to `candidates`."""
 
     subquery: Text
-    memory: Annotated[PromptMemory, _remembered]
-    candidates: Annotated[tuple[Entity, ...], _numbered]
+    memory: Annotated[PromptMemory, lambda memory: rendering.remembered(memory, ())]
+    candidates: Annotated[tuple[Entity, ...], lambda found: rendering.entities(found, numbered=True)]
     most: Annotated[int, str] = 5
     name = "select_entities"
     reply_type = SelectEntitiesReply

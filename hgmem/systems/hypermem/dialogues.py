@@ -42,23 +42,22 @@ class Dialogue:
 
 
 def dialogues(chunks: Sequence[Chunk]) -> list[Dialogue]:
-    """Return the conversations among chunks, which are in order of documents and positions."""
+    """Return the conversations among chunks, which are in order of documents and positions.
+
+    The parts of a long message are joined.
+    """
     found = []
     for document, group in groupby(chunks, key=lambda chunk: chunk.document):
         of_document = list(group)
-        if messages := _messages(of_document):
+        messages = tuple(
+            DialogueMessage(
+                id=id_, speaker=place.speaker, time=place.time, text=words_of(holding, id_), chunks=tuple(holding)
+            )
+            for id_, (place, holding) in messages_in(of_document).items()
+        )
+        if messages:
             found.append(Dialogue(document=document, title=of_document[0].title, messages=messages))
     return found
-
-
-def _messages(chunks: Sequence[Chunk]) -> tuple[DialogueMessage, ...]:
-    """Return the messages of a document's chunks. The parts of a long message are joined."""
-    return tuple(
-        DialogueMessage(
-            id=id_, speaker=place.speaker, time=place.time, text=words_of(holding, id_), chunks=tuple(holding)
-        )
-        for id_, (place, holding) in messages_in(chunks).items()
-    )
 
 
 def unit_key(document: str, first: DialogueMessage) -> str:

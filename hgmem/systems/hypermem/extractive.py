@@ -82,21 +82,16 @@ def episode(messages: Sequence[DialogueMessage], vectors: VectorCache, *, with_f
     speakers = {message.speaker for message in messages}
     phrases = key_phrases("\n".join(texts), limit=2 * _KEYWORDS, repeated=False)
     phrases = [phrase for phrase in phrases if not _names_people(phrase, speakers)][:_KEYWORDS]
+    ratings = fact_roles(found, vectors) if with_facts else ()
     return EpisodeReply(
         subject=", ".join(phrases[:_SUBJECT_PHRASES]) or texts[0][:80],
         summary=" ".join(texts[at] for at in sorted(central[:_SUMMARY_SENTENCES])),
         narrative=" ".join(texts[at] for at in sorted(central)),
         keywords=tuple(phrases),
-        facts=_rated(found, vectors) if with_facts else (),
-    )
-
-
-def _rated(found: Sequence[FactReply], vectors: VectorCache) -> tuple[FactReply, ...]:
-    """Return facts with their roles and weights."""
-    ratings = fact_roles(found, vectors)
-    return tuple(
-        fact.model_copy(update={"role": rating.role, "weight": rating.weight})
-        for fact, rating in zip(found, ratings, strict=True)
+        facts=tuple(
+            fact.model_copy(update={"role": rating.role, "weight": rating.weight})
+            for fact, rating in zip(found, ratings, strict=False)
+        ),
     )
 
 

@@ -34,33 +34,18 @@ class Candidate:
     summary: str
     nearness: float = 0.0
 
-
-def _told(messages: Sequence[DialogueMessage]) -> str:
-    return quoted(lines(messages))
-
-
-def _numbered(messages: Sequence[DialogueMessage]) -> str:
-    return quoted(lines(messages, start=0))
+    @property
+    def text(self) -> str:
+        """The topic as prompts tell it."""
+        return _titled(self.title, self.summary)
 
 
 def _listed(texts: Iterable[str]) -> str:
     return quoted("\n".join(f"[{number}] {text}" for number, text in enumerate(texts)))
 
 
-def _facts(facts: Sequence[FactReply]) -> str:
-    return _listed(fact.content for fact in facts)
-
-
 def _titled(title: str, text: str) -> str:
     return f"{title}: {text}" if title else text
-
-
-def _topic(topic: Candidate | None) -> str:
-    return quoted(_titled(topic.title, topic.summary)) if topic else ""
-
-
-def _topics(topics: Sequence[Candidate]) -> str:
-    return _listed(_titled(topic.title, topic.summary) for topic in topics)
 
 
 def _episodes(rows: Sequence[StoredRow]) -> str:
@@ -68,8 +53,8 @@ def _episodes(rows: Sequence[StoredRow]) -> str:
     return _listed(f"({str(one['ends'])[:10]}) {one['subject']}: {one['summary']}" for one in values)
 
 
-Told: TypeAlias = Annotated[tuple[DialogueMessage, ...], _told]
-Numbered: TypeAlias = Annotated[tuple[DialogueMessage, ...], _numbered]
+Told: TypeAlias = Annotated[tuple[DialogueMessage, ...], lambda messages: quoted(lines(messages))]
+Numbered: TypeAlias = Annotated[tuple[DialogueMessage, ...], lambda messages: quoted(lines(messages, start=0))]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,7 +140,7 @@ class RateFacts(PromptTask):
     """Ask for the role and weight of each fact of an episode."""
 
     narrative: Quoted
-    facts: Annotated[tuple[FactReply, ...], _facts]
+    facts: Annotated[tuple[FactReply, ...], lambda facts: _listed(fact.content for fact in facts)]
     name = "fact_roles"
     reply_type = RolesReply
 
@@ -174,7 +159,7 @@ class MatchTopics(PromptTask):
 
     subject: Quoted
     summary: Quoted
-    topics: Annotated[tuple[Candidate, ...], _topics]
+    topics: Annotated[tuple[Candidate, ...], lambda topics: _listed(topic.text for topic in topics)]
     name = "topic_match"
     reply_type = MatchesReply
 
@@ -189,7 +174,7 @@ class WriteTopic(PromptTask):
 
     subject: Quoted
     summary: Quoted
-    topic: Annotated[Candidate | None, _topic]
+    topic: Annotated[Candidate | None, lambda topic: quoted(topic.text) if topic else ""]
     name = "topic_text"
     reply_type = TopicTextReply
 

@@ -74,12 +74,8 @@ def _numbered(texts: Iterable[str]) -> str:
     return rendering.text("\n".join(f"[{number}] {text}" for number, text in enumerate(texts)))
 
 
-def _options(options: Sequence[Option]) -> str:
-    return _numbered(map(in_words, options))
-
-
 Known: TypeAlias = Annotated[tuple[Seen, ...], _texts]
-Options: TypeAlias = Annotated[tuple[Option, ...], _options, "ways"]
+Options: TypeAlias = Annotated[tuple[Option, ...], lambda options: _numbered(map(in_words, options)), "ways"]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,6 @@ from hgmem.retrieval.rendering import PromptMemory
 from hgmem.systems.hgmem.replies import Concern, PlanReply, Where
 from hgmem.text.segmentation import collapse
 from hgmem.values.graph_elements import Entity
-from hgmem.values.records import MemoryPoint
 
 _MEANT = 0.5
 _TARGETS = 2
@@ -79,7 +78,8 @@ class _View:
         near = vectors.of(queries, kind="query") @ vectors.of(texts).T
         self._near = near[0]
         self._covered = np.zeros((len(self._wanted), len(texts)), dtype=np.bool_)
-        for at, known in enumerate(map(_stems_of, points)):
+        for at, point in enumerate(points):
+            known = frozenset(stems(f"{point.description} {' '.join(entity.name for entity in point.entities)}"))
             for row, each in enumerate(self._wanted):
                 meant = not each.name and float(near[row + 1, at]) > _MEANT
                 self._covered[row, at] = meant or each.covered_by(known)
@@ -178,10 +178,6 @@ class _View:
         row = self._covered[self._wanted.index(aspect)]
         score = self._near + 0.1 * self._covered.mean(axis=0) + 0.1 * row
         return sorted(sorted(range(len(score)), key=lambda at: (-float(score[at]), at))[:_TARGETS])
-
-
-def _stems_of(point: MemoryPoint) -> frozenset[str]:
-    return frozenset(stems(f"{point.description} {' '.join(entity.name for entity in point.entities)}"))
 
 
 def subqueries(context: PlanContext, concerns: Iterable[Concern]) -> tuple[str, ...]:
