@@ -120,13 +120,7 @@ class StepDraft:
 
         A point has the number of the one that it revises, or gets the next one if no prompt had either.
         """
-        revised = {made.point: made.parts[0] for made in self._made() if made.kind == "revise"}
-        numbers: dict[int, MemoryPoint] = {}
-        for point in memory.points:
-            first = point.uid
-            while first in revised:
-                first = revised[first]
-            numbers[self._numbers.setdefault(first, len(self._numbers))] = point
+        numbers = {self._numbers.setdefault(point.uid, len(self._numbers)): point for point in memory.points}
         ordered = tuple(sorted(numbers))
         return replace(memory, points=tuple(numbers[number] for number in ordered), numbers=ordered)
 
@@ -254,6 +248,8 @@ class StepDraft:
         new = self._born(description, entities=involved, chunks=supports, kind="revise", parts=(old.uid,))
         self._active[self._active.index(old.uid)] = new.uid  # it keeps its place
         self._successors[old.uid] = new.uid
+        if old.uid in self._numbers:
+            self._numbers[new.uid] = self._numbers.pop(old.uid)
         return True
 
     def _involved(
