@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 from hgmem.models.extractive.entity_recognition import Aspect, aspects, names
 from hgmem.models.extractive.sentences import Passage, Ranked, bridge, passages, quotable, rank
@@ -42,20 +43,16 @@ class AnswerQuestion(PromptTask):
 
     question: Text
     memory: PromptMemory
-    passages: tuple[Citable, ...]
-    form: str = ""
+    passages: Annotated[tuple[Citable, ...], lambda found: rendering.passages(found, start=1), "chunks"]
+    form: Annotated[str, lambda form: form or "as long as the question needs, in plain prose"] = ""
     language: Language = ""
     name = "answer"
     reply_type = AnswerReply
 
     def fields(self) -> dict[str, str]:
         """Return the values of the prompt's placeholders."""
-        return {
-            **super().fields(),
-            "memory": "" if self.memory == PromptMemory() else rendering.remembered(self.memory, self.passages),
-            "chunks": rendering.passages(self.passages, start=1),
-            "form": self.form or "as long as the question needs, in plain prose",
-        }
+        memory = "" if self.memory == PromptMemory() else rendering.remembered(self.memory, self.passages)
+        return {**super().fields(), "memory": memory}
 
     def extractive(self, vectors: VectorCache) -> AnswerReply:
         """Return the sentences that best cover the question, each with its marker, without a language model."""

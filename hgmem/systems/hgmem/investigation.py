@@ -107,33 +107,34 @@ class Investigation:
             entities=self.entities,
             narrow=self.record.choice.narrow,
         )
-        gathering = self._gather_chosen if self.config.select_entities else self._gather
-        evidence, notes = gathering(subqueries, vectors, scene, retrieval)
+        database = self.services.database
+        if self.config.select_entities:
+            subqueries, scene, notes = self._selecting(subqueries, vectors, scene, retrieval)
+            wider = replace(retrieval, entities=retrieval.entities + MORE)
+            evidence, _ = gather(database, subqueries, vectors, scene=scene, config=wider)
+        else:
+            evidence, notes = gather(database, subqueries, vectors, scene=scene, config=retrieval)
         # The rule-based model needs the entities that each chunk mentions.
         readers = (Evolve.name, WholeStep.name, AnswerQuestion.name)
         if any(serving(self.services.model, name).name == ExtractiveModel.name for name in readers):
-            evidence = with_mentions(self.services.database, evidence, corpus=self.services.corpus)
+            evidence = with_mentions(database, evidence, corpus=self.services.corpus)
         self.asked.extend(texts)
         self.retrieved.add(evidence)
         self.services.listener.emit(EvidenceFound.of(evidence, step=number))
         return evidence, notes
 
-    def _gather(
+    def _selecting(
         self, subqueries: Sequence[Subquery], vectors: Vectors, scene: Scene, config: RetrievalConfig
-    ) -> tuple[Evidence, tuple[str, ...]]:
-        return gather(self.services.database, subqueries, vectors, scene=scene, config=config)
-
-    def _gather_chosen(
-        self, subqueries: Sequence[Subquery], vectors: Vectors, scene: Scene, config: RetrievalConfig
-    ) -> tuple[Evidence, tuple[str, ...]]:
-        """Return the evidence of sub-queries around entities that a model adds (official code, `llm_selection`).
+    ) -> tuple[Sequence[Subquery], Scene, tuple[str, ...]]:
+        """Return sub-queries and scene with entities that a model adds, and notes (official code, `llm_selection`).
 
         Of the 20 nearest entities a sub-query keeps the first `config.entities` and those that a model selects of the
-        rest. Relations and chunks are then gathered around both.
+        rest. Relations and chunks are then to be gathered around both. A sub-query is global where nothing was around
+        its points.
         """
         most = max(CANDIDATES, config.entities)
         wide = replace(config, entities=most, relations=0, chunks=0, searched_chunks=0, chunk_search="off")
-        found, notes = self._gather(subqueries, vectors, scene, wide)
+        found, notes = gather(self.services.database, subqueries, vectors, scene=scene, config=wide)
         entities = {entity.uid: entity for entity in found.entities}
         chosen = []
         for retrieved in found.retrieved:
@@ -142,10 +143,7 @@ class Investigation:
             selected, selecting = self._selected(retrieved.subquery.text, rest) if rest else ((), ())
             notes = (*notes, *selecting)
             chosen.append(tuple(entity.uid for entity in (*kept, *selected)))
-        settled = [retrieved.subquery for retrieved in found.retrieved]  # global where nothing was around the points
-        widened = replace(config, entities=config.entities + MORE)
-        evidence, _ = self._gather(settled, vectors, replace(scene, chosen=tuple(chosen)), widened)
-        return evidence, notes
+        return [retrieved.subquery for retrieved in found.retrieved], replace(scene, chosen=tuple(chosen)), notes
 
     def _selected(self, subquery: str, candidates: Sequence[Entity]) -> tuple[Sequence[Entity], Sequence[str]]:
         """Return the candidates that the model selects, and notes."""

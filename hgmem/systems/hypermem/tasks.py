@@ -105,12 +105,9 @@ class WriteEpisode(PromptTask):
     earlier: Told
     messages: Numbered
     with_facts: Annotated[bool, flag, "facts"]
+    roles: Annotated[tuple[str, ...], ", ".join] = FACT_ROLES
     name = "episode"
     reply_type = EpisodeReply
-
-    def fields(self) -> dict[str, str]:
-        """Return the values of the prompt's placeholders."""
-        return {**super().fields(), "roles": ", ".join(FACT_ROLES)}
 
     def narrowed(self, schema: dict[str, Any]) -> dict[str, Any]:
         """Return the schema of the reply without facts, where none are asked for."""
@@ -141,12 +138,9 @@ class RateFacts(PromptTask):
 
     narrative: Quoted
     facts: Annotated[tuple[FactReply, ...], lambda facts: _listed(fact.content for fact in facts)]
+    roles: Annotated[tuple[str, ...], ", ".join] = FACT_ROLES
     name = "fact_roles"
     reply_type = RolesReply
-
-    def fields(self) -> dict[str, str]:
-        """Return the values of the prompt's placeholders."""
-        return {**super().fields(), "roles": ", ".join(FACT_ROLES)}
 
     def extractive(self, vectors: VectorCache) -> RolesReply:
         """Return roles by what a fact tells, and weights by how central it is, without a language model."""
@@ -197,16 +191,13 @@ class RateEpisodes(PromptTask):
     episodes: Annotated[Sequence[StoredRow], _episodes]
     people: Sequence[str]
     with_text: Annotated[bool, flag, "text"]
+    roles: Annotated[tuple[str, ...], ", ".join] = EPISODE_ROLES
     name = "topic"
     reply_type = TopicReply
 
     def fields(self) -> dict[str, str]:
         """Return the values of the prompt's placeholders."""
-        return {
-            **super().fields(),
-            "topic": quoted(_titled(self.title, self.summary)),
-            "roles": ", ".join(EPISODE_ROLES),
-        }
+        return {**super().fields(), "topic": quoted(_titled(self.title, self.summary))}
 
     def narrowed(self, schema: dict[str, Any]) -> dict[str, Any]:
         """Return the schema of the reply without the topic's text, where none is asked for."""
