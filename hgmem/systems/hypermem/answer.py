@@ -14,11 +14,10 @@ from hgmem.retrieval.fusion import FUSION, PROPOSED_NEAREST, hybrid_chunks, reci
 from hgmem.retrieval.rendering import statements
 from hgmem.services import Services
 from hgmem.settings import Settings
-from hgmem.systems.hypermem.build import BUILD
 from hgmem.systems.hypermem.dialogues import sortable
-from hgmem.systems.hypermem.recipes import RECIPES, TOLD_FACTS, UNBUILT_TOKENS, HyperMemConfig
+from hgmem.systems.hypermem.recipes import TOLD_FACTS, UNBUILT_TOKENS, HyperMemConfig
 from hgmem.systems.hypermem.statements import KINDS, Depths, Recalled, recall, unbuilt_chunks
-from hgmem.systems.single_step import ANSWER_TOKENS, SingleStep
+from hgmem.systems.single_step import ANSWER_TOKENS
 from hgmem.text.language import counted
 from hgmem.values.conversations import MessagePlace
 from hgmem.values.evidence import BuiltHit, BuiltPassage, Evidence, Hit, Retrieved, Subquery
@@ -221,15 +220,3 @@ def cost(config: HyperMemConfig, *, settings: Settings) -> tuple[int, int]:
     facts = TOLD_FACTS * _FACT_TOKENS if "facts" in config.show else 0
     episodes = config.episodes * _NARRATIVE_TOKENS if "episodes" in config.show else 0
     return 1, ANSWER_TOKENS + facts + episodes + config.evidence_tokens + UNBUILT_TOKENS
-
-
-SYSTEM = SingleStep(
-    name="hypermem",
-    summary="Keeps conversations as topics, episodes and facts, and searches them from the top down.",
-    config=HyperMemConfig,
-    recipes=RECIPES,
-    retrieve=retrieve,
-    form_option="form",
-    build=BUILD,
-    cost=cost,
-)
