@@ -16,7 +16,7 @@ from hgmem.models.prompts import PromptTask, flag
 from hgmem.retrieval import rendering
 from hgmem.retrieval.rendering import Language, PromptMemory, Text
 from hgmem.systems.hgmem.extractive.evolve import after, evolve, merge
-from hgmem.systems.hgmem.extractive.plan import PlanContext, plan, subqueries
+from hgmem.systems.hgmem.extractive.plan import Planning, plan, subqueries
 from hgmem.systems.hgmem.replies import (
     Additions,
     Concern,
@@ -138,7 +138,7 @@ class OfEvidence(OfMemory):
         queries = (self.question, *self.subqueries)
         added = evolve(queries, points=self.memory.points, evidence=self.evidence, vectors=vectors)
         memory = PromptMemory(points=after(self.memory.points, added))
-        merged = merge(self.question, memory.points, vectors=vectors).merge if self.merging else ()
+        merged = merge(self.question, memory, vectors=vectors).merge if self.merging else ()
         return added.model_copy(update={"merge": merged}), memory
 
 
@@ -167,9 +167,7 @@ class Merge(OfMemory):
 
     def extractive(self, vectors: VectorCache) -> MergeReply:
         """Return merges of points that share entities, without a language model."""
-        reply = merge(self.question, self.memory.points, vectors=vectors)
-        numbered = [each.model_copy(update={"points": self.memory.numbers_of(each.points)}) for each in reply.merge]
-        return MergeReply(merge=tuple(numbered))
+        return merge(self.question, self.memory, vectors=vectors)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,11 +191,9 @@ class Round:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OfPlan(OfMemory):
-    """What a prompt says of the plan that it asks for. `hints` are neighbours of memory's entities."""
+class OfPlan(OfMemory, Planning):
+    """What a prompt says of the plan that it asks for."""
 
-    previous: Annotated[tuple[str, ...], rendering.listed] = ()
-    hints: tuple[Entity, ...] = ()
     round: Round = field(default_factory=Round)
     concerns: Annotated[int, str] = 3
     strategies: Strategies = "adaptive"
@@ -245,22 +241,15 @@ class OfPlan(OfMemory):
         parts = {**schema["properties"], "judgement": judgement, "concerns": {**concerns, "items": concern}}
         return {**schema, "properties": parts}
 
-    @property
-    def context(self) -> PlanContext:
-        """What a plan starts from, without a language model."""
-        return PlanContext(
-            question=self.question,
-            memory=self.memory,
-            previous=self.previous,
-            hints=self.hints,
-            by_concern=self.judging == "concern",
-        )
+    def planned(self, vectors: VectorCache) -> PlanReply:
+        """Return what memory does not cover of the question, without a language model."""
+        return plan(self, concerns=self.concerns, by_concern=self.judging == "concern", vectors=vectors)
 
-    def asked(self, vectors: VectorCache, context: PlanContext) -> PlanAndAskReply:
-        """Return the plan for this context, its concerns with their sub-queries, without a language model."""
-        planned = plan(context, concerns=self.concerns, vectors=vectors)
-        texts = subqueries(context, planned.concerns)
-        return PlanAndAskReply(judgement=planned.judgement, concerns=tuple(map(Concern.asked, planned.concerns, texts)))
+    def asked(self, vectors: VectorCache) -> PlanAndAskReply:
+        """Return the plan, its concerns with their sub-queries, without a language model."""
+        planned = self.planned(vectors)
+        inquiries = map(Concern.asked, planned.concerns, subqueries(self, planned.concerns))
+        return PlanAndAskReply(judgement=planned.judgement, concerns=tuple(inquiries))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -273,18 +262,14 @@ class Plan(OfPlan):
 
     def extractive(self, vectors: VectorCache) -> PlanReply:
         """Return what memory does not cover of the question, without a language model."""
-        return plan(self.context, concerns=self.concerns, vectors=vectors)
+        return self.planned(vectors)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Subqueries(PromptTask):
+class Subqueries(Planning):
     """Ask for one sub-query a concern, each unlike the `previous` ones."""
 
-    question: Text
-    memory: Annotated[PromptMemory, rendering.memory]
     concerns: tuple[Concern, ...]
-    previous: Annotated[tuple[str, ...], rendering.listed] = ()
-    hints: tuple[Entity, ...] = ()
     round: Round = field(default_factory=Round)
     name = "subqueries"
     reply_type = SubqueriesReply
@@ -299,8 +284,7 @@ class Subqueries(PromptTask):
 
     def extractive(self, _: VectorCache) -> SubqueriesReply:
         """Return the concerns as sub-queries, none asked before, without a language model."""
-        context = PlanContext(question=self.question, memory=self.memory, previous=self.previous, hints=self.hints)
-        return SubqueriesReply(subqueries=subqueries(context, self.concerns))
+        return SubqueriesReply(subqueries=subqueries(self, self.concerns))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -320,7 +304,7 @@ class MergeAndPlan(OfPlan):
 
     def extractive(self, vectors: VectorCache) -> PlanAndAskReply:
         """Return merges, judgement and concerns, all with the numbers of the points shown."""
-        reply = self.asked(vectors, self.context)
+        reply = self.asked(vectors)
         if not self.merging:
             return reply
         merged = Merge(question=self.question, memory=self.memory).extractive(vectors).merge
@@ -344,8 +328,7 @@ class WholeStep(OfPlan, OfEvidence):
     def extractive(self, vectors: VectorCache) -> StepReply:
         """Return what the evidence adds, then merges, judgement and what to ask of memory as it is with that."""
         evolved, memory = self.evolved(vectors)
-        context = replace(self.context, memory=memory, previous=(*self.previous, *self.subqueries))
-        reply = self.asked(vectors, context)
+        reply = replace(self, memory=memory, previous=(*self.previous, *self.subqueries)).asked(vectors)
         return StepReply(
             update=evolved.update,
             insert=evolved.insert,

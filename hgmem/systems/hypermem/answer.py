@@ -93,17 +93,13 @@ def _levels(
 
 
 def _depths(config: HyperMemConfig) -> Depths:
-    numbers = (config.topics, config.episodes, config.facts)
-    topics, episodes, facts = (
-        number if level in config.levels else 0 for level, number in zip(_LEVELS, numbers, strict=True)
-    )
+    numbers = {level: getattr(config, level) for level in _LEVELS}
+    kept: dict[str, Any] = {level: number if level in config.levels else 0 for level, number in numbers.items()}
     return Depths(
-        topics=topics,
-        episodes=episodes,
-        facts=facts,
+        **kept,
         inherit=config.inherit,
-        depth=max(_DEPTH, *numbers),
-        over=max(PROPOSED_NEAREST, *numbers),
+        depth=max(_DEPTH, *numbers.values()),
+        over=max(PROPOSED_NEAREST, *numbers.values()),
         as_of=config.as_of,
         speaker=config.speaker,
     )

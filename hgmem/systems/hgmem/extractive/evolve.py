@@ -13,6 +13,7 @@ from hgmem.models.extractive.entity_recognition import TITLES, aspects, names
 from hgmem.models.extractive.key_phrases import STOPWORDS, key_phrases, stem, stems
 from hgmem.models.extractive.sentences import Passage, Ranked, bridge, passages, quotable, rank
 from hgmem.models.extractive.vector_cache import VectorCache
+from hgmem.retrieval.rendering import PromptMemory
 from hgmem.systems.hgmem.replies import Additions, EvolveReply, Insertion, Joining, MergeReply, Revision
 from hgmem.text.identity import key
 from hgmem.text.segmentation import collapse, sentences, words
@@ -277,8 +278,9 @@ def _entities(text: str, chunk: Chunk, ties: EntityMentions) -> list[str]:
     return list(dict.fromkeys(found))[:_MOST_TIES]
 
 
-def merge(question: str, points: Sequence[MemoryPoint], *, vectors: VectorCache) -> MergeReply:
+def merge(question: str, memory: PromptMemory, *, vectors: VectorCache) -> MergeReply:
     """Return the merges worth making, best first, with each point in one at most."""
+    points = memory.points
     if len(points) < 2:
         return MergeReply()
     board = _Board(question, points, vectors)
@@ -290,7 +292,7 @@ def merge(question: str, points: Sequence[MemoryPoint], *, vectors: VectorCache)
             groups.append(board.widened(pair, taken={at for group in groups for at in group}))
     return MergeReply(
         merge=tuple(
-            Joining(points=tuple(group), description=joined([points[at].description for at in group]))
+            Joining(points=memory.numbers_of(group), description=joined([points[at].description for at in group]))
             for group in groups
         )
     )
