@@ -307,7 +307,7 @@ class MergeAndPlan(OfPlan):
         reply = self.asked(vectors)
         if not self.merging:
             return reply
-        merged = Merge(question=self.question, memory=self.memory).extractive(vectors).merge
+        merged = merge(self.question, self.memory, vectors=vectors).merge
         return MergeAndPlanReply(merge=merged, judgement=reply.judgement, concerns=reply.concerns)
 
 

@@ -87,8 +87,14 @@ def gap_between(before: DialogueMessage, after: DialogueMessage) -> str:
 
 
 def sortable(time: str) -> str:
-    """Return a time in ISO 8601 in a form in which texts sort like times: in UTC, to the second. `''` stays."""
-    return moment(time).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S") if time else ""
+    """Return a time in ISO 8601 in a form in which texts sort like times: in UTC, to the second. `''` stays.
+
+    Raises `ValueError` for what is no time.
+    """
+    try:
+        return moment(time).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S") if time else ""
+    except ValueError:
+        raise ValueError("write a time as in 2023-05-01 or 2023-05-01T13:30") from None
 
 
 def until(time: str) -> str:

@@ -85,8 +85,8 @@ def _time(name: str, text: str, read: Callable[[str], str]) -> str:
     """Return a time as rows hold it."""
     try:
         return read(text.strip())
-    except ValueError:
-        raise UsageError(f"invalid {name}={text!r}: write a time as in 2023-05-01 or 2023-05-01T13:30") from None
+    except ValueError as error:
+        raise UsageError(f"invalid {name}={text!r}: {error}") from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
