@@ -6,8 +6,10 @@ with a whole step in one call, for fewer calls and shorter prompts (recipes `COM
 """
 
 import json
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from hgmem.extraction.replies import Extraction
@@ -37,78 +39,27 @@ from hgmem.values.graph_elements import Entity
 
 UpdateRule: TypeAlias = Literal["unite", "keep", "replace", "off"]
 MergeRule: TypeAlias = Literal["replace", "add", "off"]
-
-_UPDATING: Mapping[UpdateRule, str] = {
-    "unite": "`entities` names those that it involves besides the ones it has.",
-    "keep": "Its entities stay as they are: leave its `entities` empty, other than in the example.",
-    "replace": "`entities` names all that it involves now; the ones it had and that you don't name are no longer tied.",
-    "off": "Points are not updated in this investigation: leave `update` empty, other than in the example.",
-}
 Strategies: TypeAlias = Literal["adaptive", "local", "global"]
 Judging: TypeAlias = Literal["step", "concern"]
 _Judged: TypeAlias = Literal["step", "concern", "local", "global"]
 
 _MOST_READ = 6  # documents that a plan is told to be read, those with most passages read first
 _LONGEST_TITLE = 100
-_ENOUGH = (
-    '"sufficient" if memory answers each part of the question and has checked what the question takes for granted '
-    "(where that proved false, saying so is the answer)"
-)
-_POINTS = "`points` are the numbers of the points to look into"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Wording:
-    """What a prompt says of the judgement and of where a concern is looked for.
-
-    `verdicts` are those beside "sufficient"; the first is the example's.
-    """
+    """What a prompt says of the judgement and of where a concern is looked for (`wordings.toml`)."""
 
     judging: str
     where: str
-    verdicts: tuple[str, ...]
-    examples: tuple[Where, ...]  # where its concerns look
-    each: bool = False  # whether a concern has a strategy of its own
+    verdicts: Sequence[str]
+    examples: Sequence[Where]
+    each: bool = False
 
 
-# "step" is the choice of the official code's plan: dig into points (2.1) or explore beyond memory (2.2).
-_WORDINGS: Mapping[_Judged, _Wording] = {
-    "concern": _Wording(
-        judging=f'{_ENOUGH}, else "open".',
-        where=(
-            '`strategy` says where to look: "local" if a person, place or thing that it is about is among the entities '
-            'of memory, `points` being the numbers of the points that have it; "global" if none is, or if looking '
-            "around those points has found nothing: entities of memory are then left out of the search, and `points` "
-            "is empty. Each concern is judged by itself."
-        ),
-        verdicts=("open",),
-        examples=("local", "global"),
-        each=True,
-    ),
-    "step": _Wording(
-        judging=(
-            f'{_ENOUGH}; "local" if points of memory should be looked into more deeply; "global" if something beyond '
-            "memory should be explored."
-        ),
-        where=f"{_POINTS} if the judgement is local, else empty.",
-        verdicts=("local", "global"),
-        examples=("local",),
-    ),
-    "local": _Wording(
-        judging=f'{_ENOUGH}, else "local".', where=f"{_POINTS}.", verdicts=("local",), examples=("local",)
-    ),
-    "global": _Wording(
-        judging=f'{_ENOUGH}, else "global".',
-        where="Each is something that memory does not touch yet, and `points` is empty.",
-        verdicts=("global",),
-        examples=("global",),
-    ),
-}
-# Concerns of the prompts' example, and their sub-queries.
-_EXAMPLES = {
-    "local": ("What happened to the Holm ferry under Ida Berg.", "Holm ferry in June under Ida Berg"),
-    "global": ("Why the Vik bridge was closed, of which memory has nothing.", "Vik bridge closed in June"),
-}
+_WORDS = tomllib.loads((Path(__file__).parent / "prompts" / "wordings.toml").read_text(encoding="utf-8"))
+_WORDINGS: Mapping[_Judged, _Wording] = {name: _Wording(**words) for name, words in _WORDS["plans"].items()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +81,7 @@ class OfEvidence(OfMemory):
 
     subqueries: Annotated[tuple[str, ...], rendering.asked]
     evidence: Annotated[Evidence, rendering.evidence]
-    update: Annotated[UpdateRule, _UPDATING.__getitem__, "updating"] = "unite"
+    update: Annotated[UpdateRule, _WORDS["updating"].__getitem__, "updating"] = "unite"
     merging: Annotated[bool, flag] = False
 
     def evolved(self, vectors: VectorCache) -> tuple[EvolveReply, PromptMemory]:
@@ -203,15 +154,15 @@ class OfPlan(OfMemory, Planning):
     def fields(self) -> dict[str, str]:
         """Return what the prompt's placeholders stand for."""
         wording, verdict = self._wording, self._wording.verdicts[0]
-        example = [self._concern(where, _EXAMPLES[where]) for where in wording.examples]
+        example = [self._concern(where, _WORDS["examples"][where]) for where in wording.examples]
         return {
             **super().fields(),
             "rounds": rounds(self.round.done, self.round.rounds),
             "documents": _documents(self.round.read, self.round.unread),
             "hints": self.round.hinted(self.hints),
-            "judging": wording.judging,
+            "judging": _WORDS["enough"] + wording.judging,
             "where": wording.where,
-            "form": _written(verdict, [self._concern(wording.examples[0], ("…", "…"))]),
+            "form": _written(verdict, [self._concern(wording.examples[0], {"text": "…", "subquery": "…"})]),
             "example": _written(verdict, example),
         }
 
@@ -219,14 +170,12 @@ class OfPlan(OfMemory, Planning):
     def _wording(self) -> _Wording:
         return _WORDINGS[self.judging if self.strategies == "adaptive" else self.strategies]
 
-    def _concern(self, strategy: Where, words: tuple[str, str]) -> dict[str, str | list[int]]:
-        """Return a concern of the reply, for its text and sub-query."""
-        text, subquery = words
+    def _concern(self, strategy: Where, words: Mapping[str, str]) -> dict[str, str | list[int]]:
         return {
-            "text": text,
+            "text": words["text"],
             **({"strategy": strategy} if self._wording.each else {}),
             "points": [0] if strategy == "local" else [],
-            **({"subquery": subquery} if self.subqueries_too else {}),
+            **({"subquery": words["subquery"]} if self.subqueries_too else {}),
         }
 
     def narrowed(self, schema: dict[str, Any]) -> dict[str, Any]:
