@@ -8,7 +8,7 @@ A step calls a model in one of three ways, by recipe: for each task by itself, t
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any, TypeVar
 
@@ -23,7 +23,7 @@ from hgmem.services import Services
 from hgmem.systems.hgmem.investigation import Investigation, replied
 from hgmem.systems.hgmem.recipes import Calls, HGMemConfig
 from hgmem.systems.hgmem.replies import Additions, MergeReply, SubqueriesReply
-from hgmem.systems.hgmem.step import NextStep, StepDraft, names_of, ordered_keys, uncited, with_subqueries
+from hgmem.systems.hgmem.step import Known, NextStep, StepDraft, names_of, ordered_keys, uncited, with_subqueries
 from hgmem.systems.hgmem.tasks import Describe, Evolve, Merge, MergeAndPlan, OfPlan, Plan, Subqueries, WholeStep
 from hgmem.systems.options import loaded
 from hgmem.text.identity import key, uid
@@ -32,7 +32,7 @@ from hgmem.values.events import OperationApplied, StepStarted
 from hgmem.values.evidence import Evidence, Subquery
 from hgmem.values.graph_elements import Relation
 from hgmem.values.inputs import Question
-from hgmem.values.records import Answer, MemoryPoint, Step
+from hgmem.values.records import Answer, Step
 from hgmem.values.task import Task
 
 R = TypeVar("R", bound=Reply)
@@ -286,9 +286,7 @@ def _reply(work: Investigation, draft: StepDraft, task: Task[R]) -> R | None:
     return reply
 
 
-def _apply(
-    work: Investigation, draft: StepDraft, reply: Additions, memory: PromptMemory
-) -> Sequence[MemoryPoint | None]:
+def _apply(work: Investigation, draft: StepDraft, reply: Additions, memory: PromptMemory) -> Known:
     """Apply what a reply adds, and return the points that its numbers refer to: those shown, then those it inserts.
 
     Names are linked to entities. An insertion that cites no chunk rests on those that mention its entities, which are
@@ -312,7 +310,7 @@ def _apply(
     return (*memory.points, *(born if whole else ()))
 
 
-def _merge(work: Investigation, draft: StepDraft, reply: Reply, known: Sequence[MemoryPoint | None]) -> None:
+def _merge(work: Investigation, draft: StepDraft, reply: Reply, known: Known) -> None:
     """Apply the merges of a reply, if it has any. Their numbers refer to `known`."""
     applied = len(draft.operations)
     if isinstance(reply, MergeReply):

@@ -115,11 +115,7 @@ RECIPES: Mapping[str, HGMemConfig] = {
 """Recipes by name. The last four are the ablations of the paper's section 4.3: `PAPER` with one option changed."""
 
 
-CALLS_PER_STEP: Mapping[Calls, int] = {
-    "separate": 4,
-    "compact": 2,
-    "single": 1,
-}  # of a step: one of them reads the evidence
+CALLS_PER_STEP: Mapping[Calls, int] = {"separate": 4, "compact": 2, "single": 1}  # one of them reads the evidence
 PROMPT_TOKENS = 1_000  # of a prompt without memory and evidence
 LINE_TOKENS = 110  # of an entity or relation
 

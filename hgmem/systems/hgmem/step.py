@@ -32,6 +32,7 @@ LONGEST_NAME = 300  # characters
 
 Resolve: TypeAlias = Mapping[str, Entity]
 Numbered: TypeAlias = Sequence[Chunk | Source]
+Known: TypeAlias = Sequence[MemoryPoint | None]  # what the numbers of a reply refer to
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +142,7 @@ class StepDraft:
                 updated.add(revision.point)
         return tuple(self._insert(insertion, chunks=chunks, entities=entities) for insertion in reply.insert)
 
-    def merge(self, reply: MergeReply, *, known: Sequence[MemoryPoint | None]) -> None:
+    def merge(self, reply: MergeReply, *, known: Known) -> None:
         """Apply merges: V_k = V_i ∪ V_j (paper, equation 8). Parts are superseded unless merges add."""
         merged: set[int] = set()
         for joining in reply.merge:
@@ -173,9 +174,7 @@ class StepDraft:
                     found[ordered_keys(first.name, second.name)] = (first, second)
         return found
 
-    def next_step(
-        self, verdict: Verdict, inquiries: Sequence[Inquiry], *, known: Sequence[MemoryPoint | None]
-    ) -> NextStep:
+    def next_step(self, verdict: Verdict, inquiries: Sequence[Inquiry], *, known: Known) -> NextStep:
         """Return the sub-queries that a plan leads to. Surplus, empty ones and those asked before leave a note.
 
         Numbers of points refer to `known`. A concern without an active point is searched globally. Where each concern
@@ -212,9 +211,7 @@ class StepDraft:
     def _made(self) -> Iterator[Operation]:
         return (operation for operation in self.operations if operation.point)
 
-    def _parts(
-        self, indices: Sequence[int], known: Sequence[MemoryPoint | None], merged: Set[int]
-    ) -> dict[int, MemoryPoint]:
+    def _parts(self, indices: Sequence[int], known: Known, merged: Set[int]) -> dict[int, MemoryPoint]:
         """Return the active points with these indices that are in no other merge."""
         parts: dict[int, MemoryPoint] = {}
         for index in dict.fromkeys(indices):
@@ -422,9 +419,7 @@ def _judged(verdict: Verdict, subqueries: Sequence[Subquery], config: HGMemConfi
     return "local" if any(subquery.targets for subquery in subqueries) else "global"
 
 
-def _targets(
-    text: str, inquiry: Inquiry, points: Sequence[MemoryPoint | None]
-) -> tuple[tuple[str, ...], Sequence[str]]:
+def _targets(text: str, inquiry: Inquiry, points: Known) -> tuple[tuple[str, ...], Sequence[str]]:
     """Return the uids of the active points that a concern names, and notes on others that it names."""
     named = {at: points[at] if 0 <= at < len(points) else None for at in inquiry.points}
     targets = tuple(dict.fromkeys(point.uid for point in named.values() if point))

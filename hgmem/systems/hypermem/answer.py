@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from hgmem.errors import UsageError
 from hgmem.graph.conversations import conversations_of_speaker
@@ -29,6 +29,9 @@ _LEVELS = dict(zip(("topics", "episodes", "facts"), KINDS, strict=True))
 _TITLES = {"Topic": "title", "Episode": "subject", "Fact": "content"}
 _READ = {"Topic": "summary", "Episode": "narrative", "Fact": "content"}  # what a reranker reads (official code)
 _WORDS = Ranking(k=_DEPTH)
+
+Asked: TypeAlias = tuple[str, Any]  # a question and its unit vector
+Rows: TypeAlias = Mapping[str, Sequence[Recalled]]  # that levels keep, by kind
 
 
 def retrieve(services: Services, question: str, *, scope: Scope, config: HyperMemConfig) -> Evidence:
@@ -70,9 +73,7 @@ def retrieve(services: Services, question: str, *, scope: Scope, config: HyperMe
     )
 
 
-def _levels(
-    services: Services, asked: tuple[str, Any], *, scope: Scope, config: HyperMemConfig
-) -> Mapping[str, Sequence[Recalled]]:
+def _levels(services: Services, asked: Asked, *, scope: Scope, config: HyperMemConfig) -> Rows:
     """Return the rows that each level keeps, by one statement, or with a reranker by one for each level."""
     depths = _depths(config)
     if not config.reranker:
@@ -106,12 +107,7 @@ def _depths(config: HyperMemConfig) -> Depths:
 
 
 def _ranked(
-    services: Services,
-    asked: tuple[str, Any],
-    rows: Mapping[str, Sequence[Recalled]],
-    *,
-    scope: Scope,
-    config: HyperMemConfig,
+    services: Services, asked: Asked, rows: Rows, *, scope: Scope, config: HyperMemConfig
 ) -> tuple[dict[str, float], list[Chunk]]:
     """Return chunks and their scores (by uid), best first.
 
@@ -169,7 +165,7 @@ def _blanked(chunk: Chunk, messages: Sequence[MessagePlace]) -> str:
     return text
 
 
-def _told(rows: Mapping[str, Sequence[Recalled]], shown: Sequence[Chunk], config: HyperMemConfig) -> list[Recalled]:
+def _told(rows: Rows, shown: Sequence[Chunk], config: HyperMemConfig) -> list[Recalled]:
     """Return the rows whose words are shown: episodes in order of time, then facts, the best first.
 
     Where messages are shown, facts of others are left out: nothing could be cited for them.

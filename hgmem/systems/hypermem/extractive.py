@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence, Set
 from datetime import timedelta
+from itertools import pairwise
 
 import numpy as np
 
@@ -39,7 +40,11 @@ def borders(
     Hearst 1997, with sentence vectors).
     """
     every = [*earlier, *messages]
-    paused = {at for at in range(1, len(every)) if _paused(every[at - 1], every[at])}
+    paused = {
+        at
+        for at, (before, after) in enumerate(pairwise(every), start=1)
+        if before.time and after.time and moment(after.time) - moment(before.time) > PAUSE
+    }
     found = set(paused)
     alike = _likeness(vectors.of([message.text for message in every]))
     limit = float(alike.mean() - _DEEP * alike.std()) if len(alike) else 0.0
@@ -51,10 +56,6 @@ def borders(
             found.add(at)
             last = at
     return tuple(at - len(earlier) for at in sorted(found) if at >= len(earlier))
-
-
-def _paused(before: DialogueMessage, after: DialogueMessage) -> bool:
-    return bool(before.time and after.time) and moment(after.time) - moment(before.time) > PAUSE
 
 
 def _likeness(every: Vectors) -> Vectors:

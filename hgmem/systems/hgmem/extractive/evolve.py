@@ -255,17 +255,14 @@ def _with_neighbours(passage: Passage, row: Sequence[Passage], ties: EntityMenti
     parts = [passage.text]
     for at in (passage.at - 1, passage.at + 1):
         text = " ".join(parts)
-        if len(ties.named(text)) >= _ENOUGH_TIES:
+        named = ties.named(text)
+        if len(named) >= _ENOUGH_TIES:
             break
-        if 0 <= at < len(row) and _helps(row[at], text, ties):
+        if not 0 <= at < len(row) or not row[at].whole or len(text) + len(row[at].text) > _LONGEST - 100:
+            continue
+        if set(ties.named(row[at].text)) - set(named):
             parts = [row[at].text, *parts] if at < passage.at else [*parts, row[at].text]
     return parts
-
-
-def _helps(neighbour: Passage, text: str, ties: EntityMentions) -> bool:
-    if not neighbour.whole or len(text) + len(neighbour.text) > _LONGEST - 100:
-        return False
-    return bool(set(ties.named(neighbour.text)) - set(ties.named(text)))
 
 
 def _entities(text: str, chunk: Chunk, ties: EntityMentions) -> list[str]:
