@@ -1,18 +1,18 @@
 """The answer task of all systems: what a system knows and numbered passages in, a text with citation markers out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import ClassVar
+from typing import Annotated
 
 from hgmem.models.extractive.entity_recognition import Aspect, aspects, names
 from hgmem.models.extractive.sentences import Passage, Ranked, bridge, passages, quotable, rank
 from hgmem.models.extractive.vector_cache import VectorCache
+from hgmem.models.prompts import PromptTask
 from hgmem.models.reply import TextReply
 from hgmem.retrieval import rendering
 from hgmem.retrieval.citations import MARKER, Cited, cite
-from hgmem.retrieval.rendering import PromptMemory
+from hgmem.retrieval.rendering import Language, PromptMemory, Text
 from hgmem.services import Services
 from hgmem.text.segmentation import collapse, is_question
 from hgmem.values.evidence import Citable
@@ -34,31 +34,25 @@ class AnswerReply(TextReply):
     """The answer's text. Its markers `[n]` cite passages by number, from 1."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerQuestion:
+@dataclass(frozen=True, kw_only=True)
+class AnswerQuestion(PromptTask):
     """The task of writing the answer. `[n]` cites the n-th of `passages`, from 1.
 
     `memory` is what the system has worked out, and may be empty.
     """
 
-    question: str
+    question: Text
     memory: PromptMemory
-    passages: tuple[Citable, ...]
-    form: str = ""
-    language: str = ""
-    name: ClassVar[str] = "answer"
-    prompt_file: ClassVar[Path] = Path(__file__).parent / "prompts" / "answer.md"
-    reply_type: ClassVar[type[AnswerReply]] = AnswerReply
+    passages: Annotated[tuple[Citable, ...], lambda found: rendering.passages(found, start=1), "chunks"]
+    form: Annotated[str, lambda form: form or "as long as the question needs, in plain prose"] = ""
+    language: Language = ""
+    name = "answer"
+    reply_type = AnswerReply
 
-    def fields(self) -> Mapping[str, str]:
+    def fields(self) -> dict[str, str]:
         """Return the values of the prompt's placeholders."""
-        return {
-            "question": rendering.text(self.question),
-            "memory": "" if self.memory == PromptMemory() else rendering.remembered(self.memory, self.passages),
-            "chunks": rendering.passages(self.passages, start=1),
-            "form": self.form or "as long as the question needs, in plain prose",
-            "language": rendering.language(self.language),
-        }
+        memory = "" if self.memory == PromptMemory() else rendering.remembered(self.memory, self.passages)
+        return {**super().fields(), "memory": memory}
 
     def extractive(self, vectors: VectorCache) -> AnswerReply:
         """Return the sentences that best cover the question, each with its marker, without a language model."""

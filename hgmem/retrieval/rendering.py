@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Annotated, TypeAlias
 
 from hgmem.models.prompts import quoted
 from hgmem.text.segmentation import collapse
@@ -52,6 +53,10 @@ def text(value: str) -> str:
 def language(name: str) -> str:
     """Return the language to write in."""
     return name or "the language of the question"
+
+
+Text: TypeAlias = Annotated[str, text]
+Language: TypeAlias = Annotated[str, language]
 
 
 def listed(texts: Iterable[str]) -> str:

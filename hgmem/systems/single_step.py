@@ -69,13 +69,11 @@ class SingleStep(SystemSpec[Config]):
     def __post_init__(self) -> None:
         if self.continues or self.steps_option or self.learn_option:
             raise UsageError(f"system {self.name!r} has one step: it cannot continue memories, take steps or learn")
-        made: dict[str, object] = {"answer": self._answer}
+        object.__setattr__(self, "answer", self._answer)
         if self.passage_option and _is_ours(self.passages, SingleStep._passages):
-            made["passages"] = self._passages
+            object.__setattr__(self, "passages", self._passages)
         if self.passage_option and not self.prompts and _is_ours(self.cost, SingleStep._cost):
-            made["cost"] = self._cost
-        for name, value in made.items():
-            object.__setattr__(self, name, value)
+            object.__setattr__(self, "cost", self._cost)
 
     def _cost(self, config: Config, *, settings: Settings) -> tuple[int, int]:
         """Return the one call of the answer, and about how many tokens its prompt has at most."""
@@ -100,7 +98,7 @@ class SingleStep(SystemSpec[Config]):
                 seconds=round(time.perf_counter() - began, 4),
                 usage=meter.usage(),
             )
-            services.listener.emit(_found(evidence))
+            services.listener.emit(EvidenceFound.of(evidence, step=1))
             record.write_step(step, StepChanges(writes=evidence.writes))
             if evidence.empty:
                 return record.no_evidence(no_evidence(question.text), step=1)
@@ -155,17 +153,4 @@ def evidence_of(question: str, found: Sequence[tuple[Chunk, float]], **more: Unp
         chunks=tuple(chunk for chunk, _ in found),
         built=tuple(more.get("cited", ())),
         writes=tuple(more.get("writes", ())),
-    )
-
-
-def _found(evidence: Evidence) -> EvidenceFound:
-    """Return the event of the only step's evidence."""
-    return EvidenceFound(
-        step=1,
-        strategy=evidence.strategy,
-        entities=len(evidence.entities),
-        relations=len(evidence.relations),
-        chunks=len(evidence.chunks),
-        names=tuple(entity.name for entity in evidence.entities),
-        built=tuple(hit for one in evidence.retrieved for hit in one.built),
     )

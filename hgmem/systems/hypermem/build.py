@@ -123,7 +123,11 @@ def mentions(reading: Reading, config: HyperMemConfig) -> Iterator[Unit]:
 def tie_entities(services: Services, config: HyperMemConfig, unit: Unit, *, before: Sequence[Output]) -> Made:
     """Tie an episode and its facts to the entities whose names stand in their texts."""
     entities: Mapping[str, str] = unit.values["entities"]
-    patterns = {uid: _pattern(name) for uid, name in entities.items() if len(name) >= _SHORTEST_NAME}
+    patterns = {
+        uid: re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE)
+        for uid, name in entities.items()
+        if len(name) >= _SHORTEST_NAME
+    }
     return Made(
         ties=[
             Tie(source=row.uid, type="MENTIONS", target=uid)
@@ -134,24 +138,8 @@ def tie_entities(services: Services, config: HyperMemConfig, unit: Unit, *, befo
     )
 
 
-def _pattern(name: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE)
-
-
-def _episodes_at_most(numbers: Mapping[str, int], config: HyperMemConfig) -> int:
-    return max(1, numbers[episodes.SEGMENTS] * WINDOW // _SHORTEST)
-
-
 def _as_episodes(numbers: Mapping[str, int], config: HyperMemConfig) -> int:
     return numbers[episodes.NARRATIVES]
-
-
-def _facts_apart(numbers: Mapping[str, int], config: HyperMemConfig) -> int:
-    return 0 if config.calls == "few" else numbers[episodes.NARRATIVES]
-
-
-def _segment_calls(config: HyperMemConfig, units: int) -> int:
-    return 1 if config.calls == "few" else WINDOW
 
 
 def _join_calls(config: HyperMemConfig, units: int) -> int:
@@ -161,20 +149,12 @@ def _join_calls(config: HyperMemConfig, units: int) -> int:
 
 
 def _segment_prompt(config: HyperMemConfig) -> int:
-    together = config.calls == "few"
-    return _AROUND + _MESSAGE * (WINDOW + config.longest_episode if together else 20)
+    messages = WINDOW + config.longest_episode if config.calls == "few" else 20
+    return _AROUND + _MESSAGE * messages
 
 
 def _episode_prompt(config: HyperMemConfig) -> int:
     return 2 * _AROUND + _MESSAGE * config.longest_episode
-
-
-def _match_prompt(config: HyperMemConfig) -> int:
-    return _AROUND + 2 * _MEMBER * (1 + topics.AT_ONCE)
-
-
-def _topic_prompt(config: HyperMemConfig) -> int:
-    return _AROUND + _MEMBER * LONGEST_TOPIC
 
 
 BUILD: Build[HyperMemConfig] = Build(
@@ -192,7 +172,7 @@ BUILD: Build[HyperMemConfig] = Build(
             settings=["calls", "longest_episode"],
             prompts=[DivideMessages.prompt_file, DetectBoundary.prompt_file],
             vectors=True,
-            calls=_segment_calls,
+            calls=lambda config, _: 1 if config.calls == "few" else WINDOW,
             prompt_tokens=_segment_prompt,
         ),
         Stage(
@@ -203,7 +183,7 @@ BUILD: Build[HyperMemConfig] = Build(
             prompts=[WriteEpisode.prompt_file],
             calls=1,
             prompt_tokens=_episode_prompt,
-            most_units=_episodes_at_most,
+            most_units=lambda numbers, _: max(1, numbers[episodes.SEGMENTS] * WINDOW // _SHORTEST),
         ),
         Stage(
             name=episodes.FACTS,
@@ -212,14 +192,9 @@ BUILD: Build[HyperMemConfig] = Build(
             prompts=[WriteFacts.prompt_file, RateFacts.prompt_file],
             calls=2,
             prompt_tokens=_episode_prompt,
-            most_units=_facts_apart,
+            most_units=lambda numbers, config: 0 if config.calls == "few" else numbers[episodes.NARRATIVES],
         ),
-        Stage(
-            name="episodes",
-            units=episodes.episodes,
-            make=episodes.make_episode,
-            most_units=_as_episodes,
-        ),
+        Stage(name="episodes", units=episodes.episodes, make=episodes.make_episode, most_units=_as_episodes),
         Stage(
             name=topics.JOINS,
             units=topics.joins,
@@ -228,7 +203,7 @@ BUILD: Build[HyperMemConfig] = Build(
             prompts=[MatchTopics.prompt_file, WriteTopic.prompt_file],
             vectors=True,
             calls=_join_calls,
-            prompt_tokens=_match_prompt,
+            prompt_tokens=_AROUND + 2 * _MEMBER * (1 + topics.AT_ONCE),
             most_units=_as_episodes,
         ),
         Stage(
@@ -238,7 +213,7 @@ BUILD: Build[HyperMemConfig] = Build(
             settings=["calls"],
             prompts=[RateEpisodes.prompt_file],
             calls=1,
-            prompt_tokens=_topic_prompt,
+            prompt_tokens=_AROUND + _MEMBER * LONGEST_TOPIC,
             most_units=_as_episodes,
         ),
         Stage(

@@ -6,7 +6,7 @@ of their own and earlier borders stay.
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 from hgmem.builds.reading import Reading
 from hgmem.builds.units import Made, Output, Property, Row, Tie, Unit
@@ -24,6 +24,10 @@ SEGMENTS, NARRATIVES, FACTS = "segments", "narratives", "facts"  # stages whose 
 _MASKED_FROM = 5  # with more messages in the buffer, its last one is hidden from the call (official code's smart mask)
 _FEWEST = 2  # messages of a conversation before the first that is asked about (official code)
 _EARLIER = 3  # messages of the episode before that a prompt shows, so that "it" can be understood
+
+Messages: TypeAlias = Sequence[DialogueMessage]
+Open: TypeAlias = tuple[Messages, int]  # the latest messages of the episode that goes on, and how many it has
+Divided: TypeAlias = tuple[list[str], list[DialogueMessage], int]  # where episodes begin (ids), then as in `Open`
 
 
 def windows(reading: Reading, config: HyperMemConfig) -> Iterator[Unit]:
@@ -48,7 +52,7 @@ def windows(reading: Reading, config: HyperMemConfig) -> Iterator[Unit]:
             before = [key]
 
 
-def _windows(dialogue: Dialogue, known: dict[str, str]) -> Iterator[Sequence[DialogueMessage]]:
+def _windows(dialogue: Dialogue, known: dict[str, str]) -> Iterator[Messages]:
     """Yield windows: those that an earlier build made, as far as their messages exist, and new ones between them."""
     document, messages = dialogue.document, dialogue.messages
     place = {message.id: at for at, message in enumerate(messages)}
@@ -79,12 +83,7 @@ def divide(services: Services, config: HyperMemConfig, unit: Unit, *, before: Se
     return Made(output={"starts": starts, "open": latest, "length": length, "last": window[-1].id})
 
 
-def _divide_at_once(
-    services: Services,
-    config: HyperMemConfig,
-    window: Sequence[DialogueMessage],
-    earlier: tuple[Sequence[DialogueMessage], int],
-) -> tuple[list[str], list[DialogueMessage], int]:
+def _divide_at_once(services: Services, config: HyperMemConfig, window: Messages, earlier: Open) -> Divided:
     """Divide a window by one call. An episode that grows too long ends there."""
     history, length = list(earlier[0]), earlier[1]
     task = DivideMessages(earlier=tuple(history), messages=tuple(window), longest=config.longest_episode)
@@ -98,12 +97,7 @@ def _divide_at_once(
     return starts, history, length
 
 
-def _divide_by_message(
-    services: Services,
-    config: HyperMemConfig,
-    window: Sequence[DialogueMessage],
-    earlier: tuple[Sequence[DialogueMessage], int],
-) -> tuple[list[str], list[DialogueMessage], int]:
+def _divide_by_message(services: Services, config: HyperMemConfig, window: Messages, earlier: Open) -> Divided:
     """Ask about each message whether an episode ends before it (paper, section 3.1)."""
     history, before = list(earlier[0]), earlier[1]
     starts: list[str] = []
@@ -143,7 +137,7 @@ def _episodes(reading: Reading) -> Iterator[tuple[Dialogue, list[DialogueMessage
 
 def narratives(reading: Reading, config: HyperMemConfig) -> Iterator[Unit]:
     """List the episodes of each conversation, as far as its messages were divided."""
-    before: tuple[str, Sequence[DialogueMessage]] = ("", ())
+    before: tuple[str, Messages] = ("", ())
     for dialogue, messages in _episodes(reading):
         earlier = before[1][-_EARLIER:] if before[0] == dialogue.document else ()
         before = (dialogue.document, messages)
@@ -285,5 +279,5 @@ def _fact(unit: Unit, fact: FactReply, key: str) -> Row:
     )
 
 
-def _chunks(messages: Sequence[DialogueMessage]) -> list[Chunk]:
+def _chunks(messages: Messages) -> list[Chunk]:
     return list({chunk.uid: chunk for message in messages for chunk in message.chunks}.values())

@@ -101,12 +101,7 @@ class MatchesReply(Reply):
     matches: Annotated[tuple[int, ...], named("matches", "topics", "numbers", "results")] = ()
 
 
-def weight_of(reply: FactReply | RoleReply) -> float:
-    """Return the weight that a reply gives, within 0 and 1."""
-    return min(max(float(reply.weight), 0.0), 1.0)
-
-
 def membership(reply: FactReply | RoleReply, roles: Sequence[str], *, usual: str) -> dict[str, str | float]:
     """Return role and weight of a member. A word that is none of the roles counts as the usual one."""
     role = reply.role.strip().casefold()
-    return {"role": role if role in roles else usual, "weight": weight_of(reply)}
+    return {"role": role if role in roles else usual, "weight": min(max(float(reply.weight), 0.0), 1.0)}

@@ -13,7 +13,7 @@ from hgmem.systems.hypermem.dialogues import dialogues, unit_key
 from hgmem.systems.hypermem.episodes import EPISODE
 from hgmem.systems.hypermem.recipes import LONGEST_TOPIC, HyperMemConfig
 from hgmem.systems.hypermem.replies import EPISODE_ROLES, USUAL_EPISODE_ROLE, RoleReply, membership
-from hgmem.systems.hypermem.tasks import Candidate, MatchTopics, Member, RateEpisodes, WriteTopic
+from hgmem.systems.hypermem.tasks import Candidate, MatchTopics, RateEpisodes, WriteTopic
 
 TOPIC = "Topic"
 JOINS = "joins"
@@ -26,8 +26,10 @@ def joins(reading: Reading, config: HyperMemConfig) -> Iterator[Unit]:
 
     These are the nearest by their texts' vectors (paper: a shortlist), or all (official code).
     """
-    rows = _in_order(reading, reading.rows(EPISODE, vectors=True))
-    for episodes in _spans(rows, config.span):
+    spans: dict[str, list[StoredRow]] = {}  # the episodes that may share topics: all, or those of each conversation
+    for row in _in_order(reading, reading.rows(EPISODE, vectors=True)):
+        spans.setdefault("" if config.span == "corpus" else row.document, []).append(row)
+    for episodes in spans.values():
         vectors = np.asarray([row.own_embedding for row in episodes], dtype=np.float32)
         for at, row in enumerate(episodes):
             near = vectors[:at] @ vectors[at] if at else np.empty(0, dtype=np.float32)
@@ -47,14 +49,6 @@ def _in_order(reading: Reading, rows: Sequence[StoredRow]) -> list[StoredRow]:
         for message in dialogue.messages:
             places[unit_key(dialogue.document, message)] = len(places)
     return sorted(rows, key=lambda row: (str(row.properties["ends"]), places.get(row.key, 0)))
-
-
-def _spans(rows: Sequence[StoredRow], span: str) -> list[list[StoredRow]]:
-    """Return the episodes that may share topics: all, or those of each conversation."""
-    found: dict[str, list[StoredRow]] = {}
-    for row in rows:
-        found.setdefault("" if span == "corpus" else row.document, []).append(row)
-    return list(found.values())
 
 
 def join(services: Services, config: HyperMemConfig, unit: Unit, *, before: Sequence[Output]) -> Made:
@@ -134,13 +128,14 @@ def make_topic(services: Services, config: HyperMemConfig, unit: Unit, *, before
     """Make the row of a topic, tied to its episodes by role and weight."""
     newest = unit.outputs[-1].value[unit.values["topic"]]
     together = config.calls == "few"
-    people = list(dict.fromkeys(speaker for row in unit.rows for speaker in _speakers(row)))
+    values: list[Mapping[str, Any]] = [row.properties for row in unit.rows]
+    people = list(dict.fromkeys(speaker for one in values for speaker in one["speakers"]))
     reply = services.reply(
         RateEpisodes(
             title="" if together else newest["title"],
             summary="" if together else newest["summary"],
-            episodes=tuple(_member(row) for row in unit.rows),
-            people=tuple(people),
+            episodes=unit.rows,
+            people=people,
             with_text=together,
         )
     )
@@ -152,8 +147,8 @@ def make_topic(services: Services, config: HyperMemConfig, unit: Unit, *, before
         "summary": summary,
         "keywords": keywords,
         "speakers": people,
-        "begins": min(str(row.properties["ends"]) for row in unit.rows),
-        "ends": max(str(row.properties["ends"]) for row in unit.rows),  # time of the last episode (official code)
+        "begins": min(one["ends"] for one in values),
+        "ends": max(one["ends"] for one in values),  # time of the last episode (official code)
         "episodes": len(unit.rows),
     }
     text = "\n".join(part for part in (title, summary, ", ".join(keywords)) if part)
@@ -169,13 +164,3 @@ def make_topic(services: Services, config: HyperMemConfig, unit: Unit, *, before
         for at, row in enumerate(unit.rows)
     ]
     return Made(rows=[topic], ties=ties)
-
-
-def _member(row: StoredRow) -> Member:
-    values = row.properties
-    return Member(subject=str(values["subject"]), summary=str(values["summary"]), time=str(values["ends"]))
-
-
-def _speakers(row: StoredRow) -> list[str]:
-    value = row.properties["speakers"]
-    return [str(speaker) for speaker in value] if isinstance(value, Sequence) and not isinstance(value, str) else []
