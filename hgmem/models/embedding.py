@@ -1,8 +1,9 @@
 """The embedder interface, and the checks and the memory of recent vectors around any embedder."""
 
 import threading
+from abc import abstractmethod
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from hgmem.errors import ModelError
 from hgmem.models.llm import close
 from hgmem.models.metering import timed
+from hgmem.values.sharing import Shared
 
 LONGEST = 2_000  # characters: chunks are longer, and come once
 
@@ -125,24 +127,36 @@ class CheckedEmbedder:
         close(self._embedder)
 
 
-class Length:
-    """The length of an embedder's vectors, determined once."""
+class RequestedVectors(Shared):
+    """An embedder whose vectors are requested from elsewhere. One is requested if their length is not known yet."""
 
-    def __init__(self, known: int | None) -> None:
-        self._known = known
+    name: str
+
+    def __init__(self, dimensions: int | None = None) -> None:
+        self._known = dimensions
         self._asking = threading.Lock()
 
-    def of(self, ask: Callable[[], Sequence[Sequence[float]]]) -> int:
-        """Return the length: the one known, or that of the first vector that `ask` returns."""
+    @property
+    def dimensions(self) -> int:
+        """The length of every vector."""
         with self._asking:
             if self._known is None:
-                self._known = len(ask()[0])
+                self._known = len(self.requested(["a"], kind="query")[0])
             return self._known
 
+    def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
+        """Return the vectors, float32 of shape (len(texts), dimensions), in the order of `texts`.
 
-def matrix(name: str, vectors: Sequence[Sequence[float]]) -> Vectors:
-    """Return vectors as one matrix, float32. Raises `ModelError` if their lengths differ."""
-    try:
-        return np.asarray(vectors, dtype=np.float32)
-    except (TypeError, ValueError) as error:
-        raise ModelError(f"embedder {name!r} returned vectors of different lengths: {error}") from error
+        Raises `ModelError` if there are none, or their lengths differ.
+        """
+        if not texts:
+            return np.empty((0, self.dimensions), dtype=np.float32)
+        vectors = self.requested(texts, kind=kind)
+        try:
+            return np.asarray(vectors, dtype=np.float32)
+        except (TypeError, ValueError) as error:
+            raise ModelError(f"embedder {self.name!r} returned vectors of different lengths: {error}") from error
+
+    @abstractmethod
+    def requested(self, texts: Sequence[str], *, kind: TextKind) -> Sequence[Sequence[float]]:
+        """Return a vector for each of at least one text."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from platformdirs import user_cache_path
@@ -23,17 +23,6 @@ _OTHER_FORMATS = ["onnx/*", "openvino/*", "*.bin", "*.h5", "*.ot"]
 
 # "auto" is onnxruntime for the models that it can run here, else PyTorch. Both give the same vectors.
 Backend: TypeAlias = Literal["auto", "torch", "onnx"]
-
-
-class Encoder(Protocol):
-    """What computes the vectors of a model."""
-
-    @property
-    def dimensions(self) -> int:
-        """The length of every vector."""
-
-    def encode(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
-        """Return unit vectors, float32 of shape (len(texts), dimensions), in the order of `texts`."""
 
 
 class SentenceTransformerEmbedder(Shared):
@@ -71,24 +60,21 @@ class SentenceTransformerEmbedder(Shared):
             return np.empty((0, self.dimensions), dtype=np.float32)
         return self._loaded().encode(texts, kind=kind)
 
-    def _loaded(self) -> Encoder:
+    def _loaded(self) -> "OnnxEncoder | _TorchEncoder":
         with self._loading:
             return self._encoder
 
     @cached_property
-    def _encoder(self) -> Encoder:
+    def _encoder(self) -> "OnnxEncoder | _TorchEncoder":
         if self.backend == "torch" and not self._small:
             return _TorchEncoder(self.model, download=self.download)
         try:
-            return self._by_onnx()
+            model = BertModel.read(_folder(self.model, download=self.download))
+            return OnnxEncoder(model, cache=self.cache, precision="int8" if self._small else "float32")
         except (NotSupportedError, ImportError, FileNotFoundError) as error:
             if self.backend == "auto" and not self._small:
                 return _TorchEncoder(self.model, download=self.download)
             raise ModelError(self._refused(error)) from error
-
-    def _by_onnx(self) -> Encoder:
-        model = BertModel.read(_folder(self.model, download=self.download))
-        return OnnxEncoder(model, cache=self.cache, precision="int8" if self._small else "float32")
 
     def runtime(self) -> str:
         """Return what will compute the vectors, without loading or downloading the model.
