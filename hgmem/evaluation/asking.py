@@ -1,7 +1,7 @@
 """One question of a run: asked, measured, and turned into a row of the results."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import ceil
 from typing import Any, TypeVar
 
@@ -12,7 +12,6 @@ from hgmem.evaluation.recall import (
     CHARACTERS,
     CHUNKS,
     FIGURES,
-    Curves,
     EvidenceFound,
     Sought,
     View,
@@ -164,7 +163,7 @@ def _cost(answer: Answer, prompts: Prompts) -> Row:
     }
 
 
-def _figures(found: EvidenceFound, curve: Curves | None) -> Row:
+def _figures(found: EvidenceFound, curve: Mapping[str, Mapping[int, float]] | None) -> Row:
     figures = {
         name: {
             "share": found.share(name),
@@ -174,6 +173,6 @@ def _figures(found: EvidenceFound, curve: Curves | None) -> Row:
         }
         for name in FIGURES
     }
-    by_axis = asdict(curve) if curve else {}
-    by_text = {axis: {str(at): share for at, share in shares.items()} for axis, shares in by_axis.items()}  # as in JSON
+    # Keys as in JSON.
+    by_text = {axis: {str(at): share for at, share in shares.items()} for axis, shares in (curve or {}).items()}
     return {"figures": figures, "curves": by_text or None, "unplaced": found.unplaced}

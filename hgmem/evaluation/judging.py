@@ -83,7 +83,7 @@ def judge_of(settings: Settings) -> Iterator[LanguageModel]:
 
 def waiting(found: Sequence[Sheet], file: Path, *, judge: str) -> list[Sheet]:
     """Return the sheets that this judge has not scored in the file yet."""
-    done = {(row["sheet"], row["digest"]) for row in _rows(file) if row.get("judge") == judge}
+    done = {(row["sheet"], row["digest"]) for row in _rows(file, judge)}
     return [sheet for sheet in found if (sheet.id, sheet.digest) not in done]
 
 
@@ -142,11 +142,10 @@ def scored(model: LanguageModel, sheet: Sheet) -> dict[str, dict[str, object]]:
 def judged(found: Sequence[Sheet], file: Path, *, judge: str) -> dict[str, dict[str, object]]:
     """Return this judge's scores of the sheets as they are now, by sheet and letter."""
     digests = {sheet.id: sheet.digest for sheet in found}
-    rows = [row for row in _rows(file) if row.get("judge") == judge]
-    return {row["sheet"]: row["scores"] for row in rows if digests.get(row["sheet"]) == row.get("digest")}
+    return {row["sheet"]: row["scores"] for row in _rows(file, judge) if digests.get(row["sheet"]) == row["digest"]}
 
 
-def _rows(file: Path) -> list[dict[str, Any]]:
+def _rows(file: Path, judge: str) -> list[dict[str, Any]]:
     if not file.exists():
         return []
     rows = []
@@ -155,6 +154,6 @@ def _rows(file: Path) -> list[dict[str, Any]]:
             row = json.loads(line)
         except ValueError:  # a kill cut it short
             continue
-        if isinstance(row, dict) and {"sheet", "digest", "scores"} <= row.keys():
+        if isinstance(row, dict) and {"sheet", "digest", "scores"} <= row.keys() and row.get("judge") == judge:
             rows.append(row)
     return rows

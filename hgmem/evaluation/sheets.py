@@ -132,7 +132,7 @@ def read_scores(file: Path, key: Key) -> Given:
 
     Raises `DocumentError` with the place for a sheet, letter or score that does not fit.
     """
-    return turned(dict(_scored_sheets(file)), key, str(file))
+    return turned(_scored_sheets(file), key, str(file))
 
 
 def turned(scores: Mapping[str, object], key: Key, place: str) -> Given:
@@ -235,24 +235,22 @@ def _text(sheet: Sheet) -> str:
     return "\n\n".join([*head, "Evidence:\n\n" + "\n>\n".join(evidence), *answers])
 
 
-def _scored_sheets(file: Path) -> Iterator[tuple[str, object]]:
+def _scored_sheets(file: Path) -> Mapping[str, object]:
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise DocumentError(f"cannot read scores {str(file)!r}: {error}") from error
     try:
         whole = json.loads(text)
-        lines = [whole] if isinstance(whole, Mapping) and {"sheet", "scores"} <= whole.keys() else None
     except ValueError:
         lines = [_line(file, at, line) for at, line in enumerate(text.splitlines(), start=1) if line.strip()]
-        whole = {}
-    if lines is None and not isinstance(whole, Mapping):
-        raise DocumentError(f'scores {str(file)!r} are not an object: use {{"SHEET": {{"A": 80}}}}')
-    if lines is None:
-        yield from whole.items()
-        return
-    for line in lines:
-        yield str(line["sheet"]), line["scores"]
+    else:
+        if not isinstance(whole, Mapping):
+            raise DocumentError(f'scores {str(file)!r} are not an object: use {{"SHEET": {{"A": 80}}}}')
+        if not {"sheet", "scores"} <= whole.keys():
+            return whole
+        lines = [whole]
+    return {str(line["sheet"]): line["scores"] for line in lines}
 
 
 def _line(file: Path, number: int, line: str) -> Mapping[str, object]:

@@ -47,7 +47,8 @@ def _read(path: Path, evidence_of: Callable[[Record, Passages], Iterator[Evidenc
         questions=tuple(
             EvalQuestion(
                 id=id_,
-                kind=record.text("type", default=_hops(id_)),
+                # MuSiQue's ids begin with the kind, such as `2hop`.
+                kind=record.text("type", default=id_.split("__")[0] if "__" in id_ else "question"),
                 question=record.text("question"),
                 answer=record.text("answer"),
                 evidence=tuple(dict.fromkeys(evidence_of(record, passages))),
@@ -55,11 +56,6 @@ def _read(path: Path, evidence_of: Callable[[Record, Passages], Iterator[Evidenc
             for id_, record in zip(ids, asked, strict=True)
         ),
     )
-
-
-def _hops(id_: str) -> str:
-    """Return MuSiQue's kind of question, such as `2hop`, which its id begins with."""
-    return id_.split("__")[0] if "__" in id_ else "question"
 
 
 def _files(path: Path) -> tuple[Path, Path]:

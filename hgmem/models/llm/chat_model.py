@@ -7,10 +7,11 @@ from dataclasses import asdict, dataclass, replace
 from typing import TypeVar, cast
 
 from hgmem.errors import AccessError, BadReplyError, BudgetError, ModelError
+from hgmem.models.cache_file import Store
 from hgmem.models.llm import close
 from hgmem.models.llm.chat import Chat, Completion, FormatRefusedError, Request, Sampling, UnavailableError
 from hgmem.models.llm.reply_parsing import UnreadableError, Visible, parse_reply, starts_inside, without_thinking
-from hgmem.models.llm.response_formats import Formats, Ladder, schema_of
+from hgmem.models.llm.response_formats import Ladder, schema_of
 from hgmem.models.prompts import Message, prompt_of
 from hgmem.models.reply import Reply, TextReply
 from hgmem.values.task import Task
@@ -43,7 +44,7 @@ class ChatModel:
         *,
         sampling: Sampling = _SAMPLING,
         per_task: Mapping[str, Sampling] | None = None,
-        store: Formats | None = None,
+        store: Store | None = None,
     ) -> None:
         self._chat = chat
         self._sampling = sampling

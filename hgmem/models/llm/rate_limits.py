@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass, fields
+from typing import TypeAlias, cast
 
 from hgmem.errors import UsageError
 from hgmem.models.llm import close
@@ -24,6 +25,7 @@ MINUTE = 60.0
 FIRST_BACKOFF, LONGEST_BACKOFF = 1.0, 30.0  # seconds
 _INSTANT = 1e-6  # seconds: shorter waits are rounding errors
 _chance = secrets.SystemRandom()
+Sends: TypeAlias = Callable[[], Iterator[str | Completion]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,24 +89,20 @@ class LimitedChat(Shared):
 
     def complete(self, request: Request, /) -> Completion:
         """Return the completion of a request. Raises `UnavailableError` if the last attempt failed too."""
-        attempts = 0
-        while True:
-            attempts += 1
-            with self._attempt(request) as attempt:
-                try:
-                    return attempt.complete(self._chat)
-                except UnavailableError as error:
-                    in_vain = self._pace.paused(error)
-            self._back_off(in_vain, attempts)
+        (completion,) = self._answers(request, lambda: iter([self._chat.complete(request)]))
+        return cast(Completion, completion)
 
     def stream(self, request: Request, /) -> Iterator[str | Completion]:
         """Yield the pieces of a completion as they arrive, then the completion. Retries until the first piece."""
+        return self._answers(request, lambda: self._chat.stream(request))
+
+    def _answers(self, request: Request, send: Sends) -> Iterator[str | Completion]:
         attempts = 0
         while True:
             attempts += 1
             with self._attempt(request) as attempt:
                 try:
-                    yield from attempt.stream(self._chat)
+                    yield from attempt.pieces(send)
                     return
                 except UnavailableError as error:
                     in_vain = self._pace.paused(error)
@@ -171,24 +169,21 @@ class _Attempt:
         # A stream may be closed outside the meter's context, such as by the garbage collector.
         self._context = copy_context()
 
-    def complete(self, chat: Chat) -> Completion:
-        """Return the chat's completion."""
+    def pieces(self, send: Sends) -> Iterator[str | Completion]:
+        """Yield what the chat answers. The caller's time between the pieces does not count."""
         with self._listening():
-            completion = chat.complete(self._request)
-        self._hear(completion)
-        return completion
-
-    def stream(self, chat: Chat) -> Iterator[str | Completion]:
-        """Yield the chat's pieces. The caller's time between them does not count."""
-        with self._listening():
-            source = chat.stream(self._request)
+            source = send()
         try:
             while True:
                 with self._listening():
                     piece = next(source, None)
                 if piece is None:
                     return
-                self._hear(piece)
+                self.answered = True
+                if isinstance(piece, str):
+                    self._pieces.append(piece)
+                else:
+                    self._completion = piece
                 yield piece
         finally:
             close(source)
@@ -212,13 +207,6 @@ class _Attempt:
             completion = count(done.text)
             estimated += completion
         return {"prompt": prompt, "completion": completion, "cached": done.cached_tokens, "estimated": estimated}
-
-    def _hear(self, piece: str | Completion) -> None:
-        self.answered = True
-        if isinstance(piece, str):
-            self._pieces.append(piece)
-        else:
-            self._completion = piece
 
     @contextmanager
     def _listening(self) -> Iterator[None]:

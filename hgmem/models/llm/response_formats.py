@@ -5,11 +5,12 @@ import threading
 from collections.abc import Mapping
 from copy import copy
 from functools import cache
-from typing import Any, Protocol
+from typing import Any
 
 from pydantic import BaseModel
 
 from hgmem.errors import BudgetError
+from hgmem.models.cache_file import Store
 from hgmem.models.llm.chat import Chat, Completion, Format, FormatRefusedError, Request, Sampling
 from hgmem.models.llm.reply_parsing import without_thinking
 from hgmem.models.prompts import Message
@@ -27,20 +28,10 @@ _LONGEST = 200  # characters of a description
 _KEPT = ("type", "enum")
 
 
-class Formats(Protocol):
-    """A store of the formats that servers support, shared between processes."""
-
-    def get(self, key: str, /) -> str | None:
-        """Return the text stored under a key, or None."""
-
-    def put(self, key: str, text: str, /) -> None:
-        """Store a text under a key."""
-
-
 class Ladder:
     """The formats of one chat, best first, and the one in use. Safe between threads."""
 
-    def __init__(self, chat: Chat, store: Formats | None) -> None:
+    def __init__(self, chat: Chat, store: Store | None) -> None:
         self._chat = chat
         self._store = store
         self._key = f"format {chat.endpoint} {chat.name}"
