@@ -16,7 +16,7 @@ from hgmem.evaluation.sheets import Sheet
 from hgmem.models.extractive import ExtractiveModel
 from hgmem.models.llm import LanguageModel, close
 from hgmem.models.llm.task_routing import serving
-from hgmem.models.metering import spending
+from hgmem.models.metering import measuring
 from hgmem.models.prompts import quoted
 from hgmem.models.reply import Reply, named
 from hgmem.settings import Settings
@@ -101,7 +101,7 @@ def judge_sheets(
     """
     todo = waiting(found, file, judge=model.name)
     notes: list[str] = []
-    with spending(**limits):
+    with measuring(**limits):
         for at, sheet in enumerate(todo):
             try:
                 scores = scored(model, sheet)

@@ -13,7 +13,7 @@ from hgmem.evaluation.plan import Entry, Plan, PlannedSystem, Subject, entries, 
 from hgmem.evaluation.quotes import CorpusChunks
 from hgmem.evaluation.results import Results
 from hgmem.models.extractive import ExtractiveModel
-from hgmem.models.metering import spending
+from hgmem.models.metering import measuring
 from hgmem.settings import Settings
 from hgmem.text.language import counted
 from hgmem.values.reports import BuildPlan, IndexPlan, Progress, QuestionPlan
@@ -178,7 +178,7 @@ class Run:
             waiting = self.waiting
             self.report.done_before = len(self.entries) - len(waiting)
             try:
-                with spending(max_calls=self.plan.max_calls, max_tokens=self.plan.max_tokens):
+                with measuring(max_calls=self.plan.max_calls, max_tokens=self.plan.max_tokens):
                     for subject in {id(entry.subject): entry.subject for entry in waiting}.values():
                         self._measure(subject, [entry for entry in waiting if entry.subject is subject], report)
             except BudgetError as error:

@@ -16,7 +16,7 @@ from typing import TypeAlias, cast
 from hgmem.errors import UsageError
 from hgmem.models.llm import close
 from hgmem.models.llm.chat import Chat, Completion, Format, Request, UnavailableError
-from hgmem.models.metering import TokenKind, current_budget, spent, took
+from hgmem.models.metering import TokenKind, current_meter, spent, took
 from hgmem.text.tokens import count
 from hgmem.values.sharing import Shared
 
@@ -113,11 +113,11 @@ class LimitedChat(Shared):
     @contextmanager
     def _attempt(self, request: Request) -> Iterator["_Attempt"]:
         """Wait until a request may be sent, yield the attempt that sends it, and count it."""
-        budget = current_budget()
+        meter = current_meter()
         with self._places:
             sent = self._admitted(_estimate(request) if self._limits.tokens_per_minute else 0)
             try:
-                budget.take()
+                meter.take()
             except BaseException:
                 self._pace.withdraw(sent)
                 raise
@@ -126,9 +126,8 @@ class LimitedChat(Shared):
                 yield attempt
             finally:
                 sent.tokens = attempt.counted()
-                budget.add_tokens(sent.tokens)
                 if not attempt.answered:
-                    budget.give_back()
+                    meter.give_back()
 
     def _admitted(self, tokens: int) -> "_Sent":
         while True:
