@@ -94,7 +94,8 @@ def pieces(word: str) -> list[str]:
     end = 0
     for run in _UNSPACED.finditer(word):
         parts.extend(part for part in [word[end : run.start()]] if part)
-        parts.extend(_pairs(run.group()))
+        written = run.group()
+        parts.extend(written[at : at + 2] for at in range(max(1, len(written) - 1)))
         end = run.end()
     parts.extend(part for part in [word[end:]] if part)
     return parts
@@ -189,7 +190,3 @@ def _full_stop(before: str, following: str) -> bool:
 
 def _unpossessed(word: str) -> str:
     return word[:-2] if word.endswith(("'s", "’s")) else word
-
-
-def _pairs(run: str) -> list[str]:
-    return [run[at : at + 2] for at in range(max(1, len(run) - 1))]

@@ -113,7 +113,8 @@ def names(sentences: Sequence[str]) -> list[list[Name]]:
     found = []
     for text, row, its_runs in zip(sentences, cut, runs, strict=True):
         kept = [run for run in its_runs if _is_name(row, run, common=common, sure=sure)]
-        found.append(sorted([*_dates(text), *(_name(text, row, run) for run in kept)], key=lambda name: name.start))
+        dates = [Name(match.group(), "event", match.start()) for match in _DATE.finditer(text)]
+        found.append(sorted([*dates, *(_name(text, row, run) for run in kept)], key=lambda name: name.start))
     return found
 
 
@@ -225,11 +226,6 @@ def _name(text: str, words: list[_Word], run: list[_Word]) -> Name:
         joined="of" in lows,
     )
     return Name(text[run[0].start : run[-1].start + len(run[-1].text)], kind, run[0].start)
-
-
-def _dates(text: str) -> Iterator[Name]:
-    for match in _DATE.finditer(text):
-        yield Name(match.group(), "event", match.start())
 
 
 def leads(name: str, text: str) -> bool:

@@ -173,16 +173,11 @@ class ChatModel:
         if written[-1]:
             yield written[-1]
         self._starts_inside = self._starts_inside or starts_inside("".join(heard))
-        self._check(asked, "".join(written), cut=cut)
-
-    def _check(self, asked: _Conversation, text: str, *, cut: bool) -> None:
-        """Raise `BadReplyError` if a streamed text is incomplete."""
+        text, name = "".join(written), asked.task.name
         if cut:
             raise self._cut(asked, text)
         if not text.strip():
-            raise BadReplyError(
-                f"{self.name!r} returned an empty reply to task {asked.task.name!r}", task=asked.task.name
-            )
+            raise BadReplyError(f"{self.name!r} returned an empty reply to task {name!r}", task=name)
 
     def _cut(self, asked: _Conversation, text: str) -> BadReplyError:
         return BadReplyError(

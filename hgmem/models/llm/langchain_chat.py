@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from hgmem.errors import HGMemError, ModelError
-from hgmem.models.llm.chat import Completion, Format, Request, UnavailableError
+from hgmem.models.llm.chat import Completion, Format, Request, UnavailableError, text_of
 from hgmem.models.prompts import Message
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class LangChainChat:
         with self._translating():
             message = self._model.invoke(messages_of(request.messages), config={"run_name": request.task})
         usage: Mapping[str, Any] = getattr(message, "usage_metadata", None) or {}
-        return _completion([_text(message.content)], [usage] if usage else [], cut=_cut(message))
+        return _completion([text_of(message.content)], [usage] if usage else [], cut=_cut(message))
 
     def stream(self, request: Request, /) -> Iterator[str | Completion]:
         """Yield the pieces of a completion, then the completion. Raises like `Chat.complete`."""
@@ -52,7 +52,7 @@ class LangChainChat:
                 usage = getattr(piece, "usage_metadata", None)
                 usages += [usage] if usage else []
                 cut = cut or _cut(piece)
-                text = _text(piece.content)
+                text = text_of(piece.content)
                 if text:
                     texts.append(text)
                     yield text
@@ -84,14 +84,6 @@ def messages_of(messages: Sequence[Message]) -> "list[BaseMessage]":
         "user": HumanMessage,
     }
     return [kinds[message.role](content=message.content) for message in messages]
-
-
-def _text(content: str | Sequence[Any]) -> str:
-    """Return a message's text. Of content blocks, only text blocks count."""
-    if isinstance(content, str):
-        return content
-    parts = (part if isinstance(part, dict) else {"type": "text", "text": part} for part in content)
-    return "".join(str(part.get("text") or "") for part in parts if part.get("type") == "text")
 
 
 def _cut(message: "BaseMessage") -> bool:

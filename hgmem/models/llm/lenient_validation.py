@@ -59,6 +59,11 @@ def _names(model: type[BaseModel]) -> tuple[tuple[str, str, tuple[str, ...]], ..
     return tuple((name, plain(name), _other_names(field)) for name, field in model.model_fields.items())
 
 
+def required(model: type[BaseModel]) -> list[str]:
+    """Return the names of the fields without a default."""
+    return [name for name, field in model.model_fields.items() if field.is_required()]
+
+
 def plain(name: str) -> str:
     """Return a name as names are compared: `Sub-Queries` and `sub_queries` are one."""
     return name.casefold().translate(_IGNORED)
@@ -180,7 +185,7 @@ def _mapping(model: type[BaseModel], data: Any) -> Mapping[str, Any]:
     data = _decoded(data)
     if isinstance(data, Mapping):
         return data
-    needed = [name for name, field in model.model_fields.items() if field.is_required()]
+    needed = required(model)
     if isinstance(data, str) and data.strip() and len(needed) == 1 and model.model_fields[needed[0]].annotation is str:
         return {needed[0]: data}
     raise MismatchError(f"{_brief(data)} is not an object")

@@ -10,7 +10,15 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Literal, TypeAlias
 
 from hgmem.errors import AccessError, ModelError
-from hgmem.models.llm.chat import Completion, Format, FormatRefusedError, Request, Sampling, UnavailableError
+from hgmem.models.llm.chat import (
+    Completion,
+    Format,
+    FormatRefusedError,
+    Request,
+    Sampling,
+    UnavailableError,
+    text_of,
+)
 from hgmem.text.segmentation import sound
 from hgmem.text.tokens import count
 
@@ -216,7 +224,7 @@ class OpenAIChat:
                 raise ModelError(f"{self._server} returned an invalid chat completion: check OPENAI_BASE_URL")
             message = choices[0].message
             self._check(choices[0].finish_reason, getattr(message, "refusal", None))
-            return _completion(_text(message.content), choices[0].finish_reason, answered.usage)
+            return _completion(text_of(message.content), choices[0].finish_reason, answered.usage)
 
     def stream(self, request: Request, /) -> Iterator[str | Completion]:
         """Yield the pieces of a completion, then the completion. Raises like `Chat.complete`."""
@@ -264,7 +272,7 @@ class OpenAIChat:
                 finish = choice.finish_reason or finish
                 delta = choice.delta
                 self._check(finish, getattr(delta, "refusal", None))
-                text = _text(getattr(delta, "content", None))
+                text = text_of(getattr(delta, "content", None))
                 if text:
                     texts.append(text)
                     yield text
@@ -347,14 +355,6 @@ class OpenAIChat:
                 raise
             # The server's error, and its causes, may contain the key.
             raise found from (None if self._server.secret(error) else error)
-
-
-def _text(content: Any) -> str:
-    """Return the text of a message. Some servers return it in parts, thinking among them."""
-    if isinstance(content, list):
-        parts = [part if isinstance(part, dict) else getattr(part, "__dict__", {}) for part in content]
-        return "".join(str(part.get("text") or "") for part in parts if part.get("type") == "text")
-    return content if isinstance(content, str) else ""
 
 
 def _completion(text: str, finish: str | None, usage: Any) -> Completion:

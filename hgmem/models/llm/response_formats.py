@@ -46,7 +46,9 @@ class Ladder:
             before = self._failures
             with self._lock:
                 if self._format is None:
-                    self._share_failure(before)
+                    # Another thread's probe may have failed meanwhile: all waiting threads share its outcome.
+                    if self._failed is not None and self._failures > before:
+                        raise copy(self._failed)  # a copy, as an error's memory belongs to one question
                     self._format = self._remembered() or self._probed()
         return self._format
 
@@ -55,11 +57,6 @@ class Ladder:
         with self._lock:
             if self._format == refused:
                 self._remember(self._below(refused))
-
-    def _share_failure(self, before: int) -> None:
-        """Raise the error of another thread's probe meanwhile, so that all waiting threads share its outcome."""
-        if self._failed is not None and self._failures > before:
-            raise copy(self._failed)  # a copy, as an error's memory belongs to one question
 
     def _probed(self) -> Format:
         try:
