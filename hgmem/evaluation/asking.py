@@ -80,7 +80,9 @@ def asked(client: HGMem, entry: Entry, corpus: CorpusChunks) -> Row:
     )
     sought = [Sought(evidence=evidence, places=corpus.places(evidence)) for evidence in entry.question.evidence]
     found = _found(client, answer, prompts, sought=sought, corpus=corpus)
-    ranked = client.passages(answer.memory, limit=_longest(corpus)) if sought else ()
+    mean = sum(corpus.lengths.values()) / max(1, len(corpus.lengths))
+    longest = max(*CHUNKS, ceil(1.5 * CHARACTERS[-1] / max(1.0, mean)))  # chunks of the longest curve
+    ranked = client.passages(answer.memory, limit=longest) if sought else ()
     curve = curves(sought, [passage.chunk for passage in ranked])
     return {**identity(entry), **_answer(answer), **_cost(answer, prompts), **_figures(found, curve), "error": None}
 
@@ -111,12 +113,6 @@ def identity(entry: Entry) -> Row:
         "reference": question.answer,
         "evidence": [evidence.text for evidence in question.evidence],
     }
-
-
-def _longest(corpus: CorpusChunks) -> int:
-    """Return how many chunks fill the longest curve."""
-    mean = sum(corpus.lengths.values()) / max(1, len(corpus.lengths))
-    return max(*CHUNKS, ceil(1.5 * CHARACTERS[-1] / max(1.0, mean)))
 
 
 def _found(

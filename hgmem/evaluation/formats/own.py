@@ -10,6 +10,7 @@ from hgmem.evaluation.formats.data_set import (
     MessageLine,
     Problems,
     Sources,
+    at_place,
     read_lines,
     read_questions,
     text_documents,
@@ -36,7 +37,7 @@ def read_own(path: Path) -> DataSet:
     if not documents:
         raise UsageError(f"{str(path)!r} has no documents: add documents/, documents.jsonl or conversations.jsonl")
     messages = {
-        (conversation.id, message.id): Span(message.start, message.end)
+        (conversation.id, message.id): at_place(conversation, Span(message.start, message.end), source=message.id)
         for conversation in conversations
         for message in conversation.messages
     }

@@ -17,12 +17,7 @@ _TOKEN = re.compile(r"(?:[^\W\d_]\.){2,}|[^\W_]+(?:['’\-][^\W_]+)*|&")
 # A capital after one of these is no evidence: every sentence begins with one.
 _OPENING = re.compile("[\"“”„«»‘:;.!?…()\\[\\]*_—–]|--|^'|\\s'")
 _ORDINARY_ENDINGS = ("ing", "ly", "ness", "ment", "tion", "sion", "ance", "ence", "ity", "ism", "less", "ful", "ous")
-_MONTHS = (
-    "january|february|march|april|may|june|july|august|september|october|november|december|"
-    "januar|februar|märz|mai|juni|juli|oktober|dezember|janvier|février|mars|avril|juin|juillet|août|septembre|"
-    "octobre|novembre|décembre|enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|"
-    "diciembre|января|февраля|марта|апреля|мая|июня|июля|августа|сентября|октября|ноября|декабря"
-)
+_MONTHS = "|".join(sorted(WORDS["months"], reverse=True))  # longer names first
 _DATE = re.compile(
     rf"\b(?:\d{{1,2}}(?:st|nd|rd|th|\.)? (?:of )?(?:{_MONTHS})(?:,? \d{{4}})?"
     rf"|(?:{_MONTHS}) (?:\d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?|\d{{4}}))\b",

@@ -74,10 +74,6 @@ def _other_names(field: FieldInfo) -> tuple[str, ...]:
     return tuple(plain(str(name)) for name in alias.choices[1:]) if isinstance(alias, AliasChoices) else ()
 
 
-def _leniently(field: FieldInfo) -> Leniently:
-    return next((mark for mark in field.metadata if isinstance(mark, Leniently)), _PLAINLY)
-
-
 def item_of(kind: Any) -> Any:
     """Return the type of a list's items, or None if the type is not a list."""
     arguments = get_args(kind)
@@ -118,7 +114,8 @@ class _Reading:
                 continue
             place = f"{at}, {name}" if at else name
             try:
-                values[name] = self.value(field.annotation, given[name], place, how=_leniently(field))
+                how = next((mark for mark in field.metadata if isinstance(mark, Leniently)), _PLAINLY)
+                values[name] = self.value(field.annotation, given[name], place, how=how)
             except MismatchError as error:
                 # A choice is what a reply is about: guessing it would be answering in the model's place.
                 if field.is_required() or get_origin(field.annotation) is Literal:
@@ -213,12 +210,7 @@ def _elements(kind: Any, value: Any, *, sentences: bool) -> list[Any]:
     if kind is int:
         return [part for part in _NUMBERS_APART.split(value.strip("[](){} ")) if part.strip()]
     parts = (_LINES_APART if sentences or "\n" in value else _NAMES_APART).split(value)
-    return [part[_begin(part) :].strip() for part in parts if part.strip()]
-
-
-def _begin(line: str) -> int:
-    bullet = _BULLET.match(line)
-    return bullet.end() if bullet else 0
+    return [_BULLET.sub("", part, count=1).strip() for part in parts if part.strip()]
 
 
 def _text(value: Any) -> str:
