@@ -4,7 +4,7 @@ import threading
 from abc import abstractmethod
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,7 @@ class Embedder(Protocol):
         """Return unit vectors, float32 of shape (len(texts), dimensions), in the order of `texts`."""
 
 
-class RecentVectors:
+class RecentVectors(Shared):
     """The `most` newest vectors by kind and text, those of long texts left out. Safe between threads.
 
     Copies are the object itself, and pickling leaves the vectors behind.
@@ -46,11 +46,7 @@ class RecentVectors:
         self._kept: OrderedDict[tuple[str, str], Vectors] = OrderedDict()
         self._lock = threading.Lock()
 
-    def __deepcopy__(self, _: object) -> "RecentVectors":
-        """Return the object itself."""
-        return self
-
-    def __reduce__(self) -> tuple[type["RecentVectors"], tuple[int]]:
+    def __reduce_ex__(self, _: object) -> Any:
         """Return how to make one without vectors."""
         return RecentVectors, (self._most,)
 

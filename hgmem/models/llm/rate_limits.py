@@ -115,28 +115,22 @@ class LimitedChat(Shared):
         """Wait until a request may be sent, yield the attempt that sends it, and count it."""
         meter = current_meter()
         with self._places:
-            sent = self._admitted(_estimate(request) if self._limits.tokens_per_minute else 0)
+            attempt = _Attempt(request, self._clock)
+            while (wait := self._pace.enter(attempt)) > 0:
+                if wait > LONGEST:
+                    raise self._far_off(wait)
+                self._sleep(wait)
             try:
                 meter.take()
             except BaseException:
-                self._pace.withdraw(sent)
+                self._pace.withdraw(attempt)
                 raise
-            attempt = _Attempt(request, self._clock)
             try:
                 yield attempt
             finally:
-                sent.tokens = attempt.counted()
+                attempt.tokens = attempt.counted()
                 if not attempt.answered:
                     meter.give_back()
-
-    def _admitted(self, tokens: int) -> "_Sent":
-        while True:
-            wait, sent = self._pace.enter(tokens)
-            if sent:
-                return sent
-            if wait > LONGEST:
-                raise self._far_off(wait)
-            self._sleep(wait)
 
     def _back_off(self, error: UnavailableError, attempts: int) -> None:
         """Wait until the next attempt, or raise the error if there is none."""
@@ -156,9 +150,11 @@ class LimitedChat(Shared):
 
 
 class _Attempt:
-    """One attempt of a request: its duration and result."""
+    """One attempt of a request, sent `at` a time: its duration and result. `tokens` is first an estimate."""
 
     def __init__(self, request: Request, clock: Callable[[], float]) -> None:
+        self.at = 0.0
+        self.tokens = sum(count(message.content) for message in request.messages)
         self.answered = False
         self._request = request
         self._clock = clock
@@ -200,7 +196,7 @@ class _Attempt:
         done = self._completion or Completion(text="".join(self._pieces))
         prompt, completion, estimated = done.prompt_tokens, done.completion_tokens, 0
         if prompt is None:
-            prompt = _estimate(self._request)
+            prompt = self.tokens
             estimated += prompt
         if completion is None:
             completion = count(done.text)
@@ -216,14 +212,6 @@ class _Attempt:
             self._seconds += self._clock() - began
 
 
-@dataclass(slots=True, eq=False)
-class _Sent:
-    """A request of the last minute. `tokens` is an estimate until it is answered."""
-
-    at: float
-    tokens: int
-
-
 class _Pace:
     """A sliding window of 60 seconds that enforces the limits, and pauses that servers ask for."""
 
@@ -231,26 +219,26 @@ class _Pace:
         self._limits = limits
         self._clock = clock
         self._paused_until = float("-inf")
-        self._window: deque[_Sent] = deque()
+        self._window: deque[_Attempt] = deque()
         self._lock = threading.Lock()
 
-    def enter(self, tokens: int) -> tuple[float, _Sent | None]:
-        """Return 0 and the request, now counted, or the seconds to wait before the next try."""
+    def enter(self, attempt: _Attempt) -> float:
+        """Return 0 for an attempt that is now counted, or the seconds to wait before the next try."""
         with self._lock:
             now = self._clock()
             while self._window and self._window[0].at + MINUTE - now < _INSTANT:
                 self._window.popleft()
-            wait = max(self._paused_until, self._free_of_requests(), self._free_of_tokens(tokens)) - now
+            wait = max(self._paused_until, self._free_of_requests(), self._free_of_tokens(attempt.tokens)) - now
             if wait >= _INSTANT:
-                return wait, None
-            sent = _Sent(now, tokens)
-            self._window.append(sent)
-            return 0.0, sent
+                return wait
+            attempt.at = now
+            self._window.append(attempt)
+            return 0.0
 
-    def withdraw(self, sent: _Sent) -> None:
-        """Uncount a request that was not sent."""
+    def withdraw(self, attempt: _Attempt) -> None:
+        """Uncount an attempt that was not sent."""
         with self._lock:
-            self._window.remove(sent)
+            self._window.remove(attempt)
 
     def paused(self, error: UnavailableError) -> UnavailableError:
         """Return the error after pausing all requests until the server accepts them again."""
@@ -278,7 +266,3 @@ class _Pace:
             too_many -= sent.tokens
             free = sent.at + MINUTE
         return free
-
-
-def _estimate(request: Request) -> int:
-    return sum(count(message.content) for message in request.messages)
