@@ -48,6 +48,7 @@ class FakeModel:
     """A model whose replies all differ."""
 
     name = "fake"
+    chat = object()
 
     def __init__(self, version: str = "1") -> None:
         self.version = version
@@ -194,9 +195,10 @@ def test_a_stream_of_what_is_no_text_is_passed_on(store: Store):
     assert list(found.stream(Name(of="x"))) == model.pieces
 
 
-def test_it_has_the_models_name_and_keys(store: Store):
-    found = cached(StreamingModel(), store)
-    assert (found.name, found.key(Name(of="x"))) == ("fake", "1 name x")
+def test_it_has_the_models_name_and_chat(store: Store):
+    model = FakeModel()
+    found = cached(model, store)
+    assert (found.name, found.chat) == ("fake", model.chat)
 
 
 # The store ----------------------------------------------------------------------------------------------------

@@ -23,16 +23,12 @@ class KeptVectors(Shared):
     """
 
     def __init__(self, embedder: Embedder, path: Path, *, most: int, state: str = "") -> None:
+        self.name = embedder.name
         self._embedder = embedder
         self._file = CacheFile(path, create=_CREATE, kept="vectors")
         self._most = most
         self._state = state
         self._length: int | None = None  # of a vector that was found: the model need not be loaded for it
-
-    @property
-    def name(self) -> str:
-        """The model's name."""
-        return self._embedder.name
 
     @property
     def dimensions(self) -> int:

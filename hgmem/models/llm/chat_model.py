@@ -46,25 +46,15 @@ class ChatModel:
         per_task: Mapping[str, Sampling] | None = None,
         store: Store | None = None,
     ) -> None:
-        self._chat = chat
+        self.name, self.chat = chat.name, chat
         self._sampling = sampling
         self._per_task = dict(per_task or {})
         self._ladder = Ladder(chat, store)
         self._starts_inside = False  # whether replies began inside an untagged thinking block
 
-    @property
-    def name(self) -> str:
-        """The model's name."""
-        return self._chat.name
-
-    @property
-    def chat(self) -> Chat:
-        """The rate-limited chat."""
-        return self._chat
-
     def close(self) -> None:
         """Close the chat's connections."""
-        close(self._chat)
+        close(self.chat)
 
     def reply(self, task: Task[ReplyT], /) -> ReplyT:
         """Return the reply to `task`.
@@ -103,7 +93,7 @@ class ChatModel:
         asked = self._conversation(task)
         schema = "text" if issubclass(asked.task.reply_type, TextReply) else schema_of(asked.task)
         parts = [
-            self._chat.endpoint,
+            self.chat.endpoint,
             self.name,
             task.name,
             prompt_of(task).version,
@@ -135,7 +125,7 @@ class ChatModel:
         while True:
             request = self._request(asked)
             try:
-                completion = self._chat.complete(request)
+                completion = self.chat.complete(request)
             except FormatRefusedError:
                 if request.format == "text":
                     raise
@@ -157,7 +147,7 @@ class ChatModel:
         written: list[str] = []
         heard: list[str] = []
         cut = False
-        pieces = self._chat.stream(self._request(asked))
+        pieces = self.chat.stream(self._request(asked))
         try:
             for piece in pieces:
                 if isinstance(piece, Completion):

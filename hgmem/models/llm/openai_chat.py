@@ -195,18 +195,13 @@ class OpenAIChat:
     formats: tuple[Format, ...] = ("json_schema", "json_object", "text")
 
     def __init__(self, name: str, *, base_url: str, api_key: str, timeout: float = 120.0) -> None:
-        self.name = name
+        self.name, self.endpoint = name, base_url
         self._server = ModelServer(model=name, endpoint=base_url, key=api_key.strip(), timeout=timeout)
         self._opened: Any = None
         self._dropped: frozenset[str] = frozenset()
         self._limit: Limit = "max_tokens"
         self._renamed = False
         self._lock = threading.Lock()
-
-    @property
-    def endpoint(self) -> str:
-        """The server's base URL."""
-        return self._server.endpoint
 
     def complete(self, request: Request, /) -> Completion:
         """Return the completion of a request. Raises like `Chat.complete`."""

@@ -15,7 +15,7 @@ from typing import TypeAlias, cast
 
 from hgmem.errors import UsageError
 from hgmem.models.llm import close
-from hgmem.models.llm.chat import Chat, Completion, Format, Request, UnavailableError
+from hgmem.models.llm.chat import Chat, Completion, Request, UnavailableError
 from hgmem.models.metering import TokenKind, current_meter, spent, took
 from hgmem.text.tokens import count
 from hgmem.values.sharing import Shared
@@ -62,26 +62,12 @@ class LimitedChat(Shared):
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
         self._chat = chat
+        self.name, self.endpoint, self.formats = chat.name, chat.endpoint, chat.formats
         self._limits = limits
         self._clock = clock
         self._sleep = sleep
         self._places = threading.Semaphore(limits.concurrency)
         self._pace = _Pace(limits, clock)
-
-    @property
-    def name(self) -> str:
-        """The model's name."""
-        return self._chat.name
-
-    @property
-    def endpoint(self) -> str:
-        """The server's address."""
-        return self._chat.endpoint
-
-    @property
-    def formats(self) -> tuple[Format, ...]:
-        """The supported reply formats, best first."""
-        return self._chat.formats
 
     def close(self) -> None:
         """Close the chat's connections."""

@@ -9,7 +9,6 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticSerializationError
 
 from hgmem.models.cache_file import Store
-from hgmem.models.llm.chat import Chat
 from hgmem.models.llm.chat_model import ChatModel
 from hgmem.models.metering import took
 from hgmem.models.reply import TextReply
@@ -26,23 +25,10 @@ class CachedModel:
     """
 
     def __init__(self, model: ChatModel, store: Store, *, tasks: frozenset[str]) -> None:
+        self.name, self.chat = model.name, model.chat
         self._model = model
         self._store = store
         self._tasks = tasks
-
-    @property
-    def name(self) -> str:
-        """The model's name."""
-        return self._model.name
-
-    @property
-    def chat(self) -> Chat:
-        """The chat of the model."""
-        return self._model.chat
-
-    def key(self, task: Task[Any], /) -> str:
-        """Return the model's cache key of a task."""
-        return self._model.key(task)
 
     def close(self) -> None:
         """Close the cache file and the model's connections."""
