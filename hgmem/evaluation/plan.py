@@ -225,7 +225,6 @@ def _unlabelled(system: PlannedSystem) -> PlannedSystem:
 
 
 def _first(error: ValidationError) -> str:
-    """Return the first problem of a plan with its field."""
     problem = error.errors()[0]
     where = ".".join(str(part) for part in problem["loc"])
     if problem["type"] == "extra_forbidden":

@@ -101,7 +101,6 @@ class CheckedEmbedder:
         return np.stack([known[text] for text in texts])
 
     def _embedded(self, texts: Sequence[str], kind: TextKind) -> Vectors:
-        """Return the embedder's vectors of texts, checked."""
         with timed("embedding", kind):
             given = self._embedder.embed(texts, kind=kind)
         try:

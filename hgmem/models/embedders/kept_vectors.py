@@ -49,7 +49,6 @@ class KeptVectors(Shared):
         return np.stack([known[key] for key in keys])
 
     def _embedded(self, texts: dict[str, str], kind: TextKind) -> dict[str, Vectors]:
-        """Return the vectors of texts by key, and keep them."""
         fresh = dict(zip(texts, self._embedder.embed(list(texts.values()), kind=kind), strict=True))
         self._length = len(next(iter(fresh.values())))
         self._keep(fresh)

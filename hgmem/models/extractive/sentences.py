@@ -174,8 +174,8 @@ def rank(
         return []
     shared = _shared(found, queries)
     order = sorted(range(len(found)), key=lambda at: (-max(shared[at]) - prior.get(found[at], 0.0), at))[:limit]
-    near = vectors.of([found[at].text for at in order]) @ vectors.of(queries, kind="query").T
     fresh = vectors.of([found[at].text for at in order])
+    near = fresh @ vectors.of(queries, kind="query").T
     ranked = []
     for row, at in enumerate(order):
         scores = [

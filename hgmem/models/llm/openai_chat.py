@@ -144,7 +144,6 @@ def _status(error: Exception) -> int | None:
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an error and its causes."""
     while error is not None:
         yield error
         error = error.__cause__
