@@ -42,24 +42,22 @@ class JudgeReply(Reply):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judge:
-    """The task of scoring answers (by letter) to a question. It has no extractive function: it needs a model."""
+    """The task of scoring the answers of a sheet. It has no extractive function: it needs a model."""
 
-    question: str
-    reference: str
-    evidence: tuple[str, ...]
-    answers: Mapping[str, str]
+    sheet: Sheet
     name: ClassVar[str] = "judge"
     prompt_file: ClassVar[Path] = PROMPTS / "judge.md"
     reply_type: ClassVar[type[JudgeReply]] = JudgeReply
 
     def fields(self) -> Mapping[str, str]:
         """Return the values of the prompt's placeholders."""
+        sheet = self.sheet
         return {
-            "question": quoted(self.question.strip()),
-            "reference": quoted(self.reference.strip()) or "(none)",
-            "evidence": "\n".join(f"- {quoted(' '.join(text.split()))}" for text in self.evidence) or "(none)",
-            "letters": ", ".join(self.answers),
-            "answers": "\n\n".join(f"Answer {letter}:\n{quoted(text)}" for letter, text in self.answers.items()),
+            "question": quoted(sheet.question.strip()),
+            "reference": quoted(sheet.reference.strip()) or "(none)",
+            "evidence": "\n".join(f"- {quoted(' '.join(text.split()))}" for text in sheet.evidence) or "(none)",
+            "letters": ", ".join(sheet.answers),
+            "answers": "\n\n".join(f"Answer {letter}:\n{quoted(text)}" for letter, text in sheet.answers.items()),
         }
 
 
@@ -123,10 +121,7 @@ def scored(model: LanguageModel, sheet: Sheet) -> dict[str, dict[str, object]]:
 
     Raises `UnfitJudgeError` if a letter has none or two.
     """
-    task = Judge(
-        question=sheet.question, reference=sheet.reference, evidence=sheet.evidence, answers=dict(sheet.answers)
-    )
-    reply: JudgeReply = model.reply(task)
+    reply: JudgeReply = model.reply(Judge(sheet=sheet))
     found: dict[str, dict[str, object]] = {}
     for given in reply.scores:
         letter = given.letter.strip().upper().removeprefix("ANSWER ")

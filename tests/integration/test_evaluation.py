@@ -407,7 +407,7 @@ def by_content(task: Any) -> JudgeReply:
     return JudgeReply(
         scores=tuple(
             LetterScore(letter=letter, score=90 if "good" in text or "truth" in text else 10)
-            for letter, text in task.answers.items()
+            for letter, text in task.sheet.answers.items()
         )
     )
 

@@ -28,14 +28,12 @@ from hgmem.text.atomic_files import replacing
 Pooling: TypeAlias = Literal["mean", "cls"]
 Precision: TypeAlias = Literal["float32", "int8"]
 
+WEIGHTS, _TOKENIZER = "model.safetensors", "tokenizer.json"
 OPSET = 20  # the first with Gelu
 _GRAPH = Path(__file__).with_name("bert_graph.txt")
 _EMBEDDINGS = [
-    f"embeddings.{name}"
-    for name in (
-        *("word_embeddings.weight", "position_embeddings.weight", "token_type_embeddings.weight"),
-        *("LayerNorm.weight", "LayerNorm.bias"),
-    )
+    *("embeddings.word_embeddings.weight", "embeddings.position_embeddings.weight"),
+    *("embeddings.token_type_embeddings.weight", "embeddings.LayerNorm.weight", "embeddings.LayerNorm.bias"),
 ]
 _PARTS = (  # of a layer, in the order of the graph's parameters
     *("attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense"),
@@ -70,16 +68,6 @@ class BertModel:
     pooling: Pooling
     prompts: dict[TextKind, str]
 
-    @property
-    def weights(self) -> Path:
-        """The file of the weights."""
-        return self.folder / "model.safetensors"
-
-    @property
-    def tokenizer(self) -> Path:
-        """The file of the tokenizer."""
-        return self.folder / "tokenizer.json"
-
     @classmethod
     def read(cls, folder: Path) -> "BertModel":
         """Return the model in a folder. Raises `NotSupportedError` if it is another kind of model."""
@@ -93,11 +81,11 @@ class BertModel:
         _need(encoder.keys() <= {"max_seq_length", "do_lower_case"}, "it has settings of a newer kind")
         _need(not encoder.get("do_lower_case"), "texts are put into lower case before its tokenizer")
         _need(pooled.get("include_prompt", True), "its prompts are left out of the vectors")
-        for file in ("model.safetensors", "tokenizer.json"):
+        for file in (WEIGHTS, _TOKENIZER):
             _need((folder / file).is_file(), f"it has no {file}")
         for size in ("hidden_size", "num_attention_heads", "num_hidden_layers", "max_position_embeddings"):
             _need(isinstance(config.get(size), int), f"its config.json has no {size}")
-        _check_weights(folder / "model.safetensors", config["num_hidden_layers"])
+        _check_weights(folder / WEIGHTS, config["num_hidden_layers"])
         limits = (encoder.get("max_seq_length"), _json(folder / "tokenizer_config.json").get("model_max_length"))
         prompts = _json(folder / "config_sentence_transformers.json").get("prompts") or {}
         return cls(
@@ -169,7 +157,7 @@ def as_onnx(model: BertModel) -> bytes:
     values = {"width": width, "factor": width**-0.5, "embeddings": named["embeddings"], "steps": "\n  ".join(steps)}
     text = Template(_GRAPH.read_text(encoding="utf-8")).substitute(asdict(model), opset=OPSET, **values)
     whole = parser.parse_model(text)
-    held = {name.removeprefix("bert."): each for name, each in load_file(model.weights).items()}
+    held = {name.removeprefix("bert."): each for name, each in load_file(model.folder / WEIGHTS).items()}
     for name in chain(*wanted.values()):
         array = held[name].astype(np.float32, copy=False)
         # A layer multiplies by its matrices from the right.
@@ -194,7 +182,7 @@ class OnnxEncoder:
 
         self.dimensions = model.hidden
         self._model = model
-        self._tokenizer = Tokenizer.from_file(str(model.tokenizer))
+        self._tokenizer = Tokenizer.from_file(str(model.folder / _TOKENIZER))
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(max_length=model.tokens)
         self._session = _session(model, cache, precision)
@@ -255,8 +243,9 @@ def _session(model: BertModel, cache: Path, precision: Precision) -> Any:
 
 def _label(model: BertModel) -> str:
     """Return a name for the weights as they are now."""
-    state = model.weights.stat()
-    parts = (_VERSION, OPSET, str(model.weights.resolve()), state.st_size, state.st_mtime_ns)
+    weights = model.folder / WEIGHTS
+    state = weights.stat()
+    parts = (_VERSION, OPSET, str(weights.resolve()), state.st_size, state.st_mtime_ns)
     settings = (model.heads, model.layers, model.epsilon, model.pooling)
     return sha256(repr((parts, settings)).encode()).hexdigest()[:16]
 

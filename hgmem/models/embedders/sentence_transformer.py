@@ -11,7 +11,7 @@ import numpy as np
 from platformdirs import user_cache_path
 
 from hgmem.errors import ModelError
-from hgmem.models.embedders.onnx_encoder import BertModel, NotSupportedError, OnnxEncoder
+from hgmem.models.embedders.onnx_encoder import WEIGHTS, BertModel, NotSupportedError, OnnxEncoder
 from hgmem.models.embedding import TextKind, Vectors
 from hgmem.values.sharing import Shared
 
@@ -103,7 +103,7 @@ class SentenceTransformerEmbedder(Shared):
     @property
     def state(self) -> str:
         """What tells the weights in a local folder as they are now. A name always stands for the same ones."""
-        weights = Path(self.model) / "model.safetensors"
+        weights = Path(self.model) / WEIGHTS
         if not weights.is_file():
             return ""
         found = weights.stat()

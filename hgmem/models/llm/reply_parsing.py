@@ -132,14 +132,11 @@ class Visible:
         return last
 
     def _turned(self, tag: re.Match[str]) -> str:
-        if self._inside:
-            self._assumed = None
-            self._inside = not tag["closing"]
-            return ""
-        if self._blank:
-            self._inside = not tag["closing"]
-            return ""
-        return self._passed(tag[0])
+        if not self._inside and not self._blank:
+            return self._passed(tag[0])
+        self._assumed = None
+        self._inside = not tag["closing"]
+        return ""
 
     def _passed(self, text: str) -> str:
         if self._inside:

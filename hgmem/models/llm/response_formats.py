@@ -137,7 +137,10 @@ def _strict_text(reply_type: type[BaseModel]) -> str:
 def _strict(schema: Mapping[str, Any], definitions: Mapping[str, Any], within: tuple[str, ...]) -> dict[str, Any]:
     """Return a schema in the subset. `within` are the definitions that enclose it."""
     if "$ref" in schema:
-        return _inlined(schema, definitions, within)
+        name = schema["$ref"].rpartition("/")[2]
+        if name in within:
+            raise TypeError(f"{name!r} contains itself: reply types must not be recursive")
+        return _strict(definitions[name], definitions, (*within, name)) | _described(schema)
     kept = {word: schema[word] for word in _KEPT if word in schema}
     if "const" in schema:
         kept["enum"] = [schema["const"]]
@@ -149,13 +152,6 @@ def _strict(schema: Mapping[str, Any], definitions: Mapping[str, Any], within: t
     if kept.get("type") == "array":
         kept["items"] = _items(schema, definitions, within)
     return kept | _described(schema)
-
-
-def _inlined(schema: Mapping[str, Any], definitions: Mapping[str, Any], within: tuple[str, ...]) -> dict[str, Any]:
-    name = schema["$ref"].rpartition("/")[2]
-    if name in within:
-        raise TypeError(f"{name!r} contains itself: reply types must not be recursive")
-    return _strict(definitions[name], definitions, (*within, name)) | _described(schema)
 
 
 def _items(schema: Mapping[str, Any], definitions: Mapping[str, Any], within: tuple[str, ...]) -> dict[str, Any]:
