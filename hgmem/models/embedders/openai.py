@@ -61,8 +61,10 @@ class OpenAIEmbedder(RequestedVectors):
 
         shorter: dict[str, Any] = {"dimensions": self._wanted} if self._wanted else {}
         try:
-            # Servers reject empty texts.
-            got = self._opened().embeddings.create(model=self.model, input=[text or " " for text in texts], **shorter)
+            with self._making:
+                client = self._client
+            sent = [text or " " for text in texts]  # servers reject empty texts
+            got = client.embeddings.create(model=self.model, input=sent, **shorter)
             rows = sorted(got.data, key=lambda row: row.index)
         except openai.OpenAIError as error:
             raise self._translated(error) from error
@@ -75,10 +77,6 @@ class OpenAIEmbedder(RequestedVectors):
                 f"embedder {self.name!r} at {self.endpoint} returned {len(rows)} vectors for {len(texts)} texts"
             )
         return [row.embedding for row in rows]
-
-    def _opened(self) -> Any:
-        with self._making:
-            return self._client
 
     @cached_property
     def _client(self) -> Any:
