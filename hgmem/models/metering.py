@@ -136,13 +136,6 @@ def took(kind: CallKind, name: str, seconds: float, *, inside: float = 0.0) -> N
         meter.add(kind, name, seconds - inside)
 
 
-def spent(task: str, counts: Mapping[TokenKind, int]) -> None:
-    """Count the tokens of one request."""
-    meter = _meter.get()
-    if meter is not None:
-        meter.add_tokens(task, counts)
-
-
 @contextmanager
 def paused() -> Iterator[None]:
     """Exclude the block's seconds from the timed block around it."""

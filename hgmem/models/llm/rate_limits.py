@@ -16,7 +16,7 @@ from typing import TypeAlias, cast
 from hgmem.errors import UsageError
 from hgmem.models.llm import close
 from hgmem.models.llm.chat import Chat, Completion, Request, UnavailableError
-from hgmem.models.metering import TokenKind, current_meter, spent, took
+from hgmem.models.metering import Meter, TokenKind, current_meter, took
 from hgmem.text.tokens import count
 from hgmem.values.sharing import Shared
 
@@ -114,7 +114,7 @@ class LimitedChat(Shared):
             try:
                 yield attempt
             finally:
-                attempt.tokens = attempt.counted()
+                attempt.tokens = attempt.counted(meter)
                 if not attempt.answered:
                     meter.give_back()
 
@@ -169,13 +169,13 @@ class _Attempt:
         finally:
             close(source)
 
-    def counted(self) -> int:
+    def counted(self, meter: Meter) -> int:
         """Report the request to the meter and return its prompt and completion tokens, or 0 if it failed."""
         if not self.answered:
             return 0
         tokens = self._tokens()
         self._context.run(took, "request", self._request.task, self._seconds)
-        self._context.run(spent, self._request.task, tokens)
+        meter.add_tokens(self._request.task, tokens)
         return tokens["prompt"] + tokens["completion"]
 
     def _tokens(self) -> dict[TokenKind, int]:
