@@ -10,6 +10,7 @@ from hgmem.errors import AccessError, HGMemError, UsageError
 from hgmem.graph.database import Address, Database, connect, wrap_driver
 from hgmem.graph.schema import ensure_schema
 from hgmem.local import find
+from hgmem.models.cache_file import Store
 from hgmem.models.embedders import OPENAI, LangChainEmbedder, OpenAIEmbedder, SentenceTransformerEmbedder
 from hgmem.models.embedders.kept_vectors import KeptVectors
 from hgmem.models.embedding import CheckedEmbedder, Embedder
@@ -20,7 +21,7 @@ from hgmem.models.llm.chat_model import ChatModel
 from hgmem.models.llm.langchain_chat import LangChainChat
 from hgmem.models.llm.openai_chat import OpenAIChat
 from hgmem.models.llm.rate_limits import LimitedChat, Limits
-from hgmem.models.llm.response_cache import CachedModel, Store
+from hgmem.models.llm.response_cache import CachedModel
 from hgmem.models.llm.task_routing import RoutedModel
 from hgmem.models.prompts import shipped_prompts
 from hgmem.settings import Settings
