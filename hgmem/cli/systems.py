@@ -41,12 +41,12 @@ def systems(as_json: JsonOption = False) -> None:
 
 
 def group(name: str) -> Any:
-    """Return the command of a system, with its verbs as commands. Raises `KeyError` if there is no such system."""
+    """Return the command of a system, with its verbs as commands, or None if there is no such system."""
     from hgmem.client.verbs import with_verbs
 
     system = with_verbs(name)
     if system is None:
-        raise KeyError(name)
+        return None
     app = typer.Typer(name=name, help=system.summary, no_args_is_help=True, rich_markup_mode=None)
     for verb in system.verbs:
         app.command(verb.name)(_command(system, verb))
