@@ -34,7 +34,7 @@ COMMANDS = {
     "doctor": ("server", "Check the installation and suggest fixes."),
     "index": ("index", "Index documents into a corpus: chunks, entities, relations."),
     "append": ("index", "Append messages to a conversation."),
-    "build": ("build", "Make what a system needs of a corpus before it can answer."),
+    "build": ("index", "Make what a system needs of a corpus before it can answer."),
     "import": ("transfer", "Import an archive or an existing graph."),
     "ask": ("ask", "Answer a question, with supporting quotes."),
     "systems": ("systems", "List the systems that can answer, with their recipes."),

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import sys
+from dataclasses import asdict
 from typing import IO, Any
 
 LONGEST = 1_000  # characters of an error message
@@ -45,8 +46,17 @@ def note(line: str) -> None:
 
 
 def print_json(value: Any) -> None:
-    """Print a value as JSON."""
-    print(json.dumps(value, ensure_ascii=False, indent=2))
+    """Print a value, which may have dataclasses in it, as JSON."""
+    print(json.dumps(value, ensure_ascii=False, indent=2, default=asdict))
+
+
+def print_result(value: Any, *lines: str, as_json: bool) -> None:
+    """Print a result: its value as JSON, or its lines for people."""
+    if as_json:
+        print_json(value)
+        return
+    for line in lines:
+        plain(line)
 
 
 def flush() -> None:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from inspect import Parameter, Signature
 from typing import Annotated, Any
 
@@ -11,7 +10,7 @@ from rich.console import RenderableType
 from typer.main import get_group
 
 from hgmem.cli.front import DEFAULT_CORPUS, CorpusOption, JsonOption, OwnerOption, connected
-from hgmem.cli.lists import hidden_verbs, records, ways
+from hgmem.cli.lists import hidden_verbs, table, ways
 from hgmem.cli.output import note, one_line, print_json
 from hgmem.cli.render import cited, show
 from hgmem.errors import UsageError
@@ -33,7 +32,7 @@ def systems(as_json: JsonOption = False) -> None:
 
     found = known()
     if as_json:
-        print_json([asdict(one) for one in found])
+        print_json(found)
     else:
         show(ways(found))
     for line in hidden_verbs(found):
@@ -119,7 +118,7 @@ def _for_people(value: Any) -> Iterator[RenderableType]:
     elif not isinstance(value, Sequence) or isinstance(value, str):
         yield _cell(value)
     elif value and all(isinstance(each, Mapping) and each.keys() == value[0].keys() for each in value):
-        yield records(list(value[0]), [[_cell(cell) for cell in each.values()] for each in value])
+        yield table(list(value[0]), [[_cell(cell) for cell in each.values()] for each in value])
     else:
         yield from (_cell(each) for each in value) if value else ["none"]
 

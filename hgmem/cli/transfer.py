@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from hgmem.cli.front import DEFAULT_CORPUS, CorpusOption, ForceOption, JsonOption, connected
-from hgmem.cli.output import note, one_line, plain, print_json
-from hgmem.cli.planned import contained
+from hgmem.cli.output import note, one_line, print_result
 from hgmem.cli.progress import progress
 from hgmem.text.language import counted
 from hgmem.values.foreign_graph import Adopting, Option, Shape
 
 if TYPE_CHECKING:
-    from hgmem.values.reports import AdoptReport, ArchiveReport
+    from hgmem.values.reports import AdoptReport, ArchiveReport, CorpusStatus
 
 app = typer.Typer(rich_markup_mode=None)
 importing = typer.Typer(
@@ -76,13 +75,7 @@ def lightrag(
         with progress() as report:
             written = client.import_lightrag(directory, report=report)
         status = client.status()
-    seconds = round(time.monotonic() - began, 3)
-    if as_json:
-        counts: dict[str, Any] = asdict(status)
-        print_json({"written": written, **counts, "seconds": seconds})
-        return
-    done = f"imported in {seconds:.1f} s" if written else "already imported, nothing was written"
-    plain(f"{corpus}: {contained(status)}; {done}")
+    _print_imported(status, time.monotonic() - began, written=written, as_json=as_json)
 
 
 @importing.command("archive")
@@ -120,7 +113,7 @@ def adopt(
         done = client.adopt(report=report, **graph)
     for line in done.notes:
         note(one_line(line))
-    _print_adopted(done, time.monotonic() - began, as_json=as_json)
+    _print_imported(done, time.monotonic() - began, written=done.written, as_json=as_json)
 
 
 @app.command()
@@ -170,27 +163,21 @@ def reembed(
     with connected(context, corpus) as client, progress() as report:
         made = client.reembed(model, report=report)
     seconds = round(time.monotonic() - began, 3)
-    if as_json:
-        print_json({"corpus": corpus, "embedding_model": model, "vectors": made, "seconds": seconds})
-    elif made:
-        plain(f"{corpus}: {counted(made, 'vector')} computed with {model} ({seconds:.1f} s)")
-    else:
-        plain(f"{corpus}: already embedded with {model}, nothing to do")
+    done = f"{counted(made, 'vector')} computed with {model} ({seconds:.1f} s)"
+    line = f"{corpus}: {done if made else f'already embedded with {model}, nothing to do'}"
+    value = {"corpus": corpus, "embedding_model": model, "vectors": made, "seconds": seconds}
+    print_result(value, line, as_json=as_json)
 
 
-def _print_adopted(done: "AdoptReport", seconds: float, *, as_json: bool) -> None:
-    if as_json:
-        print_json({**asdict(done), "seconds": round(seconds, 3)})
-        return
-    what = f"imported in {seconds:.1f} s" if done.written else "already imported, nothing was written"
-    plain(f"{done.corpus}: {contained(done)}; {what}")
+def _print_imported(held: "CorpusStatus | AdoptReport", seconds: float, *, written: bool, as_json: bool) -> None:
+    parts = [counted(held.documents, "document"), counted(held.chunks, "chunk"), f"{held.entities:,} entities"]
+    contents = ", ".join([*parts, counted(held.relations, "relation")])
+    done = f"imported in {seconds:.1f} s" if written else "already imported, nothing was written"
+    value = {"written": written, **asdict(held), "seconds": round(seconds, 3)}
+    print_result(value, f"{held.corpus}: {contents}; {done}", as_json=as_json)
 
 
 def _print_report(done: "ArchiveReport", what: str, seconds: float, *, as_json: bool) -> None:
-    """Print the archive's contents and what was done with it."""
-    if as_json:
-        print_json({**asdict(done), "seconds": round(seconds, 3)})
-        return
     parts = [
         counted(done.counts.get("Document", 0), "document"),
         counted(done.counts.get("Chunk", 0), "chunk"),
@@ -200,4 +187,5 @@ def _print_report(done: "ArchiveReport", what: str, seconds: float, *, as_json: 
     ]
     if built := done.counts.get("Built", 0):
         parts.append(counted(built, "built row"))
-    plain(f"{done.corpus}: {', '.join(parts)}; {what} ({seconds:.1f} s)")
+    line = f"{done.corpus}: {', '.join(parts)}; {what} ({seconds:.1f} s)"
+    print_result({**asdict(done), "seconds": round(seconds, 3)}, line, as_json=as_json)
