@@ -125,8 +125,7 @@ def append(
         talk = Conversation(id=conversation, title=title)
         done = client.append(talk, messages, graph=graph, report=report, max_calls=max_calls)
     seconds = round(time.monotonic() - began, 3)
-    for error in done.errors:
-        note(one_line(error))
+    note(*map(one_line, done.errors))
     value = {"corpus": corpus, "conversation": conversation, **asdict(done), "seconds": seconds}
     print_result(value, summary(done, seconds), as_json=as_json)
     if done.failed:
@@ -166,8 +165,7 @@ def build(
         with progress() as report, with_work_left(lambda: f"at most {counted(plans().units, 'unit')}"):
             done = client.build(system, report=report, max_calls=max_calls, max_tokens=max_tokens, **chosen)
     seconds = round(time.monotonic() - began, 3)
-    for error in done.errors:
-        note(one_line(error))
+    note(*map(one_line, done.errors))
     if done.failed:
         units = counted(done.failed, "unit")
         note(f"{units} failed: retry with `hgmem build {system} --corpus {corpus} --retry-failed`")
@@ -206,8 +204,7 @@ def _note_failures(done: "IndexReport", failed: int) -> None:
         note(one_line(f"skipped {skipped.path}: {skipped.reason}"))
     if len(done.skipped) > NAMED:
         note(f"and {len(done.skipped) - NAMED:,} more were skipped (use --json to list all)")
-    for error in done.errors:
-        note(one_line(error))
+    note(*map(one_line, done.errors))
     if failed:
         chunks = counted(failed, "chunk of the corpus has", "chunks of the corpus have")
         note(f"{chunks} failed: retry with `hgmem index --retry-failed`")

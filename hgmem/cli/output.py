@@ -40,9 +40,10 @@ def plain(line: str = "") -> None:
     print(clean(line))
 
 
-def note(line: str) -> None:
-    """Print a message about the result to stderr."""
-    print(clean(line), file=sys.stderr, flush=True)
+def note(*lines: str) -> None:
+    """Print messages about the result to stderr."""
+    for line in lines:
+        print(clean(line), file=sys.stderr, flush=True)
 
 
 def print_json(value: Any) -> None:

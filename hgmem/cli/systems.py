@@ -35,8 +35,7 @@ def systems(as_json: JsonOption = False) -> None:
         print_json(found)
     else:
         show(ways(found))
-    for line in hidden_verbs(found):
-        note(line)
+    note(*hidden_verbs(found))
 
 
 def group(name: str) -> Any:

@@ -92,8 +92,7 @@ def import_archive(
     began = time.monotonic()
     with connected(context) as client, progress() as report:
         done = client.import_archive(file, report=report)
-    for line in done.notes:
-        note(line)
+    note(*done.notes)
     what = "imported" if done.written else "already imported, nothing was written"
     _print_report(done, what, time.monotonic() - began, as_json=as_json)
 
@@ -111,8 +110,7 @@ def adopt(
     began = time.monotonic()
     with connected(context, corpus) as client, progress() as report:
         done = client.adopt(report=report, **graph)
-    for line in done.notes:
-        note(one_line(line))
+    note(*map(one_line, done.notes))
     _print_imported(done, time.monotonic() - began, written=done.written, as_json=as_json)
 
 
@@ -137,8 +135,7 @@ def export(
         done = client.export(
             file, memories=not without_memories, embeddings=not without_embeddings, force=force, report=report
         )
-    for line in done.notes:
-        note(line)
+    note(*done.notes)
     _print_report(done, f"exported to {file}", time.monotonic() - began, as_json=as_json)
 
 
