@@ -10,7 +10,6 @@ from hgmem.cli.front import DEFAULT_CORPUS, JsonOption, connected, verbose
 from hgmem.cli.output import print_json
 from hgmem.cli.render import answered, remembered, show, spent
 from hgmem.errors import UsageError
-from hgmem.values import as_json as shape
 from hgmem.values.inputs import typed_filters
 
 if TYPE_CHECKING:
@@ -124,7 +123,7 @@ def ask(
     with connected(context, DEFAULT_CORPUS if corpus is None else corpus) as client:
         answer = _answer(client, question or "", options, quietly=show_memory or as_json)
     if as_json:
-        print_json(shape.answer(answer))
+        print_json(answer)
         return
     show(
         *(remembered(answer) if show_memory else ()),

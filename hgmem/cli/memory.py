@@ -23,7 +23,6 @@ from hgmem.cli.render import ancestry, show, stored
 from hgmem.errors import UsageError
 from hgmem.text.atomic_files import replacing
 from hgmem.text.language import counted
-from hgmem.values import as_json as shape
 
 if TYPE_CHECKING:
     from hgmem.values.reports import Pruned
@@ -76,7 +75,7 @@ def show_(
         found = client.memory(uid, step=step, owner=owner)
         system = client.system(found.system)
     if as_json:
-        print_json(shape.memory(found))
+        print_json(found)
     else:
         show(*stored(found, system=system))
 
@@ -112,7 +111,7 @@ def lineage(
     with connected(context) as client:
         found = client.lineage(point, owner=owner)
     if as_json:
-        print_json(shape.lineage(found))
+        print_json(found)
     else:
         show(ancestry(found))
 

@@ -1,10 +1,8 @@
 """Output: results to stdout, messages to stderr, control characters escaped."""
 
-import json
 import os
 import re
 import sys
-from dataclasses import asdict
 from typing import IO, Any
 
 LONGEST = 1_000  # characters of an error message
@@ -48,7 +46,9 @@ def note(*lines: str) -> None:
 
 def print_json(value: Any) -> None:
     """Print a value, which may have dataclasses in it, as JSON."""
-    print(json.dumps(value, ensure_ascii=False, indent=2, default=asdict))
+    from hgmem.values.as_json import written  # not for `--help`
+
+    print(written(value, indent=2))
 
 
 def print_result(value: Any, *lines: str, as_json: bool) -> None:

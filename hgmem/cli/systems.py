@@ -14,7 +14,7 @@ from hgmem.cli.lists import hidden_verbs, table, ways
 from hgmem.cli.output import note, one_line, print_json
 from hgmem.cli.render import cited, show
 from hgmem.errors import UsageError
-from hgmem.values import as_json as shape
+from hgmem.values.as_json import written
 from hgmem.values.records import CitedText
 from hgmem.values.systems import ArgumentInfo, SystemInfo, VerbInfo
 
@@ -99,7 +99,7 @@ def _parameter(name: str, annotation: Any, *, default: Any = Parameter.empty) ->
 
 def _print(found: object, *, what: str, as_json: bool) -> None:
     try:
-        value = shape.value(found)
+        value = json.loads(written(found))
     except TypeError as error:
         raise UsageError(f"{what} gave what cannot be shown ({error}): report this to the system's authors") from None
     if as_json:
