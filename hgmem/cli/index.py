@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hgmem.cli.ask import Changes, changes
+from hgmem.cli.ask import changes
 from hgmem.cli.front import (
     DEFAULT_CORPUS,
     FAILED,
@@ -39,6 +39,10 @@ NAMED = 100  # skipped files and records that are listed by name
 
 app = typer.Typer(rich_markup_mode=None)
 
+Changes = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Recipe option, such as retrieval.hops=2. Repeatable."),
+]
 FieldOption = Annotated[
     list[str] | None,
     typer.Option("--field", metavar="NAME=FIELD", help="Field of messages in JSON, such as speaker=from; repeatable."),

@@ -1,20 +1,18 @@
 """`import`, `export`, `reembed`: corpora from archives and existing graphs, to archives, and with another embedder."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, fields
-from functools import wraps
-from inspect import Parameter, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hgmem.cli.front import DEFAULT_CORPUS, CorpusOption, ForceOption, JsonOption, connected
+from hgmem.cli.options import options
 from hgmem.cli.output import note, one_line, print_result
 from hgmem.cli.progress import progress
 from hgmem.text.language import counted
-from hgmem.values.foreign_graph import Adopting, Option, Shape
+from hgmem.values.foreign_graph import Adopting, Shape
 
 if TYPE_CHECKING:
     from hgmem.values.reports import AdoptReport, ArchiveReport, CorpusStatus
@@ -24,38 +22,6 @@ importing = typer.Typer(
     name="import", no_args_is_help=True, rich_markup_mode=None, help="Import an archive or an existing graph."
 )
 app.add_typer(importing)
-
-
-def options(table: type, *, defaults: Mapping[str, object]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return a decorator that adds an option to a command for each key of `table`, a text, that `Option` marks.
-
-    The command gets those that were given as keyword arguments. In its help they stand before its own options that
-    are keyword-only; `defaults` says there what is used instead of an option, and changes nothing.
-    """
-    offered = {added.name: added for added in _parameters(table, defaults)}
-
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        own = [each for each in signature(command).parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
-        last = [each for each in own if each.kind is Parameter.KEYWORD_ONLY]
-        first = [each for each in own if each not in last]
-
-        @wraps(command)
-        def called(**given: Any) -> None:
-            command(**{name: value for name, value in given.items() if name not in offered or value is not None})
-
-        called.__signature__ = signature(command).replace(parameters=[*first, *offered.values(), *last])  # type: ignore[attr-defined]
-        return called
-
-    return decorate
-
-
-def _parameters(table: type, defaults: Mapping[str, object]) -> Iterator[Parameter]:
-    for name, hint in get_type_hints(table, include_extras=True).items():
-        for mark in getattr(hint, "__metadata__", ()):
-            if isinstance(mark, Option):
-                text = f"{mark.help} Default: {defaults[name]}." if name in defaults else mark.help
-                option = Annotated[str | None, typer.Option(metavar=mark.metavar, help=text, show_default=False)]
-                yield Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=option)
 
 
 @importing.command()

@@ -6,18 +6,11 @@ from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, TypeAlias, TypedDict, Unpack
 
 from hgmem.errors import UsageError
+from hgmem.values.arguments import Option
 
 Notes: TypeAlias = Counter[
     tuple[str, str]
 ]  # how often each reported event happened, keyed by its singular and plural wording
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """Marks a keyword argument that is an option of the command too: its value's name in the help, and the help."""
-
-    metavar: str
-    help: str
 
 
 class Source(TypedDict, total=False):
