@@ -11,9 +11,8 @@ from hgmem.cli.front import DEFAULT_CORPUS, JsonOption, connected, verbose
 from hgmem.cli.options import options
 from hgmem.cli.output import print_json
 from hgmem.cli.render import answered, remembered, show, spent
-from hgmem.errors import UsageError
 from hgmem.values.ask_options import AskOptions
-from hgmem.values.inputs import typed_filters
+from hgmem.values.inputs import assignments, typed_filters
 
 if TYPE_CHECKING:
     from hgmem.client import HGMem
@@ -66,13 +65,7 @@ def ask(
 
 def changes(given: list[str] | tuple[str, ...]) -> dict[str, object]:
     """Return the values of `--set` by name."""
-    found: dict[str, object] = {}
-    for one in given:
-        name, sign, value = one.partition("=")
-        if not sign or not name.strip():
-            raise UsageError(f"invalid --set {one!r}: use KEY=VALUE, such as --set retrieval.hops=2")
-        found[name.strip()] = value.strip()
-    return found
+    return dict(assignments(given, otherwise="invalid --set {!r}: use KEY=VALUE, such as --set retrieval.hops=2"))
 
 
 def _answer(client: "HGMem", question: str, options: Mapping[str, Any], *, quietly: bool) -> "Answer":
