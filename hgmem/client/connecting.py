@@ -177,15 +177,10 @@ def find_embedder(settings: Settings) -> CheckedEmbedder:
             backend=settings.embedding_backend,
             cache=settings.cache,
         )
-    return CheckedEmbedder(_kept(chosen, settings))
-
-
-def _kept(embedder: OpenAIEmbedder | SentenceTransformerEmbedder, settings: Settings) -> Embedder:
-    """Return the embedder with its vectors kept on disk, unless that is turned off."""
     if not settings.cached_vectors:
-        return embedder
+        return CheckedEmbedder(chosen)
     path = settings.cache / "vectors.sqlite"
-    return KeptVectors(embedder, path, most=settings.cached_vectors, state=embedder.state)
+    return CheckedEmbedder(KeptVectors(chosen, path, most=settings.cached_vectors, state=chosen.state))
 
 
 def adapted_embedder(given: Any) -> CheckedEmbedder:
@@ -241,10 +236,8 @@ def adapted_model(given: Any, settings: Settings) -> LanguageModel:
 
 
 def _by_name(settings: Settings, name: str, embedder: Embedder) -> LanguageModel:
-    return ExtractiveModel(embedder) if name == ExtractiveModel.name else _language_model(settings, name)
-
-
-def _language_model(settings: Settings, name: str) -> LanguageModel:
+    if name == ExtractiveModel.name:
+        return ExtractiveModel(embedder)
     chat = LimitedChat(_chat(settings, name), _limits(settings))
     store = Store(settings.cache / "replies.sqlite")
     usual = Sampling(

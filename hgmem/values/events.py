@@ -103,11 +103,7 @@ class Answered:
 Event: TypeAlias = QuestionAccepted | StepStarted | EvidenceFound | OperationApplied | Planned | AnswerToken | Answered
 
 
-def _ignore(_: Event) -> None:
-    return None
-
-
-def _no_check() -> None:
+def _ignore(*_: Event) -> None:
     return None
 
 
@@ -116,7 +112,7 @@ class Listener:
     """Callbacks for events. `check` is called before each model call and raises to end the question."""
 
     emit: Callable[[Event], None] = _ignore
-    check: Callable[[], None] = field(default=_no_check)
+    check: Callable[[], None] = field(default=_ignore)
 
     @property
     def is_listening(self) -> bool:
