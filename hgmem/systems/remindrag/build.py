@@ -147,10 +147,6 @@ def _near(rows: Sequence[StoredRow], *, least: float) -> Iterator[tuple[int, int
                     yield at, int(other), round(float(cosines[other]), 4)
 
 
-def _prompt(config: ReMindRAGConfig) -> int:
-    return config.passage_tokens + _AROUND
-
-
 def _as_anchors(numbers: Mapping[str, int], config: ReMindRAGConfig) -> int:
     return numbers[STAGE]
 
@@ -176,15 +172,9 @@ BUILD: Build[ReMindRAGConfig] = Build(
             settings=["passage_tokens"],
             prompts=[TitlePassage.prompt_file],
             calls=1,
-            prompt_tokens=_prompt,
+            prompt_tokens=lambda config: config.passage_tokens + _AROUND,
         ),
-        Stage(
-            name="vectors",
-            units=titled,
-            make=give_vector,
-            vectors=True,
-            most_units=_as_anchors,
-        ),
+        Stage(name="vectors", units=titled, make=give_vector, vectors=True, most_units=_as_anchors),
         Stage(name="chain", units=pairs, make=tie_next, most_units=_as_anchors),
         Stage(name="entities", units=mentioned, make=tie_entities, most_units=_as_anchors),
         Stage(

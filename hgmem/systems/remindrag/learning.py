@@ -26,28 +26,13 @@ from hgmem.systems.remindrag.statements import (
     trails_to_touch,
 )
 from hgmem.systems.remindrag.tasks import JudgeUseful
-from hgmem.systems.remindrag.trails import Touch, Vector, length_of, replay_trails, touched
+from hgmem.systems.remindrag.trails import Touch, length_of, replay_trails, touched
 from hgmem.systems.remindrag.walk_record import RecordedWalk
 from hgmem.text.identity import built_uid
-from hgmem.values.records import Citation
+from hgmem.values.records import Answer
 
 _QUOTED = 5  # chunks that are kept of what was read at a node
 _MARKERS = re.compile(r"\s*\[\d+\]")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answered:
-    """The answer of a walk's question: its memory and the memory's owner, its text, and its citations."""
-
-    memory: str
-    owner: str
-    text: str
-    citations: Sequence[Citation]
-
-    @property
-    def unmarked(self) -> str:
-        """The text without its markers, which number passages that a judgement does not see."""
-        return _MARKERS.sub("", self.text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,38 +46,27 @@ class Learnt:
     effective: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Lesson:
-    """What is learnt of a walk: each trail by uid with its ends, and whether it led to use, and where use began."""
+def learn_walk(services: Services, answer: Answer, walk: RecordedWalk, *, owner: str, penalty: Penalty) -> Learnt:
+    """Learn the walk of one answered question in one transaction, and return what was learnt.
 
-    uid: str
-    question: str
-    vector: Vector
-    penalty: Penalty
-    touches: Mapping[str, Row]
-    starts: Sequence[str]
-    summaries: Mapping[str, str]
-
-
-def learn_walk(services: Services, answered: Answered, walk: RecordedWalk, *, penalty: Penalty) -> Learnt:
-    """Learn the walk of one question in one transaction, and return what was learnt.
-
-    Raises `UsageError` where that has been done before.
+    `owner` is that of the answer's memory. Raises `UsageError` where that has been done before.
     """
-    uid = built_uid(services.corpus, SYSTEM, kind="Learning", key=answered.memory)
-    _check_new(services.database, services.corpus, uid, answered.memory)
+    uid = built_uid(services.corpus, SYSTEM, kind="Learning", key=answer.memory)
+    _check_new(services.database, services.corpus, uid, answer.memory)
     vector = services.embed([walk.question], kind="query")[0]
-    useful = _useful(services, walk, answered)
-    lesson = _Lesson(
-        uid=uid,
-        question=walk.question,
-        vector=np.asarray(vector, dtype=np.float32),
-        penalty=penalty,
-        touches=_touches(services.corpus, walk, answered.owner, useful),
-        starts=walk.roots(walk.places[number] for number in sorted(useful)) if walk.places else walk.seeds,
-        summaries=walk.summaries,
-    )
-    return services.database.write(_learn, services, lesson, answered)
+    useful = _useful(services, walk, answer)
+    learning = {
+        "uid": uid,
+        "key": answer.memory,
+        "question": walk.question,
+        "owner": owner,
+        "memory": answer.memory,
+        "penalty": penalty,
+        "starts": walk.roots(walk.places[number] for number in sorted(useful)) if walk.places else walk.seeds,
+        "vector": np.asarray(vector, dtype=np.float32),
+    }
+    touches = _touches(services.corpus, walk, owner, useful)
+    return services.database.write(_learn, services, learning, touches, walk.summaries)
 
 
 def unlearn(services: Services, learnings: Sequence[Row]) -> int:
@@ -103,51 +77,42 @@ def unlearn(services: Services, learnings: Sequence[Row]) -> int:
     )
 
 
-def _learn(transaction: Transaction, services: Services, lesson: _Lesson, answered: Answered) -> Learnt:
-    corpus, owner = services.corpus, answered.owner
+def _learn(
+    transaction: Transaction,
+    services: Services,
+    learning: Row,
+    touches: Mapping[str, Row],
+    summaries: Mapping[str, str],
+) -> Learnt:
+    """Write a learning, which gets its number here, and its trails by uid as they are once it touched them."""
+    corpus, owner = services.corpus, learning["owner"]
     check_embedder(transaction, services)
     number = draw_number(transaction, corpus=corpus, owner=owner)
-    _check_new(transaction, corpus, lesson.uid, answered.memory)
-    ends = [{"uid": uid, "ends": touch["ends"]} for uid, touch in lesson.touches.items()]
-    stored = trails_to_touch(transaction, corpus=corpus, rows=ends)
-    trails = [_moved(row, lesson, dimensions=services.embedder.dimensions) for row in stored]
+    _check_new(transaction, corpus, learning["uid"], learning["memory"])
+    ends = [{"uid": uid, "ends": touch["ends"]} for uid, touch in touches.items()]
+    trails = []
+    for row in trails_to_touch(transaction, corpus=corpus, rows=ends):
+        touch = touches[row["uid"]]
+        before = np.zeros(services.embedder.dimensions) if row["vector"] is None else np.asarray(row["vector"])
+        question = Touch(question=learning["vector"], effective=touch["effective"], penalty=learning["penalty"])
+        vector = touched(before.astype(np.float32), question)
+        trail = {"uid": row["uid"], "tie": row["tie"], "alike": row["alike"] or 0.0}
+        trails.append({**touch, **trail, "vector": vector, "length": length_of(vector)})
     put_trails(transaction, corpus=corpus, owner=owner, rows=trails)
     put_learning(
         transaction,
         corpus=corpus,
-        learning={
-            "uid": lesson.uid,
-            "key": answered.memory,
-            "question": lesson.question,
-            "owner": owner,
-            "memory": answered.memory,
-            "penalty": lesson.penalty,
-            "starts": list(lesson.starts),
-            "number": number,
-            "vector": lesson.vector,
-        },
+        learning={**learning, "number": number},
         touches=[{name: trail[name] for name in ("uid", "effective", "chunks")} for trail in trails],
-        summaries=lesson.summaries,
+        summaries=summaries,
     )
     return Learnt(
-        learning=lesson.uid,
+        learning=learning["uid"],
         number=number,
-        question=lesson.question,
+        question=learning["question"],
         trails=len(trails),
         effective=sum(bool(trail["effective"]) for trail in trails),
     )
-
-
-def _moved(row: Row, lesson: _Lesson, *, dimensions: int) -> Row:
-    """Return a trail as it is after the lesson, with what touched it."""
-    touch = lesson.touches[row["uid"]]
-    before = np.zeros(dimensions) if row["vector"] is None else np.asarray(row["vector"])
-    vector = touched(
-        before.astype(np.float32),
-        Touch(question=lesson.vector, effective=touch["effective"], penalty=lesson.penalty),
-    )
-    trail = {"uid": row["uid"], "tie": row["tie"], "alike": row["alike"] or 0.0}
-    return {**touch, **trail, "vector": vector, "length": length_of(vector)}
 
 
 def _unlearn(transaction: Transaction, services: Services, owner: str, uids: Sequence[str]) -> int:
@@ -161,21 +126,22 @@ def _unlearn(transaction: Transaction, services: Services, owner: str, uids: Seq
     return len(there)
 
 
-def _useful(services: Services, walk: RecordedWalk, answered: Answered) -> set[int]:
+def _useful(services: Services, walk: RecordedWalk, answer: Answer) -> set[int]:
     """Return the numbers of the places that led to something of use: as the model judges, with all before them."""
     if not walk.places:
         return set()
     early = [place.uid for place in walk.places if place.passage and not place.chunks]
     passages = passage_chunks(services.database, corpus=services.corpus, uids=early) if early else {}
     stops = walk.stops
-    answers = {citation.chunk for citation in answered.citations if citation.chunk}
+    quoted = {citation.chunk for citation in answer.citations if citation.chunk}
     cited = []
     for number, stop in enumerate(stops):
         chunks = {uid for place in stop for uid in place.chunks}
         chunks |= {chunk.uid for place in stop if place.passage for chunk in passages.get(place.uid, ())}
-        if not answers.isdisjoint(chunks):
+        if not quoted.isdisjoint(chunks):
             cited.append(number)
-    task = JudgeUseful(question=walk.question, answer=answered.unmarked, ways=_in_words(walk), cited=tuple(cited))
+    text = _MARKERS.sub("", answer.text)  # they number passages that the judgement does not see
+    task = JudgeUseful(question=walk.question, answer=text, ways=_in_words(walk), cited=tuple(cited))
     named = services.reply(task).useful
     # Each stop of use confirms all that led to it. The official code confirms the first one of a node alone.
     numbers = {id(place): number for number, place in enumerate(walk.places)}
