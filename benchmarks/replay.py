@@ -69,7 +69,7 @@ def main() -> None:
         tab = browser.new_context(viewport={"width": 1280, "height": 800}).new_page()
         tab.goto(path.as_uri())
         tab.wait_for_selector("html[data-ready]", timeout=60_000)
-        figures = measured(tab) | {"bytes": path.stat().st_size, "of them library": len(library().text.encode())}
+        figures = measured(tab) | {"bytes": path.stat().st_size, "of them library": len(library()[0].encode())}
     print(json.dumps({"points": points} | figures, indent=2))
 
 

@@ -95,21 +95,17 @@ class Recording:
         except UnreachableError as error:
             error.memory = self.lease.memory  # the step may be there: a commit that nobody answered may be done
             raise
-        if written.kept:
-            self._embed(written.kept)
+        if written.kept:  # entities that the memory keeps of a corpus that has them no more
+            rows = missing_entity_vectors(self.services.database, corpus=self.lease.corpus, uids=written.kept)
+            texts = [entity_text(row["name"], row["description"]) for row in rows]
+            made = self.services.embed(texts, kind="document")
+            put_entity_vectors(self.services.database, corpus=self.lease.corpus, rows=rows, vectors=made)
         self.status = INTERRUPTED
         self.steps.append(replace(step, created_at=written.created_at))
         self.points = self.points.after(changes, step=step.number)
         self.services.listener.emit(
             Planned(step=step.number, judgement=step.judgement, subqueries=step.planned, notes=step.notes)
         )
-
-    def _embed(self, uids: Sequence[str]) -> None:
-        """Give a vector to entities that the memory keeps of a corpus that has them no more."""
-        database, corpus = self.services.database, self.lease.corpus
-        rows = missing_entity_vectors(database, corpus=corpus, uids=uids)
-        texts = [entity_text(row["name"], row["description"]) for row in rows]
-        put_entity_vectors(database, corpus=corpus, rows=rows, vectors=self.services.embed(texts, kind="document"))
 
     def answer(self, cited: Cited, *, step: int, notes: Sequence[str] = (), last: bool = True) -> Answer:
         """Write an answer with its citations and return it. The last one gives the lease back."""
@@ -118,28 +114,14 @@ class Recording:
     def no_evidence(self, text: str, *, step: int, notes: Sequence[str] = ()) -> Answer:
         """Return the answer that says that there is no evidence, written without a model call."""
         misfits = (misfit(self.filters, corpus=self.lease.corpus),) if self.choice.documents == () else ()
-        cited = Cited(text=text, citations=(), notes=())
-        return self._finish(cited, status="no_evidence", step=step, notes=(*misfits, *notes), last=True)
+        return self._finish(Cited(text=text), status="no_evidence", step=step, notes=(*misfits, *notes))
 
     def unanswered(self, *, step: int) -> Answer:
         """Return an answer without text where none was requested. The memory can be continued for it."""
-        release_memory(self.services.database, lease=self.lease, status=UNANSWERED)
-        answer = self._answer_of(Cited(text="", citations=(), notes=()), status=UNANSWERED, step=step)
-        self.services.listener.emit(Answered(answer=answer))
-        return answer
+        return self._finish(Cited(text=""), status=UNANSWERED, step=step)
 
-    def _finish(self, cited: Cited, *, status: str, step: int, notes: Sequence[str], last: bool) -> Answer:
-        answer = replace(
-            self._answer_of(cited, status=status, step=step),
-            uid=f"{self.lease.memory}-answer-{step}-{secrets.token_hex(3)}",
-            notes=(*self.notes, *notes, *cited.notes),
-        )
-        write_answer(self.services.database, lease=self.lease, answer=answer, status=status if last else RUNNING)
-        self.services.listener.emit(Answered(answer=answer))
-        return answer
-
-    def _answer_of(self, cited: Cited, *, status: str, step: int) -> Answer:
-        return Answer(
+    def _finish(self, cited: Cited, *, status: str, step: int, notes: Sequence[str] = (), last: bool = True) -> Answer:
+        answer = Answer(
             uid="",
             question=self.question,
             text=cited.text,
@@ -155,6 +137,14 @@ class Recording:
             usage=self.meter.usage(),
             seconds=round(time.perf_counter() - self.began, 4),
         )
+        if status == UNANSWERED:
+            release_memory(self.services.database, lease=self.lease, status=status)
+        else:
+            uid = f"{self.lease.memory}-answer-{step}-{secrets.token_hex(3)}"
+            answer = replace(answer, uid=uid, notes=(*self.notes, *notes, *cited.notes))
+            write_answer(self.services.database, lease=self.lease, answer=answer, status=status if last else RUNNING)
+        self.services.listener.emit(Answered(answer=answer))
+        return answer
 
     def _vectors(self, changes: StepChanges) -> Mapping[str, Vectors]:
         texts = {birth.point.uid: birth.point.description for birth in changes.births}
@@ -191,7 +181,9 @@ def recording(
         )
         record.choose_documents()  # before anything is written
         if question.memory:
-            _lease(record, question)
+            timeout, owner = services.settings.claim_timeout, services.owner
+            found = lease_memory(services.database, lease=lease, question=question, timeout=timeout, owner=owner)
+            record.status, record.filters = found.status, found.filters  # those given replace its own
         else:
             properties = {"system": system, "model": services.model.name, "question": question.text}
             texts = {"settings": to_json(settings), "filters": to_json(record.filters), "owner": services.owner or ""}
@@ -203,20 +195,6 @@ def recording(
                 QuestionAccepted(question=question.text, corpus=services.corpus, memory=memory, steps=len(record.steps))
             )
             yield record
-
-
-def _lease(record: Recording, question: Question) -> None:
-    """Lease a memory that is continued. Given filters replace its own."""
-    services = record.services
-    found = lease_memory(
-        services.database,
-        lease=record.lease,
-        question=question,
-        timeout=services.settings.claim_timeout,
-        owner=services.owner,
-    )
-    record.status = found.status
-    record.filters = found.filters
 
 
 @contextmanager

@@ -23,8 +23,8 @@ class Cited:
     """An answer with valid citations only, and notes on the markers that were removed."""
 
     text: str
-    citations: tuple[Citation, ...]
-    notes: tuple[str, ...]
+    citations: tuple[Citation, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def cite(text: str, passages: Sequence[Citable]) -> Cited:

@@ -66,7 +66,7 @@ def test_text_of_documents_stays_data() -> None:
     assert "{{" not in text.replace("{{library}}", "")
     data = re.search(r'<script type="application/json" id="scene">(.*?)</script>', text, re.DOTALL)
     assert data
-    assert json.loads(data[1]) == drawn
+    assert json.loads(data[1]) == json.loads(json.dumps(drawn))
     assert "\u2028" not in data[1]
     assert "Do - - as you like." in text
 

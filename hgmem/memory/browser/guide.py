@@ -28,17 +28,24 @@ def guide(memory: Memory, drawn: Pictured, *, style: str, system: SystemInfo, ow
     without results for this memory are left out.
     """
     values = _values(memory)
-    slides = _slides(memory, drawn) | ({"system"} if own else set())
+    parameters = ", ".join(f"{name}: {value!r}" for name, value in values.items())
+    optional = {
+        "steps": memory.steps,
+        "growth": drawn.lineage or drawn.bridges,
+        "answer": memory.answers,
+        "system": own,
+    }
+    slides = {"question", "corpus", "onward"} | {name for name, there in optional.items() if there}
     parts = {
         "question": escape(_question(memory)),
         "about": escape(f"Memory {memory.uid} of corpus {memory.corpus}: {_counted(memory, drawn)}."),
         "what": escape(_what(memory, drawn, system)),
         "slides": str(len(slides)),
         "style": runnable(f":style {style}"),
-        "parameters": runnable(f":params {_map(values)}"),
+        "parameters": runnable(f":params {{{parameters}}}"),
         "schema": _query("schema", values),
         "steps": "\n".join(_steps(memory, drawn, values)),
-        "answer": escape(_answer_text(memory)),
+        "answer": escape(_shortened(memory.answers[-1].text)) if memory.answers else "",
         "system": escape(f"System {system.name}: {system.summary}"),
         "favourites": "\n".join(f"<p>{escape(one.title)}:</p>{runnable(one.filled(**values))}" for one in own),
         "limits": _limits(drawn),
@@ -86,12 +93,6 @@ def _values(memory: Memory) -> Values:
         "step": memory.step,
         "point": point,
     }
-
-
-def _slides(memory: Memory, drawn: Pictured) -> set[str]:
-    """Return the names of the slides that have contents."""
-    optional = {"steps": memory.steps, "growth": drawn.lineage or drawn.bridges, "answer": memory.answers}
-    return {"question", "corpus", "onward"} | {name for name, there in optional.items() if there}
 
 
 def _query(name: str, values: Values) -> str:
@@ -148,11 +149,6 @@ def _built(step: Step) -> Iterator[str]:
         yield f"<p>Of what its system had built, as it was then:</p>\n<ul>{items}{more}</ul>"
 
 
-def _map(values: Values) -> str:
-    said = (f"{name}: {value if isinstance(value, int) else repr(value)}" for name, value in values.items())
-    return f"{{{', '.join(said)}}}"
-
-
 def _what(memory: Memory, drawn: Pictured, system: SystemInfo) -> str:
     if memory.status == PRUNED:
         return "This memory was pruned: its steps and points were removed; its answers and quotes are kept."
@@ -203,10 +199,6 @@ def _counted(memory: Memory, drawn: Pictured) -> str:
         return "only its answers are kept, status pruned"
     steps, points = counted(len(memory.steps), "step"), counted(len(memory.points), "active point")
     return ", ".join((steps, *([points] if drawn.births else []), f"status {memory.status}"))
-
-
-def _answer_text(memory: Memory) -> str:
-    return _shortened(memory.answers[-1].text) if memory.answers else ""
 
 
 def _shortened(text: str) -> str:

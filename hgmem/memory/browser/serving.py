@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
@@ -21,17 +20,9 @@ _SCHEMES = ("http", "https")
 _SETTINGS = tuple(f"server.{scheme}.{what}" for scheme in _SCHEMES for what in ("enabled", "advertised_address"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Text:
-    """A text to serve and its media type."""
-
-    content: str
-    type: str
-
-
 @contextmanager
-def serving(texts: Callable[[str], Mapping[str, Text]], *, origins: frozenset[str], port: int = 0) -> Iterator[str]:
-    """Serve texts until the block ends, and yield their base URL. `texts` is called with that URL.
+def serving(texts: Callable[[str], Mapping[str, str]], *, origins: frozenset[str], port: int = 0) -> Iterator[str]:
+    """Serve texts by name until the block ends, and yield their base URL. `texts` is called with that URL.
 
     Only pages of `origins` can read them. Raises `UsageError` if the port is in use.
     """
@@ -51,20 +42,21 @@ def serving(texts: Callable[[str], Mapping[str, Text]], *, origins: frozenset[st
         server.server_close()
 
 
-def _handler(texts: Mapping[str, Text], *, origins: frozenset[str], port: int) -> type[BaseHTTPRequestHandler]:
+def _handler(texts: Mapping[str, str], *, origins: frozenset[str], port: int) -> type[BaseHTTPRequestHandler]:
     hosts = {f"{name}:{port}" for name in (HOST, _BINDING)} | ({HOST, _BINDING} if port == _USUAL else set())
 
     class Handler(BaseHTTPRequestHandler):
         """Serves exactly these texts, and only under this machine's expected host name."""
 
         def do_GET(self) -> None:
-            found = texts.get(self.path.partition("?")[0].removeprefix("/"))
+            name = self.path.partition("?")[0].removeprefix("/")
+            found = texts.get(name)
             if self.headers.get("Host") not in hosts or found is None:
                 self.send_error(404)
                 return
-            body = found.content.encode()
+            body = found.encode()
             self.send_response(200)
-            self.send_header("Content-Type", f"{found.type}; charset=utf-8")
+            self.send_header("Content-Type", f"text/{'html' if name.endswith('.html') else 'plain'}; charset=utf-8")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)

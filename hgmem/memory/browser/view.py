@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from hgmem.errors import DocumentError
-from hgmem.graph.database import Address, Database
+from hgmem.graph.database import Database
 from hgmem.graph.painting import paint_entities, paint_points, pictured
 from hgmem.graph.server import link
 from hgmem.memory.browser.favourites import Caption, Favourite, favourites, styled
 from hgmem.memory.browser.guide import guide
-from hgmem.memory.browser.serving import Text, browser_of, checked, origins, serving
+from hgmem.memory.browser.serving import browser_of, checked, origins, serving
 from hgmem.text.resources import resource
 from hgmem.values.records import Memory
 from hgmem.values.systems import SystemInfo
@@ -46,9 +46,6 @@ class Drawing:
     system: SystemInfo | None = None
 
 
-NOTHING = Drawing()
-
-
 @contextmanager
 def viewing(database: Database, memory: Memory, *, drawing: Drawing, browser: str | None, port: int) -> Iterator[View]:
     """Serve guide and style until the block ends, and yield the view that opens the memory in Browser."""
@@ -57,31 +54,22 @@ def viewing(database: Database, memory: Memory, *, drawing: Drawing, browser: st
     style = _style(drawing)
     drawn = pictured(database, corpus=memory.corpus, memory=memory.uid)
 
-    def written(address: str) -> str:
-        return guide(memory, drawn, style=f"{address}/{STYLE}", system=system, own=drawing.favourites)
+    def texts(address: str) -> dict[str, str]:
+        text = guide(memory, drawn, style=f"{address}/{STYLE}", system=system, own=drawing.favourites)
+        return {GUIDE: text, STYLE: style}
 
-    def texts(address: str) -> dict[str, Text]:
-        return {
-            GUIDE: Text(content=written(address), type="text/html"),
-            STYLE: Text(content=style, type="text/plain"),
-        }
-
-    with serving(texts, origins=origins(at), port=port) as address:
-        yield _view(at, database.address, address)
-
-
-def _view(browser: str, to: Address, served: str) -> View:
-    played = f"{served}/{GUIDE}"
-    return View(
-        link=link(browser, uri=to.uri, username=to.username, database=to.database, guide=played),
-        guide=played,
-        style=f"{served}/{STYLE}",
-        username=to.username,
-        password=to.password,
-    )
+    with serving(texts, origins=origins(at), port=port) as served:
+        to, played = database.address, f"{served}/{GUIDE}"
+        yield View(
+            link=link(at, uri=to.uri, username=to.username, database=to.database, guide=played),
+            guide=played,
+            style=f"{served}/{STYLE}",
+            username=to.username,
+            password=to.password,
+        )
 
 
-def save(folder: Path, drawing: Drawing = NOTHING) -> list[Path]:
+def save(folder: Path, drawing: Drawing) -> list[Path]:
     """Copy the style and the favourites into a folder, for manual import. Return the files."""
     texts = {STYLE: _style(drawing), **{one.path.name: one.text for one in favourites().values()}}
     texts |= {one.path.name: one.text for one in drawing.favourites}

@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import json
-from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
@@ -16,19 +15,8 @@ ASSETS = Path(__file__).resolve().parent / "assets"
 PROGRAM = ("memory", "elements", "walk", "picture", "layout", "captions", "telling", "controls", "beginning")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Library:
-    """The library's source and its licence."""
-
-    text: str
-    licence: str
-
-
-def library() -> Library:
-    """Return the library.
-
-    Raises `UsageError`, with the remedy, if it is missing.
-    """
+def library() -> tuple[str, str]:
+    """Return the library's source and its licence. Raises `UsageError`, with the remedy, if it is missing."""
     found: dict[str, str] = {}
     for name, digest in FILES.items():
         try:
@@ -41,20 +29,21 @@ def library() -> Library:
         if hashlib.sha256(data).hexdigest() != digest:
             raise UsageError(f"{str(FOLDER / name)!r} does not match {NAME} {VERSION}: delete it, then fetch it again")
         found[name] = data.decode()
-    text, licence = (found[name] for name in FILES)
-    return Library(text=text, licence=licence)
+    text, licence = found.values()
+    return text, licence
 
 
 def page(scene: Scene) -> str:
     """Return the page of a memory. Document text is embedded as JSON and rendered as text, never as markup."""
-    source = library()
-    program = _program()
+    text, licence = library()
+    files = "\n".join(_asset(f"{name}.js") for name in PROGRAM)
+    program = f'"use strict";\n(() => {{\n{files}}})();\n'  # one program in its own scope
     parts = {
-        "title": escape(_title(scene)),
-        "policy": _policy(source.text, program),
+        "title": escape(f"{scene['question']} · hgmem"),
+        "policy": _policy(text, program),
         "style": _asset("replay.css"),
-        "licence": source.licence.replace("--", "- -"),
-        "library": source.text,
+        "licence": licence.replace("--", "- -"),
+        "library": text,
         "program": program,
         "data": _data(scene),
     }
@@ -69,16 +58,6 @@ def _asset(name: str) -> str:
     return (ASSETS / name).read_text(encoding="utf-8")
 
 
-def _program() -> str:
-    """Return the files as one program in its own scope."""
-    files = "\n".join(_asset(f"{name}.js") for name in PROGRAM)
-    return f'"use strict";\n(() => {{\n{files}}})();\n'
-
-
-def _title(scene: Scene) -> str:
-    return f"{scene['question']} · hgmem"
-
-
 def _data(scene: Scene) -> str:
     """Return JSON that can't close its HTML element or open a comment or another element."""
     text = json.dumps(scene, ensure_ascii=False, separators=(",", ":"))
@@ -89,12 +68,9 @@ def _data(scene: Scene) -> str:
 
 def _policy(*scripts: str) -> str:
     """Return a content security policy that allows these scripts only, and no requests."""
-    hashes = " ".join(f"'sha256-{_sha256(script)}'" for script in scripts)
+    digests = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
+    hashes = " ".join(f"'sha256-{digest}'" for digest in digests)
     return (
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:; "
         "base-uri 'none'; form-action 'none'"
     )
-
-
-def _sha256(text: str) -> str:
-    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
