@@ -7,27 +7,30 @@ from html import escape
 from pathlib import Path
 
 from hgmem.errors import UsageError
-from hgmem.memory.replay.fetching import FILES, FOLDER, NAME, VERSION
 from hgmem.memory.replay.scene import Scene
 
+FOLDER = Path(__file__).resolve().parent / "library"  # filled by builds
 ASSETS = Path(__file__).resolve().parent / "assets"
+LIBRARY = ASSETS / "library.json"  # name and version of the graph library, and the digests of its files
 # The program's files, each after those that it uses.
 PROGRAM = ("memory", "elements", "walk", "picture", "layout", "captions", "telling", "controls", "beginning")
 
 
 def library() -> tuple[str, str]:
     """Return the library's source and its licence. Raises `UsageError`, with the remedy, if it is missing."""
+    wanted = json.loads(LIBRARY.read_text(encoding="utf-8"))
+    called = f"{wanted['name']} {wanted['version']}"
     found: dict[str, str] = {}
-    for name, digest in FILES.items():
+    for name, digest in wanted["files"].items():
         try:
             data = (FOLDER / name).read_bytes()
         except OSError:
             raise UsageError(
-                f"{NAME} {VERSION}, which the page needs, is missing from {str(FOLDER)!r}: fetch it with `python "
-                "-m hgmem.memory.replay.fetching` (npm or Maven); wheels include it"
+                f"{called}, which the page needs, is missing from {str(FOLDER)!r}: install hgmem again where npm or "
+                "Maven is at hand, or run `python replay_library.py` in a checkout; wheels include it"
             ) from None
         if hashlib.sha256(data).hexdigest() != digest:
-            raise UsageError(f"{str(FOLDER / name)!r} does not match {NAME} {VERSION}: delete it, then fetch it again")
+            raise UsageError(f"{str(FOLDER / name)!r} does not match {called}: delete it, then fetch it again")
         found[name] = data.decode()
     text, licence = found.values()
     return text, licence
