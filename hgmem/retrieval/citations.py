@@ -1,15 +1,20 @@
-"""Citations: checks an answer's markers against the evidence and quotes the cited sentences."""
+"""Citations: rows of a build that an answer may cite, and checks of its markers, with the sentences that they quote."""
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from hgmem.graph.built import nearest_beneath
+from hgmem.models.embedding import Vectors
+from hgmem.services import Services
 from hgmem.text.segmentation import Span, sentences, words
 from hgmem.values.evidence import BuiltPassage, Citable
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.records import Citation
 
+BEHIND = 3  # chunks that stand behind a cited row
 MARKER = re.compile(r"\[(\d+)\]")
 _SEVERAL = re.compile(r"\[\d+(?:\s*[,;]\s*\d+)+\]")  # [1, 2] is [1][2]
 _NUMBER = re.compile(r"\d+")
@@ -25,6 +30,28 @@ class Cited:
     text: str
     citations: tuple[Citation, ...] = ()
     notes: tuple[str, ...] = ()
+
+
+def built_passages(
+    services: Services, rows: Sequence[Mapping[str, Any]], *, query: Vectors, titled: str = ""
+) -> tuple[BuiltPassage, ...]:
+    """Return rows, as searches return them, as passages with the chunks behind them that are nearest to a unit vector.
+
+    `titled` names the property that is their title. Without it, a passage is shown with its kind.
+    """
+    uids = [row["uid"] for row in rows]
+    behind = nearest_beneath(services.database, corpus=services.corpus, uids=uids, query=query, k=BEHIND)
+    return tuple(
+        BuiltPassage(
+            uid=row["uid"],
+            kind=row["kind"],
+            text=row["text"],
+            title=str(row.get(titled, "")) if titled else "",
+            document=row["document"],
+            chunks=tuple(behind.get(row["uid"], ())),
+        )
+        for row in rows
+    )
 
 
 def cite(text: str, passages: Sequence[Citable]) -> Cited:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import accumulate
 
 from hgmem.retrieval.rendering import PromptMemory
 from hgmem.text.tokens import count
@@ -44,12 +45,7 @@ def fit_points(
 
 def fits(points: Sequence[MemoryPoint], *, tokens: int) -> bool:
     """Whether all points fit into `tokens`."""
-    left = tokens
-    for point in points:
-        left -= size(point)
-        if left < 0:
-            return False
-    return True
+    return all(total <= tokens for total in accumulate(map(size, points)))
 
 
 def size(point: MemoryPoint) -> int:

@@ -43,7 +43,11 @@ def choose(database: Database, filters: Mapping[str, Sequence[str]], *, corpus: 
     if unknown and rows:
         named = ", ".join(sorted(known)[:NAMED])
         raise UsageError(f"no document of corpus {corpus!r} has the filter name {unknown[0]!r}: choose from {named}")
-    documents = tuple(uid for uid, described in values.items() if _chosen(described, filters))
+    documents = tuple(
+        uid
+        for uid, described in values.items()
+        if all(_fits(described.get(name, set()), wanted) for name, wanted in filters.items())
+    )
     return Choice(documents=documents, narrow=2 * len(documents) < len(rows))
 
 
@@ -84,16 +88,10 @@ def _values(row: Mapping[str, str]) -> dict[str, set[str]]:
     return values
 
 
-def _chosen(values: Mapping[str, set[str]], filters: Mapping[str, Sequence[str]]) -> bool:
-    return all(_fits(values.get(name, set()), wanted) for name, wanted in filters.items())
-
-
 def _fits(values: set[str], wanted: Sequence[str]) -> bool:
     return any(_alike(pattern, text) for pattern in wanted for text in values)
 
 
 def _alike(wanted: str, text: str) -> bool:
     """Whether a text matches the pattern `wanted`, in which `*` stands for anything."""
-    if "*" not in wanted:
-        return wanted == text
     return re.fullmatch(".*".join(map(re.escape, re.split(r"\*+", wanted))), text, re.DOTALL) is not None

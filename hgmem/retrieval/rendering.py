@@ -67,7 +67,11 @@ def asked(subqueries: Sequence[str]) -> str:
 def memory(memory: PromptMemory) -> str:
     """Return the points with their numbers and entities."""
     numbers = memory.numbers_of(range(len(memory.points)))
-    return _memory(memory, [f"[{at}] {_point(point)}" for at, point in zip(numbers, memory.points, strict=True)])
+    lines = []
+    for number, point in zip(numbers, memory.points, strict=True):
+        names = "; ".join(_line(entity.name) for entity in point.entities)
+        lines.append(f"[{number}] {_line(point.description)} — {names}")
+    return _memory(memory, lines)
 
 
 def remembered(memory: PromptMemory, found: Sequence[Citable]) -> str:
@@ -178,10 +182,6 @@ def overlap(before: Citable | None, after: Chunk) -> int:
 def _memory(memory: PromptMemory, lines: Sequence[str]) -> str:
     more = [f"(and {memory.more} more points that are not shown)"] if memory.more else []
     return "\n".join([*lines, *more, *(f"- {_line(statement)}" for statement in memory.statements)]) or "(empty)"
-
-
-def _point(point: MemoryPoint) -> str:
-    return f"{_line(point.description)} — " + "; ".join(_line(entity.name) for entity in point.entities)
 
 
 def _numbers(uids: Iterable[str], numbers: Mapping[str, int]) -> str:
