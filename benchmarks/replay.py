@@ -14,8 +14,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from chromium import launched
 from histories import history
 
-from hgmem.memory.replay.page import library, page
-from hgmem.memory.replay.scene import scene
+from hgmem.memory.replay.page import library, page, scene
 
 STEPS = 6
 SECONDS = 3

@@ -15,8 +15,7 @@ from hgmem.graph.documents import document_states, list_documents
 from hgmem.graph.memory import corpus_of
 from hgmem.memory.browser.view import Drawing, add_styling_labels, save, viewing
 from hgmem.memory.browser.view import View as View
-from hgmem.memory.replay.page import page
-from hgmem.memory.replay.scene import scene
+from hgmem.memory.replay.page import page, scene
 from hgmem.memory.stored_memories import load_history, load_lineage, load_memory, summaries
 from hgmem.services import Services, known_corpus, ready_corpus
 from hgmem.systems.answering import latest_steps, memory_passages

@@ -8,7 +8,7 @@ import pytest
 from hgmem import HGMem
 from hgmem.cli.live import described
 from hgmem.cli.render import remembered, show, stored
-from hgmem.memory.replay.scene import scene
+from hgmem.memory.replay.page import scene
 from hgmem.memory.stored_memories import load_history
 from hgmem.values.events import EvidenceFound
 from hgmem.values.inputs import Document

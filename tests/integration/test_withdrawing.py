@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 from hgmem import Answer, Document, HGMem, MemoryPoint, Settings
 from hgmem.cli import app
-from hgmem.memory.replay.scene import scene
+from hgmem.memory.replay.page import scene
 from hgmem.memory.stored_memories import load_history
 
 TEXT = "Captain Rhee commands the ferry Aurora of the Nordhavn Line."

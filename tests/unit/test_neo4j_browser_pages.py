@@ -18,8 +18,7 @@ from hgmem.graph.painting import Pictured
 from hgmem.graph.server import link
 from hgmem.memory.browser.favourites import Caption, Favourite, check_captions, favourite_fault, favourites
 from hgmem.memory.browser.guide import guide, newest_merge
-from hgmem.memory.browser.serving import browser_of, checked, origins, serving
-from hgmem.memory.browser.view import Drawing, save
+from hgmem.memory.browser.view import Drawing, browser_of, checked, origins, save, serving
 from hgmem.values.systems import SystemInfo
 
 HOSTILE = "</pre><script>alert(1)</script>' OR true //\n{{style}}"

@@ -9,8 +9,7 @@ from histories import fetching, history
 
 from hgmem.errors import UsageError
 from hgmem.memory.replay import page as library
-from hgmem.memory.replay.page import ASSETS, PROGRAM, page
-from hgmem.memory.replay.scene import PASSAGE, scene
+from hgmem.memory.replay.page import ASSETS, PASSAGE, PROGRAM, page, scene
 
 MOST_LINES = 300  # of a file
 HOSTILE = "</script><script>alert(1)</script><!-- ]]> \u2028 {{library}} \" ' & <img src=x onerror=alert(2)>"

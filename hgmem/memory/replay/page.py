@@ -1,19 +1,138 @@
-"""The HTML page of a scene, with style, scripts and data inline and a strict content security policy."""
+"""The replay page: a memory's data as JSON, in one HTML file with style and scripts inline and a strict policy."""
 
 import base64
 import hashlib
 import json
+from collections import Counter
+from collections.abc import Iterable, Set
 from html import escape
+from operator import attrgetter
 from pathlib import Path
+from typing import Any, TypeAlias
 
 from hgmem.errors import UsageError
-from hgmem.memory.replay.scene import Scene
+from hgmem.memory.stored_memories import History
+from hgmem.values.evidence import Retrieved
+from hgmem.values.graph_elements import Entity
+from hgmem.values.records import Step
+
+Scene: TypeAlias = dict[str, Any]
+
+FOUND = 8  # names of a sub-query's hits that are listed
+PASSAGE = 1_200  # characters of a chunk that are shown
+_MEMORY = ("corpus", "system", "model", "status")
+_POINT = ("uid", "description", "born", "died", "chunks")
+_ENTITY = ("name", "type", "description", "provisional")
+_STEP = ("number", "question", "strategy", "judgement", "seconds", "filters", "notes")
+_SUBQUERY = ("text", "concern", "strategy", "targets")
+_OPERATION = ("kind", "point", "parts", "reason")
+_PLACE = ("uid", "kind", "source", "score")
+_ANSWER = ("question", "text", "status", "step", "model", "notes")
+_CITATION = ("marker", "chunk", "quote", "start", "end", "withdrawn")
 
 FOLDER = Path(__file__).resolve().parent / "library"  # filled by builds
 ASSETS = Path(__file__).resolve().parent / "assets"
 LIBRARY = ASSETS / "library.json"  # name and version of the graph library, and the digests of its files
 # The program's files, each after those that it uses.
 PROGRAM = ("memory", "elements", "walk", "picture", "layout", "captions", "telling", "controls", "beginning")
+
+
+def scene(history: History) -> Scene:
+    """Return a memory's history in the page's form. Entities and chunks appear once, by uid."""
+    memory = history.memory
+    # Chunks are shown with the points that they support, or else with the sub-queries that found them.
+    known = set() if history.points else {chunk.uid for chunk in history.chunks}
+    kinds = {op.point: op.kind for step in memory.steps for op in step.operations if op.kind != "drop"}
+    return {
+        **_fields(memory, _MEMORY),
+        "memory": memory.uid,
+        "question": history.question,
+        "created": memory.created_at,
+        "points": [
+            {
+                **_fields(stored.point, _POINT),
+                "kind": kinds.get(stored.point.uid, "insert"),
+                "parts": [*stored.revises, *stored.merges],
+                "entities": [entity.uid for entity in stored.point.entities],
+                "deleted": len(stored.point.deleted_chunks),
+            }
+            for stored in history.points
+        ],
+        "entities": _entities(entity for stored in history.points for entity in stored.point.entities),
+        "chunks": {
+            chunk.uid: {"title": chunk.title or chunk.document, "text": _shortened(chunk.text)}
+            for chunk in history.chunks
+        },
+        "steps": [
+            {
+                **_fields(step, _STEP),
+                "subqueries": [_retrieved(one, known) for one in step.retrieved],
+                "operations": [_fields(one, _OPERATION) for one in step.operations],
+                "planned": [_fields(one, _SUBQUERY) for one in step.planned],
+            }
+            for step in memory.steps
+        ],
+        "walk": _walk(memory.steps),
+        "answers": [
+            {
+                **_fields(answer, _ANSWER),
+                "citations": [
+                    {
+                        **_fields(one, _CITATION),
+                        "title": one.title or one.document,
+                        "said": one.attribution,
+                        "status": one.quote_status,
+                    }
+                    for one in answer.citations
+                ],
+            }
+            for answer in memory.answers
+        ],
+    }
+
+
+def _fields(record: object, names: tuple[str, ...]) -> Scene:
+    return dict(zip(names, attrgetter(*names)(record), strict=True))
+
+
+def _entities(entities: Iterable[Entity]) -> dict[str, Scene]:
+    """Return each entity by uid. `colour` is the rank of its type by frequency, or 0 without a type."""
+    once = {entity.uid: entity for entity in entities}
+    types = [type_ for type_, _ in Counter(entity.type for entity in once.values() if entity.type).most_common()]
+    return {
+        uid: {**_fields(entity, _ENTITY), "colour": types.index(entity.type) + 1 if entity.type else 0}
+        for uid, entity in once.items()
+    }
+
+
+def _walk(steps: Iterable[Step]) -> list[Scene]:
+    """Return the places that a system walked through, in order, none for a system that does not walk."""
+    hits = [(step.number, one, hit) for step in steps for one in step.retrieved for hit in one.built]
+    if not any(hit.source for _, _, hit in hits):
+        return []
+    return [
+        {
+            **_fields(hit, _PLACE),
+            "step": number,
+            "strategy": one.subquery.strategy,
+            "text": _shortened(hit.text),
+        }
+        for number, one, hit in hits
+    ]
+
+
+def _retrieved(one: Retrieved, known: Set[str]) -> Scene:
+    return {
+        **_fields(one.subquery, _SUBQUERY),
+        "entities": [hit.name for hit in one.entities[:FOUND]],
+        "built": [{"kind": hit.kind, "text": _shortened(hit.text)} for hit in one.built[:FOUND]],
+        "chunks": [hit.uid for hit in one.chunks if hit.uid in known][:FOUND],
+        "found": {name: len(getattr(one, name)) for name in ("entities", "relations", "chunks", "built")},
+    }
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= PASSAGE else f"{text[:PASSAGE].rstrip()} …"
 
 
 def library() -> tuple[str, str]:

@@ -3,10 +3,8 @@
 from dataclasses import replace
 from pathlib import Path
 
-from hgmem.memory.browser.favourites import Favourite
+from hgmem.memory.browser.favourites import favourites_in
 from hgmem.systems.hypermem.answer import SYSTEM
 from hgmem.systems.hypermem.verbs import VERBS
 
-_FAVOURITES = sorted(Path(__file__).parent.glob("favourites/*.cypher"))
-
-SPEC = replace(SYSTEM, verbs=VERBS, favourites=[Favourite.read(path) for path in _FAVOURITES])
+SPEC = replace(SYSTEM, verbs=VERBS, favourites=favourites_in(Path(__file__).parent / "favourites"))

@@ -14,8 +14,8 @@ from hgmem.retrieval.context_packing import tokens_of, within
 from hgmem.retrieval.fusion import FUSION, hybrid_chunks
 from hgmem.services import Services
 from hgmem.settings import Settings
-from hgmem.systems.remindrag.learning import learn_walk
 from hgmem.systems.remindrag.recipes import ReMindRAGConfig
+from hgmem.systems.remindrag.trails import learn_walk
 from hgmem.systems.remindrag.walk_record import Walk, recorded_walk
 from hgmem.systems.remindrag.walker import Walker
 from hgmem.text.language import counted, no_evidence

@@ -14,10 +14,9 @@ from hgmem.services import Services
 from hgmem.sources.json_records import json_line, json_of, lines_of
 from hgmem.systems.options import loaded
 from hgmem.systems.remindrag.answer import answer
-from hgmem.systems.remindrag.learning import Learnt, learn_walk, unlearn
 from hgmem.systems.remindrag.recipes import DEFAULT, ReMindRAGConfig
 from hgmem.systems.remindrag.statements import SYSTEM, learnings, list_trails
-from hgmem.systems.remindrag.trails import relevance
+from hgmem.systems.remindrag.trails import Learnt, learn_walk, relevance, unlearn
 from hgmem.systems.remindrag.walk_record import recorded_walk
 from hgmem.systems.verbs import Verb
 from hgmem.values.inputs import Question
