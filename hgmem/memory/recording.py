@@ -32,7 +32,8 @@ from hgmem.models.metering import Meter, measuring
 from hgmem.retrieval.citations import Cited
 from hgmem.retrieval.document_filters import Choice, choose, misfit
 from hgmem.services import Services
-from hgmem.values.events import Answered, Planned, QuestionAccepted
+from hgmem.values.events import Answered, EvidenceFound, Planned, QuestionAccepted
+from hgmem.values.evidence import Evidence
 from hgmem.values.inputs import Question
 from hgmem.values.records import INTERRUPTED, RUNNING, UNANSWERED, Answer, Step, StepChanges
 
@@ -106,6 +107,19 @@ class Recording:
         self.services.listener.emit(
             Planned(step=step.number, judgement=step.judgement, subqueries=step.planned, notes=step.notes)
         )
+
+    def tell_evidence(self, evidence: Evidence, *, step: int) -> None:
+        """Emit what a step found."""
+        found = EvidenceFound(
+            step=step,
+            strategy=evidence.strategy,
+            entities=len(evidence.entities),
+            relations=len(evidence.relations),
+            chunks=len(evidence.chunks),
+            names=tuple(entity.name for entity in evidence.entities),
+            built=tuple(hit for one in evidence.retrieved for hit in one.built),
+        )
+        self.services.listener.emit(found)
 
     def answer(self, cited: Cited, *, step: int, notes: Sequence[str] = (), last: bool = True) -> Answer:
         """Write an answer with its citations and return it. The last one gives the lease back."""

@@ -26,7 +26,12 @@ def normal(filters: object) -> dict[str, tuple[str, ...]]:
     """Return filters in normal form: the accepted texts by name. All names must match, with any one text each."""
     if not isinstance(filters, Mapping):
         raise UsageError('filters= must map names to values, such as {"source": "report.pdf"}')
-    return {_name(name): _texts(name, value) for name, value in filters.items()}
+    found: dict[str, tuple[str, ...]] = {}
+    for name, value in filters.items():
+        if not isinstance(name, str) or not name.strip():
+            raise UsageError(f"invalid filter name {name!r}: use a non-empty string")
+        found[name.strip()] = _texts(name, value)
+    return found
 
 
 def choose(database: Database, filters: Mapping[str, Sequence[str]], *, corpus: str) -> Choice:
@@ -55,12 +60,6 @@ def misfit(filters: Mapping[str, Sequence[str]], *, corpus: str) -> str:
     """Return the note for filters that no document matches."""
     wanted = " and ".join(f"{name} {' or '.join(map(repr, texts))}" for name, texts in filters.items())
     return f"no document of corpus {corpus!r} has {wanted}"
-
-
-def _name(name: object) -> str:
-    if not isinstance(name, str) or not name.strip():
-        raise UsageError(f"invalid filter name {name!r}: use a non-empty string")
-    return name.strip()
 
 
 def _texts(name: object, value: object) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from hgmem.systems.answering import recorded_chunks, scope_of
 from hgmem.systems.options import Config, loaded
 from hgmem.systems.spec import Answering, SystemSpec
 from hgmem.text.language import no_evidence
-from hgmem.values.events import EvidenceFound, StepStarted
+from hgmem.values.events import StepStarted
 from hgmem.values.evidence import GLOBAL, BuiltHit, BuiltPassage, Evidence, Hit, Retrieved, Strategy, Subquery, Write
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.inputs import Question
@@ -100,7 +100,7 @@ class SingleStep(SystemSpec[Config]):
                 seconds=round(time.perf_counter() - began, 4),
                 usage=meter.usage(),
             )
-            services.listener.emit(_found(evidence))
+            record.tell_evidence(evidence, step=1)
             record.write_step(step, StepChanges(writes=evidence.writes))
             if evidence.empty:
                 return record.no_evidence(no_evidence(question.text), step=1)
@@ -155,17 +155,4 @@ def evidence_of(question: str, found: Sequence[tuple[Chunk, float]], **more: Unp
         chunks=tuple(chunk for chunk, _ in found),
         built=tuple(more.get("cited", ())),
         writes=tuple(more.get("writes", ())),
-    )
-
-
-def _found(evidence: Evidence) -> EvidenceFound:
-    """Return the event of the only step's evidence."""
-    return EvidenceFound(
-        step=1,
-        strategy=evidence.strategy,
-        entities=len(evidence.entities),
-        relations=len(evidence.relations),
-        chunks=len(evidence.chunks),
-        names=tuple(entity.name for entity in evidence.entities),
-        built=tuple(hit for one in evidence.retrieved for hit in one.built),
     )

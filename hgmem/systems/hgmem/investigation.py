@@ -27,7 +27,6 @@ from hgmem.systems.hgmem.step import StepDraft
 from hgmem.systems.hgmem.tasks.memory_changes import Evolve
 from hgmem.systems.hgmem.tasks.planning import Round, WholeStep
 from hgmem.text.language import no_evidence
-from hgmem.values.events import EvidenceFound
 from hgmem.values.evidence import Evidence, Subquery
 from hgmem.values.graph_elements import Entity
 from hgmem.values.records import Answer, MemoryPoint, Step
@@ -104,16 +103,7 @@ class Investigation:
             evidence = with_mentions(self.services.database, evidence, corpus=self.services.corpus)
         self.asked.extend(texts)
         self.retrieved.add(evidence)
-        self.services.listener.emit(
-            EvidenceFound(
-                step=number,
-                strategy=evidence.strategy,
-                entities=len(evidence.entities),
-                relations=len(evidence.relations),
-                chunks=len(evidence.chunks),
-                names=tuple(entity.name for entity in evidence.entities),
-            )
-        )
+        self.record.tell_evidence(evidence, step=number)
         return evidence, notes
 
     def draft(self, number: int, subqueries: tuple[Subquery, ...], evidence: Evidence, *, last: bool) -> StepDraft:

@@ -146,7 +146,10 @@ def _learnt(services: Services, record: Recording, done: Answer, config: ReMindR
     walk = recorded_walk(done.steps)
     if not config.trails:
         return replace(done, notes=(*done.notes, "not learnt: trails are off (trails=false)"))
-    if walk is None or not (walk.walked or (config.starts and not walk.followed)):
+    places = walk.places if walk else []
+    chosen = any(not place.replayed for place in places)
+    followed = any(place.replayed and not place.passage for place in places)
+    if walk is None or not (chosen or (config.starts and not followed)):
         return replace(done, notes=(*done.notes, "not learnt: there was no move to learn from"))
     try:
         learnt = learn_walk(services, done, walk, owner=services.owner or "", penalty=config.penalty)

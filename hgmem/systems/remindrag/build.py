@@ -81,7 +81,8 @@ def mentioned(reading: Reading, config: ReMindRAGConfig) -> Iterator[Unit]:
     services = reading.services
     found = entities_of_anchors(services.database, corpus=services.corpus)
     named: set[str] = set()
-    for row in sorted(reading.rows(ANCHOR), key=_first_place):
+    rows = sorted(reading.rows(ANCHOR), key=lambda row: (row.document, int(str(row.properties["place"])), row.key))
+    for row in rows:
         entities = found.get(row.uid, {})
         if entities:
             fresh = sorted(entities.keys() - named)
@@ -100,10 +101,6 @@ def tie_entities(services: Services, config: ReMindRAGConfig, unit: Unit, *, bef
             *(Tie(source=row, type="NAMES", target=uid) for uid, row in rows.items()),
         ],
     )
-
-
-def _first_place(row: StoredRow) -> tuple[str, int, str]:
-    return row.document, int(str(row.properties["place"])), row.key
 
 
 def alike(reading: Reading, config: ReMindRAGConfig) -> Iterator[Unit]:

@@ -290,16 +290,6 @@ class RecordedWalk:
     places: list[Place] = field(default_factory=list)
     summaries: dict[str, str] = field(default_factory=dict)
 
-    @property
-    def walked(self) -> bool:
-        """Whether the model chose a way, beyond seeds and replayed trails."""
-        return any(not place.replayed for place in self.places)
-
-    @property
-    def followed(self) -> bool:
-        """Whether trails of earlier questions were followed."""
-        return any(place.replayed and not place.passage for place in self.places)
-
     def roots(self, places: Iterable[Place]) -> list[str]:
         """Return the seeds (uids) from which these places were reached."""
         found = dict.fromkeys(self.before(place)[-1].source for place in places)
