@@ -2,10 +2,10 @@
 
 import re
 import secrets
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from hgmem.errors import HGMemError, UnreachableError, UsageError
 from hgmem.extraction.contributions import entity_text, own_relation_text
@@ -33,7 +33,7 @@ from hgmem.retrieval.citations import Cited
 from hgmem.retrieval.document_filters import Choice, choose, misfit
 from hgmem.services import Services
 from hgmem.values.events import Answered, EvidenceFound, Planned, QuestionAccepted
-from hgmem.values.evidence import Evidence
+from hgmem.values.evidence import Evidence, Retrieved
 from hgmem.values.inputs import Question
 from hgmem.values.records import INTERRUPTED, RUNNING, UNANSWERED, Answer, Step, StepChanges
 
@@ -52,7 +52,6 @@ class Recording:
     system: str
     question: str
     meter: Meter
-    began: float
     filters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     notes: Sequence[str] = ()  # said with every answer
     choice: Choice = field(default_factory=Choice)  # the documents that the filters leave
@@ -74,6 +73,19 @@ class Recording:
     def next_number(self) -> int:
         """The number of the next step."""
         return self.steps[-1].number + 1 if self.steps else 1
+
+    def new_step(self, strategy: str, retrieved: tuple[Retrieved, ...], meter: Meter, **more: Any) -> Step:
+        """Return the next step, not written yet, with what its meter counted and its other fields."""
+        return Step(
+            number=self.next_number,
+            question=self.question,
+            strategy=strategy,
+            filters=self.filters,
+            retrieved=retrieved,
+            seconds=meter.elapsed(),
+            usage=meter.usage(),
+            **more,
+        )
 
     def write_step(self, step: Step, changes: StepChanges | None = None) -> None:
         """Write one step with what it did to memory and with its system's own rows, in one transaction.
@@ -149,7 +161,7 @@ class Recording:
             points=tuple(self.points.by_uid.values()),
             steps=tuple(self.steps),
             usage=self.meter.usage(),
-            seconds=round(time.perf_counter() - self.began, 4),
+            seconds=self.meter.elapsed(),
         )
         if status == UNANSWERED:
             release_memory(self.services.database, lease=self.lease, status=status)
@@ -189,7 +201,6 @@ def recording(
             system=system,
             question=question.text,
             meter=meter,
-            began=time.perf_counter(),
             filters=question.filters or {},
             notes=question.notes,
         )

@@ -131,8 +131,8 @@ def passages(found: Sequence[Citable], *, start: int = 0) -> str:
     for number, (before, each) in enumerate(zip((None, *found), found, strict=False), start=start):
         same = before is not None and (before.document, before.title) == (each.document, each.title)
         first = first if same else number
-        title = _title(each, _same(first) if same else "")
         text = each.text
+        title = "" if text.lstrip().startswith(each.title) else f" {_titled(each.title, first if same else None)}"
         if isinstance(each, BuiltPassage):
             title = title or f" {_line(each.kind)}"
         elif shared := overlap(before, each):
@@ -149,23 +149,14 @@ def _sources(found: Evidence, numbers: Mapping[str, int]) -> Iterator[str]:
         named.setdefault(chunk.document, numbers[chunk.uid])
     for each in found.sources:
         first = named.setdefault(each.document, numbers[each.uid])
-        title = _titled(each.title, _same(first) if first < numbers[each.uid] else "")
+        title = _titled(each.title, first if first < numbers[each.uid] else None)
         yield f"[{numbers[each.uid]}] {title}{', ' if title else ''}chunk {each.position + 1}"
 
 
-def _same(number: int) -> str:
-    return f"(same document as [{number}])"
-
-
-def _title(each: Citable, shorter: str) -> str:
-    """Return the title as it stands beside a number, or what may stand for it. It may begin the text already."""
-    if each.text.lstrip().startswith(each.title):
-        return ""
-    return f" {_titled(each.title, shorter)}"
-
-
-def _titled(title: str, shorter: str) -> str:
-    return shorter if 0 < len(shorter) < len(title) else _line(title)
+def _titled(title: str, named: int | None) -> str:
+    """Return a title, or a reference to the number that named it before, if there is one and it is shorter."""
+    reference = f"(same document as [{named}])"
+    return reference if named is not None and len(reference) < len(title) else _line(title)
 
 
 def overlap(before: Citable | None, after: Chunk) -> int:

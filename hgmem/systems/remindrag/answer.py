@@ -8,6 +8,7 @@ from hgmem.graph.full_text import Ranking
 from hgmem.graph.retrieval import find_chunks
 from hgmem.memory.recording import Recording, recording
 from hgmem.memory.stored_memories import Stored
+from hgmem.models.metering import Meter
 from hgmem.retrieval import rendering
 from hgmem.retrieval.answer import AnswerQuestion, cited_answer
 from hgmem.retrieval.context_packing import tokens_of, within
@@ -23,7 +24,7 @@ from hgmem.values.events import EvidenceFound, StepStarted
 from hgmem.values.evidence import Evidence, Hit, Retrieved, Subquery
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.inputs import Question
-from hgmem.values.records import Answer, Step
+from hgmem.values.records import Answer
 
 _STATING = 2  # chunks that are shown for a relation
 _BESIDE = 2_000  # tokens of the question's own chunks at most, where the walk found enough
@@ -116,14 +117,7 @@ def _statements(walk: Walk) -> Iterator[tuple[str, Sequence[str]]]:
 def _tell(services: Services, record: Recording, walk: Walk, evidence: Evidence) -> None:
     """Record the chunks that the question itself found beside the walk, and emit what there is."""
     if evidence.retrieved:
-        step = Step(
-            number=record.next_number,
-            question=record.question,
-            strategy=evidence.strategy,
-            filters=record.filters,
-            retrieved=evidence.retrieved,
-        )
-        record.write_step(step)
+        record.write_step(record.new_step(evidence.strategy, evidence.retrieved, Meter()))
     names = tuple(node.text for node in walk.nodes.values() if node.kind == "Entity")
     services.listener.emit(
         EvidenceFound(

@@ -191,9 +191,12 @@ def _unlearn(transaction: Transaction, services: Services, owner: str, uids: Seq
     check_embedder(transaction, services)
     lock_scope(transaction, corpus=corpus, owner=owner)
     there = [uid for uid in uids if learning_of(transaction, corpus=corpus, uid=uid)]
-    trails = remove_learnings(transaction, corpus=corpus, uids=there)
-    bare = replay_trails(transaction, corpus=corpus, uids=trails, dimensions=services.embedder.dimensions)
-    remove_trails(transaction, corpus=corpus, uids=bare)
+    stored = touches_of(transaction, corpus=corpus, uids=remove_learnings(transaction, corpus=corpus, uids=there))
+    left = [row for row in stored if row["touches"]]
+    vectors = learnt_questions(transaction, corpus=corpus, uids=[row["uid"] for row in left])
+    trails = [_trail_row(row, vectors, dimensions=services.embedder.dimensions) for row in left]
+    set_trails(transaction, corpus=corpus, rows=trails)
+    remove_trails(transaction, corpus=corpus, uids=[row["uid"] for row in stored if not row["touches"]])
     return len(there)
 
 
@@ -272,15 +275,6 @@ def renewed_vectors(services: Services, rows: Sequence[StoredRow]) -> Mapping[st
         set_trails(services.database, corpus=services.corpus, rows=renewed)
         made |= {row["uid"]: row["vector"] for row in renewed}
     return made
-
-
-def replay_trails(database: Runner, *, corpus: str, uids: Sequence[str], dimensions: int) -> list[str]:
-    """Write what these trails remember of the learnings that are left. Returns the trails (uids) that have none."""
-    stored = touches_of(database, corpus=corpus, uids=uids)
-    left = [row for row in stored if row["touches"]]
-    vectors = learnt_questions(database, corpus=corpus, uids=[row["uid"] for row in left])
-    set_trails(database, corpus=corpus, rows=[_trail_row(row, vectors, dimensions=dimensions) for row in left])
-    return [row["uid"] for row in stored if not row["touches"]]
 
 
 def _trail_row(row: Row, vectors: Mapping[str, Vectors], *, dimensions: int) -> Row:

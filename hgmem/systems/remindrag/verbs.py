@@ -66,11 +66,13 @@ class Unlearnt:
 
 def take_back(services: Services, arguments: Unwanted) -> Unlearnt:
     """Undo learnings: their trails remember the others alone, as if these had never been."""
-    wanted = (arguments.memory, arguments.question, arguments.learning, arguments.everything)
-    if sum(map(bool, wanted)) != 1:
+    given = {"memory": arguments.memory, "question": arguments.question, "uid": arguments.learning}
+    wanted = {name: value.strip() for name, value in given.items() if value}
+    if len(wanted) + arguments.everything != 1:
         raise UsageError("name what to unlearn: a memory, or one of question=, learning=, everything= (--question, …)")
     own = services.owner
-    found = [row for row in _learnings(services) if _named(row, arguments) and own in (None, row["owner"])]
+    owned = (row for row in _learnings(services) if own in (None, row["owner"]))
+    found = [row for row in owned if all(row[name] == value for name, value in wanted.items())]
     if not found:
         command = f"`hgmem remindrag learnings --corpus {services.corpus}`"
         raise UsageError(f"nothing like that was learnt by {own or 'anybody'}: {command} lists what was")
@@ -147,11 +149,6 @@ def trails(services: Services, arguments: Near) -> Sequence[Trail]:
 
 def _learnings(services: Services) -> list[Row]:
     return learnings(services.database, corpus=services.corpus, owner=services.owner)
-
-
-def _named(row: Row, arguments: Unwanted) -> bool:
-    given = {"memory": arguments.memory, "question": arguments.question, "uid": arguments.learning}
-    return arguments.everything or any(row[name] == value.strip() for name, value in given.items() if value)
 
 
 def _learn_memory(services: Services, uid: str, *, walked: bool = True) -> Sequence[Learnt]:

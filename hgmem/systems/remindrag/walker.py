@@ -1,6 +1,5 @@
 """Walking: seeds and strong trails first, then move after move as the model chooses (paper, sections 3.2 and 3.3)."""
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -54,14 +53,13 @@ class Walker:
     walk: Walk
     query: Any  # the question's unit vector
     notes: list[str] = field(default_factory=list)
-    _pending: Step | None = None  # what was found there is only known from the next reply
+    _pending: Step | None = None  # to be written: what was found there is only known from the next reply
 
     def run(self) -> Walk:
         """Walk until what is known is enough, nothing is left to go to, or a limit is reached."""
-        began = time.perf_counter()
         with measuring() as meter:
             retrieved = self._begin()
-        self._keep(REPLAY if self.walk.came else SEEDS, retrieved, began, meter.usage())
+        self._pending = self.record.new_step(REPLAY if self.walk.came else SEEDS, retrieved, meter)
         if self.walk.nodes:
             (self._together if self.config.calls == "few" else self._each)()
         self._flush(None)
@@ -174,7 +172,6 @@ class Walker:
         """Go a way. An anchor's passage is read on arrival."""
         if not isinstance(way, Way):
             raise AssertionError("only a way is gone")
-        began = time.perf_counter()
         with measuring() as meter:
             self.walk.jumps += 1
             if way.is_passage:
@@ -187,7 +184,7 @@ class Walker:
                     self.walk.jumps += self.config.frontier == "current"  # the paper counts the passage as well
                     self._read([passage_of(way.node, score=way.score)], {})
             self.walk.current = way.node.uid if self.config.frontier == "all" or not way.is_passage else None
-        self._keep(WALK, (move(self.walk, way, why),), began, meter.usage())
+        self._pending = self.record.new_step(WALK, (move(self.walk, way, why),), meter)
 
     def _read(self, ways_in: Sequence[Way], kept: dict[str, str]) -> None:
         """Read passages of anchors. A long one is summarised for the question, unless a summary was kept of it."""
@@ -252,18 +249,6 @@ class Walker:
         note = f"the walk ended before what it found was enough: {why}"
         if note not in self.notes:
             self.notes.append(note)
-
-    def _keep(self, strategy: str, retrieved: tuple[Retrieved, ...], began: float, usage: Any) -> None:
-        """Keep a step until it is known what was found there."""
-        self._pending = Step(
-            number=self.record.next_number,
-            question=self.record.question,
-            strategy=strategy,
-            filters=self.record.filters,
-            retrieved=retrieved,
-            seconds=round(time.perf_counter() - began, 4),
-            usage=usage,
-        )
 
     def _flush(self, found: str | None, *, judgement: Judgement | None = None) -> None:
         """Write the step that is kept, with what was found there."""
