@@ -14,7 +14,7 @@ from hgmem.errors import UsageError
 from hgmem.memory.stored_memories import History
 from hgmem.values.evidence import Retrieved
 from hgmem.values.graph_elements import Entity
-from hgmem.values.records import Step
+from hgmem.values.records import Citation, Step
 
 Scene: TypeAlias = dict[str, Any]
 
@@ -74,18 +74,7 @@ def scene(history: History) -> Scene:
         ],
         "walk": _walk(memory.steps),
         "answers": [
-            {
-                **_fields(answer, _ANSWER),
-                "citations": [
-                    {
-                        **_fields(one, _CITATION),
-                        "title": one.title or one.document,
-                        "said": one.attribution,
-                        "status": one.quote_status,
-                    }
-                    for one in answer.citations
-                ],
-            }
+            {**_fields(answer, _ANSWER), "citations": [_citation(one) for one in answer.citations]}
             for answer in memory.answers
         ],
     }
@@ -111,14 +100,18 @@ def _walk(steps: Iterable[Step]) -> list[Scene]:
     if not any(hit.source for _, _, hit in hits):
         return []
     return [
-        {
-            **_fields(hit, _PLACE),
-            "step": number,
-            "strategy": one.subquery.strategy,
-            "text": _shortened(hit.text),
-        }
+        {**_fields(hit, _PLACE), "step": number, "strategy": one.subquery.strategy, "text": _shortened(hit.text)}
         for number, one, hit in hits
     ]
+
+
+def _citation(one: Citation) -> Scene:
+    return {
+        **_fields(one, _CITATION),
+        "title": one.title or one.document,
+        "said": one.attribution,
+        "status": one.quote_status,
+    }
 
 
 def _retrieved(one: Retrieved, known: Set[str]) -> Scene:

@@ -137,7 +137,7 @@ def learn_walk(services: Services, answer: Answer, walk: RecordedWalk, *, owner:
         "vector": np.asarray(vector, dtype=np.float32),
     }
     touches = _touches(services.corpus, walk, owner, useful)
-    return services.database.write(_learn, services, learning, touches, walk.summaries)
+    return services.database.write(_learn, services, learning, touches=touches, summaries=walk.summaries)
 
 
 def unlearn(services: Services, learnings: Sequence[Row]) -> int:
@@ -152,6 +152,7 @@ def _learn(
     transaction: Transaction,
     services: Services,
     learning: Row,
+    *,
     touches: Mapping[str, Row],
     summaries: Mapping[str, str],
 ) -> Learnt:
