@@ -29,7 +29,7 @@ from hgmem.graph.values import to_json
 from hgmem.memory.points import MemoryPoints
 from hgmem.models.embedding import Vectors
 from hgmem.models.metering import Meter, measuring
-from hgmem.retrieval.citations import Cited
+from hgmem.retrieval.answer import Cited
 from hgmem.retrieval.document_filters import Choice, choose, misfit
 from hgmem.services import Services
 from hgmem.values.events import Answered, EvidenceFound, Planned, QuestionAccepted

@@ -14,10 +14,9 @@ from hgmem.models.embedding import Vectors
 from hgmem.models.extractive import ExtractiveModel
 from hgmem.models.llm.task_routing import serving
 from hgmem.retrieval.answer import AnswerQuestion, cited_answer
-from hgmem.retrieval.context_packing import fit_points, fits, in_order, traced
 from hgmem.retrieval.entity_linking import with_mentions
 from hgmem.retrieval.fusion import PROPOSED_NEAREST
-from hgmem.retrieval.rendering import PromptMemory
+from hgmem.retrieval.rendering import PromptMemory, fit_points, fits, in_order, traced
 from hgmem.retrieval.step_evidence import SMALL, Scene, gather
 from hgmem.services import Services
 from hgmem.systems.hgmem.answer_passages import RetrievedChunks

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from hgmem.graph.retrieval import Scope
-from hgmem.retrieval.context_packing import tokens_of, within
 from hgmem.retrieval.fusion import reciprocal_ranks
+from hgmem.retrieval.rendering import tokens_of, within
 from hgmem.services import Services
 from hgmem.settings import Settings
 from hgmem.systems.memorag.build import BUILD

@@ -13,7 +13,7 @@ from hgmem.errors import UsageError
 from hgmem.graph.retrieval import Scope
 from hgmem.models.extractive import ExtractiveModel
 from hgmem.models.llm.task_routing import serving
-from hgmem.retrieval.context_packing import tokens_of
+from hgmem.retrieval.rendering import tokens_of
 from hgmem.services import Services
 from hgmem.systems.memorag.recipes import ClueKind, MemoRAGConfig
 from hgmem.systems.memorag.statements import (

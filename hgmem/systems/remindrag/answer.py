@@ -11,8 +11,8 @@ from hgmem.memory.stored_memories import Stored
 from hgmem.models.metering import Meter
 from hgmem.retrieval import rendering
 from hgmem.retrieval.answer import AnswerQuestion, cited_answer
-from hgmem.retrieval.context_packing import tokens_of, within
 from hgmem.retrieval.fusion import FUSION, hybrid_chunks
+from hgmem.retrieval.rendering import tokens_of, within
 from hgmem.services import Services
 from hgmem.settings import Settings
 from hgmem.systems.remindrag.recipes import ReMindRAGConfig
