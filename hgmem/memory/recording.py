@@ -224,7 +224,6 @@ def recording(
 
 @contextmanager
 def _leased(record: Recording) -> Iterator[None]:
-    """Renew the lease while the block runs, and release it where the block fails."""
     services, lease = record.services, record.lease
     try:
         with renewing(services.database, lambda at: renew_memory(at, lease=lease), every=services.settings.heartbeat):

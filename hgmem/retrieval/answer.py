@@ -105,8 +105,9 @@ def extractive_answer(
     prior = {passage: _prior(passage, remembered) for passage in found}
     ranked = rank(found, [question], vectors, limit=_CONSIDERED, prior=prior)
     bridged = bridge(ranked, lambda text: _names(text) if any(text in statement for statement in remembered) else [])
-    chosen = _chosen(bridged, aspects(question))
-    return " ".join(f"{each.text} [{each.chunk + 1}]" for each in _ordered(chosen))
+    chosen = [each.passage for each in _chosen(bridged, aspects(question))]
+    chosen[1:] = sorted(chosen[1:], key=lambda passage: (passage.chunk, passage.at))  # the best first, then in order
+    return " ".join(f"{each.text} [{each.chunk + 1}]" for each in chosen)
 
 
 def _names(text: str) -> list[str]:
@@ -146,12 +147,6 @@ def _gain(each: Ranked, chosen: Sequence[Ranked], wanted: Sequence[Aspect], cove
 def _adds(each: Ranked, best: Ranked) -> bool:
     mine, theirs = each.passage.stems, best.passage.stems
     return float(each.vector @ best.vector) < _ALIKE and len(mine & theirs) < _ALIKE * len(mine)
-
-
-def _ordered(chosen: Sequence[Ranked]) -> list[Passage]:
-    """Return the best sentence first, then the others in document order."""
-    rest = sorted((each.passage for each in chosen[1:]), key=lambda passage: (passage.chunk, passage.at))
-    return [each.passage for each in chosen[:1]] + rest
 
 
 def built_passages(

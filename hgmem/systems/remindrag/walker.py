@@ -219,7 +219,6 @@ class Walker:
         self.walk.quote(node.uid, [chunk for chunk in found if chunk.uid not in read][:k])
 
     def _look(self, uids: Sequence[str]) -> None:
-        """Find the ways from nodes that were not looked at."""
         database, scope, asker = self.services.database, self.record.scope, self._asker
         for uid in uids:
             if uid not in self.walk.around:
