@@ -9,6 +9,7 @@ from hgmem.graph.painting import Pictured
 from hgmem.memory.browser.favourites import Favourite, favourites
 from hgmem.text.language import counted
 from hgmem.text.resources import resource
+from hgmem.text.segmentation import clipped
 from hgmem.values.records import PRUNED, PRUNING, Memory, Step
 from hgmem.values.systems import SystemInfo
 
@@ -52,7 +53,7 @@ def guide(memory: Memory, drawn: Pictured, *, style: str, system: SystemInfo, ow
         "style": runnable(f":style {style}"),
         "parameters": runnable(f":params {{{parameters}}}"),
         "steps": "\n".join(_steps(memory, drawn, values)),
-        "answer": escape(_shortened(memory.answers[-1].text)) if memory.answers else "",
+        "answer": escape(clipped(memory.answers[-1].text, _LONGEST)) if memory.answers else "",
         "system": escape(f"System {system.name}: {system.summary}"),
         "favourites": "\n".join(f"<p>{escape(one.title)}:</p>{runnable(one.filled(**values))}" for one in own),
     }
@@ -109,7 +110,7 @@ def _built(step: Step) -> Iterator[str]:
     hits = {hit.uid: hit for one in step.retrieved for hit in one.built}
     if hits:
         shown = list(hits.values())[:_MOST_BUILT]
-        items = "".join(f"<li>{escape(hit.kind)}: {escape(_shortened(hit.text))}</li>" for hit in shown)
+        items = "".join(f"<li>{escape(hit.kind)}: {escape(clipped(hit.text, _LONGEST))}</li>" for hit in shown)
         more = f"<li>and {len(hits) - _MOST_BUILT} more</li>" if len(hits) > _MOST_BUILT else ""
         yield f"<p>Of what its system had built, as it was then:</p>\n<ul>{items}{more}</ul>"
 
@@ -140,7 +141,3 @@ def _counted(memory: Memory, drawn: Pictured) -> str:
         return "only its answers are kept, status pruned"
     steps, points = counted(len(memory.steps), "step"), counted(len(memory.points), "active point")
     return ", ".join((steps, *([points] if drawn.births else []), f"status {memory.status}"))
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST].rstrip()} …"

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from hgmem.errors import UsageError
 from hgmem.memory.stored_memories import History
+from hgmem.text.segmentation import clipped
 from hgmem.values.evidence import Retrieved
 from hgmem.values.graph_elements import Entity
 from hgmem.values.records import Citation, Step
@@ -60,7 +61,7 @@ def scene(history: History) -> Scene:
         ],
         "entities": _entities(entity for stored in history.points for entity in stored.point.entities),
         "chunks": {
-            chunk.uid: {"title": chunk.title or chunk.document, "text": _shortened(chunk.text)}
+            chunk.uid: {"title": chunk.title or chunk.document, "text": clipped(chunk.text, PASSAGE)}
             for chunk in history.chunks
         },
         "steps": [
@@ -100,7 +101,7 @@ def _walk(steps: Iterable[Step]) -> list[Scene]:
     if not any(hit.source for _, _, hit in hits):
         return []
     return [
-        {**_fields(hit, _PLACE), "step": number, "strategy": one.subquery.strategy, "text": _shortened(hit.text)}
+        {**_fields(hit, _PLACE), "step": number, "strategy": one.subquery.strategy, "text": clipped(hit.text, PASSAGE)}
         for number, one, hit in hits
     ]
 
@@ -118,14 +119,10 @@ def _retrieved(one: Retrieved, known: Set[str]) -> Scene:
     return {
         **_fields(one.subquery, _SUBQUERY),
         "entities": [hit.name for hit in one.entities[:FOUND]],
-        "built": [{"kind": hit.kind, "text": _shortened(hit.text)} for hit in one.built[:FOUND]],
+        "built": [{"kind": hit.kind, "text": clipped(hit.text, PASSAGE)} for hit in one.built[:FOUND]],
         "chunks": [hit.uid for hit in one.chunks if hit.uid in known][:FOUND],
         "found": {name: len(getattr(one, name)) for name in ("entities", "relations", "chunks", "built")},
     }
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= PASSAGE else f"{text[:PASSAGE].rstrip()} …"
 
 
 def library() -> tuple[str, str]:

@@ -93,7 +93,7 @@ class Walker:
         for place in reached:
             self._quote(place.node, place.way, kept=place.chunks)
         self._look([place.node.uid for place in reached])
-        return beginning(self.walk, scores={node.uid: round(score, 4) for node, score in found})
+        return beginning(self.walk, scores={node.uid: score for node, score in found})
 
     def _together(self) -> None:
         """Ask once a move: what was found, whether it is enough, and where to go."""
