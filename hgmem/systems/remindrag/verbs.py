@@ -153,7 +153,7 @@ def _learnings(services: Services) -> list[Row]:
 
 def _learn_memory(services: Services, uid: str, *, walked: bool = True) -> Sequence[Learnt]:
     """Learn the walk of a stored memory. Raises `UsageError` for one without, unless `walked` is not asked for."""
-    memory = load_memory(services.database, uid, claim_timeout=services.settings.claim_timeout, owner=services.owner)
+    memory = load_memory(services, uid)
     if memory.corpus != services.corpus:
         raise UsageError(f"memory {uid!r} is of corpus {memory.corpus!r}: name that with --corpus (corpus=)")
     if memory.system != SYSTEM:
@@ -163,8 +163,7 @@ def _learn_memory(services: Services, uid: str, *, walked: bool = True) -> Seque
         if not walked:
             return ()
         raise UsageError(f"memory {uid!r} has no answered walk to learn from: ask its question again")
-    stored = load_stored(services.database, uid, corpus=services.corpus, owner=services.owner)
-    config = loaded(ReMindRAGConfig, stored.settings)
+    config = loaded(ReMindRAGConfig, load_stored(services, uid).settings)
     return [learn_walk(services, memory.answers[-1], walk, owner=memory.owner, penalty=config.penalty)]
 
 
