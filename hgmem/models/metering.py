@@ -41,6 +41,11 @@ class Meter:
     seconds: dict[CallKind, dict[str, float]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(float)))
     tokens: dict[str, dict[TokenKind, int]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(int)))
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+    began: float = field(default_factory=time.perf_counter, repr=False, compare=False)
+
+    def elapsed(self) -> float:
+        """Return the seconds since the meter was opened."""
+        return round(time.perf_counter() - self.began, 4)
 
     def add(self, kind: CallKind, name: str, seconds: float) -> None:
         """Count one call."""

@@ -1,6 +1,5 @@
 """A whole system made of one function that finds evidence: retrieve once, record one step, answer."""
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol, TypedDict, TypeVar, Unpack
@@ -21,11 +20,11 @@ from hgmem.systems.answering import recorded_chunks, scope_of
 from hgmem.systems.options import Config, loaded
 from hgmem.systems.spec import Answering, SystemSpec
 from hgmem.text.language import no_evidence
-from hgmem.values.events import EvidenceFound, StepStarted
+from hgmem.values.events import StepStarted
 from hgmem.values.evidence import GLOBAL, BuiltHit, BuiltPassage, Evidence, Hit, Retrieved, Strategy, Subquery, Write
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.inputs import Question
-from hgmem.values.records import Answer, Memory, Step, StepChanges
+from hgmem.values.records import Answer, Memory, StepChanges
 
 ANSWER_TOKENS = 600  # of an answer's prompt without its passages
 
@@ -84,21 +83,11 @@ class SingleStep(SystemSpec[Config]):
         """Return the answer, its memory written to Neo4j."""
         settings: dict[str, Any] = asdict(config)  # type: ignore[call-overload]
         with recording(services, system=self.name, question=question, settings=settings) as record:
-            began, subquery = time.perf_counter(), Subquery(text=question.text)
-            services.listener.emit(StepStarted(step=1, subqueries=(subquery,)))
+            services.listener.emit(StepStarted(step=1, subqueries=(Subquery(text=question.text),)))
             with measuring() as meter:
                 evidence = self.retrieve(services, question.text, scope=record.scope, config=config)
-            step = Step(
-                number=1,
-                question=question.text,
-                strategy=evidence.strategy,
-                filters=record.filters,
-                retrieved=evidence.retrieved,
-                notes=evidence.notes,
-                seconds=round(time.perf_counter() - began, 4),
-                usage=meter.usage(),
-            )
-            services.listener.emit(EvidenceFound.of(evidence, step=1))
+            step = record.new_step(evidence.strategy, evidence.retrieved, meter, notes=evidence.notes)
+            record.tell_evidence(evidence, step=1)
             record.write_step(step, StepChanges(writes=evidence.writes))
             if evidence.empty:
                 return record.no_evidence(no_evidence(question.text), step=1)

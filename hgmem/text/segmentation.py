@@ -146,6 +146,11 @@ def collapse(text: str) -> str:
     return " ".join(text.split())
 
 
+def clipped(text: str, most: int) -> str:
+    """Return `text`, or its first `most` characters and an ellipsis."""
+    return text if len(text) <= most else f"{text[:most].rstrip()} …"
+
+
 def _append(spans: list[Span], text: str, start: int, end: int) -> None:
     piece = text[start:end]
     if not _WORD.search(piece):

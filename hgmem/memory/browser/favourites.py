@@ -58,8 +58,12 @@ class Favourite:
 
 def favourites() -> dict[str, Favourite]:
     """Return the favourites by name, in the order of their files."""
-    found = (Favourite.read(path) for path in sorted(resource("cypher", "browser").glob("*.cypher")))
-    return {one.name: one for one in found}
+    return {one.name: one for one in favourites_in(resource("cypher", "browser"))}
+
+
+def favourites_in(folder: Path) -> tuple[Favourite, ...]:
+    """Return the favourites of a folder in the order of its files."""
+    return tuple(Favourite.read(path) for path in sorted(folder.glob("*.cypher")))
 
 
 def favourite_fault(one: Favourite) -> str:

@@ -8,8 +8,8 @@ from hgmem.graph.memory import memory_points, point_scores
 from hgmem.graph.retrieval import Scope, chunks_around_points, chunks_of_entities, find_chunks, nearest_supports
 from hgmem.memory.points import MemoryPoints
 from hgmem.models.embedding import Vectors
-from hgmem.retrieval.context_packing import tokens_of, visible_evidence, within
 from hgmem.retrieval.fusion import fuse
+from hgmem.retrieval.rendering import tokens_of, visible_evidence, within
 from hgmem.retrieval.step_evidence import Scene, gather
 from hgmem.services import Services
 from hgmem.systems.answering import latest_steps, scope_of

@@ -16,10 +16,9 @@ from hgmem.models.extractive import ExtractiveModel
 from hgmem.models.llm.task_routing import serving
 from hgmem.models.reply import Reply
 from hgmem.retrieval.answer import AnswerQuestion, cited_answer
-from hgmem.retrieval.context_packing import fit_points, fits, in_order, traced
 from hgmem.retrieval.entity_linking import with_mentions
 from hgmem.retrieval.fusion import PROPOSED_NEAREST
-from hgmem.retrieval.rendering import PromptMemory
+from hgmem.retrieval.rendering import PromptMemory, fit_points, fits, in_order, traced
 from hgmem.retrieval.step_evidence import CANDIDATES, SMALL, RetrievalConfig, Scene, gather
 from hgmem.services import Services
 from hgmem.systems.hgmem.answer_passages import RetrievedChunks
@@ -27,7 +26,6 @@ from hgmem.systems.hgmem.recipes import HGMemConfig
 from hgmem.systems.hgmem.step import StepDraft
 from hgmem.systems.hgmem.tasks import Evolve, Round, SelectEntities, WholeStep
 from hgmem.text.language import no_evidence
-from hgmem.values.events import EvidenceFound
 from hgmem.values.evidence import Evidence, Subquery
 from hgmem.values.graph_elements import Entity
 from hgmem.values.records import Answer, MemoryPoint
@@ -120,7 +118,7 @@ class Investigation:
             evidence = with_mentions(database, evidence, corpus=self.services.corpus)
         self.asked.extend(texts)
         self.retrieved.add(evidence)
-        self.services.listener.emit(EvidenceFound.of(evidence, step=number))
+        self.record.tell_evidence(evidence, step=number)
         return evidence, notes
 
     def _selecting(

@@ -7,7 +7,6 @@ sub-queries of the next step. Then the answer, from the living points and their 
 A step calls a model in one of three ways, by recipe: for each task by itself, twice, or once.
 """
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any, TypeVar
@@ -32,7 +31,7 @@ from hgmem.values.events import OperationApplied, StepStarted
 from hgmem.values.evidence import Evidence, Subquery
 from hgmem.values.graph_elements import Relation
 from hgmem.values.inputs import Question
-from hgmem.values.records import Answer, Step
+from hgmem.values.records import Answer
 from hgmem.values.task import Task
 
 R = TypeVar("R", bound=Reply)
@@ -94,25 +93,21 @@ def _step(
 ) -> NextStep | None:
     """Take one step, write it, and return what to ask next, or None if neither it nor memory has anything."""
     record, services = work.record, work.services
-    began, number = time.perf_counter(), record.next_number
+    number = record.next_number
     services.listener.emit(StepStarted(step=number, subqueries=subqueries))
     with measuring() as meter:
         evidence, found = work.find(subqueries, number)
         draft = work.draft(number, subqueries, evidence, last=last)
         empty = evidence.empty and not draft.points
         plan = NextStep() if empty else _STEPS[work.config.calls](work, draft)
-    step = Step(
-        number=number,
-        question=record.question,
-        strategy=evidence.strategy,
+    step = record.new_step(
+        evidence.strategy,
+        evidence.retrieved,
+        meter,
         judgement=plan.judgement,
-        filters=record.filters,
-        retrieved=evidence.retrieved,
         operations=tuple(draft.operations),
         planned=plan.subqueries,
         notes=(*notes, *found, *draft.notes, *plan.notes),
-        seconds=round(time.perf_counter() - began, 4),
-        usage=meter.usage(),
     )
     record.write_step(step, draft.changes())
     return None if empty else plan

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from hgmem.memory.browser.favourites import Favourite
+from hgmem.memory.browser.favourites import favourites_in
 from hgmem.systems.hypermem.answer import cost, retrieve
 from hgmem.systems.hypermem.build import BUILD
 from hgmem.systems.hypermem.recipes import RECIPES, HyperMemConfig
@@ -19,5 +19,5 @@ SPEC = SingleStep(
     build=BUILD,
     cost=cost,
     verbs=VERBS,
-    favourites=[Favourite.read(path) for path in sorted(Path(__file__).parent.glob("favourites/*.cypher"))],
+    favourites=favourites_in(Path(__file__).parent / "favourites"),
 )

@@ -9,9 +9,8 @@ from hgmem.graph.conversations import conversations_of_speaker
 from hgmem.graph.full_text import Ranking
 from hgmem.graph.retrieval import Scope, find_chunks
 from hgmem.models.reranking import find_reranker
-from hgmem.retrieval.context_packing import tokens_of, within
 from hgmem.retrieval.fusion import FUSION, PROPOSED_NEAREST, hybrid_chunks, reciprocal_ranks
-from hgmem.retrieval.rendering import statements
+from hgmem.retrieval.rendering import statements, tokens_of, within
 from hgmem.services import Services
 from hgmem.settings import Settings
 from hgmem.systems.hypermem.dialogues import sortable
