@@ -11,7 +11,7 @@ from functools import cache
 from math import inf
 from typing import Any, TypeVar
 
-from hgmem.corpus.aggregation import ENTITY, RELATION, SEGMENT, Kind, Prebuilt, embed_missing, rebuild
+from hgmem.corpus.aggregation import ENTITY, RELATION, SEGMENT, Additions, Kind, embed_missing, rebuild
 from hgmem.corpus.document_comparison import description_of
 from hgmem.corpus.guarded_writes import GuardedWriter, check_embedder, embedding
 from hgmem.corpus.paging import batches, filled
@@ -285,13 +285,13 @@ def _add_all(services: Services, kind: Kind, batch: Sequence[tuple[Any, Sequence
             texts[row.uid] = kind.text(name, fields)
     vectors = services.embed(list(texts.values()), kind="document") if texts else ()
     named = {uid: (texts[uid], vector) for uid, vector in zip(texts, vectors, strict=True)}
-    return services.database.write(_write, services, kind, rows, Prebuilt(given=given, vectors=named))
+    return services.database.write(_write, services, rows, kind=kind, new=Additions(given=given, vectors=named))
 
 
 def _write(
-    transaction: Transaction, services: Services, kind: Kind, rows: Sequence[Any], prebuilt: Prebuilt
+    transaction: Transaction, services: Services, rows: Sequence[Any], *, kind: Kind, new: Additions
 ) -> list[Any]:
-    if prebuilt.vectors:  # of what is new
+    if new.vectors:  # of what is new
         _check_and_mark(transaction, services, EXTENDED)
     inputs = kind.touch(transaction, corpus=services.corpus, rows=rows)
     if len(inputs) < len(rows):
@@ -299,4 +299,4 @@ def _write(
             f"endpoints of {len(rows) - len(inputs)} relations were deleted from corpus {services.corpus!r} during "
             "the call: add the graph again"
         )
-    return rebuild(transaction, services, kind, inputs, prebuilt=prebuilt)
+    return rebuild(transaction, services, inputs, kind=kind, new=new)

@@ -202,7 +202,7 @@ def rows_of(corpus: str, kind: Kind, extractions: Mapping[str, Extraction]) -> l
 
 
 def _aggregate(transaction: Transaction, services: Services, kind: Kind, rows: Sequence[Any]) -> None:
-    rebuild(transaction, services, kind, kind.touch(transaction, corpus=services.corpus, rows=rows))
+    rebuild(transaction, services, kind.touch(transaction, corpus=services.corpus, rows=rows), kind=kind)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,7 +218,7 @@ class Contributions:
     contributions: list[Any]
 
 
-def read_contributions(database: Runner, services: Services, kind: Kind, uids: Sequence[Any]) -> list[Contributions]:
+def read_contributions(database: Runner, services: Services, uids: Sequence[Any], *, kind: Kind) -> list[Contributions]:
     """Return the stored contributions to each of the entities or relations, in aggregation order."""
     return list(_combined(database, services, kind, kind.read(database, corpus=services.corpus, uids=uids)))
 
@@ -252,38 +252,45 @@ def _combined(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prebuilt:
-    """Pre-built contributions and vectors by uid, each vector with the text it embeds."""
+class Additions:
+    """What is not stored yet, by uid.
+
+    - `given`: pre-built contributions.
+    - `vectors`: each with the text that it embeds.
+    - `condensed`: model-written summaries (JSON), used only while the descriptions are unchanged.
+    """
 
     given: Mapping[Any, Sequence[Contribution]] = field(default_factory=dict)
     vectors: Mapping[Any, tuple[str, Any]] = field(default_factory=dict)
+    condensed: Mapping[str, str] = field(default_factory=dict)
+
+
+NOTHING_NEW = Additions()
 
 
 def rebuild(
     transaction: Transaction,
     services: Services,
-    kind: Kind,
     inputs: Sequence[Any],
     *,
-    condensed: Mapping[str, str] = NOTHING,
-    prebuilt: Prebuilt = Prebuilt(),
+    kind: Kind,
+    new: Additions = NOTHING_NEW,
 ) -> list[Any]:
     """Write the fields of locked entities, or of relations between such, and delete those without contributions.
 
-    `condensed` holds model-written summaries (JSON by uid), used only while the descriptions are unchanged. Returns the
-    uids of those that still need a vector.
+    Returns the uids of those that still need a vector.
     """
     rows, gone, vectors = [], [], {}
-    for entry in _combined(transaction, services, kind, inputs, prebuilt=prebuilt.given):
+    for entry in _combined(transaction, services, kind, inputs, prebuilt=new.given):
         uid, key = entry.inputs.uid, kind.key(entry.inputs)
         if not entry.contributions:
             gone.append(uid)
             continue
         limit = services.settings.description_characters
-        fields = kind.fields(entry.contributions, limit=limit, condensed=condensed.get(uid, entry.inputs.condensed))
+        fields = kind.fields(entry.contributions, limit=limit, condensed=new.condensed.get(uid, entry.inputs.condensed))
         given = rules.dump(entry.given) if entry.given else None
         rows.append(kind.row(services.corpus, key, entry.chunks, given=given, fields=_to_store(services, fields)))
-        text, vector = prebuilt.vectors.get(uid, ("", None))
+        text, vector = new.vectors.get(uid, ("", None))
         if text == kind.text(key, fields):
             vectors[uid] = vector
     if gone:
@@ -305,25 +312,25 @@ def refresh(services: Services, entities: Iterable[EntityUid], relations: Iterab
     """
     entities, relations = sorted(set(entities)), sorted(set(relations))
     for joined in batches(relations):
-        services.database.write(recompute, services, RELATION, joined)
+        services.database.write(recompute, services, joined, kind=RELATION)
     for batch in batches(entities):
-        services.database.write(recompute, services, ENTITY, batch)
+        services.database.write(recompute, services, batch, kind=ENTITY)
     embed_missing(services, entities=entities, relations=relations)
 
 
 def recompute(
     transaction: Transaction,
     services: Services,
-    kind: Kind,
     uids: Sequence[Any],
     *,
-    condensed: Mapping[str, str] = NOTHING,
+    kind: Kind,
+    new: Additions = NOTHING_NEW,
 ) -> None:
-    """Lock and rebuild entities or relations (uids), with summaries as `rebuild` takes them."""
+    """Lock and rebuild entities or relations (uids)."""
     check_embedder(transaction, services)  # an entity that becomes provisional keeps its vector
     kind.lock(transaction, corpus=services.corpus, uids=uids)
     inputs = kind.read(transaction, corpus=services.corpus, uids=uids)
-    rebuild(transaction, services, kind, inputs, condensed=condensed)
+    rebuild(transaction, services, inputs, kind=kind, new=new)
 
 
 def finish_interrupted(services: Services) -> None:

@@ -163,7 +163,7 @@ def _limits(services: Services, row: CorpusRow) -> set[int]:
 def _readable(services: Services, kind: Kind, uids: Sequence[str], tally: Tally) -> list[Contributions]:
     """Return the contributions, without those that can't be parsed, which are tallied."""
     try:
-        return read_contributions(services.database, services, kind, uids)
+        return read_contributions(services.database, services, uids, kind=kind)
     except (ValueError, TypeError, KeyError):
         if len(uids) == 1:
             tally.add("contributions-unreadable", uids)

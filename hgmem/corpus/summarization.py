@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from hgmem.corpus.aggregation import ENTITY, RELATION, Kind, embed_unembedded, read_contributions, recompute
+from hgmem.corpus.aggregation import ENTITY, RELATION, Additions, Kind, embed_unembedded, read_contributions, recompute
 from hgmem.corpus.guarded_writes import embedding
 from hgmem.corpus.paging import batches
 from hgmem.corpus.parallel_calls import Calls, Ended
@@ -68,7 +68,7 @@ def _waiting(services: Services, entities: Sequence[EntityUid], relations: Seque
     """Yield what needs a summary, read in small batches."""
     for kind, uids in ((ENTITY, entities), (RELATION, relations)):
         for batch in batches(uids, size=READ):
-            for each in read_contributions(services.database, services, kind, batch):
+            for each in read_contributions(services.database, services, batch, kind=kind):
                 if lines := described(each.contributions):
                     subject = each.contributions[0].name if kind is ENTITY else " – ".join(kind.key(each.inputs))
                     yield _Long(kind=kind, uid=each.inputs.uid, subject=subject, lines=lines)
@@ -99,7 +99,7 @@ def _keep(services: Services, ended: Sequence[Ended[_Long, str]]) -> list[str]:
     texts = {call.item.uid: condensed_from(call.item.lines, call.result) for call in ended if call.result}
     for kind in (ENTITY, RELATION):
         if uids := [call.item.uid for call in ended if call.result and call.item.kind is kind]:
-            services.database.write(recompute, services, kind, uids, condensed=texts)
+            services.database.write(recompute, services, uids, kind=kind, new=Additions(condensed=texts))
             kind.filling.fill(services, embedding(services), uids)
     return [
         f"the description of {call.item.subject!r} was truncated instead of summarized: {call.error}"

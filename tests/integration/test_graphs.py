@@ -14,8 +14,8 @@ from dumping import Dump, check, check_vector, driver, dump
 
 from hgmem import Document, Given, GivenChunk, GivenEntity, GivenRelation, HGMem
 from hgmem.corpus import adding, importing
-from hgmem.corpus.aggregation import entity_text
 from hgmem.errors import ConflictError, ModelError, UsageError
+from hgmem.extraction.contributions import entity_text
 from hgmem.extraction.replies import ExtractedEntity, ExtractedRelation, Extraction
 from hgmem.graph.corpus import create_corpus, find_corpus, lease_corpus
 from hgmem.models.embedding import TextKind, Vectors
