@@ -564,7 +564,7 @@ def test_deleting_documents_leaves_what_an_index_of_the_others_would_be(
 @pytest.mark.parametrize(
     ("before", "gone", "error"),
     [
-        ("known_relations", "(n:Entity {key: 'cy'})", "endpoints of 1 relations were deleted"),
+        ("_write", "(n:Entity {key: 'cy'})", "endpoints of 1 relations were deleted"),
         ("link_chunks", "(n:Document)", "1 documents of corpus .* were deleted during the call"),
     ],
 )
