@@ -7,47 +7,26 @@ embedders are never searched together. Meanwhile, no other run can read the corp
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, TypeAlias
 
-from hgmem.corpus.aggregation import embed_entities, embed_relations
+from hgmem.corpus.aggregation import ENTITY, RELATION, Filling
 from hgmem.corpus.guarded_writes import GuardedWriter, leased_writer
-from hgmem.corpus.paging import CHUNKS, ENTITIES, OWN_RELATIONS, PROVISIONALS, RELATIONS, pages
+from hgmem.corpus.paging import CHUNKS, ENTITIES, OWN_RELATIONS, PROVISIONALS, RELATIONS, Listed, pages
 from hgmem.errors import ConflictError, HGMemError, UsageError
 from hgmem.extraction.contributions import own_relation_text
+from hgmem.graph import embeddings
 from hgmem.graph.builds import mark_builds
 from hgmem.graph.built import put_built_vectors
 from hgmem.graph.corpus import CorpusRow, lease_corpus, lock_corpus
-from hgmem.graph.database import Transaction
+from hgmem.graph.database import Row, Transaction
 from hgmem.graph.documents import put_chunk_vectors
-from hgmem.graph.embeddings import (
-    begin_reembedding,
-    clear_built_vectors,
-    clear_chunk_vectors,
-    clear_entity_vectors,
-    clear_point_vectors,
-    clear_relation_vectors,
-    count_unembedded,
-    interrupt_memories,
-    leased_builds,
-    leased_memories,
-    mark_cleared,
-    missing_built_vectors,
-    missing_chunk_vectors,
-    missing_own_relation_vectors,
-    missing_point_vectors,
-    put_point_vectors,
-    release_reembedding,
-)
 from hgmem.graph.entities import put_relation_vectors
 from hgmem.graph.exporting import built_uids, point_uids
 from hgmem.graph.values import Runner
+from hgmem.models.embedding import Vectors
 from hgmem.services import RE_EMBEDDING, Services, check_schema, known_corpus, settled_corpus
 from hgmem.values.reports import CountReport
 
 BATCH = 128  # texts embedded and stored together: at most this much work is repeated after a kill
-
-# Embeds those of the uids that lack a vector, and returns how many.
-Filling: TypeAlias = Callable[[Services, Runner, Sequence[Any]], int]
 
 
 def fill(services: Services, writer: Runner, *, report: CountReport = lambda _, __: None) -> int:
@@ -56,71 +35,51 @@ def fill(services: Services, writer: Runner, *, report: CountReport = lambda _, 
     `writer` writes each batch in its own transaction. `report` receives the number of vectors made, and the total.
     """
     database, corpus = services.database, services.corpus
-    done, total = 0, count_unembedded(database, corpus=corpus)
+    done, total = 0, embeddings.count_unembedded(database, corpus=corpus)
     report(done, total)
     for listed, filling in FILLINGS:
         if done >= total:
             break
         for uids in pages(database, listed, corpus=corpus, size=BATCH):
-            if made := filling(services, writer, uids):
+            if made := filling.fill(services, writer, uids):
                 report(done := done + made, total)
     return done
 
 
-def _chunks(services: Services, writer: Runner, uids: Sequence[str]) -> int:
-    rows = missing_chunk_vectors(services.database, corpus=services.corpus, uids=uids)
-    if rows:
-        vectors = services.embed([row["text"] for row in rows], kind="document")
-        put_chunk_vectors(writer, corpus=services.corpus, uids=[row["uid"] for row in rows], vectors=vectors)
-    return len(rows)
+def _put_built(database: Runner, *, corpus: str, rows: Sequence[Row], vectors: Vectors) -> None:
+    made = [{"uid": row["uid"], "own": row["own"], "vector": each} for row, each in zip(rows, vectors, strict=True)]
+    put_built_vectors(database, corpus=corpus, rows=made)
 
 
-def _own_relations(services: Services, writer: Runner, uids: Sequence[str]) -> int:
-    rows = missing_own_relation_vectors(services.database, corpus=services.corpus, uids=uids)
-    if rows:
-        texts = [own_relation_text((row["source"], row["target"]), row["description"]) for row in rows]
-        vectors = services.embed(texts, kind="document")
-        put_relation_vectors(writer, corpus=services.corpus, rows=rows, vectors=vectors)
-    return len(rows)
+def _text(row: Row) -> str:
+    return str(row["text"])
 
 
-def _points(services: Services, writer: Runner, uids: Sequence[str]) -> int:
-    rows = missing_point_vectors(services.database, corpus=services.corpus, uids=uids)
-    if rows:
-        vectors = services.embed([row["text"] for row in rows], kind="document")
-        put_point_vectors(writer, corpus=services.corpus, uids=[row["uid"] for row in rows], vectors=vectors)
-    return len(rows)
-
-
-def _built(services: Services, writer: Runner, uids: Sequence[str]) -> int:
-    rows = missing_built_vectors(services.database, corpus=services.corpus, uids=uids)
-    if rows:
-        vectors = services.embed([row["text"] for row in rows], kind="document")
-        filled = [
-            {"uid": row["uid"], "own": row["own"], "vector": vector} for row, vector in zip(rows, vectors, strict=True)
-        ]
-        put_built_vectors(writer, corpus=services.corpus, rows=filled)
-    return len(rows)
-
-
-FILLINGS: Sequence[tuple[Callable[..., list[str]], Filling]] = (
-    (CHUNKS, _chunks),
-    (ENTITIES, embed_entities),
-    (RELATIONS, embed_relations),
-    (PROVISIONALS, embed_entities),
-    (OWN_RELATIONS, _own_relations),
-    (point_uids, _points),
-    (built_uids, _built),
+FILLINGS: Sequence[tuple[Listed, Filling]] = (
+    (CHUNKS, Filling(missing=embeddings.missing_chunk_vectors, text=_text, put=put_chunk_vectors)),
+    (ENTITIES, ENTITY.filling),
+    (RELATIONS, RELATION.filling),
+    (PROVISIONALS, ENTITY.filling),
+    (
+        OWN_RELATIONS,
+        Filling(
+            missing=embeddings.missing_own_relation_vectors,
+            text=lambda row: own_relation_text((row["source"], row["target"]), row["description"]),
+            put=put_relation_vectors,
+        ),
+    ),
+    (point_uids, Filling(missing=embeddings.missing_point_vectors, text=_text, put=embeddings.put_point_vectors)),
+    (built_uids, Filling(missing=embeddings.missing_built_vectors, text=_text, put=_put_built)),
 )
 
 
 CLEARED = 5_000  # vectors per transaction
 CLEARING: tuple[Callable[..., int], ...] = (
-    clear_chunk_vectors,
-    clear_entity_vectors,
-    clear_relation_vectors,
-    clear_point_vectors,
-    clear_built_vectors,
+    embeddings.clear_chunk_vectors,
+    embeddings.clear_entity_vectors,
+    embeddings.clear_relation_vectors,
+    embeddings.clear_point_vectors,
+    embeddings.clear_built_vectors,
 )
 
 
@@ -148,7 +107,7 @@ def reembed(
     with _leased(services, run) as writer:
         if not cleared:
             _clear(services, writer)
-            mark_cleared(services.database, corpus=services.corpus, run=run)
+            embeddings.mark_cleared(services.database, corpus=services.corpus, run=run)
         made = fill(services, writer, report=report)
         finish(services, writer)
         return made
@@ -163,12 +122,12 @@ def _lease(transaction: Transaction, services: Services, run: str) -> bool:
         raise UsageError(
             f"corpus {corpus!r} is not ready (status {row.status if row else 'deleted'}): wait until it ends"
         )
-    if memories := leased_memories(transaction, corpus=corpus, timeout=timeout):
+    if memories := embeddings.leased_memories(transaction, corpus=corpus, timeout=timeout):
         raise ConflictError(
             f"corpus {corpus!r} is in use by a question (memory {memories[0]!r}): wait until it ends; if that run "
             f"crashed, retry {timeout:g} s after its last heartbeat"
         )
-    if builds := leased_builds(transaction, corpus=corpus, timeout=timeout):
+    if builds := embeddings.leased_builds(transaction, corpus=corpus, timeout=timeout):
         raise ConflictError(
             f"the build of system {builds[0]!r} in corpus {corpus!r} is being made: wait until it ends; if that run "
             f"crashed, retry {timeout:g} s after its last heartbeat"
@@ -178,10 +137,10 @@ def _lease(transaction: Transaction, services: Services, run: str) -> bool:
             f"corpus {corpus!r} is being re-embedded by another process: wait until it ends; if it "
             f"crashed, retry {timeout:g} s after its last heartbeat"
         )
-    interrupt_memories(transaction, corpus=corpus)
+    embeddings.interrupt_memories(transaction, corpus=corpus)
     if _resumes(row, embedder):
         return bool(row.cleared)
-    begin_reembedding(transaction, corpus=corpus, run=run, embedder=embedder)
+    embeddings.begin_reembedding(transaction, corpus=corpus, run=run, embedder=embedder)
     mark_builds(transaction, corpus=corpus, change="the corpus has another embedder")
     return False
 
@@ -202,9 +161,9 @@ def _leased(services: Services, run: str) -> Iterator[GuardedWriter]:
             yield writer
     except BaseException:
         with suppress(HGMemError):
-            release_reembedding(database, corpus=corpus, run=run, status=RE_EMBEDDING)
+            embeddings.release_reembedding(database, corpus=corpus, run=run, status=RE_EMBEDDING)
         raise
-    release_reembedding(database, corpus=corpus, run=run, status="ready")
+    embeddings.release_reembedding(database, corpus=corpus, run=run, status="ready")
 
 
 def _clear(services: Services, writer: GuardedWriter) -> None:

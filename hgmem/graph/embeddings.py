@@ -94,6 +94,7 @@ def plain_vectors(database: Runner, *, corpus: str, uids: Sequence[str]) -> list
     return [row["row"] for row in database.run("plain_vectors", corpus=corpus, uids=list(uids))]
 
 
-def put_point_vectors(database: Runner, *, corpus: str, uids: Sequence[str], vectors: Vectors) -> None:
-    """Write the points' vectors."""
-    database.run("put_point_vectors", corpus=corpus, rows=rows_with_vectors([{"uid": uid} for uid in uids], vectors))
+def put_point_vectors(database: Runner, *, corpus: str, rows: Sequence[Row], vectors: Vectors) -> None:
+    """Write the vectors of points, rows with a uid."""
+    plain = rows_with_vectors([{"uid": row["uid"]} for row in rows], vectors)
+    database.run("put_point_vectors", corpus=corpus, rows=plain)

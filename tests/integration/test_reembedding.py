@@ -163,7 +163,7 @@ def test_a_run_that_ends_while_it_clears_goes_on_clearing(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(reembedding, "CLEARING", (reembedding.clear_chunk_vectors, interrupted))
+        patched.setattr(reembedding, "CLEARING", (reembedding.embeddings.clear_chunk_vectors, interrupted))
         with pytest.raises(KeyboardInterrupt):
             client.reembed(Other(dimensions=64))  # as long as the former ones
     client.reembed(Other(dimensions=64))

@@ -1,19 +1,18 @@
-"""Check what a corpus holds: chunks, entities, relations, builds, systems' own invariants and memories.
+"""Check a corpus for violated invariants without writing anything.
 
-Contributions are aggregated again and compared with the stored fields. Each vector index is asked for exactly the uids
-of a page, so a uid that it does not return is not indexed. Nothing is sampled.
+Unfinished work is reported as a note. Concurrent writes can cause false findings, so check again. Contributions are
+aggregated again and compared with the stored fields. Each vector index is asked for exactly the uids of a page, so a
+uid that it does not return is not indexed. Nothing is sampled.
 """
 
 import json
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
-from hgmem.corpus.aggregation import Contributions, read_entity_contributions, read_relation_contributions
-from hgmem.corpus.checking.findings import Tally
+from hgmem.corpus.aggregation import ENTITY, RELATION, Contributions, Kind, read_contributions
+from hgmem.corpus.findings import Tally
 from hgmem.corpus.paging import CHUNKS, pages
 from hgmem.extraction.contributions import (
-    EntityContribution,
-    RelationContribution,
     entities_of,
     entity_fields,
     load_entities,
@@ -22,59 +21,79 @@ from hgmem.extraction.contributions import (
     relations_of,
 )
 from hgmem.extraction.replies import Extraction
+from hgmem.graph import invariants
 from hgmem.graph.builds import find_builds
 from hgmem.graph.corpus import CorpusRow
-from hgmem.graph.database import Row
+from hgmem.graph.database import Database, Row
 from hgmem.graph.documents import loaded_messages
-from hgmem.graph.entities import EntityInputs, RelationInputs, joined_entities
+from hgmem.graph.entities import entity_uid, joined_entities, relation_uid
 from hgmem.graph.exporting import built_uids, unit_uids
-from hgmem.graph.invariants import (
-    MemoryRow,
-    OwnInvariant,
-    OwnInvariants,
-    broken_memories,
-    entity_page,
-    indexed_built,
-    indexed_chunks,
-    indexed_entities,
-    indexed_points,
-    indexed_relations,
-    memory_page,
-    relation_page,
-    stored_built,
-    stored_chunks,
-    stored_entities,
-    stored_points,
-    stored_relations,
-    stored_units,
-    unfolded_chunks,
-)
-from hgmem.graph.values import Runner
-from hgmem.services import Services
-from hgmem.text.identity import build_uid, built_uid, layer_key, uid, unit_uid
-from hgmem.values.graph_elements import EntityUid
+from hgmem.graph.invariants import MemoryRow, OwnInvariant, OwnInvariants
+from hgmem.graph.schema import differing, missing, show_indexes
+from hgmem.services import Services, settled_corpus
+from hgmem.text.identity import build_uid, built_uid, layer_key, unit_uid
 from hgmem.values.records import PRUNING
-
-T = TypeVar("T")
+from hgmem.values.reports import Checkup
 
 BATCH = 500  # rows checked together
 REPORT = "report this to the system's authors"
 VECTORED = ("done", "extracted", "embedded")  # statuses of chunks that have a vector
+# Name and statements of what is aggregated.
+AGGREGATED: Mapping[Kind, Any] = {
+    ENTITY: ("entity", invariants.entity_page, invariants.stored_entities, invariants.indexed_entities),
+    RELATION: ("relation", invariants.relation_page, invariants.stored_relations, invariants.indexed_relations),
+}
+
+
+def check(services: Services, *, own: Sequence[OwnInvariants] = ()) -> Checkup:
+    """Return every violation in the corpus. `own` are invariants of installed systems.
+
+    If the schema is invalid, nothing else is checked. Raises `UsageError` if the corpus is not ready.
+    """
+    tally = Tally()
+    tally.add("schema", _schema(services.database))
+    if not tally.checkup(services.corpus).ok:  # statements name their indexes and fail without them
+        return tally.checkup(services.corpus)
+    row = settled_corpus(services)
+    for look in (
+        invariants.broken_documents,
+        invariants.broken_support,
+        invariants.crossings,
+        invariants.leaks,
+        invariants.orphans,
+        invariants.broken_citations,
+        invariants.broken_builds,
+    ):
+        tally.take(look(services.database, corpus=services.corpus))
+    tally.take(invariants.broken_vectors(services.database, corpus=services.corpus, dimensions=row.dimensions))
+    check_chunks(services, row, tally)
+    check_entities(services, row, tally)
+    check_relations(services, row, tally)
+    check_memories(services, row, tally)
+    check_builds(services, row, tally)
+    check_own(services, own, tally)
+    return tally.checkup(services.corpus)
+
+
+def _schema(database: Database) -> list[str]:
+    indexes = show_indexes(database)
+    declared = [*missing(indexes), *differing(indexes)]
+    return declared + [name for name, row in indexes.items() if row["state"] != "ONLINE" and name not in declared]
 
 
 def check_chunks(services: Services, row: CorpusRow, tally: Tally) -> None:
     """Tally chunks that are not aggregated into the graph, or not in the index."""
     database, corpus = services.database, services.corpus
     for uids in pages(database, CHUNKS, corpus=corpus, size=BATCH):
-        stored = stored_chunks(database, corpus=corpus, uids=uids, dimensions=row.dimensions)
+        stored = invariants.stored_chunks(database, corpus=corpus, uids=uids, dimensions=row.dimensions)
         extracted = [uid for uid in uids if uid in stored and stored[uid]["status"] in VECTORED]
-        found = indexed_chunks(database, corpus=corpus, uids=extracted, query=_first_axis(row))
+        found = invariants.indexed_chunks(database, corpus=corpus, uids=extracted, query=_first_axis(row))
         tally.add("chunk-not-in-index", [uid for uid in extracted if stored[uid]["embedded"] and uid not in found])
         tally.add("message-place", [uid for uid in uids if uid in stored and not _has_messages(stored[uid])])
         done = [uid for uid in extracted if stored[uid]["status"] == "done" and stored[uid]["extraction"]]
         named = {uid: names for uid in done if (names := _names(corpus, stored[uid]["extraction"]))}
         tally.add("contributions-unreadable", [uid for uid in done if uid not in named])
-        tally.add("chunk-not-folded", unfolded_chunks(database, corpus=corpus, named=named))
+        tally.add("chunk-not-folded", invariants.unfolded_chunks(database, corpus=corpus, named=named))
 
 
 def _has_messages(row: Row) -> bool:
@@ -91,28 +110,39 @@ def _has_messages(row: Row) -> bool:
 
 def check_entities(services: Services, row: CorpusRow, tally: Tally) -> None:
     """Tally entities that differ from their contributions, or are not in the index."""
-    limits, database, corpus = _limits(services, row), services.database, services.corpus
-    for uids in pages(database, entity_page, corpus=corpus, size=BATCH):
-        stored = stored_entities(database, corpus=corpus, uids=uids, dimensions=row.dimensions)
-        found = indexed_entities(database, corpus=corpus, uids=uids, query=_first_axis(row))
-        tally.add("entity-not-in-index", [uid for uid in uids if _embedded(stored, uid) and uid not in found])
-        entries = _readable(read_entity_contributions, services, _own(stored), tally=tally)
+    limits = _limits(services, row)
+    for entries, stored in _aggregated(services, row, ENTITY, tally):
         joined = _joined(services, [one.inputs.uid for one in entries if not one.contributions])
-        same = {one.inputs.uid for one in entries if _is_entity(one, stored[one.inputs.uid], limits, joined)}
-        own = {one.inputs.uid for one in entries if one.inputs.uid == uid(corpus, "entity", one.inputs.key or "")}
-        tally.add("entity-differs", [one.inputs.uid for one in entries if one.inputs.uid not in same & own])
+        for one in entries:
+            uid = one.inputs.uid
+            own = uid == entity_uid(row.corpus, ENTITY.key(one.inputs) or "")
+            if not own or not _is_entity(one, stored[uid], limits, joined):
+                tally.add("entity-differs", [uid])
 
 
 def check_relations(services: Services, row: CorpusRow, tally: Tally) -> None:
     """Tally relations that differ from their contributions, or are not in the index."""
-    limits, database, corpus = _limits(services, row), services.database, services.corpus
-    for uids in pages(database, relation_page, corpus=corpus, size=BATCH):
-        stored = stored_relations(database, corpus=corpus, uids=uids, dimensions=row.dimensions)
-        found = indexed_relations(database, corpus=corpus, uids=uids, query=_first_axis(row))
-        tally.add("relation-not-in-index", [uid for uid in uids if _embedded(stored, uid) and uid not in found])
-        entries = _readable(read_relation_contributions, services, _own(stored), tally=tally)
+    limits = _limits(services, row)
+    for entries, stored in _aggregated(services, row, RELATION, tally):
         odd = [one.inputs.uid for one in entries if not _is_relation(one, stored[one.inputs.uid], limits)]
         tally.add("relation-differs", odd)
+
+
+def _aggregated(
+    services: Services, row: CorpusRow, kind: Kind, tally: Tally
+) -> Iterator[tuple[list[Contributions], dict[str, Row]]]:
+    """Yield the contributions to entities or relations and what is stored of these, page by page.
+
+    Those of a memory have no contributions. What the index lacks is tallied.
+    """
+    name, listed, stored_of, indexed_of = AGGREGATED[kind]
+    database, corpus = services.database, services.corpus
+    for uids in pages(database, listed, corpus=corpus, size=BATCH):
+        stored = stored_of(database, corpus=corpus, uids=uids, dimensions=row.dimensions)
+        found = indexed_of(database, corpus=corpus, uids=uids, query=_first_axis(row))
+        embedded = [uid for uid in uids if uid in stored and stored[uid]["embedded"]]
+        tally.add(f"{name}-not-in-index", [uid for uid in embedded if uid not in found])
+        yield _readable(services, kind, [uid for uid in stored if not stored[uid]["memory"]], tally), stored
 
 
 def _first_axis(row: CorpusRow) -> list[float]:
@@ -130,44 +160,24 @@ def _limits(services: Services, row: CorpusRow) -> set[int]:
     return {now, first or now}
 
 
-def _embedded(stored: Mapping[str, Row], uid: str) -> bool:
-    return uid in stored and bool(stored[uid]["embedded"])
-
-
-def _own(stored: Mapping[str, Row]) -> list[str]:
-    """Return the uids of the corpus's own entities or relations, which have contributions.
-
-    Those of a memory have none.
-    """
-    return [uid for uid, row in stored.items() if not row["memory"]]
-
-
-def _readable(
-    reader: Callable[[Runner, Services, Sequence[Any]], list[T]],
-    services: Services,
-    uids: Sequence[str],
-    *,
-    tally: Tally,
-) -> list[T]:
+def _readable(services: Services, kind: Kind, uids: Sequence[str], tally: Tally) -> list[Contributions]:
     """Return the contributions, without those that can't be parsed, which are tallied."""
     try:
-        return reader(services.database, services, uids)
+        return read_contributions(services.database, services, uids, kind=kind)
     except (ValueError, TypeError, KeyError):
         if len(uids) == 1:
             tally.add("contributions-unreadable", uids)
             return []
-        return [entry for one in uids for entry in _readable(reader, services, [one], tally=tally)]
+        return [entry for one in uids for entry in _readable(services, kind, [one], tally)]
 
 
-def _joined(services: Services, uids: Sequence[EntityUid]) -> set[str]:
+def _joined(services: Services, uids: Sequence[Any]) -> set[str]:
     """Return those of the entities without a description that a relation joins."""
     rows = joined_entities(services.database, corpus=services.corpus, uids=uids) if uids else []
     return {row.uid for row in rows}
 
 
-def _is_entity(
-    entry: Contributions[EntityInputs, EntityContribution], row: Row, limits: Iterable[int], joined: Container[str]
-) -> bool:
+def _is_entity(entry: Contributions, row: Row, limits: Iterable[int], joined: Container[str]) -> bool:
     inputs = entry.inputs
     if load_entities(inputs.given) != entry.given:
         return False
@@ -178,7 +188,7 @@ def _is_entity(
     return any((one.name, one.type, one.description.text, one.description.condensed) == wanted for one in found)
 
 
-def _is_relation(entry: Contributions[RelationInputs, RelationContribution], row: Row, limits: Iterable[int]) -> bool:
+def _is_relation(entry: Contributions, row: Row, limits: Iterable[int]) -> bool:
     inputs = entry.inputs
     existing = [chunk for chunk in inputs.chunks if chunk in entry.chunks]  # a missing chunk violates another invariant
     if load_relations(inputs.given) != entry.given or existing != list(entry.chunks) or not entry.contributions:
@@ -194,8 +204,8 @@ def _names(corpus: str, text: str) -> tuple[list[str], list[str]] | None:
         extraction = Extraction.model_validate_json(text)
     except ValueError:
         return None
-    entities = [uid(corpus, "entity", name) for name in entities_of(extraction)]
-    return entities, [uid(corpus, "relation", *ends) for ends in relations_of(extraction)]
+    entities = [str(entity_uid(corpus, name)) for name in entities_of(extraction)]
+    return entities, [relation_uid(corpus, ends) for ends in relations_of(extraction)]
 
 
 def check_builds(services: Services, row: CorpusRow, tally: Tally) -> None:
@@ -204,12 +214,12 @@ def check_builds(services: Services, row: CorpusRow, tally: Tally) -> None:
     builds = [build for build, _, _ in find_builds(database, corpus=corpus)]
     tally.add("built-identity", [one.uid for one in builds if one.uid != build_uid(corpus, one.system)])
     for uids in pages(database, unit_uids, corpus=corpus, size=BATCH):
-        units = stored_units(database, corpus=corpus, uids=uids)
+        units = invariants.stored_units(database, corpus=corpus, uids=uids)
         tally.add("built-identity", [uid for uid, unit in units.items() if not _is_unit(corpus, unit)])
     for uids in pages(database, built_uids, corpus=corpus, size=BATCH):
-        rows = stored_built(database, corpus=corpus, uids=uids, dimensions=row.dimensions)
+        rows = invariants.stored_built(database, corpus=corpus, uids=uids, dimensions=row.dimensions)
         tally.add("built-identity", [uid for uid, each in rows.items() if not _is_row(corpus, each)])
-        found = indexed_built(database, corpus=corpus, uids=uids, query=_first_axis(row))
+        found = invariants.indexed_built(database, corpus=corpus, uids=uids, query=_first_axis(row))
         tally.add("built-not-in-index", [uid for uid, each in rows.items() if each["embedded"] and uid not in found])
 
 
@@ -256,13 +266,13 @@ def check_memories(services: Services, row: CorpusRow, tally: Tally) -> None:
         tally.add("unfinished-prune", [one.uid for one in page if one.status == PRUNING])
         whole = [one for one in page if one.status != PRUNING]
         uids, adding = [one.uid for one in whole], [one.uid for one in whole if _adds(one)]
-        tally.take(broken_memories(services.database, corpus=services.corpus, memories=uids, adding=adding))
+        tally.take(invariants.broken_memories(services.database, corpus=services.corpus, memories=uids, adding=adding))
         tally.add("point-not-in-index", _unindexed(services, row, uids))
 
 
 def _pages(services: Services) -> Iterator[list[MemoryRow]]:
     after = ""
-    while page := memory_page(services.database, corpus=services.corpus, after=after):
+    while page := invariants.memory_page(services.database, corpus=services.corpus, after=after):
         yield page
         after = page[-1].uid
 
@@ -274,9 +284,9 @@ def _adds(memory: MemoryRow) -> bool:
 
 def _unindexed(services: Services, row: CorpusRow, memories: Sequence[str]) -> list[str]:
     database, corpus = services.database, services.corpus
-    wanted = stored_points(database, corpus=corpus, memories=memories, dimensions=row.dimensions)
+    wanted = invariants.stored_points(database, corpus=corpus, memories=memories, dimensions=row.dimensions)
     if not wanted:
         return []
     most = 2 * len(wanted)  # leaves room for points that are written meanwhile
-    found = indexed_points(database, corpus=corpus, memories=memories, query=_first_axis(row), most=most)
+    found = invariants.indexed_points(database, corpus=corpus, memories=memories, query=_first_axis(row), most=most)
     return [uid for uid in wanted if uid not in found]
