@@ -26,7 +26,6 @@ from hgmem.systems.hgmem.step import Known, NextStep, StepDraft, names_of, order
 from hgmem.systems.hgmem.tasks import Describe, Evolve, Merge, MergeAndPlan, OfPlan, Plan, Subqueries, WholeStep
 from hgmem.systems.options import loaded
 from hgmem.text.identity import key, uid
-from hgmem.text.language import no_evidence
 from hgmem.values.events import OperationApplied, StepStarted
 from hgmem.values.evidence import Evidence, Subquery
 from hgmem.values.graph_elements import Relation
@@ -66,11 +65,11 @@ def _investigated(work: Investigation, *, wanted: bool) -> Answer:
     while plan.subqueries:
         following = _step(work, plan.subqueries, notes=notes, last=record.next_number == last)
         if following is None:
-            return record.no_evidence(no_evidence(record.question), step=record.next_number - 1)
+            return record.no_evidence()
         if work.config.answer_each_step and following.subqueries and wanted:
             work.answer(last=False)
         plan, notes = following, ()
-    return work.answer() if wanted else record.unanswered(step=record.next_number - 1)
+    return work.answer() if wanted else record.unanswered()
 
 
 def _first(work: Investigation) -> NextStep:
@@ -314,7 +313,6 @@ def _merge(work: Investigation, draft: StepDraft, reply: Reply, known: Known) ->
 
 
 def _announce(work: Investigation, draft: StepDraft, applied: int) -> None:
-    """Tell the listener of operations beyond the first `applied`."""
     born = {birth.point.uid: birth.point.description for birth in draft.changes().births}
     for operation in draft.operations[applied:]:
         description = born.get(operation.point, "")

@@ -180,7 +180,6 @@ def _told(rows: Rows, shown: Sequence[Chunk], config: HyperMemConfig) -> list[Re
 
 
 def _text(row: Recalled) -> str:
-    """Return what a row tells, with its time."""
     values = row.properties
     if row.kind == "Episode":
         day = str(values["ends"])[:10]

@@ -11,7 +11,7 @@ from hgmem.builds.stages import Build, BuiltKind, Stage
 from hgmem.builds.units import Made, Output, StoredRow, Tie, Unit
 from hgmem.models.embedding import Vectors
 from hgmem.services import Services
-from hgmem.systems.hypermem import episodes, topics
+from hgmem.systems.hypermem import episodes
 from hgmem.systems.hypermem.episodes import EPISODE, FACT
 from hgmem.systems.hypermem.recipes import LONGEST_TOPIC, WINDOW, HyperMemConfig
 from hgmem.systems.hypermem.statements import entities_of_episodes, memberships
@@ -104,7 +104,6 @@ def give_episode_vector(services: Services, config: HyperMemConfig, unit: Unit, 
 
 
 def _own(rows: Sequence[StoredRow]) -> dict[str, Vectors]:
-    """Return the vectors of rows' own texts by uid."""
     return {row.uid: np.asarray(row.own_embedding, dtype=np.float32) for row in rows}
 
 
@@ -144,7 +143,7 @@ def _as_episodes(numbers: Mapping[str, int], config: HyperMemConfig) -> int:
 
 def _join_calls(config: HyperMemConfig, units: int) -> int:
     candidates = min(units, _JOINED * config.shortlist) if config.shortlist else units
-    matches = ceil(candidates / topics.AT_ONCE)
+    matches = ceil(candidates / episodes.AT_ONCE)
     return matches if config.calls == "few" else matches + _JOINED
 
 
@@ -159,7 +158,7 @@ def _episode_prompt(config: HyperMemConfig) -> int:
 
 BUILD: Build[HyperMemConfig] = Build(
     kinds=[
-        BuiltKind(name=topics.TOPIC, caption="title", colour="#C26D3F"),
+        BuiltKind(name=episodes.TOPIC, caption="title", colour="#C26D3F"),
         BuiltKind(name=episodes.EPISODE, caption="subject", colour="#4C8DAE", replaced_vectors=True),
         BuiltKind(name=episodes.FACT, caption="content", colour="#7A9A4E", replaced_vectors=True),
     ],
@@ -196,20 +195,20 @@ BUILD: Build[HyperMemConfig] = Build(
         ),
         Stage(name="episodes", units=episodes.episodes, make=episodes.make_episode, most_units=_as_episodes),
         Stage(
-            name=topics.JOINS,
-            units=topics.joins,
-            make=topics.join,
+            name=episodes.JOINS,
+            units=episodes.joins,
+            make=episodes.join,
             settings=["calls"],
             prompts=[MatchTopics.prompt_file, WriteTopic.prompt_file],
             vectors=True,
             calls=_join_calls,
-            prompt_tokens=_AROUND + 2 * _MEMBER * (1 + topics.AT_ONCE),
+            prompt_tokens=_AROUND + 2 * _MEMBER * (1 + episodes.AT_ONCE),
             most_units=_as_episodes,
         ),
         Stage(
             name="topics",
-            units=topics.topics,
-            make=topics.make_topic,
+            units=episodes.topics,
+            make=episodes.make_topic,
             settings=["calls"],
             prompts=[RateEpisodes.prompt_file],
             calls=1,

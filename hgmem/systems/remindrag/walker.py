@@ -250,7 +250,6 @@ class Walker:
             self.notes.append(note)
 
     def _flush(self, found: str | None, *, judgement: Judgement | None = None) -> None:
-        """Write the step that is kept, with what was found there."""
         if self._pending is None:
             return
         notes = (f"found: {found}",) if found else ()
