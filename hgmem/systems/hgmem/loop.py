@@ -16,7 +16,7 @@ from hgmem.memory.recording import recording
 from hgmem.memory.stored_memories import Stored
 from hgmem.models.metering import measuring
 from hgmem.models.reply import Reply
-from hgmem.retrieval.entity_linking import known_entities, resolve, with_mentions
+from hgmem.retrieval.entity_linking import resolve, with_mentions
 from hgmem.retrieval.rendering import PromptMemory
 from hgmem.services import Services
 from hgmem.systems.hgmem.investigation import Investigation, replied
@@ -287,12 +287,17 @@ def _apply(work: Investigation, draft: StepDraft, reply: Additions, memory: Prom
     read for that.
     """
     services, evidence, applied = work.services, draft.evidence, len(draft.operations)
+    known = [
+        *evidence.entities,
+        *(entity for chunk in evidence.chunks for entity in chunk.entities),
+        *(entity for point in draft.points for entity in point.entities),
+    ]
     entities = resolve(
         services.database,
         names_of(reply),
         corpus=services.corpus,
         memory=draft.memory,
-        known=known_entities(evidence, draft.points),
+        known=known,
     )
     if uncited(reply, evidence.numbered):
         evidence = with_mentions(services.database, evidence, corpus=services.corpus)

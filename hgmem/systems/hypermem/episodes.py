@@ -40,13 +40,11 @@ from hgmem.systems.hypermem.tasks import (
 from hgmem.text.identity import text_hash
 from hgmem.values.graph_elements import Chunk
 
-EPISODE, FACT = "Episode", "Fact"
-SEGMENTS, NARRATIVES, FACTS = "segments", "narratives", "facts"  # stages whose outputs others read
+TOPIC, EPISODE, FACT = "Topic", "Episode", "Fact"
+SEGMENTS, NARRATIVES, FACTS, JOINS = "segments", "narratives", "facts", "joins"  # stages whose outputs others read
 _MASKED_FROM = 5  # with more messages in the buffer, its last one is hidden from the call (official code's smart mask)
 _FEWEST = 2  # messages of a conversation before the first that is asked about (official code)
 _EARLIER = 3  # messages of the episode before that a prompt shows, so that "it" can be understood
-TOPIC = "Topic"
-JOINS = "joins"
 AT_ONCE = 10  # topics that one call matches (official code)
 _TOLD = 3  # episodes of a topic that tell what it is about, where no call writes its text
 

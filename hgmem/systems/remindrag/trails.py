@@ -239,19 +239,11 @@ def _touches(corpus: str, walk: RecordedWalk, owner: str, useful: AbstractSet[in
     found: dict[str, Row] = {}
     for number, place in enumerate(walk.places):
         ends = (place.uid,) if place.passage else tuple(sorted((place.source, place.uid)))
-        uid = trail_uid(corpus, owner, ends)
+        key = "/".join((*ends, owner))  # of the two nodes in either order, or of one anchor's passage
+        uid = built_uid(corpus, SYSTEM, kind="Trail", key=key)
         chunks = " ".join(place.chunks[:_QUOTED]) if not place.passage else ""
-        found[uid] = {"key": _key(owner, ends), "ends": list(ends), "effective": number in useful, "chunks": chunks}
+        found[uid] = {"key": key, "ends": list(ends), "effective": number in useful, "chunks": chunks}
     return found
-
-
-def trail_uid(corpus: str, owner: str, ends: Sequence[str]) -> str:
-    """Return the uid of the trail between two nodes (uids) in either order, or of the passage of one anchor."""
-    return built_uid(corpus, SYSTEM, kind="Trail", key=_key(owner, ends))
-
-
-def _key(owner: str, ends: Sequence[str]) -> str:
-    return "/".join((*sorted(ends), owner))
 
 
 def _check_new(database: Runner, corpus: str, uid: str, memory: str) -> None:
