@@ -55,6 +55,7 @@ class Recording:
     question: str
     meter: Meter
     filters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    at_step: int | None = None  # the step that is answered from, by default the last
     notes: Sequence[str] = ()  # said with every answer
     choice: Choice = field(default_factory=Choice)  # the documents that the filters leave
     status: str = RUNNING  # that the memory falls back to where nothing is written
@@ -141,14 +142,10 @@ class Recording:
         passages: Sequence[Citable],
         *,
         form: str,
-        step: int | None = None,
         notes: Sequence[str] = (),
         last: bool = True,
     ) -> Answer:
-        """Ask for an answer, write it with its citations and return it. The last one gives the lease back.
-
-        It is the answer of the latest step, or of an earlier `step`.
-        """
+        """Ask for an answer, write it with its citations and return it. The last one gives the lease back."""
         task = AnswerQuestion(
             question=self.question,
             memory=memory,
@@ -156,23 +153,20 @@ class Recording:
             form=form,
             language=self.services.language,
         )
-        cited = cited_answer(self.services, task)
-        return self._finish(cited, status="answered", step=step, notes=notes, last=last)
+        return self._finish(cited_answer(self.services, task), status="answered", notes=notes, last=last)
 
-    def no_evidence(self, *, step: int | None = None, notes: Sequence[str] = ()) -> Answer:
+    def no_evidence(self, *, notes: Sequence[str] = ()) -> Answer:
         """Return the answer that says that there is no evidence, written without a model call."""
         misfits = (misfit(self.filters, corpus=self.lease.corpus),) if self.choice.documents == () else ()
         cited = Cited(text=no_evidence(self.question))
-        return self._finish(cited, status="no_evidence", step=step, notes=(*misfits, *notes))
+        return self._finish(cited, status="no_evidence", notes=(*misfits, *notes))
 
     def unanswered(self) -> Answer:
         """Return an answer without text where none was requested. The memory can be continued for it."""
         return self._finish(Cited(text=""), status=UNANSWERED)
 
-    def _finish(
-        self, cited: Cited, *, status: str, step: int | None = None, notes: Sequence[str] = (), last: bool = True
-    ) -> Answer:
-        step = self.next_number - 1 if step is None else step
+    def _finish(self, cited: Cited, *, status: str, notes: Sequence[str] = (), last: bool = True) -> Answer:
+        step = self.next_number - 1 if self.at_step is None else self.at_step
         answer = Answer(
             uid="",
             question=self.question,
@@ -228,6 +222,7 @@ def recording(
             question=question.text,
             meter=meter,
             filters=question.filters or {},
+            at_step=question.at_step,
             notes=question.notes,
         )
         record.choose_documents()  # before anything is written

@@ -61,10 +61,9 @@ class Investigation:
     hinted: set[str] = field(default_factory=set)  # entities (uids) that plans were told of once
 
     @classmethod
-    def of(
-        cls, services: Services, record: Recording, config: HGMemConfig, *, at_step: int | None = None
-    ) -> "Investigation":
+    def of(cls, services: Services, record: Recording, config: HGMemConfig) -> "Investigation":
         """Return the question at the point at which its memory is, or was at the end of a step."""
+        at_step = record.at_step
         steps = [step for step in record.steps if at_step is None or step.number <= at_step]
         if at_step is not None and (not steps or steps[-1].number != at_step):
             raise UsageError(
@@ -225,14 +224,14 @@ class Investigation:
             describe_hints=self.config.describe_hints,
         )
 
-    def answer(self, *, at_step: int | None = None, last: bool = True) -> Answer:
+    def answer(self, *, last: bool = True) -> Answer:
         """Write and return the answer from memory as it is now, or as it stood at the end of a step."""
         record, config = self.record, self.config
-        points = record.points.active if at_step is None else record.points.at(at_step)
+        points = record.points.active if record.at_step is None else record.points.at(record.at_step)
         memory = self.fitting(points)
         passages = in_order(self.retrieved.drawn(points, record.points, query=self.query))
         if not points and not passages:
-            return record.no_evidence(step=at_step)
+            return record.no_evidence()
         notes = () if points else ("memory has no points: the answer uses the evidence of the steps",)
         if not self.entities:
             corpus = self.services.corpus
@@ -240,4 +239,4 @@ class Investigation:
                 f"corpus {corpus!r} has no entities: for more than its chunks, run `hgmem index` without --no-graph"
             )
             notes = (*notes, lacking)
-        return record.answer(memory, passages, form=config.form, step=at_step, notes=notes, last=last)
+        return record.answer(memory, passages, form=config.form, notes=notes, last=last)

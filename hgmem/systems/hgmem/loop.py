@@ -50,9 +50,9 @@ def answer(services: Services, question: Question, config: HGMemConfig, *, store
             f"merge={config.merge}: choose a recipe that has {before}, or ask a new question"
         )
     with recording(services, system=NAME, question=question, settings=asdict(config)) as record:
-        work = Investigation.of(services, record, config, at_step=question.at_step)
+        work = Investigation.of(services, record, config)
         if question.at_step is not None:
-            return work.answer(at_step=question.at_step)
+            return work.answer()
         return _investigated(work, wanted=question.answer)
 
 

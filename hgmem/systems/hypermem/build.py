@@ -11,20 +11,10 @@ from hgmem.builds.stages import Build, BuiltKind, Stage
 from hgmem.builds.units import Made, Output, StoredRow, Tie, Unit
 from hgmem.models.embedding import Vectors
 from hgmem.services import Services
-from hgmem.systems.hypermem import episodes
+from hgmem.systems.hypermem import episodes, tasks
 from hgmem.systems.hypermem.episodes import EPISODE, FACT
 from hgmem.systems.hypermem.recipes import LONGEST_TOPIC, WINDOW, HyperMemConfig
 from hgmem.systems.hypermem.statements import entities_of_episodes, memberships
-from hgmem.systems.hypermem.tasks import (
-    DetectBoundary,
-    DivideMessages,
-    MatchTopics,
-    RateEpisodes,
-    RateFacts,
-    WriteEpisode,
-    WriteFacts,
-    WriteTopic,
-)
 
 _SHORTEST_NAME = 3  # characters of an entity's name that is looked for in texts
 _MESSAGE, _MEMBER, _AROUND = 60, 120, 600  # tokens in prompts: of a message, a summary, and all else
@@ -169,7 +159,7 @@ BUILD: Build[HyperMemConfig] = Build(
             units=episodes.windows,
             make=episodes.divide,
             settings=["calls", "longest_episode"],
-            prompts=[DivideMessages.prompt_file, DetectBoundary.prompt_file],
+            prompts=[tasks.DivideMessages.prompt_file, tasks.DetectBoundary.prompt_file],
             vectors=True,
             calls=lambda config, _: 1 if config.calls == "few" else WINDOW,
             prompt_tokens=_segment_prompt,
@@ -179,7 +169,7 @@ BUILD: Build[HyperMemConfig] = Build(
             units=episodes.narratives,
             make=episodes.write_narrative,
             settings=["calls"],
-            prompts=[WriteEpisode.prompt_file],
+            prompts=[tasks.WriteEpisode.prompt_file],
             calls=1,
             prompt_tokens=_episode_prompt,
             most_units=lambda numbers, _: max(1, numbers[episodes.SEGMENTS] * WINDOW // _SHORTEST),
@@ -188,7 +178,7 @@ BUILD: Build[HyperMemConfig] = Build(
             name=episodes.FACTS,
             units=episodes.facts,
             make=episodes.write_facts,
-            prompts=[WriteFacts.prompt_file, RateFacts.prompt_file],
+            prompts=[tasks.WriteFacts.prompt_file, tasks.RateFacts.prompt_file],
             calls=2,
             prompt_tokens=_episode_prompt,
             most_units=lambda numbers, config: 0 if config.calls == "few" else numbers[episodes.NARRATIVES],
@@ -199,7 +189,7 @@ BUILD: Build[HyperMemConfig] = Build(
             units=episodes.joins,
             make=episodes.join,
             settings=["calls"],
-            prompts=[MatchTopics.prompt_file, WriteTopic.prompt_file],
+            prompts=[tasks.MatchTopics.prompt_file, tasks.WriteTopic.prompt_file],
             vectors=True,
             calls=_join_calls,
             prompt_tokens=_AROUND + 2 * _MEMBER * (1 + episodes.AT_ONCE),
@@ -210,26 +200,17 @@ BUILD: Build[HyperMemConfig] = Build(
             units=episodes.topics,
             make=episodes.make_topic,
             settings=["calls"],
-            prompts=[RateEpisodes.prompt_file],
+            prompts=[tasks.RateEpisodes.prompt_file],
             calls=1,
             prompt_tokens=_AROUND + _MEMBER * LONGEST_TOPIC,
             most_units=_as_episodes,
         ),
-        Stage(
-            name="fact vectors",
-            units=fact_vectors,
-            make=give_fact_vectors,
-            settings=["propagation"],
-            vectors=True,
-            most_units=_as_episodes,
-        ),
-        Stage(
-            name="episode vectors",
-            units=episode_vectors,
-            make=give_episode_vector,
-            settings=["propagation"],
-            vectors=True,
-            most_units=_as_episodes,
+        *(
+            Stage(name=name, units=units, make=make, settings=["propagation"], vectors=True, most_units=_as_episodes)
+            for name, units, make in (
+                ("fact vectors", fact_vectors, give_fact_vectors),
+                ("episode vectors", episode_vectors, give_episode_vector),
+            )
         ),
         Stage(name="entities", units=mentions, make=tie_entities, most_units=_as_episodes),
     ],

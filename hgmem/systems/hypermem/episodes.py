@@ -15,6 +15,7 @@ from hgmem.builds.units import Made, Output, Property, Row, StoredRow, Tie, Unit
 from hgmem.errors import UsageError
 from hgmem.models.extractive.selection import highest
 from hgmem.services import Services
+from hgmem.systems.hypermem import tasks
 from hgmem.systems.hypermem.dialogues import Dialogue, DialogueMessage, dialogues, of_plain, sortable, unit_key
 from hgmem.systems.hypermem.recipes import LONGEST_TOPIC, WINDOW, HyperMemConfig
 from hgmem.systems.hypermem.replies import (
@@ -25,17 +26,6 @@ from hgmem.systems.hypermem.replies import (
     FactReply,
     RoleReply,
     membership,
-)
-from hgmem.systems.hypermem.tasks import (
-    Candidate,
-    DetectBoundary,
-    DivideMessages,
-    MatchTopics,
-    RateEpisodes,
-    RateFacts,
-    WriteEpisode,
-    WriteFacts,
-    WriteTopic,
 )
 from hgmem.text.identity import text_hash
 from hgmem.values.graph_elements import Chunk
@@ -109,7 +99,7 @@ def divide(services: Services, config: HyperMemConfig, unit: Unit, *, before: Se
 def _divide_at_once(services: Services, config: HyperMemConfig, window: Messages, earlier: Open) -> Divided:
     """Divide a window by one call. An episode that grows too long ends there."""
     history, length = list(earlier[0]), earlier[1]
-    task = DivideMessages(earlier=tuple(history), messages=tuple(window), longest=config.longest_episode)
+    task = tasks.DivideMessages(earlier=tuple(history), messages=tuple(window), longest=config.longest_episode)
     wanted = {at for at in services.reply(task).starts if 0 <= at < len(window) and (at or history)}
     starts: list[str] = []
     for at, message in enumerate(window):
@@ -128,7 +118,7 @@ def _divide_by_message(services: Services, config: HyperMemConfig, window: Messa
         if before or at >= _FEWEST:
             masked = len(history) > _MASKED_FROM
             read = history[:-1] if masked else history
-            if services.reply(DetectBoundary(history=tuple(read), message=message)).should_end:
+            if services.reply(tasks.DetectBoundary(history=tuple(read), message=message)).should_end:
                 kept = [history[-1]] if masked else []
                 starts.append((kept or [message])[0].id)
                 history = kept
@@ -179,7 +169,7 @@ def write_narrative(services: Services, config: HyperMemConfig, unit: Unit, *, b
     """Write what happens in an episode, and by the same call its facts if calls are few."""
     title, messages = unit.values["title"], of_plain(unit.values["messages"])
     reply = services.reply(
-        WriteEpisode(
+        tasks.WriteEpisode(
             title=title,
             earlier=of_plain(unit.values["earlier"]),
             messages=messages,
@@ -214,8 +204,8 @@ def facts(reading: Reading, config: HyperMemConfig) -> Iterator[Unit]:
 def write_facts(services: Services, config: HyperMemConfig, unit: Unit, *, before: Sequence[Output]) -> Made:
     """Write the facts of an episode, then rate them, by a call each (paper, section 3.1)."""
     narrative = unit.outputs[0].value["narrative"]
-    found = services.reply(WriteFacts(narrative=narrative, messages=of_plain(unit.values["messages"]))).facts
-    rated = services.reply(RateFacts(narrative=narrative, facts=found)).roles if found else ()
+    found = services.reply(tasks.WriteFacts(narrative=narrative, messages=of_plain(unit.values["messages"]))).facts
+    rated = services.reply(tasks.RateFacts(narrative=narrative, facts=found)).roles if found else ()
     ratings = {rating.number: {"role": rating.role, "weight": rating.weight} for rating in rated}
     return Made(output=[fact.model_dump() | ratings.get(at, {}) for at, fact in enumerate(found)])
 
@@ -346,10 +336,10 @@ def join(services: Services, config: HyperMemConfig, unit: Unit, *, before: Sequ
     subject, summary = str(row.properties["subject"]), str(row.properties["summary"])
     known: dict[str, Any] = {key: topic for output in before for key, topic in output.value.items()}
     candidates = [_candidate(key, topic, unit, before) for key, topic in known.items() if topic["size"] < LONGEST_TOPIC]
-    chosen: list[Candidate] = []
+    chosen: list[tasks.Candidate] = []
     for begin in range(0, len(candidates), AT_ONCE):
         some = tuple(candidates[begin : begin + AT_ONCE])
-        reply = services.reply(MatchTopics(subject=subject, summary=summary, topics=some))
+        reply = services.reply(tasks.MatchTopics(subject=subject, summary=summary, topics=some))
         chosen += [some[at] for at in dict.fromkeys(reply.matches) if 0 <= at < len(some)]
     joined = {
         topic.key: _text(services, config, row, topic) | {"size": known[topic.key]["size"] + 1} for topic in chosen
@@ -359,13 +349,13 @@ def join(services: Services, config: HyperMemConfig, unit: Unit, *, before: Sequ
     return Made(output=joined, output_rests_on=[row.uid, *sources])
 
 
-def _candidate(key: str, topic: Mapping[str, Any], unit: Unit, before: Sequence[Output]) -> Candidate:
+def _candidate(key: str, topic: Mapping[str, Any], unit: Unit, before: Sequence[Output]) -> tasks.Candidate:
     """Return a topic as the prompt tells it: where no call writes its text, its latest episodes tell what it is."""
     leading = [output for output in before if key in output.value]
     keys = {output.key for output in leading}
     near = [nearness for episode, nearness in unit.values["near"] if episode in keys]
     latest = dict.fromkeys(str(output.value[key]["summary"]) for output in leading[-_TOLD:])
-    return Candidate(
+    return tasks.Candidate(
         key=key,
         title="" if topic["brief"] else topic["title"],
         summary=" ".join(latest) if topic["brief"] else topic["summary"],
@@ -373,13 +363,13 @@ def _candidate(key: str, topic: Mapping[str, Any], unit: Unit, before: Sequence[
     )
 
 
-def _text(services: Services, config: HyperMemConfig, row: StoredRow, topic: Candidate | None) -> dict[str, Any]:
+def _text(services: Services, config: HyperMemConfig, row: StoredRow, topic: tasks.Candidate | None) -> dict[str, Any]:
     """Return a topic's text after an episode has joined it. Where calls are few, it is written with the roles."""
     subject, summary = str(row.properties["subject"]), str(row.properties["summary"])
     if config.calls == "few":
         return {"title": subject, "summary": f"{subject}: {summary}", "keywords": [], "brief": True}
-    reply = services.reply(WriteTopic(subject=subject, summary=summary, topic=topic))
-    known = topic or Candidate(key="", title=subject, summary=summary)
+    reply = services.reply(tasks.WriteTopic(subject=subject, summary=summary, topic=topic))
+    known = topic or tasks.Candidate(key="", title=subject, summary=summary)
     return {
         "title": reply.title or known.title,
         "summary": reply.summary or known.summary,
@@ -416,7 +406,7 @@ def make_topic(services: Services, config: HyperMemConfig, unit: Unit, *, before
     values: list[Mapping[str, Any]] = [row.properties for row in unit.rows]
     people = list(dict.fromkeys(speaker for one in values for speaker in one["speakers"]))
     reply = services.reply(
-        RateEpisodes(
+        tasks.RateEpisodes(
             title="" if together else newest["title"],
             summary="" if together else newest["summary"],
             episodes=unit.rows,
