@@ -18,15 +18,7 @@ from hgmem.services import Services
 from hgmem.systems.hypermem import tasks
 from hgmem.systems.hypermem.dialogues import Dialogue, DialogueMessage, dialogues, of_plain, sortable, unit_key
 from hgmem.systems.hypermem.recipes import LONGEST_TOPIC, WINDOW, HyperMemConfig
-from hgmem.systems.hypermem.replies import (
-    EPISODE_ROLES,
-    FACT_ROLES,
-    USUAL_EPISODE_ROLE,
-    USUAL_FACT_ROLE,
-    FactReply,
-    RoleReply,
-    membership,
-)
+from hgmem.systems.hypermem.replies import FactReply, RoleReply, membership
 from hgmem.text.identity import text_hash
 from hgmem.values.graph_elements import Chunk
 
@@ -236,12 +228,7 @@ def make_episode(services: Services, config: HyperMemConfig, unit: Unit, *, befo
     rows = {key: _fact(unit, fact, f"{unit.key}/{key}") for key, fact in found.items()}
     episode = _episode(unit, written)
     ties = [
-        Tie(
-            source=rows[key],
-            type="IN_EPISODE",
-            target=episode,
-            properties=membership(fact, FACT_ROLES, usual=USUAL_FACT_ROLE),
-        )
+        Tie(source=rows[key], type="IN_EPISODE", target=episode, properties=membership(fact))
         for key, fact in found.items()
     ]
     return Made(rows=[episode, *rows.values()], ties=ties)
@@ -434,7 +421,7 @@ def make_topic(services: Services, config: HyperMemConfig, unit: Unit, *, before
             source=row.uid,
             type="IN_TOPIC",
             target=topic,
-            properties=membership(ratings.get(at, RoleReply(number=at)), EPISODE_ROLES, usual=USUAL_EPISODE_ROLE),
+            properties=membership(ratings.get(at, RoleReply(number=at))),
         )
         for at, row in enumerate(unit.rows)
     ]
