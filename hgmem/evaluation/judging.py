@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -17,12 +17,10 @@ from hgmem.models.extractive import ExtractiveModel
 from hgmem.models.llm import LanguageModel, close
 from hgmem.models.llm.task_routing import serving
 from hgmem.models.metering import measuring
-from hgmem.models.prompts import quoted
+from hgmem.models.prompts import PromptTask, quoted
 from hgmem.models.reply import Reply, named
 from hgmem.settings import Settings
 from hgmem.values.reports import Progress
-
-PROMPTS = Path(__file__).parent / "prompts"
 
 
 class LetterScore(BaseModel):
@@ -40,16 +38,15 @@ class JudgeReply(Reply):
     scores: tuple[LetterScore, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judge:
+@dataclass(frozen=True, kw_only=True)
+class Judge(PromptTask):
     """The task of scoring the answers of a sheet. It has no extractive function: it needs a model."""
 
     sheet: Sheet
-    name: ClassVar[str] = "judge"
-    prompt_file: ClassVar[Path] = PROMPTS / "judge.md"
-    reply_type: ClassVar[type[JudgeReply]] = JudgeReply
+    name = "judge"
+    reply_type = JudgeReply
 
-    def fields(self) -> Mapping[str, str]:
+    def fields(self) -> dict[str, str]:
         """Return the values of the prompt's placeholders."""
         sheet = self.sheet
         return {

@@ -29,11 +29,13 @@ from hgmem.graph.values import to_json
 from hgmem.memory.points import MemoryPoints
 from hgmem.models.embedding import Vectors
 from hgmem.models.metering import Meter, measuring
-from hgmem.retrieval.answer import Cited
+from hgmem.retrieval.answer import AnswerQuestion, Cited, cited_answer
 from hgmem.retrieval.document_filters import Choice, choose, misfit
+from hgmem.retrieval.rendering import PromptMemory
 from hgmem.services import Services
+from hgmem.text.language import no_evidence
 from hgmem.values.events import Answered, EvidenceFound, Planned, QuestionAccepted
-from hgmem.values.evidence import Evidence, Retrieved
+from hgmem.values.evidence import Citable, Evidence, Retrieved
 from hgmem.values.inputs import Question
 from hgmem.values.records import INTERRUPTED, RUNNING, UNANSWERED, Answer, Step, StepChanges
 
@@ -53,6 +55,7 @@ class Recording:
     question: str
     meter: Meter
     filters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    at_step: int | None = None  # the step that is answered from, by default the last
     notes: Sequence[str] = ()  # said with every answer
     choice: Choice = field(default_factory=Choice)  # the documents that the filters leave
     status: str = RUNNING  # that the memory falls back to where nothing is written
@@ -133,20 +136,37 @@ class Recording:
         )
         self.services.listener.emit(found)
 
-    def answer(self, cited: Cited, *, step: int, notes: Sequence[str] = (), last: bool = True) -> Answer:
-        """Write an answer with its citations and return it. The last one gives the lease back."""
-        return self._finish(cited, status="answered", step=step, notes=notes, last=last)
+    def answer(
+        self,
+        memory: PromptMemory,
+        passages: Sequence[Citable],
+        *,
+        form: str,
+        notes: Sequence[str] = (),
+        last: bool = True,
+    ) -> Answer:
+        """Ask for an answer, write it with its citations and return it. The last one gives the lease back."""
+        task = AnswerQuestion(
+            question=self.question,
+            memory=memory,
+            passages=tuple(passages),
+            form=form,
+            language=self.services.language,
+        )
+        return self._finish(cited_answer(self.services, task), status="answered", notes=notes, last=last)
 
-    def no_evidence(self, text: str, *, step: int, notes: Sequence[str] = ()) -> Answer:
+    def no_evidence(self, *, notes: Sequence[str] = ()) -> Answer:
         """Return the answer that says that there is no evidence, written without a model call."""
         misfits = (misfit(self.filters, corpus=self.lease.corpus),) if self.choice.documents == () else ()
-        return self._finish(Cited(text=text), status="no_evidence", step=step, notes=(*misfits, *notes))
+        cited = Cited(text=no_evidence(self.question))
+        return self._finish(cited, status="no_evidence", notes=(*misfits, *notes))
 
-    def unanswered(self, *, step: int) -> Answer:
+    def unanswered(self) -> Answer:
         """Return an answer without text where none was requested. The memory can be continued for it."""
-        return self._finish(Cited(text=""), status=UNANSWERED, step=step)
+        return self._finish(Cited(text=""), status=UNANSWERED)
 
-    def _finish(self, cited: Cited, *, status: str, step: int, notes: Sequence[str] = (), last: bool = True) -> Answer:
+    def _finish(self, cited: Cited, *, status: str, notes: Sequence[str] = (), last: bool = True) -> Answer:
+        step = self.next_number - 1 if self.at_step is None else self.at_step
         answer = Answer(
             uid="",
             question=self.question,
@@ -202,6 +222,7 @@ def recording(
             question=question.text,
             meter=meter,
             filters=question.filters or {},
+            at_step=question.at_step,
             notes=question.notes,
         )
         record.choose_documents()  # before anything is written
@@ -239,7 +260,6 @@ def _leased(record: Recording) -> Iterator[None]:
 
 
 def _resume(record: Recording) -> None:
-    """Take in what the memory holds, and what its filters leave."""
     record.choose_documents()
     database, owner = record.services.database, record.services.owner
     scope = {"corpus": record.lease.corpus, "memory": record.lease.memory}

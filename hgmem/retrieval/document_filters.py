@@ -88,9 +88,6 @@ def _values(row: Mapping[str, str]) -> dict[str, set[str]]:
 
 
 def _fits(values: set[str], wanted: Sequence[str]) -> bool:
-    return any(_alike(pattern, text) for pattern in wanted for text in values)
-
-
-def _alike(wanted: str, text: str) -> bool:
-    """Whether a text matches the pattern `wanted`, in which `*` stands for anything."""
-    return re.fullmatch(".*".join(map(re.escape, re.split(r"\*+", wanted))), text, re.DOTALL) is not None
+    """Whether a value matches one of the wanted patterns, in which `*` stands for anything."""
+    patterns = [".*".join(map(re.escape, re.split(r"\*+", text))) for text in wanted]
+    return any(re.fullmatch(pattern, value, re.DOTALL) for pattern in patterns for value in values)

@@ -158,9 +158,9 @@ def _evidence(subqueries: Sequence[Subquery], retrieval: Retrieval, config: Retr
     retrieved = tuple(
         Retrieved(
             subquery=asked,
-            entities=_hits(found.entities, retrieval.entities),
-            relations=_hits(found.relations, retrieval.relations),
-            chunks=_hits(_chunks(found, line_chunks=config.line_chunks), retrieval.chunks),
+            entities=hits_of(found.entities, retrieval.entities),
+            relations=hits_of(found.relations, retrieval.relations),
+            chunks=hits_of(_chunks(found, line_chunks=config.line_chunks), retrieval.chunks),
         )
         for asked, found in zip(subqueries, retrieval.found, strict=True)
     )
@@ -206,7 +206,8 @@ def _chunks(found: QueryHits, *, line_chunks: bool = False) -> dict[str, float]:
     return {uid: scores[uid] for uid in order if uid in scores}
 
 
-def _hits(scores: Mapping[str, float], things: Mapping[str, Thing]) -> tuple[Hit, ...]:
+def hits_of(scores: Mapping[str, float], things: Mapping[str, Thing]) -> tuple[Hit, ...]:
+    """Return the hits of things by their scores, the best first. Those that are not known are left out."""
     return tuple(
         Hit(
             uid=uid,

@@ -133,7 +133,6 @@ def _notes_on_build(
 
 
 def _continuing(stored: Stored, asked: AnySpec | None) -> AnySpec:
-    """Return the system that continues a memory: its own."""
     known = describe(stored.system)
     if not known.installed:
         raise UsageError(f"memory {stored.uid!r} cannot be continued: {known.summary}")

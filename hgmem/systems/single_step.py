@@ -11,7 +11,6 @@ from hgmem.graph.retrieval import Scope
 from hgmem.memory.recording import recording
 from hgmem.memory.stored_memories import Stored
 from hgmem.models.metering import measuring
-from hgmem.retrieval.answer import AnswerQuestion, cited_answer
 from hgmem.retrieval.rendering import PromptMemory
 from hgmem.retrieval.step_evidence import Positive
 from hgmem.services import Services
@@ -19,7 +18,6 @@ from hgmem.settings import Settings
 from hgmem.systems.answering import recorded_chunks, scope_of
 from hgmem.systems.options import Config, loaded
 from hgmem.systems.spec import Answering, SystemSpec
-from hgmem.text.language import no_evidence
 from hgmem.values.events import StepStarted
 from hgmem.values.evidence import GLOBAL, BuiltHit, BuiltPassage, Evidence, Hit, Retrieved, Strategy, Subquery, Write
 from hgmem.values.graph_elements import Chunk
@@ -80,7 +78,6 @@ class SingleStep(SystemSpec[Config]):
         return 1, ANSWER_TOKENS + chunks * settings.chunk_tokens
 
     def _answer(self, services: Services, question: Question, config: Config, *, stored: Stored | None) -> Answer:
-        """Return the answer, its memory written to Neo4j."""
         settings: dict[str, Any] = asdict(config)  # type: ignore[call-overload]
         with recording(services, system=self.name, question=question, settings=settings) as record:
             services.listener.emit(StepStarted(step=1, subqueries=(Subquery(text=question.text),)))
@@ -90,17 +87,11 @@ class SingleStep(SystemSpec[Config]):
             record.tell_evidence(evidence, step=1)
             record.write_step(step, StepChanges(writes=evidence.writes))
             if evidence.empty:
-                return record.no_evidence(no_evidence(question.text), step=1)
+                return record.no_evidence()
             if not question.answer:
-                return record.unanswered(step=1)
-            task = AnswerQuestion(
-                question=question.text,
-                memory=PromptMemory(statements=evidence.statements),
-                passages=evidence.passages,
-                form=getattr(config, self.form_option) if self.form_option else "",
-                language=services.language,
-            )
-            return record.answer(cited_answer(services, task), step=1)
+                return record.unanswered()
+            form = getattr(config, self.form_option) if self.form_option else ""
+            return record.answer(PromptMemory(statements=evidence.statements), evidence.passages, form=form)
 
     def _passages(
         self, services: Services, memory: Memory, *, settings: Mapping[str, Any], limit: int | None

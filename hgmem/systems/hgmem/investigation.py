@@ -15,7 +15,7 @@ from hgmem.models.embedding import Vectors
 from hgmem.models.extractive import ExtractiveModel
 from hgmem.models.llm.task_routing import serving
 from hgmem.models.reply import Reply
-from hgmem.retrieval.answer import AnswerQuestion, cited_answer
+from hgmem.retrieval.answer import AnswerQuestion
 from hgmem.retrieval.entity_linking import with_mentions
 from hgmem.retrieval.fusion import PROPOSED_NEAREST
 from hgmem.retrieval.rendering import PromptMemory, fit_points, fits, in_order, traced
@@ -25,7 +25,6 @@ from hgmem.systems.hgmem.answer_passages import RetrievedChunks
 from hgmem.systems.hgmem.recipes import HGMemConfig
 from hgmem.systems.hgmem.step import StepDraft
 from hgmem.systems.hgmem.tasks import Evolve, Round, SelectEntities, WholeStep
-from hgmem.text.language import no_evidence
 from hgmem.values.evidence import Evidence, Subquery
 from hgmem.values.graph_elements import Entity
 from hgmem.values.records import Answer, MemoryPoint
@@ -62,10 +61,9 @@ class Investigation:
     hinted: set[str] = field(default_factory=set)  # entities (uids) that plans were told of once
 
     @classmethod
-    def of(
-        cls, services: Services, record: Recording, config: HGMemConfig, *, at_step: int | None = None
-    ) -> "Investigation":
+    def of(cls, services: Services, record: Recording, config: HGMemConfig) -> "Investigation":
         """Return the question at the point at which its memory is, or was at the end of a step."""
+        at_step = record.at_step
         steps = [step for step in record.steps if at_step is None or step.number <= at_step]
         if at_step is not None and (not steps or steps[-1].number != at_step):
             raise UsageError(
@@ -144,7 +142,6 @@ class Investigation:
         return [retrieved.subquery for retrieved in found.retrieved], replace(scene, chosen=tuple(chosen)), notes
 
     def _selected(self, subquery: str, candidates: Sequence[Entity]) -> tuple[Sequence[Entity], Sequence[str]]:
-        """Return the candidates that the model selects, and notes."""
         memory = self.fitting(self.record.points.active)
         task = SelectEntities(subquery=subquery, memory=memory, candidates=tuple(candidates), most=MORE)
         reply, notes = replied(self.services, task)
@@ -227,22 +224,14 @@ class Investigation:
             describe_hints=self.config.describe_hints,
         )
 
-    def answer(self, *, at_step: int | None = None, last: bool = True) -> Answer:
+    def answer(self, *, last: bool = True) -> Answer:
         """Write and return the answer from memory as it is now, or as it stood at the end of a step."""
         record, config = self.record, self.config
-        step = record.steps[-1].number if at_step is None else at_step
-        points = record.points.active if at_step is None else record.points.at(at_step)
+        points = record.points.active if record.at_step is None else record.points.at(record.at_step)
         memory = self.fitting(points)
         passages = in_order(self.retrieved.drawn(points, record.points, query=self.query))
         if not points and not passages:
-            return record.no_evidence(no_evidence(record.question), step=step)
-        task = AnswerQuestion(
-            question=record.question,
-            memory=memory,
-            passages=tuple(passages),
-            form=config.form,
-            language=self.services.language,
-        )
+            return record.no_evidence()
         notes = () if points else ("memory has no points: the answer uses the evidence of the steps",)
         if not self.entities:
             corpus = self.services.corpus
@@ -250,4 +239,4 @@ class Investigation:
                 f"corpus {corpus!r} has no entities: for more than its chunks, run `hgmem index` without --no-graph"
             )
             notes = (*notes, lacking)
-        return record.answer(cited_answer(self.services, task), step=step, notes=notes, last=last)
+        return record.answer(memory, passages, form=config.form, notes=notes, last=last)

@@ -16,7 +16,7 @@ from hgmem.memory.recording import recording
 from hgmem.memory.stored_memories import Stored
 from hgmem.models.metering import measuring
 from hgmem.models.reply import Reply
-from hgmem.retrieval.entity_linking import known_entities, resolve, with_mentions
+from hgmem.retrieval.entity_linking import resolve, with_mentions
 from hgmem.retrieval.rendering import PromptMemory
 from hgmem.services import Services
 from hgmem.systems.hgmem.investigation import Investigation, replied
@@ -26,7 +26,6 @@ from hgmem.systems.hgmem.step import Known, NextStep, StepDraft, names_of, order
 from hgmem.systems.hgmem.tasks import Describe, Evolve, Merge, MergeAndPlan, OfPlan, Plan, Subqueries, WholeStep
 from hgmem.systems.options import loaded
 from hgmem.text.identity import key, uid
-from hgmem.text.language import no_evidence
 from hgmem.values.events import OperationApplied, StepStarted
 from hgmem.values.evidence import Evidence, Subquery
 from hgmem.values.graph_elements import Relation
@@ -51,9 +50,9 @@ def answer(services: Services, question: Question, config: HGMemConfig, *, store
             f"merge={config.merge}: choose a recipe that has {before}, or ask a new question"
         )
     with recording(services, system=NAME, question=question, settings=asdict(config)) as record:
-        work = Investigation.of(services, record, config, at_step=question.at_step)
+        work = Investigation.of(services, record, config)
         if question.at_step is not None:
-            return work.answer(at_step=question.at_step)
+            return work.answer()
         return _investigated(work, wanted=question.answer)
 
 
@@ -66,11 +65,11 @@ def _investigated(work: Investigation, *, wanted: bool) -> Answer:
     while plan.subqueries:
         following = _step(work, plan.subqueries, notes=notes, last=record.next_number == last)
         if following is None:
-            return record.no_evidence(no_evidence(record.question), step=record.next_number - 1)
+            return record.no_evidence()
         if work.config.answer_each_step and following.subqueries and wanted:
             work.answer(last=False)
         plan, notes = following, ()
-    return work.answer() if wanted else record.unanswered(step=record.next_number - 1)
+    return work.answer() if wanted else record.unanswered()
 
 
 def _first(work: Investigation) -> NextStep:
@@ -288,12 +287,17 @@ def _apply(work: Investigation, draft: StepDraft, reply: Additions, memory: Prom
     read for that.
     """
     services, evidence, applied = work.services, draft.evidence, len(draft.operations)
+    known = [
+        *evidence.entities,
+        *(entity for chunk in evidence.chunks for entity in chunk.entities),
+        *(entity for point in draft.points for entity in point.entities),
+    ]
     entities = resolve(
         services.database,
         names_of(reply),
         corpus=services.corpus,
         memory=draft.memory,
-        known=known_entities(evidence, draft.points),
+        known=known,
     )
     if uncited(reply, evidence.numbered):
         evidence = with_mentions(services.database, evidence, corpus=services.corpus)
@@ -314,7 +318,6 @@ def _merge(work: Investigation, draft: StepDraft, reply: Reply, known: Known) ->
 
 
 def _announce(work: Investigation, draft: StepDraft, applied: int) -> None:
-    """Tell the listener of operations beyond the first `applied`."""
     born = {birth.point.uid: birth.point.description for birth in draft.changes().births}
     for operation in draft.operations[applied:]:
         description = born.get(operation.point, "")

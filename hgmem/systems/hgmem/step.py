@@ -242,7 +242,7 @@ class StepDraft:
         if (description, _uids(involved), supports) == (old.description, _uids(old.entities), old.chunks):
             self._drop(f"update of point {revision.point}: nothing changed")
             return False
-        new = self._born(description, entities=involved, chunks=supports, kind="revise", parts=(old.uid,))
+        new = self._born(description, involved, supports, "revise", old.uid)
         self._active[self._active.index(old.uid)] = new.uid  # it keeps its place
         self._successors[old.uid] = new.uid
         if old.uid in self._numbers:
@@ -270,7 +270,7 @@ class StepDraft:
             return None
         involved = _united(self._described(named, description))
         supports = self._supports(insertion.chunks, chunks) or _mentioning(involved, chunks)
-        new = self._born(description, entities=involved, chunks=supports, kind="insert", parts=())
+        new = self._born(description, involved, supports, "insert")
         self._active.append(new.uid)
         return new
 
@@ -281,26 +281,20 @@ class StepDraft:
         if self.config.merge == "add" and self._duplicate(description, involved):
             self._drop("merge: an active point has the same text")
             return
-        new = self._born(description, entities=involved, chunks=supports, kind="merge", parts=uids)
+        new = self._born(description, involved, supports, "merge", *uids)
         self._active.append(new.uid)
         if self.config.merge != "add":
             self._successors |= dict.fromkeys(uids, new.uid)
             self._active = [active for active in self._active if active not in uids]
 
     def _born(
-        self,
-        description: str,
-        *,
-        entities: tuple[Entity, ...],
-        chunks: tuple[str, ...],
-        kind: OperationKind,
-        parts: tuple[str, ...],
+        self, text: str, entities: tuple[Entity, ...], chunks: tuple[str, ...], kind: OperationKind, *parts: str
     ) -> MemoryPoint:
         made_from = (self._by_uid[part] for part in self._active if part in parts)
         lost = tuple(dict.fromkeys(chunk for point in made_from for chunk in point.deleted_chunks))
         new = MemoryPoint(
             uid=f"{self.memory}-{self.number}-{len(self.operations) + 1}",
-            description=description,
+            description=text,
             entities=entities,
             chunks=chunks,
             born=self.number,

@@ -33,7 +33,7 @@ from hgmem.systems.hgmem.replies import (
     SubqueriesReply,
     Where,
 )
-from hgmem.text.segmentation import collapse
+from hgmem.text.segmentation import clipped, collapse
 from hgmem.values.evidence import Evidence
 from hgmem.values.graph_elements import Entity
 
@@ -306,15 +306,10 @@ def _documents(read: Sequence[tuple[str, int]], unread: Sequence[str]) -> str:
     if len(read) + len(unread) < 2:
         return ""
     most = sorted(read, key=lambda row: (-row[1], row[0]))
-    lines = [f"read: {_title(title)} ({passages})" for title, passages in most[:_MOST_READ]]
+    lines = [f"read: {clipped(collapse(title), _LONGEST_TITLE)} ({passages})" for title, passages in most[:_MOST_READ]]
     if len(most) > _MOST_READ:
         lines.append(f"read: {len(most) - _MOST_READ} more")
-    return rendering.listed([*lines, *(f"unread: {_title(title)}" for title in unread)])
-
-
-def _title(title: str) -> str:
-    line = collapse(title)
-    return line if len(line) <= _LONGEST_TITLE else f"{line[:_LONGEST_TITLE].rstrip()} …"
+    return rendering.listed([*lines, *(f"unread: {clipped(collapse(title), _LONGEST_TITLE)}" for title in unread)])
 
 
 def _about(concern: Concern, memory: PromptMemory) -> str:

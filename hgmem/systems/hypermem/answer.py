@@ -10,7 +10,7 @@ from hgmem.graph.full_text import Ranking
 from hgmem.graph.retrieval import Scope, find_chunks
 from hgmem.models.reranking import find_reranker
 from hgmem.retrieval.fusion import FUSION, PROPOSED_NEAREST, hybrid_chunks, reciprocal_ranks
-from hgmem.retrieval.rendering import statements, tokens_of, within
+from hgmem.retrieval.rendering import statements, within
 from hgmem.services import Services
 from hgmem.settings import Settings
 from hgmem.systems.hypermem.dialogues import sortable
@@ -134,14 +134,7 @@ def _newest(services: Services, *, scope: Scope, config: HyperMemConfig) -> list
     unbuilt = unbuilt_chunks(services.database, scope=scope)
     found = [part for chunk in unbuilt if (part := _counted(chunk, config))]
     found.sort(key=lambda chunk: sortable(chunk.messages[-1].time), reverse=True)
-    kept: list[Chunk] = []
-    left = UNBUILT_TOKENS
-    for chunk in found:
-        left -= tokens_of(chunk)
-        if left < 0:
-            break
-        kept.append(chunk)
-    return kept
+    return within(found, tokens=UNBUILT_TOKENS, least=0)
 
 
 def _counted(chunk: Chunk, config: HyperMemConfig) -> Chunk | None:
@@ -180,7 +173,6 @@ def _told(rows: Rows, shown: Sequence[Chunk], config: HyperMemConfig) -> list[Re
 
 
 def _text(row: Recalled) -> str:
-    """Return what a row tells, with its time."""
     values = row.properties
     if row.kind == "Episode":
         day = str(values["ends"])[:10]

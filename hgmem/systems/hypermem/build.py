@@ -11,20 +11,10 @@ from hgmem.builds.stages import Build, BuiltKind, Stage
 from hgmem.builds.units import Made, Output, StoredRow, Tie, Unit
 from hgmem.models.embedding import Vectors
 from hgmem.services import Services
-from hgmem.systems.hypermem import episodes, topics
+from hgmem.systems.hypermem import episodes, tasks
 from hgmem.systems.hypermem.episodes import EPISODE, FACT
 from hgmem.systems.hypermem.recipes import LONGEST_TOPIC, WINDOW, HyperMemConfig
 from hgmem.systems.hypermem.statements import entities_of_episodes, memberships
-from hgmem.systems.hypermem.tasks import (
-    DetectBoundary,
-    DivideMessages,
-    MatchTopics,
-    RateEpisodes,
-    RateFacts,
-    WriteEpisode,
-    WriteFacts,
-    WriteTopic,
-)
 
 _SHORTEST_NAME = 3  # characters of an entity's name that is looked for in texts
 _MESSAGE, _MEMBER, _AROUND = 60, 120, 600  # tokens in prompts: of a message, a summary, and all else
@@ -104,7 +94,6 @@ def give_episode_vector(services: Services, config: HyperMemConfig, unit: Unit, 
 
 
 def _own(rows: Sequence[StoredRow]) -> dict[str, Vectors]:
-    """Return the vectors of rows' own texts by uid."""
     return {row.uid: np.asarray(row.own_embedding, dtype=np.float32) for row in rows}
 
 
@@ -144,7 +133,7 @@ def _as_episodes(numbers: Mapping[str, int], config: HyperMemConfig) -> int:
 
 def _join_calls(config: HyperMemConfig, units: int) -> int:
     candidates = min(units, _JOINED * config.shortlist) if config.shortlist else units
-    matches = ceil(candidates / topics.AT_ONCE)
+    matches = ceil(candidates / episodes.AT_ONCE)
     return matches if config.calls == "few" else matches + _JOINED
 
 
@@ -159,7 +148,7 @@ def _episode_prompt(config: HyperMemConfig) -> int:
 
 BUILD: Build[HyperMemConfig] = Build(
     kinds=[
-        BuiltKind(name=topics.TOPIC, caption="title", colour="#C26D3F"),
+        BuiltKind(name=episodes.TOPIC, caption="title", colour="#C26D3F"),
         BuiltKind(name=episodes.EPISODE, caption="subject", colour="#4C8DAE", replaced_vectors=True),
         BuiltKind(name=episodes.FACT, caption="content", colour="#7A9A4E", replaced_vectors=True),
     ],
@@ -170,7 +159,7 @@ BUILD: Build[HyperMemConfig] = Build(
             units=episodes.windows,
             make=episodes.divide,
             settings=["calls", "longest_episode"],
-            prompts=[DivideMessages.prompt_file, DetectBoundary.prompt_file],
+            prompts=[tasks.DivideMessages.prompt_file, tasks.DetectBoundary.prompt_file],
             vectors=True,
             calls=lambda config, _: 1 if config.calls == "few" else WINDOW,
             prompt_tokens=_segment_prompt,
@@ -180,7 +169,7 @@ BUILD: Build[HyperMemConfig] = Build(
             units=episodes.narratives,
             make=episodes.write_narrative,
             settings=["calls"],
-            prompts=[WriteEpisode.prompt_file],
+            prompts=[tasks.WriteEpisode.prompt_file],
             calls=1,
             prompt_tokens=_episode_prompt,
             most_units=lambda numbers, _: max(1, numbers[episodes.SEGMENTS] * WINDOW // _SHORTEST),
@@ -189,48 +178,39 @@ BUILD: Build[HyperMemConfig] = Build(
             name=episodes.FACTS,
             units=episodes.facts,
             make=episodes.write_facts,
-            prompts=[WriteFacts.prompt_file, RateFacts.prompt_file],
+            prompts=[tasks.WriteFacts.prompt_file, tasks.RateFacts.prompt_file],
             calls=2,
             prompt_tokens=_episode_prompt,
             most_units=lambda numbers, config: 0 if config.calls == "few" else numbers[episodes.NARRATIVES],
         ),
         Stage(name="episodes", units=episodes.episodes, make=episodes.make_episode, most_units=_as_episodes),
         Stage(
-            name=topics.JOINS,
-            units=topics.joins,
-            make=topics.join,
+            name=episodes.JOINS,
+            units=episodes.joins,
+            make=episodes.join,
             settings=["calls"],
-            prompts=[MatchTopics.prompt_file, WriteTopic.prompt_file],
+            prompts=[tasks.MatchTopics.prompt_file, tasks.WriteTopic.prompt_file],
             vectors=True,
             calls=_join_calls,
-            prompt_tokens=_AROUND + 2 * _MEMBER * (1 + topics.AT_ONCE),
+            prompt_tokens=_AROUND + 2 * _MEMBER * (1 + episodes.AT_ONCE),
             most_units=_as_episodes,
         ),
         Stage(
             name="topics",
-            units=topics.topics,
-            make=topics.make_topic,
+            units=episodes.topics,
+            make=episodes.make_topic,
             settings=["calls"],
-            prompts=[RateEpisodes.prompt_file],
+            prompts=[tasks.RateEpisodes.prompt_file],
             calls=1,
             prompt_tokens=_AROUND + _MEMBER * LONGEST_TOPIC,
             most_units=_as_episodes,
         ),
-        Stage(
-            name="fact vectors",
-            units=fact_vectors,
-            make=give_fact_vectors,
-            settings=["propagation"],
-            vectors=True,
-            most_units=_as_episodes,
-        ),
-        Stage(
-            name="episode vectors",
-            units=episode_vectors,
-            make=give_episode_vector,
-            settings=["propagation"],
-            vectors=True,
-            most_units=_as_episodes,
+        *(
+            Stage(name=name, units=units, make=make, settings=["propagation"], vectors=True, most_units=_as_episodes)
+            for name, units, make in (
+                ("fact vectors", fact_vectors, give_fact_vectors),
+                ("episode vectors", episode_vectors, give_episode_vector),
+            )
         ),
         Stage(name="entities", units=mentions, make=tie_entities, most_units=_as_episodes),
     ],

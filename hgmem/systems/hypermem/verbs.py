@@ -82,7 +82,6 @@ def facts(services: Services, arguments: FactsWanted) -> Sequence[KnownFact]:
 
 
 def _time(name: str, text: str, read: Callable[[str], str]) -> str:
-    """Return a time as rows hold it."""
     try:
         return read(text.strip())
     except ValueError as error:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from hgmem.graph.retrieval import Scope
 from hgmem.retrieval.fusion import reciprocal_ranks
 from hgmem.retrieval.rendering import tokens_of, within
+from hgmem.retrieval.step_evidence import hits_of
 from hgmem.services import Services
 from hgmem.settings import Settings
 from hgmem.systems.memorag.build import BUILD
@@ -14,7 +15,7 @@ from hgmem.systems.memorag.statements import search_chunks
 from hgmem.systems.memorag.tasks import LABELS
 from hgmem.systems.single_step import SingleStep
 from hgmem.text.language import counted
-from hgmem.values.evidence import Evidence, Hit, Retrieved, Subquery
+from hgmem.values.evidence import Evidence, Retrieved, Subquery
 from hgmem.values.graph_elements import Chunk
 
 _NO_CLUE = "memory wrote no clue: the question alone searched"
@@ -36,7 +37,7 @@ def retrieve(services: Services, question: str, *, scope: Scope, config: MemoRAG
     retrieved = tuple(
         Retrieved(
             subquery=Subquery(text=text, concern=label, strategy="clues"),
-            chunks=_hits(hits, chunks),
+            chunks=hits_of(hits, chunks),
             built=read,
         )
         for text, label, hits, read in zip(texts, labels, found, reads, strict=True)
@@ -72,13 +73,6 @@ def _chunks_by_clues(
         wanted = {chunk.uid for chunk in added} | hits[0].keys()
         hits = [{uid: score for uid, score in asked.items() if uid in wanted}, *hits[1:]]
     return hits, chunks, kept
-
-
-def _hits(scores: Mapping[str, float], chunks: Mapping[str, Chunk]) -> tuple[Hit, ...]:
-    return tuple(
-        Hit(uid=uid, rank=rank, score=score, source_id=chunks[uid].source_id)
-        for rank, (uid, score) in enumerate(scores.items(), start=1)
-    )
 
 
 def cost(config: MemoRAGConfig, *, settings: Settings) -> tuple[int, int]:

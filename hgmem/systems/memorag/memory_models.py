@@ -16,14 +16,7 @@ from hgmem.models.llm.task_routing import serving
 from hgmem.retrieval.rendering import tokens_of
 from hgmem.services import Services
 from hgmem.systems.memorag.recipes import ClueKind, MemoRAGConfig
-from hgmem.systems.memorag.statements import (
-    GistPlace,
-    gist_places,
-    gist_texts,
-    leads,
-    texts_without_gist,
-    whole_text,
-)
+from hgmem.systems.memorag.statements import GistPlace, gist_places, gist_texts, leads, texts_without_gist, whole_text
 from hgmem.systems.memorag.tasks import Clue, CluesReply, WriteClues, cleaned
 from hgmem.text.language import counted
 from hgmem.values.evidence import BuiltHit, BuiltPassage, Citable

@@ -167,7 +167,6 @@ def _phrases(question: str) -> tuple[str, ...]:
 
 
 def _form(kinds: Sequence[ClueKind], *, look: bool) -> str:
-    """Return the form of the reply as JSON."""
     parts = [f'"{kind}": "…"' if kind == "draft" else f'"{kind}": ["…"]' for kind in kinds]
     return "{" + ", ".join([*parts, *(['"look": [0]'] if look else [])]) + "}"
 

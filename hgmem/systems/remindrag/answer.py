@@ -10,7 +10,6 @@ from hgmem.memory.recording import Recording, recording
 from hgmem.memory.stored_memories import Stored
 from hgmem.models.metering import Meter
 from hgmem.retrieval import rendering
-from hgmem.retrieval.answer import AnswerQuestion, cited_answer
 from hgmem.retrieval.fusion import FUSION, hybrid_chunks
 from hgmem.retrieval.rendering import tokens_of, within
 from hgmem.services import Services
@@ -19,7 +18,7 @@ from hgmem.systems.remindrag.recipes import ReMindRAGConfig
 from hgmem.systems.remindrag.trails import learn_walk
 from hgmem.systems.remindrag.walk_record import Walk, recorded_walk
 from hgmem.systems.remindrag.walker import Walker
-from hgmem.text.language import counted, no_evidence
+from hgmem.text.language import counted
 from hgmem.values.events import EvidenceFound, StepStarted
 from hgmem.values.evidence import Evidence, Hit, Retrieved, Subquery
 from hgmem.values.graph_elements import Chunk
@@ -42,19 +41,12 @@ def answer(services: Services, question: Question, config: ReMindRAGConfig, *, s
         walker = Walker(services=services, record=record, config=config, walk=Walk(question=question.text), query=query)
         evidence = _evidence(walker, walker.run())
         _tell(services, record, walker.walk, evidence)
-        last = record.next_number - 1
         if not evidence.chunks and not evidence.statements:
-            return record.no_evidence(no_evidence(question.text), step=last, notes=walker.notes)
+            return record.no_evidence(notes=walker.notes)
         if not question.answer:
-            return record.unanswered(step=last)
-        task = AnswerQuestion(
-            question=question.text,
-            memory=rendering.PromptMemory(statements=evidence.statements),
-            passages=evidence.chunks,
-            form=config.form,
-            language=services.language,
-        )
-        done = record.answer(cited_answer(services, task), step=last, notes=walker.notes)
+            return record.unanswered()
+        memory = rendering.PromptMemory(statements=evidence.statements)
+        done = record.answer(memory, evidence.chunks, form=config.form, notes=walker.notes)
         return _learnt(services, record, done, config) if config.learn else done
 
 

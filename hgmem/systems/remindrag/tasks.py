@@ -17,7 +17,7 @@ from hgmem.models.prompts import PromptTask
 from hgmem.models.reply import Reply, TextReply, named
 from hgmem.retrieval import rendering
 from hgmem.retrieval.rendering import Text
-from hgmem.systems.remindrag.walk_record import Finding, Option, Seen, Way, in_words
+from hgmem.systems.remindrag.walk_record import Option, Seen, Way, in_words
 from hgmem.text.segmentation import collapse, headings, sentences
 
 _PASSAGE = 0.1  # by how much a passage, which says more than a sentence, may be farther from a question
@@ -101,7 +101,7 @@ class ChooseMove(PromptTask):
     """
 
     question: Text
-    findings: tuple[Finding, ...]
+    findings: tuple[Seen, ...]
     fresh: tuple[Seen, ...]
     known: tuple[Seen, ...]
     options: Options

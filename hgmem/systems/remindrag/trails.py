@@ -18,23 +18,8 @@ from hgmem.graph.invariants import OwnInvariant
 from hgmem.graph.values import Runner
 from hgmem.models.embedding import Vectors
 from hgmem.services import Services
+from hgmem.systems.remindrag import statements
 from hgmem.systems.remindrag.recipes import Penalty
-from hgmem.systems.remindrag.statements import (
-    SYSTEM,
-    draw_number,
-    learning_of,
-    learnt_questions,
-    list_trails,
-    lock_scope,
-    passage_chunks,
-    put_learning,
-    put_trails,
-    remove_learnings,
-    remove_trails,
-    set_trails,
-    touches_of,
-    trails_to_touch,
-)
 from hgmem.systems.remindrag.tasks import JudgeUseful
 from hgmem.systems.remindrag.walk_record import RecordedWalk
 from hgmem.text.identity import built_uid
@@ -122,7 +107,7 @@ def learn_walk(services: Services, answer: Answer, walk: RecordedWalk, *, owner:
 
     `owner` is that of the answer's memory. Raises `UsageError` where that has been done before.
     """
-    uid = built_uid(services.corpus, SYSTEM, kind="Learning", key=answer.memory)
+    uid = built_uid(services.corpus, statements.SYSTEM, kind="Learning", key=answer.memory)
     _check_new(services.database, services.corpus, uid, answer.memory)
     vector = services.embed([walk.question], kind="query")[0]
     useful = _useful(services, walk, answer)
@@ -159,19 +144,19 @@ def _learn(
     """Write a learning, which gets its number here, and its trails by uid as they are once it touched them."""
     corpus, owner = services.corpus, learning["owner"]
     check_embedder(transaction, services)
-    number = draw_number(transaction, corpus=corpus, owner=owner)
+    number = statements.draw_number(transaction, corpus=corpus, owner=owner)
     _check_new(transaction, corpus, learning["uid"], learning["memory"])
     ends = [{"uid": uid, "ends": touch["ends"]} for uid, touch in touches.items()]
     trails = []
-    for row in trails_to_touch(transaction, corpus=corpus, rows=ends):
+    for row in statements.trails_to_touch(transaction, corpus=corpus, rows=ends):
         touch = touches[row["uid"]]
         before = np.zeros(services.embedder.dimensions) if row["vector"] is None else np.asarray(row["vector"])
         question = Touch(question=learning["vector"], effective=touch["effective"], penalty=learning["penalty"])
         vector = touched(before.astype(np.float32), question)
         trail = {"uid": row["uid"], "tie": row["tie"], "alike": row["alike"] or 0.0}
         trails.append({**touch, **trail, "vector": vector, "length": length_of(vector)})
-    put_trails(transaction, corpus=corpus, owner=owner, rows=trails)
-    put_learning(
+    statements.put_trails(transaction, corpus=corpus, owner=owner, rows=trails)
+    statements.put_learning(
         transaction,
         corpus=corpus,
         learning={**learning, "number": number},
@@ -190,14 +175,16 @@ def _learn(
 def _unlearn(transaction: Transaction, services: Services, owner: str, uids: Sequence[str]) -> int:
     corpus = services.corpus
     check_embedder(transaction, services)
-    lock_scope(transaction, corpus=corpus, owner=owner)
-    there = [uid for uid in uids if learning_of(transaction, corpus=corpus, uid=uid)]
-    stored = touches_of(transaction, corpus=corpus, uids=remove_learnings(transaction, corpus=corpus, uids=there))
+    statements.lock_scope(transaction, corpus=corpus, owner=owner)
+    there = [uid for uid in uids if statements.learning_of(transaction, corpus=corpus, uid=uid)]
+    stored = statements.touches_of(
+        transaction, corpus=corpus, uids=statements.remove_learnings(transaction, corpus=corpus, uids=there)
+    )
     left = [row for row in stored if row["touches"]]
-    vectors = learnt_questions(transaction, corpus=corpus, uids=[row["uid"] for row in left])
+    vectors = statements.learnt_questions(transaction, corpus=corpus, uids=[row["uid"] for row in left])
     trails = [_trail_row(row, vectors, dimensions=services.embedder.dimensions) for row in left]
-    set_trails(transaction, corpus=corpus, rows=trails)
-    remove_trails(transaction, corpus=corpus, uids=[row["uid"] for row in stored if not row["touches"]])
+    statements.set_trails(transaction, corpus=corpus, rows=trails)
+    statements.remove_trails(transaction, corpus=corpus, uids=[row["uid"] for row in stored if not row["touches"]])
     return len(there)
 
 
@@ -206,7 +193,7 @@ def _useful(services: Services, walk: RecordedWalk, answer: Answer) -> set[int]:
     if not walk.places:
         return set()
     early = [place.uid for place in walk.places if place.passage and not place.chunks]
-    passages = passage_chunks(services.database, corpus=services.corpus, uids=early) if early else {}
+    passages = statements.passage_chunks(services.database, corpus=services.corpus, uids=early) if early else {}
     stops = walk.stops
     quoted = {citation.chunk for citation in answer.citations if citation.chunk}
     cited = []
@@ -239,23 +226,15 @@ def _touches(corpus: str, walk: RecordedWalk, owner: str, useful: AbstractSet[in
     found: dict[str, Row] = {}
     for number, place in enumerate(walk.places):
         ends = (place.uid,) if place.passage else tuple(sorted((place.source, place.uid)))
-        uid = trail_uid(corpus, owner, ends)
+        key = "/".join((*ends, owner))  # of the two nodes in either order, or of one anchor's passage
+        uid = built_uid(corpus, statements.SYSTEM, kind="Trail", key=key)
         chunks = " ".join(place.chunks[:_QUOTED]) if not place.passage else ""
-        found[uid] = {"key": _key(owner, ends), "ends": list(ends), "effective": number in useful, "chunks": chunks}
+        found[uid] = {"key": key, "ends": list(ends), "effective": number in useful, "chunks": chunks}
     return found
 
 
-def trail_uid(corpus: str, owner: str, ends: Sequence[str]) -> str:
-    """Return the uid of the trail between two nodes (uids) in either order, or of the passage of one anchor."""
-    return built_uid(corpus, SYSTEM, kind="Trail", key=_key(owner, ends))
-
-
-def _key(owner: str, ends: Sequence[str]) -> str:
-    return "/".join((*sorted(ends), owner))
-
-
 def _check_new(database: Runner, corpus: str, uid: str, memory: str) -> None:
-    if learning_of(database, corpus=corpus, uid=uid):
+    if statements.learning_of(database, corpus=corpus, uid=uid):
         command = f"`hgmem remindrag unlearn {memory} --corpus {corpus}`"
         raise UsageError(f"memory {memory!r} was learnt before: {command} takes that back")
 
@@ -269,11 +248,11 @@ def renewed_vectors(services: Services, rows: Sequence[StoredRow]) -> Mapping[st
     vectors = services.embed(list(questions.values()), kind="query")
     made: dict[str, Vectors] = dict(zip(questions, vectors, strict=True))
     if trails := [row.uid for row in rows if row.kind == "Trail"]:
-        stored = touches_of(services.database, corpus=services.corpus, uids=trails)
+        stored = statements.touches_of(services.database, corpus=services.corpus, uids=trails)
         texts = sorted({touch["question"] for row in stored for touch in row["touches"]})
         by_text = dict(zip(texts, services.embed(texts, kind="query"), strict=True))
         renewed = [_trail_row(row, by_text, dimensions=services.embedder.dimensions) for row in stored]
-        set_trails(services.database, corpus=services.corpus, rows=renewed)
+        statements.set_trails(services.database, corpus=services.corpus, rows=renewed)
         made |= {row["uid"]: row["vector"] for row in renewed}
     return made
 
@@ -294,10 +273,13 @@ def _trail_row(row: Row, vectors: Mapping[str, Vectors], *, dimensions: int) -> 
 
 def _trails(database: Runner, corpus: str) -> Iterator[tuple[Row, str]]:
     """Yield each trail as its learnings see it, with its kind of tie."""
-    ties = {row["uid"]: row["tie"] for row in list_trails(database, corpus=corpus, owners=None, query=None, k=_ALL)}
+    ties = {
+        row["uid"]: row["tie"]
+        for row in statements.list_trails(database, corpus=corpus, owners=None, query=None, k=_ALL)
+    }
     uids = sorted(ties)
     for start in range(0, len(uids), _AT_ONCE):
-        for row in touches_of(database, corpus=corpus, uids=uids[start : start + _AT_ONCE]):
+        for row in statements.touches_of(database, corpus=corpus, uids=uids[start : start + _AT_ONCE]):
             yield row, ties[row["uid"]]
 
 
@@ -314,7 +296,7 @@ def other_than_learnt(database: Runner, corpus: str) -> Iterator[str]:
             yield row["uid"]
             continue
         if any(touch["question"] not in vectors for touch in row["touches"]):
-            vectors |= learnt_questions(database, corpus=corpus, uids=[row["uid"]])
+            vectors |= statements.learnt_questions(database, corpus=corpus, uids=[row["uid"]])
         again = _trail_row(row, vectors, dimensions=len(row["vector"]))["vector"]
         if not np.array_equal(again, np.asarray(row["vector"], dtype=np.float32)):
             yield row["uid"]

@@ -73,16 +73,11 @@ def in_words(option: Option) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """What was found at a place that bears on the question, and the chunks (uids) that state it."""
-
-    text: str
-    chunks: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """A text that the walk came upon: a passage with its title, a relation's sentence, or a node."""
+    """A text that the walk came upon, with the chunks (uids) that state it.
+
+    It is a passage with its title, a relation's sentence, a node, or a finding that bears on the question.
+    """
 
     text: str
     title: str = ""
@@ -101,7 +96,7 @@ class Walk:
     summaries: dict[str, str] = field(default_factory=dict)
     quoted: dict[str, Sequence[Chunk]] = field(default_factory=dict)
     around: dict[str, Sequence[Way]] = field(default_factory=dict)
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[Seen] = field(default_factory=list)
     fresh: list[Seen] = field(default_factory=list)
     known: list[Seen] = field(default_factory=list)
     current: str | None = None
@@ -138,7 +133,7 @@ class Walk:
         """Take what is new as known, with what was found in it that bears on the question."""
         if finding:
             uids = dict.fromkeys(uid for seen in self.fresh for uid in seen.chunks)
-            self.findings.append(Finding(text=finding, chunks=tuple(uids)))
+            self.findings.append(Seen(text=finding, chunks=tuple(uids)))
         self.known += self.fresh
         self.fresh = []
 

@@ -10,18 +10,8 @@ from hgmem.memory.recording import Recording
 from hgmem.models.metering import measuring
 from hgmem.retrieval.fusion import PROPOSED_NEAREST
 from hgmem.services import Services
+from hgmem.systems.remindrag import statements
 from hgmem.systems.remindrag.recipes import ReMindRAGConfig
-from hgmem.systems.remindrag.statements import (
-    Asker,
-    Reached,
-    Rule,
-    passage_chunks,
-    quoted_chunks,
-    replay,
-    seeds,
-    starts,
-    ways,
-)
 from hgmem.systems.remindrag.tasks import ChooseMove, ChooseNext, JudgeEnough, MoveReply, SummarisePassage
 from hgmem.systems.remindrag.trails import LEARNT_ONCE, least_cosine
 from hgmem.systems.remindrag.walk_record import (
@@ -68,16 +58,16 @@ class Walker:
     def _begin(self) -> tuple[Retrieved, ...]:
         """Visit the seeds and what strong trails reach from them, and read the passages that seeds and trails name."""
         database, scope, config = self.services.database, self.record.scope, self.config
-        found = seeds(database, scope=scope, query=self.query, k=config.seeds, over=PROPOSED_NEAREST)
+        found = statements.seeds(database, scope=scope, query=self.query, k=config.seeds, over=PROPOSED_NEAREST)
         if config.trails and config.replay and config.starts:
             least = least_cosine(1.0, LEARNT_ONCE, alpha=config.alpha, strong=config.strong)
-            more = starts(database, scope=scope, asker=self._asker, k=config.starts, least=least)
+            more = statements.starts(database, scope=scope, asker=self._asker, k=config.starts, least=least)
             known = {node.uid for node, _ in found}
             found += [(node, score) for node, score in more if node.uid not in known]
-        reached = [Reached(node=node, way=None) for node, _ in found]
+        reached = [statements.Reached(node=node, way=None) for node, _ in found]
         if found and config.trails and config.replay:
             start = [node.uid for node, _ in found]
-            reached = replay(database, scope=scope, asker=self._asker, start=start, rule=self._rule)
+            reached = statements.replay(database, scope=scope, asker=self._asker, start=start, rule=self._rule)
         for place in reached:
             self.walk.visit(place.node, place.way, described=not config.quotes)
         self.walk.current = next(iter(self.walk.nodes), None)
@@ -191,7 +181,7 @@ class Walker:
         if not ways_in:
             return
         uids = [way.node.uid for way in ways_in]
-        found = passage_chunks(self.services.database, corpus=self.record.scope.corpus, uids=uids)
+        found = statements.passage_chunks(self.services.database, corpus=self.record.scope.corpus, uids=uids)
         for way in ways_in:
             chunks, summary = found.get(way.node.uid, []), kept.get(way.node.uid, "")
             least = self.config.summary_tokens
@@ -213,7 +203,7 @@ class Walker:
         stating = [uid for uid in (kept or (way.chunks if way else ())) if uid not in read]
         k = max(k, len(kept))
         if stating:
-            found = quoted_chunks(database, scope=scope, uids=stating, query=self.query, k=k)
+            found = statements.quoted_chunks(database, scope=scope, uids=stating, query=self.query, k=k)
         else:
             found = chunks_of_entities(database, scope=scope, uids=[node.uid], query=self.query, k=k + len(read))
         self.walk.quote(node.uid, [chunk for chunk in found if chunk.uid not in read][:k])
@@ -222,7 +212,7 @@ class Walker:
         database, scope, asker = self.services.database, self.record.scope, self._asker
         for uid in uids:
             if uid not in self.walk.around:
-                self.walk.around[uid] = ways(database, scope=scope, asker=asker, uid=uid, rule=self._rule)
+                self.walk.around[uid] = statements.ways(database, scope=scope, asker=asker, uid=uid, rule=self._rule)
 
     def _options(self) -> list[Option]:
         return self.walk.options(everywhere=self.config.frontier == "all", most=self.config.ways)
@@ -250,7 +240,6 @@ class Walker:
             self.notes.append(note)
 
     def _flush(self, found: str | None, *, judgement: Judgement | None = None) -> None:
-        """Write the step that is kept, with what was found there."""
         if self._pending is None:
             return
         notes = (f"found: {found}",) if found else ()
@@ -258,13 +247,13 @@ class Walker:
         self._pending = None
 
     @property
-    def _asker(self) -> Asker:
+    def _asker(self) -> statements.Asker:
         """Whose trails count: everybody's, and those of the owner who asks."""
         owners = tuple(dict.fromkeys(("", self.services.owner or ""))) if self.config.trails else ()
-        return Asker(query=self.query, owners=owners)
+        return statements.Asker(query=self.query, owners=owners)
 
     @property
-    def _rule(self) -> Rule:
+    def _rule(self) -> statements.Rule:
         skipped = {*(() if self.config.chain else ("NEXT_ANCHOR",)), *(() if self.config.synonyms else ("SYNONYM_OF",))}
         ties = tuple(tie for tie in ("RELATES", "MENTIONS", "NEXT_ANCHOR", "SYNONYM_OF") if tie not in skipped)
-        return Rule(alpha=self.config.alpha, strong=self.config.strong, ties=ties, most=self.config.ways)
+        return statements.Rule(alpha=self.config.alpha, strong=self.config.strong, ties=ties, most=self.config.ways)
