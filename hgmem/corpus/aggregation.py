@@ -48,6 +48,7 @@ class Filling:
 class Kind:
     """What entities and relations have each for themselves. All else is done for both by the same functions.
 
+    - `name`: its plural, in the names of transactions.
     - `extracted(extraction)`: a chunk's contributions by key: a name, or the ordered names of both ends.
     - `load(given)`: pre-built contributions from their JSON.
     - `key(inputs)` and `chunks(inputs)`: the key of a stored one, and its chunks that still exist.
@@ -57,6 +58,7 @@ class Kind:
     - The others are statements. `lock` locks the entities that a change needs, `remove` returns rows that stay.
     """
 
+    name: str
     extracted: Callable[[Extraction], dict[Any, list[Any]]]
     load: Callable[[str | None], list[Any]]
     key: Callable[[Any], Any]
@@ -123,6 +125,7 @@ def _remove_relations(transaction: Runner, *, corpus: str, uids: Sequence[Relati
 
 
 ENTITY = Kind(
+    name="entities",
     extracted=rules.entities_of,
     load=rules.load_entities,
     key=lambda inputs: inputs.key,
@@ -144,6 +147,7 @@ ENTITY = Kind(
     remove=_remove_entities,
 )
 RELATION = Kind(
+    name="relations",
     extracted=rules.relations_of,
     load=rules.load_relations,
     key=_ends,
@@ -181,7 +185,7 @@ def aggregate(
     rows = {kind: rows_of(services.corpus, kind, extractions) for kind in (ENTITY, RELATION)}
     for kind, some in rows.items():
         for batch in batches(some):
-            services.database.write(_aggregate, services, kind, batch)
+            services.database.write_as(f"aggregate_{kind.name}", _aggregate, services, kind, batch)
             meanwhile()
 
     def embedded(done: int, total: int) -> None:
@@ -312,9 +316,9 @@ def refresh(services: Services, entities: Iterable[EntityUid], relations: Iterab
     """
     entities, relations = sorted(set(entities)), sorted(set(relations))
     for joined in batches(relations):
-        services.database.write(recompute, services, joined, kind=RELATION)
+        services.database.write_as("refresh_relations", recompute, services, joined, kind=RELATION)
     for batch in batches(entities):
-        services.database.write(recompute, services, batch, kind=ENTITY)
+        services.database.write_as("refresh_entities", recompute, services, batch, kind=ENTITY)
     embed_missing(services, entities=entities, relations=relations)
 
 
