@@ -101,20 +101,21 @@ class LimitedChat(Shared):
         """Wait until a request may be sent, yield the attempt that sends it, and count it."""
         meter = current_meter()
         with self._places:
-            attempt = _Attempt(request, self._clock)
-            while (wait := self._pace.enter(attempt)) > 0:
+            sent = _Sent(tokens=_estimate(request) if self._limits.tokens_per_minute else 0)
+            while (wait := self._pace.enter(sent)) > 0:
                 if wait > LONGEST:
                     raise self._far_off(wait)
                 self._sleep(wait)
             try:
                 meter.take()
             except BaseException:
-                self._pace.withdraw(attempt)
+                self._pace.withdraw(sent)
                 raise
+            attempt = _Attempt(request, self._clock)
             try:
                 yield attempt
             finally:
-                attempt.tokens = attempt.counted(meter)
+                sent.tokens = attempt.counted(meter)
                 if not attempt.answered:
                     meter.give_back()
 
@@ -136,11 +137,9 @@ class LimitedChat(Shared):
 
 
 class _Attempt:
-    """One attempt of a request, sent `at` a time: its duration and result. `tokens` is first an estimate."""
+    """One attempt of a request: its duration and result."""
 
     def __init__(self, request: Request, clock: Callable[[], float]) -> None:
-        self.at = 0.0
-        self.tokens = sum(count(message.content) for message in request.messages)
         self.answered = False
         self._request = request
         self._clock = clock
@@ -182,7 +181,7 @@ class _Attempt:
         done = self._completion or Completion(text="".join(self._pieces))
         prompt, completion, estimated = done.prompt_tokens, done.completion_tokens, 0
         if prompt is None:
-            prompt = self.tokens
+            prompt = _estimate(self._request)
             estimated += prompt
         if completion is None:
             completion = count(done.text)
@@ -198,6 +197,14 @@ class _Attempt:
             self._seconds += self._clock() - began
 
 
+@dataclass(slots=True, eq=False)
+class _Sent:
+    """A request of the last minute. `tokens` is an estimate until it is answered."""
+
+    tokens: int
+    at: float = 0.0
+
+
 class _Pace:
     """A sliding window of 60 seconds that enforces the limits, and pauses that servers ask for."""
 
@@ -205,26 +212,26 @@ class _Pace:
         self._limits = limits
         self._clock = clock
         self._paused_until = float("-inf")
-        self._window: deque[_Attempt] = deque()
+        self._window: deque[_Sent] = deque()
         self._lock = threading.Lock()
 
-    def enter(self, attempt: _Attempt) -> float:
-        """Return 0 for an attempt that is now counted, or the seconds to wait before the next try."""
+    def enter(self, sent: _Sent) -> float:
+        """Return 0 for a request that is now counted, or the seconds to wait before the next try."""
         with self._lock:
             now = self._clock()
             while self._window and self._window[0].at + MINUTE - now < _INSTANT:
                 self._window.popleft()
-            wait = max(self._paused_until, self._free_of_requests(), self._free_of_tokens(attempt.tokens)) - now
+            wait = max(self._paused_until, self._free_of_requests(), self._free_of_tokens(sent.tokens)) - now
             if wait >= _INSTANT:
                 return wait
-            attempt.at = now
-            self._window.append(attempt)
+            sent.at = now
+            self._window.append(sent)
             return 0.0
 
-    def withdraw(self, attempt: _Attempt) -> None:
-        """Uncount an attempt that was not sent."""
+    def withdraw(self, sent: _Sent) -> None:
+        """Uncount a request that was not sent."""
         with self._lock:
-            self._window.remove(attempt)
+            self._window.remove(sent)
 
     def paused(self, error: UnavailableError) -> UnavailableError:
         """Return the error after pausing all requests until the server accepts them again."""
@@ -252,3 +259,7 @@ class _Pace:
             too_many -= sent.tokens
             free = sent.at + MINUTE
         return free
+
+
+def _estimate(request: Request) -> int:
+    return sum(count(message.content) for message in request.messages)
