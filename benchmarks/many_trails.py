@@ -19,8 +19,9 @@ import numpy as np
 from hgmem import HGMem
 from hgmem.graph.builds import built_rows
 from hgmem.graph.retrieval import Scope
-from hgmem.systems.remindrag.statements import Asker, Rule, put_trails, replay, seeds
-from hgmem.systems.remindrag.trails import trail_uid
+from hgmem.systems.remindrag.statements import SYSTEM, Asker, Rule, put_trails, replay, seeds
+from hgmem.systems.remindrag.trails import trail_key
+from hgmem.text.identity import built_uid
 from hgmem.values.usage import Usage
 
 TIES = ("RELATES", "MENTIONS", "NEXT_ANCHOR", "SYNONYM_OF")
@@ -77,7 +78,7 @@ def _fill(client: HGMem, database: Any, number: int, start: list[str], query: An
 
 def _row(corpus: str, ends: tuple[str, str], direction: Any) -> dict[str, Any]:
     vector = 0.98 * direction / np.linalg.norm(direction)
-    uid = trail_uid(corpus, OWNER, ends)
+    uid = built_uid(corpus, SYSTEM, kind="Trail", key=trail_key(OWNER, ends))
     return {
         "uid": uid, "key": uid, "tie": "RELATES", "ends": list(ends), "length": 0.98, "alike": 0.4,
         "vector": vector.astype(np.float32),

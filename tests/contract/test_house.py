@@ -1,6 +1,7 @@
 """Tests of the code's conventions, on its syntax trees."""
 
 import ast
+import pkgutil
 import statistics
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ import pytest
 import hgmem
 
 PACKAGE = Path(hgmem.__file__).parent
+ROOT = Path(__file__).parents[2]
 MOST_LINES_OF_A_FILE = 500
 MOST_LINES_OF_A_FUNCTION = 50
 MEDIAN_LINES_OF_FUNCTIONS = 12
@@ -286,6 +288,30 @@ def test_the_public_names_are_those_that_a_type_checker_sees() -> None:
     imports = [node for node in checked.body if isinstance(node, ast.ImportFrom)]
     seen = {alias.name: node.module for node in imports for alias in node.names}
     assert seen == {name: f"hgmem.{module}" for name, module in hgmem._HOMES.items()}
+
+
+def missing_names(tree: ast.AST) -> Iterator[str]:
+    """Yield what a script imports from the package that is not there."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "hgmem":
+            for alias in node.names:
+                whole = f"{node.module}.{alias.name}"
+                try:
+                    pkgutil.resolve_name(whole)
+                except (ImportError, AttributeError):
+                    yield whole
+
+
+def test_scripts_beside_the_package_import_what_is_there() -> None:
+    folders = [ROOT / name for name in ("benchmarks", "docs", "examples", "notebooks")]
+    scripts = [path for folder in folders for path in folder.rglob("*.py")]
+    assert len(scripts) > 20
+    assert [f"{path.name}: {name}" for path in scripts for name in missing_names(ast.parse(path.read_text()))] == []
+
+
+def test_a_script_that_imports_what_is_gone_is_noticed() -> None:
+    script = ast.parse("from hgmem import HGMem, Gone\nfrom hgmem.gone import it\nfrom hgmem.text import identity")
+    assert list(missing_names(script)) == ["hgmem.Gone", "hgmem.gone.it"]
 
 
 @pytest.mark.parametrize(

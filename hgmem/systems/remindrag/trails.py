@@ -226,11 +226,16 @@ def _touches(corpus: str, walk: RecordedWalk, owner: str, useful: AbstractSet[in
     found: dict[str, Row] = {}
     for number, place in enumerate(walk.places):
         ends = (place.uid,) if place.passage else tuple(sorted((place.source, place.uid)))
-        key = "/".join((*ends, owner))  # of the two nodes in either order, or of one anchor's passage
+        key = trail_key(owner, ends)
         uid = built_uid(corpus, statements.SYSTEM, kind="Trail", key=key)
         chunks = " ".join(place.chunks[:_QUOTED]) if not place.passage else ""
         found[uid] = {"key": key, "ends": list(ends), "effective": number in useful, "chunks": chunks}
     return found
+
+
+def trail_key(owner: str, ends: Sequence[str]) -> str:
+    """Return the key of the trail between two nodes (uids) in either order, or of the passage of one anchor."""
+    return "/".join((*sorted(ends), owner))
 
 
 def _check_new(database: Runner, corpus: str, uid: str, memory: str) -> None:
