@@ -7,9 +7,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from hgmem.corpus.aggregation import ENTITY
 from hgmem.errors import HGMemError, UnreachableError, UsageError
 from hgmem.extraction.contributions import entity_text, own_relation_text
-from hgmem.graph.entities import missing_entity_vectors, put_entity_vectors
 from hgmem.graph.leases import renewing
 from hgmem.graph.memory import (
     Lease,
@@ -112,10 +112,7 @@ class Recording:
             error.memory = self.lease.memory  # the step may be there: a commit that nobody answered may be done
             raise
         if written.kept:  # entities that the memory keeps of a corpus that has them no more
-            rows = missing_entity_vectors(self.services.database, corpus=self.lease.corpus, uids=written.kept)
-            texts = [entity_text(row["name"], row["description"]) for row in rows]
-            made = self.services.embed(texts, kind="document")
-            put_entity_vectors(self.services.database, corpus=self.lease.corpus, rows=rows, vectors=made)
+            ENTITY.filling.fill(self.services, self.services.database, written.kept)
         self.status = INTERRUPTED
         self.steps.append(replace(step, created_at=written.created_at))
         self.points = self.points.after(changes, step=step.number)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
 
-from hgmem.values.evidence import BuiltHit, Evidence, Strategy, Subquery
+from hgmem.values.evidence import BuiltHit, Strategy, Subquery
 from hgmem.values.records import Answer, Judgement, Operation
 from hgmem.values.task import Task
 
@@ -43,19 +43,6 @@ class EvidenceFound:
     chunks: int
     names: tuple[str, ...] = ()
     built: tuple[BuiltHit, ...] = ()
-
-    @classmethod
-    def of(cls, evidence: Evidence, *, step: int) -> "EvidenceFound":
-        """Return what is told of a step's evidence."""
-        return cls(
-            step=step,
-            strategy=evidence.strategy,
-            entities=len(evidence.entities),
-            relations=len(evidence.relations),
-            chunks=len(evidence.chunks),
-            names=tuple(entity.name for entity in evidence.entities),
-            built=tuple(hit for one in evidence.retrieved for hit in one.built),
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
