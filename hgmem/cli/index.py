@@ -28,6 +28,7 @@ from hgmem.cli.progress import progress
 from hgmem.errors import DocumentError
 from hgmem.sources.files.items import SUFFIXES
 from hgmem.text.language import counted
+from hgmem.values.ask_options import CHANGES
 from hgmem.values.conversations import Conversation
 
 if TYPE_CHECKING:
@@ -39,10 +40,7 @@ NAMED = 100  # skipped files and records that are listed by name
 
 app = typer.Typer(rich_markup_mode=None)
 
-Changes = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Recipe option, such as retrieval.hops=2. Repeatable."),
-]
+Changes = Annotated[list[str] | None, typer.Option(*CHANGES.flags, metavar=CHANGES.metavar, help=CHANGES.help)]
 FieldOption = Annotated[
     list[str] | None,
     typer.Option("--field", metavar="NAME=FIELD", help="Field of messages in JSON, such as speaker=from; repeatable."),

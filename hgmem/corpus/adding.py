@@ -190,7 +190,7 @@ def _add(found: dict[K, list[T]], name: K, contribution: T) -> None:
 
 GIVEN = "given"  # `Document.chunking` of documents that came with their chunks
 DOCUMENTS = 500  # maximum documents per batch
-CHUNKS = 5_000  # a batch ends once it holds this many chunks
+CHUNKS = 5_000  # a batch ends before it exceeds this many chunks
 
 
 def add_graph(services: Services, given: Given) -> None:

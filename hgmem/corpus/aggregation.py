@@ -315,10 +315,9 @@ def refresh(services: Services, entities: Iterable[EntityUid], relations: Iterab
     Relations come first, because an entity stays while a relation joins it.
     """
     entities, relations = sorted(set(entities)), sorted(set(relations))
-    for joined in batches(relations):
-        services.database.write_as("refresh_relations", recompute, services, joined, kind=RELATION)
-    for batch in batches(entities):
-        services.database.write_as("refresh_entities", recompute, services, batch, kind=ENTITY)
+    for kind, uids in ((RELATION, relations), (ENTITY, entities)):
+        for batch in batches(uids):
+            services.database.write_as(f"refresh_{kind.name}", recompute, services, batch, kind=kind)
     embed_missing(services, entities=entities, relations=relations)
 
 

@@ -31,12 +31,16 @@ def pages(database: Runner, listed: Listed, *, corpus: str, size: int) -> Iterat
 
 
 def filled(items: Iterable[T], *, size: int, most: int, weight: Callable[[T], int]) -> Iterator[list[T]]:
-    """Yield the items in lists of at most `size`, each of which ends once its items weigh `most` together."""
+    """Yield the items in lists of at most `size`, which weigh at most `most` together, unless one alone weighs more."""
     batch: list[T] = []
     held = 0
     for item in items:
+        more = weight(item)
+        if batch and held + more > most:
+            yield batch
+            batch, held = [], 0
         batch.append(item)
-        held += weight(item)
+        held += more
         if len(batch) == size or held >= most:
             yield batch
             batch, held = [], 0

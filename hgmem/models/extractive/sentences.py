@@ -122,14 +122,13 @@ def _broken(text: str) -> Iterator[str]:
 def _cut_off(chunk: Citable, at: int, row: list[str], every: list[str]) -> bool:
     """Whether the chunk's edge cuts off a text of its row, or another chunk has more of it."""
     text = row[at]
-    longer = [other for other in every if len(text) < len(other)] if at in (0, len(row) - 1) else []
     if at == 0 and not _opens(chunk):
         begun = not text[0].islower() and not _CUT_OFF.match(text)
-        if not begun or any(other.endswith(text) for other in longer):
+        if not begun or any(len(text) < len(other) and other.endswith(text) for other in every):
             return True
     if at < len(row) - 1 or (isinstance(chunk, Chunk) and chunk.messages):
         return False
-    return not _ENDED.search(text) or any(other.startswith(text) for other in longer)
+    return not _ENDED.search(text) or any(len(text) < len(other) and other.startswith(text) for other in every)
 
 
 def _opens(chunk: Citable) -> bool:
