@@ -11,7 +11,7 @@ from hgmem.client.connecting import check_model, find_address, find_database, fi
 from hgmem.corpus.checking import check
 from hgmem.errors import HGMemError, ModelError, UsageError
 from hgmem.graph.database import Database
-from hgmem.graph.schema import CREATE, differing, missing, show_indexes
+from hgmem.graph.schema import creating, differing, missing, show_indexes
 from hgmem.graph.statement_checks import fault
 from hgmem.graph.statements import added
 from hgmem.local.doctor import Check, Probes, examine
@@ -84,7 +84,7 @@ class _LazyProbes:
     def schema(self) -> Sequence[str]:
         indexes = show_indexes(self.database)
         absent = missing(indexes)
-        self.blank = len(absent) == len(CREATE)
+        self.blank = len(absent) == len(creating())
         return [*absent, *differing(indexes)]
 
     def model(self) -> str:

@@ -49,7 +49,6 @@ from hgmem.graph.entities import (
     EntityRow,
     RelationRow,
     known_entities,
-    known_relations,
     touch_entities,
     touch_relations,
 )
@@ -332,7 +331,7 @@ def _add_relations(
     """Write contributions to relations, and return the uids of relations without a vector."""
     rows = [relation_row(services.corpus, ends, chunks_of(contributions)) for ends, contributions in batch]
     given = {row.uid: contributions for row, (_, contributions) in zip(rows, batch, strict=True)}
-    known = known_relations(services.database, corpus=services.corpus, uids=list(given))
+    known = {row["uid"] for row in services.database.run("known_relations", corpus=services.corpus, uids=list(given))}
     texts = {}
     for row, (ends, contributions) in zip(rows, batch, strict=True):
         if row.uid not in known:

@@ -41,17 +41,13 @@ from hgmem.graph.entities import (
     joined_entities,
     lock_entities,
     missing_entity_vectors,
-    missing_relation_vectors,
     put_entity_vectors,
     put_relation_vectors,
     relation_contributions,
     relation_uid,
-    remove_entities,
-    remove_relations,
-    stale,
     touch_entities,
     touch_relations,
-    unembedded,
+    uids_by_kind,
     write_entities,
     write_relations,
 )
@@ -297,7 +293,7 @@ def rebuild_entities(
         rows += joined_entities(transaction, corpus=services.corpus, uids=gone)
         removed = sorted(set(gone) - {row.uid for row in rows})
         drop_learnt(transaction, corpus=services.corpus, entities=removed)
-        remove_entities(transaction, corpus=services.corpus, uids=removed)
+        transaction.run("remove_entities", corpus=services.corpus, uids=sorted(removed))
     texts = {row.uid: entity_text(row.fields.name, row.fields.description.text) for row in rows if row.fields}
     vectors = prebuilt.matching(texts)
     write_entities(transaction, corpus=services.corpus, rows=rows, vectors=vectors)
@@ -332,7 +328,7 @@ def rebuild_relations(
     vectors = prebuilt.matching(texts)
     write_relations(transaction, corpus=services.corpus, rows=rows, vectors=vectors)
     if gone:
-        remove_relations(transaction, corpus=services.corpus, uids=gone)
+        transaction.run("remove_relations", corpus=services.corpus, uids=sorted(gone))
     return [row.uid for row in rows if row.uid not in vectors]
 
 
@@ -374,13 +370,13 @@ def _refresh_entities(transaction: Transaction, services: Services, uids: Sequen
 
 def finish_interrupted(services: Services) -> None:
     """Recompute and embed whatever an interrupted run left unfinished."""
-    refresh(services, *stale(services.database, corpus=services.corpus))
+    refresh(services, *uids_by_kind(services.database, "stale", corpus=services.corpus))
     embed_unembedded(services)
 
 
 def embed_unembedded(services: Services) -> None:
     """Embed every entity and relation without a vector, such as after a killed run."""
-    entities, relations = unembedded(services.database, corpus=services.corpus)
+    entities, relations = uids_by_kind(services.database, "unembedded", corpus=services.corpus)
     embed_missing(services, entities=entities, relations=relations)
 
 
@@ -412,7 +408,7 @@ def embed_entities(services: Services, writer: Runner, uids: Sequence[EntityUid]
 
 def embed_relations(services: Services, writer: Runner, uids: Sequence[RelationUid]) -> int:
     """Embed those of the corpus's relations that lack a vector, and return how many."""
-    rows = missing_relation_vectors(services.database, corpus=services.corpus, uids=uids)
+    rows = services.database.run("missing_relation_vectors", corpus=services.corpus, uids=uids)
     if rows:
         texts = [relation_text((row["source"], row["target"]), row["description"], row["keywords"]) for row in rows]
         vectors = services.embed(texts, kind="document")

@@ -29,10 +29,7 @@ from hgmem.graph.adopting import (
     foreign_documents,
     foreign_entities,
     foreign_labels,
-    foreign_members,
-    foreign_nodes,
     foreign_relations,
-    foreign_twice,
 )
 from hgmem.graph.corpus import (
     CorpusRow,
@@ -207,7 +204,7 @@ def adopt(
     Importing the same graph again writes nothing. Raises `UsageError` if there is nothing to import, or if nodes of
     another application carry the corpus's name.
     """
-    members = foreign_members(services.database, corpus=services.corpus)
+    members = int(services.database.run("foreign_members", corpus=services.corpus)[0]["nodes"])
     if members:
         raise UsageError(
             f"{members} nodes that hgmem did not write have the property corpus: {services.corpus!r}: import into "
@@ -249,7 +246,7 @@ def foreign_graph(source: Database, shape: Shape) -> ForeignGraph:
 
 def _pages(source: Database, label: str, others: tuple[str, ...]) -> Iterator[list[str]]:
     after = ""
-    while ids := foreign_nodes(source, label=label, others=others, after=after, most=IDS):
+    while ids := [row["id"] for row in source.run("foreign_nodes", label=label, others=others, after=after, most=IDS)]:
         yield from (ids[at : at + PAGE] for at in range(0, len(ids), PAGE))
         after = ids[-1]
 
@@ -291,7 +288,7 @@ def _doubled(source: Database, shape: Shape) -> Iterator[str]:
     """Yield a note for each pair of labels that nodes share, with the label used."""
     document, chunk, entity = shape.document_label, shape.chunk_label, shape.entity_label
     for taken, label, others in ((chunk, entity, ()), (document, entity, (chunk,)), (chunk, document, (entity,))):
-        if nodes := foreign_twice(source, label=label, other=taken, others=others):
+        if nodes := int(source.run("foreign_twice", label=label, other=taken, others=others)[0]["nodes"]):
             both = counted(nodes, "node is", "nodes are")
             yield f"{both} both (:{label}) and (:{taken}): imported as (:{taken}) only"
 

@@ -21,20 +21,9 @@ from hgmem.graph.database import Transaction
 from hgmem.graph.documents import put_chunk_vectors
 from hgmem.graph.embeddings import (
     begin_reembedding,
-    clear_built_vectors,
-    clear_chunk_vectors,
-    clear_entity_vectors,
-    clear_point_vectors,
-    clear_relation_vectors,
-    count_unembedded,
-    interrupt_memories,
     leased_builds,
     leased_memories,
     mark_cleared,
-    missing_built_vectors,
-    missing_chunk_vectors,
-    missing_own_relation_vectors,
-    missing_point_vectors,
     put_point_vectors,
     release_reembedding,
 )
@@ -56,7 +45,7 @@ def fill(services: Services, writer: Runner, *, report: CountReport = lambda _, 
     `writer` writes each batch in its own transaction. `report` receives the number of vectors made, and the total.
     """
     database, corpus = services.database, services.corpus
-    done, total = 0, count_unembedded(database, corpus=corpus)
+    done, total = 0, int(database.run("count_unembedded", corpus=corpus)[0]["missing"])
     report(done, total)
     for listed, filling in FILLINGS:
         if done >= total:
@@ -68,7 +57,7 @@ def fill(services: Services, writer: Runner, *, report: CountReport = lambda _, 
 
 
 def _chunks(services: Services, writer: Runner, uids: Sequence[str]) -> int:
-    rows = missing_chunk_vectors(services.database, corpus=services.corpus, uids=uids)
+    rows = services.database.run("missing_chunk_vectors", corpus=services.corpus, uids=uids)
     if rows:
         vectors = services.embed([row["text"] for row in rows], kind="document")
         put_chunk_vectors(writer, corpus=services.corpus, uids=[row["uid"] for row in rows], vectors=vectors)
@@ -76,7 +65,7 @@ def _chunks(services: Services, writer: Runner, uids: Sequence[str]) -> int:
 
 
 def _own_relations(services: Services, writer: Runner, uids: Sequence[str]) -> int:
-    rows = missing_own_relation_vectors(services.database, corpus=services.corpus, uids=uids)
+    rows = services.database.run("missing_own_relation_vectors", corpus=services.corpus, uids=uids)
     if rows:
         texts = [own_relation_text((row["source"], row["target"]), row["description"]) for row in rows]
         vectors = services.embed(texts, kind="document")
@@ -85,7 +74,7 @@ def _own_relations(services: Services, writer: Runner, uids: Sequence[str]) -> i
 
 
 def _points(services: Services, writer: Runner, uids: Sequence[str]) -> int:
-    rows = missing_point_vectors(services.database, corpus=services.corpus, uids=uids)
+    rows = services.database.run("missing_point_vectors", corpus=services.corpus, uids=uids)
     if rows:
         vectors = services.embed([row["text"] for row in rows], kind="document")
         put_point_vectors(writer, corpus=services.corpus, uids=[row["uid"] for row in rows], vectors=vectors)
@@ -93,7 +82,7 @@ def _points(services: Services, writer: Runner, uids: Sequence[str]) -> int:
 
 
 def _built(services: Services, writer: Runner, uids: Sequence[str]) -> int:
-    rows = missing_built_vectors(services.database, corpus=services.corpus, uids=uids)
+    rows = services.database.run("missing_built_vectors", corpus=services.corpus, uids=uids)
     if rows:
         vectors = services.embed([row["text"] for row in rows], kind="document")
         filled = [
@@ -115,12 +104,12 @@ FILLINGS: Sequence[tuple[Callable[..., list[str]], Filling]] = (
 
 
 CLEARED = 5_000  # vectors per transaction
-CLEARING: tuple[Callable[..., int], ...] = (
-    clear_chunk_vectors,
-    clear_entity_vectors,
-    clear_relation_vectors,
-    clear_point_vectors,
-    clear_built_vectors,
+CLEARING = (
+    "clear_chunk_vectors",
+    "clear_entity_vectors",
+    "clear_relation_vectors",
+    "clear_point_vectors",
+    "clear_built_vectors",
 )
 
 
@@ -178,7 +167,7 @@ def _lease(transaction: Transaction, services: Services, run: str) -> bool:
             f"corpus {corpus!r} is being re-embedded by another process: wait until it ends; if it "
             f"crashed, retry {timeout:g} s after its last heartbeat"
         )
-    interrupt_memories(transaction, corpus=corpus)
+    transaction.run("interrupt_memories", corpus=corpus)
     if _resumes(row, embedder):
         return bool(row.cleared)
     begin_reembedding(transaction, corpus=corpus, run=run, embedder=embedder)
@@ -208,6 +197,6 @@ def _leased(services: Services, run: str) -> Iterator[GuardedWriter]:
 
 
 def _clear(services: Services, writer: GuardedWriter) -> None:
-    for clear in CLEARING:
-        while clear(writer, corpus=services.corpus, most=CLEARED):
+    for name in CLEARING:
+        while writer.run(name, corpus=services.corpus, most=CLEARED)[0]["cleared"]:
             pass

@@ -137,7 +137,7 @@ class _Import:
     def _vectors(self, held: GuardedWriter) -> None:
         services, header = self.services, self.checked.records.header
         fill(services, held)
-        restoring.unmake_given_vectors(held, corpus=services.corpus)
+        held.run("unmake_given_vectors", corpus=services.corpus)
         if (header["embedding_model"], header["dimensions"]) != (services.embedder.name, services.embedder.dimensions):
             mark_builds(held, corpus=services.corpus, change="the corpus has another embedder")
             self.systems.renew_vectors(services, held)

@@ -23,11 +23,11 @@ from hgmem.extraction.contributions import condensed_from, described, join
 from hgmem.extraction.tasks import Condense
 from hgmem.graph.database import Transaction
 from hgmem.graph.entities import (
-    cut_descriptions,
     entity_contributions,
     entity_uid,
     lock_entities,
     relation_contributions,
+    uids_by_kind,
 )
 from hgmem.services import Services
 from hgmem.values.graph_elements import EntityUid, RelationUid
@@ -56,7 +56,7 @@ def condense(services: Services, *, report: CountReport) -> list[str]:
     Failed ones stay truncated until the next run. `report` receives the number done, and the total.
     """
     embed_unembedded(services)  # a killed run may have written a summary without its vector
-    entities, relations = cut_descriptions(services.database, corpus=services.corpus)
+    entities, relations = uids_by_kind(services.database, "cut_descriptions", corpus=services.corpus)
     if not entities and not relations:
         return []
     waiting = _waiting(services, entities, relations)

@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hgmem.graph.corpus import DELETE_BATCH
-from hgmem.graph.database import Database, Row, leased
+from hgmem.graph.database import Row, leased
 from hgmem.graph.documents import loaded_messages
 from hgmem.graph.values import Runner
 from hgmem.text.identity import build_uid
@@ -148,21 +147,10 @@ def units_of_stage(database: Runner, *, corpus: str, system: str, stage: str) ->
     return {row["key"]: StoredUnit(**row) for row in rows}
 
 
-def units_of_other_stages(database: Runner, *, corpus: str, system: str, stages: Sequence[str]) -> list[str]:
-    """Return the uids of units of stages that the build no longer has."""
-    rows = database.run("units_of_other_stages", corpus=corpus, build=build_uid(corpus, system), stages=list(stages))
-    return [row["uid"] for row in rows]
-
-
 def withdraw_build(database: Runner, lease: BuildLease) -> None:
     """Say that the build cannot be asked, or raise `ConflictError` if the lease is lost."""
     rows = database.run("withdraw_build", corpus=lease.corpus, uid=lease.build, run=lease.run)
     leased(rows, what=_named(lease))
-
-
-def delete_build_contents(database: Database, *, corpus: str, system: str) -> None:
-    """Delete a system's rows and units, in bounded transactions."""
-    database.run("delete_build_contents", corpus=corpus, system=system, batch=DELETE_BATCH)
 
 
 def delete_build(database: Runner, lease: BuildLease) -> None:

@@ -74,11 +74,6 @@ def conversations_of_speaker(database: Runner, *, corpus: str, speaker: str) -> 
     return [row["uid"] for row in database.run("conversations_of_speaker", corpus=corpus, speaker=written)]
 
 
-def place_chunks(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
-    """Write where chunks stand in their document: uid, start, end."""
-    database.run("place_chunks", corpus=corpus, rows=list(rows))
-
-
 def memories_of_texts(database: Runner, *, corpus: str, texts: Mapping[str, Sequence[str]]) -> list[str]:
     """Return the memories (uids) that quote, retrieved or rest on `chunks`, `built`, `entities` or `relations`."""
     rows = database.run(

@@ -99,7 +99,7 @@ def release_corpus(database: Runner, *, corpus: str, run: str, status: str, impo
 def count_corpus(database: Runner, *, corpus: CorpusRow) -> CorpusStatus:
     """Return the corpus's counts of documents, chunks, entities and so on, and its failed chunks."""
     counts = database.run("count_corpus", corpus=corpus.corpus)[0]
-    failures = failed_chunks(database, corpus=corpus.corpus) if counts["failed"] else []
+    failures = database.run("failed_chunks", corpus=corpus.corpus, most=MOST_FAILURES) if counts["failed"] else []
     return CorpusStatus(
         corpus=corpus.corpus,
         status=corpus.status,
@@ -108,16 +108,6 @@ def count_corpus(database: Runner, *, corpus: CorpusRow) -> CorpusStatus:
         failures=tuple(failures),
         **counts,
     )
-
-
-def failed_chunks(database: Runner, *, corpus: str) -> list[dict[str, str]]:
-    """Return chunk, document, error and attempts of the first chunks whose extraction failed."""
-    return database.run("failed_chunks", corpus=corpus, most=MOST_FAILURES)
-
-
-def mark_corpus(database: Runner, *, corpus: str, status: str) -> None:
-    """Set the corpus's status, since readers refuse every status but `ready`."""
-    database.run("mark_corpus", corpus=corpus, status=status)
 
 
 def delete_corpus_contents(database: Database, *, corpus: str) -> None:

@@ -137,11 +137,6 @@ def create_entities(database: Runner, *, corpus: str, rows: Sequence[EntityRow],
     database.run("create_entities", corpus=corpus, rows=_sorted(rows_with_vectors(plain, vectors)))
 
 
-def remove_entities(database: Runner, *, corpus: str, uids: Sequence[EntityUid]) -> None:
-    """Delete entities, and keep those that a memory involves as provisional entities of it."""
-    database.run("remove_entities", corpus=corpus, uids=sorted(uids))
-
-
 def touch_relations(database: Runner, *, corpus: str, rows: Iterable[RelationRow]) -> list[RelationInputs]:
     """Create missing relations with their chunks, and lock both ends.
 
@@ -149,11 +144,6 @@ def touch_relations(database: Runner, *, corpus: str, rows: Iterable[RelationRow
     """
     plain = [{"uid": row.uid, "source": row.source, "target": row.target, "chunks": list(row.chunks)} for row in rows]
     return _relation_inputs(database.run("touch_relations", corpus=corpus, rows=_sorted(plain)))
-
-
-def known_relations(database: Runner, *, corpus: str, uids: Sequence[RelationUid]) -> set[RelationUid]:
-    """Return those of the uids that are relations of the corpus."""
-    return {row["uid"] for row in database.run("known_relations", corpus=corpus, uids=list(uids))}
 
 
 def relation_contributions(database: Runner, *, corpus: str, uids: Sequence[RelationUid]) -> list[RelationInputs]:
@@ -187,11 +177,6 @@ def create_relations(database: Runner, *, corpus: str, rows: Sequence[RelationRo
     database.run("create_relations", corpus=corpus, rows=_sorted(rows_with_vectors(plain, vectors)))
 
 
-def remove_relations(database: Runner, *, corpus: str, uids: Sequence[RelationUid]) -> None:
-    """Delete relations."""
-    database.run("remove_relations", corpus=corpus, uids=sorted(uids))
-
-
 def joined_entities(database: Runner, *, corpus: str, uids: Sequence[EntityUid]) -> list[EntityRow]:
     """Return those of the entities that a relation still joins, without their descriptions."""
     return [
@@ -205,13 +190,6 @@ def joined_entities(database: Runner, *, corpus: str, uids: Sequence[EntityUid])
     ]
 
 
-def mark_stale(
-    database: Runner, *, corpus: str, entities: Sequence[EntityUid], relations: Sequence[RelationUid]
-) -> None:
-    """Mark entities and relations as needing recomputation, until they are written again."""
-    database.run("mark_stale", corpus=corpus, entities=sorted(entities), relations=sorted(relations))
-
-
 def take_back(database: Runner, *, corpus: str, rows: Sequence[Row], relations: Sequence[RelationUid]) -> None:
     """Remove support that chunks no longer give.
 
@@ -220,21 +198,9 @@ def take_back(database: Runner, *, corpus: str, rows: Sequence[Row], relations: 
     database.run("take_back", corpus=corpus, rows=list(rows), relations=list(relations))
 
 
-def stale(database: Runner, *, corpus: str) -> tuple[list[EntityUid], list[RelationUid]]:
-    """Return the uids of the corpus's entities and relations that need recomputation."""
-    row = database.run("stale", corpus=corpus)[0]
-    return row["entities"], row["relations"]
-
-
-def unembedded(database: Runner, *, corpus: str) -> tuple[list[EntityUid], list[RelationUid]]:
-    """Return the uids of the corpus's entities and relations that lack a vector."""
-    row = database.run("unembedded", corpus=corpus)[0]
-    return row["entities"], row["relations"]
-
-
-def cut_descriptions(database: Runner, *, corpus: str) -> tuple[list[EntityUid], list[RelationUid]]:
-    """Return the uids of entities and relations whose truncated descriptions need a summary."""
-    row = database.run("cut_descriptions", corpus=corpus)[0]
+def uids_by_kind(database: Runner, name: str, /, *, corpus: str) -> tuple[list[EntityUid], list[RelationUid]]:
+    """Return the uids of the corpus's entities and relations that a statement finds."""
+    [row] = database.run(name, corpus=corpus)
     return row["entities"], row["relations"]
 
 
@@ -248,19 +214,9 @@ def put_entity_vectors(database: Runner, *, corpus: str, rows: Sequence[Row], ve
     database.run("put_entity_vectors", corpus=corpus, rows=_sorted(rows_with_vectors(rows, vectors)))
 
 
-def missing_relation_vectors(database: Runner, *, corpus: str, uids: Sequence[RelationUid]) -> list[Row]:
-    """Return uid, end keys, description and keywords of those of the relations that lack a vector."""
-    return database.run("missing_relation_vectors", corpus=corpus, uids=list(uids))
-
-
 def put_relation_vectors(database: Runner, *, corpus: str, rows: Sequence[Row], vectors: Vectors) -> None:
     """Write the vectors of rows (uid, description, keywords) that are still current."""
     database.run("put_relation_vectors", corpus=corpus, rows=_sorted(rows_with_vectors(rows, vectors)))
-
-
-def count_entities(database: Runner, *, corpus: str, most: int) -> int:
-    """Return how many entities the corpus has, counted up to `most`."""
-    return int(database.run("count_entities", corpus=corpus, most=most)[0]["entities"])
 
 
 def _entity_inputs(rows: Iterable[Row]) -> list[EntityInputs]:

@@ -208,11 +208,6 @@ def write_answer(database: Runner, *, lease: Lease, answer: Answer, status: str)
     _held(rows, lease)
 
 
-def list_memories(database: Runner, *, corpus: str, owner: str | None) -> list[Row]:
-    """Return the corpus's memories, newest first, with `silent` as in `find_memory`."""
-    return database.run("list_memories", corpus=corpus, owner=owner)
-
-
 def find_memory(database: Runner, *, corpus: str, memory: str, owner: str | None) -> Row:
     """Return the memory's properties.
 

@@ -43,11 +43,6 @@ def paint_entities(database: Database, *, corpus: str, kinds: Mapping[str, Seque
     return int(rows[0]["painted"])
 
 
-def paint_points(database: Database, *, corpus: str) -> int:
-    """Update the styling labels of superseded points, and return how many changed."""
-    return int(database.run("paint_points", corpus=corpus)[0]["painted"])
-
-
 def pictured(database: Database, *, corpus: str, memory: str) -> Pictured:
     """Return what can be drawn of a memory, or an empty `Pictured` if it was deleted."""
     rows = database.run("pictured", corpus=corpus, memory=memory)

@@ -11,7 +11,6 @@ from hgmem.graph.memory import (
     StoredPoint,
     corpus_of,
     find_memory,
-    list_memories,
     memory_answers,
     memory_points,
     memory_steps,
@@ -38,7 +37,7 @@ STEP = Argument(whole, "is not a valid step: use an integer of at least 1")
 def summaries(database: Database, *, corpus: str, claim_timeout: float, owner: str | None) -> list[MemorySummary]:
     """Return a summary of each memory of the corpus that `owner` sees, newest first."""
     found = []
-    for row in list_memories(database, corpus=corpus, owner=owner):
+    for row in database.run("list_memories", corpus=corpus, owner=owner):
         status = _status(row["status"], row.pop("silent"), claim_timeout)
         found.append(MemorySummary(**{**row, "status": status}))
     return found

@@ -15,20 +15,14 @@ from hgmem.corpus.checking.contents import (
 )
 from hgmem.corpus.checking.findings import Tally
 from hgmem.graph.database import Database
-from hgmem.graph.invariants import (
-    OwnInvariants,
-    broken_builds,
-    broken_citations,
-    broken_documents,
-    broken_support,
-    broken_vectors,
-    crossings,
-    leaks,
-    orphans,
-)
-from hgmem.graph.schema import differing, missing, show_indexes
+from hgmem.graph.invariants import OwnInvariants, violations
+from hgmem.graph.schema import TYPES, differing, missing, show_indexes
+from hgmem.graph.values import vector
 from hgmem.services import Services, settled_corpus
 from hgmem.values.reports import Checkup
+
+# Statements that read violations, and take nothing but the corpus.
+BROKEN = ("broken_documents", "broken_support", "crossings", "leaks", "orphans", "broken_citations")
 
 
 def check(services: Services, *, own: Sequence[OwnInvariants] = ()) -> Checkup:
@@ -41,9 +35,11 @@ def check(services: Services, *, own: Sequence[OwnInvariants] = ()) -> Checkup:
     if not tally.checkup(services.corpus).ok:  # statements name their indexes and fail without them
         return tally.checkup(services.corpus)
     row = settled_corpus(services)
-    for look in (broken_documents, broken_support, crossings, leaks, orphans, broken_citations, broken_builds):
-        tally.take(look(services.database, corpus=services.corpus))
-    tally.take(broken_vectors(services.database, corpus=services.corpus, dimensions=row.dimensions))
+    database, corpus, zero = services.database, services.corpus, vector([0.0] * row.dimensions)
+    for name in BROKEN:
+        tally.take(violations(database, name, corpus=corpus))
+    tally.take(violations(database, "broken_builds", corpus=corpus, ours=sorted(TYPES)))
+    tally.take(violations(database, "broken_vectors", corpus=corpus, dimensions=row.dimensions, zero=zero))
     check_chunks(services, row, tally)
     check_entities(services, row, tally)
     check_relations(services, row, tally)

@@ -32,24 +32,14 @@ from hgmem.graph.invariants import (
     MemoryRow,
     OwnInvariant,
     OwnInvariants,
-    broken_memories,
     entity_page,
-    indexed_built,
-    indexed_chunks,
-    indexed_entities,
-    indexed_points,
-    indexed_relations,
+    indexed,
     memory_page,
     relation_page,
-    stored_built,
-    stored_chunks,
-    stored_entities,
-    stored_points,
-    stored_relations,
-    stored_units,
     unfolded_chunks,
+    violations,
 )
-from hgmem.graph.values import Runner
+from hgmem.graph.values import Runner, by_uid, uids_of
 from hgmem.services import Services
 from hgmem.text.identity import build_uid, built_uid, layer_key, uid, unit_uid
 from hgmem.values.graph_elements import EntityUid
@@ -66,9 +56,9 @@ def check_chunks(services: Services, row: CorpusRow, tally: Tally) -> None:
     """Tally chunks that are not aggregated into the graph, or not in the index."""
     database, corpus = services.database, services.corpus
     for uids in pages(database, CHUNKS, corpus=corpus, size=BATCH):
-        stored = stored_chunks(database, corpus=corpus, uids=uids, dimensions=row.dimensions)
+        stored = by_uid(database, "stored_chunks", corpus=corpus, uids=uids, dimensions=row.dimensions)
         extracted = [uid for uid in uids if uid in stored and stored[uid]["status"] in VECTORED]
-        found = indexed_chunks(database, corpus=corpus, uids=extracted, query=_first_axis(row))
+        found = _indexed(services, "indexed_chunks", row, extracted)
         tally.add("chunk-not-in-index", [uid for uid in extracted if stored[uid]["embedded"] and uid not in found])
         tally.add("message-place", [uid for uid in uids if uid in stored and not _has_messages(stored[uid])])
         done = [uid for uid in extracted if stored[uid]["status"] == "done" and stored[uid]["extraction"]]
@@ -93,8 +83,8 @@ def check_entities(services: Services, row: CorpusRow, tally: Tally) -> None:
     """Tally entities that differ from their contributions, or are not in the index."""
     limits, database, corpus = _limits(services, row), services.database, services.corpus
     for uids in pages(database, entity_page, corpus=corpus, size=BATCH):
-        stored = stored_entities(database, corpus=corpus, uids=uids, dimensions=row.dimensions)
-        found = indexed_entities(database, corpus=corpus, uids=uids, query=_first_axis(row))
+        stored = by_uid(database, "stored_entities", corpus=corpus, uids=uids, dimensions=row.dimensions)
+        found = _indexed(services, "indexed_entities", row, uids)
         tally.add("entity-not-in-index", [uid for uid in uids if _embedded(stored, uid) and uid not in found])
         entries = _readable(read_entity_contributions, services, _own(stored), tally=tally)
         joined = _joined(services, [one.inputs.uid for one in entries if not one.contributions])
@@ -107,20 +97,18 @@ def check_relations(services: Services, row: CorpusRow, tally: Tally) -> None:
     """Tally relations that differ from their contributions, or are not in the index."""
     limits, database, corpus = _limits(services, row), services.database, services.corpus
     for uids in pages(database, relation_page, corpus=corpus, size=BATCH):
-        stored = stored_relations(database, corpus=corpus, uids=uids, dimensions=row.dimensions)
-        found = indexed_relations(database, corpus=corpus, uids=uids, query=_first_axis(row))
+        stored = by_uid(database, "stored_relations", corpus=corpus, uids=uids, dimensions=row.dimensions)
+        found = _indexed(services, "indexed_relations", row, uids)
         tally.add("relation-not-in-index", [uid for uid in uids if _embedded(stored, uid) and uid not in found])
         entries = _readable(read_relation_contributions, services, _own(stored), tally=tally)
         odd = [one.inputs.uid for one in entries if not _is_relation(one, stored[one.inputs.uid], limits)]
         tally.add("relation-differs", odd)
 
 
-def _first_axis(row: CorpusRow) -> list[float]:
-    """Return a unit vector of the corpus's dimensions.
-
-    Any vector will do for a query that returns everything.
-    """
-    return [1.0] + [0.0] * (row.dimensions - 1)
+def _indexed(services: Services, name: str, row: CorpusRow, uids: Sequence[str]) -> set[str]:
+    return indexed(
+        services.database, name, corpus=services.corpus, uids=uids, dimensions=row.dimensions, most=len(uids)
+    )
 
 
 def _limits(services: Services, row: CorpusRow) -> set[int]:
@@ -204,12 +192,12 @@ def check_builds(services: Services, row: CorpusRow, tally: Tally) -> None:
     builds = [build for build, _, _ in find_builds(database, corpus=corpus)]
     tally.add("built-identity", [one.uid for one in builds if one.uid != build_uid(corpus, one.system)])
     for uids in pages(database, unit_uids, corpus=corpus, size=BATCH):
-        units = stored_units(database, corpus=corpus, uids=uids)
+        units = by_uid(database, "stored_units", corpus=corpus, uids=uids)
         tally.add("built-identity", [uid for uid, unit in units.items() if not _is_unit(corpus, unit)])
     for uids in pages(database, built_uids, corpus=corpus, size=BATCH):
-        rows = stored_built(database, corpus=corpus, uids=uids, dimensions=row.dimensions)
+        rows = by_uid(database, "stored_built", corpus=corpus, uids=uids, dimensions=row.dimensions)
         tally.add("built-identity", [uid for uid, each in rows.items() if not _is_row(corpus, each)])
-        found = indexed_built(database, corpus=corpus, uids=uids, query=_first_axis(row))
+        found = _indexed(services, "indexed_built", row, uids)
         tally.add("built-not-in-index", [uid for uid, each in rows.items() if each["embedded"] and uid not in found])
 
 
@@ -251,12 +239,13 @@ def _is_row(corpus: str, row: Row) -> bool:
 def check_memories(services: Services, row: CorpusRow, tally: Tally) -> None:
     """Tally violations in memories, page by page."""
     timeout = services.settings.claim_timeout
+    database, corpus = services.database, services.corpus
     for page in _pages(services):
         tally.add("stale-claim", [one.uid for one in page if one.held and (one.silent or 0) > timeout])
         tally.add("unfinished-prune", [one.uid for one in page if one.status == PRUNING])
         whole = [one for one in page if one.status != PRUNING]
         uids, adding = [one.uid for one in whole], [one.uid for one in whole if _adds(one)]
-        tally.take(broken_memories(services.database, corpus=services.corpus, memories=uids, adding=adding))
+        tally.take(violations(database, "broken_memories", corpus=corpus, memories=uids, adding=adding))
         tally.add("point-not-in-index", _unindexed(services, row, uids))
 
 
@@ -274,9 +263,9 @@ def _adds(memory: MemoryRow) -> bool:
 
 def _unindexed(services: Services, row: CorpusRow, memories: Sequence[str]) -> list[str]:
     database, corpus = services.database, services.corpus
-    wanted = stored_points(database, corpus=corpus, memories=memories, dimensions=row.dimensions)
+    wanted = uids_of(database, "stored_points", corpus=corpus, memories=memories, dimensions=row.dimensions)
     if not wanted:
         return []
     most = 2 * len(wanted)  # leaves room for points that are written meanwhile
-    found = indexed_points(database, corpus=corpus, memories=memories, query=_first_axis(row), most=most)
+    found = indexed(database, "indexed_points", corpus=corpus, memories=memories, dimensions=row.dimensions, most=most)
     return [uid for uid in wanted if uid not in found]

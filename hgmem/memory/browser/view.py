@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hgmem.errors import DocumentError
 from hgmem.graph.database import Address, Database
-from hgmem.graph.painting import paint_entities, paint_points, pictured
+from hgmem.graph.painting import paint_entities, pictured
 from hgmem.graph.server import link
 from hgmem.memory.browser.favourites import Caption, Favourite, favourites, styled
 from hgmem.memory.browser.guide import guide
@@ -100,4 +100,5 @@ def _style(drawing: Drawing) -> str:
 
 def add_styling_labels(database: Database, *, corpus: str) -> int:
     """Add styling labels to the corpus and return the number of changed nodes. Unlisted types get none."""
-    return paint_entities(database, corpus=corpus, kinds=KINDS) + paint_points(database, corpus=corpus)
+    [points] = database.run("paint_points", corpus=corpus)
+    return paint_entities(database, corpus=corpus, kinds=KINDS) + int(points["painted"])

@@ -17,12 +17,11 @@ from hgmem.systems.remindrag.statements import (
     SYSTEM,
     draw_number,
     learning_of,
-    lock_scope,
     passage_chunks,
     put_learning,
     put_trails,
     remove_learnings,
-    remove_trails,
+    scope_uid,
     trails_to_touch,
 )
 from hgmem.systems.remindrag.tasks import JudgeUseful
@@ -153,11 +152,11 @@ def _moved(row: Row, lesson: _Lesson, *, dimensions: int) -> Row:
 def _unlearn(transaction: Transaction, services: Services, owner: str, uids: Sequence[str]) -> int:
     corpus = services.corpus
     check_embedder(transaction, services)
-    lock_scope(transaction, corpus=corpus, owner=owner)
+    transaction.run("lock_scope", corpus=corpus, scope=scope_uid(corpus, owner))
     there = [uid for uid in uids if learning_of(transaction, corpus=corpus, uid=uid)]
     trails = remove_learnings(transaction, corpus=corpus, uids=there)
     bare = replay_trails(transaction, corpus=corpus, uids=trails, dimensions=services.embedder.dimensions)
-    remove_trails(transaction, corpus=corpus, uids=bare)
+    transaction.run("remove_trails", corpus=corpus, uids=bare)
     return len(there)
 
 
