@@ -22,12 +22,11 @@ from hgmem.graph.builds import (
     UNFINISHED,
     BuildLease,
     being_indexed,
-    delete_build,
     find_build,
     lease_build,
     release_build,
     renew_build,
-    withdraw_build,
+    write_held,
 )
 from hgmem.graph.built import clear_plain_vectors, put_plain_vectors
 from hgmem.graph.corpus import DELETE_BATCH
@@ -89,9 +88,9 @@ def remove_build(services: Services, system: str) -> None:
     properties = {"settings": stored.settings, "model": stored.model}
     database.write(_lease, services, lease, properties=properties)
     with renewing(database, lambda at: renew_build(at, lease), every=services.settings.heartbeat):
-        withdraw_build(database, lease)
+        write_held(database, "withdraw_build", lease)
         database.run("delete_build_contents", corpus=corpus, system=system, batch=DELETE_BATCH)
-    delete_build(database, lease)
+    write_held(database, "delete_build", lease)
 
 
 def renew_derived(services: Services, writer: Runner, hooks: Mapping[str, Reembedding]) -> None:

@@ -32,6 +32,7 @@ from hgmem.graph.adopting import (
     foreign_relations,
 )
 from hgmem.graph.corpus import (
+    SCHEMA_VERSION,
     CorpusRow,
     count_corpus,
     create_corpus,
@@ -39,9 +40,8 @@ from hgmem.graph.corpus import (
     delete_corpus_node,
     find_corpus,
     lease_corpus,
-    release_corpus,
     renew_corpus,
-    set_embedder,
+    write_leased,
 )
 from hgmem.graph.database import Database, Row, Transaction
 from hgmem.graph.documents import create_chunks, create_documents
@@ -83,7 +83,7 @@ def import_graph(services: Services, given: Given, *, report: CountReport = lamb
     embedder = (services.embedder.name, services.embedder.dimensions)
 
     def finish(database: Runner, run: str) -> None:
-        release_corpus(database, corpus=services.corpus, run=run, status="ready", imported=fingerprint)
+        write_leased(database, "release_corpus", corpus=services.corpus, run=run, status="ready", imported=fingerprint)
 
     with importing(services, embedder=embedder, finish=finish) as writer:
         _write(services, writer, prepared, report=report)
@@ -137,7 +137,16 @@ def _lease(transaction: Transaction, services: Services, run: str, embedder: tup
     create_corpus(transaction, corpus=corpus, status=IMPORTING, embedder=embedder, settings={})
     if not lease_corpus(transaction, corpus=corpus, run=run, status=IMPORTING, timeout=timeout):
         return False
-    set_embedder(transaction, corpus=corpus, run=run, embedder=embedder)
+    model, dimensions = embedder
+    write_leased(
+        transaction,
+        "set_embedder",
+        corpus=corpus,
+        run=run,
+        embedding_model=model,
+        dimensions=dimensions,
+        schema_version=SCHEMA_VERSION,
+    )
     return True
 
 

@@ -7,6 +7,7 @@ embedders are never searched together. Meanwhile, no other run can read the corp
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, TypeAlias
 
 from hgmem.corpus.aggregation import embed_entities, embed_relations
@@ -16,20 +17,12 @@ from hgmem.errors import ConflictError, HGMemError, UsageError
 from hgmem.extraction.contributions import own_relation_text
 from hgmem.graph.builds import mark_builds
 from hgmem.graph.built import put_built_vectors
-from hgmem.graph.corpus import CorpusRow, lease_corpus, lock_corpus
+from hgmem.graph.corpus import CorpusRow, lease_corpus, lock_corpus, write_leased
 from hgmem.graph.database import Transaction
-from hgmem.graph.documents import put_chunk_vectors
-from hgmem.graph.embeddings import (
-    begin_reembedding,
-    leased_builds,
-    leased_memories,
-    mark_cleared,
-    put_point_vectors,
-    release_reembedding,
-)
+from hgmem.graph.embeddings import leased_builds, leased_memories
 from hgmem.graph.entities import put_relation_vectors
 from hgmem.graph.exporting import built_uids, point_uids
-from hgmem.graph.values import Runner
+from hgmem.graph.values import Runner, rows_with_vectors
 from hgmem.services import RE_EMBEDDING, Services, check_schema, known_corpus, settled_corpus
 from hgmem.values.reports import CountReport
 
@@ -56,11 +49,13 @@ def fill(services: Services, writer: Runner, *, report: CountReport = lambda _, 
     return done
 
 
-def _chunks(services: Services, writer: Runner, uids: Sequence[str]) -> int:
-    rows = services.database.run("missing_chunk_vectors", corpus=services.corpus, uids=uids)
+def _texts(services: Services, writer: Runner, uids: Sequence[str], *, missing: str, put: str) -> int:
+    """Embed texts: `missing` and `put` are the statements that read those without a vector, and write vectors."""
+    rows = services.database.run(missing, corpus=services.corpus, uids=uids)
     if rows:
         vectors = services.embed([row["text"] for row in rows], kind="document")
-        put_chunk_vectors(writer, corpus=services.corpus, uids=[row["uid"] for row in rows], vectors=vectors)
+        named = [{"uid": row["uid"]} for row in rows]
+        writer.run(put, corpus=services.corpus, rows=rows_with_vectors(named, vectors))
     return len(rows)
 
 
@@ -70,14 +65,6 @@ def _own_relations(services: Services, writer: Runner, uids: Sequence[str]) -> i
         texts = [own_relation_text((row["source"], row["target"]), row["description"]) for row in rows]
         vectors = services.embed(texts, kind="document")
         put_relation_vectors(writer, corpus=services.corpus, rows=rows, vectors=vectors)
-    return len(rows)
-
-
-def _points(services: Services, writer: Runner, uids: Sequence[str]) -> int:
-    rows = services.database.run("missing_point_vectors", corpus=services.corpus, uids=uids)
-    if rows:
-        vectors = services.embed([row["text"] for row in rows], kind="document")
-        put_point_vectors(writer, corpus=services.corpus, uids=[row["uid"] for row in rows], vectors=vectors)
     return len(rows)
 
 
@@ -93,12 +80,12 @@ def _built(services: Services, writer: Runner, uids: Sequence[str]) -> int:
 
 
 FILLINGS: Sequence[tuple[Callable[..., list[str]], Filling]] = (
-    (CHUNKS, _chunks),
+    (CHUNKS, partial(_texts, missing="missing_chunk_vectors", put="put_chunk_vectors")),
     (ENTITIES, embed_entities),
     (RELATIONS, embed_relations),
     (PROVISIONALS, embed_entities),
     (OWN_RELATIONS, _own_relations),
-    (point_uids, _points),
+    (point_uids, partial(_texts, missing="missing_point_vectors", put="put_point_vectors")),
     (built_uids, _built),
 )
 
@@ -137,7 +124,7 @@ def reembed(
     with _leased(services, run) as writer:
         if not cleared:
             _clear(services, writer)
-            mark_cleared(services.database, corpus=services.corpus, run=run)
+            write_leased(services.database, "mark_cleared", corpus=services.corpus, run=run)
         made = fill(services, writer, report=report)
         finish(services, writer)
         return made
@@ -170,7 +157,8 @@ def _lease(transaction: Transaction, services: Services, run: str) -> bool:
     transaction.run("interrupt_memories", corpus=corpus)
     if _resumes(row, embedder):
         return bool(row.cleared)
-    begin_reembedding(transaction, corpus=corpus, run=run, embedder=embedder)
+    model, dimensions = embedder
+    write_leased(transaction, "begin_reembedding", corpus=corpus, run=run, embedding_model=model, dimensions=dimensions)
     mark_builds(transaction, corpus=corpus, change="the corpus has another embedder")
     return False
 
@@ -186,14 +174,18 @@ def _leased(services: Services, run: str) -> Iterator[GuardedWriter]:
     If the block fails, another run can resume at once.
     """
     database, corpus = services.database, services.corpus
+
+    def release(status: str) -> None:
+        write_leased(database, "release_reembedding", corpus=corpus, run=run, status=status)
+
     try:
         with leased_writer(services, run) as writer:
             yield writer
     except BaseException:
         with suppress(HGMemError):
-            release_reembedding(database, corpus=corpus, run=run, status=RE_EMBEDDING)
+            release(RE_EMBEDDING)
         raise
-    release_reembedding(database, corpus=corpus, run=run, status="ready")
+    release("ready")
 
 
 def _clear(services: Services, writer: GuardedWriter) -> None:

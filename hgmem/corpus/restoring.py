@@ -16,7 +16,7 @@ from hgmem.corpus.reembedding import fill
 from hgmem.errors import DocumentError, UsageError
 from hgmem.graph import restoring
 from hgmem.graph.builds import find_builds, mark_builds
-from hgmem.graph.corpus import SCHEMA_VERSION, CorpusRow, count_corpus, find_corpus
+from hgmem.graph.corpus import SCHEMA_VERSION, CorpusRow, count_corpus, find_corpus, write_leased
 from hgmem.graph.database import Row
 from hgmem.graph.record_types import RECORD_TYPES, VECTORS
 from hgmem.graph.values import Runner
@@ -117,7 +117,9 @@ class _Import:
 
         def finish(database: Runner, run: str) -> None:
             properties, digest = _properties(header), self.checked.digest
-            restoring.finish_restoring(database, corpus=services.corpus, run=run, properties=properties, archive=digest)
+            write_leased(
+                database, "finish_restoring", corpus=services.corpus, run=run, properties=properties, archive=digest
+            )
 
         with importing(services, embedder=embedder, finish=finish) as held:
             self._records(held, report)

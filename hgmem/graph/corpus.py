@@ -1,6 +1,7 @@
 """Typed wrappers for `cypher/corpus.cypher`."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from hgmem.graph.database import Database, leased
 from hgmem.graph.values import Runner, to_json
@@ -71,29 +72,14 @@ def lease_corpus(database: Runner, *, corpus: str, run: str, status: str, timeou
     return bool(database.run("lease_corpus", corpus=corpus, run=run, status=status, timeout=timeout))
 
 
-def set_embedder(database: Runner, *, corpus: str, run: str, embedder: tuple[str, int]) -> None:
-    """Set the corpus's embedder (name and dimensions), and this version's schema."""
-    model, dimensions = embedder
-    rows = database.run(
-        "set_embedder",
-        corpus=corpus,
-        run=run,
-        embedding_model=model,
-        dimensions=dimensions,
-        schema_version=SCHEMA_VERSION,
-    )
-    leased(rows, what=f"corpus {corpus!r}")
+def write_leased(database: Runner, name: str, /, *, corpus: str, run: str, **more: Any) -> None:
+    """Run a write that checks the run's lease on the corpus, or raise `ConflictError` if it is lost."""
+    leased(database.run(name, corpus=corpus, run=run, **more), what=f"corpus {corpus!r}")
 
 
 def renew_corpus(database: Runner, *, corpus: str, run: str) -> None:
     """Renew the lease, or raise `ConflictError` if it is lost."""
-    leased(database.run("renew_corpus", corpus=corpus, run=run), what=f"corpus {corpus!r}")
-
-
-def release_corpus(database: Runner, *, corpus: str, run: str, status: str, imported: str | None) -> None:
-    """Release the lease, and set the corpus's status."""
-    rows = database.run("release_corpus", corpus=corpus, run=run, status=status, imported=imported)
-    leased(rows, what=f"corpus {corpus!r}")
+    write_leased(database, "renew_corpus", corpus=corpus, run=run)
 
 
 def count_corpus(database: Runner, *, corpus: CorpusRow) -> CorpusStatus:

@@ -137,11 +137,6 @@ def put_chunks(database: Runner, *, corpus: str, chunks: Sequence[Chunk], vector
     database.run("put_chunks", corpus=corpus, rows=rows)
 
 
-def put_chunk_vectors(database: Runner, *, corpus: str, uids: Sequence[str], vectors: Vectors) -> None:
-    """Write the chunks' vectors."""
-    database.run("put_chunk_vectors", corpus=corpus, rows=rows_with_vectors([{"uid": uid} for uid in uids], vectors))
-
-
 def link_chunks(database: Runner, *, corpus: str, documents: Sequence[DocumentUid]) -> None:
     """Link each chunk of these documents to the next one."""
     database.run("link_chunks", corpus=corpus, documents=sorted(documents))

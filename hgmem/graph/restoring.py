@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
-from hgmem.graph.database import Row, leased
+from hgmem.graph.database import Row
 from hgmem.graph.record_types import EVERYWHERE, RECORD_TYPES, VECTORS, FieldType, RecordType, Reference
 from hgmem.graph.values import Runner, vector
 from hgmem.text.identity import build_uid, corpus_key, layer_key
@@ -47,12 +47,6 @@ def restore(database: Runner, *, corpus: str, name: str, rows: Sequence[Row]) ->
 def restore_relationships(database: Runner, *, corpus: str, type_: str, rows: Sequence[Row]) -> None:
     """Write relationships of one type with their ends, properties and vectors."""
     database.run("restore_relationships", corpus=corpus, type=type_, rows=list(rows))
-
-
-def finish_restoring(database: Runner, *, corpus: str, run: str, properties: Row, archive: str) -> None:
-    """Release the lease on a completely restored corpus, and set its original properties."""
-    rows = database.run("finish_restoring", corpus=corpus, run=run, properties=properties, archive=archive)
-    leased(rows, what=f"corpus {corpus!r}")
 
 
 def _relate(database: Runner, corpus: str, of_type: RecordType, rows: Sequence[Row]) -> None:

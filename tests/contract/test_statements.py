@@ -62,11 +62,13 @@ FOR_EVERY_OWNER = {
 }
 # Statements that take the corpus and read beyond it, each with its reason.
 BEYOND_THE_CORPUS = {"crossings": ["(other)"], "leaks": ["(other)"]}  # they look for links to other corpora
-# Statements that run in a loop over their names, with the parameters that the loop passes.
+# Statements that run in a loop over their names, or are named in a table, with the parameters that the loop passes.
 LOOPED = {
     **dict.fromkeys(creating(), ()),
     **dict.fromkeys(BROKEN, ("corpus", "most")),
     **dict.fromkeys(CLEARING, ("corpus", "most")),
+    **dict.fromkeys(("missing_chunk_vectors", "missing_point_vectors"), ("corpus", "uids")),
+    **dict.fromkeys(("put_chunk_vectors", "put_point_vectors"), ("corpus", "rows")),
 }
 # Functions that run the statement whose name they are given: what they add to the keywords of a call, and take away.
 RUNNERS: dict[str, tuple[set[str], set[str]]] = {
@@ -74,6 +76,8 @@ RUNNERS: dict[str, tuple[set[str], set[str]]] = {
     "uids_of": (set(), set()),
     "by_uid": (set(), set()),
     "uids_by_kind": (set(), set()),
+    "write_leased": (set(), set()),
+    "write_held": ({"corpus", "uid", "run"}, set()),
     "violations": ({"most"}, set()),
     "indexed": ({"vector"}, {"dimensions"}),
     "_indexed": ({"corpus", "uids", "vector", "most"}, set()),
