@@ -239,7 +239,7 @@ def _locked(transaction: Transaction, writer: Writer) -> str:
 
 def _replace(transaction: Transaction, lease: BuildLease, results: Sequence[Result]) -> None:
     """Delete rows that the units do not make again, and release what the others no longer rest on."""
-    corpus, system = lease.corpus, lease.system
+    corpus = lease.corpus
     units = [each.unit["uid"] for each in results]
     rests_on = {uid: list(uids) for each in results for uid, uids in each.rests_on.items()}
     stored = [row["uid"] for row in graph.made_by(transaction, corpus=corpus, uids=units)]
@@ -250,7 +250,7 @@ def _replace(transaction: Transaction, lease: BuildLease, results: Sequence[Resu
     released = [
         {"uid": uid, "rests_on": rests_on.get(uid, [])} for uid in (*units, *set(stored).intersection(rests_on))
     ]
-    graph.release_support(transaction, corpus=corpus, system=system, rows=released)
+    transaction.run("release_support", corpus=corpus, system=lease.system, build=lease.build, rows=released)
 
 
 def _put_rows(transaction: Transaction, corpus: str, results: Sequence[Result], vectors: Mapping[str, Vectors]) -> None:

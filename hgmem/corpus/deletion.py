@@ -27,7 +27,7 @@ from hgmem.graph.conversations import (
     extend_conversation,
     memories_of_texts,
 )
-from hgmem.graph.corpus import count_corpus, delete_corpus_contents, delete_corpus_node
+from hgmem.graph.corpus import count_corpus, delete_corpus_contents, delete_corpus_node, leased_memories
 from hgmem.graph.database import Transaction
 from hgmem.graph.documents import (
     DocumentState,
@@ -38,7 +38,6 @@ from hgmem.graph.documents import (
     entities_of_chunks,
     link_chunks,
 )
-from hgmem.graph.embeddings import leased_memories
 from hgmem.graph.pruning import PAGE, Age, claim_old_memories, delete_emptied, empty_memories
 from hgmem.services import Services, check_dimensions, known_corpus, readable_corpus
 from hgmem.text.language import counted

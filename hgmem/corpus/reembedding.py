@@ -12,16 +12,15 @@ from typing import Any, TypeAlias
 
 from hgmem.corpus.aggregation import embed_entities, embed_relations
 from hgmem.corpus.guarded_writes import GuardedWriter, leased_writer
-from hgmem.corpus.paging import CHUNKS, ENTITIES, OWN_RELATIONS, PROVISIONALS, RELATIONS, pages
+from hgmem.corpus.paging import CHUNKS, ENTITIES, OWN_RELATIONS, POINTS, PROVISIONALS, RELATIONS, pages
 from hgmem.errors import ConflictError, HGMemError, UsageError
 from hgmem.extraction.contributions import own_relation_text
 from hgmem.graph.builds import mark_builds
 from hgmem.graph.built import put_built_vectors
-from hgmem.graph.corpus import CorpusRow, lease_corpus, lock_corpus, write_leased
+from hgmem.graph.corpus import CorpusRow, lease_corpus, leased_builds, leased_memories, lock_corpus, write_leased
 from hgmem.graph.database import Transaction
-from hgmem.graph.embeddings import leased_builds, leased_memories
 from hgmem.graph.entities import put_relation_vectors
-from hgmem.graph.exporting import built_uids, point_uids
+from hgmem.graph.exporting import built_uids
 from hgmem.graph.values import Runner, rows_with_vectors
 from hgmem.services import RE_EMBEDDING, Services, check_schema, known_corpus, settled_corpus
 from hgmem.values.reports import CountReport
@@ -85,7 +84,7 @@ FILLINGS: Sequence[tuple[Callable[..., list[str]], Filling]] = (
     (RELATIONS, embed_relations),
     (PROVISIONALS, embed_entities),
     (OWN_RELATIONS, _own_relations),
-    (point_uids, partial(_texts, missing="missing_point_vectors", put="put_point_vectors")),
+    (POINTS, partial(_texts, missing="missing_point_vectors", put="put_point_vectors")),
     (built_uids, _built),
 )
 

@@ -9,7 +9,7 @@ from hgmem.graph.full_text import OVER, Ranking, as_indexed, searched_words
 from hgmem.graph.lucene import lucene
 from hgmem.graph.retrieval import Scope
 from hgmem.graph.values import Runner, uids_of, vector
-from hgmem.text.identity import build_uid, layer_key
+from hgmem.text.identity import layer_key
 
 AT_ONCE = 5_000  # uids in one statement
 
@@ -42,12 +42,6 @@ def put_plain_vectors(database: Runner, *, corpus: str, rows: Sequence[Row]) -> 
 def clear_plain_vectors(database: Runner, *, corpus: str, uids: Sequence[str]) -> None:
     """Remove the vectors that no index holds."""
     database.run("clear_plain_vectors", corpus=corpus, uids=list(uids))
-
-
-def release_support(database: Runner, *, corpus: str, system: str, rows: Sequence[Row]) -> None:
-    """Remove the support that is not in each row's `rests_on`. What rests on the row or unit inherits it."""
-    build = build_uid(corpus, system)
-    database.run("release_support", corpus=corpus, system=system, build=build, rows=list(rows))
 
 
 def release_extensions(database: Runner, *, corpus: str, units: Sequence[str]) -> None:

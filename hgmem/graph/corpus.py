@@ -1,4 +1,4 @@
-"""Typed wrappers for `cypher/corpus.cypher`."""
+"""Typed functions for the statements of a whole corpus and its leases."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -31,11 +31,6 @@ class CorpusRow:
     schema_version: int = SCHEMA_VERSION
     run: str | None = None
     silent: int | None = None
-
-
-def corpora(database: Runner) -> list[dict[str, str]]:
-    """Return every corpus: name, status, embedding model, dimensions, time of creation."""
-    return database.run("corpora")
 
 
 def find_corpus(database: Runner, *, corpus: str) -> CorpusRow | None:
@@ -80,6 +75,16 @@ def write_leased(database: Runner, name: str, /, *, corpus: str, run: str, **mor
 def renew_corpus(database: Runner, *, corpus: str, run: str) -> None:
     """Renew the lease, or raise `ConflictError` if it is lost."""
     write_leased(database, "renew_corpus", corpus=corpus, run=run)
+
+
+def leased_memories(database: Runner, *, corpus: str, timeout: float) -> list[str]:
+    """Return the uids of memories whose lease was renewed in the last `timeout` seconds."""
+    return [row["uid"] for row in database.run("leased_memories", corpus=corpus, timeout=timeout)]
+
+
+def leased_builds(database: Runner, *, corpus: str, timeout: float) -> list[str]:
+    """Return the systems whose build's lease was renewed in the last `timeout` seconds."""
+    return [row["system"] for row in database.run("leased_builds", corpus=corpus, timeout=timeout)]
 
 
 def count_corpus(database: Runner, *, corpus: CorpusRow) -> CorpusStatus:

@@ -6,7 +6,7 @@ Rows are sorted by uid, so that concurrent writers lock in the same order.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any
+from typing import Any, TypeVar
 
 from hgmem.graph.database import Row
 from hgmem.graph.values import NOTHING, Runner, rows_with_vectors, with_some_vectors
@@ -19,6 +19,8 @@ from hgmem.values.graph_elements import (
     RelationFields,
     RelationUid,
 )
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +98,7 @@ def touch_entities(database: Runner, *, corpus: str, rows: Iterable[EntityRow]) 
     Returns their contributions.
     """
     plain = _sorted(_identity(row, corpus) for row in rows)
-    return _entity_inputs(database.run("touch_entities", corpus=corpus, rows=plain))
+    return _inputs(EntityInputs, database.run("touch_entities", corpus=corpus, rows=plain))
 
 
 def known_entities(database: Runner, *, corpus: str, uids: Sequence[EntityUid]) -> set[EntityUid]:
@@ -111,7 +113,7 @@ def lock_entities(database: Runner, *, corpus: str, uids: Sequence[EntityUid]) -
 
 def entity_contributions(database: Runner, *, corpus: str, uids: Sequence[EntityUid]) -> list[EntityInputs]:
     """Return the entities' contributions."""
-    return _entity_inputs(database.run("entity_contributions", corpus=corpus, uids=list(uids)))
+    return _inputs(EntityInputs, database.run("entity_contributions", corpus=corpus, uids=list(uids)))
 
 
 def chunk_extractions(database: Runner, *, corpus: str, uids: Sequence[str]) -> dict[str, str | None]:
@@ -142,13 +144,12 @@ def touch_relations(database: Runner, *, corpus: str, rows: Iterable[RelationRow
 
     Returns their contributions.
     """
-    plain = [{"uid": row.uid, "source": row.source, "target": row.target, "chunks": list(row.chunks)} for row in rows]
-    return _relation_inputs(database.run("touch_relations", corpus=corpus, rows=_sorted(plain)))
+    return _inputs(RelationInputs, database.run("touch_relations", corpus=corpus, rows=_sorted(map(_ends, rows))))
 
 
 def relation_contributions(database: Runner, *, corpus: str, uids: Sequence[RelationUid]) -> list[RelationInputs]:
     """Return the relations' contributions."""
-    return _relation_inputs(database.run("relation_contributions", corpus=corpus, uids=list(uids)))
+    return _inputs(RelationInputs, database.run("relation_contributions", corpus=corpus, uids=list(uids)))
 
 
 def write_relations(
@@ -163,17 +164,7 @@ def write_relations(
 
 def create_relations(database: Runner, *, corpus: str, rows: Sequence[RelationRow], vectors: Vectors) -> None:
     """Write complete relations of an empty corpus with their vectors."""
-    plain = [
-        {
-            "uid": row.uid,
-            "source": row.source,
-            "target": row.target,
-            "chunks": list(row.chunks),
-            "given": row.given,
-            **_relation_fields(row.fields),
-        }
-        for row in rows
-    ]
+    plain = [{**_ends(row), "given": row.given, **_relation_fields(row.fields)} for row in rows]
     database.run("create_relations", corpus=corpus, rows=_sorted(rows_with_vectors(plain, vectors)))
 
 
@@ -219,16 +210,15 @@ def put_relation_vectors(database: Runner, *, corpus: str, rows: Sequence[Row], 
     database.run("put_relation_vectors", corpus=corpus, rows=_sorted(rows_with_vectors(rows, vectors)))
 
 
-def _entity_inputs(rows: Iterable[Row]) -> list[EntityInputs]:
-    return [EntityInputs(**{name: _plain(value) for name, value in row.items()}) for row in rows]
+def _inputs(kind: type[T], rows: Iterable[Row]) -> list[T]:
+    return [
+        kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in row.items()})
+        for row in rows
+    ]
 
 
-def _relation_inputs(rows: Iterable[Row]) -> list[RelationInputs]:
-    return [RelationInputs(**{name: _plain(value) for name, value in row.items()}) for row in rows]
-
-
-def _plain(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+def _ends(row: RelationRow) -> Row:
+    return {"uid": row.uid, "source": row.source, "target": row.target, "chunks": list(row.chunks)}
 
 
 def _identity(row: EntityRow, corpus: str) -> Row:

@@ -67,16 +67,6 @@ def memory_page(database: Runner, *, corpus: str, after: str) -> list[MemoryRow]
     return [MemoryRow(**row) for row in database.run("memory_page", corpus=corpus, after=after, most=MEMORIES)]
 
 
-def entity_page(database: Runner, *, corpus: str, after: str, most: int) -> list[str]:
-    """Return the uids of the next entities, provisional ones included."""
-    return uids_of(database, "entity_page", corpus=corpus, after=after, most=most)
-
-
-def relation_page(database: Runner, *, corpus: str, after: str, most: int) -> list[str]:
-    """Return the uids of the next relations, those of memories included."""
-    return uids_of(database, "relation_page", corpus=corpus, after=after, most=most)
-
-
 def unfolded_chunks(database: Runner, *, corpus: str, named: Mapping[str, tuple[list[str], list[str]]]) -> list[str]:
     """Return the chunks that are missing from an entity or relation they contribute to.
 

@@ -76,6 +76,7 @@ RUNNERS: dict[str, tuple[set[str], set[str]]] = {
     "uids_of": (set(), set()),
     "by_uid": (set(), set()),
     "uids_by_kind": (set(), set()),
+    "listing": ({"corpus", "after", "most"}, set()),
     "write_leased": (set(), set()),
     "write_held": ({"corpus", "uid", "run"}, set()),
     "violations": ({"most"}, set()),
@@ -158,10 +159,10 @@ def _runner(call: ast.Call) -> str:
 
 
 def _run(call: ast.Call) -> str | None:
-    """Return the statement's name in `database.run(name, …)`, or in `runner(database, name, …)`."""
+    """Return the statement's name in `database.run(name, …)`, `listing(name)` or `runner(database, name, …)`."""
     if _runner(call) not in RUNNERS:
         return None
-    given = call.args[0 if _runner(call) == "run" else 1 :]
+    given = call.args[0 if _runner(call) in ("run", "listing") else 1 :]
     return given[0].value if given and isinstance(given[0], ast.Constant) else None
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from hgmem.corpus.aggregation import Contributions, read_entity_contributions, read_relation_contributions
 from hgmem.corpus.checking.findings import Tally
-from hgmem.corpus.paging import CHUNKS, pages
+from hgmem.corpus.paging import CHUNKS, EVERY_ENTITY, EVERY_RELATION, UNITS, pages
 from hgmem.extraction.contributions import (
     EntityContribution,
     RelationContribution,
@@ -27,15 +27,13 @@ from hgmem.graph.corpus import CorpusRow
 from hgmem.graph.database import Row
 from hgmem.graph.documents import loaded_messages
 from hgmem.graph.entities import EntityInputs, RelationInputs, joined_entities
-from hgmem.graph.exporting import built_uids, unit_uids
+from hgmem.graph.exporting import built_uids
 from hgmem.graph.invariants import (
     MemoryRow,
     OwnInvariant,
     OwnInvariants,
-    entity_page,
     indexed,
     memory_page,
-    relation_page,
     unfolded_chunks,
     violations,
 )
@@ -82,7 +80,7 @@ def _has_messages(row: Row) -> bool:
 def check_entities(services: Services, row: CorpusRow, tally: Tally) -> None:
     """Tally entities that differ from their contributions, or are not in the index."""
     limits, database, corpus = _limits(services, row), services.database, services.corpus
-    for uids in pages(database, entity_page, corpus=corpus, size=BATCH):
+    for uids in pages(database, EVERY_ENTITY, corpus=corpus, size=BATCH):
         stored = by_uid(database, "stored_entities", corpus=corpus, uids=uids, dimensions=row.dimensions)
         found = _indexed(services, "indexed_entities", row, uids)
         tally.add("entity-not-in-index", [uid for uid in uids if _embedded(stored, uid) and uid not in found])
@@ -96,7 +94,7 @@ def check_entities(services: Services, row: CorpusRow, tally: Tally) -> None:
 def check_relations(services: Services, row: CorpusRow, tally: Tally) -> None:
     """Tally relations that differ from their contributions, or are not in the index."""
     limits, database, corpus = _limits(services, row), services.database, services.corpus
-    for uids in pages(database, relation_page, corpus=corpus, size=BATCH):
+    for uids in pages(database, EVERY_RELATION, corpus=corpus, size=BATCH):
         stored = by_uid(database, "stored_relations", corpus=corpus, uids=uids, dimensions=row.dimensions)
         found = _indexed(services, "indexed_relations", row, uids)
         tally.add("relation-not-in-index", [uid for uid in uids if _embedded(stored, uid) and uid not in found])
@@ -191,7 +189,7 @@ def check_builds(services: Services, row: CorpusRow, tally: Tally) -> None:
     database, corpus = services.database, services.corpus
     builds = [build for build, _, _ in find_builds(database, corpus=corpus)]
     tally.add("built-identity", [one.uid for one in builds if one.uid != build_uid(corpus, one.system)])
-    for uids in pages(database, unit_uids, corpus=corpus, size=BATCH):
+    for uids in pages(database, UNITS, corpus=corpus, size=BATCH):
         units = by_uid(database, "stored_units", corpus=corpus, uids=uids)
         tally.add("built-identity", [uid for uid, unit in units.items() if not _is_unit(corpus, unit)])
     for uids in pages(database, built_uids, corpus=corpus, size=BATCH):

@@ -22,7 +22,6 @@ from hgmem.systems.remindrag.statements import (
     put_trails,
     remove_learnings,
     scope_uid,
-    trails_to_touch,
 )
 from hgmem.systems.remindrag.tasks import JudgeUseful
 from hgmem.systems.remindrag.trails import Touch, Vector, length_of, replay_trails, touched
@@ -108,7 +107,7 @@ def _learn(transaction: Transaction, services: Services, lesson: _Lesson, answer
     number = draw_number(transaction, corpus=corpus, owner=owner)
     _check_new(transaction, corpus, lesson.uid, answered.memory)
     ends = [{"uid": uid, "ends": touch["ends"]} for uid, touch in lesson.touches.items()]
-    stored = trails_to_touch(transaction, corpus=corpus, rows=ends)
+    stored = transaction.run("trails_to_touch", corpus=corpus, rows=ends)
     trails = [_moved(row, lesson, dimensions=services.embedder.dimensions) for row in stored]
     put_trails(transaction, corpus=corpus, owner=owner, rows=trails)
     put_learning(

@@ -150,11 +150,6 @@ def draw_number(database: Runner, *, corpus: str, owner: str) -> int:
     return int(row["number"])
 
 
-def trails_to_touch(database: Runner, *, corpus: str, rows: Sequence[Row]) -> list[Row]:
-    """Return those of the ties (uid, ends) whose ends exist: uid, tie, how alike the ends are, the trail's vector."""
-    return database.run("trails_to_touch", corpus=corpus, rows=list(rows))
-
-
 def put_trails(database: Runner, *, corpus: str, owner: str, rows: Sequence[Row]) -> None:
     """Write trails: uid, key, tie, ends, length, alike, vector."""
     layer = layer_key(corpus, SYSTEM, "Trail")
