@@ -25,7 +25,6 @@ from hgmem.graph.conversations import (
     conversation_end,
     conversations_of_speaker,
     extend_conversation,
-    memories_of_texts,
 )
 from hgmem.graph.corpus import count_corpus, delete_corpus_contents, delete_corpus_node, leased_memories
 from hgmem.graph.database import Transaction
@@ -331,7 +330,16 @@ def _texts_from(services: Services, chunks: Sequence[str]) -> dict[str, list[str
 
 
 def _memories(services: Services, texts: dict[str, list[str]]) -> list[str]:
-    return memories_of_texts(services.database, corpus=services.corpus, texts=texts)
+    """Return the memories that quote, retrieved or rest on these texts."""
+    rows = services.database.run(
+        "memories_of_texts",
+        corpus=services.corpus,
+        chunks=texts["chunks"],
+        built=texts["built"],
+        entities=texts["entities"],
+        relations=texts["relations"],
+    )
+    return [row["memory"] for row in rows]
 
 
 def _delete_memories(services: Services, texts: dict[str, list[str]]) -> list[str]:

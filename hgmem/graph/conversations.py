@@ -74,18 +74,5 @@ def conversations_of_speaker(database: Runner, *, corpus: str, speaker: str) -> 
     return [row["uid"] for row in database.run("conversations_of_speaker", corpus=corpus, speaker=written)]
 
 
-def memories_of_texts(database: Runner, *, corpus: str, texts: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the memories (uids) that quote, retrieved or rest on `chunks`, `built`, `entities` or `relations`."""
-    rows = database.run(
-        "memories_of_texts",
-        corpus=corpus,
-        chunks=list(texts["chunks"]),
-        built=list(texts["built"]),
-        entities=list(texts["entities"]),
-        relations=list(texts["relations"]),
-    )
-    return [row["memory"] for row in rows]
-
-
 def _chunk(row: Row) -> Chunk:
     return Chunk(**{**row, "messages": loaded_messages(row["messages"])})

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hgmem.errors import DocumentError
 from hgmem.graph.database import Address, Database
-from hgmem.graph.painting import paint_entities, pictured
+from hgmem.graph.painting import pictured
 from hgmem.graph.server import link
 from hgmem.memory.browser.favourites import Caption, Favourite, favourites, styled
 from hgmem.memory.browser.guide import guide
@@ -100,5 +100,13 @@ def _style(drawing: Drawing) -> str:
 
 def add_styling_labels(database: Database, *, corpus: str) -> int:
     """Add styling labels to the corpus and return the number of changed nodes. Unlisted types get none."""
+    [entities] = database.run(
+        "paint_entities",
+        corpus=corpus,
+        persons=KINDS["person"],
+        organizations=KINDS["organization"],
+        places=KINDS["place"],
+        events=KINDS["event"],
+    )
     [points] = database.run("paint_points", corpus=corpus)
-    return paint_entities(database, corpus=corpus, kinds=KINDS) + int(points["painted"])
+    return int(entities["painted"]) + int(points["painted"])
