@@ -12,6 +12,6 @@ class CustomBuildHook(BuildHookInterface):
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Fetch, or say what will be missing."""
-        fetching = runpy.run_path(str(Path(self.root) / "hgmem" / "memory" / "replay" / "fetching.py"))
+        fetching = runpy.run_path(str(Path(self.root) / "replay_library.py"))
         if missing := fetching["fetch"]():
             self.app.display_warning(f"{missing}: `hgmem memory export --html` will say how to get it")

@@ -138,19 +138,10 @@ def limits(over: int) -> Limits:
         overfetch_chunks=over,
         fulltext_limit=PROPOSED,
         entity_limit=K,
-        relation_limit=0,
-        source_limit=0,
-        behind_limit=0,
-        line_chunks=False,
         search_limit=K,
-        read_limit=0,
         fusion=FUSION,
-        hops=1,
-        neighbour_limit=1,
-        exact_limit=200,
         target_entities=True,
         shared_entities=True,
-        exclude_covered=False,
     )
 
 

@@ -19,8 +19,8 @@ import numpy as np
 from hgmem import HGMem
 from hgmem.graph.builds import built_rows
 from hgmem.graph.retrieval import Scope
-from hgmem.systems.remindrag.learning import trail_uid
 from hgmem.systems.remindrag.statements import Asker, Rule, put_trails, replay, seeds
+from hgmem.systems.remindrag.trails import trail_uid
 from hgmem.values.usage import Usage
 
 TIES = ("RELATES", "MENTIONS", "NEXT_ANCHOR", "SYNONYM_OF")

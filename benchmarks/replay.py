@@ -14,8 +14,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from chromium import launched
 from histories import history
 
-from hgmem.memory.replay.page import library, page
-from hgmem.memory.replay.scene import scene
+from hgmem.memory.replay.page import library, page, scene
 
 STEPS = 6
 SECONDS = 3
@@ -69,7 +68,7 @@ def main() -> None:
         tab = browser.new_context(viewport={"width": 1280, "height": 800}).new_page()
         tab.goto(path.as_uri())
         tab.wait_for_selector("html[data-ready]", timeout=60_000)
-        figures = measured(tab) | {"bytes": path.stat().st_size, "of them library": len(library().text.encode())}
+        figures = measured(tab) | {"bytes": path.stat().st_size, "of them library": len(library()[0].encode())}
     print(json.dumps({"points": points} | figures, indent=2))
 
 

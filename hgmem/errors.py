@@ -1,17 +1,5 @@
 """The errors that hgmem raises.
 
-HGMemError
-├── UsageError           the caller must change something: an unknown corpus, a bad setting, a wrong dimension
-│   └── ConflictError    another run holds, or took over, a memory, a corpus or a lock
-├── GraphError           Neo4j rejects a request or is too old, or a statement failed
-│   ├── ForbiddenError   the user lacks a privilege, or the database is read-only
-│   └── UnreachableError Neo4j does not answer (retryable)
-├── ModelError           the language model or the embedder is unavailable (retryable), not installed, or refuses
-│   ├── BadReplyError    the language model's reply was unusable, also when requested again
-│   ├── AccessError      the configured model can't be used: name, address, key, quota
-│   └── BudgetError      the limit of calls or tokens is reached; finished work is saved
-└── DocumentError        an input can't be read; names the file and the place
-
 Messages are one line: they name the value with `!r` and the next step. Very long ones are shortened in the middle.
 """
 
@@ -34,15 +22,15 @@ class HGMemError(Exception):
 
 
 class UsageError(HGMemError):
-    """The caller must change something."""
+    """The caller must change something: an unknown corpus, a bad setting, a wrong dimension."""
 
 
 class ConflictError(UsageError):
-    """Another run holds the memory, corpus or lock, or took it over."""
+    """Another run holds, or took over, a memory, a corpus or a lock."""
 
 
 class GraphError(HGMemError):
-    """Neo4j is unreachable, refuses, is too old, or a statement failed."""
+    """Neo4j rejects a request or is too old, or a statement failed."""
 
 
 class ForbiddenError(GraphError):
@@ -50,15 +38,15 @@ class ForbiddenError(GraphError):
 
 
 class UnreachableError(GraphError):
-    """Neo4j does not answer."""
+    """Neo4j does not answer (retryable)."""
 
 
 class ModelError(HGMemError):
-    """A language model or an embedder is unavailable, not installed, or gave a bad reply."""
+    """A language model or an embedder is unavailable (retryable), not installed, or refuses."""
 
 
 class BadReplyError(ModelError):
-    """The model's reply to `task` was unusable. `text` is its last reply."""
+    """The model's reply to `task` was unusable, also when requested again. `text` is its last reply."""
 
     def __init__(self, message: str, *, task: str, text: str = "") -> None:
         super().__init__(message)
@@ -67,11 +55,11 @@ class BadReplyError(ModelError):
 
 
 class AccessError(ModelError):
-    """The configured model can't be used, so every other request would fail as well."""
+    """The configured model can't be used (name, address, key, quota), so every other request would fail as well."""
 
 
 class BudgetError(ModelError):
-    """The run's limit of model calls or tokens is reached."""
+    """The run's limit of model calls or tokens is reached. Finished work is saved."""
 
 
 class DocumentError(HGMemError):

@@ -28,10 +28,6 @@ MEGABYTE = 1_000_000
 ENTITY_TYPES = ("person", "organization", "place", "event", "role", "concept")
 
 
-def _named(*names: str) -> AliasChoices:
-    return AliasChoices(*names)
-
-
 class Settings(BaseSettings):
     """Deployment settings, as opposed to options of a single question, which are arguments."""
 
@@ -46,19 +42,21 @@ class Settings(BaseSettings):
 
     neo4j_uri: str | None = Field(
         None,
-        validation_alias=_named("neo4j_uri", "NEO4J_URI"),
+        validation_alias=AliasChoices("neo4j_uri", "NEO4J_URI"),
         description="address, such as bolt://host:7687; default: the server that `hgmem up` started",
     )
-    neo4j_username: str = Field("neo4j", validation_alias=_named("neo4j_username", "NEO4J_USERNAME", "NEO4J_USER"))
-    neo4j_password: SecretStr | None = Field(None, validation_alias=_named("neo4j_password", "NEO4J_PASSWORD"))
+    neo4j_username: str = Field(
+        "neo4j", validation_alias=AliasChoices("neo4j_username", "NEO4J_USERNAME", "NEO4J_USER")
+    )
+    neo4j_password: SecretStr | None = Field(None, validation_alias=AliasChoices("neo4j_password", "NEO4J_PASSWORD"))
     neo4j_database: str | None = Field(
         None,
-        validation_alias=_named("neo4j_database", "NEO4J_DATABASE"),
+        validation_alias=AliasChoices("neo4j_database", "NEO4J_DATABASE"),
         description="default: the user's home database",
     )
     from_password: SecretStr | None = Field(None, description="password for `hgmem import neo4j-graphrag --from-uri`")
     java_home: Path | None = Field(
-        None, validation_alias=_named("java_home", "JAVA_HOME"), description="Java 21 or newer for `hgmem up`"
+        None, validation_alias=AliasChoices("java_home", "JAVA_HOME"), description="Java 21 or newer for `hgmem up`"
     )
 
     data: Path = Field(
@@ -68,10 +66,10 @@ class Settings(BaseSettings):
         default_factory=lambda: user_cache_path("hgmem"), description="directory of the response cache and Neo4j's jars"
     )
 
-    openai_api_key: SecretStr | None = Field(None, validation_alias=_named("openai_api_key", "OPENAI_API_KEY"))
+    openai_api_key: SecretStr | None = Field(None, validation_alias=AliasChoices("openai_api_key", "OPENAI_API_KEY"))
     openai_base_url: str | None = Field(
         None,
-        validation_alias=_named("openai_base_url", "OPENAI_BASE_URL"),
+        validation_alias=AliasChoices("openai_base_url", "OPENAI_BASE_URL"),
         description="URL of any OpenAI-compatible server; default: OpenAI's own",
     )
     model: str = Field("extractive", description="language model; `extractive` is the built-in rule-based model")

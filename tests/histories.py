@@ -1,7 +1,13 @@
-"""Synthetic memories for pictures: any number of points over shared entities, with revisions and merges."""
+"""Synthetic memories for pictures: any number of points over shared entities, with revisions and merges.
+
+`fetching` is the script that fetches the graph library of the replay page.
+"""
 
 import random
+import runpy
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
 from hgmem.graph.memory import StoredPoint
 from hgmem.memory.stored_memories import History
@@ -10,6 +16,7 @@ from hgmem.values.graph_elements import Chunk, Entity
 from hgmem.values.records import Answer, Citation, Memory, MemoryPoint, Operation, OperationKind, Step
 
 TYPES = ("person", "place", "vessel", "event", "paper")
+fetching = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[1] / "replay_library.py")))
 MEMORY = "m0123456789abcdef"
 
 

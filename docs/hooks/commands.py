@@ -20,7 +20,8 @@ def reference() -> str:
 
 def named(command: Any, name: str) -> Iterator[tuple[str, Any]]:
     """Yield every command that does something, with its whole name."""
-    for part, inner in command.commands.items():
+    for part in command.list_commands(None):
+        inner = command.get_command(None, part)
         if hasattr(inner, "commands"):
             yield from named(inner, f"{name} {part}")
         else:

@@ -1,17 +1,16 @@
 """`status`, `corpora`, `delete`: inspect and delete corpora."""
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hgmem.cli.front import DEFAULT_CORPUS, FAILED, CorpusOption, JsonOption, YesOption, connected
+from hgmem.cli.front import DEFAULT_CORPUS, CorpusOption, JsonOption, YesOption, connected
 from hgmem.cli.lists import contents, tenants
-from hgmem.cli.output import note, plain, print_json
+from hgmem.cli.output import plain, print_json
+from hgmem.cli.planned import check_terminal, confirm
 from hgmem.cli.render import show
-from hgmem.errors import UsageError
 from hgmem.text.language import counted
 
 if TYPE_CHECKING:
@@ -70,14 +69,13 @@ def delete(
     """
     if document and system:
         raise typer.BadParameter("cannot be combined with --document: run one command for each", param_hint="--system")
-    if not yes and not sys.stdin.isatty():
-        raise UsageError("nothing was deleted: no terminal to confirm: pass --yes")
+    if not yes:
+        check_terminal("nothing was deleted")
     with connected(context, corpus) as client:
         found = client.documents(document=document) if document else []
-        what = _documents(client, document, found) if document else _build(client, system) or _corpus(client)
-        if not yes and not typer.confirm(f"Delete {what}?", err=True):
-            note("nothing was deleted")
-            raise typer.Exit(FAILED)
+        what = _documents(client, document, found) if document else _build_or_corpus(client, system)
+        if not yes:
+            confirm(f"Delete {what}?", otherwise="nothing was deleted")
         documents = [str(row["uid"]) for row in found] if document else None
         client.delete(document=documents, system=system)  # without either, the corpus
     plain(f"deleted {what}")
@@ -92,11 +90,9 @@ def _documents(client: "HGMem", names: Sequence[str], found: Sequence[Mapping[st
     return f"{len(found):,} documents of corpus {client.corpus!r}: {which}{more}"
 
 
-def _build(client: "HGMem", system: str | None) -> str:
-    return f"the build of system {system!r} in corpus {client.corpus!r}" if system else ""
-
-
-def _corpus(client: "HGMem") -> str:
+def _build_or_corpus(client: "HGMem", system: str | None) -> str:
+    if system:
+        return f"the build of system {system!r} in corpus {client.corpus!r}"
     held = client.status()
     builds = f", {counted(len(held.builds), 'build')}" if held.builds else ""
     return f"corpus {client.corpus!r} with {held.documents} documents{builds} and {held.memories} memories"

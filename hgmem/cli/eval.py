@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,7 +20,7 @@ from hgmem.cli.front import (
     connected,
     settings,
 )
-from hgmem.cli.output import note, one_line, plain, print_json
+from hgmem.cli.output import note, one_line, plain, print_result
 from hgmem.cli.planned import confirm_calls
 from hgmem.cli.progress import progress
 from hgmem.text.language import counted
@@ -28,8 +28,7 @@ from hgmem.text.language import counted
 if TYPE_CHECKING:
     from hgmem.client import HGMem
     from hgmem.evaluation.results import Row
-    from hgmem.evaluation.sheets import Given, Key, Sheet
-    from hgmem.settings import Settings
+    from hgmem.evaluation.sheets import Given, Key
 
 ResultPaths = Annotated[
     list[Path], typer.Argument(metavar="RESULTS…", help="Output folders of runs, or their results.jsonl.")
@@ -83,25 +82,17 @@ def run(
     with running(plan, opens, retry_failed=retry_failed) as work:
         estimate = work.estimate()
         if dry_run:
-            if as_json:
-                print_json({**asdict(estimate), "calls": estimate.calls})
-            else:
-                for line in estimate.lines:
-                    plain(line)
+            print_result({**asdict(estimate), "calls": estimate.calls}, *estimate.lines, as_json=as_json)
             return
-        for line in estimate.lines:
-            note(line)
+        note(*estimate.lines)
         above, limit = work.settings.confirm_calls, "max_calls in the plan"
         confirm_calls(estimate.calls, above=above, most=plan.max_calls, yes=yes, limit=limit)
         with progress() as report:
             done = work.work(report)
-    for line in done.notes:
-        note(one_line(line))
-    if as_json:
-        print_json({**asdict(done), "output": str(plan.output)})
-    else:
-        asked = f"{counted(done.asked, 'question')} asked, {done.done_before:,} done before, {done.failed:,} failed"
-        plain(f"{asked}; report them with `hgmem eval report {plan.output}`")
+    note(*map(one_line, done.notes))
+    asked = f"{counted(done.asked, 'question')} asked, {done.done_before:,} done before, {done.failed:,} failed"
+    line = f"{asked}; report them with `hgmem eval report {plan.output}`"
+    print_result({**asdict(done), "output": str(plan.output)}, line, as_json=as_json)
     if done.failed:
         note("questions failed: see their errors in the results, and ask them again with --retry-failed")
         raise typer.Exit(FAILED)
@@ -132,22 +123,8 @@ def report(
     compared = figures.compare(rows, *compare) if compare else ()
     if plot is not None:
         presentation.plot(found, plot, force=force)
-    if as_json:
-        print_json({"scores": [asdict(one) for one in found], "compared": [asdict(one) for one in compared]})
-    else:
-        plain(presentation.report(found, compared))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Judging:
-    """How a model judges: where its scores go, and within which limits."""
-
-    folder: Path
-    out: Path | None
-    limits: Mapping[str, int | None]
-    yes: bool
-    dry_run: bool
-    as_json: bool
+    value = {"scores": found, "compared": compared}
+    print_result(value, presentation.report(found, compared), as_json=as_json)
 
 
 @eval_.command()
@@ -171,45 +148,36 @@ def judge(
     Without --sheet and --scores, the model scores each sheet, and a rerun resumes. For people, write sheets with
     --sheet, then pass the files of their scores with --scores.
     """
+    from hgmem.evaluation.judging import judge_of, judge_sheets, judged, waiting
     from hgmem.evaluation.results import load
-    from hgmem.evaluation.sheets import key_of, read_key, read_scores, sheets, write_sheets
+    from hgmem.evaluation.sheets import key_of, read_key, read_scores, sheets, turned, write_sheets
 
     rows = load(results)
     found = sheets(rows, seed=seed, controls=controls)
+    key = read_key(sheet) if scores and sheet else key_of(found)
     if scores:
-        key: Key = read_key(sheet) if sheet else key_of(found)
         _print_verdict({path.name: read_scores(path, key) for path in scores}, key, rows, as_json=as_json)
         return
     if sheet is not None:
         hidden = write_sheets(found, sheet, force=force)
         plain(f"{sheet}: {counted(len(found), 'sheet')}; keep {hidden.name}, which tells the letters, from judges")
         return
-    folder, limits = _folder(results[0]), {"max_calls": max_calls, "max_tokens": max_tokens}
-    chosen = _Judging(folder=folder, out=out, limits=limits, yes=yes, dry_run=dry_run, as_json=as_json)
-    _judge(settings(context), rows, found, chosen)
-
-
-def _judge(known: "Settings", rows: "Sequence[Row]", found: "Sequence[Sheet]", chosen: _Judging) -> None:
-    from hgmem.evaluation.judging import judge_of, judge_sheets, judged, waiting
-    from hgmem.evaluation.sheets import key_of, turned
-
+    known = settings(context)
     with judge_of(known) as model:
-        out = chosen.out or chosen.folder / f"judge-{_UNFIT.sub('-', model.name)}.jsonl"
+        out = out or _folder(results[0]) / f"judge-{_UNFIT.sub('-', model.name)}.jsonl"
         left = len(waiting(found, out, judge=model.name))
-        calls = counted(left, "sheet")
-        line = f"{calls} to score by {model.name!r}, a model call each; repeated requests come on top"
-        if chosen.dry_run:
+        line = f"{counted(left, 'sheet')} to score by {model.name!r}, a model call each; repeated requests come on top"
+        if dry_run:
             plain(line)
             return
         note(line)
-        confirm_calls(left, above=known.confirm_calls, most=chosen.limits["max_calls"], yes=chosen.yes)
+        confirm_calls(left, above=known.confirm_calls, most=max_calls, yes=yes)
         with progress() as report:
-            notes = judge_sheets(model, found, out, limits=chosen.limits, report=report)
-        key, name = key_of(found), model.name
-        given = turned(judged(found, out, judge=name), key, str(out))
-    for each in notes:
-        note(one_line(each))
-    _print_verdict({name: given}, key, rows, as_json=chosen.as_json)
+            limits = {"max_calls": max_calls, "max_tokens": max_tokens}
+            notes = judge_sheets(model, found, out, limits=limits, report=report)
+        given = {model.name: turned(judged(found, out, judge=model.name), key, str(out))}
+    note(*map(one_line, notes))
+    _print_verdict(given, key, rows, as_json=as_json)
 
 
 def _print_verdict(judges: "Mapping[str, Given]", key: "Key", rows: "Sequence[Row]", *, as_json: bool) -> None:
@@ -222,10 +190,8 @@ def _print_verdict(judges: "Mapping[str, Given]", key: "Key", rows: "Sequence[Ro
         kind: verdict(judges, {sheet: key[sheet] for sheet in names if sheet in key})
         for kind, names in kinds_of(rows).items()
     }
-    if as_json:
-        print_json({**asdict(whole), "kinds": {kind: asdict(one)["means"] for kind, one in kinds.items()}})
-    else:
-        plain(presentation.judged(whole, kinds, costs_of(rows)))
+    value = {**asdict(whole), "kinds": {kind: asdict(one)["means"] for kind, one in kinds.items()}}
+    print_result(value, presentation.judged(whole, kinds, costs_of(rows)), as_json=as_json)
 
 
 def _folder(results: Path) -> Path:

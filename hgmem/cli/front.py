@@ -1,10 +1,10 @@
-"""Shared parts of all commands: the registry that loads them, global options, the client, and error output."""
+"""Shared parts of all commands: the list that they are loaded from, global options, the client, and error output."""
 
 import logging
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterable, Iterator, MutableMapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -34,7 +34,7 @@ COMMANDS = {
     "doctor": ("server", "Check the installation and suggest fixes."),
     "index": ("index", "Index documents into a corpus: chunks, entities, relations."),
     "append": ("index", "Append messages to a conversation."),
-    "build": ("build", "Make what a system needs of a corpus before it can answer."),
+    "build": ("index", "Make what a system needs of a corpus before it can answer."),
     "import": ("transfer", "Import an archive or an existing graph."),
     "ask": ("ask", "Answer a question, with supporting quotes."),
     "systems": ("systems", "List the systems that can answer, with their recipes."),
@@ -87,42 +87,21 @@ class Globals:
     debug: bool = False
 
 
-class CommandRegistry(MutableMapping[str, Any]):
-    """A Typer group that loads each command when it is looked up: one of ours, else the verbs of a system."""
-
-    def __init__(self) -> None:
-        self._loaded: dict[str, Any] = {}
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self._loaded and name not in COMMANDS:
-            self._loaded[name] = import_module("hgmem.cli.systems").group(name)
-        if name not in self._loaded:
-            module, _ = COMMANDS[name]
-            self._loaded |= get_group(import_module(f"hgmem.cli.{module}").app).commands
-        return self._loaded[name]
-
-    def __setitem__(self, name: str, command: Any) -> None:
-        self._loaded[name] = command
-
-    def __delitem__(self, name: str) -> None:
-        del self._loaded[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(COMMANDS)
-
-    def __len__(self) -> int:
-        return len(COMMANDS)
-
-
 class RootCommand(TyperGroup):
-    """The root command: accepts global options anywhere and maps exceptions to a message and an exit code."""
+    """The root command: accepts global options anywhere and maps exceptions to a message and an exit code.
+
+    A command is loaded when it is looked up.
+    """
 
     def __init__(self, **described: Any) -> None:
-        super().__init__(**{**described, "commands": CommandRegistry()})
+        super().__init__(**{**described, "commands": dict.fromkeys(COMMANDS)})
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names of the commands."""
-        return list(self.commands)
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return the command of this name: one of ours, else the verbs of a system."""
+        if cmd_name not in COMMANDS:
+            return import_module("hgmem.cli.systems").group(cmd_name)
+        module, _ = COMMANDS[cmd_name]
+        return get_group(import_module(f"hgmem.cli.{module}").app).commands[cmd_name]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the list of commands without importing any of them."""

@@ -1,7 +1,8 @@
-"""`index` and `append`: add documents to a corpus, and messages to a conversation."""
+"""`index`, `append`, `build`: add documents and messages to a corpus, and make what a system needs of it."""
 
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hgmem.cli.ask import changes
 from hgmem.cli.front import (
     DEFAULT_CORPUS,
     FAILED,
@@ -20,8 +22,8 @@ from hgmem.cli.front import (
     YesOption,
     connected,
 )
-from hgmem.cli.output import note, one_line, plain, print_json
-from hgmem.cli.planned import confirm_cost, print_plan, with_work_left
+from hgmem.cli.output import note, one_line, print_result
+from hgmem.cli.planned import confirm_calls, with_work_left
 from hgmem.cli.progress import progress
 from hgmem.errors import DocumentError
 from hgmem.sources.files.items import SUFFIXES
@@ -29,12 +31,18 @@ from hgmem.text.language import counted
 from hgmem.values.conversations import Conversation
 
 if TYPE_CHECKING:
-    from hgmem.values.reports import IndexReport
+    from hgmem.client import HGMem
+    from hgmem.values.ask_options import BuildOptions
+    from hgmem.values.reports import BuildPlan, BuildReport, IndexPlan, IndexReport
 
 NAMED = 100  # skipped files and records that are listed by name
 
 app = typer.Typer(rich_markup_mode=None)
 
+Changes = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Recipe option, such as retrieval.hops=2. Repeatable."),
+]
 FieldOption = Annotated[
     list[str] | None,
     typer.Option("--field", metavar="NAME=FIELD", help="Field of messages in JSON, such as speaker=from; repeatable."),
@@ -75,10 +83,11 @@ def index(
             items = client.load_conversations(paths, fields=named_fields(field))
         plans = client.plan_retry if retry_failed else partial(client.plan, items, graph=not no_graph)
         if dry_run:
-            print_plan(plans(), as_json=as_json)
+            plan = plans()
+            print_result(plan, _planned(plan), as_json=as_json)
             return
         if not no_graph:
-            confirm_cost(client, plans, most=max_calls, yes=yes)
+            _confirm_cost(client, plans, most=max_calls, yes=yes)
         add = client.retry_failed if retry_failed else partial(client.add, items, graph=not no_graph)
         with progress() as report, with_work_left(lambda: counted(plans().chunks, "chunk")):
             done = add(report=report, max_calls=max_calls, max_tokens=max_tokens)
@@ -86,10 +95,8 @@ def index(
     seconds = round(time.monotonic() - began, 3)
     _note_changes(done)
     _note_failures(done, failed)
-    if as_json:
-        print_json({"corpus": corpus, **asdict(done), "failed_in_corpus": failed, "seconds": seconds})
-    else:
-        plain(summary(done, seconds))
+    value = {"corpus": corpus, **asdict(done), "failed_in_corpus": failed, "seconds": seconds}
+    print_result(value, summary(done, seconds), as_json=as_json)
     if done.skipped or failed:
         raise typer.Exit(FAILED)
 
@@ -122,13 +129,53 @@ def append(
         talk = Conversation(id=conversation, title=title)
         done = client.append(talk, messages, graph=graph, report=report, max_calls=max_calls)
     seconds = round(time.monotonic() - began, 3)
-    for error in done.errors:
-        note(one_line(error))
-    if as_json:
-        print_json({"corpus": corpus, "conversation": conversation, **asdict(done), "seconds": seconds})
-    else:
-        plain(summary(done, seconds))
+    note(*map(one_line, done.errors))
+    value = {"corpus": corpus, "conversation": conversation, **asdict(done), "seconds": seconds}
+    print_result(value, summary(done, seconds), as_json=as_json)
     if done.failed:
+        raise typer.Exit(FAILED)
+
+
+@app.command()
+def build(
+    context: typer.Context,
+    system: Annotated[str, typer.Argument(metavar="SYSTEM", help="A system that builds, see `hgmem systems`.")],
+    corpus: CorpusOption = DEFAULT_CORPUS,
+    recipe: Annotated[str | None, typer.Option(metavar="NAME", help="Preset of the system.")] = None,
+    set_: Changes = None,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Make failed units again.")] = False,
+    yes: YesOption = False,
+    dry_run: DryRunOption = False,
+    max_calls: MaxCallsOption = None,
+    max_tokens: MaxTokensOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make what a system needs of a corpus before it can answer.
+
+    Only what has changed since is made, so rerun the same command to resume. Without --recipe and --set, a build is
+    made anew with the options of the last run. Exits 1 if parts of it failed.
+    """
+    began = time.monotonic()
+    with connected(context, corpus) as client:
+        chosen: BuildOptions = {"recipe": recipe, "settings": changes(set_ or ()), "retry_failed": retry_failed}
+        plans = partial(client.plan_build, system, **chosen)
+        if dry_run:
+            _print_build_plan(plans(), as_json=as_json)
+            return
+        plan = plans()
+        if plan.calls:
+            note(_planned_build(plan))
+            confirm_calls(plan.calls, above=client.settings.confirm_calls, most=max_calls, yes=yes)
+        with progress() as report, with_work_left(lambda: f"at most {counted(plans().units, 'unit')}"):
+            done = client.build(system, report=report, max_calls=max_calls, max_tokens=max_tokens, **chosen)
+    seconds = round(time.monotonic() - began, 3)
+    note(*map(one_line, done.errors))
+    if done.failed:
+        units = counted(done.failed, "unit")
+        note(f"{units} failed: retry with `hgmem build {system} --corpus {corpus} --retry-failed`")
+    value = {"corpus": corpus, **asdict(done), "seconds": seconds}
+    print_result(value, _build_summary(done, seconds), as_json=as_json)
+    if not done.whole:
         raise typer.Exit(FAILED)
 
 
@@ -161,8 +208,7 @@ def _note_failures(done: "IndexReport", failed: int) -> None:
         note(one_line(f"skipped {skipped.path}: {skipped.reason}"))
     if len(done.skipped) > NAMED:
         note(f"and {len(done.skipped) - NAMED:,} more were skipped (use --json to list all)")
-    for error in done.errors:
-        note(one_line(error))
+    note(*map(one_line, done.errors))
     if failed:
         chunks = counted(failed, "chunk of the corpus has", "chunks of the corpus have")
         note(f"{chunks} failed: retry with `hgmem index --retry-failed`")
@@ -186,3 +232,56 @@ def _text(file: Path) -> str:
         raise DocumentError(f"{str(file)!r}: {error.strerror or error}: correct the path") from error
     except UnicodeDecodeError as error:
         raise DocumentError(f"{str(file)!r}, byte {error.start}: not UTF-8: save it as UTF-8") from error
+
+
+def _planned(plan: "IndexPlan") -> str:
+    parts = [f"{counted(plan.documents, 'document')} to index, {plan.unchanged:,} unchanged"]
+    if plan.calls:
+        parts += [
+            f"{counted(plan.chunks, 'chunk')}, at most {counted(plan.calls, 'model call')}",
+            f"about {plan.prompt_tokens:,} prompt tokens, at most {plan.completion_tokens_at_most:,} reply tokens",
+        ]
+    else:
+        parts.append(f"{counted(plan.chunks, 'chunk')}, no model calls")
+    return "; ".join(parts)
+
+
+def _confirm_cost(client: "HGMem", plans: Callable[[], "IndexPlan"], *, most: int | None, yes: bool) -> None:
+    """Print the estimated cost, and ask for confirmation if it is high. Do nothing if the model is free."""
+    if not client.extracts_with_language_model:
+        return
+    with progress():  # which shows that documents are being read
+        plan = plans()
+    if not plan.calls:
+        return
+    note(_planned(plan))
+    confirm_calls(plan.calls, above=client.settings.confirm_calls, most=most, yes=yes)
+
+
+def _print_build_plan(plan: "BuildPlan", *, as_json: bool) -> None:
+    lines = []
+    for stage in (stage for stage in plan.stages if stage.units):
+        units = counted(stage.units, "unit") if stage.listed else f"at most {counted(stage.units, 'unit')}"
+        calls = f"at most {counted(stage.calls, 'model call')}" if stage.calls else "no model calls"
+        lines.append(f"{stage.stage}: {units}, {calls}")
+    value = {**asdict(plan), "units": plan.units, "calls": plan.calls, "prompt_tokens": plan.prompt_tokens}
+    print_result(value, *lines, _planned_build(plan), as_json=as_json)
+
+
+def _planned_build(plan: "BuildPlan") -> str:
+    exact = all(stage.listed for stage in plan.stages)
+    units = f"{'' if exact else 'at most '}{counted(plan.units, 'unit')} to make"
+    if not plan.calls:
+        return f"{units}, no model calls"
+    return (
+        f"{units}, at most {counted(plan.calls, 'model call')}, {plan.prompt_tokens:,} prompt tokens and "
+        f"{plan.completion_tokens_at_most:,} reply tokens"
+    )
+
+
+def _build_summary(done: "BuildReport", seconds: float) -> str:
+    parts = [f"{counted(done.made, 'unit')} made", f"{done.unchanged} unchanged", f"{done.failed} failed"]
+    parts += [f"{done.waiting} waiting for these"] if done.waiting else []
+    parts += [f"{done.dropped} dropped, as their texts were deleted meanwhile"] if done.dropped else []
+    parts += [f"{done.deleted} deleted"] if done.deleted else []
+    return f"{done.system}: {', '.join(parts)}; {counted(done.calls, 'model call')} ({seconds:.1f} s)"

@@ -20,32 +20,28 @@ QUESTION = 70  # characters of a question or a title in a list
 
 def memories(found: Sequence[MemorySummary]) -> Table:
     """Return a table of memories. It has a column of owners where one is set."""
-    owned = any(one.owner for one in found)
-    columns = ("memory", "since", "status", *(["owner"] if owned else []), "system", "steps", "points", "question")
-    table = _table(*columns)
+    columns = ("memory", "since", "status", "owner", "system", "steps", "points", "question")
+    rows = []
     for one in found:
-        owner = [cut(one.owner, OWNER)] if owned else []
-        question = cut(one.question, QUESTION)
-        _row(table, one.uid, when(one.created_at), one.status, *owner, one.system, one.steps, one.points, question)
-    return table
+        since, owner, question = when(one.created_at), cut(one.owner, OWNER), cut(one.question, QUESTION)
+        rows.append((one.uid, since, one.status, owner, one.system, one.steps, one.points, question))
+    return table(columns, rows, unless_empty="owner")
 
 
 def tenants(found: Sequence[Mapping[str, object]]) -> Table:
     """Return a table of corpora."""
-    table = _table("corpus", "status", "embedded with", "since")
-    for one in found:
-        _row(table, one["corpus"], one["status"], one["embedding_model"], when(str(one["created_at"])))
-    return table
+    rows = [(one["corpus"], one["status"], one["embedding_model"], when(str(one["created_at"]))) for one in found]
+    return table(("corpus", "status", "embedded with", "since"), rows)
 
 
 def ways(found: Sequence[SystemInfo]) -> Table:
     """Return a table of systems. It has a column of verbs if any system has some."""
-    verbs = any(one.verbs for one in found)
-    table = _table("system", "recipes", *(["verbs"] if verbs else []), "summary")
+    none = "none" if any(one.verbs for one in found) else ""
+    rows = []
     for one in found:
-        named = [", ".join(verb.name for verb in one.verbs) or "none"] if verbs else []
-        _row(table, one.name, ", ".join(one.recipes) or "none", *named, one_line(one.summary))
-    return table
+        verbs = ", ".join(verb.name for verb in one.verbs)
+        rows.append((one.name, ", ".join(one.recipes) or "none", verbs or none, one.summary))
+    return table(("system", "recipes", "verbs", "summary"), rows, unless_empty="verbs")
 
 
 def hidden_verbs(found: Sequence[SystemInfo]) -> Iterator[str]:
@@ -58,22 +54,12 @@ def hidden_verbs(found: Sequence[SystemInfo]) -> Iterator[str]:
             )
 
 
-def records(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    """Return a table of any records."""
-    table = _table(*names)
-    for row in rows:
-        _row(table, *row)
-    return table
-
-
 def contents(counts: CorpusStatus, documents: Sequence[Mapping[str, str | int]]) -> Iterator[RenderableType]:
     """Yield what a corpus holds: counts, failures, documents."""
     made = f"embedded with {counts.embedding_model} ({counts.dimensions} dimensions)"
     yield words(f"corpus {counts.corpus}: {counts.status}, {made}")
-    table = _table("documents", "chunks", "failed", "pending", "entities", "relations", "memories")
-    numbers = (counts.documents, counts.chunks, counts.failed, counts.pending)
-    _row(table, *(f"{number:,}" for number in (*numbers, counts.entities, counts.relations, counts.memories)))
-    yield table
+    kinds = ("documents", "chunks", "failed", "pending", "entities", "relations", "memories")
+    yield table(kinds, [[f"{getattr(counts, kind):,}" for kind in kinds]])
     if counts.without_graph:
         chunks = counted(counts.without_graph, "chunk is", "chunks are")
         yield words(f"{chunks} indexed without a graph: `hgmem index` of the same documents extracts it")
@@ -91,31 +77,27 @@ def contents(counts: CorpusStatus, documents: Sequence[Mapping[str, str | int]])
 
 
 def _builds(builds: Sequence[BuildStatus]) -> Table:
-    table = _table("build", "status", "units", "rows", "since")
+    lines = []
     for one in builds:
         done, total = one.units.get("done", 0), sum(one.units.values())
         rows = ", ".join(f"{number:,} {kind}" for kind, number in one.rows.items())
         status = f"{one.status} ({one.change})" if one.change else one.status
-        _row(table, one.system, status, f"{done:,} of {total:,}", rows or "none", when(one.created_at))
-    return table
+        lines.append((one.system, status, f"{done:,} of {total:,}", rows or "none", when(one.created_at)))
+    return table(("build", "status", "units", "rows", "since"), lines)
 
 
 def _documents(documents: Sequence[Mapping[str, str | int]]) -> Table:
-    said = any(one["conversation"] for one in documents)
-    table = _table("document", "status", "chunks", *(["conversation"] if said else []), "title")
-    for one in documents:
-        conversation = [one["conversation"]] if said else []
-        _row(table, one["uid"], one["status"], one["chunks"], *conversation, cut(str(one["title"]), QUESTION))
-    return table
+    names = ("uid", "status", "chunks", "conversation")
+    rows = [[*(one[name] for name in names), cut(str(one["title"]), QUESTION)] for one in documents]
+    return table(("document", *names[1:], "title"), rows, unless_empty="conversation")
 
 
-def _table(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for number, column in enumerate(columns):
-        # Identifiers are never wrapped, so that they can be copied.
-        table.add_column(column, no_wrap=number == 0, overflow="fold")
-    return table
-
-
-def _row(table: Table, *cells: object) -> None:
-    table.add_row(*(words(one_line(str(cell))) for cell in cells))
+def table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, unless_empty: str = "") -> Table:
+    """Return a table. It lacks the column `unless_empty` if no row has something there."""
+    shown = [at for at, name in enumerate(columns) if name != unless_empty or any(row[at] for row in rows)]
+    made = Table(box=None, pad_edge=False, header_style="bold")
+    for at in shown:
+        made.add_column(columns[at], no_wrap=at == 0, overflow="fold")  # identifiers are whole, so they can be copied
+    for row in rows:
+        made.add_row(*(words(one_line(str(row[at]))) for at in shown))
+    return made

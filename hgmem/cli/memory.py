@@ -1,8 +1,6 @@
 """`memory`: list, show, export, prune and delete memories, and the lineage of a point."""
 
 import re
-import sys
-from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,7 +9,6 @@ import typer
 
 from hgmem.cli.front import (
     DEFAULT_CORPUS,
-    FAILED,
     CorpusOption,
     ForceOption,
     JsonOption,
@@ -20,12 +17,12 @@ from hgmem.cli.front import (
     connected,
 )
 from hgmem.cli.lists import memories
-from hgmem.cli.output import note, plain, print_json
+from hgmem.cli.output import plain, print_json, print_result
+from hgmem.cli.planned import check_terminal, confirm
 from hgmem.cli.render import ancestry, show, stored
 from hgmem.errors import UsageError
 from hgmem.text.atomic_files import replacing
 from hgmem.text.language import counted
-from hgmem.values import as_json as shape
 
 if TYPE_CHECKING:
     from hgmem.values.reports import Pruned
@@ -56,7 +53,7 @@ def list_(
     with connected(context, corpus) as client:
         found = client.memories(owner=owner)
     if as_json:
-        print_json([asdict(one) for one in found])
+        print_json(found)
     elif found:
         show(memories(found))
     else:
@@ -78,7 +75,7 @@ def show_(
         found = client.memory(uid, step=step, owner=owner)
         system = client.system(found.system)
     if as_json:
-        print_json(shape.memory(found))
+        print_json(found)
     else:
         show(*stored(found, system=system))
 
@@ -114,7 +111,7 @@ def lineage(
     with connected(context) as client:
         found = client.lineage(point, owner=owner)
     if as_json:
-        print_json(shape.lineage(found))
+        print_json(found)
     else:
         show(ancestry(found))
 
@@ -142,23 +139,17 @@ def prune(
     Documents and entities are not changed. If interrupted, run the same command again to resume.
     """
     meant = age(older_than)
-    if not (yes or dry_run) and not sys.stdin.isatty():
-        raise UsageError("nothing was pruned: no terminal to confirm: pass --yes or --dry-run")
+    if not (yes or dry_run):
+        check_terminal("nothing was pruned", "pass --yes or --dry-run")
     with connected(context, corpus) as client:
         if not yes:
             found = client.prune(older_than=meant, keep_answers=keep_answers, dry_run=True, owner=owner)
-            if not dry_run and found.memories and not typer.confirm(f"Prune {_what(found)}?", err=True):
-                note("nothing was pruned")
-                raise typer.Exit(FAILED)
+            if not dry_run and found.memories:
+                confirm(f"Prune {_what(found)}?", otherwise="nothing was pruned")
         if not dry_run:
             found = client.prune(older_than=meant, keep_answers=keep_answers, owner=owner)
-    if as_json:
-        print_json(asdict(found))
-        return
-    if dry_run:
-        for uid in found.memories:
-            plain(uid)
-    plain(f"{'would prune' if dry_run else 'pruned'} {_what(found)}")
+    listed = found.memories if dry_run else ()
+    print_result(found, *listed, f"{'would prune' if dry_run else 'pruned'} {_what(found)}", as_json=as_json)
 
 
 @memory.command()
@@ -169,15 +160,13 @@ def delete(
     yes: YesOption = False,
 ) -> None:
     """Delete a memory with its answers."""
-    if not yes and not sys.stdin.isatty():
-        raise UsageError("nothing was deleted: no terminal to confirm: pass --yes")
+    if not yes:
+        check_terminal("nothing was deleted")
     with connected(context) as client:
         if not yes:
             found = client.memory(uid, owner=owner)
             what = f"memory {found.uid} of corpus {found.corpus!r} with {len(found.answers)} answers"
-            if not typer.confirm(f"Delete {what}?", err=True):
-                note("nothing was deleted")
-                raise typer.Exit(FAILED)
+            confirm(f"Delete {what}?", otherwise="nothing was deleted")
         client.delete(memory=uid, owner=owner)
     plain(f"deleted memory {uid}")
 

@@ -1,6 +1,5 @@
 """Output: results to stdout, messages to stderr, control characters escaped."""
 
-import json
 import os
 import re
 import sys
@@ -39,14 +38,26 @@ def plain(line: str = "") -> None:
     print(clean(line))
 
 
-def note(line: str) -> None:
-    """Print a message about the result to stderr."""
-    print(clean(line), file=sys.stderr, flush=True)
+def note(*lines: str) -> None:
+    """Print messages about the result to stderr."""
+    for line in lines:
+        print(clean(line), file=sys.stderr, flush=True)
 
 
 def print_json(value: Any) -> None:
-    """Print a value as JSON."""
-    print(json.dumps(value, ensure_ascii=False, indent=2))
+    """Print a value, which may have dataclasses in it, as JSON."""
+    from hgmem.values.as_json import written  # not for `--help`
+
+    print(written(value, indent=2))
+
+
+def print_result(value: Any, *lines: str, as_json: bool) -> None:
+    """Print a result: its value as JSON, or its lines for people."""
+    if as_json:
+        print_json(value)
+        return
+    for line in lines:
+        plain(line)
 
 
 def flush() -> None:

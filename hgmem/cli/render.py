@@ -102,7 +102,10 @@ def answered(answer: Answer) -> Iterator[RenderableType]:
             f"only {_filtered(answer.steps[-1])}; continuing the memory keeps this filter: remove it "
             "with --where 'title=*'"
         )
-    cost = f"{_cost(answer.usage)}, " if answer.usage.requests else ""
+    usage, cost = answer.usage, ""
+    if usage.requests:
+        calls = counted(usage.requests, "call")
+        cost = f"{calls}, {usage.prompt_tokens:,} tokens in, {usage.completion_tokens:,} out, "
     yield indented(f"{steps}, {_model(answer.model)}, {cost}{answer.seconds:.1f} s, memory {answer.memory}")
     earlier = answer.step if answer.step < len(answer.steps) else None
     yield from _browser(answer.memory, points=bool(answer.points), step=earlier)
@@ -170,11 +173,6 @@ def spent(usage: Usage) -> Iterator[RenderableType]:
     for task, tokens in usage.tokens.items():
         which = ", ".join(f"{number:,} {kind}" for kind, number in tokens.items() if number)
         yield indented(f"tokens of {task}: {which}")
-
-
-def _cost(usage: Usage) -> str:
-    calls = counted(usage.requests, "call")
-    return f"{calls}, {usage.prompt_tokens:,} tokens in, {usage.completion_tokens:,} out"
 
 
 def _with_quotes(one: Answer | CitedText) -> Iterator[RenderableType]:

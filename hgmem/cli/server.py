@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hgmem.cli.front import DEFAULT_CORPUS, FAILED, JsonOption, settings
-from hgmem.cli.output import note, plain, print_json
+from hgmem.cli.output import note, plain, print_result
+from hgmem.text.language import counted
 
 if TYPE_CHECKING:
     from hgmem.local import Server
@@ -81,11 +82,8 @@ def down(context: typer.Context, data: DataOption = None) -> None:
     chosen = settings(context)
     home = Home.at(data or chosen.data)
     stopped = local.down(chosen, data=data)
-    plain(
-        f"stopped; its data is kept in {home.path}"
-        if stopped
-        else f"nothing to stop: no Neo4j is running on {home.path}"
-    )
+    kept, nothing = "stopped; its data is kept in", "nothing to stop: no Neo4j is running on"
+    plain(f"{kept if stopped else nothing} {home.path}")
 
 
 @app.command()
@@ -107,11 +105,7 @@ def doctor(
     from hgmem.client.diagnosis import diagnose
 
     uri, checks = diagnose(settings(context))
-    if as_json:
-        print_json({"uri": uri, "checks": [asdict(check) for check in checks]})
-    else:
-        for check in checks:
-            plain(check.line)
+    print_result({"uri": uri, "checks": checks}, *(check.line for check in checks), as_json=as_json)
     if any(check.failed for check in checks):
         raise typer.Exit(FAILED)
 
@@ -122,20 +116,18 @@ def examined(context: typer.Context, corpus: str, *, as_json: bool) -> None:
 
     began = time.monotonic()
     found = diagnose_corpus(settings(context), corpus)
-    if as_json:
-        seconds = round(time.monotonic() - began, 3)
-        print_json({"ok": found.ok, **asdict(found), "seconds": seconds})
-    else:
-        for line in checkup(found, seconds=time.monotonic() - began):
-            plain(line)
+    seconds = round(time.monotonic() - began, 3)
+    value = {"ok": found.ok, **asdict(found), "seconds": seconds}
+    print_result(value, *checkup(found, seconds=seconds), as_json=as_json)
     if not found.ok:
         raise typer.Exit(FAILED)
 
 
 def checkup(found: "Checkup", *, seconds: float) -> Iterator[str]:
     """Yield a line on the corpus, then lines for each violation and each note."""
-    broken = _violations(len(found.findings))
-    yield f"corpus {found.corpus}: {broken} ({seconds:.1f} s)"
+    number = len(found.findings)
+    violations = counted(number, "integrity violation") if number else "no integrity violations"
+    yield f"corpus {found.corpus}: {violations} ({seconds:.1f} s)"
     for mark, ones in (("error", found.findings), ("note", found.notes)):
         for one in ones:
             if not one.uids:  # a system that failed to check what it has built
@@ -145,7 +137,3 @@ def checkup(found: "Checkup", *, seconds: float) -> Iterator[str]:
             yield f"{mark:<8}{one.name} ({one.count:,}): {one.meaning}"
             yield f"        remedy: {one.remedy}"
             yield f"        {', '.join(one.uids)}{more}"
-
-
-def _violations(number: int) -> str:
-    return f"{number or 'no'} integrity violation{'s' * (number != 1)}"

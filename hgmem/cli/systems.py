@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from inspect import Parameter, Signature
 from typing import Annotated, Any
 
@@ -11,11 +10,11 @@ from rich.console import RenderableType
 from typer.main import get_group
 
 from hgmem.cli.front import DEFAULT_CORPUS, CorpusOption, JsonOption, OwnerOption, connected
-from hgmem.cli.lists import hidden_verbs, records, ways
+from hgmem.cli.lists import hidden_verbs, table, ways
 from hgmem.cli.output import note, one_line, print_json
 from hgmem.cli.render import cited, show
 from hgmem.errors import UsageError
-from hgmem.values import as_json as shape
+from hgmem.values.as_json import written
 from hgmem.values.records import CitedText
 from hgmem.values.systems import ArgumentInfo, SystemInfo, VerbInfo
 
@@ -33,20 +32,19 @@ def systems(as_json: JsonOption = False) -> None:
 
     found = known()
     if as_json:
-        print_json([asdict(one) for one in found])
+        print_json(found)
     else:
         show(ways(found))
-    for line in hidden_verbs(found):
-        note(line)
+    note(*hidden_verbs(found))
 
 
 def group(name: str) -> Any:
-    """Return the command of a system, with its verbs as commands. Raises `KeyError` if there is no such system."""
+    """Return the command of a system, with its verbs as commands, or None if there is no such system."""
     from hgmem.client.verbs import with_verbs
 
     system = with_verbs(name)
     if system is None:
-        raise KeyError(name)
+        return None
     app = typer.Typer(name=name, help=system.summary, no_args_is_help=True, rich_markup_mode=None)
     for verb in system.verbs:
         app.command(verb.name)(_command(system, verb))
@@ -101,7 +99,7 @@ def _parameter(name: str, annotation: Any, *, default: Any = Parameter.empty) ->
 
 def _print(found: object, *, what: str, as_json: bool) -> None:
     try:
-        value = shape.value(found)
+        value = json.loads(written(found))
     except TypeError as error:
         raise UsageError(f"{what} gave what cannot be shown ({error}): report this to the system's authors") from None
     if as_json:
@@ -119,7 +117,7 @@ def _for_people(value: Any) -> Iterator[RenderableType]:
     elif not isinstance(value, Sequence) or isinstance(value, str):
         yield _cell(value)
     elif value and all(isinstance(each, Mapping) and each.keys() == value[0].keys() for each in value):
-        yield records(list(value[0]), [[_cell(cell) for cell in each.values()] for each in value])
+        yield table(list(value[0]), [[_cell(cell) for cell in each.values()] for each in value])
     else:
         yield from (_cell(each) for each in value) if value else ["none"]
 

@@ -1,62 +1,27 @@
 """`import`, `export`, `reembed`: corpora from archives and existing graphs, to archives, and with another embedder."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, fields
-from functools import wraps
-from inspect import Parameter, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hgmem.cli.front import DEFAULT_CORPUS, CorpusOption, ForceOption, JsonOption, connected
-from hgmem.cli.output import note, one_line, plain, print_json
-from hgmem.cli.planned import contained
+from hgmem.cli.options import options
+from hgmem.cli.output import note, one_line, print_result
 from hgmem.cli.progress import progress
 from hgmem.text.language import counted
-from hgmem.values.foreign_graph import Adopting, Option, Shape
+from hgmem.values.foreign_graph import Adopting, Shape
 
 if TYPE_CHECKING:
-    from hgmem.values.reports import AdoptReport, ArchiveReport
+    from hgmem.values.reports import AdoptReport, ArchiveReport, CorpusStatus
 
 app = typer.Typer(rich_markup_mode=None)
 importing = typer.Typer(
     name="import", no_args_is_help=True, rich_markup_mode=None, help="Import an archive or an existing graph."
 )
 app.add_typer(importing)
-
-
-def options(table: type, *, defaults: Mapping[str, object]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return a decorator that adds an option to a command for each key of `table`, a text, that `Option` marks.
-
-    The command gets those that were given as keyword arguments. In its help they stand before its own options that
-    are keyword-only; `defaults` says there what is used instead of an option, and changes nothing.
-    """
-    offered = {added.name: added for added in _parameters(table, defaults)}
-
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        own = [each for each in signature(command).parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
-        last = [each for each in own if each.kind is Parameter.KEYWORD_ONLY]
-        first = [each for each in own if each not in last]
-
-        @wraps(command)
-        def called(**given: Any) -> None:
-            command(**{name: value for name, value in given.items() if name not in offered or value is not None})
-
-        called.__signature__ = signature(command).replace(parameters=[*first, *offered.values(), *last])  # type: ignore[attr-defined]
-        return called
-
-    return decorate
-
-
-def _parameters(table: type, defaults: Mapping[str, object]) -> Iterator[Parameter]:
-    for name, hint in get_type_hints(table, include_extras=True).items():
-        for mark in getattr(hint, "__metadata__", ()):
-            if isinstance(mark, Option):
-                text = f"{mark.help} Default: {defaults[name]}." if name in defaults else mark.help
-                option = Annotated[str | None, typer.Option(metavar=mark.metavar, help=text, show_default=False)]
-                yield Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=option)
 
 
 @importing.command()
@@ -76,13 +41,7 @@ def lightrag(
         with progress() as report:
             written = client.import_lightrag(directory, report=report)
         status = client.status()
-    seconds = round(time.monotonic() - began, 3)
-    if as_json:
-        counts: dict[str, Any] = asdict(status)
-        print_json({"written": written, **counts, "seconds": seconds})
-        return
-    done = f"imported in {seconds:.1f} s" if written else "already imported, nothing was written"
-    plain(f"{corpus}: {contained(status)}; {done}")
+    _print_imported(status, time.monotonic() - began, written=written, as_json=as_json)
 
 
 @importing.command("archive")
@@ -99,8 +58,7 @@ def import_archive(
     began = time.monotonic()
     with connected(context) as client, progress() as report:
         done = client.import_archive(file, report=report)
-    for line in done.notes:
-        note(line)
+    note(*done.notes)
     what = "imported" if done.written else "already imported, nothing was written"
     _print_report(done, what, time.monotonic() - began, as_json=as_json)
 
@@ -118,9 +76,8 @@ def adopt(
     began = time.monotonic()
     with connected(context, corpus) as client, progress() as report:
         done = client.adopt(report=report, **graph)
-    for line in done.notes:
-        note(one_line(line))
-    _print_adopted(done, time.monotonic() - began, as_json=as_json)
+    note(*map(one_line, done.notes))
+    _print_imported(done, time.monotonic() - began, written=done.written, as_json=as_json)
 
 
 @app.command()
@@ -144,8 +101,7 @@ def export(
         done = client.export(
             file, memories=not without_memories, embeddings=not without_embeddings, force=force, report=report
         )
-    for line in done.notes:
-        note(line)
+    note(*done.notes)
     _print_report(done, f"exported to {file}", time.monotonic() - began, as_json=as_json)
 
 
@@ -170,27 +126,21 @@ def reembed(
     with connected(context, corpus) as client, progress() as report:
         made = client.reembed(model, report=report)
     seconds = round(time.monotonic() - began, 3)
-    if as_json:
-        print_json({"corpus": corpus, "embedding_model": model, "vectors": made, "seconds": seconds})
-    elif made:
-        plain(f"{corpus}: {counted(made, 'vector')} computed with {model} ({seconds:.1f} s)")
-    else:
-        plain(f"{corpus}: already embedded with {model}, nothing to do")
+    done = f"{counted(made, 'vector')} computed with {model} ({seconds:.1f} s)"
+    line = f"{corpus}: {done if made else f'already embedded with {model}, nothing to do'}"
+    value = {"corpus": corpus, "embedding_model": model, "vectors": made, "seconds": seconds}
+    print_result(value, line, as_json=as_json)
 
 
-def _print_adopted(done: "AdoptReport", seconds: float, *, as_json: bool) -> None:
-    if as_json:
-        print_json({**asdict(done), "seconds": round(seconds, 3)})
-        return
-    what = f"imported in {seconds:.1f} s" if done.written else "already imported, nothing was written"
-    plain(f"{done.corpus}: {contained(done)}; {what}")
+def _print_imported(held: "CorpusStatus | AdoptReport", seconds: float, *, written: bool, as_json: bool) -> None:
+    parts = [counted(held.documents, "document"), counted(held.chunks, "chunk"), f"{held.entities:,} entities"]
+    contents = ", ".join([*parts, counted(held.relations, "relation")])
+    done = f"imported in {seconds:.1f} s" if written else "already imported, nothing was written"
+    value = {"written": written, **asdict(held), "seconds": round(seconds, 3)}
+    print_result(value, f"{held.corpus}: {contents}; {done}", as_json=as_json)
 
 
 def _print_report(done: "ArchiveReport", what: str, seconds: float, *, as_json: bool) -> None:
-    """Print the archive's contents and what was done with it."""
-    if as_json:
-        print_json({**asdict(done), "seconds": round(seconds, 3)})
-        return
     parts = [
         counted(done.counts.get("Document", 0), "document"),
         counted(done.counts.get("Chunk", 0), "chunk"),
@@ -200,4 +150,5 @@ def _print_report(done: "ArchiveReport", what: str, seconds: float, *, as_json: 
     ]
     if built := done.counts.get("Built", 0):
         parts.append(counted(built, "built row"))
-    plain(f"{done.corpus}: {', '.join(parts)}; {what} ({seconds:.1f} s)")
+    line = f"{done.corpus}: {', '.join(parts)}; {what} ({seconds:.1f} s)"
+    print_result({**asdict(done), "seconds": round(seconds, 3)}, line, as_json=as_json)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from hgmem.errors import UsageError
 from hgmem.graph.memory import corpus_of
-from hgmem.models.metering import spending
+from hgmem.models.metering import measuring
 from hgmem.services import Services
 from hgmem.systems.answering import answer
 from hgmem.values.arguments import check
@@ -72,7 +72,7 @@ def limited(*, max_calls: int | None = None, max_tokens: int | None = None) -> A
     """Return a context that limits calls and tokens. Without limits, it leaves the caller's budget in place."""
     limits = {"max_calls": max_calls, "max_tokens": max_tokens}
     check(limits, ARGUMENTS)
-    return nullcontext() if set(limits.values()) == {None} else spending(**limits)
+    return nullcontext() if set(limits.values()) == {None} else measuring(**limits)
 
 
 def _with_watcher(services: Services, watcher: Watcher) -> Services:

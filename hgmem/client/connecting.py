@@ -10,6 +10,7 @@ from hgmem.errors import AccessError, HGMemError, UsageError
 from hgmem.graph.database import Address, Database, connect, wrap_driver
 from hgmem.graph.schema import ensure_schema
 from hgmem.local import find
+from hgmem.models.cache_file import Store
 from hgmem.models.embedders import OPENAI, LangChainEmbedder, OpenAIEmbedder, SentenceTransformerEmbedder
 from hgmem.models.embedders.kept_vectors import KeptVectors
 from hgmem.models.embedding import CheckedEmbedder, Embedder
@@ -20,7 +21,7 @@ from hgmem.models.llm.chat_model import ChatModel
 from hgmem.models.llm.langchain_chat import LangChainChat
 from hgmem.models.llm.openai_chat import OpenAIChat
 from hgmem.models.llm.rate_limits import LimitedChat, Limits
-from hgmem.models.llm.response_cache import CachedModel, Store
+from hgmem.models.llm.response_cache import CachedModel
 from hgmem.models.llm.task_routing import RoutedModel
 from hgmem.models.prompts import shipped_prompts
 from hgmem.settings import Settings
@@ -176,15 +177,10 @@ def find_embedder(settings: Settings) -> CheckedEmbedder:
             backend=settings.embedding_backend,
             cache=settings.cache,
         )
-    return CheckedEmbedder(_kept(chosen, settings))
-
-
-def _kept(embedder: OpenAIEmbedder | SentenceTransformerEmbedder, settings: Settings) -> Embedder:
-    """Return the embedder with its vectors kept on disk, unless that is turned off."""
     if not settings.cached_vectors:
-        return embedder
+        return CheckedEmbedder(chosen)
     path = settings.cache / "vectors.sqlite"
-    return KeptVectors(embedder, path, most=settings.cached_vectors, state=embedder.state)
+    return CheckedEmbedder(KeptVectors(chosen, path, most=settings.cached_vectors, state=chosen.state))
 
 
 def adapted_embedder(given: Any) -> CheckedEmbedder:
@@ -240,10 +236,8 @@ def adapted_model(given: Any, settings: Settings) -> LanguageModel:
 
 
 def _by_name(settings: Settings, name: str, embedder: Embedder) -> LanguageModel:
-    return ExtractiveModel(embedder) if name == ExtractiveModel.name else _language_model(settings, name)
-
-
-def _language_model(settings: Settings, name: str) -> LanguageModel:
+    if name == ExtractiveModel.name:
+        return ExtractiveModel(embedder)
     chat = LimitedChat(_chat(settings, name), _limits(settings))
     store = Store(settings.cache / "replies.sqlite")
     usual = Sampling(

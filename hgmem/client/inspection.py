@@ -15,8 +15,7 @@ from hgmem.graph.documents import document_states, list_documents
 from hgmem.graph.memory import corpus_of
 from hgmem.memory.browser.view import Drawing, add_styling_labels, save, viewing
 from hgmem.memory.browser.view import View as View
-from hgmem.memory.replay.page import page
-from hgmem.memory.replay.scene import scene
+from hgmem.memory.replay.page import page, scene
 from hgmem.memory.stored_memories import load_history, load_lineage, load_memory, summaries
 from hgmem.services import Services, known_corpus, ready_corpus
 from hgmem.systems.answering import latest_steps, memory_passages
@@ -33,25 +32,22 @@ from hgmem.values.reports import CorpusStatus
 def memories(services: Services) -> list[MemorySummary]:
     """Return the corpus's memories that the owner sees, newest first."""
     known_corpus(services)
-    timeout = services.settings.claim_timeout
-    return summaries(services.database, corpus=services.corpus, claim_timeout=timeout, owner=services.owner)
+    return summaries(services)
 
 
 def memory(services: Services, uid: str, *, step: int | None = None) -> Memory:
     """Return a memory of any corpus as it stood at the end of a step, by default the last."""
-    timeout = services.settings.claim_timeout
-    return load_memory(services.database, uid, step=step, claim_timeout=timeout, owner=services.owner)
+    return load_memory(services, uid, step=step)
 
 
 def lineage(services: Services, point: str) -> Lineage:
     """Return a memory point (uid) with the points that were revised or merged into it, recursively."""
-    return load_lineage(services.database, point, owner=services.owner)
+    return load_lineage(services, point)
 
 
 def replay(services: Services, uid: str) -> str:
     """Return a self-contained HTML page that replays a memory of any corpus step by step."""
-    timeout = services.settings.claim_timeout
-    return page(scene(load_history(services.database, uid, claim_timeout=timeout, owner=services.owner)))
+    return page(scene(load_history(services, uid)))
 
 
 def status(services: Services) -> CorpusStatus:

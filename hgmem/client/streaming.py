@@ -44,9 +44,6 @@ class _End:
     error: BaseException | None = None
 
 
-_Item: TypeAlias = Event | _End
-
-
 class Streams:
     """The open streams of one client. They end when the client is closed."""
 
@@ -63,20 +60,9 @@ class Streams:
 
     def streamed(self, work: Work) -> Generator[Event, None, None]:
         """Yield the events of the work. Closing the iterator ends the work before its next call."""
-        queue: Queue[_Item] = Queue(WAITING)
-
-        def deliver(item: _Item) -> bool:
-            try:
-                queue.put(item, timeout=_POLL_SECONDS)
-            except Full:
-                return False
-            return True
-
-        worker = _Worker(work, deliver, lambda item: _put_forcibly(queue, item))
-        worker.start()
-        self._open.add(worker)
+        worker = self._started(work)
         try:
-            while not isinstance(item := queue.get(), _End):
+            while not isinstance(item := worker.queue.get(), _End):
                 yield item
             if item.error is not None:
                 raise item.error
@@ -86,31 +72,10 @@ class Streams:
 
     async def astreamed(self, work: Work) -> AsyncGenerator[Event, None]:
         """Yield the events of the work without blocking the event loop. Closing the iterator ends the work."""
-        loop, queue = asyncio.get_running_loop(), asyncio.Queue[_Item](WAITING)
-
-        def deliver(item: _Item) -> bool:
-            if loop.is_closed():  # nobody can read it any more
-                worker.closed.set()
-                return False
-            putting = asyncio.run_coroutine_threadsafe(queue.put(item), loop)
-            while not worker.closed.is_set():
-                try:
-                    putting.result(_POLL_SECONDS)
-                except TimeoutError:
-                    continue
-                return True
-            putting.cancel()
-            return False
-
-        def force(item: _End) -> None:
-            if not loop.is_closed():
-                loop.call_soon_threadsafe(_put_forcibly, queue, item)
-
-        worker = _Worker(work, deliver, force)
-        worker.start()
-        self._open.add(worker)
+        loop, arrived = asyncio.get_running_loop(), asyncio.Event()
+        worker = self._started(work, lambda: loop.call_soon_threadsafe(arrived.set))
         try:
-            while not isinstance(item := await queue.get(), _End):
+            while not isinstance(item := await worker.next(arrived), _End):
                 yield item
             if item.error is not None:
                 raise item.error
@@ -118,29 +83,46 @@ class Streams:
             worker.closed.set()
             await asyncio.to_thread(worker.join)
 
+    def _started(self, work: Work, wake: Callable[[], object] = lambda: None) -> "_Worker":
+        worker = _Worker(work, wake)
+        self._open.add(worker)
+        worker.thread.start()
+        return worker
+
 
 class _Worker:
-    """Work in its own thread that passes its events to `deliver`.
+    """Work in its own thread, with a queue of its events. It calls `wake` after each, such as to wake an event loop."""
 
-    `deliver` returns False while the reader is not ready. `force` delivers the end, in place of unread events if
-    necessary.
-    """
-
-    def __init__(self, work: Work, deliver: Callable[[_Item], bool], force: Callable[[_End], object]) -> None:
+    def __init__(self, work: Work, wake: Callable[[], object]) -> None:
         self.closed = threading.Event()
-        self.force = force
+        self.queue: Queue[Event | _End] = Queue(WAITING)
         self._work = work
-        self._deliver = deliver
+        self._wake = wake
         context = contextvars.copy_context()
-        self._thread = threading.Thread(target=context.run, args=(self._run,), name="hgmem-stream", daemon=True)
-
-    def start(self) -> None:
-        """Start the thread. Everything that `deliver` uses must exist by now."""
-        self._thread.start()
+        self.thread = threading.Thread(target=context.run, args=(self._run,), name="hgmem-stream", daemon=True)
 
     def join(self) -> None:
         """Wait for the work to end, but only for a limited time, as a call may be in progress."""
-        self._thread.join(_CLOSE_SECONDS)
+        self.thread.join(_CLOSE_SECONDS)
+
+    async def next(self, arrived: asyncio.Event) -> Event | _End:
+        """Return the next item once there is one. `arrived` is set whenever one was put."""
+        while True:
+            arrived.clear()
+            with suppress(Empty):
+                return self.queue.get_nowait()
+            await arrived.wait()
+
+    def force(self, item: _End) -> None:
+        """Put an item into the queue. If it is full, drop its oldest item."""
+        while True:
+            try:
+                self.queue.put_nowait(item)
+            except Full:
+                with suppress(Empty):  # the reader was here first
+                    self.queue.get_nowait()
+            else:
+                return self._woken()
 
     def _run(self) -> None:
         end = _End()
@@ -160,16 +142,16 @@ class _Worker:
         if self.closed.is_set():
             raise ClosedError("the stream was closed")
 
-    def _put(self, item: _Item) -> None:
-        while not self.closed.is_set() and not self._deliver(item):
-            continue
+    def _put(self, item: Event | _End) -> None:
+        done = False
+        while not done and not self.closed.is_set():
+            with suppress(Full):
+                self.queue.put(item, timeout=_POLL_SECONDS)
+                done = True
+            self._woken()  # also where the queue is full: a reader that is gone is noticed
 
-
-def _put_forcibly(queue: "Queue[_Item] | asyncio.Queue[_Item]", item: _End) -> None:
-    """Put an item into a queue. If the queue is full, drop its oldest item."""
-    while True:
+    def _woken(self) -> None:
         try:
-            return queue.put_nowait(item)
-        except (Full, asyncio.QueueFull):
-            with suppress(Empty, asyncio.QueueEmpty):  # the reader was here first
-                queue.get_nowait()
+            self._wake()
+        except RuntimeError:  # the event loop is closed, so nobody can read any more
+            self.closed.set()

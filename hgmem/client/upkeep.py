@@ -11,9 +11,8 @@ from hgmem.corpus import importing, reembedding
 from hgmem.corpus.deletion import Named, delete_corpus, delete_documents
 from hgmem.errors import UsageError
 from hgmem.memory.pruning import delete_memory
-from hgmem.models.embedding import CheckedEmbedder, Embedder
+from hgmem.models.embedding import Embedder
 from hgmem.services import Services
-from hgmem.settings import Settings
 from hgmem.systems.building import own_names, renew_vectors
 from hgmem.values.foreign_graph import Adopting, Names, Source, configured
 from hgmem.values.reports import AdoptReport, ArchiveReport, Report, counting
@@ -54,8 +53,11 @@ def adopt(services: Services, graph: Adopting, *, report: Report) -> AdoptReport
 
 def reembed(services: Services, embedder: Embedder | str | Any, *, report: Report) -> int:
     """Recompute all vectors of the corpus with an embedder, by default that of the services. Return their number."""
-    if embedder is not None:
-        services = replace(services, embedder=_embedder(services.settings, embedder))
+    if isinstance(embedder, str):
+        embedder = find_embedder(services.settings.model_copy(update={"embedding_model": embedder}))
+    elif embedder is not None:
+        embedder = adapted_embedder(embedder)
+    services = replace(services, embedder=embedder or services.embedder)
     return reembedding.reembed(services, finish=renew_vectors, report=counting(report, "vectors"))
 
 
@@ -77,9 +79,3 @@ def delete(
     if document is not None:
         return delete_documents(services, document)
     return delete_corpus(services)
-
-
-def _embedder(settings: Settings, chosen: Any) -> CheckedEmbedder:
-    if isinstance(chosen, str):
-        return find_embedder(settings.model_copy(update={"embedding_model": chosen}))
-    return adapted_embedder(chosen)

@@ -5,33 +5,23 @@ The graph is one more contribution to each of its entities and relations.
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, is_dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import cache
 from math import inf
 from typing import Any, TypeVar
 
-from hgmem.corpus.aggregation import (
-    SEGMENT,
-    Prebuilt,
-    embed_missing,
-    entity_row,
-    rebuild_entities,
-    rebuild_relations,
-    relation_row,
-)
+from hgmem.corpus.aggregation import ENTITY, RELATION, SEGMENT, Additions, Kind, embed_missing, rebuild
+from hgmem.corpus.document_comparison import description_of
 from hgmem.corpus.guarded_writes import GuardedWriter, check_embedder, embedding
-from hgmem.corpus.paging import batches
+from hgmem.corpus.paging import batches, filled
 from hgmem.errors import ConflictError, UsageError
 from hgmem.extraction.contributions import (
+    Contribution,
     EntityContribution,
     RelationContribution,
     chunks_of,
-    entity_fields,
-    entity_text,
     ordered,
-    relation_fields,
-    relation_text,
 )
 from hgmem.graph.builds import ADDED, CHANGED, EXTENDED, mark_builds
 from hgmem.graph.database import Transaction
@@ -45,25 +35,17 @@ from hgmem.graph.documents import (
     put_chunks,
     put_documents,
 )
-from hgmem.graph.entities import (
-    EntityRow,
-    RelationRow,
-    known_entities,
-    touch_entities,
-    touch_relations,
-)
 from hgmem.graph.values import Runner, to_json
 from hgmem.services import Services, check_dimensions, open_corpus
 from hgmem.text import identity
 from hgmem.text.identity import key, text_hash
 from hgmem.text.segmentation import collapse, has_half_pair
 from hgmem.text.tokens import count
-from hgmem.values.graph_elements import Chunk, DocumentUid, EntityUid, RelationUid
-from hgmem.values.inputs import Document, Given, GivenChunk, GivenEntity, GivenRelation
+from hgmem.values.graph_elements import Chunk, DocumentUid
+from hgmem.values.inputs import Document, Given, GivenChunk, GivenEntity, GivenRelation, Scalar
 
 K = TypeVar("K")
 T = TypeVar("T")
-U = TypeVar("U", EntityUid, RelationUid)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +64,7 @@ def prepare(given: Given, *, corpus: str, written: str | None = None) -> Prepare
     `written` is the graph as JSON, if available, for checking its characters. Raises `UsageError` for a duplicate id or
     an unknown reference.
     """
-    _check_characters(given, json.dumps(given, ensure_ascii=False, default=_fields) if written is None else written)
+    _check_characters(given, to_json(given) if written is None else written)
     documents = _unique(((document.id, document) for document in given.documents), what="document")
     uids = {id_: document_uid(corpus, id_) for id_ in documents}
     chunks = _chunks(given.chunks, documents=documents, corpus=corpus)
@@ -121,10 +103,6 @@ def _check_characters(given: Given, written: str) -> None:
         for thing in things:
             if has_half_pair(json.dumps(asdict(thing), ensure_ascii=False)):
                 raise UsageError(f"{thing!r} has an unpaired surrogate, such as \\ud83d: remove it")
-
-
-def _fields(value: Any) -> Any:
-    return {each.name: getattr(value, each.name) for each in fields(value)} if is_dataclass(value) else dict(value)
 
 
 def _chunks(
@@ -212,7 +190,7 @@ def _add(found: dict[K, list[T]], name: K, contribution: T) -> None:
 
 GIVEN = "given"  # `Document.chunking` of documents that came with their chunks
 DOCUMENTS = 500  # maximum documents per batch
-CHUNKS = 5_000  # a batch ends before it exceeds this many chunks
+CHUNKS = 5_000  # a batch ends once it holds this many chunks
 
 
 def add_graph(services: Services, given: Given) -> None:
@@ -223,26 +201,14 @@ def add_graph(services: Services, given: Given) -> None:
     prepared = prepare(given, corpus=services.corpus, written=to_json(given))
     check_dimensions(services, open_corpus(services))
     writer = embedding(services)
-    for documents in _grouped(prepared):
-        _put_documents(services, writer, documents, prepared.chunks)
-    entities = [uid for some in batches(prepared.entities.items()) for uid in _add_entities(services, some)]
-    relations = [uid for some in batches(prepared.relations.items()) for uid in _add_relations(services, some)]
+    sizes = {uid: len(chunks) for uid, chunks in prepared.chunks.items()}
+    for documents in filled(
+        prepared.documents.items(), size=DOCUMENTS, most=CHUNKS, weight=lambda each: sizes.get(each[0], 0)
+    ):
+        _put_documents(services, writer, dict(documents), prepared.chunks)
+    entities = [uid for some in batches(prepared.entities.items()) for uid in _add_all(services, ENTITY, some)]
+    relations = [uid for some in batches(prepared.relations.items()) for uid in _add_all(services, RELATION, some)]
     embed_missing(services, entities=entities, relations=relations)
-
-
-def _grouped(prepared: Prepared) -> Iterator[dict[DocumentUid, Document]]:
-    """Yield batches of documents by uid, bounded by `DOCUMENTS` and `CHUNKS`."""
-    group: dict[DocumentUid, Document] = {}
-    chunks = 0
-    for uid, document in prepared.documents.items():
-        more = len(prepared.chunks.get(uid, ()))
-        if group and (len(group) == DOCUMENTS or chunks + more > CHUNKS):
-            yield group
-            group, chunks = {}, 0
-        group[uid] = document
-        chunks += more
-    if group:
-        yield group
 
 
 def _put_documents(
@@ -289,88 +255,48 @@ def _check_and_mark(transaction: Runner, services: Services, change: str) -> Non
     mark_builds(transaction, corpus=services.corpus, change=change)
 
 
-def _is_whole(state: DocumentState | None, properties: Mapping[str, str], chunks_done: bool) -> bool:
-    return state is not None and state.status == "done" and chunks_done and _described(state) == properties
+def _is_whole(state: DocumentState | None, properties: Mapping[str, Scalar], chunks_done: bool) -> bool:
+    if state is None or state.status != "done" or not chunks_done:
+        return False
+    return {**state.description, "sha256": state.sha256, "chunking": state.chunking} == properties
 
 
-def _described(state: DocumentState) -> dict[str, str]:
-    return {name: getattr(state, name) for name in ("title", "source", "metadata", "sha256", "chunking")}
-
-
-def properties_of(document: Document) -> dict[str, str]:
+def properties_of(document: Document) -> dict[str, Scalar]:
     """Return the stored properties of a document that came with its chunks."""
     return {
-        "title": document.title,
-        "source": document.source,
-        "metadata": to_json(document.metadata),
+        **description_of(document),
         "sha256": text_hash(document.text),
         "chunking": GIVEN,
     }
 
 
-def _add_entities(services: Services, batch: Sequence[tuple[str, tuple[EntityContribution, ...]]]) -> list[EntityUid]:
-    """Write contributions to entities, and return the uids of entities without a vector.
+def _add_all(services: Services, kind: Kind, batch: Sequence[tuple[Any, Sequence[Contribution]]]) -> list[Any]:
+    """Write contributions to entities or relations by key, and return the uids of those without a vector.
 
-    Only new entities are embedded here.
+    Only new ones are embedded here.
     """
-    rows = [entity_row(services.corpus, key, chunks_of(contributions)) for key, contributions in batch]
+    rows = [kind.row(services.corpus, name, chunks_of(contributions)) for name, contributions in batch]
     given = {row.uid: contributions for row, (_, contributions) in zip(rows, batch, strict=True)}
-    known = known_entities(services.database, corpus=services.corpus, uids=list(given))
+    known = kind.known(services.database, corpus=services.corpus, uids=list(given))
     texts = {}
-    for uid, contributions in given.items():
-        if uid not in known:
-            fields = entity_fields(contributions, limit=services.settings.description_characters)
-            texts[uid] = entity_text(fields.name, fields.description.text)
-    prebuilt = Prebuilt(given=given, vectors=_embedded(services, texts))
-    return services.database.write(_write_entities, services, rows, prebuilt)
-
-
-def _add_relations(
-    services: Services, batch: Sequence[tuple[tuple[str, str], tuple[RelationContribution, ...]]]
-) -> list[RelationUid]:
-    """Write contributions to relations, and return the uids of relations without a vector."""
-    rows = [relation_row(services.corpus, ends, chunks_of(contributions)) for ends, contributions in batch]
-    given = {row.uid: contributions for row, (_, contributions) in zip(rows, batch, strict=True)}
-    known = {row["uid"] for row in services.database.run("known_relations", corpus=services.corpus, uids=list(given))}
-    texts = {}
-    for row, (ends, contributions) in zip(rows, batch, strict=True):
+    for row, (name, contributions) in zip(rows, batch, strict=True):
         if row.uid not in known:
-            fields = relation_fields(contributions, limit=services.settings.description_characters)
-            texts[row.uid] = relation_text(ends, fields.description.text, fields.keywords)
-    prebuilt = Prebuilt(given=given, vectors=_embedded(services, texts))
-    return services.database.write(_write_relations, services, rows, prebuilt)
-
-
-def _embedded(services: Services, texts: Mapping[U, str]) -> dict[U, tuple[str, Any]]:
-    """Return each text with its vector, by uid."""
+            fields = kind.fields(contributions, limit=services.settings.description_characters)
+            texts[row.uid] = kind.text(name, fields)
     vectors = services.embed(list(texts.values()), kind="document") if texts else ()
-    return {uid: (texts[uid], vector) for uid, vector in zip(texts, vectors, strict=True)}
+    named = {uid: (texts[uid], vector) for uid, vector in zip(texts, vectors, strict=True)}
+    return services.database.write(_write, services, rows, kind=kind, new=Additions(given=given, vectors=named))
 
 
-def _write_entities(
-    transaction: Transaction,
-    services: Services,
-    rows: Sequence[EntityRow],
-    prebuilt: Prebuilt[EntityUid, EntityContribution],
-) -> list[EntityUid]:
-    if prebuilt.vectors:  # of what is new
+def _write(
+    transaction: Transaction, services: Services, rows: Sequence[Any], *, kind: Kind, new: Additions
+) -> list[Any]:
+    if new.vectors:  # of what is new
         _check_and_mark(transaction, services, EXTENDED)
-    inputs = touch_entities(transaction, corpus=services.corpus, rows=rows)
-    return rebuild_entities(transaction, services, inputs, prebuilt=prebuilt)
-
-
-def _write_relations(
-    transaction: Transaction,
-    services: Services,
-    rows: Sequence[RelationRow],
-    prebuilt: Prebuilt[RelationUid, RelationContribution],
-) -> list[RelationUid]:
-    if prebuilt.vectors:  # of what is new
-        _check_and_mark(transaction, services, EXTENDED)
-    inputs = touch_relations(transaction, corpus=services.corpus, rows=rows)
+    inputs = kind.touch(transaction, corpus=services.corpus, rows=rows)
     if len(inputs) < len(rows):
         raise ConflictError(
             f"endpoints of {len(rows) - len(inputs)} relations were deleted from corpus {services.corpus!r} during "
             "the call: add the graph again"
         )
-    return rebuild_relations(transaction, services, inputs, prebuilt=prebuilt)
+    return rebuild(transaction, services, inputs, kind=kind, new=new)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hgmem.corpus.aggregation import refresh, rows_of
+from hgmem.corpus.aggregation import ENTITY, RELATION, refresh, rows_of
 from hgmem.corpus.document_writing import withdraw_support
 from hgmem.corpus.guarded_writes import check_embedder, embedding
 from hgmem.errors import AccessError, BadReplyError, BudgetError, ModelError
@@ -111,8 +111,9 @@ def _save_again(
     for chunk in chunks:
         now = texts.get(chunk.uid)
         if now is not None and now.text == chunk.text and now.status not in ("extracted", "done"):
-            entities, relations = rows_of(corpus, {chunk.uid: found[chunk.uid]})
-            kept[chunk.uid] = [row.uid for row in entities], [row.uid for row in relations]
+            again = {chunk.uid: found[chunk.uid]}
+            entities, relations = ([row.uid for row in rows_of(corpus, kind, again)] for kind in (ENTITY, RELATION))
+            kept[chunk.uid] = entities, relations
     stale = withdraw_support(transaction, corpus=corpus, kept=kept)
     written = {chunk.uid: (chunk.text, found[chunk.uid].model_dump_json()) for chunk in chunks}
     return save_extractions(transaction, corpus=corpus, extractions=written, vectors=vectors), *stale

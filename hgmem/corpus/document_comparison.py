@@ -6,7 +6,7 @@ Indexing writes what is found here, and the cost estimate only counts it. Nothin
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from hgmem.corpus.paging import batches
+from hgmem.corpus.paging import batches, filled
 from hgmem.errors import UsageError
 from hgmem.extraction.chunking import ChunkOptions, split
 from hgmem.extraction.chunking import chunks as chunks_of
@@ -38,16 +38,8 @@ def bounded(
     corpus: str, items: Iterable[Document | Skipped], *, skipped: list[Skipped]
 ) -> Iterator[dict[DocumentUid, Document]]:
     """Yield batches of documents by uid, and append skipped items to `skipped`."""
-    batch: dict[DocumentUid, Document] = {}
-    characters = 0
-    for uid, document in _identified(corpus, items, skipped):
-        batch[uid] = document
-        characters += len(document.text)
-        if len(batch) == DOCUMENTS or characters >= CHARACTERS:
-            yield batch
-            batch, characters = {}, 0
-    if batch:
-        yield batch
+    identified = _identified(corpus, items, skipped)
+    yield from map(dict, filled(identified, size=DOCUMENTS, most=CHARACTERS, weight=lambda each: len(each[1].text)))
 
 
 def _identified(

@@ -7,23 +7,14 @@ written to.
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from hgmem.corpus.adding import Prepared, prepare, properties_of
-from hgmem.corpus.aggregation import SEGMENT, entity_row, relation_row
+from hgmem.corpus.aggregation import ENTITY, RELATION, SEGMENT, Kind
 from hgmem.corpus.guarded_writes import GuardedWriter, leased_writer
 from hgmem.corpus.paging import batches
 from hgmem.errors import ConflictError, HGMemError, UsageError
-from hgmem.extraction.contributions import (
-    EntityContribution,
-    RelationContribution,
-    chunks_of,
-    dump,
-    entity_fields,
-    entity_text,
-    relation_fields,
-    relation_text,
-)
+from hgmem.extraction.contributions import Contribution, chunks_of, dump
 from hgmem.graph.adopting import (
     foreign_chunks,
     foreign_documents,
@@ -45,7 +36,6 @@ from hgmem.graph.corpus import (
 )
 from hgmem.graph.database import Database, Row, Transaction
 from hgmem.graph.documents import create_chunks, create_documents
-from hgmem.graph.entities import create_entities, create_relations
 from hgmem.graph.schema import FULLTEXT, VECTOR, show_indexes
 from hgmem.graph.values import Runner, to_json
 from hgmem.services import Services, known_corpus, readable_corpus
@@ -155,10 +145,10 @@ def _write(services: Services, writer: GuardedWriter, prepared: Prepared, *, rep
     report(done, total)
     _create_documents(services, writer, prepared)
     for entities in batches(prepared.entities.items(), size=SEGMENT):
-        _create_entities(services, writer, entities)
+        _create(services, writer, ENTITY, entities)
         report(done := done + len(entities), total)
     for relations in batches(prepared.relations.items()):
-        _create_relations(services, writer, relations)
+        _create(services, writer, RELATION, relations)
         report(done := done + len(relations), total)
 
 
@@ -176,33 +166,16 @@ def _create_documents(services: Services, writer: GuardedWriter, prepared: Prepa
         create_chunks(writer, corpus=corpus, chunks=chunks, vectors=vectors)
 
 
-def _create_entities(
-    services: Services, writer: GuardedWriter, batch: Sequence[tuple[str, tuple[EntityContribution, ...]]]
+def _create(
+    services: Services, writer: GuardedWriter, kind: Kind, batch: Sequence[tuple[Any, Sequence[Contribution]]]
 ) -> None:
-    limit = services.settings.description_characters
-    fields = [entity_fields(contributions, limit=limit) for _, contributions in batch]
-    rows = [
-        entity_row(services.corpus, key, chunks_of(contributions), given=dump(contributions), fields=values)
-        for (key, contributions), values in zip(batch, fields, strict=True)
-    ]
-    vectors = services.embed([entity_text(values.name, values.description.text) for values in fields], kind="document")
-    create_entities(writer, corpus=services.corpus, rows=rows, vectors=vectors)
-
-
-def _create_relations(
-    services: Services, writer: GuardedWriter, batch: Sequence[tuple[tuple[str, str], tuple[RelationContribution, ...]]]
-) -> None:
-    limit = services.settings.description_characters
-    fields = [relation_fields(contributions, limit=limit) for _, contributions in batch]
-    rows = [
-        relation_row(services.corpus, ends, chunks_of(contributions), given=dump(contributions), fields=values)
-        for (ends, contributions), values in zip(batch, fields, strict=True)
-    ]
-    texts = [
-        relation_text(ends, values.description.text, values.keywords)
-        for (ends, _), values in zip(batch, fields, strict=True)
-    ]
-    create_relations(writer, corpus=services.corpus, rows=rows, vectors=services.embed(texts, kind="document"))
+    rows, texts = [], []
+    for key, contributions in batch:
+        fields = kind.fields(contributions, limit=services.settings.description_characters)
+        given = dump(contributions)
+        rows.append(kind.row(services.corpus, key, chunks_of(contributions), given=given, fields=fields))
+        texts.append(kind.text(key, fields))
+    kind.create(writer, corpus=services.corpus, rows=rows, vectors=services.embed(texts, kind="document"))
 
 
 def adopt(

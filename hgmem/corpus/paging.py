@@ -42,6 +42,20 @@ def pages(database: Runner, listed: Listed, *, corpus: str, size: int) -> Iterat
         after = uids[-1]
 
 
+def filled(items: Iterable[T], *, size: int, most: int, weight: Callable[[T], int]) -> Iterator[list[T]]:
+    """Yield the items in lists of at most `size`, each of which ends once its items weigh `most` together."""
+    batch: list[T] = []
+    held = 0
+    for item in items:
+        batch.append(item)
+        held += weight(item)
+        if len(batch) == size or held >= most:
+            yield batch
+            batch, held = [], 0
+    if batch:
+        yield batch
+
+
 def batches(items: Iterable[T], *, size: int = BATCH) -> Iterator[list[T]]:
     """Yield the items in lists of at most `size`."""
     iterator = iter(items)

@@ -7,28 +7,26 @@ embedders are never searched together. Meanwhile, no other run can read the corp
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
-from typing import Any, TypeAlias
 
-from hgmem.corpus.aggregation import embed_entities, embed_relations
+from hgmem.corpus.aggregation import ENTITY, RELATION, Filling
 from hgmem.corpus.guarded_writes import GuardedWriter, leased_writer
-from hgmem.corpus.paging import CHUNKS, ENTITIES, OWN_RELATIONS, POINTS, PROVISIONALS, RELATIONS, pages
+from hgmem.corpus.paging import CHUNKS, ENTITIES, OWN_RELATIONS, POINTS, PROVISIONALS, RELATIONS, Listed, pages
 from hgmem.errors import ConflictError, HGMemError, UsageError
 from hgmem.extraction.contributions import own_relation_text
 from hgmem.graph.builds import mark_builds
 from hgmem.graph.built import put_built_vectors
 from hgmem.graph.corpus import CorpusRow, lease_corpus, leased_builds, leased_memories, lock_corpus, write_leased
-from hgmem.graph.database import Transaction
+from hgmem.graph.database import Row, Transaction
+from hgmem.graph.documents import put_chunk_vectors
 from hgmem.graph.entities import put_relation_vectors
 from hgmem.graph.exporting import built_uids
-from hgmem.graph.values import Runner, rows_with_vectors
+from hgmem.graph.memory import put_point_vectors
+from hgmem.graph.values import Runner
+from hgmem.models.embedding import Vectors
 from hgmem.services import RE_EMBEDDING, Services, check_schema, known_corpus, settled_corpus
 from hgmem.values.reports import CountReport
 
 BATCH = 128  # texts embedded and stored together: at most this much work is repeated after a kill
-
-# Embeds those of the uids that lack a vector, and returns how many.
-Filling: TypeAlias = Callable[[Services, Runner, Sequence[Any]], int]
 
 
 def fill(services: Services, writer: Runner, *, report: CountReport = lambda _, __: None) -> int:
@@ -37,55 +35,41 @@ def fill(services: Services, writer: Runner, *, report: CountReport = lambda _, 
     `writer` writes each batch in its own transaction. `report` receives the number of vectors made, and the total.
     """
     database, corpus = services.database, services.corpus
-    done, total = 0, int(database.run("count_unembedded", corpus=corpus)[0]["missing"])
+    done, total = 0, database.run("count_unembedded", corpus=corpus)[0]["missing"]
     report(done, total)
     for listed, filling in FILLINGS:
         if done >= total:
             break
         for uids in pages(database, listed, corpus=corpus, size=BATCH):
-            if made := filling(services, writer, uids):
+            if made := filling.fill(services, writer, uids):
                 report(done := done + made, total)
     return done
 
 
-def _texts(services: Services, writer: Runner, uids: Sequence[str], *, missing: str, put: str) -> int:
-    """Embed texts: `missing` and `put` are the statements that read those without a vector, and write vectors."""
-    rows = services.database.run(missing, corpus=services.corpus, uids=uids)
-    if rows:
-        vectors = services.embed([row["text"] for row in rows], kind="document")
-        named = [{"uid": row["uid"]} for row in rows]
-        writer.run(put, corpus=services.corpus, rows=rows_with_vectors(named, vectors))
-    return len(rows)
+def _put_built(database: Runner, *, corpus: str, rows: Sequence[Row], vectors: Vectors) -> None:
+    made = [{"uid": row["uid"], "own": row["own"], "vector": each} for row, each in zip(rows, vectors, strict=True)]
+    put_built_vectors(database, corpus=corpus, rows=made)
 
 
-def _own_relations(services: Services, writer: Runner, uids: Sequence[str]) -> int:
-    rows = services.database.run("missing_own_relation_vectors", corpus=services.corpus, uids=uids)
-    if rows:
-        texts = [own_relation_text((row["source"], row["target"]), row["description"]) for row in rows]
-        vectors = services.embed(texts, kind="document")
-        put_relation_vectors(writer, corpus=services.corpus, rows=rows, vectors=vectors)
-    return len(rows)
+def _text(row: Row) -> str:
+    return str(row["text"])
 
 
-def _built(services: Services, writer: Runner, uids: Sequence[str]) -> int:
-    rows = services.database.run("missing_built_vectors", corpus=services.corpus, uids=uids)
-    if rows:
-        vectors = services.embed([row["text"] for row in rows], kind="document")
-        filled = [
-            {"uid": row["uid"], "own": row["own"], "vector": vector} for row, vector in zip(rows, vectors, strict=True)
-        ]
-        put_built_vectors(writer, corpus=services.corpus, rows=filled)
-    return len(rows)
-
-
-FILLINGS: Sequence[tuple[Callable[..., list[str]], Filling]] = (
-    (CHUNKS, partial(_texts, missing="missing_chunk_vectors", put="put_chunk_vectors")),
-    (ENTITIES, embed_entities),
-    (RELATIONS, embed_relations),
-    (PROVISIONALS, embed_entities),
-    (OWN_RELATIONS, _own_relations),
-    (POINTS, partial(_texts, missing="missing_point_vectors", put="put_point_vectors")),
-    (built_uids, _built),
+FILLINGS: Sequence[tuple[Listed, Filling]] = (
+    (CHUNKS, Filling(missing="missing_chunk_vectors", text=_text, put=put_chunk_vectors)),
+    (ENTITIES, ENTITY.filling),
+    (RELATIONS, RELATION.filling),
+    (PROVISIONALS, ENTITY.filling),
+    (
+        OWN_RELATIONS,
+        Filling(
+            missing="missing_own_relation_vectors",
+            text=lambda row: own_relation_text((row["source"], row["target"]), row["description"]),
+            put=put_relation_vectors,
+        ),
+    ),
+    (POINTS, Filling(missing="missing_point_vectors", text=_text, put=put_point_vectors)),
+    (built_uids, Filling(missing="missing_built_vectors", text=_text, put=_put_built)),
 )
 
 

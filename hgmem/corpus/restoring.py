@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 from typing import IO
 
@@ -12,6 +13,7 @@ from hgmem.corpus.archive.own_names import nothing_installed
 from hgmem.corpus.exporting import bounds
 from hgmem.corpus.guarded_writes import GuardedWriter
 from hgmem.corpus.importing import IMPORTING, importing, refuse_contents
+from hgmem.corpus.paging import filled
 from hgmem.corpus.reembedding import fill
 from hgmem.errors import DocumentError, UsageError
 from hgmem.graph import restoring
@@ -151,18 +153,10 @@ def _properties(header: Record) -> Row:
 
 def _batches(lines: Iterable[Line]) -> Iterator[tuple[str, list[Row]]]:
     """Yield records to write together, all of one type, with the type's name."""
-    name, rows, size = "", list[Row](), 0
-    for line in lines:
-        if line.record["kind"] not in RECORD_TYPES:  # the first line and the last
-            continue
-        if rows and (line.record["kind"] != name or len(rows) == ROWS or size >= BYTES):
-            yield name, rows
-            rows, size = [], 0
-        name = line.record["kind"]
-        rows.append(_unpacked(line.record))
-        size += line.length
-    if rows:
-        yield name, rows
+    for name, some in groupby(lines, key=lambda line: str(line.record["kind"])):
+        if name in RECORD_TYPES:  # the first line and the last have others
+            for batch in filled(some, size=ROWS, most=BYTES, weight=lambda line: line.length):
+                yield name, [_unpacked(line.record) for line in batch]
 
 
 def _unpacked(record: Row) -> Row:

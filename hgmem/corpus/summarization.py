@@ -4,31 +4,18 @@ The summary is stored with the hash of the descriptions that it replaces, under 
 used only while those descriptions are unchanged; otherwise they are truncated until the next run.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from hgmem.corpus.aggregation import (
-    embed_missing,
-    embed_unembedded,
-    read_entity_contributions,
-    read_relation_contributions,
-    rebuild_entities,
-    rebuild_relations,
-)
+from hgmem.corpus.aggregation import ENTITY, RELATION, Additions, Kind, embed_unembedded, read_contributions, recompute
+from hgmem.corpus.guarded_writes import embedding
 from hgmem.corpus.paging import batches
 from hgmem.corpus.parallel_calls import Calls, Ended
 from hgmem.errors import AccessError, BadReplyError, BudgetError, ModelError
 from hgmem.extraction.contributions import condensed_from, described, join
 from hgmem.extraction.tasks import Condense
-from hgmem.graph.database import Transaction
-from hgmem.graph.entities import (
-    entity_contributions,
-    entity_uid,
-    lock_entities,
-    relation_contributions,
-    uids_by_kind,
-)
+from hgmem.graph.entities import uids_by_kind
 from hgmem.services import Services
 from hgmem.values.graph_elements import EntityUid, RelationUid
 from hgmem.values.reports import CountReport
@@ -39,15 +26,12 @@ READ = 50  # entities or relations whose contributions are read together
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Long:
-    """An entity or a relation whose descriptions exceed the limit.
+    """An entity or a relation whose descriptions exceed the limit."""
 
-    `ends` are the uids of a relation's entities.
-    """
-
+    kind: Kind
     uid: str
     subject: str
     lines: Sequence[str]
-    ends: tuple[EntityUid, ...] = ()
 
 
 def condense(services: Services, *, report: CountReport) -> list[str]:
@@ -82,16 +66,12 @@ def condense(services: Services, *, report: CountReport) -> list[str]:
 
 def _waiting(services: Services, entities: Sequence[EntityUid], relations: Sequence[RelationUid]) -> Iterator[_Long]:
     """Yield what needs a summary, read in small batches."""
-    for uids in batches(entities, size=READ):
-        for entity in read_entity_contributions(services.database, services, uids):
-            if lines := described(entity.contributions):
-                yield _Long(uid=entity.inputs.uid, subject=entity.contributions[0].name, lines=lines)
-    for joined in batches(relations, size=READ):
-        for relation in read_relation_contributions(services.database, services, joined):
-            keys = (relation.inputs.source, relation.inputs.target)
-            ends = tuple(entity_uid(services.corpus, key) for key in keys)
-            if lines := described(relation.contributions):
-                yield _Long(uid=relation.inputs.uid, subject=" – ".join(keys), lines=lines, ends=ends)
+    for kind, uids in ((ENTITY, entities), (RELATION, relations)):
+        for batch in batches(uids, size=READ):
+            for each in read_contributions(services.database, services, batch, kind=kind):
+                if lines := described(each.contributions):
+                    subject = each.contributions[0].name if kind is ENTITY else " – ".join(kind.key(each.inputs))
+                    yield _Long(kind=kind, uid=each.inputs.uid, subject=subject, lines=lines)
 
 
 def _fill(calls: Calls[_Long, str], waiting: Iterator[_Long]) -> bool:
@@ -117,36 +97,12 @@ def _text(services: Services, long: _Long) -> str:
 def _keep(services: Services, ended: Sequence[Ended[_Long, str]]) -> list[str]:
     """Store the summaries of finished calls, and return the errors of failed ones."""
     texts = {call.item.uid: condensed_from(call.item.lines, call.result) for call in ended if call.result}
-    entities = [call.item for call in ended if call.result and not call.item.ends]
-    relations = [call.item for call in ended if call.result and call.item.ends]
-    if texts:
-        services.database.write(_write, services, (entities, relations), texts)
-        embed_missing(services, entities=_entity_uids(entities), relations=_relation_uids(relations))
+    for kind in (ENTITY, RELATION):
+        if uids := [call.item.uid for call in ended if call.result and call.item.kind is kind]:
+            services.database.write(recompute, services, uids, kind=kind, new=Additions(condensed=texts))
+            kind.filling.fill(services, embedding(services), uids)
     return [
         f"the description of {call.item.subject!r} was truncated instead of summarized: {call.error}"
         for call in ended
         if call.error
     ]
-
-
-def _write(
-    transaction: Transaction,
-    services: Services,
-    longs: tuple[Sequence[_Long], Sequence[_Long]],
-    texts: Mapping[str, str],
-) -> None:
-    entities, relations = longs
-    locked = {*_entity_uids(entities), *(end for relation in relations for end in relation.ends)}
-    lock_entities(transaction, corpus=services.corpus, uids=sorted(locked))
-    named = entity_contributions(transaction, corpus=services.corpus, uids=_entity_uids(entities))
-    rebuild_entities(transaction, services, named, condensed=texts)
-    joined = relation_contributions(transaction, corpus=services.corpus, uids=_relation_uids(relations))
-    rebuild_relations(transaction, services, joined, condensed=texts)
-
-
-def _entity_uids(longs: Sequence[_Long]) -> list[EntityUid]:
-    return [EntityUid(entity.uid) for entity in longs]
-
-
-def _relation_uids(longs: Sequence[_Long]) -> list[RelationUid]:
-    return [RelationUid(relation.uid) for relation in longs]

@@ -1,7 +1,7 @@
 """One question of a run: asked, measured, and turned into a row of the results."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import ceil
 from typing import Any, TypeVar
 
@@ -12,7 +12,6 @@ from hgmem.evaluation.recall import (
     CHARACTERS,
     CHUNKS,
     FIGURES,
-    Curves,
     EvidenceFound,
     Sought,
     View,
@@ -81,7 +80,9 @@ def asked(client: HGMem, entry: Entry, corpus: CorpusChunks) -> Row:
     )
     sought = [Sought(evidence=evidence, places=corpus.places(evidence)) for evidence in entry.question.evidence]
     found = _found(client, answer, prompts, sought=sought, corpus=corpus)
-    ranked = client.passages(answer.memory, limit=_longest(corpus)) if sought else ()
+    mean = sum(corpus.lengths.values()) / max(1, len(corpus.lengths))
+    longest = max(*CHUNKS, ceil(1.5 * CHARACTERS[-1] / max(1.0, mean)))  # chunks of the longest curve
+    ranked = client.passages(answer.memory, limit=longest) if sought else ()
     curve = curves(sought, [passage.chunk for passage in ranked])
     return {**identity(entry), **_answer(answer), **_cost(answer, prompts), **_figures(found, curve), "error": None}
 
@@ -112,12 +113,6 @@ def identity(entry: Entry) -> Row:
         "reference": question.answer,
         "evidence": [evidence.text for evidence in question.evidence],
     }
-
-
-def _longest(corpus: CorpusChunks) -> int:
-    """Return how many chunks fill the longest curve."""
-    mean = sum(corpus.lengths.values()) / max(1, len(corpus.lengths))
-    return max(*CHUNKS, ceil(1.5 * CHARACTERS[-1] / max(1.0, mean)))
 
 
 def _found(
@@ -164,7 +159,7 @@ def _cost(answer: Answer, prompts: Prompts) -> Row:
     }
 
 
-def _figures(found: EvidenceFound, curve: Curves | None) -> Row:
+def _figures(found: EvidenceFound, curve: Mapping[str, Mapping[int, float]] | None) -> Row:
     figures = {
         name: {
             "share": found.share(name),
@@ -174,6 +169,6 @@ def _figures(found: EvidenceFound, curve: Curves | None) -> Row:
         }
         for name in FIGURES
     }
-    by_axis = asdict(curve) if curve else {}
-    by_text = {axis: {str(at): share for at, share in shares.items()} for axis, shares in by_axis.items()}  # as in JSON
+    # Keys as in JSON.
+    by_text = {axis: {str(at): share for at, share in shares.items()} for axis, shares in (curve or {}).items()}
     return {"figures": figures, "curves": by_text or None, "unplaced": found.unplaced}

@@ -33,10 +33,3 @@ def mean_of(values: Sequence[float]) -> Mean | None:
 def difference(first: Mapping[str, float], second: Mapping[str, float]) -> Mean | None:
     """Return the mean difference, first minus second, over the questions that both have."""
     return mean_of([first[name] - second[name] for name in first if name in second])
-
-
-def correlation(first: Sequence[float], second: Sequence[float]) -> float | None:
-    """Return Pearson's correlation, or None where one of them does not vary."""
-    if len(first) < 2 or len(set(first)) < 2 or len(set(second)) < 2:
-        return None
-    return float(np.corrcoef(first, second)[0, 1])

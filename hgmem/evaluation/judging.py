@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -16,13 +16,11 @@ from hgmem.evaluation.sheets import Sheet
 from hgmem.models.extractive import ExtractiveModel
 from hgmem.models.llm import LanguageModel, close
 from hgmem.models.llm.task_routing import serving
-from hgmem.models.metering import spending
-from hgmem.models.prompts import quoted
+from hgmem.models.metering import measuring
+from hgmem.models.prompts import PromptTask, quoted
 from hgmem.models.reply import Reply, named
 from hgmem.settings import Settings
 from hgmem.values.reports import Progress
-
-PROMPTS = Path(__file__).parent / "prompts"
 
 
 class LetterScore(BaseModel):
@@ -40,26 +38,23 @@ class JudgeReply(Reply):
     scores: tuple[LetterScore, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judge:
-    """The task of scoring answers (by letter) to a question. It has no extractive function: it needs a model."""
+@dataclass(frozen=True, kw_only=True)
+class Judge(PromptTask):
+    """The task of scoring the answers of a sheet. It has no extractive function: it needs a model."""
 
-    question: str
-    reference: str
-    evidence: tuple[str, ...]
-    answers: Mapping[str, str]
-    name: ClassVar[str] = "judge"
-    prompt_file: ClassVar[Path] = PROMPTS / "judge.md"
-    reply_type: ClassVar[type[JudgeReply]] = JudgeReply
+    sheet: Sheet
+    name = "judge"
+    reply_type = JudgeReply
 
-    def fields(self) -> Mapping[str, str]:
+    def fields(self) -> dict[str, str]:
         """Return the values of the prompt's placeholders."""
+        sheet = self.sheet
         return {
-            "question": quoted(self.question.strip()),
-            "reference": quoted(self.reference.strip()) or "(none)",
-            "evidence": "\n".join(f"- {quoted(' '.join(text.split()))}" for text in self.evidence) or "(none)",
-            "letters": ", ".join(self.answers),
-            "answers": "\n\n".join(f"Answer {letter}:\n{quoted(text)}" for letter, text in self.answers.items()),
+            "question": quoted(sheet.question.strip()),
+            "reference": quoted(sheet.reference.strip()) or "(none)",
+            "evidence": "\n".join(f"- {quoted(' '.join(text.split()))}" for text in sheet.evidence) or "(none)",
+            "letters": ", ".join(sheet.answers),
+            "answers": "\n\n".join(f"Answer {letter}:\n{quoted(text)}" for letter, text in sheet.answers.items()),
         }
 
 
@@ -83,7 +78,7 @@ def judge_of(settings: Settings) -> Iterator[LanguageModel]:
 
 def waiting(found: Sequence[Sheet], file: Path, *, judge: str) -> list[Sheet]:
     """Return the sheets that this judge has not scored in the file yet."""
-    done = {(row["sheet"], row["digest"]) for row in _rows(file) if row.get("judge") == judge}
+    done = {(row["sheet"], row["digest"]) for row in _rows(file, judge)}
     return [sheet for sheet in found if (sheet.id, sheet.digest) not in done]
 
 
@@ -101,7 +96,7 @@ def judge_sheets(
     """
     todo = waiting(found, file, judge=model.name)
     notes: list[str] = []
-    with spending(**limits):
+    with measuring(**limits):
         for at, sheet in enumerate(todo):
             try:
                 scores = scored(model, sheet)
@@ -123,10 +118,7 @@ def scored(model: LanguageModel, sheet: Sheet) -> dict[str, dict[str, object]]:
 
     Raises `UnfitJudgeError` if a letter has none or two.
     """
-    task = Judge(
-        question=sheet.question, reference=sheet.reference, evidence=sheet.evidence, answers=dict(sheet.answers)
-    )
-    reply: JudgeReply = model.reply(task)
+    reply: JudgeReply = model.reply(Judge(sheet=sheet))
     found: dict[str, dict[str, object]] = {}
     for given in reply.scores:
         letter = given.letter.strip().upper().removeprefix("ANSWER ")
@@ -142,11 +134,10 @@ def scored(model: LanguageModel, sheet: Sheet) -> dict[str, dict[str, object]]:
 def judged(found: Sequence[Sheet], file: Path, *, judge: str) -> dict[str, dict[str, object]]:
     """Return this judge's scores of the sheets as they are now, by sheet and letter."""
     digests = {sheet.id: sheet.digest for sheet in found}
-    rows = [row for row in _rows(file) if row.get("judge") == judge]
-    return {row["sheet"]: row["scores"] for row in rows if digests.get(row["sheet"]) == row.get("digest")}
+    return {row["sheet"]: row["scores"] for row in _rows(file, judge) if digests.get(row["sheet"]) == row["digest"]}
 
 
-def _rows(file: Path) -> list[dict[str, Any]]:
+def _rows(file: Path, judge: str) -> list[dict[str, Any]]:
     if not file.exists():
         return []
     rows = []
@@ -155,6 +146,6 @@ def _rows(file: Path) -> list[dict[str, Any]]:
             row = json.loads(line)
         except ValueError:  # a kill cut it short
             continue
-        if isinstance(row, dict) and {"sheet", "digest", "scores"} <= row.keys():
+        if isinstance(row, dict) and {"sheet", "digest", "scores"} <= row.keys() and row.get("judge") == judge:
             rows.append(row)
     return rows

@@ -95,7 +95,9 @@ class Subject:
             made += [json.dumps([chunking, extraction], default=str)]
             made += [json.dumps(asdict(document), sort_keys=True) for document in self.data.documents]
         else:
-            made += [_contents(file) for file in _files(self.data.graph)]
+            graph = self.data.graph
+            files = sorted(graph.iterdir()) if graph.is_dir() else [graph]
+            made += [hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else file.name for file in files]
         return text_hash(json.dumps(made))
 
     @cached_property
@@ -223,7 +225,6 @@ def _unlabelled(system: PlannedSystem) -> PlannedSystem:
 
 
 def _first(error: ValidationError) -> str:
-    """Return the first problem of a plan with its field."""
     problem = error.errors()[0]
     where = ".".join(str(part) for part in problem["loc"])
     if problem["type"] == "extra_forbidden":
@@ -263,11 +264,3 @@ def _chosen(plan: Plan, data: DataSet) -> tuple[EvalQuestion, ...]:
     if not kept:
         raise UsageError(f"data set {data.name!r} has no question that the plan asks: change questions or ids")
     return tuple(kept[: plan.limit])
-
-
-def _files(graph: Path) -> list[Path]:
-    return sorted(graph.iterdir()) if graph.is_dir() else [graph]
-
-
-def _contents(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else file.name

@@ -40,12 +40,16 @@ def judged(verdict: Verdict, kinds: Mapping[str, Verdict], costs: Mapping[str, M
     """Return what judges say: means beside the costs of an answer, wins, means by kind, and how judges agree."""
     ranked = sorted(verdict.means, key=lambda system: -(mean.mean if (mean := verdict.means[system]) else -1.0))
     rows = [[system, number(verdict.means[system], 1), *_amounts(costs.get(system, {}))] for system in ranked]
+    wins = [
+        [system, *("" if system == other else f"{100 * verdict.wins[system][other]:.0f}" for other in ranked)]
+        for system in ranked
+    ]
     parts = [
         f"# Scores of {', '.join(verdict.judges)}",
         f"{verdict.sheets} sheets, {verdict.missing} scores missing. Scores from 0 to 100, with 95 % intervals.",
         table(["system", "score", *COSTS.values()], rows),
         "## Wins in per cent, row over column; a tie is half",
-        table(["", *ranked], [[system, *(_share(verdict, system, other) for other in ranked)] for system in ranked]),
+        table(["", *ranked], wins),
         "## By kind of question",
         table(
             ["system", *kinds],
@@ -138,10 +142,6 @@ def _figures(title: str, found: Sequence[Scores], means: Callable[[Scores], Mapp
     ]
     head = ["system", "questions", "errors", *NAMES.values(), *COSTS.values()]
     return f"### {title}\n\n{table(head, rows)}"
-
-
-def _share(verdict: Verdict, system: str, other: str) -> str:
-    return "" if system == other else f"{100 * verdict.wins[system][other]:.0f}"
 
 
 def _amounts(costs: Mapping[str, float | None]) -> Iterator[str]:

@@ -43,20 +43,19 @@ class View:
     @cached_property
     def visible_statements(self) -> tuple[Statement, ...]:
         """The statements that stand in the prompt, each as far as it does."""
-        return tuple(self._visible_statements())
+        found = []
+        for statement in self.statements:
+            whole = plain(statement.text)
+            if whole and whole in self.text:
+                found.append(statement)
+            elif len(whole) > BEGINNING and whole[:BEGINNING] in self.text:
+                found.append(Statement(text=whole[:BEGINNING], chunks=statement.chunks))
+        return tuple(found)
 
     @cached_property
     def questions(self) -> tuple[Span, ...]:
         """Where the prompt repeats what was asked."""
         return tuple(span for text in self.asked for span in spans_of(plain(text), self.text))
-
-    def _visible_statements(self) -> Iterator[Statement]:
-        for statement in self.statements:
-            whole = plain(statement.text)
-            if whole and whole in self.text:
-                yield statement
-            elif len(whole) > BEGINNING and whole[:BEGINNING] in self.text:
-                yield Statement(text=whole[:BEGINNING], chunks=statement.chunks)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,14 +90,6 @@ class EvidenceFound:
         return all(pieces) if pieces else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Curves:
-    """The share of evidence found among so many characters, and among so many chunks."""
-
-    characters: dict[int, float]
-    chunks: dict[int, float]
-
-
 def measure(
     sought: Sequence[Sought],
     *,
@@ -127,14 +118,17 @@ def measure(
     return EvidenceFound(pieces=pieces, characters=characters, unplaced=sum(not piece.places for piece in sought))
 
 
-def curves(sought: Sequence[Sought], ranked: Sequence[Chunk]) -> Curves | None:
-    """Return the curves of a ranking, the best chunk first, or None for a question without evidence."""
+def curves(sought: Sequence[Sought], ranked: Sequence[Chunk]) -> dict[str, dict[int, float]] | None:
+    """Return the share of evidence found among so many `characters` and `chunks` of a ranking, the best chunk first.
+
+    A question without evidence has None.
+    """
     if not sought:
         return None
-    return Curves(
-        characters={most: _recall(sought, list(_within(ranked, most))) for most in CHARACTERS},
-        chunks={most: _recall(sought, [(chunk.uid, chunk.text) for chunk in ranked[:most]]) for most in CHUNKS},
-    )
+    return {
+        "characters": {most: _recall(sought, list(_within(ranked, most))) for most in CHARACTERS},
+        "chunks": {most: _recall(sought, [(chunk.uid, chunk.text) for chunk in ranked[:most]]) for most in CHUNKS},
+    }
 
 
 def statements_of(answer: Answer, beneath: Mapping[str, Collection[str]]) -> tuple[Statement, ...]:

@@ -77,8 +77,8 @@ def compare(rows: Sequence[Row], first: str, second: str) -> tuple[Compared, ...
             data=data,
             first=first,
             second=second,
-            found={name: _against(groups[data, first], groups[data, second], _share(name)) for name in FIGURES},
-            all_found={name: _against(groups[data, first], groups[data, second], _whole(name)) for name in FIGURES},
+            found=_differences(groups[data, first], groups[data, second], _share),
+            all_found=_differences(groups[data, first], groups[data, second], _whole),
         )
         for data in shared
     )
@@ -87,12 +87,17 @@ def compare(rows: Sequence[Row], first: str, second: str) -> tuple[Compared, ...
 def costs_of(rows: Sequence[Row]) -> dict[str, dict[str, float | None]]:
     """Return the mean costs of a question, by system over all data sets."""
     labels = dict.fromkeys(row["label"] for row in rows)
-    return {
-        label: {
-            name: _plain_mean([row for row in rows if row["label"] == label], value) for name, value in COSTS.items()
-        }
-        for label in labels
-    }
+    return {label: _costs([row for row in rows if row["label"] == label]) for label in labels}
+
+
+def _costs(rows: Sequence[Row]) -> dict[str, float | None]:
+    values = {name: _by_question(rows, value).values() for name, value in COSTS.items()}
+    return {name: fmean(numbers) if numbers else None for name, numbers in values.items()}
+
+
+def _differences(first: Sequence[Row], second: Sequence[Row], value: Callable[[str], Value]) -> dict[str, Mean | None]:
+    values = {name: value(name) for name in FIGURES}
+    return {name: difference(_by_question(first, each), _by_question(second, each)) for name, each in values.items()}
 
 
 def _by_question(rows: Iterable[Row], value: Value) -> dict[str, float]:
@@ -105,38 +110,40 @@ def _by_question(rows: Iterable[Row], value: Value) -> dict[str, float]:
     return {question: fmean(numbers) for question, numbers in found.items()}
 
 
+def _of_evidence(read: Callable[[Row], float]) -> Value:
+    """Return a value that only questions with evidence have. With an error, nothing was found."""
+
+    def value(row: Row) -> float | None:
+        if not row["evidence"]:
+            return None
+        return 0.0 if row["error"] else float(read(row))
+
+    return value
+
+
 def _share(figure: str) -> Value:
-    """Return what reads the share of evidence found off a row."""
-    return lambda row: _missed(row) if row["error"] else row["figures"][figure]["share"]
+    return _of_evidence(lambda row: row["figures"][figure]["share"])
 
 
 def _whole(figure: str) -> Value:
-    """Return what reads off a row whether all evidence was found."""
-    return lambda row: _missed(row) if row["error"] else row["figures"][figure]["all"]
+    return _of_evidence(lambda row: row["figures"][figure]["all"])
 
 
 def _per_characters(figure: str) -> Value:
-    def value(row: Row) -> float | None:
-        if row["error"] or row["figures"][figure]["share"] is None:
-            return _missed(row) if row["error"] else None
+    def read(row: Row) -> float:
         found = row["figures"][figure]
         return float(PER * found["share"] / found["characters"]) if found["characters"] else 0.0
 
-    return value
+    return _of_evidence(read)
 
 
 def _curve(axis: str, at: int) -> Value:
-    def value(row: Row) -> float | None:
-        if row["error"]:
-            return _missed(row)
-        return float(row["curves"][axis][str(at)]) if row["curves"] else None
-
-    return value
+    return _of_evidence(lambda row: row["curves"][axis][str(at)])
 
 
-def _missed(row: Row) -> float | None:
-    """Return the value of a question with an error: nothing found, if there was something to find."""
-    return 0.0 if row["evidence"] else None
+def _curves(rows: Sequence[Row], axis: str) -> dict[int, Mean | None]:
+    amounts = {int(at) for row in rows if row.get("curves") for at in row["curves"][axis]}
+    return {at: _mean(rows, _curve(axis, at)) for at in sorted(amounts)}
 
 
 def _scores(data: str, label: str, rows: Sequence[Row]) -> Scores:
@@ -152,9 +159,9 @@ def _scores(data: str, label: str, rows: Sequence[Row]) -> Scores:
         found=_means(rows, _share),
         all_found=_means(rows, _whole),
         per_characters=_means(rows, _per_characters),
-        costs={name: _plain_mean(rows, value) for name, value in COSTS.items()},
-        characters={at: _mean(rows, _curve("characters", at)) for at in _marks(rows, "characters")},
-        chunks={at: _mean(rows, _curve("chunks", at)) for at in _marks(rows, "chunks")},
+        costs=_costs(rows),
+        characters=_curves(rows, "characters"),
+        chunks=_curves(rows, "chunks"),
         kinds={kind: _means(kept, _share) for kind, kept in sorted(kinds.items())},
     )
 
@@ -174,24 +181,9 @@ def _groups(rows: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:
     return groups
 
 
-def _marks(rows: Iterable[Row], axis: str) -> list[int]:
-    """Return the amounts of the rows' curves."""
-    return sorted({int(at) for row in rows if row.get("curves") for at in row["curves"][axis]})
-
-
 def _means(rows: Sequence[Row], value: Callable[[str], Value]) -> dict[str, Mean | None]:
-    """Return the means by figure."""
     return {name: _mean(rows, value(name)) for name in FIGURES}
 
 
 def _mean(rows: Iterable[Row], value: Value) -> Mean | None:
     return mean_of(list(_by_question(rows, value).values()))
-
-
-def _plain_mean(rows: Iterable[Row], value: Value) -> float | None:
-    numbers = list(_by_question(rows, value).values())
-    return fmean(numbers) if numbers else None
-
-
-def _against(first: Iterable[Row], second: Iterable[Row], value: Value) -> Mean | None:
-    return difference(_by_question(first, value), _by_question(second, value))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from hgmem.errors import DocumentError, UsageError
 from hgmem.text.atomic_files import replacing
@@ -49,7 +49,7 @@ class Results:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UsageError(f"cannot create {str(self.folder)!r}: {error.strerror or error}: change output") from error
-        with _alone(self.folder / ".lock"):
+        with _alone(self.folder):
             stored = _stored(self.folder)
             self.rows = self._wanted(stored)
             self._move(stored)
@@ -170,19 +170,15 @@ def _write(file: Path, rows: Iterable[Row]) -> None:
 
 
 @contextmanager
-def _alone(lock: Path) -> Iterator[None]:
+def _alone(folder: Path) -> Iterator[None]:
     """Hold a folder for this process. The system gives it back when the process ends, however it ends."""
-    with lock.open("w") as opened:
-        _take(opened, lock)
+    with (folder / ".lock").open("w") as opened:
+        try:
+            import fcntl
+
+            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except ImportError:  # Windows: two runs at once are the user's to avoid
+            pass
+        except OSError as error:
+            raise UsageError(f"another run writes to {str(folder)!r}: wait for it, or change output") from error
         yield
-
-
-def _take(opened: IO[str], lock: Path) -> None:
-    try:
-        import fcntl
-    except ImportError:  # Windows: two runs at once are the user's to avoid
-        return
-    try:
-        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        raise UsageError(f"another run writes to {str(lock.parent)!r}: wait for it, or change output") from error

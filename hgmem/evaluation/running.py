@@ -1,7 +1,7 @@
 """Runs: every question of a plan asked once, resumable to the question, within budgets."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -13,7 +13,7 @@ from hgmem.evaluation.plan import Entry, Plan, PlannedSystem, Subject, entries, 
 from hgmem.evaluation.quotes import CorpusChunks
 from hgmem.evaluation.results import Results
 from hgmem.models.extractive import ExtractiveModel
-from hgmem.models.metering import spending
+from hgmem.models.metering import measuring
 from hgmem.settings import Settings
 from hgmem.text.language import counted
 from hgmem.values.reports import BuildPlan, IndexPlan, Progress, QuestionPlan
@@ -79,18 +79,6 @@ class Estimate:
         return [first, *(part.line for part in self.parts), f"{total.line}; repeated requests come on top"]
 
 
-def estimate(client: HGMem, waiting: Sequence[Entry], *, done: int) -> Estimate:
-    """Return what the entries that wait will take. It writes nothing and calls no model."""
-    found = {id(entry.subject): entry.subject for entry in waiting}.values()
-    existing = {row["corpus"] for row in client.corpora()}
-    parts = [_indexing(client, subject) for subject in found if subject.data.graph is None]
-    parts += _builds(client, waiting, existing)
-    counts = Counter(entry.system.title for entry in waiting)
-    systems = {entry.system.title: entry.system for entry in waiting}
-    parts += [_asking(client, system, counts[label]) for label, system in systems.items()]
-    return Estimate(parts=tuple(parts), questions=len(waiting), done=done)
-
-
 def _part(name: str, plan: IndexPlan | BuildPlan | QuestionPlan, *, times: int = 1) -> Part:
     if plan.calls is None:
         return Part(name=name, calls=None)
@@ -107,7 +95,8 @@ def _indexing(client: HGMem, subject: Subject) -> Part:
     return _part(f"indexing {subject.data.name!r}, {counted(plan.documents, 'document')}", plan)
 
 
-def _builds(client: HGMem, waiting: Iterable[Entry], existing: set[str]) -> list[Part]:
+def _builds(client: HGMem, waiting: Iterable[Entry]) -> list[Part]:
+    existing = {row["corpus"] for row in client.corpora()}
     wanted = {(entry.subject.corpus, entry.system.title): entry for entry in waiting}
     return [
         _build(client, entry.subject, entry.system, known=corpus in existing)
@@ -165,9 +154,15 @@ class Run:
         return self.clients(None).settings
 
     def estimate(self) -> Estimate:
-        """Return what is still to do, and what it takes at most."""
-        waiting = self.waiting
-        return estimate(self.clients(None), waiting, done=len(self.entries) - len(waiting))
+        """Return what is still to do, and what it takes at most. It writes nothing and calls no model."""
+        client, waiting = self.clients(None), self.waiting
+        found = {id(entry.subject): entry.subject for entry in waiting}.values()
+        parts = [_indexing(client, subject) for subject in found if subject.data.graph is None]
+        parts += _builds(client, waiting)
+        counts = Counter(entry.system.title for entry in waiting)
+        systems = {entry.system.title: entry.system for entry in waiting}
+        parts += [_asking(client, system, counts[label]) for label, system in systems.items()]
+        return Estimate(parts=tuple(parts), questions=len(waiting), done=len(self.entries) - len(waiting))
 
     def work(self, report: Report = lambda _: None) -> RunReport:
         """Ask everything that waits, and return what was done.
@@ -178,7 +173,7 @@ class Run:
             waiting = self.waiting
             self.report.done_before = len(self.entries) - len(waiting)
             try:
-                with spending(max_calls=self.plan.max_calls, max_tokens=self.plan.max_tokens):
+                with measuring(max_calls=self.plan.max_calls, max_tokens=self.plan.max_tokens):
                     for subject in {id(entry.subject): entry.subject for entry in waiting}.values():
                         self._measure(subject, [entry for entry in waiting if entry.subject is subject], report)
             except BudgetError as error:

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from statistics import fmean
+from statistics import StatisticsError, correlation, fmean
 from string import ascii_uppercase
 
 from hgmem.errors import DocumentError, UsageError
-from hgmem.evaluation.intervals import Mean, correlation, mean_of
+from hgmem.evaluation.intervals import Mean, mean_of
 from hgmem.evaluation.results import Row
 from hgmem.text.atomic_files import replacing
 from hgmem.text.identity import text_hash
@@ -23,16 +23,7 @@ RIGHT, WRONG, EMPTY = "control: right and short", "control: wrong", "control: lo
 CONTROLS = (RIGHT, WRONG, EMPTY)
 NO_ANSWER = "(no answer)"
 _MARKS = re.compile(r"[ \t]*\[\d+\]|\*\*|^#+ ", re.MULTILINE)  # tell who wrote an answer: citations, headings
-_EMPTY = (
-    "This is a question that deserves a careful and thorough answer. Several aspects have to be considered, and each "
-    "of them can be seen from more than one side.",
-    "On the one hand, the documents contain a great deal of material that bears on the matter in one way or another. "
-    "On the other hand, such material always needs to be read in its context, and with due regard to its origin.",
-    "Taking everything together, the various elements complement one another and form a complex picture, in which "
-    "many factors play a part and no single one should be considered in isolation.",
-    "In conclusion, the question touches on important points, and a full understanding of it requires weighing all "
-    "of these considerations against each other with the necessary care.",
-)
+_EMPTY = Path(__file__).with_name("empty_answer.txt")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +71,8 @@ def sheets(rows: Sequence[Row], *, seed: int = 1, controls: bool = False) -> tup
     for name, kept in groups.items():
         answers = {row["label"]: blind_answer(row) for row in kept}
         if controls:
-            answers |= {RIGHT: kept[0]["reference"], WRONG: wrong[name], EMPTY: "\n\n".join(_EMPTY)}
+            empty = _EMPTY.read_text(encoding="utf-8").rstrip()
+            answers |= {RIGHT: kept[0]["reference"], WRONG: wrong[name], EMPTY: empty}
         found.append(_sheet(name, kept[0], answers, seed=seed))
     return tuple(found)
 
@@ -132,7 +124,7 @@ def read_scores(file: Path, key: Key) -> Given:
 
     Raises `DocumentError` with the place for a sheet, letter or score that does not fit.
     """
-    return turned(dict(_scored_sheets(file)), key, str(file))
+    return turned(_scored_sheets(file), key, str(file))
 
 
 def turned(scores: Mapping[str, object], key: Key, place: str) -> Given:
@@ -235,24 +227,22 @@ def _text(sheet: Sheet) -> str:
     return "\n\n".join([*head, "Evidence:\n\n" + "\n>\n".join(evidence), *answers])
 
 
-def _scored_sheets(file: Path) -> Iterator[tuple[str, object]]:
+def _scored_sheets(file: Path) -> Mapping[str, object]:
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise DocumentError(f"cannot read scores {str(file)!r}: {error}") from error
     try:
         whole = json.loads(text)
-        lines = [whole] if isinstance(whole, Mapping) and {"sheet", "scores"} <= whole.keys() else None
     except ValueError:
         lines = [_line(file, at, line) for at, line in enumerate(text.splitlines(), start=1) if line.strip()]
-        whole = {}
-    if lines is None and not isinstance(whole, Mapping):
-        raise DocumentError(f'scores {str(file)!r} are not an object: use {{"SHEET": {{"A": 80}}}}')
-    if lines is None:
-        yield from whole.items()
-        return
-    for line in lines:
-        yield str(line["sheet"]), line["scores"]
+    else:
+        if not isinstance(whole, Mapping):
+            raise DocumentError(f'scores {str(file)!r} are not an object: use {{"SHEET": {{"A": 80}}}}')
+        if not {"sheet", "scores"} <= whole.keys():
+            return whole
+        lines = [whole]
+    return {str(line["sheet"]): line["scores"] for line in lines}
 
 
 def _line(file: Path, number: int, line: str) -> Mapping[str, object]:
@@ -279,9 +269,10 @@ def _wins(together: Given, system: str, other: str) -> float:
 
 def _agreement(first: Given, second: Given) -> float | None:
     shared = [(sheet, label) for sheet, row in first.items() for label in row if label in second.get(sheet, {})]
-    return correlation(
-        [first[sheet][label] for sheet, label in shared], [second[sheet][label] for sheet, label in shared]
-    )
+    try:
+        return correlation([first[sheet][label] for sheet, label in shared], [second[at][of] for at, of in shared])
+    except StatisticsError:  # too few, or a judge whose scores do not vary
+        return None
 
 
 def _fooled(together: Given) -> int:

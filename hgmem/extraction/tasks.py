@@ -1,17 +1,17 @@
 """The tasks of extraction and summarization: Extract, Glean and Condense."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import combinations
-from pathlib import Path
+from typing import Annotated, TypeAlias
 
 from hgmem.extraction.contributions import join
 from hgmem.extraction.replies import CondensedText, ExtractedEntity, ExtractedRelation, Extraction
 from hgmem.models.extractive.entity_recognition import TITLES, names
 from hgmem.models.extractive.key_phrases import STOPWORDS, key_phrases, stem
 from hgmem.models.extractive.vector_cache import VectorCache
-from hgmem.models.prompts import quoted
+from hgmem.models.prompts import PromptTask, Quoted, quoted
 from hgmem.settings import ENTITY_TYPES
 from hgmem.text.segmentation import collapse, sentences, words
 
@@ -23,7 +23,6 @@ _DESCRIPTION = 280
 _CONCEPTS = 3
 _CONCEPTS_ALONE = 6
 _FEW_NAMES = 2
-PROMPTS = Path(__file__).parent / "prompts"
 
 
 @dataclass(slots=True)
@@ -150,77 +149,56 @@ def _keywords(text: str, *, apart_from: str) -> tuple[str, ...]:
     return tuple(word for word, _ in Counter(specific).most_common(3))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Extract:
+Types: TypeAlias = Annotated[tuple[str, ...], lambda types: quoted(", ".join(types))]
+
+
+def _in_lines(found: Extraction) -> str:
+    entities = [f"{entity.name} ({entity.type})" for entity in found.entities]
+    relations = [f"{relation.source} – {relation.target}" for relation in found.relations]
+    return quoted("\n".join([*entities, *relations]) or "nothing")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Extract(PromptTask):
     """Ask for the entities and relations of one chunk's text."""
 
-    text: str
-    title: str = ""
-    entity_types: tuple[str, ...] = ENTITY_TYPES
+    text: Quoted
+    title: Quoted = ""
+    entity_types: Types = ENTITY_TYPES
     name = "extract"
-    prompt_file = PROMPTS / "extract.md"
     reply_type = Extraction
-
-    def fields(self) -> Mapping[str, str]:
-        """Return the values of the prompt's placeholders."""
-        return {"text": quoted(self.text), "title": quoted(self.title), "entity_types": _listed(self.entity_types)}
 
     def extractive(self, _: VectorCache) -> Extraction:
         """Extract with rules, without a language model."""
         return extract(self.text, entity_types=self.entity_types)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Glean:
+@dataclass(frozen=True, kw_only=True)
+class Glean(PromptTask):
     """Ask for entities and relations of one chunk's text that `found` lacks."""
 
-    text: str
-    title: str = ""
-    entity_types: tuple[str, ...] = ENTITY_TYPES
-    found: Extraction = field(default_factory=Extraction)
+    text: Quoted
+    title: Quoted = ""
+    entity_types: Types = ENTITY_TYPES
+    found: Annotated[Extraction, _in_lines] = field(default_factory=Extraction)
     name = "glean"
-    prompt_file = PROMPTS / "glean.md"
     reply_type = Extraction
-
-    def fields(self) -> Mapping[str, str]:
-        """Return the values of the prompt's placeholders."""
-        entities = [f"{entity.name} ({entity.type})" for entity in self.found.entities]
-        relations = [f"{relation.source} – {relation.target}" for relation in self.found.relations]
-        return {
-            "text": quoted(self.text),
-            "title": quoted(self.title),
-            "entity_types": _listed(self.entity_types),
-            "found": quoted("\n".join([*entities, *relations]) or "nothing"),
-        }
 
     def extractive(self, _: VectorCache) -> Extraction:
         """Return nothing, because rules already found all that they can."""
         return Extraction()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Condense:
+@dataclass(frozen=True, kw_only=True)
+class Condense(PromptTask):
     """Ask for a summary of the subject's descriptions in at most `limit` characters."""
 
-    subject: str
-    descriptions: tuple[str, ...]
-    limit: int
+    subject: Quoted
+    descriptions: Annotated[tuple[str, ...], lambda texts: quoted("\n".join(f"- {line}" for line in texts))]
+    limit: Annotated[int, str]
     name = "condense"
-    prompt_file = PROMPTS / "condense.md"
     reply_type = CondensedText
-
-    def fields(self) -> Mapping[str, str]:
-        """Return the values of the prompt's placeholders."""
-        return {
-            "subject": quoted(self.subject),
-            "descriptions": quoted("\n".join(f"- {line}" for line in self.descriptions)),
-            "limit": str(self.limit),
-        }
 
     def extractive(self, _: VectorCache) -> CondensedText:
         """Return the descriptions joined and truncated, without a language model."""
         return CondensedText(text=join(self.descriptions, limit=self.limit))
-
-
-def _listed(types: tuple[str, ...]) -> str:
-    return quoted(", ".join(types))

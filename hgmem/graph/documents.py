@@ -137,6 +137,12 @@ def put_chunks(database: Runner, *, corpus: str, chunks: Sequence[Chunk], vector
     database.run("put_chunks", corpus=corpus, rows=rows)
 
 
+def put_chunk_vectors(database: Runner, *, corpus: str, rows: Sequence[Row], vectors: Vectors) -> None:
+    """Write the vectors of chunks, rows with a uid."""
+    plain = rows_with_vectors([{"uid": row["uid"]} for row in rows], vectors)
+    database.run("put_chunk_vectors", corpus=corpus, rows=plain)
+
+
 def link_chunks(database: Runner, *, corpus: str, documents: Sequence[DocumentUid]) -> None:
     """Link each chunk of these documents to the next one."""
     database.run("link_chunks", corpus=corpus, documents=sorted(documents))

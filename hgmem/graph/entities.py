@@ -9,7 +9,7 @@ from operator import itemgetter
 from typing import Any, TypeVar
 
 from hgmem.graph.database import Row
-from hgmem.graph.values import NOTHING, Runner, rows_with_vectors, with_some_vectors
+from hgmem.graph.values import NOTHING, Runner, rows_with_vectors, uids_of, with_some_vectors
 from hgmem.models.embedding import Vectors
 from hgmem.text.identity import corpus_key, uid
 from hgmem.values.graph_elements import (
@@ -103,7 +103,7 @@ def touch_entities(database: Runner, *, corpus: str, rows: Iterable[EntityRow]) 
 
 def known_entities(database: Runner, *, corpus: str, uids: Sequence[EntityUid]) -> set[EntityUid]:
     """Return those of the uids that are entities of the corpus."""
-    return {row["uid"] for row in database.run("known_entities", corpus=corpus, uids=list(uids))}
+    return set(uids_of(database, "known_entities", corpus=corpus, uids=uids))
 
 
 def lock_entities(database: Runner, *, corpus: str, uids: Sequence[EntityUid]) -> None:
@@ -145,6 +145,11 @@ def touch_relations(database: Runner, *, corpus: str, rows: Iterable[RelationRow
     Returns their contributions.
     """
     return _inputs(RelationInputs, database.run("touch_relations", corpus=corpus, rows=_sorted(map(_ends, rows))))
+
+
+def known_relations(database: Runner, *, corpus: str, uids: Sequence[RelationUid]) -> set[RelationUid]:
+    """Return those of the uids that are relations of the corpus."""
+    return set(uids_of(database, "known_relations", corpus=corpus, uids=uids))
 
 
 def relation_contributions(database: Runner, *, corpus: str, uids: Sequence[RelationUid]) -> list[RelationInputs]:
@@ -193,11 +198,6 @@ def uids_by_kind(database: Runner, name: str, /, *, corpus: str) -> tuple[list[E
     """Return the uids of the corpus's entities and relations that a statement finds."""
     [row] = database.run(name, corpus=corpus)
     return row["entities"], row["relations"]
-
-
-def missing_entity_vectors(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[Row]:
-    """Return uid, name and description of those of the entities that lack a vector."""
-    return database.run("missing_entity_vectors", corpus=corpus, uids=list(uids))
 
 
 def put_entity_vectors(database: Runner, *, corpus: str, rows: Sequence[Row], vectors: Vectors) -> None:

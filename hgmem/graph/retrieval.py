@@ -52,20 +52,20 @@ class Limits:
     overfetch: int
     overfetch_chunks: int
     fulltext_limit: int
-    entity_limit: int
-    relation_limit: int
-    source_limit: int
-    behind_limit: int
-    line_chunks: bool
-    search_limit: int
-    read_limit: int
+    entity_limit: int = 0
+    relation_limit: int = 0
+    source_limit: int = 0
+    behind_limit: int = 0
+    line_chunks: bool = False
+    search_limit: int = 0
+    read_limit: int = 0
     fusion: int
-    hops: int
-    neighbour_limit: int
-    exact_limit: int
-    target_entities: bool
-    shared_entities: bool
-    exclude_covered: bool
+    hops: int = 1
+    neighbour_limit: int = 1
+    exact_limit: int = 200
+    target_entities: bool = False
+    shared_entities: bool = False
+    exclude_covered: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,5 @@
 """A chat history for LangChain whose messages are a conversation of a corpus, and can be asked about at once."""
 
-import asyncio
 import json
 import uuid
 from collections.abc import Sequence
@@ -45,10 +44,6 @@ class HGMemChatMessageHistory(BaseChatMessageHistory):
         """The messages as they were added."""
         return messages_from_dict([_restored(message) for message in self._stored()])
 
-    async def aget_messages(self) -> list[BaseMessage]:
-        """Return the messages without blocking the event loop."""
-        return await asyncio.to_thread(lambda: self.messages)
-
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
         """Append messages to the conversation."""
         named = any(message.id for message in messages)
@@ -57,18 +52,10 @@ class HGMemChatMessageHistory(BaseChatMessageHistory):
         if new:
             self.client.append(Conversation(id=self.conversation, title=self.title), new, corpus=self.corpus)
 
-    async def aadd_messages(self, messages: Sequence[BaseMessage]) -> None:
-        """Append messages without blocking the event loop."""
-        await asyncio.to_thread(self.add_messages, messages)
-
     def clear(self) -> None:
         """Delete the conversation, if there is one."""
         if self._stored():
             self.client.delete(document=self.conversation, corpus=self.corpus)
-
-    async def aclear(self) -> None:
-        """Delete the conversation without blocking the event loop."""
-        await asyncio.to_thread(self.clear)
 
     def _stored(self) -> tuple[Message, ...]:
         try:

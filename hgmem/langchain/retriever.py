@@ -11,7 +11,6 @@ from pydantic import Field
 from hgmem.langchain.investigating import STRICT, Investigating
 from hgmem.values.arguments import Argument, count
 from hgmem.values.ask_options import AskOptions
-from hgmem.values.graph_elements import Chunk
 from hgmem.values.records import Answer, Passage
 
 
@@ -63,13 +62,9 @@ class HGMemRetriever(Investigating, BaseRetriever):
         return k, options
 
 
-def _messages(chunk: Chunk) -> dict[str, list[dict[str, str]]]:
-    places = [{"id": place.id, "speaker": place.speaker, "time": place.time} for place in chunk.messages]
-    return {"messages": places} if places else {}
-
-
 def _document(passage: Passage, answer: Answer) -> Document:
     chunk = passage.chunk
+    places = [{"id": place.id, "speaker": place.speaker, "time": place.time} for place in chunk.messages]
     return Document(
         id=chunk.uid,
         page_content=chunk.text,
@@ -87,7 +82,7 @@ def _document(passage: Passage, answer: Answer) -> Document:
             "rank": passage.rank,
             "score": passage.score,
             "step": passage.step,
-            **_messages(chunk),
+            **({"messages": places} if places else {}),
             "points": [{"uid": point.uid, "description": point.description} for point in passage.points],
         },
     )

@@ -9,7 +9,7 @@ line.
 import secrets
 import time
 from pathlib import Path
-from typing import Protocol
+from typing import TypeAlias
 
 from hgmem.errors import GraphError, UsageError
 from hgmem.graph.server import ping
@@ -30,9 +30,8 @@ PING_SECONDS = 2.0
 ATTEMPTS = 3
 PORT_TAKEN = ("already in use", "already allocated", "BindException")
 
-
-def _quiet(line: str) -> None:
-    pass
+Engine: TypeAlias = DockerEngine | JavaEngine
+"""A way to run a server, with all its state in the home."""
 
 
 def up(
@@ -41,7 +40,7 @@ def up(
     heap: str | None = None,
     pagecache: str | None = None,
     data: Path | None = None,
-    report: Report = _quiet,
+    report: Report = lambda _: None,
 ) -> Server:
     """Return the data directory's server once it answers a query, starting it if necessary.
 
@@ -49,7 +48,7 @@ def up(
     for each slow step. Concurrent callers get the same server.
     """
     wanted = sizes(heap=heap, pagecache=pagecache)
-    home = _home(settings, data)
+    home = Home.at(data or settings.data)
     home.claim()
     with home.locked(report):
         record = home.load()
@@ -65,7 +64,7 @@ def find(settings: Settings, *, data: Path | None = None) -> Server | None:
 
     The server is not queried.
     """
-    home = _home(settings, data)
+    home = Home.at(data or settings.data)
     record = home.load()
     if record is None:
         return None
@@ -78,45 +77,12 @@ def down(settings: Settings, *, data: Path | None = None) -> bool:
 
     Its data stays.
     """
-    home = _home(settings, data)
+    home = Home.at(data or settings.data)
     if not home.lock.exists():  # no server was ever started there, so don't create files
         return False
-    with home.locked(_quiet):
+    with home.locked(lambda _: None):
         record = home.load()
         return (engine_of(record.kind, settings) if record else JavaEngine(settings)).stop(home)
-
-
-def _home(settings: Settings, data: Path | None) -> Home:
-    return Home.at(data or settings.data)
-
-
-class Engine(Protocol):
-    """A way to run a server, with all its state in the home."""
-
-    @property
-    def kind(self) -> EngineKind:
-        """The engine's name in `server.json`."""
-
-    def prepare(self, report: Report) -> None:
-        """Download what a start needs, or raise if something is missing."""
-
-    def launch(self, home: Home, *, record: Record, sizes: Sizes) -> None:
-        """Start the server without waiting for it."""
-
-    def pid(self, home: Home) -> int | None:
-        """Return the server's process id, or None if it is not a process of this machine."""
-
-    def running(self, home: Home) -> bool:
-        """Return whether the server is running."""
-
-    def stop(self, home: Home) -> bool:
-        """Stop the server, and return whether it was running."""
-
-    def last_words(self, home: Home) -> str:
-        """Return the log line that best explains why the server ended."""
-
-    def log(self, home: Home) -> str:
-        """Return where to find the log."""
 
 
 def engine_of(kind: EngineKind, settings: Settings) -> Engine:

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from hgmem.errors import GraphError
 from hgmem.local.machine import Sizes
@@ -40,12 +41,9 @@ def has_compose() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class DockerEngine:
-    """Runs servers as containers, one for each data directory."""
+    """Runs servers as containers, one for each data directory. `kind` is its name in `server.json`."""
 
-    @property
-    def kind(self) -> EngineKind:
-        """The engine's name in `server.json`."""
-        return "docker"
+    kind: ClassVar[EngineKind] = "docker"
 
     def prepare(self, report: Report) -> None:
         """Pull the image unless it is present."""

@@ -150,12 +150,9 @@ def fetch_jars(settings: Settings, *, java: Java, report: Report) -> Path:
     settings.cache.mkdir(parents=True, exist_ok=True)
     lock = settings.cache / f"neo4j-{VERSION}.lock"
     with locked(lock, waiting=lambda: report("waiting for another process to download Neo4j")):
-        return cached_jars(settings) or _download(settings, [*_java_for(java), str(program)], report=report)
-
-
-def _java_for(java: Java) -> list[str]:
-    # Maven runs on any Java. The system's own is preferred, because it may trust more certificates.
-    return [] if shutil.which("java") else ["env", f"JAVA_HOME={java.home}"]
+        # Maven runs on any Java. The system's own is preferred, because it may trust more certificates.
+        runtime = [] if shutil.which("java") else ["env", f"JAVA_HOME={java.home}"]
+        return cached_jars(settings) or _download(settings, [*runtime, str(program)], report=report)
 
 
 def _download(settings: Settings, command: list[str], *, report: Report) -> Path:

@@ -55,7 +55,9 @@ def port(*wanted: int | None, taken: int | None = None) -> int:
     for number in wanted:
         if number and number != taken and is_free(number):
             return number
-    chosen = _any()
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        chosen = int(probe.getsockname()[1])
     return chosen if chosen != taken else port(taken=taken)
 
 
@@ -69,9 +71,3 @@ def is_free(number: int) -> bool:
         except OSError:
             return False
     return True
-
-
-def _any() -> int:
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return int(probe.getsockname()[1])

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import psutil
 
@@ -56,12 +57,8 @@ VECTOR_OPTIONS = (
 class JavaEngine:
     """Runs servers as processes, with the Java of this machine and the jars of the cache."""
 
+    kind: ClassVar[EngineKind] = "maven"  # its name in `server.json`
     settings: Settings
-
-    @property
-    def kind(self) -> EngineKind:
-        """The name of this way in `server.json`."""
-        return "maven"
 
     def prepare(self, report: Report) -> None:
         """Get together what a start needs, or raise what is missing."""

@@ -109,7 +109,8 @@ class Home:
     def claim(self) -> None:
         """Take the directory for hgmem alone, or raise if it contains other files."""
         try:
-            if self.path.is_dir() and any(self.path.iterdir()) and not self._known():
+            known = self.record.exists() or self.lock.exists()
+            if self.path.is_dir() and any(self.path.iterdir()) and not known:
                 raise UsageError(f"{str(self.path)!r} holds other files: name a new or empty data directory")
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.lock.touch(mode=0o600)  # before all else, as it marks the directory as ours
@@ -119,9 +120,6 @@ class Home:
         except OSError as error:
             why = error.strerror
             raise UsageError(f"data directory {str(self.path)!r}: {why}; choose another") from error
-
-    def _known(self) -> bool:
-        return self.record.exists() or self.lock.exists()
 
     def load(self) -> Record | None:
         """Return the record, or None where there is none that can be read as one."""

@@ -5,7 +5,6 @@ memories are marked first. If pruning is interrupted, the next run finishes the 
 """
 
 import secrets
-from collections.abc import Iterator
 from contextlib import suppress
 from datetime import timedelta
 
@@ -32,8 +31,10 @@ def prune(services: Services, *, older_than: timedelta, keep: bool = False, dry_
         owner=services.owner,
     )
     gone: list[str] = []
-    for uids in _pages(services, age):
+    after = ""
+    while uids := old_memories(services.database, corpus=services.corpus, age=age, after=after):
         gone += uids if dry_run else _pruned(services, uids, age, keep=keep)
+        after = uids[-1]
     return Pruned(corpus=services.corpus, memories=tuple(gone), kept_answers=keep, dry_run=dry_run)
 
 
@@ -54,13 +55,6 @@ def delete_memory(services: Services, *, uid: str) -> None:
         )
 
 
-def _pages(services: Services, age: Age) -> Iterator[list[str]]:
-    after = ""
-    while uids := old_memories(services.database, corpus=services.corpus, age=age, after=after):
-        yield uids
-        after = uids[-1]
-
-
 def _pruned(services: Services, uids: list[str], age: Age, *, keep: bool) -> list[str]:
     """Prune the memories in three passes: mark, empty, finish. Return those that were pruned."""
     scope = {"corpus": services.corpus, "run": secrets.token_hex(8)}
@@ -72,14 +66,8 @@ def _pruned(services: Services, uids: list[str], age: Age, *, keep: bool) -> lis
         finish = keep_answers if keep else delete_emptied
         return finish(services.database, **scope, uids=leased)
     except BaseException as error:
-        if not isinstance(error, UnreachableError):  # server unreachable: the leases expire by themselves
-            _release(services, scope["run"], leased)
+        reachable = not isinstance(error, UnreachableError)  # else the leases expire by themselves
+        for uid in leased if reachable else ():
+            with suppress(HGMemError):  # the marks stay, so that the next prune resumes
+                release_memory(services.database, lease=Lease(**scope, memory=uid), status=PRUNING)
         raise
-
-
-def _release(services: Services, run: str, uids: list[str]) -> None:
-    """Release the leases. The marks stay, so that the next prune resumes."""
-    for uid in uids:
-        with suppress(HGMemError):
-            lease = Lease(corpus=services.corpus, memory=uid, run=run)
-            release_memory(services.database, lease=lease, status=PRUNING)

@@ -2,14 +2,14 @@
 
 import re
 import secrets
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from typing import Any
 
+from hgmem.corpus.aggregation import ENTITY
 from hgmem.errors import HGMemError, UnreachableError, UsageError
 from hgmem.extraction.contributions import entity_text, own_relation_text
-from hgmem.graph.entities import missing_entity_vectors, put_entity_vectors
 from hgmem.graph.leases import renewing
 from hgmem.graph.memory import (
     Lease,
@@ -29,10 +29,13 @@ from hgmem.graph.values import to_json
 from hgmem.memory.points import MemoryPoints
 from hgmem.models.embedding import Vectors
 from hgmem.models.metering import Meter, measuring
-from hgmem.retrieval.citations import Cited
+from hgmem.retrieval.answer import AnswerQuestion, Cited, cited_answer
 from hgmem.retrieval.document_filters import Choice, choose, misfit
+from hgmem.retrieval.rendering import PromptMemory
 from hgmem.services import Services
-from hgmem.values.events import Answered, Planned, QuestionAccepted
+from hgmem.text.language import no_evidence
+from hgmem.values.events import Answered, EvidenceFound, Planned, QuestionAccepted
+from hgmem.values.evidence import Citable, Evidence, Retrieved
 from hgmem.values.inputs import Question
 from hgmem.values.records import INTERRUPTED, RUNNING, UNANSWERED, Answer, Step, StepChanges
 
@@ -51,8 +54,8 @@ class Recording:
     system: str
     question: str
     meter: Meter
-    began: float
     filters: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    at_step: int | None = None  # the step that is answered from, by default the last
     notes: Sequence[str] = ()  # said with every answer
     choice: Choice = field(default_factory=Choice)  # the documents that the filters leave
     status: str = RUNNING  # that the memory falls back to where nothing is written
@@ -73,6 +76,19 @@ class Recording:
     def next_number(self) -> int:
         """The number of the next step."""
         return self.steps[-1].number + 1 if self.steps else 1
+
+    def new_step(self, strategy: str, retrieved: tuple[Retrieved, ...], meter: Meter, **more: Any) -> Step:
+        """Return the next step, not written yet, with what its meter counted and its other fields."""
+        return Step(
+            number=self.next_number,
+            question=self.question,
+            strategy=strategy,
+            filters=self.filters,
+            retrieved=retrieved,
+            seconds=meter.elapsed(),
+            usage=meter.usage(),
+            **more,
+        )
 
     def write_step(self, step: Step, changes: StepChanges | None = None) -> None:
         """Write one step with what it did to memory and with its system's own rows, in one transaction.
@@ -95,8 +111,8 @@ class Recording:
         except UnreachableError as error:
             error.memory = self.lease.memory  # the step may be there: a commit that nobody answered may be done
             raise
-        if written.kept:
-            self._embed(written.kept)
+        if written.kept:  # entities that the memory keeps of a corpus that has them no more
+            ENTITY.filling.fill(self.services, self.services.database, written.kept)
         self.status = INTERRUPTED
         self.steps.append(replace(step, created_at=written.created_at))
         self.points = self.points.after(changes, step=step.number)
@@ -104,42 +120,51 @@ class Recording:
             Planned(step=step.number, judgement=step.judgement, subqueries=step.planned, notes=step.notes)
         )
 
-    def _embed(self, uids: Sequence[str]) -> None:
-        """Give a vector to entities that the memory keeps of a corpus that has them no more."""
-        database, corpus = self.services.database, self.lease.corpus
-        rows = missing_entity_vectors(database, corpus=corpus, uids=uids)
-        texts = [entity_text(row["name"], row["description"]) for row in rows]
-        put_entity_vectors(database, corpus=corpus, rows=rows, vectors=self.services.embed(texts, kind="document"))
+    def tell_evidence(self, evidence: Evidence, *, step: int) -> None:
+        """Emit what a step found."""
+        found = EvidenceFound(
+            step=step,
+            strategy=evidence.strategy,
+            entities=len(evidence.entities),
+            relations=len(evidence.relations),
+            chunks=len(evidence.chunks),
+            names=tuple(entity.name for entity in evidence.entities),
+            built=tuple(hit for one in evidence.retrieved for hit in one.built),
+        )
+        self.services.listener.emit(found)
 
-    def answer(self, cited: Cited, *, step: int, notes: Sequence[str] = (), last: bool = True) -> Answer:
-        """Write an answer with its citations and return it. The last one gives the lease back."""
-        return self._finish(cited, status="answered", step=step, notes=notes, last=last)
+    def answer(
+        self,
+        memory: PromptMemory,
+        passages: Sequence[Citable],
+        *,
+        form: str,
+        notes: Sequence[str] = (),
+        last: bool = True,
+    ) -> Answer:
+        """Ask for an answer, write it with its citations and return it. The last one gives the lease back."""
+        task = AnswerQuestion(
+            question=self.question,
+            memory=memory,
+            passages=tuple(passages),
+            form=form,
+            language=self.services.language,
+        )
+        return self._finish(cited_answer(self.services, task), status="answered", notes=notes, last=last)
 
-    def no_evidence(self, text: str, *, step: int, notes: Sequence[str] = ()) -> Answer:
+    def no_evidence(self, *, notes: Sequence[str] = ()) -> Answer:
         """Return the answer that says that there is no evidence, written without a model call."""
         misfits = (misfit(self.filters, corpus=self.lease.corpus),) if self.choice.documents == () else ()
-        cited = Cited(text=text, citations=(), notes=())
-        return self._finish(cited, status="no_evidence", step=step, notes=(*misfits, *notes), last=True)
+        cited = Cited(text=no_evidence(self.question))
+        return self._finish(cited, status="no_evidence", notes=(*misfits, *notes))
 
-    def unanswered(self, *, step: int) -> Answer:
+    def unanswered(self) -> Answer:
         """Return an answer without text where none was requested. The memory can be continued for it."""
-        release_memory(self.services.database, lease=self.lease, status=UNANSWERED)
-        answer = self._answer_of(Cited(text="", citations=(), notes=()), status=UNANSWERED, step=step)
-        self.services.listener.emit(Answered(answer=answer))
-        return answer
+        return self._finish(Cited(text=""), status=UNANSWERED)
 
-    def _finish(self, cited: Cited, *, status: str, step: int, notes: Sequence[str], last: bool) -> Answer:
-        answer = replace(
-            self._answer_of(cited, status=status, step=step),
-            uid=f"{self.lease.memory}-answer-{step}-{secrets.token_hex(3)}",
-            notes=(*self.notes, *notes, *cited.notes),
-        )
-        write_answer(self.services.database, lease=self.lease, answer=answer, status=status if last else RUNNING)
-        self.services.listener.emit(Answered(answer=answer))
-        return answer
-
-    def _answer_of(self, cited: Cited, *, status: str, step: int) -> Answer:
-        return Answer(
+    def _finish(self, cited: Cited, *, status: str, notes: Sequence[str] = (), last: bool = True) -> Answer:
+        step = self.next_number - 1 if self.at_step is None else self.at_step
+        answer = Answer(
             uid="",
             question=self.question,
             text=cited.text,
@@ -153,8 +178,16 @@ class Recording:
             points=tuple(self.points.by_uid.values()),
             steps=tuple(self.steps),
             usage=self.meter.usage(),
-            seconds=round(time.perf_counter() - self.began, 4),
+            seconds=self.meter.elapsed(),
         )
+        if status == UNANSWERED:
+            release_memory(self.services.database, lease=self.lease, status=status)
+        else:
+            uid = f"{self.lease.memory}-answer-{step}-{secrets.token_hex(3)}"
+            answer = replace(answer, uid=uid, notes=(*self.notes, *notes, *cited.notes))
+            write_answer(self.services.database, lease=self.lease, answer=answer, status=status if last else RUNNING)
+        self.services.listener.emit(Answered(answer=answer))
+        return answer
 
     def _vectors(self, changes: StepChanges) -> Mapping[str, Vectors]:
         texts = {birth.point.uid: birth.point.description for birth in changes.births}
@@ -185,13 +218,15 @@ def recording(
             system=system,
             question=question.text,
             meter=meter,
-            began=time.perf_counter(),
             filters=question.filters or {},
+            at_step=question.at_step,
             notes=question.notes,
         )
         record.choose_documents()  # before anything is written
         if question.memory:
-            _lease(record, question)
+            timeout, owner = services.settings.claim_timeout, services.owner
+            found = lease_memory(services.database, lease=lease, question=question, timeout=timeout, owner=owner)
+            record.status, record.filters = found.status, found.filters  # those given replace its own
         else:
             properties = {"system": system, "model": services.model.name, "question": question.text}
             texts = {"settings": to_json(settings), "filters": to_json(record.filters), "owner": services.owner or ""}
@@ -205,23 +240,8 @@ def recording(
             yield record
 
 
-def _lease(record: Recording, question: Question) -> None:
-    """Lease a memory that is continued. Given filters replace its own."""
-    services = record.services
-    found = lease_memory(
-        services.database,
-        lease=record.lease,
-        question=question,
-        timeout=services.settings.claim_timeout,
-        owner=services.owner,
-    )
-    record.status = found.status
-    record.filters = found.filters
-
-
 @contextmanager
 def _leased(record: Recording) -> Iterator[None]:
-    """Renew the lease while the block runs, and release it where the block fails."""
     services, lease = record.services, record.lease
     try:
         with renewing(services.database, lambda at: renew_memory(at, lease=lease), every=services.settings.heartbeat):
@@ -237,7 +257,6 @@ def _leased(record: Recording) -> Iterator[None]:
 
 
 def _resume(record: Recording) -> None:
-    """Take in what the memory holds, and what its filters leave."""
     record.choose_documents()
     database, owner = record.services.database, record.services.owner
     scope = {"corpus": record.lease.corpus, "memory": record.lease.memory}

@@ -17,6 +17,7 @@ from hgmem.graph.memory import (
     quote_statuses,
 )
 from hgmem.graph.retrieval import find_chunks
+from hgmem.services import Services
 from hgmem.values.arguments import Argument, check, whole
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.records import (
@@ -34,30 +35,27 @@ from hgmem.values.records import (
 STEP = Argument(whole, "is not a valid step: use an integer of at least 1")
 
 
-def summaries(database: Database, *, corpus: str, claim_timeout: float, owner: str | None) -> list[MemorySummary]:
-    """Return a summary of each memory of the corpus that `owner` sees, newest first."""
+def summaries(services: Services) -> list[MemorySummary]:
+    """Return a summary of each memory of the corpus that the owner sees, newest first."""
     found = []
-    for row in database.run("list_memories", corpus=corpus, owner=owner):
-        status = _status(row["status"], row.pop("silent"), claim_timeout)
+    for row in services.database.run("list_memories", corpus=services.corpus, owner=services.owner):
+        status = _status(services, row["status"], row.pop("silent"))
         found.append(MemorySummary(**{**row, "status": status}))
     return found
 
 
-def load_memory(
-    database: Database, uid: str, *, step: int | None = None, claim_timeout: float, owner: str | None
-) -> Memory:
-    """Return the memory as it stood at the end of `step`, by default the last.
+def load_memory(services: Services, uid: str, *, step: int | None = None) -> Memory:
+    """Return a memory of any corpus as it stood at the end of `step`, by default the last.
 
-    Raises `UsageError` for one that `owner` does not see, as for an unknown one.
+    Raises `UsageError` for one that the owner does not see, as for an unknown one.
     """
     check({"step": step}, {"step": STEP})  # whether the step exists is checked later
-    return _loaded(database, uid, step=step, claim_timeout=claim_timeout, owner=owner)[0]
+    return _loaded(services, uid, step=step)[0]
 
 
-def _loaded(
-    database: Database, uid: str, *, step: int | None, claim_timeout: float, owner: str | None
-) -> tuple[Memory, tuple[StoredPoint, ...], str]:
+def _loaded(services: Services, uid: str, *, step: int | None) -> tuple[Memory, tuple[StoredPoint, ...], str]:
     """Return a memory as it stood at the end of `step`, all of its points, and its latest question."""
+    database, owner = services.database, services.owner
     corpus, memory = corpus_of(database, uid=uid, owner=owner)
     row = find_memory(database, corpus=corpus, memory=memory, owner=owner)
     steps = tuple(memory_steps(database, corpus=corpus, memory=memory, owner=owner))
@@ -73,7 +71,7 @@ def _loaded(
         system=row["system"],
         owner=row["owner"],
         model=row["model"],
-        status=_status(row["status"], row["silent"], claim_timeout),
+        status=_status(services, row["status"], row["silent"]),
         created_at=row["created_at"],
         step=at,
         points=tuple(point for point in points if point.alive(at)),
@@ -126,14 +124,14 @@ class History:
     chunks: tuple[Chunk, ...]
 
 
-def load_history(database: Database, uid: str, *, claim_timeout: float, owner: str | None) -> History:
-    """Return the whole history of a memory. Deleted chunks are missing."""
-    memory, points, question = _loaded(database, uid, step=None, claim_timeout=claim_timeout, owner=owner)
+def load_history(services: Services, uid: str) -> History:
+    """Return the whole history of a memory of any corpus. Deleted chunks are missing."""
+    memory, points, question = _loaded(services, uid, step=None)
     rested = {citation.chunk for answer in memory.answers for citation in answer.citations}
     rested |= {chunk for stored in points for chunk in stored.point.chunks}
     if not points:
         rested |= {hit.uid for step in memory.steps for found in step.retrieved for hit in found.chunks}
-    chunks = find_chunks(database, corpus=memory.corpus, uids=sorted(rested))
+    chunks = find_chunks(services.database, corpus=memory.corpus, uids=sorted(rested))
     return History(question=question, memory=memory, points=points, chunks=tuple(chunks[uid] for uid in sorted(chunks)))
 
 
@@ -147,8 +145,9 @@ class Stored:
     settings: Mapping[str, Any]
 
 
-def load_stored(database: Database, uid: str, *, corpus: str, step: int | None = None, owner: str | None) -> Stored:
+def load_stored(services: Services, uid: str, *, step: int | None = None) -> Stored:
     """Return a memory's own properties. With `step`, the question is that of the step."""
+    database, corpus, owner = services.database, services.corpus, services.owner
     row = find_memory(database, corpus=corpus, memory=uid, owner=owner)
     if row["status"] in (PRUNING, PRUNED):
         raise UsageError(f"memory {uid!r} was pruned and cannot be continued: ask a new question")
@@ -158,8 +157,9 @@ def load_stored(database: Database, uid: str, *, corpus: str, step: int | None =
     return Stored(uid=uid, system=row["system"], question=question, settings=json.loads(row["settings"]))
 
 
-def load_lineage(database: Database, uid: str, *, owner: str | None) -> Lineage:
+def load_lineage(services: Services, uid: str) -> Lineage:
     """Return a point with the points that were revised or merged into it, recursively."""
+    database, owner = services.database, services.owner
     corpus, memory = corpus_of(database, uid=uid, owner=owner)
     points = memory_points(database, corpus=corpus, memory=memory, owner=owner)
     stored = {found.point.uid: found for found in points}
@@ -175,6 +175,7 @@ def _lineage(stored: dict[str, StoredPoint], uid: str) -> Lineage:
     return Lineage(point=found.point, kind=kind, parts=parts)
 
 
-def _status(status: str, silent: int | None, claim_timeout: float) -> str:
+def _status(services: Services, status: str, silent: int | None) -> str:
     """Return the memory's status. A running one whose lease has expired counts as interrupted."""
-    return INTERRUPTED if status == RUNNING and silent is not None and silent > claim_timeout else status
+    expired = silent is not None and silent > services.settings.claim_timeout
+    return INTERRUPTED if status == RUNNING and expired else status

@@ -88,3 +88,20 @@ class CacheFile(Shared):
                 raise
             self._connection = opened
         return self._connection
+
+
+class Store(CacheFile):
+    """Texts by key in the file at `path`."""
+
+    def __init__(self, path: Path | str) -> None:
+        create = "CREATE TABLE IF NOT EXISTS texts (key TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID"
+        super().__init__(path, create=create, kept="responses")
+
+    def get(self, key: str) -> str | None:
+        """Return the text of a key, or None."""
+        rows = self.run("SELECT text FROM texts WHERE key = ?", [key])
+        return str(rows[0][0]) if rows else None
+
+    def put(self, key: str, text: str) -> None:
+        """Store a text, replacing the key's former one."""
+        self.run("INSERT OR REPLACE INTO texts VALUES (?, ?)", [key, text])

@@ -1,9 +1,10 @@
 """The embedder interface, and the checks and the memory of recent vectors around any embedder."""
 
 import threading
+from abc import abstractmethod
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Literal, Protocol, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from hgmem.errors import ModelError
 from hgmem.models.llm import close
 from hgmem.models.metering import timed
+from hgmem.values.sharing import Shared
 
 LONGEST = 2_000  # characters: chunks are longer, and come once
 
@@ -33,7 +35,7 @@ class Embedder(Protocol):
         """Return unit vectors, float32 of shape (len(texts), dimensions), in the order of `texts`."""
 
 
-class RecentVectors:
+class RecentVectors(Shared):
     """The `most` newest vectors by kind and text, those of long texts left out. Safe between threads.
 
     Copies are the object itself, and pickling leaves the vectors behind.
@@ -44,11 +46,7 @@ class RecentVectors:
         self._kept: OrderedDict[tuple[str, str], Vectors] = OrderedDict()
         self._lock = threading.Lock()
 
-    def __deepcopy__(self, _: object) -> "RecentVectors":
-        """Return the object itself."""
-        return self
-
-    def __reduce__(self) -> tuple[type["RecentVectors"], tuple[int]]:
+    def __reduce_ex__(self, _: object) -> Any:
         """Return how to make one without vectors."""
         return RecentVectors, (self._most,)
 
@@ -103,7 +101,6 @@ class CheckedEmbedder:
         return np.stack([known[text] for text in texts])
 
     def _embedded(self, texts: Sequence[str], kind: TextKind) -> Vectors:
-        """Return the embedder's vectors of texts, checked."""
         with timed("embedding", kind):
             given = self._embedder.embed(texts, kind=kind)
         try:
@@ -125,24 +122,36 @@ class CheckedEmbedder:
         close(self._embedder)
 
 
-class Length:
-    """The length of an embedder's vectors, determined once."""
+class RequestedVectors(Shared):
+    """An embedder whose vectors are requested from elsewhere. One is requested if their length is not known yet."""
 
-    def __init__(self, known: int | None) -> None:
-        self._known = known
+    name: str
+
+    def __init__(self, dimensions: int | None = None) -> None:
+        self._known = dimensions
         self._asking = threading.Lock()
 
-    def of(self, ask: Callable[[], Sequence[Sequence[float]]]) -> int:
-        """Return the length: the one known, or that of the first vector that `ask` returns."""
+    @property
+    def dimensions(self) -> int:
+        """The length of every vector."""
         with self._asking:
             if self._known is None:
-                self._known = len(ask()[0])
+                self._known = len(self.requested(["a"], kind="query")[0])
             return self._known
 
+    def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
+        """Return the vectors, float32 of shape (len(texts), dimensions), in the order of `texts`.
 
-def matrix(name: str, vectors: Sequence[Sequence[float]]) -> Vectors:
-    """Return vectors as one matrix, float32. Raises `ModelError` if their lengths differ."""
-    try:
-        return np.asarray(vectors, dtype=np.float32)
-    except (TypeError, ValueError) as error:
-        raise ModelError(f"embedder {name!r} returned vectors of different lengths: {error}") from error
+        Raises `ModelError` if there are none, or their lengths differ.
+        """
+        if not texts:
+            return np.empty((0, self.dimensions), dtype=np.float32)
+        vectors = self.requested(texts, kind=kind)
+        try:
+            return np.asarray(vectors, dtype=np.float32)
+        except (TypeError, ValueError) as error:
+            raise ModelError(f"embedder {self.name!r} returned vectors of different lengths: {error}") from error
+
+    @abstractmethod
+    def requested(self, texts: Sequence[str], *, kind: TextKind) -> Sequence[Sequence[float]]:
+        """Return a vector for each of at least one text."""

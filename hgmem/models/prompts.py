@@ -6,12 +6,13 @@ lines of their own it holds whole lines. Placeholders inside field values are no
 """
 
 import hashlib
+import inspect
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, get_origin, get_type_hints
 
 from hgmem.errors import UsageError
 from hgmem.text.resources import PACKAGE
@@ -123,3 +124,34 @@ def read_prompt(path: Path) -> Prompt:
 def quoted(text: str) -> str:
     """Return `text` with the `<` of every delimiter tag replaced by `‹` and NULs removed."""
     return _OURS.sub("‹", text.replace("\0", ""))
+
+
+def flag(value: object) -> str:
+    """Return what stands for a text that a prompt holds or leaves out: "yes", or nothing."""
+    return "yes" if value else ""
+
+
+class PromptTask:
+    """A task whose prompt is the file of its name in the folder `prompts` beside its module.
+
+    Tasks are frozen dataclasses, with `name` and `reply_type` in the body. A field whose type is `Annotated` with a
+    function is shown: the function writes its value at the placeholder of the field's name, or of a name that follows.
+    """
+
+    name: ClassVar[str] = ""
+    prompt_file: ClassVar[Path]
+    shown: ClassVar[Mapping[str, tuple[str, Callable[[Any], str]]]]  # by placeholder: the field, and what writes it
+
+    def __init_subclass__(cls) -> None:
+        """Find the prompt of a task, and what it shows."""
+        cls.prompt_file = Path(inspect.getfile(cls)).parent / "prompts" / f"{cls.name}.md"
+        hints = get_type_hints(cls, include_extras=True).items()
+        marked = {field: hint.__metadata__ for field, hint in hints if get_origin(hint) is Annotated}
+        cls.shown = {marks[1] if marks[1:] else field: (field, marks[0]) for field, marks in marked.items()}
+
+    def fields(self) -> dict[str, str]:
+        """Return the values of the prompt's placeholders."""
+        return {name: show(getattr(self, field)) for name, (field, show) in self.shown.items()}
+
+
+Quoted: TypeAlias = Annotated[str, quoted]

@@ -1,22 +1,34 @@
-"""The answer task of all systems: what a system knows and numbered passages in, a text with citation markers out."""
+"""The answer task of all systems: what a system knows and numbered passages in, a text with checked citations out."""
 
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import ClassVar
+from typing import Annotated, Any
 
+from hgmem.graph.built import nearest_beneath
+from hgmem.models.embedding import Vectors
 from hgmem.models.extractive.entity_recognition import Aspect, aspects, names
 from hgmem.models.extractive.sentences import Passage, Ranked, bridge, passages, quotable, rank
 from hgmem.models.extractive.vector_cache import VectorCache
+from hgmem.models.prompts import PromptTask
 from hgmem.models.reply import TextReply
 from hgmem.retrieval import rendering
-from hgmem.retrieval.citations import MARKER, Cited, cite
-from hgmem.retrieval.rendering import PromptMemory
+from hgmem.retrieval.rendering import Language, PromptMemory, Text
 from hgmem.services import Services
-from hgmem.text.segmentation import collapse, is_question
-from hgmem.values.evidence import Citable
+from hgmem.text.segmentation import Span, collapse, is_question, sentences, words
+from hgmem.values.evidence import BuiltPassage, Citable
+from hgmem.values.graph_elements import Chunk
+from hgmem.values.records import Citation
 
+BEHIND = 3  # chunks that stand behind a cited row
+MARKER = re.compile(r"\[(\d+)\]")
+_SEVERAL = re.compile(r"\[\d+(?:\s*[,;]\s*\d+)+\]")  # [1, 2] is [1][2]
+_NUMBER = re.compile(r"\d+")
+_DIGITS = 9  # a longer number can't be valid
+_OPEN = re.compile(r"[\[\d]")  # after these, removing a marker could join its surroundings to another marker
+_SPACE_BEFORE = re.compile(r"[ \t]+(?=[.,;:!?]|$)")
 _CONSIDERED = 40
 _SENTENCES = 4
 _MOST_SENTENCES = 5
@@ -34,36 +46,39 @@ class AnswerReply(TextReply):
     """The answer's text. Its markers `[n]` cite passages by number, from 1."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerQuestion:
+@dataclass(frozen=True, kw_only=True)
+class AnswerQuestion(PromptTask):
     """The task of writing the answer. `[n]` cites the n-th of `passages`, from 1.
 
     `memory` is what the system has worked out, and may be empty.
     """
 
-    question: str
+    question: Text
     memory: PromptMemory
-    passages: tuple[Citable, ...]
-    form: str = ""
-    language: str = ""
-    name: ClassVar[str] = "answer"
-    prompt_file: ClassVar[Path] = Path(__file__).parent / "prompts" / "answer.md"
-    reply_type: ClassVar[type[AnswerReply]] = AnswerReply
+    passages: Annotated[tuple[Citable, ...], lambda found: rendering.passages(found, start=1), "chunks"]
+    form: Annotated[str, lambda form: form or "as long as the question needs, in plain prose"] = ""
+    language: Language = ""
+    name = "answer"
+    reply_type = AnswerReply
 
-    def fields(self) -> Mapping[str, str]:
+    def fields(self) -> dict[str, str]:
         """Return the values of the prompt's placeholders."""
-        return {
-            "question": rendering.text(self.question),
-            "memory": "" if self.memory == PromptMemory() else rendering.remembered(self.memory, self.passages),
-            "chunks": rendering.passages(self.passages, start=1),
-            "form": self.form or "as long as the question needs, in plain prose",
-            "language": rendering.language(self.language),
-        }
+        memory = "" if self.memory == PromptMemory() else rendering.remembered(self.memory, self.passages)
+        return {**super().fields(), "memory": memory}
 
     def extractive(self, vectors: VectorCache) -> AnswerReply:
         """Return the sentences that best cover the question, each with its marker, without a language model."""
         remembered = [*self.memory.statements, *(point.description for point in self.memory.points)]
         return AnswerReply(text=extractive_answer(self.question, self.passages, remembered=remembered, vectors=vectors))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cited:
+    """An answer with valid citations only, and notes on the markers that were removed."""
+
+    text: str
+    citations: tuple[Citation, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def cited_answer(services: Services, task: AnswerQuestion) -> Cited:
@@ -84,8 +99,9 @@ def extractive_answer(
     prior = {passage: _prior(passage, remembered) for passage in found}
     ranked = rank(found, [question], vectors, limit=_CONSIDERED, prior=prior)
     bridged = bridge(ranked, lambda text: _names(text) if any(text in statement for statement in remembered) else [])
-    chosen = _chosen(bridged, aspects(question))
-    return " ".join(f"{each.text} [{each.chunk + 1}]" for each in _ordered(chosen))
+    chosen = [each.passage for each in _chosen(bridged, aspects(question))]
+    chosen[1:] = sorted(chosen[1:], key=lambda passage: (passage.chunk, passage.at))  # the best first, then in order
+    return " ".join(f"{each.text} [{each.chunk + 1}]" for each in chosen)
 
 
 def _names(text: str) -> list[str]:
@@ -127,7 +143,107 @@ def _adds(each: Ranked, best: Ranked) -> bool:
     return float(each.vector @ best.vector) < _ALIKE and len(mine & theirs) < _ALIKE * len(mine)
 
 
-def _ordered(chosen: Sequence[Ranked]) -> list[Passage]:
-    """Return the best sentence first, then the others in document order."""
-    rest = sorted((each.passage for each in chosen[1:]), key=lambda passage: (passage.chunk, passage.at))
-    return [each.passage for each in chosen[:1]] + rest
+def built_passages(
+    services: Services, rows: Sequence[Mapping[str, Any]], *, query: Vectors, titled: str = ""
+) -> tuple[BuiltPassage, ...]:
+    """Return rows, as searches return them, as passages with the chunks behind them that are nearest to a unit vector.
+
+    `titled` names the property that is their title. Without it, a passage is shown with its kind.
+    """
+    uids = [row["uid"] for row in rows]
+    behind = nearest_beneath(services.database, corpus=services.corpus, uids=uids, query=query, k=BEHIND)
+    return tuple(
+        BuiltPassage(
+            uid=row["uid"],
+            kind=row["kind"],
+            text=row["text"],
+            title=str(row.get(titled, "")) if titled else "",
+            document=row["document"],
+            chunks=tuple(behind.get(row["uid"], ())),
+        )
+        for row in rows
+    )
+
+
+def cite(text: str, passages: Sequence[Citable]) -> Cited:
+    """Return the text with markers numbered in order of first use, without invalid ones.
+
+    A marker stands for one quote: two claims supported by different sentences of a passage get two markers.
+    """
+    order: dict[tuple[int, Span], int] = {}
+    unknown: list[str] = []
+
+    def renumber(found: re.Match[str]) -> str:
+        number = int(found[1]) if len(found[1]) <= _DIGITS else 0
+        if not 1 <= number <= len(passages):
+            unknown.append(found[1])
+            return " " if _OPEN.search(text[: found.start()][-1:]) else ""
+        quoted = _quoted(_claim(text, found.start()), passages[number - 1])
+        return f"[{order.setdefault((number, quoted), len(order) + 1)}]"
+
+    text = _SEVERAL.sub(lambda found: "".join(f"[{number}]" for number in _NUMBER.findall(found[0])), text)
+    renumbered = MARKER.sub(renumber, text)
+    if unknown:
+        renumbered = _SPACE_BEFORE.sub("", renumbered)
+    return Cited(
+        text=renumbered.strip(),
+        citations=tuple(_citation(marker, passages[number - 1], span) for (number, span), marker in order.items()),
+        notes=tuple(f"marker [{number}] was removed: no evidence has that number" for number in unknown),
+    )
+
+
+def _quoted(claim: str, passage: Citable) -> Span:
+    """Return the span of the sentence that shares most words with the claim, else of the whole text.
+
+    In a conversation it stays within one message, else it is the first one.
+    """
+    text, messages = passage.text, passage.messages if isinstance(passage, Chunk) else ()
+    places = [Span(message.start, message.end) for message in messages if message.start < message.end]
+    parts = places or [Span(0, len(text))]
+    wanted = Counter(words(claim))
+    best, most = parts[0], 0.0
+    for part in parts:
+        for span in sentences(text[part.start : part.end]):
+            found = Span(part.start + span.start, part.start + span.end)
+            sentence_words = Counter(words(text[found.start : found.end]))
+            shared = (wanted & sentence_words).total()
+            score = 2 * shared / max(1, wanted.total() + sentence_words.total())
+            if score > most:
+                best, most = found, score
+    return best
+
+
+def _claim(text: str, at: int) -> str:
+    """Return the claim before the marker at `at`, back to the previous marker or the sentence's start."""
+    before = MARKER.sub(lambda found: " " * len(found[0]), text[:at]).rstrip()
+    spans = sentences(before)
+    return before[spans[-1].start :] if spans else before
+
+
+def _citation(marker: int, passage: Citable, span: Span) -> Citation:
+    quote = passage.text[span.start : span.end]
+    if isinstance(passage, BuiltPassage):
+        return Citation(
+            marker=marker,
+            chunk="",
+            document=passage.document,
+            title=passage.title or passage.kind,
+            quote=quote,
+            built=passage.uid,
+            behind=passage.chunks,
+        )
+    around = (message for message in passage.messages if message.start <= span.start and span.end <= message.end)
+    message = next(around, None)
+    return Citation(
+        marker=marker,
+        chunk=passage.uid,
+        document=passage.document,
+        title=passage.title,
+        quote=quote,
+        start=None if passage.start is None else passage.start + span.start,
+        end=None if passage.start is None else passage.start + span.end,
+        source_id=passage.source_id,
+        message=message.id if message else "",
+        speaker=message.speaker if message else "",
+        time=message.time if message else "",
+    )

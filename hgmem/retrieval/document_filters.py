@@ -25,7 +25,12 @@ def normal(filters: object) -> dict[str, tuple[str, ...]]:
     """Return filters in normal form: the accepted texts by name. All names must match, with any one text each."""
     if not isinstance(filters, Mapping):
         raise UsageError('filters= must map names to values, such as {"source": "report.pdf"}')
-    return {_name(name): _texts(name, value) for name, value in filters.items()}
+    found: dict[str, tuple[str, ...]] = {}
+    for name, value in filters.items():
+        if not isinstance(name, str) or not name.strip():
+            raise UsageError(f"invalid filter name {name!r}: use a non-empty string")
+        found[name.strip()] = _texts(name, value)
+    return found
 
 
 def choose(database: Database, filters: Mapping[str, Sequence[str]], *, corpus: str) -> Choice:
@@ -42,7 +47,11 @@ def choose(database: Database, filters: Mapping[str, Sequence[str]], *, corpus: 
     if unknown and rows:
         named = ", ".join(sorted(known)[:NAMED])
         raise UsageError(f"no document of corpus {corpus!r} has the filter name {unknown[0]!r}: choose from {named}")
-    documents = tuple(uid for uid, described in values.items() if _chosen(described, filters))
+    documents = tuple(
+        uid
+        for uid, described in values.items()
+        if all(_fits(described.get(name, set()), wanted) for name, wanted in filters.items())
+    )
     return Choice(documents=documents, narrow=2 * len(documents) < len(rows))
 
 
@@ -50,12 +59,6 @@ def misfit(filters: Mapping[str, Sequence[str]], *, corpus: str) -> str:
     """Return the note for filters that no document matches."""
     wanted = " and ".join(f"{name} {' or '.join(map(repr, texts))}" for name, texts in filters.items())
     return f"no document of corpus {corpus!r} has {wanted}"
-
-
-def _name(name: object) -> str:
-    if not isinstance(name, str) or not name.strip():
-        raise UsageError(f"invalid filter name {name!r}: use a non-empty string")
-    return name.strip()
 
 
 def _texts(name: object, value: object) -> tuple[str, ...]:
@@ -83,16 +86,7 @@ def _values(row: Mapping[str, str]) -> dict[str, set[str]]:
     return values
 
 
-def _chosen(values: Mapping[str, set[str]], filters: Mapping[str, Sequence[str]]) -> bool:
-    return all(_fits(values.get(name, set()), wanted) for name, wanted in filters.items())
-
-
 def _fits(values: set[str], wanted: Sequence[str]) -> bool:
-    return any(_alike(pattern, text) for pattern in wanted for text in values)
-
-
-def _alike(wanted: str, text: str) -> bool:
-    """Whether a text matches the pattern `wanted`, in which `*` stands for anything."""
-    if "*" not in wanted:
-        return wanted == text
-    return re.fullmatch(".*".join(map(re.escape, re.split(r"\*+", wanted))), text, re.DOTALL) is not None
+    """Whether a value matches one of the wanted patterns, in which `*` stands for anything."""
+    patterns = [".*".join(map(re.escape, re.split(r"\*+", text))) for text in wanted]
+    return any(re.fullmatch(pattern, value, re.DOTALL) for pattern in patterns for value in values)

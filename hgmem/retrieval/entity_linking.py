@@ -12,7 +12,6 @@ from hgmem.graph.retrieval import mentioned_entities
 from hgmem.text.identity import key, provisional_uid, uid
 from hgmem.values.evidence import Evidence
 from hgmem.values.graph_elements import Entity
-from hgmem.values.records import MemoryPoint
 
 
 def resolve(
@@ -38,14 +37,6 @@ def resolve(
             provisional = provisional_uid(memory, entity_uid)
             found[name_key] = Entity(uid=provisional, name=missing[name_key], provisional=True)
     return found
-
-
-def known_entities(evidence: Evidence, points: Sequence[MemoryPoint]) -> list[Entity]:
-    """Return the entities of the evidence, of its chunks where these are known, and of memory, in lookup order."""
-    entities = [*evidence.entities]
-    entities += [entity for chunk in evidence.chunks for entity in chunk.entities]
-    entities += [entity for point in points for entity in point.entities]
-    return entities
 
 
 def with_mentions(database: Database, evidence: Evidence, *, corpus: str) -> Evidence:

@@ -1,7 +1,4 @@
-"""Retrieval of one step: local investigation and global exploration (paper, equations 1, 6 and 7).
-
-Also the fusion of rankings by reciprocal rank, and hybrid search of chunks.
-"""
+"""Retrieval of one step: local investigation and global exploration (paper, equations 1, 6 and 7)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -86,14 +83,15 @@ def gather(
         return _evidence(subqueries, first, config), ()
     wider = replace(limits, overfetch=2 * _over(scene, config, most=scene.covered))
     second = retrieve(database, scope=scene.scope, queries=again, limits=wider)
-    asked_as = [_as_searched(asked, query) for asked, query in zip(subqueries, _latest(queries, again), strict=True)]
+    newer = {query.number: query for query in again}
+    latest = [newer.get(query.number, query) for query in queries]
+    asked_as = [_as_searched(asked, query) for asked, query in zip(subqueries, latest, strict=True)]
     return _evidence(asked_as, _combined(first, second), config), notes
 
 
 def _search(asked: Subquery, scene: Scene) -> Search:
-    if asked.strategy == "local":
-        return "scope"
-    return "documents" if scene.narrow else "index"
+    widest: Search = "documents" if scene.narrow else "index"
+    return "scope" if asked.strategy == "local" else widest
 
 
 def _limits(scene: Scene, config: RetrievalConfig) -> Limits:
@@ -143,23 +141,16 @@ def _again(
     return again, tuple(notes)
 
 
-def _latest(queries: Sequence[Query], again: Sequence[Query]) -> list[Query]:
-    newer = {query.number: query for query in again}
-    return [newer.get(query.number, query) for query in queries]
-
-
 def _as_searched(asked: Subquery, query: Query) -> Subquery:
     return asked if query.search == "scope" else replace(asked, strategy="global", targets=())
 
 
 def _combined(first: Retrieval, second: Retrieval) -> Retrieval:
     newer = {found.number: found for found in second.found}
+    things = ("entities", "relations", "chunks", "sources")
     return Retrieval(
         found=tuple(newer.get(found.number, found) for found in first.found),
-        entities={**first.entities, **second.entities},
-        relations={**first.relations, **second.relations},
-        chunks={**first.chunks, **second.chunks},
-        sources={**first.sources, **second.sources},
+        **{name: {**getattr(first, name), **getattr(second, name)} for name in things},
     )
 
 
@@ -167,9 +158,9 @@ def _evidence(subqueries: Sequence[Subquery], retrieval: Retrieval, config: Retr
     retrieved = tuple(
         Retrieved(
             subquery=asked,
-            entities=_hits(found.entities, retrieval.entities),
-            relations=_hits(found.relations, retrieval.relations),
-            chunks=_hits(_chunks(found, line_chunks=config.line_chunks), retrieval.chunks),
+            entities=hits_of(found.entities, retrieval.entities),
+            relations=hits_of(found.relations, retrieval.relations),
+            chunks=hits_of(_chunks(found, line_chunks=config.line_chunks), retrieval.chunks),
         )
         for asked, found in zip(subqueries, retrieval.found, strict=True)
     )
@@ -207,19 +198,16 @@ def _chunks(found: QueryHits, *, line_chunks: bool = False) -> dict[str, float]:
 
     These are the entities' own, the best of the search over all, and, with `line_chunks`, those behind its lines.
     """
-    behind = _nearest(found.behind.values()) if line_chunks else {}
+    lines = found.behind.values() if line_chunks else ()
+    near = {uid: score for hits in lines for uid, score in hits.items()}
+    behind = dict(sorted(near.items(), key=lambda item: (-item[1], item[0])))  # nearest first
     scores = {**behind, **found.chunks, **found.read}
     order = fuse([found.chunks, found.near, found.matching, behind])
     return {uid: scores[uid] for uid in order if uid in scores}
 
 
-def _nearest(lists: Iterable[Mapping[str, float]]) -> dict[str, float]:
-    """Return the uids of all lists with their scores, nearest first, ties by uid."""
-    scores = {uid: score for hits in lists for uid, score in hits.items()}
-    return dict(sorted(scores.items(), key=lambda item: (-item[1], item[0])))
-
-
-def _hits(scores: Mapping[str, float], things: Mapping[str, Thing]) -> tuple[Hit, ...]:
+def hits_of(scores: Mapping[str, float], things: Mapping[str, Thing]) -> tuple[Hit, ...]:
+    """Return the hits of things by their scores, the best first. Those that are not known are left out."""
     return tuple(
         Hit(
             uid=uid,

@@ -57,13 +57,19 @@ class Record:
         return str(value)
 
 
-def line_record(text: str, number: int, path: Path) -> Record:
-    """Return the object in a line of a JSON Lines file."""
+def json_line(text: str, number: int, path: Path) -> Any:
+    """Return what a line of a JSON Lines file holds."""
     try:
-        value = json.loads(text)
+        return json.loads(text)
     except ValueError as error:
         raise DocumentError(f"{str(path)!r}, line {number}: not JSON: {error}") from None
-    return Record(value, path=path, place=f"line {number}")
+    except RecursionError:
+        raise DocumentError(f"{str(path)!r}, line {number}: JSON nested too deeply") from None
+
+
+def line_record(text: str, number: int, path: Path) -> Record:
+    """Return the object in a line of a JSON Lines file."""
+    return Record(json_line(text, number, path), path=path, place=f"line {number}")
 
 
 def records(values: object, path: Path, *, what: str) -> Iterator[Record]:

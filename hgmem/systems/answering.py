@@ -41,7 +41,7 @@ def answer(services: Services, text: str, options: AskOptions) -> Answer:
     ready_corpus(services)
     stored = None
     if memory:
-        stored = _stored(services, memory, step=options.get("at_step"))
+        stored = load_stored(services, memory, step=options.get("at_step"))
         spec = _continuing(stored, spec)
         config = _config(spec, options, before=stored.settings)
     if spec is None:
@@ -79,7 +79,7 @@ def memory_passages(services: Services, memory: Memory, *, limit: int | None) ->
 
     Those of a system that is not installed, or ranks none, are all that the memory's steps retrieved.
     """
-    stored = _stored(services, memory.uid)
+    stored = load_stored(services, memory.uid)
     ranking = system(stored.system).passages if describe(stored.system).installed else None
     if ranking is None:
         return recorded_chunks(services, memory, limit=limit)
@@ -121,10 +121,6 @@ def _config(spec: AnySpec, options: AskOptions, *, before: Mapping[str, Any] | N
     return spec.configured(options.get("recipe"), changes, before=before)
 
 
-def _stored(services: Services, uid: str, *, step: int | None = None) -> Stored:
-    return load_stored(services.database, uid, corpus=services.corpus, step=step, owner=services.owner)
-
-
 def _notes_on_build(
     services: Services, spec: AnySpec, config: Any, *, changes: Mapping[str, object]
 ) -> tuple[str, ...]:
@@ -137,7 +133,6 @@ def _notes_on_build(
 
 
 def _continuing(stored: Stored, asked: AnySpec | None) -> AnySpec:
-    """Return the system that continues a memory: its own."""
     known = describe(stored.system)
     if not known.installed:
         raise UsageError(f"memory {stored.uid!r} cannot be continued: {known.summary}")

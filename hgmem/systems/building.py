@@ -6,7 +6,7 @@ from hgmem.builds.estimates import plan_build
 from hgmem.builds.runner import renew_derived, run_build
 from hgmem.builds.stage_run import Building, Report
 from hgmem.errors import UsageError
-from hgmem.graph.builds import BUILDING, UNFINISHED, BuildRow, find_build, find_builds
+from hgmem.graph.builds import BUILDING, UNFINISHED, find_build, find_builds
 from hgmem.graph.invariants import OwnInvariants
 from hgmem.graph.values import Runner
 from hgmem.services import Services, known_corpus
@@ -33,10 +33,11 @@ def build_states(services: Services) -> tuple[BuildStatus, ...]:
     """Return the builds of the corpus by system, those of systems that are not installed as well."""
     timeout = services.settings.claim_timeout
     found = find_builds(services.database, corpus=known_corpus(services).corpus)
+    silent = {row.system for row, _, _ in found if row.silent is None or row.silent > timeout}
     return tuple(
         BuildStatus(
             system=row.system,
-            status=_status(row, timeout),
+            status=UNFINISHED if row.status == BUILDING and row.system in silent else row.status,
             model=row.model,
             change=row.change or "",
             settings=json.loads(row.settings),
@@ -68,11 +69,6 @@ def own_invariants() -> tuple[OwnInvariants, ...]:
     """Return what installed systems promise of their builds, by system."""
     specs = installed()
     return tuple(OwnInvariants(system=spec.name, invariants=spec.invariants) for spec in specs if spec.invariants)
-
-
-def _status(row: BuildRow, timeout: float) -> str:
-    silent = row.silent is None or row.silent > timeout
-    return UNFINISHED if row.status == BUILDING and silent else row.status
 
 
 def _building(services: Services, name: str, options: BuildOptions) -> Building:

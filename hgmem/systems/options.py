@@ -1,7 +1,7 @@
 """Configs of systems: options changed by name, and configs made of plain values."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from functools import cache, reduce
@@ -12,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from hgmem.errors import UsageError
 
 Config = TypeVar("Config")
+_adapter: Callable[[type], TypeAdapter[Any]] = cache(TypeAdapter)
 
 
 def changed(config: Config, changes: Mapping[str, object]) -> Config:
@@ -36,17 +37,12 @@ def value_of(config: object, name: str) -> object:
 def loaded(kind: type[Config], values: Mapping[str, Any]) -> Config:
     """Return the config of plain values, such as those that a memory was stored with."""
     try:
-        loaded_config: Config = _adapter(kind).validate_python(dict(values))  # type: ignore[arg-type]
+        loaded_config: Config = _adapter(kind).validate_python(dict(values))
         return loaded_config
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
         raise UsageError(f"invalid recipe option {name!r}: {first['msg']}, got {first['input']!r}") from None
-
-
-@cache
-def _adapter(kind: type) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
 
 
 def _listed(value: object) -> object:

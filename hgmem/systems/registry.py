@@ -2,8 +2,7 @@
 
 import pkgutil
 from collections.abc import Callable, Mapping
-from functools import cache
-from importlib import import_module
+from functools import cache, partial
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -77,13 +76,13 @@ def memory_tasks() -> tuple[str, ...]:
 @cache
 def _loaders() -> Mapping[str, Callable[[], object]]:
     """Return what loads each system, sorted by name. A system of hgmem wins over another package's."""
-    ours = [package.name for package in pkgutil.iter_modules(hgmem.systems.__path__) if package.ispkg]
     others = {point.name: point.load for point in entry_points(group=GROUP)}
-    return dict(sorted((others | {name: _our_spec(name) for name in ours}).items()))
-
-
-def _our_spec(name: str) -> Callable[[], object]:
-    return lambda: import_module(f"{hgmem.systems.__name__}.{name}").SPEC
+    ours = {
+        package.name: partial(pkgutil.resolve_name, f"{hgmem.systems.__name__}.{package.name}:SPEC")
+        for package in pkgutil.iter_modules(hgmem.systems.__path__)
+        if package.ispkg
+    }
+    return dict(sorted((others | ours).items()))
 
 
 @cache

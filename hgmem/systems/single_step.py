@@ -1,6 +1,5 @@
 """A whole system made of one function that finds evidence: retrieve once, record one step, answer."""
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol, TypedDict, TypeVar, Unpack
@@ -12,7 +11,6 @@ from hgmem.graph.retrieval import Scope
 from hgmem.memory.recording import recording
 from hgmem.memory.stored_memories import Stored
 from hgmem.models.metering import measuring
-from hgmem.retrieval.answer import AnswerQuestion, cited_answer
 from hgmem.retrieval.rendering import PromptMemory
 from hgmem.retrieval.step_evidence import Positive
 from hgmem.services import Services
@@ -20,12 +18,11 @@ from hgmem.settings import Settings
 from hgmem.systems.answering import recorded_chunks, scope_of
 from hgmem.systems.options import Config, loaded
 from hgmem.systems.spec import Answering, SystemSpec
-from hgmem.text.language import no_evidence
-from hgmem.values.events import EvidenceFound, StepStarted
+from hgmem.values.events import StepStarted
 from hgmem.values.evidence import GLOBAL, BuiltHit, BuiltPassage, Evidence, Hit, Retrieved, Strategy, Subquery, Write
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.inputs import Question
-from hgmem.values.records import Answer, Memory, Step, StepChanges
+from hgmem.values.records import Answer, Memory, StepChanges
 
 ANSWER_TOKENS = 600  # of an answer's prompt without its passages
 
@@ -69,13 +66,11 @@ class SingleStep(SystemSpec[Config]):
     def __post_init__(self) -> None:
         if self.continues or self.steps_option or self.learn_option:
             raise UsageError(f"system {self.name!r} has one step: it cannot continue memories, take steps or learn")
-        made: dict[str, object] = {"answer": self._answer}
+        object.__setattr__(self, "answer", self._answer)
         if self.passage_option and _is_ours(self.passages, SingleStep._passages):
-            made["passages"] = self._passages
+            object.__setattr__(self, "passages", self._passages)
         if self.passage_option and not self.prompts and _is_ours(self.cost, SingleStep._cost):
-            made["cost"] = self._cost
-        for name, value in made.items():
-            object.__setattr__(self, name, value)
+            object.__setattr__(self, "cost", self._cost)
 
     def _cost(self, config: Config, *, settings: Settings) -> tuple[int, int]:
         """Return the one call of the answer, and about how many tokens its prompt has at most."""
@@ -83,37 +78,20 @@ class SingleStep(SystemSpec[Config]):
         return 1, ANSWER_TOKENS + chunks * settings.chunk_tokens
 
     def _answer(self, services: Services, question: Question, config: Config, *, stored: Stored | None) -> Answer:
-        """Return the answer, its memory written to Neo4j."""
         settings: dict[str, Any] = asdict(config)  # type: ignore[call-overload]
         with recording(services, system=self.name, question=question, settings=settings) as record:
-            began, subquery = time.perf_counter(), Subquery(text=question.text)
-            services.listener.emit(StepStarted(step=1, subqueries=(subquery,)))
+            services.listener.emit(StepStarted(step=1, subqueries=(Subquery(text=question.text),)))
             with measuring() as meter:
                 evidence = self.retrieve(services, question.text, scope=record.scope, config=config)
-            step = Step(
-                number=1,
-                question=question.text,
-                strategy=evidence.strategy,
-                filters=record.filters,
-                retrieved=evidence.retrieved,
-                notes=evidence.notes,
-                seconds=round(time.perf_counter() - began, 4),
-                usage=meter.usage(),
-            )
-            services.listener.emit(_found(evidence))
+            step = record.new_step(evidence.strategy, evidence.retrieved, meter, notes=evidence.notes)
+            record.tell_evidence(evidence, step=1)
             record.write_step(step, StepChanges(writes=evidence.writes))
             if evidence.empty:
-                return record.no_evidence(no_evidence(question.text), step=1)
+                return record.no_evidence()
             if not question.answer:
-                return record.unanswered(step=1)
-            task = AnswerQuestion(
-                question=question.text,
-                memory=PromptMemory(statements=evidence.statements),
-                passages=evidence.passages,
-                form=getattr(config, self.form_option) if self.form_option else "",
-                language=services.language,
-            )
-            return record.answer(cited_answer(services, task), step=1)
+                return record.unanswered()
+            form = getattr(config, self.form_option) if self.form_option else ""
+            return record.answer(PromptMemory(statements=evidence.statements), evidence.passages, form=form)
 
     def _passages(
         self, services: Services, memory: Memory, *, settings: Mapping[str, Any], limit: int | None
@@ -155,17 +133,4 @@ def evidence_of(question: str, found: Sequence[tuple[Chunk, float]], **more: Unp
         chunks=tuple(chunk for chunk, _ in found),
         built=tuple(more.get("cited", ())),
         writes=tuple(more.get("writes", ())),
-    )
-
-
-def _found(evidence: Evidence) -> EvidenceFound:
-    """Return the event of the only step's evidence."""
-    return EvidenceFound(
-        step=1,
-        strategy=evidence.strategy,
-        entities=len(evidence.entities),
-        relations=len(evidence.relations),
-        chunks=len(evidence.chunks),
-        names=tuple(entity.name for entity in evidence.entities),
-        built=tuple(hit for one in evidence.retrieved for hit in one.built),
     )

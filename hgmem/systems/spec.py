@@ -53,11 +53,6 @@ class Costing(Protocol[Configured]):
         """Return the most model calls of a question, and about how many tokens their prompts have at most."""
 
 
-def always(config: object) -> bool:
-    """Return that every question needs the build."""
-    return True
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemSpec(Generic[Config]):
     """A way of remembering and answering.
@@ -95,7 +90,7 @@ class SystemSpec(Generic[Config]):
     prompts: Path | None = None
     statements: Path | None = None
     build: Build[Config] | None = None
-    needs_build: Callable[[Config], bool] = always
+    needs_build: Callable[[Config], bool] = lambda _: True
     memory_tasks: Sequence[str] = ()
     cost: Costing[Config] | None = None
     verbs: Sequence[Verb[Any]] = ()

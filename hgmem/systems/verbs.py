@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from types import NoneType, UnionType
-from typing import Annotated, Any, Generic, Protocol, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Generic, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -31,13 +31,6 @@ class NoArguments:
     """The arguments of a verb that has none."""
 
 
-class Running(Protocol[Arguments]):
-    """What a verb does."""
-
-    def __call__(self, services: Services, arguments: Arguments) -> Value:
-        """Return a frozen dataclass, a sequence of such, or what JSON can hold."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verb(Generic[Arguments]):
     """Something that a system can do besides answering: `hg.<system>.<verb>()` and `hgmem <system> <verb>`.
@@ -50,7 +43,7 @@ class Verb(Generic[Arguments]):
 
     name: str
     summary: str
-    run: Running[Arguments]
+    run: Callable[[Services, Arguments], Value]
     arguments: type[Arguments] = NoArguments  # type: ignore[assignment]
     built: bool = False
     first: str = ""
@@ -58,7 +51,9 @@ class Verb(Generic[Arguments]):
     @property
     def info(self) -> VerbInfo:
         """What callers are told about the verb."""
-        arguments = tuple(_described(self.arguments))
+        kind: Any = self.arguments
+        hints = get_type_hints(kind, include_extras=True)
+        arguments = tuple(_argument(field, hints[field.name]) for field in fields(kind))
         return VerbInfo(name=self.name, summary=self.summary, arguments=arguments, first=self.first)
 
 
@@ -145,28 +140,17 @@ def _arguments(system: str, verb: Verb[Any], given: Mapping[str, object]) -> Any
         raise UsageError(f"invalid argument {name!r} {what}: {first['msg']}, got {first['input']!r}") from None
 
 
-def _described(arguments: type) -> list[ArgumentInfo]:
-    hints = get_type_hints(arguments, include_extras=True)
-    return [_argument(field, hints[field.name]) for field in fields(arguments)]
-
-
 def _argument(field: "Field[Any]", hint: Any) -> ArgumentInfo:
     marks = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
     required = field.default is MISSING and field.default_factory is MISSING
-    default = None if required else _default(field)
+    default = field.default if field.default_factory is MISSING else field.default_factory()
     return ArgumentInfo(
         name=field.name,
         help=next((mark for mark in marks if isinstance(mark, str)), ""),
         required=required,
-        default=default,
+        default=None if required else default,
         shape=_shape(get_args(hint)[0] if marks else hint, required=required),
     )
-
-
-def _default(field: "Field[Any]") -> object:
-    if field.default_factory is not MISSING:
-        return field.default_factory()
-    return field.default
 
 
 def _shape(kind: Any, *, required: bool) -> Shape:

@@ -24,11 +24,7 @@ def key(name: str) -> str:
 
 def uid(corpus: str, kind: str, *parts: str | int) -> str:
     """Return the uid, 32 hex characters, of an object with this corpus, kind and parts."""
-    digest = hashlib.blake2b(digest_size=16)
-    for part in (corpus, kind, *parts):
-        encoded = _bytes(str(part))
-        digest.update(b"%d:%b," % (len(encoded), encoded))  # lengths first, so that ab+c differs from a+bc
-    return digest.hexdigest()
+    return _digest(corpus, kind, *parts, size=16)
 
 
 def provisional_uid(memory: str, entity_uid: str) -> str:
@@ -65,11 +61,7 @@ def corpus_key(corpus: str) -> str:
 @lru_cache(maxsize=256)
 def layer_key(corpus: str, system: str, kind: str) -> str:
     """Return 16 hex characters for one kind of rows that a system builds of a corpus."""
-    digest = hashlib.blake2b(digest_size=8, person=b"layer_key")
-    for part in (corpus, system, kind):
-        encoded = _bytes(part)
-        digest.update(b"%d:%b," % (len(encoded), encoded))
-    return digest.hexdigest()
+    return _digest(corpus, system, kind, size=8, person=b"layer_key")
 
 
 def check_corpus_name(name: str) -> str:
@@ -80,6 +72,14 @@ def check_corpus_name(name: str) -> str:
     if not isinstance(name, str) or not re.fullmatch(CORPUS_NAME, name):
         raise UsageError(f"invalid corpus name {name!r}: it must match {CORPUS_NAME}")
     return name
+
+
+def _digest(*parts: str | int, size: int, person: bytes = b"") -> str:
+    digest = hashlib.blake2b(digest_size=size, person=person)
+    for part in parts:
+        encoded = _bytes(str(part))
+        digest.update(b"%d:%b," % (len(encoded), encoded))  # lengths first, so that ab+c differs from a+bc
+    return digest.hexdigest()
 
 
 def _fold(text: str) -> str:

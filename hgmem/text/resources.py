@@ -1,5 +1,6 @@
-"""Files shipped with the package: statements, the Docker recipe, examples."""
+"""Files shipped with the package: statements, the Docker recipe, examples, lists of words."""
 
+import tomllib
 from pathlib import Path
 
 from hgmem.errors import UsageError
@@ -18,3 +19,8 @@ def resource(*parts: str) -> Path:
             return path
     name = "/".join(parts)
     raise UsageError(f"{name!r} is missing from this installation of hgmem in {PACKAGE}: reinstall hgmem")
+
+
+def word_lists(file: Path) -> dict[str, frozenset[str]]:
+    """Return the words of each text in a TOML file, by name."""
+    return {name: frozenset(text.split()) for name, text in tomllib.loads(file.read_text(encoding="utf-8")).items()}

@@ -7,7 +7,10 @@ reads, so the running time is linear in the text.
 import re
 import unicodedata
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
+
+from hgmem.text.resources import word_lists
 
 TITLE_LENGTH = 120  # characters of a document's title at most
 _CLOSERS = "\"'”’»›)\\]}』」）】_*"
@@ -40,19 +43,7 @@ def word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# A full stop after these does not end a sentence.
-_ABBREVIATIONS = word_set(
-    "mr mrs ms mx dr prof st ste rev hon capt col cpt cmdr gen lt sgt maj adm gov sen rep pres messrs mme mlle mgr vs "
-    "cf no nos nr vol ch chap fig figs pp ed eds art sec viz approx ca dept est hr frl sra bzw ggf inkl vgl ул г им "
-    "jan feb mar apr jun jul aug sep sept oct nov dec e.g i.e z.b d.h u.a"
-)
-# After these it ends one if the next word usually starts a sentence.
-_ENDABLE = word_set("inc ltd co corp bros llc plc jr sr etc al a.m p.m am pm usw")
-_STARTERS = word_set(
-    "the a an this that these those it he she they we you in on at as but and so when while after before for from "
-    "if its his her their our there then here to by with no not what who why how der die das er sie es le la les il "
-    "elle el los las un une"
-)
+_WORDS = word_lists(Path(__file__).with_name("words.toml"))
 
 
 def sentences(text: str) -> list[Span]:
@@ -103,7 +94,8 @@ def pieces(word: str) -> list[str]:
     end = 0
     for run in _UNSPACED.finditer(word):
         parts.extend(part for part in [word[end : run.start()]] if part)
-        parts.extend(_pairs(run.group()))
+        written = run.group()
+        parts.extend(written[at : at + 2] for at in range(max(1, len(written) - 1)))
         end = run.end()
     parts.extend(part for part in [word[end:]] if part)
     return parts
@@ -154,6 +146,11 @@ def collapse(text: str) -> str:
     return " ".join(text.split())
 
 
+def clipped(text: str, most: int) -> str:
+    """Return `text`, or its first `most` characters and an ellipsis."""
+    return text if len(text) <= most else f"{text[:most].rstrip()} …"
+
+
 def _append(spans: list[Span], text: str, start: int, end: int) -> None:
     piece = text[start:end]
     if not _WORD.search(piece):
@@ -185,10 +182,10 @@ def _full_stop(before: str, following: str) -> bool:
     if not token:
         return True
     word = token.group().casefold()
-    if word in _ABBREVIATIONS:
+    if word in _WORDS["abbreviations"]:
         return False
-    if word in _ENDABLE or _DOTTED.match(word):
-        return following.casefold() in _STARTERS
+    if word in _WORDS["endable"] or _DOTTED.match(word):
+        return following.casefold() in _WORDS["starters"]
     if len(word) == 1 and word.isalpha():
         # An initial ("J. Smith"), unless it is the pronoun. Scripts without case have no initials.
         return word == "i" or word.upper() == word
@@ -198,7 +195,3 @@ def _full_stop(before: str, following: str) -> bool:
 
 def _unpossessed(word: str) -> str:
     return word[:-2] if word.endswith(("'s", "’s")) else word
-
-
-def _pairs(run: str) -> list[str]:
-    return [run[at : at + 2] for at in range(max(1, len(run) - 1))]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 from unicodedata import category
 
 from hgmem.errors import UsageError
@@ -20,6 +21,20 @@ class Argument:
     fits: Callable[[object], bool]
     otherwise: str
     optional: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """Marks a keyword argument that is an option of a command too: its value's name in the help, and the help.
+
+    `flags` are its names there if those are others, `kind` its type, `least` its smallest value.
+    """
+
+    metavar: str
+    help: str
+    flags: tuple[str, ...] = ()
+    kind: Any = str
+    least: int | None = None
 
 
 def check(given: Mapping[str, object], known: Mapping[str, Argument]) -> None:

@@ -1,14 +1,17 @@
 """Options that callers give by name: those of a question and of a build, with the checks of their values."""
 
 from collections.abc import Collection, Mapping
-from typing import Any, TypeAlias, TypedDict
+from typing import Annotated, Any, TypeAlias, TypedDict
 
 from hgmem.errors import UsageError
-from hgmem.values.arguments import OWNER, STEP, Argument, check, count, flag, named, text
+from hgmem.values.arguments import OWNER, STEP, Argument, Option, check, count, flag, named, text
 from hgmem.values.events import Watcher
 from hgmem.values.inputs import Filters
 
 Recipe: TypeAlias = object  # a recipe's name, a config of the system, or None
+
+
+CHANGES = Option("KEY=VALUE", "Recipe option, such as retrieval.hops=2. Repeatable.", flags=("--set",), kind=list[str])
 
 
 class AskOptions(TypedDict, total=False):
@@ -30,19 +33,48 @@ class AskOptions(TypedDict, total=False):
     - `watcher`: tracing hooks, called while the question is answered.
     """
 
-    corpus: str | None
-    system: str | None
-    recipe: Recipe
-    settings: Mapping[str, object] | None
-    steps: int | None
-    filters: Filters | None
-    owner: str | None
-    memory: str | None
-    at_step: int | None
-    max_calls: int | None
-    max_tokens: int | None
+    corpus: Annotated[str | None, Option("NAME", "The corpus. Default: default.", flags=("--corpus", "-c"))]
+    steps: Annotated[int | None, Option("N", "Maximum new steps. Default: the recipe's.", kind=int)]
+    system: Annotated[
+        str | None, Option("NAME", "System, see `hgmem systems`. Default: that of the memory, else HGMEM_SYSTEM.")
+    ]
+    recipe: Annotated[
+        Recipe,
+        Option(
+            "NAME",
+            "Preset of the system. Of hgmem: default, paper, code, compact (two calls per step), single (one call per "
+            "step), or an ablation: global-only, local-only, no-update, no-merge.",
+        ),
+    ]
+    settings: Annotated[Mapping[str, object] | None, CHANGES]
+    filters: Annotated[
+        Filters | None,
+        Option(
+            "KEY=VALUE",
+            "Search only documents whose source, title or metadata KEY equals VALUE; * matches any text. Repeatable.",
+            flags=("--where",),
+            kind=list[str],
+        ),
+    ]
+    owner: Annotated[str | None, Option("NAME", "Make a memory that only this owner sees. Default: everybody sees it.")]
+    memory: Annotated[
+        str | None,
+        Option(
+            "MEMORY",
+            "Continue this memory: with a new question, or from where it was interrupted.",
+            flags=("--continue",),
+        ),
+    ]
+    at_step: Annotated[
+        int | None, Option("N", "With --continue: answer from memory as of step N, without new steps.", kind=int)
+    ]
+    max_calls: Annotated[int | None, Option("N", "Maximum requests to a language model.", kind=int, least=1)]
+    max_tokens: Annotated[int | None, Option("N", "Stop after N language model tokens.", kind=int, least=1)]
     answer: bool
-    learn: bool
+    learn: Annotated[
+        bool,
+        Option("", "Learn from the question once it is answered, in a system that can.", flags=("--learn",), kind=bool),
+    ]
     watcher: Watcher | None
 
 

@@ -45,13 +45,7 @@ def is_property(value: object) -> bool:
     """Return whether the value is a scalar, or a list of texts, of booleans or of numbers."""
     if not isinstance(value, list):
         return is_scalar(value)
-    return any(
-        all(is_one(each) for each in value) for is_one in (lambda x: isinstance(x, str), _is_boolean, _is_number)
-    )
-
-
-def _is_boolean(value: object) -> bool:
-    return isinstance(value, bool)
+    return any(all(isinstance(each, kind) for each in value) for kind in (str, bool)) or all(map(_is_number, value))
 
 
 def _is_number(value: object) -> bool:

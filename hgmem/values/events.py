@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
 
-from hgmem.values.evidence import BuiltHit, Strategy, Subquery
+from hgmem.values.evidence import BuiltHit, Evidence, Strategy, Subquery
 from hgmem.values.records import Answer, Judgement, Operation
 from hgmem.values.task import Task
 
@@ -43,6 +43,19 @@ class EvidenceFound:
     chunks: int
     names: tuple[str, ...] = ()
     built: tuple[BuiltHit, ...] = ()
+
+    @classmethod
+    def of(cls, evidence: Evidence, *, step: int) -> "EvidenceFound":
+        """Return what is told of a step's evidence."""
+        return cls(
+            step=step,
+            strategy=evidence.strategy,
+            entities=len(evidence.entities),
+            relations=len(evidence.relations),
+            chunks=len(evidence.chunks),
+            names=tuple(entity.name for entity in evidence.entities),
+            built=tuple(hit for one in evidence.retrieved for hit in one.built),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,11 +103,7 @@ class Answered:
 Event: TypeAlias = QuestionAccepted | StepStarted | EvidenceFound | OperationApplied | Planned | AnswerToken | Answered
 
 
-def _ignore(_: Event) -> None:
-    return None
-
-
-def _no_check() -> None:
+def _ignore(*_: Event) -> None:
     return None
 
 
@@ -103,7 +112,7 @@ class Listener:
     """Callbacks for events. `check` is called before each model call and raises to end the question."""
 
     emit: Callable[[Event], None] = _ignore
-    check: Callable[[], None] = field(default=_no_check)
+    check: Callable[[], None] = field(default=_ignore)
 
     @property
     def is_listening(self) -> bool:

@@ -6,18 +6,11 @@ from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, TypeAlias, TypedDict, Unpack
 
 from hgmem.errors import UsageError
+from hgmem.values.arguments import Option
 
 Notes: TypeAlias = Counter[
     tuple[str, str]
 ]  # how often each reported event happened, keyed by its singular and plural wording
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """Marks a keyword argument that is an option of the command too: its value's name in the help, and the help."""
-
-    metavar: str
-    help: str
 
 
 class Source(TypedDict, total=False):
@@ -63,17 +56,22 @@ class Adopting(Source, Names, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """The names of labels, types and properties in the source graph, by default neo4j-graphrag's."""
+    """The names of labels, types and properties in the source graph, by default neo4j-graphrag's.
 
-    document_label: str = "Document"
-    chunk_label: str = "Chunk"
+    `config` is a field's name in the package's `LexicalGraphConfig`.
+    """
+
+    document_label: str = field(default="Document", metadata={"config": "document_node_label"})
+    chunk_label: str = field(default="Chunk", metadata={"config": "chunk_node_label"})
     entity_label: str = "__Entity__"
-    document_relationship: str = "FROM_DOCUMENT"
-    next_relationship: str = "NEXT_CHUNK"
-    entity_relationship: str = "FROM_CHUNK"
-    text_property: str = "text"
-    index_property: str = "index"
-    id_property: str = "id"
+    document_relationship: str = field(
+        default="FROM_DOCUMENT", metadata={"config": "chunk_to_document_relationship_type"}
+    )
+    next_relationship: str = field(default="NEXT_CHUNK", metadata={"config": "next_chunk_relationship_type"})
+    entity_relationship: str = field(default="FROM_CHUNK", metadata={"config": "node_to_chunk_relationship_type"})
+    text_property: str = field(default="text", metadata={"config": "chunk_text_property"})
+    index_property: str = field(default="index", metadata={"config": "chunk_index_property"})
+    id_property: str = field(default="id", metadata={"config": "chunk_id_property"})
     name_property: str = "name"
 
     def __post_init__(self) -> None:
@@ -95,24 +93,12 @@ class Shape:
         return self.document_label, self.chunk_label
 
 
-# The names of these fields in the package's `LexicalGraphConfig`.
-_CONFIGURED = {
-    "document_label": "document_node_label",
-    "chunk_label": "chunk_node_label",
-    "document_relationship": "chunk_to_document_relationship_type",
-    "next_relationship": "next_chunk_relationship_type",
-    "entity_relationship": "node_to_chunk_relationship_type",
-    "text_property": "chunk_text_property",
-    "index_property": "chunk_index_property",
-    "id_property": "chunk_id_property",
-}
-
-
 def configured(config: object, **named: Unpack[Names]) -> Shape:
     """Return the shape with the given names. The rest comes from a `LexicalGraphConfig` or is the default."""
     if config is not None and not hasattr(config, "chunk_node_label"):
         raise UsageError(f"{type(config).__name__!r} is not a LexicalGraphConfig: pass one, or pass the labels by name")
-    theirs: dict[str, Any] = {name: getattr(config, attribute, None) for name, attribute in _CONFIGURED.items()}
+    configurable = [each for each in fields(Shape) if each.metadata]
+    theirs: dict[str, Any] = {each.name: getattr(config, each.metadata["config"], None) for each in configurable}
     return Shape(**{**{name: value for name, value in theirs.items() if value is not None}, **named})
 
 

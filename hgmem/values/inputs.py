@@ -1,6 +1,6 @@
 """Input values: questions with their filters, documents to index, and pre-built graphs."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -99,9 +99,20 @@ def typed_filters(given: Iterable[str]) -> dict[str, list[str]]:
     Raises `UsageError` for a text without a name and an equals sign.
     """
     found: dict[str, list[str]] = {}
+    for name, value in assignments(
+        given, otherwise="invalid --where {!r} (where=): use KEY=VALUE, such as source=report.pdf"
+    ):
+        found.setdefault(name, []).append(value)
+    return found
+
+
+def assignments(given: Iterable[str], *, otherwise: str) -> Iterator[tuple[str, str]]:
+    """Yield the names and values of texts such as `title=Letters`.
+
+    Raises `UsageError` with the message `otherwise`, which names the text, for one without a name and an equals sign.
+    """
     for one in given:
         name, sign, value = one.partition("=")
         if not sign or not name.strip():
-            raise UsageError(f"invalid --where {one!r} (where=): use KEY=VALUE, such as source=report.pdf")
-        found.setdefault(name.strip(), []).append(value.strip())
-    return found
+            raise UsageError(otherwise.format(one))
+        yield name.strip(), value.strip()

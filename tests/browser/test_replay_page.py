@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
-from histories import history
+from histories import fetching, history
 from playwright.sync_api import Browser, Page, expect
 
-from hgmem.memory.replay import fetching
 from hgmem.memory.replay.page import page as rendered
-from hgmem.memory.replay.scene import scene
+from hgmem.memory.replay.page import scene
 from hgmem.memory.stored_memories import History
 from hgmem.values.evidence import BuiltHit
 

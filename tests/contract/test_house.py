@@ -281,6 +281,13 @@ def test_the_public_names_are_sorted() -> None:
     assert list(hgmem.__all__) == sorted(set(hgmem.__all__))
 
 
+def test_the_public_names_are_those_that_a_type_checker_sees() -> None:
+    (checked,) = [node for node in ast.parse(Path(hgmem.__file__).read_text()).body if isinstance(node, ast.If)][:1]
+    imports = [node for node in checked.body if isinstance(node, ast.ImportFrom)]
+    seen = {alias.name: node.module for node in imports for alias in node.names}
+    assert seen == {name: f"hgmem.{module}" for name, module in hgmem._HOMES.items()}
+
+
 @pytest.mark.parametrize(
     "spoilt", ["import os\nos.environ['A']", "import os\nos.getenv('A')", "from os import environ"]
 )

@@ -60,6 +60,7 @@ def test_a_prompt_says_what_it_is_for_and_has_a_task(name: str) -> None:
     assert one.fields
     assert callable(CLASSES[name].fields)
     assert CLASSES[name].prompt_file == PROMPTS[name]
+    assert set(getattr(CLASSES[name], "shown", ())) <= one.fields
 
 
 @pytest.mark.parametrize("name", NAMES)

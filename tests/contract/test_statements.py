@@ -14,7 +14,7 @@ import pytest
 import hgmem
 from hgmem import HGMem
 from hgmem.corpus.checking import BROKEN
-from hgmem.corpus.reembedding import CLEARING
+from hgmem.corpus.reembedding import CLEARING, FILLINGS
 from hgmem.errors import GraphError
 from hgmem.graph.database import _statement
 from hgmem.graph.memory import Lease
@@ -67,8 +67,9 @@ LOOPED = {
     **dict.fromkeys(creating(), ()),
     **dict.fromkeys(BROKEN, ("corpus", "most")),
     **dict.fromkeys(CLEARING, ("corpus", "most")),
-    **dict.fromkeys(("missing_chunk_vectors", "missing_point_vectors"), ("corpus", "uids")),
-    **dict.fromkeys(("put_chunk_vectors", "put_point_vectors"), ("corpus", "rows")),
+    **dict.fromkeys(("stored_entities", "stored_relations"), ("corpus", "uids", "dimensions")),
+    **dict.fromkeys(("indexed_entities", "indexed_relations"), ("corpus", "uids", "vector", "most")),
+    **dict.fromkeys((filling.missing for _, filling in FILLINGS), ("corpus", "uids")),
 }
 # Functions that run the statement whose name they are given: what they add to the keywords of a call, and take away.
 RUNNERS: dict[str, tuple[set[str], set[str]]] = {

@@ -12,6 +12,7 @@ from functools import partial
 from html.parser import HTMLParser
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -180,10 +181,13 @@ def test_a_browser_asks_no_other_host_finds_words_and_scrolls_no_page_sideways(s
     assert [url for url in asked if not url.startswith((f"{served}/", "data:", "blob:"))] == []
 
 
-def commands(command: object, name: str) -> Iterator[str]:
-    for part, inner in getattr(command, "commands", {}).items():
-        deeper = list(commands(inner, f"{name} {part}"))
-        yield from deeper or [f"{name} {part}"]
+def commands(command: Any, name: str) -> Iterator[str]:
+    for part in command.list_commands(None):
+        inner = command.get_command(None, part)
+        if hasattr(inner, "list_commands"):
+            yield from commands(inner, f"{name} {part}")
+        else:
+            yield f"{name} {part}"
 
 
 def test_the_reference_of_commands_has_every_command_and_option(site: Path, pages: Mapping[str, Page]) -> None:

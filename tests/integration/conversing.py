@@ -1,9 +1,9 @@
 """Conversations for tests, and what of a corpus must not depend on how they came in."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
 
 from dumping import dump
 
@@ -33,13 +33,17 @@ def conversation(said: Sequence[Message], *, id_: str = "chat", title: str = "")
     return Conversation(id=id_, messages=said, title=title)
 
 
-def corpus_of(client: HGMem) -> dict[str, Any]:
-    """Return documents, chunks, entities and relations with their vectors, but the corpus's own node."""
+def corpus_of(client: HGMem) -> set[tuple[str, int]]:
+    """Return documents, chunks, entities and relations with their vectors, but the corpus's own node.
+
+    Each is a text with its number, so that a test that compares two corpora names what differs.
+    """
     found = dump(client.settings, client.corpus)
     kinds = {"Document", "Chunk", "Entity"}
-    nodes = {uid: (labels, node) for uid, (labels, node) in found.nodes.items() if kinds & set(labels)}
-    joined = {kind: found.joined(kind) for kind in ("FROM_DOCUMENT", "NEXT_CHUNK", "FROM_CHUNK", "RELATES")}
-    return {"nodes": nodes, **{kind: sorted(map(str, rows)) for kind, rows in joined.items()}}
+    nodes = [str((uid, node)) for uid, node in found.nodes.items() if kinds & set(node[0])]
+    joins = ("FROM_DOCUMENT", "NEXT_CHUNK", "FROM_CHUNK", "RELATES")
+    joined = [str((kind, *each)) for kind in joins for each in found.joined(kind)]
+    return set(Counter(nodes + joined).items())
 
 
 def reworded(said: Message, text: str) -> Message:

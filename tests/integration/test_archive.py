@@ -150,7 +150,7 @@ def test_a_step_says_when_it_was_written_in_its_answer_and_in_the_copy(client: H
     client.import_archive(tmp_path / "some")
     memory = client.memory(answer.memory)
     assert [one.created_at for one in memory.steps] == [one.created_at for one in answer.steps]
-    assert [step["created_at"] for step in as_json.memory(memory)["steps"]] == [one.created_at for one in answer.steps]
+    assert [step["created_at"] for step in as_json.row(memory)["steps"]] == [one.created_at for one in answer.steps]
     times = [datetime.fromisoformat(one.created_at) for one in (memory, *memory.steps)]
     assert times == sorted(times)
 

@@ -14,7 +14,7 @@ from toying import installed, learn
 
 from hgmem import Checkup, Document, HGMem, Settings, UsageError
 from hgmem.corpus.checking import check
-from hgmem.corpus.checking.findings import INVARIANTS
+from hgmem.corpus.findings import INVARIANTS
 from hgmem.extraction.replies import ExtractedEntity, ExtractedRelation, Extraction
 from hgmem.graph.database import Transaction
 from hgmem.models.extractive import ExtractiveModel

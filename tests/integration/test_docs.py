@@ -11,12 +11,12 @@ from pathlib import Path
 import neo4j
 import pytest
 from documented import ROOT, Block, Shell, blocks, pages, wrong
+from histories import fetching
 from playing import playing
 from wire import WireServer
 
 from hgmem import Answer, HGMem, Settings
 from hgmem.local import Server
-from hgmem.memory.replay import fetching
 
 QUESTION = "What links the Tamswell Company of Marian Dace to the museum director Edmund Sallowby?"
 OLLAMA = "http://127.0.0.1:11434/v1"

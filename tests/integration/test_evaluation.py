@@ -172,13 +172,13 @@ def test_a_spent_budget_stops_and_says_what_is_left(
 def test_a_budget_of_the_plan_holds_for_everything_in_the_run(
     started: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from hgmem.models.metering import current_budget
+    from hgmem.models.metering import current_meter
 
     seen = []
     usual = HGMem.ask
 
     def looking(self: HGMem, question: str = "", **asking: Any) -> Any:
-        seen.append((current_budget().max_calls, current_budget().max_tokens))
+        seen.append((current_meter().max_calls, current_meter().max_tokens))
         return usual(self, question, **asking)
 
     monkeypatch.setattr(HGMem, "ask", looking)
@@ -407,7 +407,7 @@ def by_content(task: Any) -> JudgeReply:
     return JudgeReply(
         scores=tuple(
             LetterScore(letter=letter, score=90 if "good" in text or "truth" in text else 10)
-            for letter, text in task.answers.items()
+            for letter, text in task.sheet.answers.items()
         )
     )
 

@@ -14,8 +14,8 @@ from dumping import Dump, check, check_vector, driver, dump
 
 from hgmem import Document, Given, GivenChunk, GivenEntity, GivenRelation, HGMem
 from hgmem.corpus import adding, importing
-from hgmem.corpus.aggregation import entity_text
 from hgmem.errors import ConflictError, ModelError, UsageError
+from hgmem.extraction.contributions import entity_text
 from hgmem.extraction.replies import ExtractedEntity, ExtractedRelation, Extraction
 from hgmem.graph.corpus import create_corpus, find_corpus, lease_corpus
 from hgmem.models.embedding import TextKind, Vectors
@@ -564,7 +564,7 @@ def test_deleting_documents_leaves_what_an_index_of_the_others_would_be(
 @pytest.mark.parametrize(
     ("before", "gone", "error"),
     [
-        ("known_relations", "(n:Entity {key: 'cy'})", "endpoints of 1 relations were deleted"),
+        ("_write", "(n:Entity {key: 'cy'})", "endpoints of 1 relations were deleted"),
         ("link_chunks", "(n:Document)", "1 documents of corpus .* were deleted during the call"),
     ],
 )

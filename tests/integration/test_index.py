@@ -12,7 +12,7 @@ import pytest
 from dumping import check, driver, dump
 
 from hgmem import Document, HGMem
-from hgmem.corpus.checking.findings import INVARIANTS
+from hgmem.corpus.findings import INVARIANTS
 from hgmem.corpus.paging import batches
 from hgmem.errors import ModelError, UsageError
 from hgmem.extraction.replies import ExtractedEntity, ExtractedRelation, Extraction

@@ -26,8 +26,7 @@ from hgmem.systems.hgmem.replies import (
     Revision,
     SubqueriesReply,
 )
-from hgmem.systems.hgmem.tasks.memory_changes import Evolve, Merge
-from hgmem.systems.hgmem.tasks.planning import Plan, Subqueries
+from hgmem.systems.hgmem.tasks import Evolve, Merge, Plan, Subqueries
 from hgmem.testing import ScriptedModel
 from hgmem.text.identity import provisional_uid, uid
 from hgmem.values.inputs import Given, GivenEntity

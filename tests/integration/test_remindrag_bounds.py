@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from walking import Guide, edges, nodes, walked_town
 
-from hgmem import HGMem, ModelError, UsageError
+from hgmem import DocumentError, HGMem, ModelError, UsageError
 from hgmem.systems.remindrag.tasks import MoveReply, UsefulReply
 from hgmem.systems.remindrag.walk_record import recorded_walk
 from hgmem.values.inputs import Document, Given, GivenChunk, GivenEntity, GivenRelation
@@ -162,8 +162,8 @@ def test_odd_arguments_are_refused_in_one_line(open_client: Callable[..., HGMem]
     client = walked_town(open_client, Guide(KEY).model())
     (tmp_path / "deep.json").write_text("[" * 200_000, encoding="utf-8")
     (tmp_path / "long.txt").write_text("x" * 9_000, encoding="utf-8")
-    for name, said in (("deep.json", "is not valid JSON"), ("long.txt", "has 9,000 characters, more than 8,000")):
-        with pytest.raises(UsageError, match=said):
+    for name, said in (("deep.json", "JSON nested too deeply"), ("long.txt", "has 9,000 characters, more than 8,000")):
+        with pytest.raises((UsageError, DocumentError), match=said):
             client.remindrag.learn(questions=str(tmp_path / name))
     with pytest.raises(UsageError, match="limit"):
         client.remindrag.trails(limit=10**20)

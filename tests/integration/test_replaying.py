@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from histories import fetching
 from letters import LETTERS, QUESTION, wanting
 from typer.testing import CliRunner, Result
 
 from hgmem import Answer, HGMem
 from hgmem.cli import app
-from hgmem.memory.replay import fetching
 
 Run = Callable[..., Result]
 

@@ -23,10 +23,10 @@ def withdrawn(client: HGMem) -> list[str]:
 
 
 @pytest.fixture
-def fresh(open_client: Callable[..., HGMem]) -> Callable[..., dict[str, Any]]:
+def fresh(open_client: Callable[..., HGMem]) -> Callable[..., set[tuple[str, int]]]:
     """Returns what a new corpus of the same name holds after these conversations."""
 
-    def indexing(client: HGMem, *said: object, graph: bool = True) -> dict[str, Any]:
+    def indexing(client: HGMem, *said: object, graph: bool = True) -> set[tuple[str, int]]:
         client.delete()
         client.add(said, graph=graph)
         return corpus_of(client)

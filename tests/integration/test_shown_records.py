@@ -8,7 +8,7 @@ import pytest
 from hgmem import HGMem
 from hgmem.cli.live import described
 from hgmem.cli.render import remembered, show, stored
-from hgmem.memory.replay.scene import scene
+from hgmem.memory.replay.page import scene
 from hgmem.memory.stored_memories import load_history
 from hgmem.values.events import EvidenceFound
 from hgmem.values.inputs import Document
@@ -62,7 +62,7 @@ def test_its_events_say_what_a_step_found(asked: tuple[HGMem, Answer]) -> None:
 
 def test_the_replay_page_has_the_rows_and_chunks_that_its_sub_queries_found(asked: tuple[HGMem, Answer]) -> None:
     client, answer = asked
-    drawn = scene(load_history(client._database, answer.memory, claim_timeout=60, owner=None))
+    drawn = scene(load_history(client._services(None), answer.memory))
     (step,) = drawn["steps"]
     (subquery,) = step["subqueries"]
     (retrieved,) = answer.steps[0].retrieved

@@ -18,7 +18,7 @@ from hgmem.cli import app
 from hgmem.errors import AccessError, BadReplyError, BudgetError, ModelError
 from hgmem.extraction.replies import ExtractedEntity, ExtractedRelation, Extraction
 from hgmem.extraction.tasks import Extract, Glean
-from hgmem.models.metering import current_budget, spending
+from hgmem.models.metering import current_meter, measuring
 from hgmem.models.prompts import prompt_of
 from hgmem.testing import ScriptedModel
 from hgmem.text.tokens import count
@@ -48,7 +48,7 @@ def paying(reply: Callable[[Any], object] = saying, **others: Callable[[Any], ob
 
     def paid(answer: Callable[[Any], object]) -> Callable[[Any], object]:
         def call(task: Any) -> object:
-            current_budget().take()
+            current_meter().take()
             return answer(task)
 
         return call
@@ -132,9 +132,9 @@ def test_a_spent_budget_keeps_what_was_paid_for_and_the_next_run_goes_on(
 
 def test_the_budget_around_an_add_counts_too(open_client: Open) -> None:
     client = open_client(model=paying(), workers=2)
-    with spending(max_calls=3) as budget, pytest.raises(BudgetError):
+    with measuring(max_calls=3) as budget, pytest.raises(BudgetError):
         client.add(one_chunk_each(10))
-    assert budget.calls == 3
+    assert budget.taken == 3
 
 
 @pytest.mark.parametrize("limit", [{"max_calls": 0}, {"max_tokens": -1}, {"max_calls": "many"}])

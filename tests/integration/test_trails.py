@@ -215,7 +215,7 @@ def test_what_cannot_be_learnt_is_refused_in_one_line(guided: HGMem, tmp_path: A
         ({"memory": naive}, f"memory '{naive}' was made by system 'naive': only walks of 'remindrag' are learnt"),
         ({"memory": gone}, "not found"),
         ({}, "name one memory to learn from, or a file with questions="),
-        ({"questions": str(tmp_path / "none.txt")}, "cannot read questions from"),
+        ({"questions": str(tmp_path / "none.txt")}, "does not exist: correct the path"),
         ({"questions": str(tmp_path / "empty.txt")}, "has no questions: write one a line"),
         ({"questions": str(tmp_path / "bad.jsonl")}, "item 1 of .* has no question"),
     ):

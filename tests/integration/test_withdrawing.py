@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 from hgmem import Answer, Document, HGMem, MemoryPoint, Settings
 from hgmem.cli import app
-from hgmem.memory.replay.scene import scene
+from hgmem.memory.replay.page import scene
 from hgmem.memory.stored_memories import load_history
 
 TEXT = "Captain Rhee commands the ferry Aurora of the Nordhavn Line."
@@ -61,7 +61,7 @@ def test_a_point_whose_chunks_were_all_deleted_says_so(client: HGMem, hgmem: Run
     told = json.loads(hgmem("memory", "show", before.memory, "--json").stdout)["points"]
     assert [(one["chunks"], one["deleted_chunks"]) for one in told] == [([], list(one.deleted_chunks)) for one in found]
     assert "no longer supported" in hgmem("memory", "lineage", found[0].uid).stdout
-    drawn = scene(load_history(client._database, before.memory, claim_timeout=60, owner=None))
+    drawn = scene(load_history(client._services(None), before.memory))
     assert {one["deleted"] for one in drawn["points"]} == {len(gone)}
     assert client.check().ok
 
@@ -170,9 +170,7 @@ def test_a_withdrawn_citation_says_whether_its_sentence_still_stands(client: HGM
         assert told in shown(hgmem, before.memory)
         found = json.loads(hgmem("memory", "show", before.memory, "--json").stdout)["answers"][0]["citations"]
         assert {one["quote_status"] for one in found if one["quote"] == TEXT} == {status}
-        drawn = scene(load_history(client._database, before.memory, claim_timeout=60, owner=None))["answers"][0][
-            "citations"
-        ]
+        drawn = scene(load_history(client._services(None), before.memory))["answers"][0]["citations"]
         assert {one["status"] for one in drawn if one["quote"] == TEXT} == {status}
     assert asyncio.run(client.amemory(before.memory)) == client.memory(before.memory)
 

@@ -14,9 +14,9 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from histories import fetching
 
 from hgmem import HGMem, Settings
-from hgmem.memory.replay import fetching
 
 NEEDED = {
     **dict.fromkeys(("nbclient", "nbconvert", "neo4j_viz", "matplotlib", "ipykernel", "langchain_core"), "notebooks"),

@@ -108,8 +108,9 @@ def test_the_files_beside_the_code_are_reachable(folder: str, pattern: str, leas
 
 
 def test_the_library_of_the_replay_page_came_along_with_its_licence() -> None:
-    assert library().text.startswith("/**")
-    assert "Permission is hereby granted" in library().licence
+    text, licence = library()
+    assert text.startswith("/**")
+    assert "Permission is hereby granted" in licence
 
 
 def test_the_command_explains_itself() -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hgmem.retrieval.citations import cite
+from hgmem.retrieval.answer import cite
 from hgmem.values.graph_elements import Chunk
 
 TEXTS = (

@@ -12,7 +12,8 @@ import pytest
 from pydantic import Field
 
 from hgmem.errors import ModelError
-from hgmem.models.llm.response_cache import CachedModel, Store
+from hgmem.models.cache_file import Store
+from hgmem.models.llm.response_cache import CachedModel
 from hgmem.models.metering import measuring
 from hgmem.models.reply import Reply, TextReply
 
@@ -47,6 +48,7 @@ class FakeModel:
     """A model whose replies all differ."""
 
     name = "fake"
+    chat = object()
 
     def __init__(self, version: str = "1") -> None:
         self.version = version
@@ -193,11 +195,10 @@ def test_a_stream_of_what_is_no_text_is_passed_on(store: Store):
     assert list(found.stream(Name(of="x"))) == model.pieces
 
 
-def test_it_streams_where_the_model_does_and_has_its_name_and_keys(store: Store):
-    assert not hasattr(cached(FakeModel(), store), "stream")
-    found = cached(StreamingModel(), store)
-    assert hasattr(found, "stream")
-    assert (found.name, found.key(Name(of="x"))) == ("fake", "1 name x")
+def test_it_has_the_models_name_and_chat(store: Store):
+    model = FakeModel()
+    found = cached(model, store)
+    assert (found.name, found.chat) == ("fake", model.chat)
 
 
 # The store ----------------------------------------------------------------------------------------------------
@@ -277,7 +278,7 @@ def test_threads_share_a_store(store: Store):
 @pytest.mark.parametrize("again", range(5))
 def test_processes_share_a_store_from_its_first_use_on(store: Store, again: int):
     script = (
-        "import sys; from hgmem.models.llm.response_cache import Store\n"
+        "import sys; from hgmem.models.cache_file import Store\n"
         "store = Store(sys.argv[1])\n"
         "print('ready', flush=True); sys.stdin.readline()\n"
         "for at in range(100): store.put(f'{sys.argv[2]} {at}', 'text')\n"

@@ -1,7 +1,7 @@
 """Quotes of conversations: each is of one message, and names who said it."""
 
 from hgmem.extraction.message_chunks import message_chunks
-from hgmem.retrieval.citations import cite
+from hgmem.retrieval.answer import cite
 from hgmem.sources.conversations.rendering import document_of
 from hgmem.values.conversations import Conversation, Message
 from hgmem.values.graph_elements import Chunk

@@ -123,7 +123,7 @@ def test_no_command_takes_a_password() -> None:
     while waiting:
         command = waiting.pop()
         options |= {name for parameter in command.params for name in parameter.opts}
-        waiting += getattr(command, "commands", {}).values()
+        waiting += [command.get_command(None, name) for name in getattr(command, "commands", {})]
     assert {"--uri", "--corpus", "--json", "--steps"} <= options
     assert not {name for name in options if "password" in name}
 

@@ -7,8 +7,10 @@ import typer
 from typer.main import get_group
 from typer.testing import CliRunner
 
-from hgmem.cli.transfer import importing, options
-from hgmem.values.foreign_graph import Adopting, Names, Option, Shape
+from hgmem.cli.options import options
+from hgmem.cli.transfer import importing
+from hgmem.values.arguments import Option
+from hgmem.values.foreign_graph import Adopting, Names, Shape
 
 
 class Table(TypedDict, total=False):

@@ -1,5 +1,4 @@
 import io
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -227,7 +226,7 @@ def test_lists_name_what_they_list(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_json_of_an_answer_holds_what_scripts_were_promised() -> None:
-    row = json.loads(json.dumps(as_json.answer(ANSWER)))
+    row = as_json.row(ANSWER)
     assert set(row) >= {
         "answer", "status", "question", "corpus", "system", "citations", "memory", "points", "steps", "notes", "usage",
         "model", "seconds",
@@ -259,11 +258,11 @@ def test_json_of_an_answer_holds_what_scripts_were_promised() -> None:
 
 
 def test_json_of_a_memory_and_of_a_lineage() -> None:
-    row = as_json.memory(MEMORY)
+    row = as_json.row(MEMORY)
     assert (row["memory"], row["step"], [point["uid"] for point in row["points"]]) == ("m1", 2, ["m1-2-1"])
     assert row["answers"][0]["text"] == ANSWER.text
     assert row["answers"][0]["citations"][0]["marker"] == 1
-    tree = as_json.lineage(LINEAGE)
+    tree = as_json.row(LINEAGE)
     assert (tree["kind"], [part["uid"] for part in tree["parts"]]) == ("merge", ["m1-1-1", "m1-1-2"])
 
 

@@ -8,7 +8,7 @@ from hgmem import HGMem, UsageError
 from hgmem.client.asking import checked_text
 from hgmem.errors import BudgetError
 from hgmem.models.embedding import CheckedEmbedder
-from hgmem.models.metering import spending
+from hgmem.models.metering import measuring
 from hgmem.settings import load
 from hgmem.systems.hgmem.recipes import COMPACT, DEFAULT
 from hgmem.systems.registry import system, systems
@@ -150,16 +150,16 @@ def test_what_a_question_is_not_asked_with_is_refused_by_name(client, asking, wh
 
 
 def test_a_budget_within_a_budget_spends_from_both():
-    with spending(max_calls=3) as outer:
-        with spending(max_calls=2) as inner:
+    with measuring(max_calls=3) as outer:
+        with measuring(max_calls=2) as inner:
             inner.take()
             inner.take()
             inner.give_back()
-            inner.add_tokens(7)
-        assert (outer.calls, outer.tokens) == (1, 7)
-        with spending(max_calls=9) as other:
+            inner.add_tokens("answer", {"prompt": 4, "completion": 3})
+        assert (outer.taken, outer.paid) == (1, 7)
+        with measuring(max_calls=9) as other:
             other.take()
             other.take()
             with pytest.raises(BudgetError, match="3 calls"):
                 other.take()
-        assert other.calls == 2
+        assert other.taken == 2

@@ -6,11 +6,10 @@ from typing import Any
 import pytest
 
 from hgmem.client import diagnosis as module
-from hgmem.client.diagnosis import diagnose
+from hgmem.client.diagnosis import Check, diagnose
 from hgmem.errors import GraphError, UsageError
 from hgmem.graph.database import Address
 from hgmem.graph.schema import FULLTEXT, VECTOR, creating
-from hgmem.local.doctor import Check
 from hgmem.models.embedders import sentence_transformer
 from hgmem.settings import load
 

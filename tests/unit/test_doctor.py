@@ -1,32 +1,29 @@
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from hgmem.client import diagnosis as doctor
+from hgmem.client.diagnosis import Check, diagnose
 from hgmem.errors import GraphError, ModelError, UsageError
-from hgmem.local import doctor
-from hgmem.local.doctor import Check, Probes, examine
+from hgmem.graph.database import Address
+from hgmem.graph.schema import CREATE
 from hgmem.local.java import Java
-from hgmem.settings import Settings
+from hgmem.settings import Settings, load
 
 URI = "bolt://127.0.0.1:7687"
 
 
-def fine_server() -> tuple[str, str]:
-    return "2026.09.0", "community"
+class FakeDatabase:
+    """A server with the whole schema."""
 
+    version = "2026.09.0"
+    edition = "community"
 
-def fine_schema() -> Sequence[str]:
-    return ()
+    def close(self) -> None:
+        pass
 
-
-PROBES = Probes(
-    server=fine_server,
-    schema=fine_schema,
-    model=lambda: "extractive",
-    embedder=lambda: "MiniLM, 384",
-    systems=lambda _: "naive",
-)
+    def explain(self, name: str) -> list[str]:
+        return []
 
 
 @pytest.fixture(autouse=True)
@@ -42,11 +39,28 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     monkeypatch.setattr(doctor.java, "cached_jars", lambda settings: None)
     monkeypatch.setattr(doctor.docker, "engine", lambda: None)
     monkeypatch.setattr(doctor.docker, "has_compose", lambda: True)
+    monkeypatch.setattr(doctor, "find_database", lambda settings: FakeDatabase())
+    monkeypatch.setattr(doctor, "show_indexes", lambda database: {})
+    monkeypatch.setattr(doctor, "missing", lambda indexes: [])
+    monkeypatch.setattr(doctor, "differing", lambda indexes: [])
+    monkeypatch.setattr(doctor, "find_address", lambda settings: Address(uri=URI))
     return monkeypatch
 
 
-def failures(*, uri: str | None = URI, probes: Probes = PROBES) -> list[str]:
-    return [check.name for check in examine(Settings(), uri=uri, probes=probes) if check.failed]
+def examined() -> dict[str, Check]:
+    _, checks = diagnose(load(embedding_model="deterministic"))
+    return {check.name: check for check in checks}
+
+
+def failures() -> list[str]:
+    return [name for name, check in examined().items() if check.failed]
+
+
+@pytest.fixture
+def alone(bare: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """Such a machine without a server."""
+    bare.setattr(doctor, "find_address", lambda settings: None)
+    return bare
 
 
 def with_java(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,8 +68,9 @@ def with_java(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor.java, "find", lambda settings: found)
 
 
+@pytest.mark.usefixtures("alone")
 def test_every_check_is_there_once_and_is_one_line() -> None:
-    checks = examine(Settings(), uri=None, probes=PROBES)
+    _, checks = diagnose(load(embedding_model="deterministic"))
     names = ["python", "java", "maven", "docker", "server", "schema", "model", "embedder", "systems"]
     assert [check.name for check in checks] == names
     assert not any("\n" in check.line for check in checks)
@@ -65,25 +80,26 @@ def test_with_a_server_nothing_on_this_machine_is_required() -> None:
     assert failures() == []
 
 
+@pytest.mark.usefixtures("alone")
 def test_without_a_server_and_docker_java_and_maven_are() -> None:
-    assert failures(uri=None) == ["java", "maven", "server"]
+    assert failures() == ["java", "maven", "server"]
 
 
-def test_docker_stands_in_for_java_and_maven(bare: pytest.MonkeyPatch) -> None:
-    bare.setattr(doctor.docker, "engine", lambda: "28.0")
-    assert failures(uri=None) == ["server"]
+def test_docker_stands_in_for_java_and_maven(alone: pytest.MonkeyPatch) -> None:
+    alone.setattr(doctor.docker, "engine", lambda: "28.0")
+    assert failures() == ["server"]
 
 
-def test_docker_without_compose_stands_in_for_nothing(bare: pytest.MonkeyPatch) -> None:
-    bare.setattr(doctor.docker, "engine", lambda: "28.0")
-    bare.setattr(doctor.docker, "has_compose", lambda: False)
-    assert failures(uri=None) == ["java", "maven", "server"]
+def test_docker_without_compose_stands_in_for_nothing(alone: pytest.MonkeyPatch) -> None:
+    alone.setattr(doctor.docker, "engine", lambda: "28.0")
+    alone.setattr(doctor.docker, "has_compose", lambda: False)
+    assert failures() == ["java", "maven", "server"]
 
 
-def test_cached_jars_stand_in_for_maven(bare: pytest.MonkeyPatch) -> None:
-    with_java(bare)
-    bare.setattr(doctor.java, "cached_jars", lambda settings: Path("/cache/lib"))
-    assert failures(uri=None) == ["server"]
+def test_cached_jars_stand_in_for_maven(alone: pytest.MonkeyPatch) -> None:
+    with_java(alone)
+    alone.setattr(doctor.java, "cached_jars", lambda settings: Path("/cache/lib"))
+    assert failures() == ["server"]
 
 
 def test_a_java_that_is_too_old_is_named(bare: pytest.MonkeyPatch) -> None:
@@ -95,22 +111,26 @@ def test_a_java_that_is_too_old_is_named(bare: pytest.MonkeyPatch) -> None:
     assert "hgmem[embedded]" in check.line
 
 
-def test_a_server_that_is_down_fails_with_its_own_message_and_the_schema_is_unknown() -> None:
-    def down() -> tuple[str, str]:
+def test_a_server_that_is_down_fails_with_its_own_message_and_the_schema_is_unknown(bare: pytest.MonkeyPatch) -> None:
+    def down(settings: Settings) -> FakeDatabase:
         raise GraphError("'bolt://x' does not answer: start it")
 
-    def never() -> Sequence[str]:
+    def never(database: object) -> dict[str, object]:
         raise AssertionError("asked a server that is down")
 
-    probes = Probes(server=down, schema=never, model=PROBES.model, embedder=PROBES.embedder, systems=PROBES.systems)
-    checks = {check.name: check for check in examine(Settings(), uri=URI, probes=probes)}
+    bare.setattr(doctor, "find_database", down)
+    bare.setattr(doctor, "show_indexes", never)
+    checks = examined()
     assert "does not answer: start it" in checks["server"].line
     assert checks["server"].failed
     assert not checks["schema"].failed
 
 
-def test_what_the_schema_lacks_is_named() -> None:
-    check = doctor.check_schema(lambda: ["entity_embedding"], reachable=True)
+def test_what_the_schema_lacks_is_named(bare: pytest.MonkeyPatch) -> None:
+    assert examined()["schema"].line == "ok      schema    complete"
+    bare.setattr(doctor, "missing", lambda indexes: ["entity_embedding"])
+    assert len(CREATE) > 1
+    check = examined()["schema"]
     assert check.failed
     assert "entity_embedding" in check.line
 
@@ -119,7 +139,7 @@ def test_a_model_that_is_not_usable_fails_with_its_own_message() -> None:
     def broken() -> str:
         raise ModelError("no key: set OPENAI_API_KEY")
 
-    check = doctor.check_answer("model", broken)
+    check = doctor.attempted("model", broken)
     assert check.failed
     assert "set OPENAI_API_KEY" in check.line
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hgmem.retrieval.context_packing import fit_points, fits, size
+from hgmem.retrieval.rendering import fit_points, fits, size
 from hgmem.values.graph_elements import Entity
 from hgmem.values.records import MemoryPoint
 

@@ -7,7 +7,7 @@ from hgmem.models.extractive import ExtractiveModel
 from hgmem.models.extractive.vector_cache import VectorCache
 from hgmem.retrieval.rendering import PromptMemory
 from hgmem.systems.hgmem.replies import EvolveReply, MergeReply
-from hgmem.systems.hgmem.tasks.memory_changes import Evolve, Merge
+from hgmem.systems.hgmem.tasks import Evolve, Merge
 from hgmem.testing import DeterministicEmbedder
 from hgmem.text.segmentation import collapse
 from hgmem.values.evidence import Evidence

@@ -6,7 +6,7 @@ import pytest
 from hgmem.models.extractive import ExtractiveModel
 from hgmem.retrieval.rendering import PromptMemory
 from hgmem.systems.hgmem.replies import Concern, PlanReply
-from hgmem.systems.hgmem.tasks.planning import Plan, Subqueries
+from hgmem.systems.hgmem.tasks import Plan, Subqueries
 from hgmem.testing import DeterministicEmbedder
 from hgmem.values.graph_elements import Entity
 from hgmem.values.records import MemoryPoint

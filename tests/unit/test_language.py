@@ -1,6 +1,6 @@
 import pytest
 
-from hgmem.text.language import _NO_EVIDENCE, language_of, no_evidence
+from hgmem.text.language import _LANGUAGES, language_of, no_evidence
 
 QUESTIONS = [
     ("en", "Who sold the mill, and why?"),
@@ -32,8 +32,8 @@ def test_english_is_meant_where_nothing_tells(text):
 
 @pytest.mark.parametrize(("code", "question"), QUESTIONS)
 def test_the_sentence_that_there_is_nothing_is_in_the_questions_language(code, question):
-    assert no_evidence(question) == _NO_EVIDENCE[code]
+    assert no_evidence(question) == _LANGUAGES["no_evidence"][code]
 
 
 def test_every_language_has_a_sentence_of_its_own():
-    assert len(set(_NO_EVIDENCE.values())) == len(_NO_EVIDENCE)
+    assert len(set(_LANGUAGES["no_evidence"].values())) == len(_LANGUAGES["no_evidence"])

@@ -14,7 +14,7 @@ from wire import Answered, Asked, Dropped, Said, WireServer, too_many
 from hgmem.errors import BudgetError, ModelError, UsageError
 from hgmem.models.llm.chat import Completion, FormatRefusedError, Request, Sampling, UnavailableError
 from hgmem.models.llm.rate_limits import LONGEST, LimitedChat, Limits
-from hgmem.models.metering import measuring, spending, timed
+from hgmem.models.metering import measuring, timed
 from hgmem.models.prompts import Message
 
 TEN = "one two three four five six seven eight nine ten"  # as many tokens, by hgmem.text.tokens
@@ -276,19 +276,19 @@ def test_what_was_answered_is_counted_as_the_server_counted_it():
     chat = FakeChat(
         gone(), Completion(text="x", prompt_tokens=60, completion_tokens=40, cached_tokens=50), clock=Clock()
     )
-    with measuring() as meter, spending() as budget:
+    with measuring() as meter, measuring() as budget:
         limited(chat).complete(REQUEST)
 
     usage = meter.usage()
     assert usage.calls == {"request": {"evolve": 1}}
     assert usage.tokens == {"evolve": {"prompt": 60, "completion": 40, "cached": 50, "estimated": 0}}
-    assert (budget.calls, budget.tokens) == (1, 100)
+    assert (budget.taken, budget.paid) == (1, 100)
 
 
 def test_where_the_server_counts_nothing_tokens_are_estimates_and_marked():
     chat = FakeChat(Completion(text=TEN), Completion(text=TEN, prompt_tokens=60), clock=Clock())
     found = limited(chat)
-    with measuring() as first, spending() as budget:
+    with measuring() as first, measuring() as budget:
         found.complete(REQUEST)
     with measuring() as second:
         found.complete(REQUEST)
@@ -299,7 +299,7 @@ def test_where_the_server_counts_nothing_tokens_are_estimates_and_marked():
         "evolve": {"prompt": ESTIMATE, "completion": reply, "cached": 0, "estimated": ESTIMATE + reply}
     }
     assert second.usage().tokens == {"evolve": {"prompt": 60, "completion": reply, "cached": 0, "estimated": reply}}
-    assert budget.tokens == ESTIMATE + reply
+    assert budget.paid == ESTIMATE + reply
 
 
 def test_waiting_counts_as_nobodys_request():
@@ -327,19 +327,19 @@ def test_the_seconds_of_requests_are_taken_from_those_of_the_task(monkeypatch: p
 
 def test_what_nobody_answered_is_neither_counted_nor_paid():
     chat = FakeChat(gone(), ModelError("refused"), clock=Clock())
-    with measuring() as meter, spending() as budget, pytest.raises(ModelError, match="refused"):
+    with measuring() as meter, measuring() as budget, pytest.raises(ModelError, match="refused"):
         limited(chat).complete(REQUEST)
 
     assert meter.usage().calls == {}
     assert meter.usage().tokens == {}
-    assert (budget.calls, budget.tokens) == (0, 0)
+    assert (budget.taken, budget.paid) == (0, 0)
 
 
 def test_a_budget_that_is_spent_sends_nothing_and_counts_against_no_limit():
     clock = Clock()
     chat = FakeChat(clock=clock)
     found = limited(chat, requests_per_minute=2)
-    with spending(max_calls=1):
+    with measuring(max_calls=1):
         found.complete(REQUEST)
         for _ in range(3):
             with pytest.raises(BudgetError):
@@ -351,9 +351,9 @@ def test_a_budget_that_is_spent_sends_nothing_and_counts_against_no_limit():
 
 def test_each_attempt_is_taken_from_the_budget_and_given_back():
     chat = FakeChat(gone(), gone(), clock=Clock())
-    with spending(max_calls=1) as budget:
+    with measuring(max_calls=1) as budget:
         assert limited(chat).complete(REQUEST).text == "ok"
-    assert budget.calls == 1
+    assert budget.taken == 1
 
 
 # Streams ------------------------------------------------------------------------------------------------------
@@ -363,14 +363,14 @@ DONE = Completion(text="a b", prompt_tokens=7, completion_tokens=2)
 
 def test_a_stream_is_passed_on_and_counted_by_its_completion():
     chat = FakeChat(["a", " b", DONE], clock=Clock(), takes=1.0)
-    with measuring() as meter, spending() as budget:
+    with measuring() as meter, measuring() as budget:
         assert list(limited(chat).stream(REQUEST)) == ["a", " b", DONE]
 
     usage = meter.usage()
     assert usage.calls == {"request": {"evolve": 1}}
     assert usage.seconds == {"request": {"evolve": 4.0}}
     assert usage.tokens == {"evolve": {"prompt": 7, "completion": 2, "cached": 0, "estimated": 0}}
-    assert (budget.calls, budget.tokens) == (1, 9)
+    assert (budget.taken, budget.paid) == (1, 9)
 
 
 def test_what_is_done_with_the_pieces_takes_no_time_of_the_request():
@@ -392,19 +392,19 @@ def test_a_stream_that_has_not_begun_is_asked_again():
 def test_a_stream_that_breaks_after_its_first_piece_is_not_asked_again_but_counted():
     chat = FakeChat([TEN, gone()], clock=Clock())
     got: list[str | Completion] = []
-    with measuring() as meter, spending() as budget, pytest.raises(UnavailableError, match="not there"):
+    with measuring() as meter, measuring() as budget, pytest.raises(UnavailableError, match="not there"):
         got.extend(limited(chat).stream(REQUEST))
 
     assert (got, len(chat.times)) == ([TEN], 1)
     assert meter.usage().tokens["evolve"]["estimated"] == ESTIMATE + 10
-    assert (budget.calls, budget.tokens) == (1, ESTIMATE + 10)
+    assert (budget.taken, budget.paid) == (1, ESTIMATE + 10)
 
 
 @pytest.mark.parametrize("closing", ["closed", "forgotten"])
 def test_a_stream_that_nobody_wants_any_longer_counts_what_was_heard_and_leaves_its_place(closing: str):
     chat = FakeChat([TEN, TEN, DONE], clock=Clock())
     found = limited(chat, concurrency=1)
-    with measuring() as meter, spending() as budget:
+    with measuring() as meter, measuring() as budget:
         stream = found.stream(REQUEST)
         next(stream)
     if closing == "closed":
@@ -418,7 +418,7 @@ def test_a_stream_that_nobody_wants_any_longer_counts_what_was_heard_and_leaves_
     assert meter.usage().tokens == {
         "evolve": {"prompt": ESTIMATE, "completion": 10, "cached": 0, "estimated": ESTIMATE + 10}
     }
-    assert (budget.calls, budget.tokens) == (1, ESTIMATE + 10)
+    assert (budget.taken, budget.paid) == (1, ESTIMATE + 10)
     assert found.complete(REQUEST).text == "ok"
 
 
@@ -483,7 +483,7 @@ def test_over_the_wire_a_429_stops_everybody_and_the_counts_are_the_servers():
             return too_many(1)
         return Dropped() if asked.number == 5 else Said("here it is", delay=0.02)
 
-    with WireServer(answer) as server, ThreadPoolExecutor(12) as pool, measuring() as meter, spending() as budget:
+    with WireServer(answer) as server, ThreadPoolExecutor(12) as pool, measuring() as meter, measuring() as budget:
         found = LimitedChat(WireChat(server), Limits(concurrency=4))
         asking = [pool.submit(copy_context().run, found.complete, REQUEST) for _ in range(12)]
         assert [each.result(20).text for each in asking] == ["here it is"] * 12
@@ -492,6 +492,6 @@ def test_over_the_wire_a_429_stops_everybody_and_the_counts_are_the_servers():
     assert len(seen) == 4 + 1 + 12
     assert server.most_at_once == 4
     usage = meter.usage()
-    assert usage.requests == server.answered == budget.calls == 12
+    assert usage.requests == server.answered == budget.taken == 12
     assert (usage.prompt_tokens, usage.completion_tokens) == (server.prompt_tokens, server.completion_tokens)
-    assert budget.tokens == server.prompt_tokens + server.completion_tokens
+    assert budget.paid == server.prompt_tokens + server.completion_tokens

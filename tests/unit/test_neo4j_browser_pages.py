@@ -18,8 +18,7 @@ from hgmem.graph.painting import Pictured
 from hgmem.graph.server import link
 from hgmem.memory.browser.favourites import Caption, Favourite, check_captions, favourite_fault, favourites
 from hgmem.memory.browser.guide import guide, newest_merge
-from hgmem.memory.browser.serving import Text, browser_of, checked, origins, serving
-from hgmem.memory.browser.view import save
+from hgmem.memory.browser.view import Drawing, browser_of, checked, origins, save, serving
 from hgmem.values.systems import SystemInfo
 
 HOSTILE = "</pre><script>alert(1)</script>' OR true //\n{{style}}"
@@ -156,7 +155,7 @@ def test_text_of_documents_is_no_markup_in_the_guide() -> None:
 
 @pytest.fixture
 def served() -> Iterator[tuple[str, int]]:
-    texts = {"guide.html": Text(content="<p>ü</p>", type="text/html")}
+    texts = {"guide.html": "<p>ü</p>"}
     with serving(lambda _: texts, origins=frozenset({"http://localhost:7474"})) as address:
         yield address, int(address.rpartition(":")[2])
 
@@ -197,13 +196,13 @@ def test_after_the_block_nothing_is_served() -> None:
 
 
 def test_style_and_favourites_are_saved_to_import_them_by_hand(tmp_path: Path) -> None:
-    saved = save(tmp_path / "browser")
+    saved = save(tmp_path / "browser", Drawing())
     assert saved[0].name == "hgmem.grass"
     assert len(saved) == 1 + len(FAVOURITES)
     assert all(path.read_text(encoding="utf-8").strip() for path in saved)
     (tmp_path / "file").write_text("")
     with pytest.raises(DocumentError, match="cannot write"):
-        save(tmp_path / "file")
+        save(tmp_path / "file", Drawing())
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hgmem.systems.hgmem.query_planning import next_step as leads_to
-from hgmem.systems.hgmem.query_planning import with_subqueries
 from hgmem.systems.hgmem.recipes import DEFAULT
 from hgmem.systems.hgmem.replies import Concern, PlanReply, SubqueriesReply
+from hgmem.systems.hgmem.step import StepDraft, with_subqueries
 from hgmem.values.records import MemoryPoint
 
 POINTS = tuple(MemoryPoint(uid=f"p{at}", description=f"Point {at}.", entities=()) for at in range(3))
@@ -20,7 +19,8 @@ def plan(*concerns, judgement="global"):
 def asked(plan_reply, *texts, previous=()):
     inquiries, notes = with_subqueries(plan_reply.concerns, SubqueriesReply(subqueries=texts))
     config = replace(DEFAULT, concerns=9)
-    found = leads_to(plan_reply.judgement, inquiries, points=POINTS, config=config, previous=previous)
+    draft = StepDraft(memory="m", number=1, config=config, before=POINTS, asked=previous)
+    found = draft.next_step(plan_reply.judgement, inquiries, known=POINTS)
     return replace(found, notes=(*notes, *found.notes))
 
 

@@ -9,8 +9,7 @@ import pytest
 from hgmem.models.llm.response_formats import json_schema, schema_of
 from hgmem.models.prompts import prompt_of
 from hgmem.retrieval.rendering import PromptMemory
-from hgmem.systems.hgmem.tasks.memory_changes import Evolve
-from hgmem.systems.hgmem.tasks.planning import MergeAndPlan, Plan, Round, WholeStep, rounds
+from hgmem.systems.hgmem.tasks import Evolve, MergeAndPlan, Plan, Round, WholeStep, rounds
 from hgmem.values.evidence import Evidence
 from hgmem.values.graph_elements import Entity
 

@@ -188,8 +188,8 @@ def test_curves_count_equal_characters_and_chunks() -> None:
     chunks = corpus(*ranked)
     found = curves([Sought(evidence=evidence(), places=chunks.places(evidence()))], ranked)
     assert found is not None
-    assert found.characters == {5_000: 0, 10_000: 0, 20_000: 1, 40_000: 1}
-    assert found.chunks == {5: 1, 10: 1, 20: 1, 40: 1}
+    assert found["characters"] == {5_000: 0, 10_000: 0, 20_000: 1, 40_000: 1}
+    assert found["chunks"] == {5: 1, 10: 1, 20: 1, 40: 1}
     assert curves([], ranked) is None
 
 

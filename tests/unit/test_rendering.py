@@ -2,9 +2,18 @@
 
 from dataclasses import replace
 
-from hgmem.retrieval.citations import cite
-from hgmem.retrieval.context_packing import tokens_of, traced, trimmed, unsaid
-from hgmem.retrieval.rendering import PromptMemory, evidence, overlap, passages, remembered
+from hgmem.retrieval.answer import cite
+from hgmem.retrieval.rendering import (
+    PromptMemory,
+    evidence,
+    overlap,
+    passages,
+    remembered,
+    tokens_of,
+    traced,
+    trimmed,
+    unsaid,
+)
 from hgmem.values.evidence import BuiltPassage, Evidence, Hit, Retrieved, Source, Subquery
 from hgmem.values.graph_elements import Chunk, Entity, Relation
 from hgmem.values.records import MemoryPoint

@@ -5,13 +5,11 @@ import re
 from pathlib import Path
 
 import pytest
-from histories import history
+from histories import fetching, history
 
 from hgmem.errors import UsageError
-from hgmem.memory.replay import fetching
 from hgmem.memory.replay import page as library
-from hgmem.memory.replay.page import ASSETS, PROGRAM, page
-from hgmem.memory.replay.scene import PASSAGE, scene
+from hgmem.memory.replay.page import ASSETS, PASSAGE, PROGRAM, page, scene
 
 MOST_LINES = 300  # of a file
 HOSTILE = "</script><script>alert(1)</script><!-- ]]> \u2028 {{library}} \" ' & <img src=x onerror=alert(2)>"
@@ -24,8 +22,10 @@ def built(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name, data in files.items():
         (tmp_path / name).write_bytes(data)
     digests = {name: fetching._digest(data) for name, data in files.items()}
+    described = tmp_path / "library.json"
+    described.write_text(json.dumps({"name": "cytoscape", "version": "0", "files": digests}))
     monkeypatch.setattr(library, "FOLDER", tmp_path)
-    monkeypatch.setattr(library, "FILES", digests)
+    monkeypatch.setattr(library, "LIBRARY", described)
 
 
 def test_a_scene_has_every_point_with_what_became_of_it() -> None:
@@ -66,7 +66,7 @@ def test_text_of_documents_stays_data() -> None:
     assert "{{" not in text.replace("{{library}}", "")
     data = re.search(r'<script type="application/json" id="scene">(.*?)</script>', text, re.DOTALL)
     assert data
-    assert json.loads(data[1]) == drawn
+    assert json.loads(data[1]) == json.loads(json.dumps(drawn))
     assert "\u2028" not in data[1]
     assert "Do - - as you like." in text
 
@@ -98,7 +98,7 @@ def test_the_policy_lets_the_whole_program_run_and_nothing_else() -> None:
 
 def test_without_the_library_one_is_told_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(library, "FOLDER", tmp_path)
-    with pytest.raises(UsageError, match=r"python -m hgmem\.memory\.replay\.fetching"):
+    with pytest.raises(UsageError, match=r"run `python replay_library\.py` in a checkout"):
         library.library()
 
 

@@ -9,11 +9,7 @@ CHUNK = {"uid": "c1", "document": "d", "position": 0, "text": "One.", "tokens": 
 CHUNK |= {"source_id": None, "messages": None, "title": None}
 ENTITY = {"uid": "e1", "name": "Ada", "type": "", "description": ""}
 SCOPE = Scope(corpus="c", memory="m")
-LIMITS = Limits(
-    overfetch=1, overfetch_chunks=1, fulltext_limit=1, entity_limit=1, relation_limit=1, source_limit=1,
-    behind_limit=1, line_chunks=False, search_limit=1, read_limit=1, fusion=60, hops=1, neighbour_limit=1,
-    exact_limit=1, target_entities=True, shared_entities=True, exclude_covered=True,
-)  # fmt: skip
+LIMITS = Limits(overfetch=1, overfetch_chunks=1, fulltext_limit=1, fusion=60)
 
 
 class Rows:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hgmem.client.streaming import Streams, _End, _put_forcibly
+from hgmem.client.streaming import Streams, _End, _Worker
 from hgmem.values.events import AnswerToken, Event, Listener
 
 
@@ -52,8 +52,30 @@ class Emptied(Queue[Any]):
 
 
 def test_an_end_arrives_where_the_reader_makes_room_at_that_very_moment() -> None:
-    queue = Emptied(1)
-    queue.put(AnswerToken(text="a"))
-    end = _End()
-    _put_forcibly(queue, end)
-    assert queue.get_nowait() is end
+    worker, end = _Worker(telling, lambda: None), _End()
+    worker.queue = Emptied(1)
+    worker.queue.put(AnswerToken(text="a"))
+    worker.force(end)
+    assert worker.queue.get_nowait() is end
+
+
+def test_work_whose_reader_lost_its_event_loop_ends() -> None:
+    ended = threading.Event()
+
+    def endless(listener: Listener) -> None:
+        try:
+            while True:
+                listener.emit(AnswerToken(text="a"))
+        finally:
+            ended.set()
+
+    async def abandoned() -> Any:
+        stream = Streams().astreamed(endless)
+        await anext(stream)
+        return stream
+
+    loop = asyncio.new_event_loop()
+    stream = loop.run_until_complete(abandoned())
+    loop.close()
+    assert ended.wait(10)
+    assert stream

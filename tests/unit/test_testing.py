@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from hgmem.errors import ModelError
 from hgmem.models.embedding import CheckedEmbedder
 from hgmem.retrieval.rendering import PromptMemory
-from hgmem.systems.hgmem.replies import EvolveReply, MergeReply, PlanReply
-from hgmem.systems.hgmem.tasks.memory_changes import Merge
-from hgmem.systems.hgmem.tasks.planning import Plan
+from hgmem.systems.hgmem.replies import MergeReply, PlanReply
+from hgmem.systems.hgmem.tasks import Merge, Plan
 from hgmem.testing import DeterministicEmbedder, ScriptedModel
 
 MERGE = Merge(question="q", memory=PromptMemory())
@@ -64,7 +63,9 @@ def test_an_exception_in_a_script_is_raised():
     assert model.reply(MERGE) == MergeReply()
 
 
-@pytest.mark.parametrize("replies", [{}, {"merge": []}, {"merge": [EvolveReply()]}, {"merge": lambda _: None}])
+@pytest.mark.parametrize(
+    "replies", [{}, {"merge": []}, {"merge": [PlanReply(judgement="open")]}, {"merge": lambda _: None}]
+)
 def test_a_script_without_a_fitting_reply_says_which_task_it_lacks(replies):
     with pytest.raises(ModelError, match="no MergeReply for task 'merge'"):
         ScriptedModel(replies).reply(MERGE)

@@ -215,10 +215,10 @@ class UnknownEvidenceError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """Where evidence may stand: documents by id, messages by conversation and id, chunks by the caller's id."""
+    """Evidence to choose from: in documents by id, messages by conversation and id, chunks by the caller's id."""
 
     documents: Mapping[str, Document]
-    messages: Mapping[tuple[str, str], Span] = field(default_factory=dict)
+    messages: Mapping[tuple[str, str], Evidence] = field(default_factory=dict)
     chunks: Mapping[str, Evidence] = field(default_factory=dict)
 
     def evidence(
@@ -242,10 +242,10 @@ class Sources:
 
     def _message(self, wanted: EvidenceLine) -> Evidence:
         conversation = wanted.conversation or self._only({name for name, _ in self.messages}, "conversation")
-        span = self.messages.get((conversation, wanted.message))
-        if span is None:
+        found = self.messages.get((conversation, wanted.message))
+        if found is None:
             raise UnknownEvidenceError(f"message {_shortened(wanted.message)} is not in {_shortened(conversation)}")
-        return at_place(self.documents[conversation], span, source=wanted.message)
+        return found
 
     def _words(self, wanted: EvidenceLine) -> Evidence:
         name = wanted.document or self._only(set(self.documents), "document")

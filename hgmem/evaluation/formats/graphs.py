@@ -76,18 +76,10 @@ def _archive_chunks(graph: Path, documents: Mapping[str, Document]) -> Mapping[s
             known = {uid(str(record.get("corpus")), "document", name): name for name in documents}
         if record.get("kind") == "Chunk" and record.get("document") in known:
             names = [str(record[name]) for name in ("uid", "source_id") if record.get(name)]
-            found |= {name: _chunk(record, known[record["document"]], name) for name in names}
+            document, text = known[record["document"]], str(record.get("text", ""))
+            start, end = record.get("start"), record.get("end")
+            found |= {name: Evidence(document=document, text=text, start=start, end=end, source=name) for name in names}
     return found
-
-
-def _chunk(record: Mapping[str, Any], document: str, source: str) -> Evidence:
-    return Evidence(
-        document=document,
-        text=str(record.get("text", "")),
-        start=record.get("start"),
-        end=record.get("end"),
-        source=source,
-    )
 
 
 def _records(path: Path) -> Iterator[dict[str, Any]]:

@@ -26,17 +26,8 @@ class Passages:
         return tuple(document for each in self.documents.values() for document in each)
 
 
-def read_hotpotqa(path: Path) -> DataSet:
-    """Return questions whose evidence is the sentences of their supporting facts."""
-    return _read(path, _supporting_facts)
-
-
-def read_musique(path: Path) -> DataSet:
-    """Return questions whose evidence is their supporting paragraphs, each a whole passage."""
-    return _read(path, _supporting_paragraphs)
-
-
-def _read(path: Path, evidence_of: Callable[[Record, Passages], Iterator[Evidence]]) -> DataSet:
+def read_hippo(path: Path, *, evidence_of: Callable[[Record, Passages], Iterator[Evidence]]) -> DataSet:
+    """Return the questions and passages of a file or folder. `evidence_of` reads a question's evidence."""
     questions, corpus = _files(path)
     passages = _passages(corpus)
     asked = list(records(json_of(questions), questions, what="question"))
@@ -47,7 +38,8 @@ def _read(path: Path, evidence_of: Callable[[Record, Passages], Iterator[Evidenc
         questions=tuple(
             EvalQuestion(
                 id=id_,
-                kind=record.text("type", default=_hops(id_)),
+                # MuSiQue's ids begin with the kind, such as `2hop`.
+                kind=record.text("type", default=id_.split("__")[0] if "__" in id_ else "question"),
                 question=record.text("question"),
                 answer=record.text("answer"),
                 evidence=tuple(dict.fromkeys(evidence_of(record, passages))),
@@ -55,11 +47,6 @@ def _read(path: Path, evidence_of: Callable[[Record, Passages], Iterator[Evidenc
             for id_, record in zip(ids, asked, strict=True)
         ),
     )
-
-
-def _hops(id_: str) -> str:
-    """Return MuSiQue's kind of question, such as `2hop`, which its id begins with."""
-    return id_.split("__")[0] if "__" in id_ else "question"
 
 
 def _files(path: Path) -> tuple[Path, Path]:
@@ -91,7 +78,8 @@ def _titled(passages: Any, path: Path) -> Iterator[tuple[str, list[str]]]:
         yield record.text("title"), record.texts("text")
 
 
-def _supporting_facts(asked: Record, passages: Passages) -> Iterator[Evidence]:
+def supporting_facts(asked: Record, passages: Passages) -> Iterator[Evidence]:
+    """Yield HotpotQA's evidence: the sentences of the supporting facts."""
     context = {title: parts for title, parts in asked.values.get("context") or [] if isinstance(parts, list)}
     for fact in asked.items("supporting_facts"):
         title, at = fact if isinstance(fact, list) and len(fact) == 2 else asked.fail("not pairs", "supporting_facts")
@@ -102,7 +90,8 @@ def _supporting_facts(asked: Record, passages: Passages) -> Iterator[Evidence]:
             yield _standing(asked, parts[at], passages.documents[title])
 
 
-def _supporting_paragraphs(asked: Record, passages: Passages) -> Iterator[Evidence]:
+def supporting_paragraphs(asked: Record, passages: Passages) -> Iterator[Evidence]:
+    """Yield MuSiQue's evidence: the supporting paragraphs, each a whole passage."""
     for value in asked.items("paragraphs"):
         paragraph = Record(value, path=asked.path, place=f"{asked.place}, paragraphs")
         if paragraph.values.get("is_supporting"):

@@ -11,22 +11,16 @@ _CLAIMS = ".claims.json"
 
 def read_nocha(path: Path) -> DataSet:
     """Return the novels and claims of a folder, or of one pair of files `NAME.txt` and `NAME.claims.json`."""
-    named = sorted(path.glob(f"*{_CLAIMS}")) if path.is_dir() else [_claims_of(path)]
+    alone = path if path.name.endswith(_CLAIMS) else path.with_name(f"{path.stem}{_CLAIMS}")
+    named = sorted(path.glob(f"*{_CLAIMS}")) if path.is_dir() else [alone]
     if not named:
         raise UsageError(f"{str(path)!r} has no files NAME{_CLAIMS}: name a file or folder of NoCha")
+    novels = [claims.with_name(f"{claims.name.removesuffix(_CLAIMS)}.txt") for claims in named]
     return DataSet(
         name=path.resolve().stem.removesuffix(".claims"),
-        documents=tuple(text_document(_novel_of(claims)) for claims in named),
+        documents=tuple(map(text_document, novels)),
         questions=tuple(question for claims in named for question in _questions(claims)),
     )
-
-
-def _claims_of(path: Path) -> Path:
-    return path if path.name.endswith(_CLAIMS) else path.with_name(f"{path.stem}{_CLAIMS}")
-
-
-def _novel_of(claims: Path) -> Path:
-    return claims.with_name(f"{claims.name.removesuffix(_CLAIMS)}.txt")
 
 
 def _questions(claims: Path) -> list[EvalQuestion]:

@@ -1,7 +1,6 @@
 """Our own format: a folder with documents, conversations, questions, and perhaps their graph (docs/evaluation.md)."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from hgmem.errors import UsageError
@@ -11,6 +10,7 @@ from hgmem.evaluation.formats.data_set import (
     MessageLine,
     Problems,
     Sources,
+    at_place,
     read_lines,
     read_questions,
     text_documents,
@@ -36,7 +36,12 @@ def read_own(path: Path) -> DataSet:
         documents[conversation.id] = conversation
     if not documents:
         raise UsageError(f"{str(path)!r} has no documents: add documents/, documents.jsonl or conversations.jsonl")
-    sources = Sources(documents=documents, messages=_places(conversations), chunks=chunks_of(graph, documents))
+    messages = {
+        (conversation.id, message.id): at_place(conversation, Span(message.start, message.end), source=message.id)
+        for conversation in conversations
+        for message in conversation.messages
+    }
+    sources = Sources(documents=documents, messages=messages, chunks=chunks_of(graph, documents))
     return DataSet(
         name=path.resolve().name,
         documents=tuple(documents.values()),
@@ -93,11 +98,3 @@ def _document_lines(path: Path) -> list[Document]:
         found[line.id] = Document(id=line.id, title=line.title or line.id, text=line.text, metadata=line.metadata)
     problems.check()
     return list(found.values())
-
-
-def _places(conversations: Iterable[Document]) -> Mapping[tuple[str, str], Span]:
-    return {
-        (conversation.id, message.id): Span(message.start, message.end)
-        for conversation in conversations
-        for message in conversation.messages
-    }

@@ -58,8 +58,12 @@ class Favourite:
 
 def favourites() -> dict[str, Favourite]:
     """Return the favourites by name, in the order of their files."""
-    found = (Favourite.read(path) for path in sorted(resource("cypher", "browser").glob("*.cypher")))
-    return {one.name: one for one in found}
+    return {one.name: one for one in favourites_in(resource("cypher", "browser"))}
+
+
+def favourites_in(folder: Path) -> tuple[Favourite, ...]:
+    """Return the favourites of a folder in the order of its files."""
+    return tuple(Favourite.read(path) for path in sorted(folder.glob("*.cypher")))
 
 
 def favourite_fault(one: Favourite) -> str:
@@ -116,12 +120,9 @@ def styled(style: str, captions: Sequence[Caption]) -> str:
 
 def _rule(one: Caption, usual: str) -> str:
     colour = one.colour or usual
+    border = "#" + "".join(f"{int(colour[at : at + 2], 16) * 3 // 4:02X}" for at in (1, 3, 5))  # darker
     own = "" if one.property == "name" else f"{{{one.property}}}"
     return (
-        f"node.{one.label} {{\n  diameter: 60px;\n  color: {colour};\n  border-color: {_darker(colour)};\n"
+        f"node.{one.label} {{\n  diameter: 60px;\n  color: {colour};\n  border-color: {border};\n"
         f'  text-color-internal: #1F2329;\n  caption: "{{name}}{own}";\n}}\n'
     )
-
-
-def _darker(colour: str) -> str:
-    return "#" + "".join(f"{int(colour[at : at + 2], 16) * 3 // 4:02X}" for at in (1, 3, 5))

@@ -9,13 +9,14 @@ from hgmem.graph.painting import Pictured
 from hgmem.memory.browser.favourites import Favourite, favourites
 from hgmem.text.language import counted
 from hgmem.text.resources import resource
+from hgmem.text.segmentation import clipped
 from hgmem.values.records import PRUNED, PRUNING, Memory, Step
 from hgmem.values.systems import SystemInfo
 
 Values: TypeAlias = Mapping[str, str | int]
 
 _PLACE = re.compile(r"\{\{([\w-]+)\}\}")
-_SLIDE = re.compile(r"<!-- (\w+) -->\n(<slide.*?</slide>\n)\n", re.DOTALL)
+_BLOCK = re.compile(r"<!-- if (not )?(\w+) -->\n?((?:(?!<!-- if ).)*?)<!-- end -->\n?", re.DOTALL)
 _LONGEST = 400  # characters of an answer, or of a built row, that are shown
 _MOST_BUILT = 8  # built rows of a step that are shown
 _MOST_STEPS = 12  # the number of latest steps that are shown
@@ -24,45 +25,41 @@ _MOST_STEPS = 12  # the number of latest steps that are shown
 def guide(memory: Memory, drawn: Pictured, *, style: str, system: SystemInfo, own: Sequence[Favourite] = ()) -> str:
     """Return the guide of a memory, as HTML for Browser's `:play`.
 
-    `system` is the memory's, `own` are its favourites, `style` is the address of the style. Slides and queries of ours
-    without results for this memory are left out.
+    `system` is the memory's, `own` are its favourites, `style` is the address of the style. Blocks of the template stay
+    where what they name is there, or `not` there: slides and queries of ours without results are left out.
     """
     values = _values(memory)
-    slides = _slides(memory, drawn) | ({"system"} if own else set())
-    parts = {
-        "question": escape(_question(memory)),
-        "about": escape(f"Memory {memory.uid} of corpus {memory.corpus}: {_counted(memory, drawn)}."),
-        "what": escape(_what(memory, drawn, system)),
-        "slides": str(len(slides)),
-        "style": runnable(f":style {style}"),
-        "parameters": runnable(f":params {_map(values)}"),
-        "schema": _query("schema", values),
-        "steps": "\n".join(_steps(memory, drawn, values)),
-        "answer": escape(_answer_text(memory)),
-        "system": escape(f"System {system.name}: {system.summary}"),
-        "favourites": "\n".join(f"<p>{escape(one.title)}:</p>{runnable(one.filled(**values))}" for one in own),
-        "limits": _limits(drawn),
-        "onward": _continuation(memory, system),
-        **_pictures(memory, drawn, values),
-        **_about_points(drawn),
+    parameters = ", ".join(f"{name}: {value!r}" for name, value in values.items())
+    flags = {
+        **{name: getattr(drawn, name) for name in ("lineage", "evidence", "bridges", "uncovered", "overview")},
+        "steps": memory.steps,
+        "growth": drawn.lineage or drawn.bridges,
+        "answer": memory.answers,
+        "system": own,
+        "points": drawn.births,
+        "point": values["point"],
+        "active": drawn.has_active_points(memory.step),
+        "continues": system.continues and memory.status not in (PRUNED, PRUNING),
     }
     template = resource("cypher", "browser", "guide.html").read_text(encoding="utf-8")
-    kept = _SLIDE.sub(lambda found: found[2] if found[1] in slides else "", template)
-    return _PLACE.sub(lambda found: parts[found[1]], kept)
-
-
-def _about_points(drawn: Pictured) -> dict[str, str]:
-    """Return what the slides say of points, by place. A memory may have none: not all systems keep points."""
-    if not drawn.births:
-        return {"colours": "", "ties": "", "life": "Each step asks sub-queries, and keeps what these found."}
-    return {
-        "colours": "memory points large and warm, dead ones pale, ",
-        "ties": " Memory points tie such entities.",
-        "life": (
-            "A point is alive at the end of step t when it was born by then and had not died yet. Points are never "
-            "overwritten: what is revised or merged dies, and leads to what it became."
-        ),
+    while _BLOCK.search(template):  # from the inside out
+        template = _BLOCK.sub(lambda found: found[3] if bool(flags[found[2]]) is not bool(found[1]) else "", template)
+    parts = {
+        "question": escape(_question(memory)),
+        "memory": escape(memory.uid),
+        "about": escape(f"Memory {memory.uid} of corpus {memory.corpus}: {_counted(memory, drawn)}."),
+        "what": escape(_what(memory, drawn, system)),
+        "slides": str(template.count("<slide")),
+        "style": runnable(f":style {style}"),
+        "parameters": runnable(f":params {{{parameters}}}"),
+        "steps": "\n".join(_steps(memory, drawn, values)),
+        "answer": escape(clipped(memory.answers[-1].text, _LONGEST)) if memory.answers else "",
+        "system": escape(f"System {system.name}: {system.summary}"),
+        "favourites": "\n".join(f"<p>{escape(one.title)}:</p>{runnable(one.filled(**values))}" for one in own),
     }
+    for name, favourite in favourites().items():
+        parts.setdefault(name, runnable(favourite.filled(**values)))
+    return _PLACE.sub(lambda found: parts[found[1]], template)
 
 
 def runnable(command: str) -> str:
@@ -88,38 +85,8 @@ def _values(memory: Memory) -> Values:
     }
 
 
-def _slides(memory: Memory, drawn: Pictured) -> set[str]:
-    """Return the names of the slides that have contents."""
-    optional = {"steps": memory.steps, "growth": drawn.lineage or drawn.bridges, "answer": memory.answers}
-    return {"question", "corpus", "onward"} | {name for name, there in optional.items() if there}
-
-
 def _query(name: str, values: Values) -> str:
     return runnable(favourites()[name].filled(**values))
-
-
-def _pictures(memory: Memory, drawn: Pictured, values: Values) -> dict[str, str]:
-    """Return, by favourite, the caption and query of each picture, or the text that replaces it."""
-    whole = "The newest point that was revised or merged, with all its predecessors:"
-    supported = ", and the active points that the same chunks support" if drawn.has_active_points(memory.step) else ""
-    captions = {
-        "corpus-overview": (drawn.overview, "The entities that most chunks mention, with their documents:"),
-        "lineage-of-points": (drawn.lineage, whole if values["point"] else "How points were revised and merged:"),
-        "bridges": (drawn.bridges, "Bridges: the entities that several active points share:"),
-        "evidence-of-an-answer": (
-            drawn.evidence,
-            f"The quotes of all answers so far, the chunks that they come from{supported}:",
-        ),
-        "not-covered-yet": (drawn.uncovered, "The entities around memory that no active point involves:"),
-    }
-    without = {
-        "corpus-overview": "<p>No chunk of this corpus mentions an entity.</p>",
-        "evidence-of-an-answer": "<p>No chunk that its answers quote is still in the corpus.</p>",
-    }
-    return {
-        name: f"<p>{said}</p>{_query(name, values)}" if there else without.get(name, "")
-        for name, (there, said) in captions.items()
-    }
 
 
 def _steps(memory: Memory, drawn: Pictured, values: Values) -> Iterator[str]:
@@ -143,14 +110,9 @@ def _built(step: Step) -> Iterator[str]:
     hits = {hit.uid: hit for one in step.retrieved for hit in one.built}
     if hits:
         shown = list(hits.values())[:_MOST_BUILT]
-        items = "".join(f"<li>{escape(hit.kind)}: {escape(_shortened(hit.text))}</li>" for hit in shown)
+        items = "".join(f"<li>{escape(hit.kind)}: {escape(clipped(hit.text, _LONGEST))}</li>" for hit in shown)
         more = f"<li>and {len(hits) - _MOST_BUILT} more</li>" if len(hits) > _MOST_BUILT else ""
         yield f"<p>Of what its system had built, as it was then:</p>\n<ul>{items}{more}</ul>"
-
-
-def _map(values: Values) -> str:
-    said = (f"{name}: {value if isinstance(value, int) else repr(value)}" for name, value in values.items())
-    return f"{{{', '.join(said)}}}"
 
 
 def _what(memory: Memory, drawn: Pictured, system: SystemInfo) -> str:
@@ -168,30 +130,6 @@ def _what(memory: Memory, drawn: Pictured, system: SystemInfo) -> str:
     return "None of its steps created a memory point." if memory.steps else "This memory has no steps yet."
 
 
-def _limits(drawn: Pictured) -> str:
-    if not drawn.uncovered:
-        return "<h3>Next steps</h3>"
-    return (
-        "<h3>What is not covered yet</h3>\n"
-        "<p>Global exploration searches what memory does not cover: V<sub>G</sub> − V<sub>M</sub>.</p>"
-    )
-
-
-def _continuation(memory: Memory, system: SystemInfo) -> str:
-    """Return the text on how to continue and export the memory."""
-    uid = escape(memory.uid)
-    page = f"hgmem memory export {uid} --html memory.html"
-    if not system.continues or memory.status in (PRUNED, PRUNING):
-        return (
-            "<p>This memory cannot be continued with another question. Export it as a page:</p>"
-            f'\n<pre class="code">{page}</pre>'
-        )
-    return (
-        "<p>Continue the memory with another question, or export it as one page:</p>\n"
-        f'<pre class="code">hgmem ask "…" --continue {uid}\n{page}</pre>'
-    )
-
-
 def _question(memory: Memory) -> str:
     if memory.answers:
         return memory.answers[-1].question
@@ -203,11 +141,3 @@ def _counted(memory: Memory, drawn: Pictured) -> str:
         return "only its answers are kept, status pruned"
     steps, points = counted(len(memory.steps), "step"), counted(len(memory.points), "active point")
     return ", ".join((steps, *([points] if drawn.births else []), f"status {memory.status}"))
-
-
-def _answer_text(memory: Memory) -> str:
-    return _shortened(memory.answers[-1].text) if memory.answers else ""
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST].rstrip()} …"

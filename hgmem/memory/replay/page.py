@@ -1,60 +1,161 @@
-"""The HTML page of a scene, with style, scripts and data inline and a strict content security policy."""
+"""The replay page: a memory's data as JSON, in one HTML file with style and scripts inline and a strict policy."""
 
 import base64
 import hashlib
 import json
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Set
 from html import escape
+from operator import attrgetter
 from pathlib import Path
+from typing import Any, TypeAlias
 
 from hgmem.errors import UsageError
-from hgmem.memory.replay.fetching import FILES, FOLDER, NAME, VERSION
-from hgmem.memory.replay.scene import Scene
+from hgmem.memory.stored_memories import History
+from hgmem.text.segmentation import clipped
+from hgmem.values.evidence import Retrieved
+from hgmem.values.graph_elements import Entity
+from hgmem.values.records import Citation, Step
 
+Scene: TypeAlias = dict[str, Any]
+
+FOUND = 8  # names of a sub-query's hits that are listed
+PASSAGE = 1_200  # characters of a chunk that are shown
+_MEMORY = ("corpus", "system", "model", "status")
+_POINT = ("uid", "description", "born", "died", "chunks")
+_ENTITY = ("name", "type", "description", "provisional")
+_STEP = ("number", "question", "strategy", "judgement", "seconds", "filters", "notes")
+_SUBQUERY = ("text", "concern", "strategy", "targets")
+_OPERATION = ("kind", "point", "parts", "reason")
+_PLACE = ("uid", "kind", "source", "score")
+_ANSWER = ("question", "text", "status", "step", "model", "notes")
+_CITATION = ("marker", "chunk", "quote", "start", "end", "withdrawn")
+
+FOLDER = Path(__file__).resolve().parent / "library"  # filled by builds
 ASSETS = Path(__file__).resolve().parent / "assets"
+LIBRARY = ASSETS / "library.json"  # name and version of the graph library, and the digests of its files
 # The program's files, each after those that it uses.
 PROGRAM = ("memory", "elements", "walk", "picture", "layout", "captions", "telling", "controls", "beginning")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Library:
-    """The library's source and its licence."""
+def scene(history: History) -> Scene:
+    """Return a memory's history in the page's form. Entities and chunks appear once, by uid."""
+    memory = history.memory
+    # Chunks are shown with the points that they support, or else with the sub-queries that found them.
+    known = set() if history.points else {chunk.uid for chunk in history.chunks}
+    kinds = {op.point: op.kind for step in memory.steps for op in step.operations if op.kind != "drop"}
+    return {
+        **_fields(memory, _MEMORY),
+        "memory": memory.uid,
+        "question": history.question,
+        "created": memory.created_at,
+        "points": [
+            {
+                **_fields(stored.point, _POINT),
+                "kind": kinds.get(stored.point.uid, "insert"),
+                "parts": [*stored.revises, *stored.merges],
+                "entities": [entity.uid for entity in stored.point.entities],
+                "deleted": len(stored.point.deleted_chunks),
+            }
+            for stored in history.points
+        ],
+        "entities": _entities(entity for stored in history.points for entity in stored.point.entities),
+        "chunks": {
+            chunk.uid: {"title": chunk.title or chunk.document, "text": clipped(chunk.text, PASSAGE)}
+            for chunk in history.chunks
+        },
+        "steps": [
+            {
+                **_fields(step, _STEP),
+                "subqueries": [_retrieved(one, known) for one in step.retrieved],
+                "operations": [_fields(one, _OPERATION) for one in step.operations],
+                "planned": [_fields(one, _SUBQUERY) for one in step.planned],
+            }
+            for step in memory.steps
+        ],
+        "walk": _walk(memory.steps),
+        "answers": [
+            {**_fields(answer, _ANSWER), "citations": [_citation(one) for one in answer.citations]}
+            for answer in memory.answers
+        ],
+    }
 
-    text: str
-    licence: str
+
+def _fields(record: object, names: tuple[str, ...]) -> Scene:
+    return dict(zip(names, attrgetter(*names)(record), strict=True))
 
 
-def library() -> Library:
-    """Return the library.
+def _entities(entities: Iterable[Entity]) -> dict[str, Scene]:
+    """Return each entity by uid. `colour` is the rank of its type by frequency, or 0 without a type."""
+    once = {entity.uid: entity for entity in entities}
+    types = [type_ for type_, _ in Counter(entity.type for entity in once.values() if entity.type).most_common()]
+    return {
+        uid: {**_fields(entity, _ENTITY), "colour": types.index(entity.type) + 1 if entity.type else 0}
+        for uid, entity in once.items()
+    }
 
-    Raises `UsageError`, with the remedy, if it is missing.
-    """
+
+def _walk(steps: Iterable[Step]) -> list[Scene]:
+    """Return the places that a system walked through, in order, none for a system that does not walk."""
+    hits = [(step.number, one, hit) for step in steps for one in step.retrieved for hit in one.built]
+    if not any(hit.source for _, _, hit in hits):
+        return []
+    return [
+        {**_fields(hit, _PLACE), "step": number, "strategy": one.subquery.strategy, "text": clipped(hit.text, PASSAGE)}
+        for number, one, hit in hits
+    ]
+
+
+def _citation(one: Citation) -> Scene:
+    return {
+        **_fields(one, _CITATION),
+        "title": one.title or one.document,
+        "said": one.attribution,
+        "status": one.quote_status,
+    }
+
+
+def _retrieved(one: Retrieved, known: Set[str]) -> Scene:
+    return {
+        **_fields(one.subquery, _SUBQUERY),
+        "entities": [hit.name for hit in one.entities[:FOUND]],
+        "built": [{"kind": hit.kind, "text": clipped(hit.text, PASSAGE)} for hit in one.built[:FOUND]],
+        "chunks": [hit.uid for hit in one.chunks if hit.uid in known][:FOUND],
+        "found": {name: len(getattr(one, name)) for name in ("entities", "relations", "chunks", "built")},
+    }
+
+
+def library() -> tuple[str, str]:
+    """Return the library's source and its licence. Raises `UsageError`, with the remedy, if it is missing."""
+    wanted = json.loads(LIBRARY.read_text(encoding="utf-8"))
+    called = f"{wanted['name']} {wanted['version']}"
     found: dict[str, str] = {}
-    for name, digest in FILES.items():
+    for name, digest in wanted["files"].items():
         try:
             data = (FOLDER / name).read_bytes()
         except OSError:
             raise UsageError(
-                f"{NAME} {VERSION}, which the page needs, is missing from {str(FOLDER)!r}: fetch it with `python "
-                "-m hgmem.memory.replay.fetching` (npm or Maven); wheels include it"
+                f"{called}, which the page needs, is missing from {str(FOLDER)!r}: install hgmem again where npm or "
+                "Maven is at hand, or run `python replay_library.py` in a checkout; wheels include it"
             ) from None
         if hashlib.sha256(data).hexdigest() != digest:
-            raise UsageError(f"{str(FOLDER / name)!r} does not match {NAME} {VERSION}: delete it, then fetch it again")
+            raise UsageError(f"{str(FOLDER / name)!r} does not match {called}: delete it, then fetch it again")
         found[name] = data.decode()
-    text, licence = (found[name] for name in FILES)
-    return Library(text=text, licence=licence)
+    text, licence = found.values()
+    return text, licence
 
 
 def page(scene: Scene) -> str:
     """Return the page of a memory. Document text is embedded as JSON and rendered as text, never as markup."""
-    source = library()
-    program = _program()
+    text, licence = library()
+    files = "\n".join(_asset(f"{name}.js") for name in PROGRAM)
+    program = f'"use strict";\n(() => {{\n{files}}})();\n'  # one program in its own scope
     parts = {
-        "title": escape(_title(scene)),
-        "policy": _policy(source.text, program),
+        "title": escape(f"{scene['question']} · hgmem"),
+        "policy": _policy(text, program),
         "style": _asset("replay.css"),
-        "licence": source.licence.replace("--", "- -"),
-        "library": source.text,
+        "licence": licence.replace("--", "- -"),
+        "library": text,
         "program": program,
         "data": _data(scene),
     }
@@ -69,16 +170,6 @@ def _asset(name: str) -> str:
     return (ASSETS / name).read_text(encoding="utf-8")
 
 
-def _program() -> str:
-    """Return the files as one program in its own scope."""
-    files = "\n".join(_asset(f"{name}.js") for name in PROGRAM)
-    return f'"use strict";\n(() => {{\n{files}}})();\n'
-
-
-def _title(scene: Scene) -> str:
-    return f"{scene['question']} · hgmem"
-
-
 def _data(scene: Scene) -> str:
     """Return JSON that can't close its HTML element or open a comment or another element."""
     text = json.dumps(scene, ensure_ascii=False, separators=(",", ":"))
@@ -89,12 +180,9 @@ def _data(scene: Scene) -> str:
 
 def _policy(*scripts: str) -> str:
     """Return a content security policy that allows these scripts only, and no requests."""
-    hashes = " ".join(f"'sha256-{_sha256(script)}'" for script in scripts)
+    digests = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
+    hashes = " ".join(f"'sha256-{digest}'" for digest in digests)
     return (
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:; "
         "base-uri 'none'; form-action 'none'"
     )
-
-
-def _sha256(text: str) -> str:
-    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

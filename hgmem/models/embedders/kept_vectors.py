@@ -23,16 +23,12 @@ class KeptVectors(Shared):
     """
 
     def __init__(self, embedder: Embedder, path: Path, *, most: int, state: str = "") -> None:
+        self.name = embedder.name
         self._embedder = embedder
         self._file = CacheFile(path, create=_CREATE, kept="vectors")
         self._most = most
         self._state = state
         self._length: int | None = None  # of a vector that was found: the model need not be loaded for it
-
-    @property
-    def name(self) -> str:
-        """The model's name."""
-        return self._embedder.name
 
     @property
     def dimensions(self) -> int:
@@ -53,7 +49,6 @@ class KeptVectors(Shared):
         return np.stack([known[key] for key in keys])
 
     def _embedded(self, texts: dict[str, str], kind: TextKind) -> dict[str, Vectors]:
-        """Return the vectors of texts by key, and keep them."""
         fresh = dict(zip(texts, self._embedder.embed(list(texts.values()), kind=kind), strict=True))
         self._length = len(next(iter(fresh.values())))
         self._keep(fresh)

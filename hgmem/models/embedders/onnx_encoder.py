@@ -7,27 +7,38 @@ tokenizer and weights. Others are refused with the reason. Its graph is converte
 import json
 import logging
 import os
+import re
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
+from string import Template
 from tempfile import TemporaryDirectory
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hgmem.errors import CacheWarning
+from hgmem.errors import CacheWarning, HGMemError
 from hgmem.models.embedding import TextKind, Vectors
+from hgmem.text.atomic_files import replacing
 
 Pooling: TypeAlias = Literal["mean", "cls"]
 Precision: TypeAlias = Literal["float32", "int8"]
-Array = NDArray[Any]
 
+WEIGHTS, _TOKENIZER = "model.safetensors", "tokenizer.json"
 OPSET = 20  # the first with Gelu
-_IR = 10
+_GRAPH = Path(__file__).with_name("bert_graph.txt")
+_EMBEDDINGS = [
+    *("embeddings.word_embeddings.weight", "embeddings.position_embeddings.weight"),
+    *("embeddings.token_type_embeddings.weight", "embeddings.LayerNorm.weight", "embeddings.LayerNorm.bias"),
+]
+_PARTS = (  # of a layer, in the order of the graph's parameters
+    *("attention.self.query", "attention.self.key", "attention.self.value", "attention.output.dense"),
+    *("attention.output.LayerNorm", "intermediate.dense", "output.dense", "output.LayerNorm"),
+)
 _VERSION = 1  # of the graph that is written: another one is written anew
 _AT_ONCE = 1_024  # tokens of a batch, padding included: more is slower on two cores, and takes more memory
 _MOST_TEXTS = 128  # of a batch
@@ -57,16 +68,6 @@ class BertModel:
     pooling: Pooling
     prompts: dict[TextKind, str]
 
-    @property
-    def weights(self) -> Path:
-        """The file of the weights."""
-        return self.folder / "model.safetensors"
-
-    @property
-    def tokenizer(self) -> Path:
-        """The file of the tokenizer."""
-        return self.folder / "tokenizer.json"
-
     @classmethod
     def read(cls, folder: Path) -> "BertModel":
         """Return the model in a folder. Raises `NotSupportedError` if it is another kind of model."""
@@ -80,11 +81,11 @@ class BertModel:
         _need(encoder.keys() <= {"max_seq_length", "do_lower_case"}, "it has settings of a newer kind")
         _need(not encoder.get("do_lower_case"), "texts are put into lower case before its tokenizer")
         _need(pooled.get("include_prompt", True), "its prompts are left out of the vectors")
-        for file in ("model.safetensors", "tokenizer.json"):
+        for file in (WEIGHTS, _TOKENIZER):
             _need((folder / file).is_file(), f"it has no {file}")
-        _check_weights(folder / "model.safetensors")
         for size in ("hidden_size", "num_attention_heads", "num_hidden_layers", "max_position_embeddings"):
             _need(isinstance(config.get(size), int), f"its config.json has no {size}")
+        _check_weights(folder / WEIGHTS, config["num_hidden_layers"])
         limits = (encoder.get("max_seq_length"), _json(folder / "tokenizer_config.json").get("model_max_length"))
         prompts = _json(folder / "config_sentence_transformers.json").get("prompts") or {}
         return cls(
@@ -102,28 +103,24 @@ class BertModel:
 def _pooling(config: dict[str, Any]) -> Pooling:
     named = config.get("pooling_mode")
     modes = [named] if isinstance(named, str) else [name for name, on in config.items() if on is True]
-    found = [name.removeprefix("pooling_mode_").removesuffix("_tokens").removesuffix("_token") for name in modes]
-    chosen = [name for name in found if name != "include_prompt"]
-    if chosen == ["mean"]:
-        return "mean"
-    _need(chosen == ["cls"], f"its pooling is {', '.join(chosen) or 'unknown'}")
-    return "cls"
+    found = [re.sub(r"^pooling_mode_|_tokens?$", "", name) for name in modes if name != "include_prompt"]
+    _need(found in (["mean"], ["cls"]), f"its pooling is {', '.join(found) or 'unknown'}")
+    return cast(Pooling, found[0])
 
 
-def _check_weights(file: Path) -> None:
-    """Raise `NotSupportedError` unless the file is whole and its numbers have 32 bits: PyTorch computes in others."""
-    with file.open("rb") as opened:
-        length = int.from_bytes(opened.read(8), "little")
-        head = opened.read(length) if length < file.stat().st_size else b""
+def _check_weights(file: Path, layers: int) -> None:
+    """Raise `NotSupportedError` unless all weights are there, of 32 bits: PyTorch computes in others."""
+    from safetensors import SafetensorError, safe_open
+
     try:
-        named = {name: one for name, one in json.loads(head).items() if name != "__metadata__"}
-        types = {str(one["dtype"]) for one in named.values()}
-        end = 8 + length + max(int(one["data_offsets"][1]) for one in named.values())
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise NotSupportedError(f"{file} is not a file of weights") from error
-    _need(end <= file.stat().st_size, f"{file} is cut off")
-    odd = sorted(one for one in types if one.startswith(("BF", "F")) and one != "F32")
+        with safe_open(file, framework="numpy") as opened:
+            types = {name.removeprefix("bert."): opened.get_slice(name).get_dtype() for name in sorted(opened.keys())}
+    except SafetensorError as error:
+        raise NotSupportedError(f"{file} is not a whole file of weights ({error})") from error
+    odd = sorted({one for one in types.values() if one.startswith(("BF", "F")) and one != "F32"})
     _need(not odd, f"its weights are {', '.join(odd)}, not F32")
+    for name in chain(_EMBEDDINGS, *map(_weights_of, range(layers))):
+        _need(name in types, f"its weights have no {name!r}")
 
 
 def _json(file: Path, missing: Any = None) -> Any:
@@ -140,130 +137,38 @@ def _need(condition: object, reason: str) -> None:
         raise NotSupportedError(reason)
 
 
+def _weights_of(layer: int) -> list[str]:
+    return [f"encoder.layer.{layer}.{part}.{kind}" for part in _PARTS for kind in ("weight", "bias")]
+
+
 def as_onnx(model: BertModel) -> bytes:
     """Return the model's graph as a file's content."""
-    content: bytes = _Graph(model).built().SerializeToString()
+    from onnx import inliner, numpy_helper, parser
+    from safetensors.numpy import load_file
+
+    wanted = {f"layer{layer}": _weights_of(layer) for layer in range(model.layers)} | {"embeddings": _EMBEDDINGS}
+    named = {group: ", ".join(map(_identifier, names)) for group, names in wanted.items()}
+    steps = [
+        f"state{layer + 1} = bert.layer <epsilon: float = {model.epsilon}> "
+        f"(state{layer}, padding, split, joined, {named[f'layer{layer}']})"
+        for layer in range(model.layers)
+    ]
+    width = model.hidden // model.heads
+    values = {"width": width, "factor": width**-0.5, "embeddings": named["embeddings"], "steps": "\n  ".join(steps)}
+    text = Template(_GRAPH.read_text(encoding="utf-8")).substitute(asdict(model), opset=OPSET, **values)
+    whole = parser.parse_model(text)
+    held = {name.removeprefix("bert."): each for name, each in load_file(model.folder / WEIGHTS).items()}
+    for name in chain(*wanted.values()):
+        array = held[name].astype(np.float32, copy=False)
+        # A layer multiplies by its matrices from the right.
+        turned = np.ascontiguousarray(array.T if name.startswith("encoder.") else array)
+        whole.graph.initializer.append(numpy_helper.from_array(turned, _identifier(name)))
+    content: bytes = inliner.inline_local_functions(whole).SerializeToString()
     return content
 
 
-class _Graph:
-    """The graph while it is built: nodes, constants, and the weights that they come from."""
-
-    def __init__(self, model: BertModel) -> None:
-        from safetensors.numpy import load_file
-
-        self.model = model
-        self.nodes: list[Any] = []
-        self.constants: list[Any] = []
-        self.weights = {name.removeprefix("bert."): each for name, each in load_file(model.weights).items()}
-
-    def built(self) -> Any:
-        """Return the whole model."""
-        from onnx import TensorProto, helper
-
-        ids, mask = (
-            helper.make_tensor_value_info(name, TensorProto.INT64, ["texts", "tokens"]) for name in ("ids", "mask")
-        )
-        out = helper.make_tensor_value_info("vectors", TensorProto.FLOAT, ["texts", self.model.hidden])
-        self._shapes()
-        pooled = self._pooled(self._encoded())
-        self.nodes.append(helper.make_node("LpNormalization", [pooled], ["vectors"], axis=-1, p=2))
-        graph = helper.make_graph(self.nodes, "encoder", [ids, mask], [out], self.constants)
-        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=_IR)
-
-    def _shapes(self) -> None:
-        width = self.model.hidden // self.model.heads
-        self._constant("split", np.array([0, 0, self.model.heads, width], np.int64))
-        self._constant("joined", np.array([0, 0, self.model.hidden], np.int64))
-        self._constant("scale", np.array(width**-0.5, np.float32))
-        for axis in (0, 1, 2):
-            self._constant(f"axis{axis}", np.array([axis], np.int64))
-
-    def _encoded(self) -> str:
-        """Return the vectors of the tokens after the last layer."""
-        tokens = self._node("Shape", "ids", start=1, end=2)
-        words = self._node("Gather", self._weight("embeddings.word_embeddings.weight"), "ids")
-        positions = self._weight("embeddings.position_embeddings.weight")
-        places = self._node("Slice", positions, "axis0", tokens, "axis0")
-        kind = self._constant("kind", self._array("embeddings.token_type_embeddings.weight")[0])
-        sums = self._node("Add", self._node("Add", words, places), kind)
-        state = self._normalized(sums, "embeddings.LayerNorm")
-        hidden = self._hidden()
-        for number in range(self.model.layers):
-            state = self._layer(state, hidden, f"encoder.layer.{number}.")
-        return state
-
-    def _hidden(self) -> str:
-        """Return what is added to scores so that padding gets no attention."""
-        padding = self._node("Sub", self._constant("one", np.array(1, np.float32)), self._mask("axis1", "axis2"))
-        return self._node("Mul", padding, self._constant("least", np.array(np.finfo(np.float32).min, np.float32)))
-
-    def _layer(self, state: str, hidden: str, name: str) -> str:
-        own = f"{name}attention."
-        query, key, value = (
-            self._node("Reshape", self._linear(state, f"{own}self.{part}"), "split")
-            for part in ("query", "key", "value")
-        )
-        scores = self._node(
-            "MatMul",
-            self._node("Transpose", query, perm=[0, 2, 1, 3]),
-            self._node("Transpose", key, perm=[0, 2, 3, 1]),
-        )
-        weights = self._node("Softmax", self._node("Add", self._node("Mul", scores, "scale"), hidden), axis=-1)
-        seen = self._node("MatMul", weights, self._node("Transpose", value, perm=[0, 2, 1, 3]))
-        joined = self._node("Reshape", self._node("Transpose", seen, perm=[0, 2, 1, 3]), "joined")
-        attended = self._node("Add", self._linear(joined, f"{own}output.dense"), state)
-        state = self._normalized(attended, f"{own}output.LayerNorm")
-        wide = self._node("Gelu", self._linear(state, f"{name}intermediate.dense"))
-        return self._normalized(
-            self._node("Add", self._linear(wide, f"{name}output.dense"), state), f"{name}output.LayerNorm"
-        )
-
-    def _pooled(self, state: str) -> str:
-        """Return one vector for each text: that of the first token, or the mean of all."""
-        if self.model.pooling == "cls":
-            return self._node("Gather", state, self._constant("first", np.array(0, np.int64)), axis=1)
-        mask = self._mask("axis2")
-        summed = self._node("ReduceSum", self._node("Mul", state, mask), "axis1", keepdims=0)
-        return self._node("Div", summed, self._node("ReduceSum", mask, "axis1", keepdims=0))
-
-    def _mask(self, *axes: str) -> str:
-        """Return the mask as numbers, with these axes added."""
-        from onnx import TensorProto
-
-        mask = self._node("Cast", "mask", to=TensorProto.FLOAT)
-        for axis in axes:
-            mask = self._node("Unsqueeze", mask, axis)
-        return mask
-
-    def _linear(self, state: str, name: str) -> str:
-        transposed = self._constant(f"{name}.weight", self._array(f"{name}.weight").T)
-        return self._node("Add", self._node("MatMul", state, transposed), self._weight(f"{name}.bias"))
-
-    def _normalized(self, state: str, name: str) -> str:
-        scale, shift = self._weight(f"{name}.weight"), self._weight(f"{name}.bias")
-        return self._node("LayerNormalization", state, scale, shift, axis=-1, epsilon=self.model.epsilon)
-
-    def _node(self, kind: str, *inputs: str, **attributes: Any) -> str:
-        from onnx import helper
-
-        name = f"{kind}{len(self.nodes)}"
-        self.nodes.append(helper.make_node(kind, list(inputs), [name], **attributes))
-        return name
-
-    def _weight(self, name: str) -> str:
-        return self._constant(name, self._array(name))
-
-    def _constant(self, name: str, value: Array) -> str:
-        from onnx import numpy_helper
-
-        self.constants.append(numpy_helper.from_array(np.array(value, order="C"), name))
-        return name
-
-    def _array(self, name: str) -> Array:
-        if name not in self.weights:
-            raise NotSupportedError(f"its weights have no {name!r}")
-        return self.weights[name].astype(np.float32, copy=False)
+def _identifier(weight: str) -> str:
+    return weight.replace(".", "_")
 
 
 class OnnxEncoder:
@@ -277,7 +182,7 @@ class OnnxEncoder:
 
         self.dimensions = model.hidden
         self._model = model
-        self._tokenizer = Tokenizer.from_file(str(model.tokenizer))
+        self._tokenizer = Tokenizer.from_file(str(model.folder / _TOKENIZER))
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(max_length=model.tokens)
         self._session = _session(model, cache, precision)
@@ -327,17 +232,20 @@ def _session(model: BertModel, cache: Path, precision: Precision) -> Any:
             return _opened(str(file))
     made = as_onnx(model) if precision == "float32" else _in_8_bits(as_onnx(model))
     try:
-        _keep(made, file)
-    except OSError as error:
-        message = f"the embedder is converted at each start: cannot write {str(file)!r} ({error})"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(file, force=True) as opened:
+            opened.write(made)
+    except (OSError, HGMemError) as error:
+        message = f"the embedder is converted at each start: cannot write {str(file)!r} ({error.__cause__ or error})"
         warnings.warn(message, CacheWarning, stacklevel=2)
     return _opened(made)
 
 
 def _label(model: BertModel) -> str:
     """Return a name for the weights as they are now."""
-    state = model.weights.stat()
-    parts = (_VERSION, OPSET, str(model.weights.resolve()), state.st_size, state.st_mtime_ns)
+    weights = model.folder / WEIGHTS
+    state = weights.stat()
+    parts = (_VERSION, OPSET, str(weights.resolve()), state.st_size, state.st_mtime_ns)
     settings = (model.heads, model.layers, model.epsilon, model.pooling)
     return sha256(repr((parts, settings)).encode()).hexdigest()[:16]
 
@@ -346,22 +254,15 @@ def _in_8_bits(graph: bytes) -> bytes:
     """Return a graph whose weights are quantized to 8 bits, and activations as they come."""
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
-    with TemporaryDirectory(prefix="hgmem-") as folder, _quietly():
+    with TemporaryDirectory(prefix="hgmem-") as folder:
         whole, small = Path(folder, "whole.onnx"), Path(folder, "small.onnx")
         whole.write_bytes(graph)
-        quantize_dynamic(whole, small, weight_type=QuantType.QInt8)
+        logging.disable(logging.WARNING)  # it warns of models that were not prepared for it
+        try:
+            quantize_dynamic(whole, small, weight_type=QuantType.QInt8)
+        finally:
+            logging.disable(logging.NOTSET)
         return small.read_bytes()
-
-
-def _keep(made: bytes, file: Path) -> None:
-    """Put a file in its place as a whole, so that no process finds a part of it."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    part = file.with_suffix(f".{os.getpid()}.part")
-    try:
-        part.write_bytes(made)
-        part.replace(file)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _opened(source: str | bytes) -> Any:
@@ -372,13 +273,3 @@ def _opened(source: str | bytes) -> Any:
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # waiting threads leave the cores to Neo4j
     options.log_severity_level = 3
     return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
-
-
-@contextmanager
-def _quietly() -> Iterator[None]:
-    """Silence what quantization logs of models that were not prepared for it."""
-    logging.disable(logging.WARNING)
-    try:
-        yield
-    finally:
-        logging.disable(logging.NOTSET)

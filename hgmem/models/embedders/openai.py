@@ -5,11 +5,8 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, TypedDict, Unpack
 
-import numpy as np
-
 from hgmem.errors import ModelError
-from hgmem.models.embedding import Length, TextKind, Vectors, matrix
-from hgmem.values.sharing import Shared
+from hgmem.models.embedding import RequestedVectors, TextKind
 
 OPENAI = "https://api.openai.com/v1"
 
@@ -22,7 +19,7 @@ class Options(TypedDict, total=False):
     retries: int
 
 
-class OpenAIEmbedder(Shared):
+class OpenAIEmbedder(RequestedVectors):
     """An embedding model of any OpenAI-compatible server, recorded as `openai:<model>`.
 
     `dimensions` requests shorter vectors, if the model supports it. The defaults are `batch` 256, `timeout` 60 seconds,
@@ -38,6 +35,7 @@ class OpenAIEmbedder(Shared):
         dimensions: int | None = None,
         **options: Unpack[Options],
     ) -> None:
+        super().__init__(dimensions)
         self.model = name
         self.name = f"openai:{name}"
         self.endpoint = base_url or OPENAI
@@ -46,7 +44,6 @@ class OpenAIEmbedder(Shared):
         self._batch = options.get("batch", 256)
         self._timeout = options.get("timeout", 60.0)
         self._retries = options.get("retries", 5)
-        self._length = Length(dimensions)
         self._making = threading.Lock()
 
     @property
@@ -54,25 +51,20 @@ class OpenAIEmbedder(Shared):
         """What tells models of the same name on different servers apart."""
         return f"{self.endpoint} {self._wanted or ''}"
 
-    @property
-    def dimensions(self) -> int:
-        """The length of every vector. The server is asked if it is not known yet."""
-        return self._length.of(lambda: self._requested(["a"]))
+    def requested(self, texts: Sequence[str], *, kind: TextKind) -> list[list[float]]:
+        """Return the server's vectors, which are the same for both kinds."""
+        batches = (self._batch_of(texts[at : at + self._batch]) for at in range(0, len(texts), self._batch))
+        return [vector for batch in batches for vector in batch]
 
-    def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
-        """Return the server's vectors, float32 of shape (len(texts), dimensions), in the order of `texts`."""
-        if not texts:
-            return np.empty((0, self.dimensions), dtype=np.float32)
-        parts = [self._requested(texts[at : at + self._batch]) for at in range(0, len(texts), self._batch)]
-        return matrix(self.name, [vector for part in parts for vector in part])
-
-    def _requested(self, texts: Sequence[str]) -> list[list[float]]:
+    def _batch_of(self, texts: Sequence[str]) -> list[list[float]]:
         import openai
 
         shorter: dict[str, Any] = {"dimensions": self._wanted} if self._wanted else {}
         try:
-            # Servers reject empty texts.
-            got = self._opened().embeddings.create(model=self.model, input=[text or " " for text in texts], **shorter)
+            with self._making:
+                client = self._client
+            sent = [text or " " for text in texts]  # servers reject empty texts
+            got = client.embeddings.create(model=self.model, input=sent, **shorter)
             rows = sorted(got.data, key=lambda row: row.index)
         except openai.OpenAIError as error:
             raise self._translated(error) from error
@@ -85,10 +77,6 @@ class OpenAIEmbedder(Shared):
                 f"embedder {self.name!r} at {self.endpoint} returned {len(rows)} vectors for {len(texts)} texts"
             )
         return [row.embedding for row in rows]
-
-    def _opened(self) -> Any:
-        with self._making:
-            return self._client
 
     @cached_property
     def _client(self) -> Any:

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from platformdirs import user_cache_path
 
 from hgmem.errors import ModelError
-from hgmem.models.embedders.onnx_encoder import BertModel, NotSupportedError, OnnxEncoder
+from hgmem.models.embedders.onnx_encoder import WEIGHTS, BertModel, NotSupportedError, OnnxEncoder
 from hgmem.models.embedding import TextKind, Vectors
 from hgmem.values.sharing import Shared
 
@@ -23,17 +23,6 @@ _OTHER_FORMATS = ["onnx/*", "openvino/*", "*.bin", "*.h5", "*.ot"]
 
 # "auto" is onnxruntime for the models that it can run here, else PyTorch. Both give the same vectors.
 Backend: TypeAlias = Literal["auto", "torch", "onnx"]
-
-
-class Encoder(Protocol):
-    """What computes the vectors of a model."""
-
-    @property
-    def dimensions(self) -> int:
-        """The length of every vector."""
-
-    def encode(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
-        """Return unit vectors, float32 of shape (len(texts), dimensions), in the order of `texts`."""
 
 
 class SentenceTransformerEmbedder(Shared):
@@ -71,24 +60,21 @@ class SentenceTransformerEmbedder(Shared):
             return np.empty((0, self.dimensions), dtype=np.float32)
         return self._loaded().encode(texts, kind=kind)
 
-    def _loaded(self) -> Encoder:
+    def _loaded(self) -> "OnnxEncoder | _TorchEncoder":
         with self._loading:
             return self._encoder
 
     @cached_property
-    def _encoder(self) -> Encoder:
+    def _encoder(self) -> "OnnxEncoder | _TorchEncoder":
         if self.backend == "torch" and not self._small:
             return _TorchEncoder(self.model, download=self.download)
         try:
-            return self._by_onnx()
+            model = BertModel.read(_folder(self.model, download=self.download))
+            return OnnxEncoder(model, cache=self.cache, precision="int8" if self._small else "float32")
         except (NotSupportedError, ImportError, FileNotFoundError) as error:
             if self.backend == "auto" and not self._small:
                 return _TorchEncoder(self.model, download=self.download)
             raise ModelError(self._refused(error)) from error
-
-    def _by_onnx(self) -> Encoder:
-        model = BertModel.read(_folder(self.model, download=self.download))
-        return OnnxEncoder(model, cache=self.cache, precision="int8" if self._small else "float32")
 
     def runtime(self) -> str:
         """Return what will compute the vectors, without loading or downloading the model.
@@ -117,7 +103,7 @@ class SentenceTransformerEmbedder(Shared):
     @property
     def state(self) -> str:
         """What tells the weights in a local folder as they are now. A name always stands for the same ones."""
-        weights = Path(self.model) / "model.safetensors"
+        weights = Path(self.model) / WEIGHTS
         if not weights.is_file():
             return ""
         found = weights.stat()

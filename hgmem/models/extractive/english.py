@@ -1,23 +1,13 @@
 """Rules of English: the first person, and the days that words such as "yesterday" mean."""
 
 import re
+import tomllib
 from datetime import datetime
 from functools import lru_cache
+from pathlib import Path
 
-_FIRST_PERSON = {
-    "i'm": "{name} is",
-    "i am": "{name} is",
-    "i was": "{name} was",
-    "i've": "{name} has",
-    "i have": "{name} has",
-    "i'll": "{name} will",
-    "i'd": "{name} would",
-    "i": "{name}",
-    "me": "{name}",
-    "my": "{name}'s",
-    "mine": "{name}'s",
-    "myself": "{name}",
-}
+_WORDS = tomllib.loads(Path(__file__).with_name("english.toml").read_text(encoding="utf-8"))
+_FIRST_PERSON: dict[str, str] = _WORDS["third_person"]
 _FIRST_PERSON_WORDS = re.compile(
     r"\b(?:" + "|".join(re.escape(words) for words in sorted(_FIRST_PERSON, key=len, reverse=True)) + r")\b(?!['’])",
     re.IGNORECASE,
@@ -36,22 +26,6 @@ _RELATIVE = re.compile(
     rf"|(?:on|this) {_NAME})\b",
     re.IGNORECASE,
 )
-# What the library does not know, in words that it knows.
-_SAME = {
-    "last weekend": "last saturday",
-    "this past weekend": "last saturday",
-    "this weekend": "saturday",
-    "next weekend": "next saturday",
-    "tonight": "today",
-    "this afternoon": "today",
-    "this evening": "today",
-    "this week": "today",
-    "this month": "today",
-    "this year": "today",
-    "a couple of": "2",
-    "a few": "3",
-    "several": "3",
-}
 # A sentence with one of these is about the future, and so is a plain "on Friday" in it.
 _AHEAD = re.compile(
     r"\b(?:will|won['’]t|shall|next|(?<!was )(?<!were )(?:going|plan|plans|planning|hope|hopes|hoping) to)\b|['’]ll\b",
@@ -87,7 +61,7 @@ def _absolute(phrase: str, said_at: str, *, ahead: bool) -> str:
     import dateparser  # its data take time to load, and most questions need none
 
     words = phrase
-    for ours, theirs in _SAME.items():
+    for ours, theirs in _WORDS["same_times"].items():
         words = words.replace(ours, theirs)
     ahead = ahead or phrase.startswith(("this ", "next", "in ", "tomorrow"))
     time = dateparser.parse(

@@ -8,77 +8,20 @@ from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
-from hgmem.models.extractive.key_phrases import ASKING, STARTERS, STOPWORDS, joins, stem, stopwords, written
-from hgmem.text.segmentation import collapse, word_set, words
+from hgmem.models.extractive.key_phrases import STOPWORDS, WORDS, joins, stem, stopwords, written
+from hgmem.text.segmentation import collapse, words
 
-TITLES = word_set(
-    "mr mrs miss ms mx dr doctor captain capt lady sir lord professor prof inspector detective sergeant sgt colonel "
-    "col major maj general gen judge justice uncle aunt king queen prince princess emperor empress president minister "
-    "senator father brother sister saint madame madam mme mlle monsieur herr frau signor señor master chief constable "
-    "count countess baron duke duchess earl commander lieutenant lt mayor bishop rev reverend pope admiral goddess "
-    "dator jeddak jed secretary director chancellor ambassador governor engineer nurse"
-)
-# Titles that carry no type when they stand alone.
-FORMS_OF_ADDRESS = word_set("mr mrs miss ms mx dr capt sir prof sgt col maj gen st mme mlle lt rev madam")
-
-_ORGANIZATION_ENDS = word_set(
-    "ltd limited inc incorporated llc plc gmbh ag sa corp corporation company co bank university college school "
-    "institute committee council society trust office board association department ministry press agency authority "
-    "commission bureau foundation guild union group partners sons brothers bros club academy hospital museum court "
-    "parliament police army navy party league exchange insurance works services laboratories labs registry "
-    "банк общество университет компания институт министерство"
-)
-_ORGANIZATION_STARTS = word_set(
-    "bank university ministry house institute department college office board society church order court bureau "
-    "guild league committee council"
-)
-_PLACE_WORDS = word_set(
-    "street st road rd lane avenue square river lake bay harbour harbor island islands isle castle park bridge valley "
-    "hill hills mountain mountains sea ocean city town village county state district port pier quay dock gardens "
-    "garden hall palace tower temple cathedral station market gate forest wood woods desert coast canal falls cape "
-    "peninsula plaza warehouse lighthouse mill farm exchange reach creek point beach"
-)
-_PLACE_STARTS = word_set(
-    "mount lake cape fort port san santa new north south east west upper lower great río isle valley river gulf bay "
-    "city town kingdom republic temple sea"
-)
+TITLES = WORDS["titles"]
 _PLACE_ENDINGS = ("ville", "shire", "burgh", "stadt", "grad", "mouth", "borough", "bury", "wick", "haven", "stan")
-_EVENT_WORDS = word_set(
-    "war battle revolution festival conference inquiry flood fire treaty election strike riot massacre siege "
-    "eve congress summit games olympics trial expedition crisis storm christmas easter ramadan"
-)
-_SPEAKING = word_set(
-    "said says cried asked replied answered told whispered shouted exclaimed returned added murmured laughed smiled "
-    "nodded thought knew felt believed remembered wrote writes married died lived loved wanted refused agreed "
-    "admitted promised testified signed looked turned walked ran stood sat"
-)
-_WITHIN = word_set("in near across throughout inside outside within into around")
-_PERSON_SUFFIX = word_set("jr sr esq phd")
 _TOKEN = re.compile(r"(?:[^\W\d_]\.){2,}|[^\W_]+(?:['’\-][^\W_]+)*|&")
-_CONNECTORS = word_set("of de du des la le von van der den del della di da dos bin ibn al el zu & y")
-_FIRM_ENDS = word_set("sons brothers bros co company daughters partners")
-_ABBREVIATED = word_set("mr mrs ms mx dr prof st rev capt col gen lt sgt maj jr mt")
 # A capital after one of these is no evidence: every sentence begins with one.
 _OPENING = re.compile("[\"“”„«»‘:;.!?…()\\[\\]*_—–]|--|^'|\\s'")
-_VERBS = word_set(
-    "was is are were had has have did does would could will can shall may might must said says cried asked replied "
-    "answered told came went stood sat looked turned took gave knew saw made thought felt wrote lived died"
-)
 _ORDINARY_ENDINGS = ("ing", "ly", "ness", "ment", "tion", "sion", "ance", "ence", "ity", "ism", "less", "ful", "ous")
-_MONTHS = (
-    "january|february|march|april|may|june|july|august|september|october|november|december|"
-    "januar|februar|märz|mai|juni|juli|oktober|dezember|janvier|février|mars|avril|juin|juillet|août|septembre|"
-    "octobre|novembre|décembre|enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|"
-    "diciembre|января|февраля|марта|апреля|мая|июня|июля|августа|сентября|октября|ноября|декабря"
-)
+_MONTHS = "|".join(sorted(WORDS["months"], reverse=True))  # longer names first
 _DATE = re.compile(
     rf"\b(?:\d{{1,2}}(?:st|nd|rd|th|\.)? (?:of )?(?:{_MONTHS})(?:,? \d{{4}})?"
     rf"|(?:{_MONTHS}) (?:\d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?|\d{{4}}))\b",
     re.IGNORECASE,
-)
-_CALENDAR = word_set(
-    "monday tuesday wednesday thursday friday saturday sunday january february march april may june july august "
-    "september october november december"
 )
 _LONGEST = 6
 _MOST = 8
@@ -94,36 +37,28 @@ def kind_of(words: Sequence[str], *, before: str = "", after: str = "", joined: 
     """
     first, last = words[0], words[-1]
     if first in TITLES:
-        return _titled(words)
-    if last in _PERSON_SUFFIX:
+        return "role" if len(words) == 1 or words[1] == "of" else "person"
+    if last in WORDS["person_suffix"]:
         return "person"
-    if _event(words):
+    if last in WORDS["event_words"] or (first in WORDS["event_words"] and len(words) > 1):
         return "event"
-    if last in _ORGANIZATION_ENDS or (joined and first in _ORGANIZATION_STARTS):
+    if last in WORDS["organization_ends"] or (joined and first in WORDS["organization_starts"]):
         return "organization"
     if _place(words):
         return "place"
     return _from_context(words, before=before, after=after)
 
 
-def _titled(words: Sequence[str]) -> str:
-    return "role" if len(words) == 1 or words[1] == "of" else "person"
-
-
-def _event(words: Sequence[str]) -> bool:
-    return words[-1] in _EVENT_WORDS or (words[0] in _EVENT_WORDS and len(words) > 1)
-
-
 def _place(words: Sequence[str]) -> bool:
-    if len(words) > 1 and (words[-1] in _PLACE_WORDS or words[0] in _PLACE_STARTS):
+    if len(words) > 1 and (words[-1] in WORDS["place_words"] or words[0] in WORDS["place_starts"]):
         return True
     return len(words[-1]) > 5 and words[-1].endswith(_PLACE_ENDINGS)
 
 
 def _from_context(words: Sequence[str], *, before: str, after: str) -> str:
-    if after in _SPEAKING or before in _SPEAKING:
+    if after in WORDS["speaking"] or before in WORDS["speaking"]:
         return "person"
-    if before in _WITHIN:
+    if before in WORDS["within"]:
         return "place"
     return "person" if len(words) in (2, 3) and "of" not in words else "concept"
 
@@ -173,7 +108,8 @@ def names(sentences: Sequence[str]) -> list[list[Name]]:
     found = []
     for text, row, its_runs in zip(sentences, cut, runs, strict=True):
         kept = [run for run in its_runs if _is_name(row, run, common=common, sure=sure)]
-        found.append(sorted([*_dates(text), *(_name(text, row, run) for run in kept)], key=lambda name: name.start))
+        dates = [Name(match.group(), "event", match.start()) for match in _DATE.finditer(text)]
+        found.append(sorted([*dates, *(_name(text, row, run) for run in kept)], key=lambda name: name.start))
     return found
 
 
@@ -219,10 +155,10 @@ def _connects(run: list[_Word], words: list[_Word], at: int) -> bool:
         return False
     low, nearest = words[at].low, following[0]
     if low in ("and", "&"):
-        return (nearest.low in _FIRM_ENDS and nearest.capital) or (low == "&" and nearest.capital)
+        return (nearest.low in WORDS["firm_ends"] and nearest.capital) or (low == "&" and nearest.capital)
     if low == "the":
         return run[-1].low == "of" and nearest.capital
-    if low not in _CONNECTORS or run[-1].low in _CONNECTORS or (len(run) > 1 and run[0].low in TITLES):
+    if low not in WORDS["connectors"] or run[-1].low in WORDS["connectors"] or (len(run) > 1 and run[0].low in TITLES):
         return False
     return nearest.capital or (low == "of" and len(run) == 1 and _the_great(following))
 
@@ -234,7 +170,7 @@ def _the_great(following: list[_Word]) -> bool:
 def _adjoins(last: _Word, word: _Word) -> bool:
     if word.gap == " ":
         return True
-    abbreviated = last.low in _ABBREVIATED or (len(last.text) == 1 and last.capital)
+    abbreviated = last.low in WORDS["abbreviated"] or (len(last.text) == 1 and last.capital)
     return word.gap == ". " and abbreviated
 
 
@@ -242,7 +178,7 @@ def _ordinary_start(words: list[_Word], at: int) -> bool:
     word = words[at]
     if word.low in TITLES and at + 1 < len(words) and words[at + 1].capital:
         return False
-    return word.low in STOPWORDS or (word.doubtful and word.low in STARTERS)
+    return word.low in STOPWORDS or (word.doubtful and word.low in WORDS["starters"])
 
 
 def _trimmed(run: list[_Word]) -> Iterator[list[_Word]]:
@@ -256,7 +192,7 @@ def _is_name(words: list[_Word], run: list[_Word], *, common: set[str], sure: se
     first = run[0]
     if len(run) > 1:
         return True
-    if first.low in FORMS_OF_ADDRESS or first.low in _CALENDAR or len(first.text) < 2:
+    if first.low in WORDS["forms_of_address"] or first.low in WORDS["calendar"] or len(first.text) < 2:
         return False
     if not first.doubtful:
         return True
@@ -272,7 +208,7 @@ def _acts(words: list[_Word], word: _Word) -> bool:
         return False
     if after[0].low == "and":
         return len(after) > 1 and after[1].capital
-    return after[0].low in _VERBS or (len(after[0].low) > 4 and after[0].low.endswith("ed"))
+    return after[0].low in WORDS["verbs"] or (len(after[0].low) > 4 and after[0].low.endswith("ed"))
 
 
 def _name(text: str, words: list[_Word], run: list[_Word]) -> Name:
@@ -287,11 +223,6 @@ def _name(text: str, words: list[_Word], run: list[_Word]) -> Name:
     return Name(text[run[0].start : run[-1].start + len(run[-1].text)], kind, run[0].start)
 
 
-def _dates(text: str) -> Iterator[Name]:
-    for match in _DATE.finditer(text):
-        yield Name(match.group(), "event", match.start())
-
-
 def leads(name: str, text: str) -> bool:
     """Whether an entity in a text may be worth asking about next: a name, and not a date.
 
@@ -301,7 +232,7 @@ def leads(name: str, text: str) -> bool:
     if not written or _DATE.fullmatch(name):
         return False
     nouns = (word for word in re.findall(rf"\b{re.escape(name)} ([^\W\d_]+)", text) if word.islower())
-    return " " in name or all(word in STOPWORDS or word in _VERBS for word in nouns)
+    return " " in name or all(word in STOPWORDS or word in WORDS["verbs"] for word in nouns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,7 +269,7 @@ def _add(found: dict[frozenset[str], Aspect], tokens: list[str], *, name: str, i
 def _phrases(text: str, taken: AbstractSet[str]) -> list[list[str]]:
     """Return the runs of words without stop words, question words and parts of names."""
     tokens = words(text)
-    stop = stopwords(tokens) | ASKING
+    stop = stopwords(tokens) | WORDS["asking"]
     phrases: list[list[str]] = [[]]
     for word in tokens:
         plain = word in stop or stem(word) in taken or joins(word)

@@ -50,17 +50,28 @@ class Passage:
 def passages(chunks: Sequence[Citable]) -> list[list[Passage]]:
     """Return the passages of each chunk in order. Those that the chunk's edge cuts off have `whole=False`."""
     told = [[(collapse(piece), by) for text, by in _texts(chunk) for piece in _pieces(text)] for chunk in chunks]
-    rows = [[text for text, _ in each] for each in told]
-    every = [text for row in rows for text in row]
-    found = [
-        [_passage(chunk, index, at, row=row, every=every) for at in range(len(row))]
-        for index, (chunk, row) in enumerate(zip(chunks, rows, strict=True))
+    every = [text for row in told for text, _ in row]
+    return [_row(chunk, index, told[index], every=every) for index, chunk in enumerate(chunks)]
+
+
+def _row(chunk: Citable, index: int, told: list[tuple[str, str]], *, every: list[str]) -> list[Passage]:
+    entities = chunk.entities if isinstance(chunk, Chunk) else ()
+    named = frozenset(stem for text in (chunk.title, *(each.name for each in entities)) for stem in stems(text))
+    plain = [frozenset(stems(text)) for text, _ in told]
+    own = [words.union(stems(speaker)) for words, (_, speaker) in zip(plain, told, strict=True)]
+    texts = [text for text, _ in told]
+    return [
+        Passage(
+            chunk=index,
+            at=at,
+            text=text,
+            stems=own[at],
+            whole=not _cut_off(chunk, at, texts, every),
+            around=named.union(*own[max(0, at - 1) : at + 2]),
+            said=bool(speaker and plain[at]) and not is_question(text),
+        )
+        for at, (text, speaker) in enumerate(told)
     ]
-    spoken = [
-        [_spoken(one, by) if by else one for one, (_, by) in zip(row, each, strict=True)]
-        for row, each in zip(found, told, strict=True)
-    ]
-    return [_with_surroundings(row, chunk) for row, chunk in zip(spoken, chunks, strict=True)]
 
 
 def quotable(rows: Sequence[Sequence[Passage]]) -> list[Passage]:
@@ -76,20 +87,6 @@ def quotable(rows: Sequence[Sequence[Passage]]) -> list[Passage]:
     whole = [passage for passage in plain if passage.whole]
     full = [passage for passage in whole if passage.said or len(passage.stems) >= _FEWEST_STEMS]
     return full or whole or plain or every
-
-
-def _spoken(passage: Passage, speaker: str) -> Passage:
-    said = bool(passage.stems) and not is_question(passage.text)
-    return replace(passage, stems=passage.stems.union(stems(speaker)), said=said)
-
-
-def _with_surroundings(row: list[Passage], chunk: Citable) -> list[Passage]:
-    entities = chunk.entities if isinstance(chunk, Chunk) else ()
-    named = frozenset(stem for text in (chunk.title, *(each.name for each in entities)) for stem in stems(text))
-    return [
-        replace(each, around=named.union(*(near.stems for near in row[max(0, at - 1) : at + 2])))
-        for at, each in enumerate(row)
-    ]
 
 
 def _texts(chunk: Citable) -> list[tuple[str, str]]:
@@ -122,16 +119,17 @@ def _broken(text: str) -> Iterator[str]:
     yield text[start : start + _PIECE]
 
 
-def _passage(chunk: Citable, index: int, at: int, *, row: list[str], every: list[str]) -> Passage:
+def _cut_off(chunk: Citable, at: int, row: list[str], every: list[str]) -> bool:
+    """Whether the chunk's edge cuts off a text of its row, or another chunk has more of it."""
     text = row[at]
-    cut = False
+    longer = [other for other in every if len(text) < len(other)] if at in (0, len(row) - 1) else []
     if at == 0 and not _opens(chunk):
-        cut = (text[0].islower() or bool(_CUT_OFF.match(text))) or any(
-            len(text) < len(other) and other.endswith(text) for other in every
-        )
-    if at == len(row) - 1 and not cut and not (isinstance(chunk, Chunk) and chunk.messages):
-        cut = not _ENDED.search(text) or any(len(text) < len(other) and other.startswith(text) for other in every)
-    return Passage(index, at, text, frozenset(stems(text)), not cut)
+        begun = not text[0].islower() and not _CUT_OFF.match(text)
+        if not begun or any(other.endswith(text) for other in longer):
+            return True
+    if at < len(row) - 1 or (isinstance(chunk, Chunk) and chunk.messages):
+        return False
+    return not _ENDED.search(text) or any(other.startswith(text) for other in longer)
 
 
 def _opens(chunk: Citable) -> bool:
@@ -176,8 +174,8 @@ def rank(
         return []
     shared = _shared(found, queries)
     order = sorted(range(len(found)), key=lambda at: (-max(shared[at]) - prior.get(found[at], 0.0), at))[:limit]
-    near = vectors.of([found[at].text for at in order]) @ vectors.of(queries, kind="query").T
     fresh = vectors.of([found[at].text for at in order])
+    near = fresh @ vectors.of(queries, kind="query").T
     ranked = []
     for row, at in enumerate(order):
         scores = [

@@ -83,6 +83,17 @@ class Chat(Protocol):
         """Yield the pieces of a completion as they arrive, then the completion. Raises like `complete`."""
 
 
+def text_of(content: object) -> str:
+    """Return the text of a message. Of content in parts, thinking among them, only the texts count."""
+    if not isinstance(content, list):
+        return content if isinstance(content, str) else ""
+    found: list[Mapping[str, Any]] = []
+    for part in content:
+        as_text = {"type": "text", "text": part} if isinstance(part, str) else getattr(part, "__dict__", {})
+        found.append(part if isinstance(part, Mapping) else as_text)
+    return "".join(str(part.get("text") or "") for part in found if part.get("type") == "text")
+
+
 def chat_below(model: object) -> Chat | None:
     """Return the chat of a language model, or None if it has none."""
     found: Chat | None = getattr(model, "chat", None)

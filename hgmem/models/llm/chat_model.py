@@ -3,14 +3,15 @@
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import TypeVar, cast
 
 from hgmem.errors import AccessError, BadReplyError, BudgetError, ModelError
+from hgmem.models.cache_file import Store
 from hgmem.models.llm import close
 from hgmem.models.llm.chat import Chat, Completion, FormatRefusedError, Request, Sampling, UnavailableError
 from hgmem.models.llm.reply_parsing import UnreadableError, Visible, parse_reply, starts_inside, without_thinking
-from hgmem.models.llm.response_formats import Formats, Ladder, schema_of
+from hgmem.models.llm.response_formats import Ladder, schema_of
 from hgmem.models.prompts import Message, prompt_of
 from hgmem.models.reply import Reply, TextReply
 from hgmem.values.task import Task
@@ -19,15 +20,6 @@ ReplyT = TypeVar("ReplyT")
 
 _SAMPLING = Sampling()
 _LONGEST_QUOTED = 4000  # characters of a bad reply that the retry quotes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Conversation:
-    """The messages for one task so far, and its sampling parameters."""
-
-    task: Task[Reply]
-    messages: tuple[Message, ...]
-    sampling: Sampling
 
 
 class ChatModel:
@@ -43,50 +35,42 @@ class ChatModel:
         *,
         sampling: Sampling = _SAMPLING,
         per_task: Mapping[str, Sampling] | None = None,
-        store: Formats | None = None,
+        store: Store | None = None,
     ) -> None:
-        self._chat = chat
+        self.name, self.chat = chat.name, chat
         self._sampling = sampling
         self._per_task = dict(per_task or {})
         self._ladder = Ladder(chat, store)
         self._starts_inside = False  # whether replies began inside an untagged thinking block
 
-    @property
-    def name(self) -> str:
-        """The model's name."""
-        return self._chat.name
-
-    @property
-    def chat(self) -> Chat:
-        """The rate-limited chat."""
-        return self._chat
-
     def close(self) -> None:
         """Close the chat's connections."""
-        close(self._chat)
+        close(self.chat)
 
     def reply(self, task: Task[ReplyT], /) -> ReplyT:
         """Return the reply to `task`.
 
         Raises `BadReplyError` if the reply is unusable twice.
         """
-        asked = self._conversation(task)
-        first = self._complete(asked)
+        asked = cast("Task[Reply]", task)
+        request = self._request(asked)
+        first = self._complete(asked, request)
         if first.cut:
-            problem = f"the reply was truncated at {asked.sampling.max_tokens:,} tokens"
-            longer = replace(asked, sampling=replace(asked.sampling, max_tokens=2 * asked.sampling.max_tokens))
+            most = request.sampling.max_tokens
+            problem = f"the reply was truncated at {most:,} tokens"
+            longer = replace(request, sampling=replace(request.sampling, max_tokens=2 * most))
             try:
-                return cast("ReplyT", self._again(longer).noted([f"asked again: {problem}"]))
+                return cast("ReplyT", self._again(asked, longer).noted([f"asked again: {problem}"]))
             except (AccessError, BadReplyError, BudgetError, UnavailableError):
                 raise
             except ModelError as error:  # such as a bad reply that exceeds the context window when quoted
-                raise self._cut(asked, first.text) from error
+                raise self._cut(request, first.text) from error
         try:
-            return cast("ReplyT", parse_reply(asked.task.reply_type, first.text))
+            return cast("ReplyT", parse_reply(asked.reply_type, first.text))
         except UnreadableError as error:
             problem = str(error)
-            asked = replace(asked, messages=_corrected(asked.messages, first.text, problem))
-        return cast("ReplyT", self._again(asked).noted([f"asked again: {problem}"]))
+            request = replace(request, messages=_corrected(request.messages, first.text, problem))
+        return cast("ReplyT", self._again(asked, request).noted([f"asked again: {problem}"]))
 
     def stream(self, task: Task[ReplyT], /) -> Iterator[str]:
         """Yield the text of a `TextReply` as it is written, without thinking.
@@ -95,68 +79,58 @@ class ChatModel:
         """
         if not issubclass(task.reply_type, TextReply):
             raise TypeError(f"task {task.name!r} returns {task.reply_type.__name__}, not text: it cannot be streamed")
-        return self._streamed(self._conversation(task))
+        return self._streamed(self._request(cast("Task[Reply]", task)))
 
     def key(self, task: Task[ReplyT], /) -> str:
         """Return the cache key of a task, which is stable across processes and machines."""
-        asked = self._conversation(task)
-        schema = "text" if issubclass(asked.task.reply_type, TextReply) else schema_of(asked.task)
+        asked = cast("Task[Reply]", task)
+        schema = "text" if issubclass(asked.reply_type, TextReply) else schema_of(asked)
         parts = [
-            self._chat.endpoint,
+            self.chat.endpoint,
             self.name,
             task.name,
             prompt_of(task).version,
-            asdict(asked.sampling),
+            asdict(self._request(asked).sampling),
             schema,
             dict(task.fields()),
         ]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
-    def _conversation(self, task: Task[ReplyT]) -> _Conversation:
-        return _Conversation(
-            task=cast("Task[Reply]", task),
-            messages=prompt_of(task).filled(task.fields()),
-            sampling=self._per_task.get(task.name, self._sampling),
-        )
+    def _request(self, task: Task[Reply]) -> Request:
+        """Return the request of a task, as yet without a format."""
+        messages = prompt_of(task).filled(task.fields())
+        return Request(task=task.name, messages=messages, sampling=self._per_task.get(task.name, self._sampling))
 
-    def _again(self, asked: _Conversation) -> Reply:
-        second = self._complete(asked)
+    def _again(self, task: Task[Reply], request: Request) -> Reply:
+        second = self._complete(task, request)
         if second.cut:
-            raise self._cut(asked, second.text)
+            raise self._cut(request, second.text)
         try:
-            return parse_reply(asked.task.reply_type, second.text)
+            return parse_reply(task.reply_type, second.text)
         except UnreadableError as error:
-            name = asked.task.name
-            message = f"{self.name!r} returned no usable reply to task {name!r} in two attempts: {error}"
-            raise BadReplyError(message, task=name, text=second.text) from error
+            message = f"{self.name!r} returned no usable reply to task {task.name!r} in two attempts: {error}"
+            raise BadReplyError(message, task=task.name, text=second.text) from error
 
-    def _complete(self, asked: _Conversation) -> Completion:
+    def _complete(self, task: Task[Reply], request: Request) -> Completion:
         while True:
-            request = self._request(asked)
+            way = "text" if issubclass(task.reply_type, TextReply) else self._ladder.best()
+            schema = schema_of(task) if way == "json_schema" else None
             try:
-                completion = self._chat.complete(request)
+                completion = self.chat.complete(replace(request, format=way, schema=schema))
             except FormatRefusedError:
-                if request.format == "text":
+                if way == "text":
                     raise
-                self._ladder.step_down(request.format)
+                self._ladder.step_down(way)
                 continue
             self._starts_inside = self._starts_inside or starts_inside(completion.text)
             return completion
 
-    def _request(self, asked: _Conversation) -> Request:
-        kind = asked.task.reply_type
-        way = "text" if issubclass(kind, TextReply) else self._ladder.best()
-        schema = schema_of(asked.task) if way == "json_schema" else None
-        return Request(
-            task=asked.task.name, messages=asked.messages, sampling=asked.sampling, format=way, schema=schema
-        )
-
-    def _streamed(self, asked: _Conversation) -> Iterator[str]:
+    def _streamed(self, request: Request) -> Iterator[str]:
         visible = Visible(inside=self._starts_inside)
         written: list[str] = []
         heard: list[str] = []
         cut = False
-        pieces = self._chat.stream(self._request(asked))
+        pieces = self.chat.stream(request)
         try:
             for piece in pieces:
                 if isinstance(piece, Completion):
@@ -172,22 +146,17 @@ class ChatModel:
         if written[-1]:
             yield written[-1]
         self._starts_inside = self._starts_inside or starts_inside("".join(heard))
-        self._check(asked, "".join(written), cut=cut)
-
-    def _check(self, asked: _Conversation, text: str, *, cut: bool) -> None:
-        """Raise `BadReplyError` if a streamed text is incomplete."""
+        text, name = "".join(written), request.task
         if cut:
-            raise self._cut(asked, text)
+            raise self._cut(request, text)
         if not text.strip():
-            raise BadReplyError(
-                f"{self.name!r} returned an empty reply to task {asked.task.name!r}", task=asked.task.name
-            )
+            raise BadReplyError(f"{self.name!r} returned an empty reply to task {name!r}", task=name)
 
-    def _cut(self, asked: _Conversation, text: str) -> BadReplyError:
+    def _cut(self, request: Request, text: str) -> BadReplyError:
         return BadReplyError(
-            f"the reply of {self.name!r} to task {asked.task.name!r} was truncated at "
-            f"{asked.sampling.max_tokens:,} tokens: set HGMEM_MAX_TOKENS higher",
-            task=asked.task.name,
+            f"the reply of {self.name!r} to task {request.task!r} was truncated at "
+            f"{request.sampling.max_tokens:,} tokens: set HGMEM_MAX_TOKENS higher",
+            task=request.task,
             text=text,
         )
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from hgmem.errors import HGMemError, ModelError
-from hgmem.models.llm.chat import Completion, Format, Request, UnavailableError
+from hgmem.models.llm.chat import Completion, Format, Request, UnavailableError, text_of
 from hgmem.models.prompts import Message
 
 if TYPE_CHECKING:
@@ -39,24 +39,17 @@ class LangChainChat:
         """Return the completion of a request. Raises like `Chat.complete`."""
         with self._translating():
             message = self._model.invoke(messages_of(request.messages), config={"run_name": request.task})
-        usage: Mapping[str, Any] = getattr(message, "usage_metadata", None) or {}
-        return _completion([_text(message.content)], [usage] if usage else [], cut=_cut(message))
+        return _completion([message])
 
     def stream(self, request: Request, /) -> Iterator[str | Completion]:
         """Yield the pieces of a completion, then the completion. Raises like `Chat.complete`."""
-        texts: list[str] = []
-        usages: list[Mapping[str, Any]] = []
-        cut = False
+        pieces: list[BaseMessage] = []
         with self._translating():
             for piece in self._model.stream(messages_of(request.messages), config={"run_name": request.task}):
-                usage = getattr(piece, "usage_metadata", None)
-                usages += [usage] if usage else []
-                cut = cut or _cut(piece)
-                text = _text(piece.content)
-                if text:
-                    texts.append(text)
+                pieces.append(piece)
+                if text := text_of(piece.content):
                     yield text
-        yield _completion(texts, usages, cut=cut)
+        yield _completion(pieces)
 
     @contextmanager
     def _translating(self) -> Iterator[None]:
@@ -86,28 +79,22 @@ def messages_of(messages: Sequence[Message]) -> "list[BaseMessage]":
     return [kinds[message.role](content=message.content) for message in messages]
 
 
-def _text(content: str | Sequence[Any]) -> str:
-    """Return a message's text. Of content blocks, only text blocks count."""
-    if isinstance(content, str):
-        return content
-    parts = (part if isinstance(part, dict) else {"type": "text", "text": part} for part in content)
-    return "".join(str(part.get("text") or "") for part in parts if part.get("type") == "text")
-
-
 def _cut(message: "BaseMessage") -> bool:
     metadata = message.response_metadata
     return any(str(metadata.get(name)).casefold() in _CUT for name in ("finish_reason", "stop_reason", "done_reason"))
 
 
-def _completion(texts: Sequence[str], usages: Sequence[Mapping[str, Any]], *, cut: bool) -> Completion:
-    """Return the completion of the pieces. Providers spread token counts over them."""
+def _completion(messages: "Sequence[BaseMessage]") -> Completion:
+    """Return the completion of a message or its pieces. Providers spread token counts over them."""
+    given = [getattr(message, "usage_metadata", None) for message in messages]
+    usages: list[Mapping[str, Any]] = [usage for usage in given if usage]
 
     def total(name: str) -> int | None:
         return sum(usage.get(name) or 0 for usage in usages) if usages else None
 
     return Completion(
-        text="".join(texts),
-        cut=cut,
+        text="".join(text_of(message.content) for message in messages),
+        cut=any(map(_cut, messages)),
         prompt_tokens=total("input_tokens"),
         completion_tokens=total("output_tokens"),
         cached_tokens=sum((usage.get("input_token_details") or {}).get("cache_read") or 0 for usage in usages),

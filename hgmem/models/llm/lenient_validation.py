@@ -59,6 +59,11 @@ def _names(model: type[BaseModel]) -> tuple[tuple[str, str, tuple[str, ...]], ..
     return tuple((name, plain(name), _other_names(field)) for name, field in model.model_fields.items())
 
 
+def required(model: type[BaseModel]) -> list[str]:
+    """Return the names of the fields without a default."""
+    return [name for name, field in model.model_fields.items() if field.is_required()]
+
+
 def plain(name: str) -> str:
     """Return a name as names are compared: `Sub-Queries` and `sub_queries` are one."""
     return name.casefold().translate(_IGNORED)
@@ -67,10 +72,6 @@ def plain(name: str) -> str:
 def _other_names(field: FieldInfo) -> tuple[str, ...]:
     alias = field.validation_alias
     return tuple(plain(str(name)) for name in alias.choices[1:]) if isinstance(alias, AliasChoices) else ()
-
-
-def _leniently(field: FieldInfo) -> Leniently:
-    return next((mark for mark in field.metadata if isinstance(mark, Leniently)), _PLAINLY)
 
 
 def item_of(kind: Any) -> Any:
@@ -113,7 +114,8 @@ class _Reading:
                 continue
             place = f"{at}, {name}" if at else name
             try:
-                values[name] = self.value(field.annotation, given[name], place, how=_leniently(field))
+                how = next((mark for mark in field.metadata if isinstance(mark, Leniently)), _PLAINLY)
+                values[name] = self.value(field.annotation, given[name], place, how=how)
             except MismatchError as error:
                 # A choice is what a reply is about: guessing it would be answering in the model's place.
                 if field.is_required() or get_origin(field.annotation) is Literal:
@@ -180,7 +182,7 @@ def _mapping(model: type[BaseModel], data: Any) -> Mapping[str, Any]:
     data = _decoded(data)
     if isinstance(data, Mapping):
         return data
-    needed = [name for name, field in model.model_fields.items() if field.is_required()]
+    needed = required(model)
     if isinstance(data, str) and data.strip() and len(needed) == 1 and model.model_fields[needed[0]].annotation is str:
         return {needed[0]: data}
     raise MismatchError(f"{_brief(data)} is not an object")
@@ -208,12 +210,7 @@ def _elements(kind: Any, value: Any, *, sentences: bool) -> list[Any]:
     if kind is int:
         return [part for part in _NUMBERS_APART.split(value.strip("[](){} ")) if part.strip()]
     parts = (_LINES_APART if sentences or "\n" in value else _NAMES_APART).split(value)
-    return [part[_begin(part) :].strip() for part in parts if part.strip()]
-
-
-def _begin(line: str) -> int:
-    bullet = _BULLET.match(line)
-    return bullet.end() if bullet else 0
+    return [_BULLET.sub("", part, count=1).strip() for part in parts if part.strip()]
 
 
 def _text(value: Any) -> str:

@@ -10,7 +10,15 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Literal, TypeAlias
 
 from hgmem.errors import AccessError, ModelError
-from hgmem.models.llm.chat import Completion, Format, FormatRefusedError, Request, Sampling, UnavailableError
+from hgmem.models.llm.chat import (
+    Completion,
+    Format,
+    FormatRefusedError,
+    Request,
+    Sampling,
+    UnavailableError,
+    text_of,
+)
 from hgmem.text.segmentation import sound
 from hgmem.text.tokens import count
 
@@ -21,6 +29,7 @@ _FORMAT = re.compile(r"response[ _]format|json_schema|json_object|structured out
 _CONTEXT = re.compile(
     r"context[ _](?:length|window|size)|maximum context|prompt is too long|too many (?:input )?tokens", re.IGNORECASE
 )
+# What OpenAI reports, as an error, where thinking used up the token limit.
 _FULL = re.compile(r"could not finish the message because", re.IGNORECASE)
 _TOO_MUCH = re.compile(r"too (?:large|high|big)|at most|exceed|(?:less|greater) than|must be", re.IGNORECASE)
 _UNSENDABLE = {"UnsupportedProtocol", "LocalProtocolError", "InvalidURL", "UnicodeEncodeError"}
@@ -89,11 +98,6 @@ def refused_parameter(error: Exception, sent: Collection[str]) -> str | None:
     return name
 
 
-def full(error: Exception) -> bool:
-    """Whether OpenAI reports, as an error, that thinking used up the token limit."""
-    return _FULL.search(_message(error)) is not None
-
-
 def _from_status(error: Exception, status: int, *, request: Request, server: ModelServer) -> ModelError:
     error_text = _message(error)
     if status in (401, 403):
@@ -106,31 +110,23 @@ def _from_status(error: Exception, status: int, *, request: Request, server: Mod
             f"the prompt of {request.task!r} (about {tokens:,} tokens) and a reply of "
             f"{request.sampling.max_tokens:,} exceed the context of {server}: lower memory_tokens or evidence_tokens"
         )
-    if request.format != "text" and status in _FORMAT_STATUSES and _about_format(error, error_text):
+    about_format = str(getattr(error, "param", "")).startswith("response_format") or _FORMAT.search(
+        error_text[:_LONGEST_MESSAGE]
+    )
+    if request.format != "text" and status in _FORMAT_STATUSES and about_format:
         return FormatRefusedError(
             f"{server} does not support the response format {request.format}: {_reason(error, server)}"
         )
     if "insufficient_quota" in (getattr(error, "code", None), getattr(error, "type", None)):
         return AccessError(f"{server} reports that the quota is used up: check plan and billing of OPENAI_API_KEY")
     if status in _LATER or status >= 500:
-        wait = retry_after(_headers(error))
-        return UnavailableError(f"{server} {_trouble(status)}: {_reason(error, server)}", retry_after=wait)
+        failed = f"failed with status {status} (check that it is running, and OPENAI_BASE_URL)"
+        trouble = "is overloaded or limits the rate of requests" if status == 429 else failed
+        wait = retry_after(getattr(getattr(error, "response", None), "headers", None) or {})
+        return UnavailableError(f"{server} {trouble}: {_reason(error, server)}", retry_after=wait)
     if status == 404:
         return AccessError(f"{server} not found: check HGMEM_MODEL and OPENAI_BASE_URL ({_reason(error, server)})")
     return ModelError(f"{server} rejected the request of task {request.task!r}: {_reason(error, server)}")
-
-
-def _trouble(status: int) -> str:
-    if status == 429:
-        return "is overloaded or limits the rate of requests"
-    return f"failed with status {status} (check that it is running, and OPENAI_BASE_URL)"
-
-
-def _about_format(error: Exception, error_text: str) -> bool:
-    return (
-        str(getattr(error, "param", "")).startswith("response_format")
-        or _FORMAT.search(error_text[:_LONGEST_MESSAGE]) is not None
-    )
 
 
 def _status(error: Exception) -> int | None:
@@ -148,7 +144,6 @@ def _status(error: Exception) -> int | None:
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an error and its causes."""
     while error is not None:
         yield error
         error = error.__cause__
@@ -177,11 +172,6 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     return None
 
 
-def _headers(error: Exception) -> Mapping[str, str]:
-    headers: Mapping[str, str] = getattr(getattr(error, "response", None), "headers", None) or {}
-    return headers
-
-
 def _message(error: Exception) -> str:
     """Return the server's message, without the client's additions."""
     body: Any = getattr(error, "body", None)
@@ -204,7 +194,7 @@ class OpenAIChat:
     formats: tuple[Format, ...] = ("json_schema", "json_object", "text")
 
     def __init__(self, name: str, *, base_url: str, api_key: str, timeout: float = 120.0) -> None:
-        self.name = name
+        self.name, self.endpoint = name, base_url
         self._server = ModelServer(model=name, endpoint=base_url, key=api_key.strip(), timeout=timeout)
         self._opened: Any = None
         self._dropped: frozenset[str] = frozenset()
@@ -212,24 +202,23 @@ class OpenAIChat:
         self._renamed = False
         self._lock = threading.Lock()
 
-    @property
-    def endpoint(self) -> str:
-        """The server's base URL."""
-        return self._server.endpoint
-
     def complete(self, request: Request, /) -> Completion:
         """Return the completion of a request. Raises like `Chat.complete`."""
+        import openai
+
         with self._translating(request):
             answered = self._created(request, {})
             if answered is None:
                 return Completion(text="", cut=True)
-            self._check_sound(answered)
+            if wrapped := getattr(answered, "error", None):  # some gateways return errors with status 200
+                nowhere: Any = None
+                raise openai.APIError(str(wrapped), nowhere, body=wrapped)
             choices = getattr(answered, "choices", None)
             if not choices or getattr(choices[0], "message", None) is None:
                 raise ModelError(f"{self._server} returned an invalid chat completion: check OPENAI_BASE_URL")
             message = choices[0].message
             self._check(choices[0].finish_reason, getattr(message, "refusal", None))
-            return _completion(_text(message.content), choices[0].finish_reason, answered.usage)
+            return _completion(text_of(message.content), choices[0].finish_reason, answered.usage)
 
     def stream(self, request: Request, /) -> Iterator[str | Completion]:
         """Yield the pieces of a completion, then the completion. Raises like `Chat.complete`."""
@@ -277,22 +266,13 @@ class OpenAIChat:
                 finish = choice.finish_reason or finish
                 delta = choice.delta
                 self._check(finish, getattr(delta, "refusal", None))
-                text = _text(getattr(delta, "content", None))
+                text = text_of(getattr(delta, "content", None))
                 if text:
                     texts.append(text)
                     yield text
         if finish is None:
             raise UnavailableError(f"{self._server} closed the connection during a reply: ask again")
         yield _completion("".join(texts), finish, usage)
-
-    def _check_sound(self, answered: Any) -> None:
-        """Raise the error that some gateways return with status 200."""
-        import openai
-
-        wrapped = getattr(answered, "error", None)
-        if wrapped:
-            nowhere: Any = None
-            raise openai.APIError(str(wrapped), nowhere, body=wrapped)
 
     def _check(self, finish: str | None, refusal: str | None) -> None:
         if refusal:
@@ -309,7 +289,7 @@ class OpenAIChat:
             try:
                 return self._client().chat.completions.create(**arguments)
             except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
-                if full(error):
+                if _FULL.search(_message(error)):
                     return None
                 if not self._learnt(refused_parameter(error, arguments.keys() & _LEARNT), arguments):
                     raise
@@ -369,14 +349,6 @@ class OpenAIChat:
                 raise
             # The server's error, and its causes, may contain the key.
             raise found from (None if self._server.secret(error) else error)
-
-
-def _text(content: Any) -> str:
-    """Return the text of a message. Some servers return it in parts, thinking among them."""
-    if isinstance(content, list):
-        parts = [part if isinstance(part, dict) else getattr(part, "__dict__", {}) for part in content]
-        return "".join(str(part.get("text") or "") for part in parts if part.get("type") == "text")
-    return content if isinstance(content, str) else ""
 
 
 def _completion(text: str, finish: str | None, usage: Any) -> Completion:

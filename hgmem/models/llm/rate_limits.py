@@ -11,11 +11,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass, fields
+from typing import TypeAlias, cast
 
 from hgmem.errors import UsageError
 from hgmem.models.llm import close
-from hgmem.models.llm.chat import Chat, Completion, Format, Request, UnavailableError
-from hgmem.models.metering import TokenKind, current_budget, spent, took
+from hgmem.models.llm.chat import Chat, Completion, Request, UnavailableError
+from hgmem.models.metering import Meter, TokenKind, current_meter, took
 from hgmem.text.tokens import count
 from hgmem.values.sharing import Shared
 
@@ -24,6 +25,7 @@ MINUTE = 60.0
 FIRST_BACKOFF, LONGEST_BACKOFF = 1.0, 30.0  # seconds
 _INSTANT = 1e-6  # seconds: shorter waits are rounding errors
 _chance = secrets.SystemRandom()
+Sends: TypeAlias = Callable[[], Iterator[str | Completion]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,26 +62,12 @@ class LimitedChat(Shared):
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
         self._chat = chat
+        self.name, self.endpoint, self.formats = chat.name, chat.endpoint, chat.formats
         self._limits = limits
         self._clock = clock
         self._sleep = sleep
         self._places = threading.Semaphore(limits.concurrency)
         self._pace = _Pace(limits, clock)
-
-    @property
-    def name(self) -> str:
-        """The model's name."""
-        return self._chat.name
-
-    @property
-    def endpoint(self) -> str:
-        """The server's address."""
-        return self._chat.endpoint
-
-    @property
-    def formats(self) -> tuple[Format, ...]:
-        """The supported reply formats, best first."""
-        return self._chat.formats
 
     def close(self) -> None:
         """Close the chat's connections."""
@@ -87,24 +75,20 @@ class LimitedChat(Shared):
 
     def complete(self, request: Request, /) -> Completion:
         """Return the completion of a request. Raises `UnavailableError` if the last attempt failed too."""
-        attempts = 0
-        while True:
-            attempts += 1
-            with self._attempt(request) as attempt:
-                try:
-                    return attempt.complete(self._chat)
-                except UnavailableError as error:
-                    in_vain = self._pace.paused(error)
-            self._back_off(in_vain, attempts)
+        (completion,) = self._answers(request, lambda: iter([self._chat.complete(request)]))
+        return cast(Completion, completion)
 
     def stream(self, request: Request, /) -> Iterator[str | Completion]:
         """Yield the pieces of a completion as they arrive, then the completion. Retries until the first piece."""
+        return self._answers(request, lambda: self._chat.stream(request))
+
+    def _answers(self, request: Request, send: Sends) -> Iterator[str | Completion]:
         attempts = 0
         while True:
             attempts += 1
             with self._attempt(request) as attempt:
                 try:
-                    yield from attempt.stream(self._chat)
+                    yield from attempt.pieces(send)
                     return
                 except UnavailableError as error:
                     in_vain = self._pace.paused(error)
@@ -115,31 +99,24 @@ class LimitedChat(Shared):
     @contextmanager
     def _attempt(self, request: Request) -> Iterator["_Attempt"]:
         """Wait until a request may be sent, yield the attempt that sends it, and count it."""
-        budget = current_budget()
+        meter = current_meter()
         with self._places:
-            sent = self._admitted(_estimate(request) if self._limits.tokens_per_minute else 0)
-            try:
-                budget.take()
-            except BaseException:
-                self._pace.withdraw(sent)
-                raise
             attempt = _Attempt(request, self._clock)
+            while (wait := self._pace.enter(attempt)) > 0:
+                if wait > LONGEST:
+                    raise self._far_off(wait)
+                self._sleep(wait)
+            try:
+                meter.take()
+            except BaseException:
+                self._pace.withdraw(attempt)
+                raise
             try:
                 yield attempt
             finally:
-                sent.tokens = attempt.counted()
-                budget.add_tokens(sent.tokens)
+                attempt.tokens = attempt.counted(meter)
                 if not attempt.answered:
-                    budget.give_back()
-
-    def _admitted(self, tokens: int) -> "_Sent":
-        while True:
-            wait, sent = self._pace.enter(tokens)
-            if sent:
-                return sent
-            if wait > LONGEST:
-                raise self._far_off(wait)
-            self._sleep(wait)
+                    meter.give_back()
 
     def _back_off(self, error: UnavailableError, attempts: int) -> None:
         """Wait until the next attempt, or raise the error if there is none."""
@@ -159,9 +136,11 @@ class LimitedChat(Shared):
 
 
 class _Attempt:
-    """One attempt of a request: its duration and result."""
+    """One attempt of a request, sent `at` a time: its duration and result. `tokens` is first an estimate."""
 
     def __init__(self, request: Request, clock: Callable[[], float]) -> None:
+        self.at = 0.0
+        self.tokens = sum(count(message.content) for message in request.messages)
         self.answered = False
         self._request = request
         self._clock = clock
@@ -171,54 +150,44 @@ class _Attempt:
         # A stream may be closed outside the meter's context, such as by the garbage collector.
         self._context = copy_context()
 
-    def complete(self, chat: Chat) -> Completion:
-        """Return the chat's completion."""
+    def pieces(self, send: Sends) -> Iterator[str | Completion]:
+        """Yield what the chat answers. The caller's time between the pieces does not count."""
         with self._listening():
-            completion = chat.complete(self._request)
-        self._hear(completion)
-        return completion
-
-    def stream(self, chat: Chat) -> Iterator[str | Completion]:
-        """Yield the chat's pieces. The caller's time between them does not count."""
-        with self._listening():
-            source = chat.stream(self._request)
+            source = send()
         try:
             while True:
                 with self._listening():
                     piece = next(source, None)
                 if piece is None:
                     return
-                self._hear(piece)
+                self.answered = True
+                if isinstance(piece, str):
+                    self._pieces.append(piece)
+                else:
+                    self._completion = piece
                 yield piece
         finally:
             close(source)
 
-    def counted(self) -> int:
+    def counted(self, meter: Meter) -> int:
         """Report the request to the meter and return its prompt and completion tokens, or 0 if it failed."""
         if not self.answered:
             return 0
         tokens = self._tokens()
         self._context.run(took, "request", self._request.task, self._seconds)
-        self._context.run(spent, self._request.task, tokens)
+        meter.add_tokens(self._request.task, tokens)
         return tokens["prompt"] + tokens["completion"]
 
     def _tokens(self) -> dict[TokenKind, int]:
         done = self._completion or Completion(text="".join(self._pieces))
         prompt, completion, estimated = done.prompt_tokens, done.completion_tokens, 0
         if prompt is None:
-            prompt = _estimate(self._request)
+            prompt = self.tokens
             estimated += prompt
         if completion is None:
             completion = count(done.text)
             estimated += completion
         return {"prompt": prompt, "completion": completion, "cached": done.cached_tokens, "estimated": estimated}
-
-    def _hear(self, piece: str | Completion) -> None:
-        self.answered = True
-        if isinstance(piece, str):
-            self._pieces.append(piece)
-        else:
-            self._completion = piece
 
     @contextmanager
     def _listening(self) -> Iterator[None]:
@@ -229,14 +198,6 @@ class _Attempt:
             self._seconds += self._clock() - began
 
 
-@dataclass(slots=True, eq=False)
-class _Sent:
-    """A request of the last minute. `tokens` is an estimate until it is answered."""
-
-    at: float
-    tokens: int
-
-
 class _Pace:
     """A sliding window of 60 seconds that enforces the limits, and pauses that servers ask for."""
 
@@ -244,26 +205,26 @@ class _Pace:
         self._limits = limits
         self._clock = clock
         self._paused_until = float("-inf")
-        self._window: deque[_Sent] = deque()
+        self._window: deque[_Attempt] = deque()
         self._lock = threading.Lock()
 
-    def enter(self, tokens: int) -> tuple[float, _Sent | None]:
-        """Return 0 and the request, now counted, or the seconds to wait before the next try."""
+    def enter(self, attempt: _Attempt) -> float:
+        """Return 0 for an attempt that is now counted, or the seconds to wait before the next try."""
         with self._lock:
             now = self._clock()
             while self._window and self._window[0].at + MINUTE - now < _INSTANT:
                 self._window.popleft()
-            wait = max(self._paused_until, self._free_of_requests(), self._free_of_tokens(tokens)) - now
+            wait = max(self._paused_until, self._free_of_requests(), self._free_of_tokens(attempt.tokens)) - now
             if wait >= _INSTANT:
-                return wait, None
-            sent = _Sent(now, tokens)
-            self._window.append(sent)
-            return 0.0, sent
+                return wait
+            attempt.at = now
+            self._window.append(attempt)
+            return 0.0
 
-    def withdraw(self, sent: _Sent) -> None:
-        """Uncount a request that was not sent."""
+    def withdraw(self, attempt: _Attempt) -> None:
+        """Uncount an attempt that was not sent."""
         with self._lock:
-            self._window.remove(sent)
+            self._window.remove(attempt)
 
     def paused(self, error: UnavailableError) -> UnavailableError:
         """Return the error after pausing all requests until the server accepts them again."""
@@ -291,7 +252,3 @@ class _Pace:
             too_many -= sent.tokens
             free = sent.at + MINUTE
         return free
-
-
-def _estimate(request: Request) -> int:
-    return sum(count(message.content) for message in request.messages)

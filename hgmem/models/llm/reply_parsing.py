@@ -7,7 +7,7 @@ from typing import Any, Self, SupportsIndex, TypeVar
 
 from pydantic import BaseModel
 
-from hgmem.models.llm.lenient_validation import MismatchError, by_field, is_text, item_of, plain, validated
+from hgmem.models.llm.lenient_validation import MismatchError, by_field, is_text, item_of, plain, required, validated
 from hgmem.models.reply import Reply, TextReply
 from hgmem.text.language import counted
 from hgmem.text.segmentation import sound
@@ -31,58 +31,47 @@ _SCHEMA_WORDS = {"$ref", "allOf", "anyOf", "const", "enum", "items", "oneOf"}
 _SCHEMA_TYPES = {"array", "boolean", "integer", "null", "number", "object", "string"}
 
 
-class JsonRepair:
-    """Repairs broken JSON in one text of `length` characters, within a bound on its work."""
-
-    def __init__(self, length: int) -> None:
-        self._patience = _Patience(_LOOKS_PER_CHARACTER * length + _LOOKS)
-
-    def values(self, text: str) -> list[Any]:
-        """Return the objects and lists that a piece of the text was meant to contain, or none if unclear."""
-        import json_repair  # few replies are broken
-
-        if _depth(text) > _DEEPEST:
-            return []
-        if '"' not in text:
-            text = text.translate(_CURLY)
-        try:
-            # Serialised once, so that no watched string remains in the value.
-            value = json.loads(json_repair.repair_json(_Watched.of(text, self._patience), skip_json_loads=True))
-        except Exception:  # JSON that crashes the repair can't be repaired
-            return []
-        values = value if isinstance(value, list) and text.startswith("{") else [value]
-        return [each for each in values if isinstance(each, dict | list)]
-
-
-class _Patience:
-    def __init__(self, looks: int) -> None:
-        self.looks = looks
-
-    def spend(self, looks: int) -> None:
-        self.looks -= looks
-        if self.looks < 0:
-            raise TimeoutError
-
-
 class _Watched(str):
-    """A string that counts accesses, because json_repair scans back and forth without a limit."""
+    """A string that counts what is read of it, because json_repair scans back and forth without a limit.
 
-    __slots__ = ("patience",)
-    patience: _Patience
+    `left` is the one number of characters that may still be read of it and of its parts.
+    """
+
+    __slots__ = ("left",)
+    left: list[int]
 
     @classmethod
-    def of(cls, text: str, patience: _Patience) -> Self:
+    def of(cls, text: str, left: list[int]) -> Self:
         watched = cls(text)
-        watched.patience = patience
+        watched.left = left
         return watched
 
     def __getitem__(self, key: SupportsIndex | slice) -> str:
         found = super().__getitem__(key)
-        self.patience.spend(len(found))
-        return self.of(found, self.patience) if isinstance(key, slice) else found
+        self.left[0] -= len(found)
+        if self.left[0] < 0:
+            raise TimeoutError
+        return self.of(found, self.left) if isinstance(key, slice) else found
 
     def __add__(self, other: str) -> str:
-        return self.of(super().__add__(other), self.patience)
+        return self.of(super().__add__(other), self.left)
+
+
+def _repaired(text: str, left: list[int]) -> list[Any]:
+    """Return the objects and lists that broken JSON was meant to contain, or none if unclear."""
+    import json_repair  # few replies are broken
+
+    if _depth(text) > _DEEPEST:
+        return []
+    if '"' not in text:
+        text = text.translate(_CURLY)
+    try:
+        # Serialised once, so that no watched string remains in the value.
+        value = json.loads(json_repair.repair_json(_Watched.of(text, left), skip_json_loads=True))
+    except Exception:  # JSON that crashes the repair can't be repaired
+        return []
+    values = value if isinstance(value, list) and text.startswith("{") else [value]
+    return [each for each in values if isinstance(each, dict | list)]
 
 
 def _depth(text: str) -> int:
@@ -143,14 +132,11 @@ class Visible:
         return last
 
     def _turned(self, tag: re.Match[str]) -> str:
-        if self._inside:
-            self._assumed = None
-            self._inside = not tag["closing"]
-            return ""
-        if self._blank:
-            self._inside = not tag["closing"]
-            return ""
-        return self._passed(tag[0])
+        if not self._inside and not self._blank:
+            return self._passed(tag[0])
+        self._assumed = None
+        self._inside = not tag["closing"]
+        return ""
 
     def _passed(self, text: str) -> str:
         if self._inside:
@@ -277,7 +263,7 @@ class _FoundJson:
 
     def _search(self, text: str) -> None:
         at = tries = 0
-        repairer = JsonRepair(len(text))
+        left = [_LOOKS_PER_CHARACTER * len(text) + _LOOKS]
         while start := _START.search(text, at):
             begin = start.start()
             try:
@@ -288,7 +274,7 @@ class _FoundJson:
                 if tries > _MOST_REPAIRED:
                     return
                 end = _closing(text, begin)
-                matched = [self._keep(value) for value in repairer.values(text[begin:end])]
+                matched = [self._keep(value) for value in _repaired(text[begin:end], left)]
                 self.repaired = self.repaired or any(matched)
                 at = end if any(matched) else begin + 1
 
@@ -328,16 +314,12 @@ def _listed(reply_type: type[Reply], items: list[Any]) -> Iterator[dict[str, Any
     records = {n: k for n, k in kinds.items() if isinstance(k, type) and issubclass(k, BaseModel)}
     first = next((item for item in items if isinstance(item, dict)), {})
     matched = {name: by_field(kind, first).keys() for name, kind in records.items()}
-    fitting = [name for name, kind in records.items() if matched[name] and _required(kind) <= matched[name]]
+    fitting = [name for name, kind in records.items() if matched[name] and matched[name] >= set(required(kind))]
     fitting += [name for name in matched if matched[name]]
     if items and all(map(is_text, items)):
         fitting += [name for name, kind in kinds.items() if kind is str]
     for name in fitting[:1]:
         yield {name: items}
-
-
-def _required(model: type[BaseModel]) -> set[str]:
-    return {name for name, field in model.model_fields.items() if field.is_required()}
 
 
 def _is_schema(value: Mapping[str, Any], *, known: bool) -> bool:

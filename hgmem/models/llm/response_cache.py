@@ -1,82 +1,39 @@
 """The response cache: replies to identical tasks, stored between runs."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticSerializationError
 
-from hgmem.models.cache_file import CacheFile
-from hgmem.models.llm import LanguageModel, close
-from hgmem.models.llm.chat import Chat, chat_below
+from hgmem.models.cache_file import Store
+from hgmem.models.llm.chat_model import ChatModel
 from hgmem.models.metering import took
 from hgmem.models.reply import TextReply
 from hgmem.values.task import Task
 
-_CREATE = "CREATE TABLE IF NOT EXISTS texts (key TEXT PRIMARY KEY, text TEXT NOT NULL) WITHOUT ROWID"
 Reply = TypeVar("Reply")
 
 
-class Store(CacheFile):
-    """Texts by key in the file at `path`."""
-
-    def __init__(self, path: Path | str) -> None:
-        super().__init__(path, create=_CREATE, kept="responses")
-
-    def get(self, key: str) -> str | None:
-        """Return the text of a key, or None."""
-        rows = self.run("SELECT text FROM texts WHERE key = ?", [key])
-        return str(rows[0][0]) if rows else None
-
-    def put(self, key: str, text: str) -> None:
-        """Store a text, replacing the key's former one."""
-        self.run("INSERT OR REPLACE INTO texts VALUES (?, ?)", [key, text])
-
-
-class KeyedModel(LanguageModel, Protocol):
-    """A language model with cache keys."""
-
-    def key(self, task: Task[Any], /) -> str:
-        """Return the cache key of a task: a hash of endpoint, model, prompt, sampling and fields."""
-
-
 class CachedModel:
-    """A model with a response cache for the tasks named in `tasks`. It has `stream` if `model` has it.
+    """A model with a response cache for the tasks named in `tasks`.
 
     Errors, empty replies, unfinished streams and notes are not stored. Concurrent identical tasks may all call the
     model.
     """
 
-    stream: Callable[[Task[Any]], Iterator[str]]
-
-    def __init__(self, model: KeyedModel, store: Store, *, tasks: frozenset[str]) -> None:
+    def __init__(self, model: ChatModel, store: Store, *, tasks: frozenset[str]) -> None:
+        self.name, self.chat = model.name, model.chat
         self._model = model
         self._store = store
         self._tasks = tasks
-        if hasattr(model, "stream"):
-            self.stream = self._stream
-
-    @property
-    def name(self) -> str:
-        """The model's name."""
-        return self._model.name
-
-    @property
-    def chat(self) -> Chat | None:
-        """The chat of the model, or None."""
-        return chat_below(self._model)
-
-    def key(self, task: Task[Any], /) -> str:
-        """Return the model's cache key of a task."""
-        return self._model.key(task)
 
     def close(self) -> None:
         """Close the cache file and the model's connections."""
         self._store.close()
-        close(self._model)
+        self._model.close()
 
     def reply(self, task: Task[Reply], /) -> Reply:
         """Return the cached reply to `task`, else the model's."""
@@ -91,11 +48,10 @@ class CachedModel:
             self._keep(key, reply)
         return reply
 
-    def _stream(self, task: Task[Any], /) -> Iterator[str]:
+    def stream(self, task: Task[Any], /) -> Iterator[str]:
         """Yield the cached text in one piece, else the model's pieces."""
-        model: Any = self._model
         if task.name not in self._tasks or not issubclass(task.reply_type, TextReply):
-            yield from model.stream(task)
+            yield from self._model.stream(task)
             return
         key = self._model.key(task)
         stored = self._stored(task, key)
@@ -103,7 +59,7 @@ class CachedModel:
             yield stored.text
             return
         pieces = []
-        for piece in model.stream(task):
+        for piece in self._model.stream(task):
             pieces.append(piece)
             yield piece
         with suppress(ValidationError):

@@ -5,11 +5,12 @@ import threading
 from collections.abc import Mapping
 from copy import copy
 from functools import cache
-from typing import Any, Protocol
+from typing import Any
 
 from pydantic import BaseModel
 
 from hgmem.errors import BudgetError
+from hgmem.models.cache_file import Store
 from hgmem.models.llm.chat import Chat, Completion, Format, FormatRefusedError, Request, Sampling
 from hgmem.models.llm.reply_parsing import without_thinking
 from hgmem.models.prompts import Message
@@ -27,20 +28,10 @@ _LONGEST = 200  # characters of a description
 _KEPT = ("type", "enum")
 
 
-class Formats(Protocol):
-    """A store of the formats that servers support, shared between processes."""
-
-    def get(self, key: str, /) -> str | None:
-        """Return the text stored under a key, or None."""
-
-    def put(self, key: str, text: str, /) -> None:
-        """Store a text under a key."""
-
-
 class Ladder:
     """The formats of one chat, best first, and the one in use. Safe between threads."""
 
-    def __init__(self, chat: Chat, store: Formats | None) -> None:
+    def __init__(self, chat: Chat, store: Store | None) -> None:
         self._chat = chat
         self._store = store
         self._key = f"format {chat.endpoint} {chat.name}"
@@ -55,7 +46,9 @@ class Ladder:
             before = self._failures
             with self._lock:
                 if self._format is None:
-                    self._share_failure(before)
+                    # Another thread's probe may have failed meanwhile: all waiting threads share its outcome.
+                    if self._failed is not None and self._failures > before:
+                        raise copy(self._failed)  # a copy, as an error's memory belongs to one question
                     self._format = self._remembered() or self._probed()
         return self._format
 
@@ -64,11 +57,6 @@ class Ladder:
         with self._lock:
             if self._format == refused:
                 self._remember(self._below(refused))
-
-    def _share_failure(self, before: int) -> None:
-        """Raise the error of another thread's probe meanwhile, so that all waiting threads share its outcome."""
-        if self._failed is not None and self._failures > before:
-            raise copy(self._failed)  # a copy, as an error's memory belongs to one question
 
     def _probed(self) -> Format:
         try:
@@ -149,7 +137,10 @@ def _strict_text(reply_type: type[BaseModel]) -> str:
 def _strict(schema: Mapping[str, Any], definitions: Mapping[str, Any], within: tuple[str, ...]) -> dict[str, Any]:
     """Return a schema in the subset. `within` are the definitions that enclose it."""
     if "$ref" in schema:
-        return _inlined(schema, definitions, within)
+        name = schema["$ref"].rpartition("/")[2]
+        if name in within:
+            raise TypeError(f"{name!r} contains itself: reply types must not be recursive")
+        return _strict(definitions[name], definitions, (*within, name)) | _described(schema)
     kept = {word: schema[word] for word in _KEPT if word in schema}
     if "const" in schema:
         kept["enum"] = [schema["const"]]
@@ -161,13 +152,6 @@ def _strict(schema: Mapping[str, Any], definitions: Mapping[str, Any], within: t
     if kept.get("type") == "array":
         kept["items"] = _items(schema, definitions, within)
     return kept | _described(schema)
-
-
-def _inlined(schema: Mapping[str, Any], definitions: Mapping[str, Any], within: tuple[str, ...]) -> dict[str, Any]:
-    name = schema["$ref"].rpartition("/")[2]
-    if name in within:
-        raise TypeError(f"{name!r} contains itself: reply types must not be recursive")
-    return _strict(definitions[name], definitions, (*within, name)) | _described(schema)
 
 
 def _items(schema: Mapping[str, Any], definitions: Mapping[str, Any], within: tuple[str, ...]) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from hgmem.graph.memory import memory_points, point_scores
 from hgmem.graph.retrieval import Scope, chunks_around_points, chunks_of_entities, find_chunks, nearest_supports
 from hgmem.memory.points import MemoryPoints
 from hgmem.models.embedding import Vectors
-from hgmem.retrieval.context_packing import tokens_of, visible_evidence, within
 from hgmem.retrieval.fusion import fuse
+from hgmem.retrieval.rendering import tokens_of, visible_evidence, within
 from hgmem.retrieval.step_evidence import Scene, gather
 from hgmem.services import Services
 from hgmem.systems.answering import latest_steps, scope_of
@@ -94,9 +94,21 @@ class RetrievedChunks:
         """Return the chunks that an answer may be drawn from, the best first."""
         match self.config.answer_from if points else "read":
             case "memory":
-                return self._of_memory(points, query)
+                return chunks_of_entities(
+                    self.services.database,
+                    scope=self.scope,
+                    uids=sorted({entity.uid for point in points for entity in point.entities}),
+                    query=query,
+                    k=self.config.answer_chunks,
+                )
             case "around":
-                order = self._around(points)
+                order = chunks_around_points(
+                    self.services.database,
+                    scope=self.scope,
+                    points=[point.uid for point in points],
+                    read=list(self.scores),
+                    k=POINT_CHUNKS,
+                )
             case _:
                 findings = self._of_findings(points, memory, query)
                 first = [findings[0], *self._best(), *findings[1:]] if findings else []
@@ -171,24 +183,6 @@ class RetrievedChunks:
         ordered = sorted(supports, key=lambda uid: (place.get(uid, len(read)), uid))
         return fuse([ordered, *self._weighed()])
 
-    def _of_memory(self, points: Sequence[MemoryPoint], query: Vectors) -> list[Chunk]:
-        return chunks_of_entities(
-            self.services.database,
-            scope=self.scope,
-            uids=sorted({entity.uid for point in points for entity in point.entities}),
-            query=query,
-            k=self.config.answer_chunks,
-        )
-
-    def _around(self, points: Sequence[MemoryPoint]) -> list[str]:
-        return chunks_around_points(
-            self.services.database,
-            scope=self.scope,
-            points=[point.uid for point in points],
-            read=list(self.scores),
-            k=POINT_CHUNKS,
-        )
-
     def _fetched(self, uids: Sequence[str]) -> list[Chunk]:
         """Return the chunks of uids, those that are not at hand from the database."""
         texts = {**self.texts, **self._missing(uids)}
@@ -197,7 +191,6 @@ class RetrievedChunks:
         return found if documents is None else [chunk for chunk in found if chunk.document in documents]
 
     def _missing(self, uids: Sequence[str]) -> Mapping[str, Chunk]:
-        """Return those of these chunks that exist and are not at hand."""
         missing = [uid for uid in uids if uid not in self.texts]
         return find_chunks(self.services.database, corpus=self.services.corpus, uids=missing) if missing else {}
 

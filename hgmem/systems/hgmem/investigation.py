@@ -1,42 +1,47 @@
-"""One question at work: what its memory holds, what it asked and read, from step to step."""
+"""One question at work: what its memory holds, what it asked, found and read, from step to step."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import numpy as np
 
-from hgmem.errors import UsageError
+from hgmem.errors import BadReplyError, UsageError
 from hgmem.graph.memory import point_scores
 from hgmem.graph.retrieval import documents_beside, neighbours
 from hgmem.memory.recording import Recording
 from hgmem.models.embedding import Vectors
 from hgmem.models.extractive import ExtractiveModel
 from hgmem.models.llm.task_routing import serving
-from hgmem.retrieval.answer import AnswerQuestion, cited_answer
-from hgmem.retrieval.context_packing import fit_points, fits, in_order, traced
+from hgmem.models.reply import Reply
+from hgmem.retrieval.answer import AnswerQuestion
 from hgmem.retrieval.entity_linking import with_mentions
 from hgmem.retrieval.fusion import PROPOSED_NEAREST
-from hgmem.retrieval.rendering import PromptMemory
-from hgmem.retrieval.step_evidence import SMALL, Scene, gather
+from hgmem.retrieval.rendering import PromptMemory, fit_points, fits, in_order, traced
+from hgmem.retrieval.step_evidence import CANDIDATES, SMALL, RetrievalConfig, Scene, gather
 from hgmem.services import Services
 from hgmem.systems.hgmem.answer_passages import RetrievedChunks
-from hgmem.systems.hgmem.entity_selection import Look, with_chosen_entities
 from hgmem.systems.hgmem.recipes import HGMemConfig
 from hgmem.systems.hgmem.step import StepDraft
-from hgmem.systems.hgmem.tasks.memory_changes import Evolve
-from hgmem.systems.hgmem.tasks.planning import Round, WholeStep
-from hgmem.text.language import no_evidence
-from hgmem.values.events import EvidenceFound
+from hgmem.systems.hgmem.tasks import Evolve, Round, SelectEntities, WholeStep
 from hgmem.values.evidence import Evidence, Subquery
 from hgmem.values.graph_elements import Entity
-from hgmem.values.records import Answer, MemoryPoint, Step
+from hgmem.values.records import Answer, MemoryPoint
+from hgmem.values.task import Task
+
+R = TypeVar("R", bound=Reply)
 
 HINT_HUB = 20  # relations that one entity of memory gives for hints, heaviest first
+MORE = 5  # entities that a model may add to a sub-query's (official code)
 
 
-def no_graph(corpus: str) -> str:
-    """Return the note of an answer from a corpus without entities."""
-    return f"corpus {corpus!r} has no entities: for more than its chunks, run `hgmem index` without --no-graph"
+def replied(services: Services, task: Task[R]) -> tuple[R | None, list[str]]:
+    """Return the model's reply, or None if it is unusable, and notes on what was left out."""
+    try:
+        reply = services.reply(task)
+    except BadReplyError as error:
+        return None, [f"{task.name}: no usable reply ({error})"]
+    return reply, [f"{task.name}: {note}" for note in reply.notes]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -55,11 +60,14 @@ class Investigation:
     hinted: set[str] = field(default_factory=set)  # entities (uids) that plans were told of once
 
     @classmethod
-    def of(
-        cls, services: Services, record: Recording, config: HGMemConfig, *, at_step: int | None = None
-    ) -> "Investigation":
+    def of(cls, services: Services, record: Recording, config: HGMemConfig) -> "Investigation":
         """Return the question at the point at which its memory is, or was at the end of a step."""
-        steps = record.steps if at_step is None else _until(record, at_step)
+        at_step = record.at_step
+        steps = [step for step in record.steps if at_step is None or step.number <= at_step]
+        if at_step is not None and (not steps or steps[-1].number != at_step):
+            raise UsageError(
+                f"memory {record.lease.memory!r} has no step {at_step}: its last one is {record.next_number - 1}"
+            )
         same = [step for step in steps if step.question == record.question]
         retrieved = RetrievedChunks(
             services=services, scope=record.scope, config=config, of_question=bool(same) or at_step is None
@@ -70,7 +78,7 @@ class Investigation:
             record=record,
             config=config,
             retrieved=retrieved,
-            entities=int(services.database.run("count_entities", corpus=services.corpus, most=SMALL)[0]["entities"]),
+            entities=services.database.run("count_entities", corpus=services.corpus, most=SMALL)[0]["entities"],
             query=services.embed([record.question], kind="query")[0],
             rounds=len(same) + config.steps,
             asked=[found.subquery.text for step in same for found in step.retrieved],
@@ -94,26 +102,56 @@ class Investigation:
             entities=self.entities,
             narrow=self.record.choice.narrow,
         )
+        database = self.services.database
         if self.config.select_entities:
-            look = Look(services=self.services, memory=self.fitting(active), scene=scene, config=retrieval)
-            evidence, notes = with_chosen_entities(subqueries, vectors, look=look)
+            subqueries, scene, notes = self._selecting(subqueries, vectors, scene, retrieval)
+            wider = replace(retrieval, entities=retrieval.entities + MORE)
+            evidence, _ = gather(database, subqueries, vectors, scene=scene, config=wider)
         else:
-            evidence, notes = gather(self.services.database, subqueries, vectors, scene=scene, config=retrieval)
-        if self._reads_mentions():
-            evidence = with_mentions(self.services.database, evidence, corpus=self.services.corpus)
+            evidence, notes = gather(database, subqueries, vectors, scene=scene, config=retrieval)
+        # The rule-based model needs the entities that each chunk mentions.
+        readers = (Evolve.name, WholeStep.name, AnswerQuestion.name)
+        if any(serving(self.services.model, name).name == ExtractiveModel.name for name in readers):
+            evidence = with_mentions(database, evidence, corpus=self.services.corpus)
         self.asked.extend(texts)
         self.retrieved.add(evidence)
-        self.services.listener.emit(
-            EvidenceFound(
-                step=number,
-                strategy=evidence.strategy,
-                entities=len(evidence.entities),
-                relations=len(evidence.relations),
-                chunks=len(evidence.chunks),
-                names=tuple(entity.name for entity in evidence.entities),
-            )
-        )
+        self.record.tell_evidence(evidence, step=number)
         return evidence, notes
+
+    def _selecting(
+        self, subqueries: Sequence[Subquery], vectors: Vectors, scene: Scene, config: RetrievalConfig
+    ) -> tuple[Sequence[Subquery], Scene, tuple[str, ...]]:
+        """Return sub-queries and scene with entities that a model adds, and notes (official code, `llm_selection`).
+
+        Of the 20 nearest entities a sub-query keeps the first `config.entities` and those that a model selects of the
+        rest. Relations and chunks are then to be gathered around both. A sub-query is global where nothing was around
+        its points.
+        """
+        most = max(CANDIDATES, config.entities)
+        wide = replace(config, entities=most, relations=0, chunks=0, searched_chunks=0, chunk_search="off")
+        found, notes = gather(self.services.database, subqueries, vectors, scene=scene, config=wide)
+        entities = {entity.uid: entity for entity in found.entities}
+        chosen = []
+        for retrieved in found.retrieved:
+            near = [entities[hit.uid] for hit in retrieved.entities]
+            kept, rest = near[: config.entities], near[config.entities :]
+            selected, selecting = self._selected(retrieved.subquery.text, rest) if rest else ((), ())
+            notes = (*notes, *selecting)
+            chosen.append(tuple(entity.uid for entity in (*kept, *selected)))
+        return [retrieved.subquery for retrieved in found.retrieved], replace(scene, chosen=tuple(chosen)), notes
+
+    def _selected(self, subquery: str, candidates: Sequence[Entity]) -> tuple[Sequence[Entity], Sequence[str]]:
+        memory = self.fitting(self.record.points.active)
+        task = SelectEntities(subquery=subquery, memory=memory, candidates=tuple(candidates), most=MORE)
+        reply, notes = replied(self.services, task)
+        if reply is None:
+            return (), notes
+        numbers = list(dict.fromkeys(at for at in reply.selected if 0 <= at < len(candidates)))
+        unknown = sorted(set(reply.selected) - set(numbers))
+        notes += [f"{task.name}: candidate {at} does not exist" for at in unknown]
+        if len(numbers) > MORE:
+            notes.append(f"{task.name}: {len(numbers) - MORE} candidates beyond {MORE} were dropped")
+        return [candidates[at] for at in numbers[:MORE]], notes
 
     def draft(self, number: int, subqueries: tuple[Subquery, ...], evidence: Evidence, *, last: bool) -> StepDraft:
         """Return a step's draft, with the part of its evidence that prompts show. Its chunks count as read."""
@@ -125,6 +163,7 @@ class Investigation:
             config=self.config,
             subqueries=subqueries,
             evidence=traced(self.retrieved.add_visible(evidence, active)),
+            asked=(self.record.question, *self.asked),
             last=last,
         )
 
@@ -184,36 +223,19 @@ class Investigation:
             describe_hints=self.config.describe_hints,
         )
 
-    def answer(self, *, at_step: int | None = None, last: bool = True) -> Answer:
+    def answer(self, *, last: bool = True) -> Answer:
         """Write and return the answer from memory as it is now, or as it stood at the end of a step."""
         record, config = self.record, self.config
-        step = record.steps[-1].number if at_step is None else at_step
-        points = record.points.active if at_step is None else record.points.at(at_step)
+        points = record.points.active if record.at_step is None else record.points.at(record.at_step)
         memory = self.fitting(points)
         passages = in_order(self.retrieved.drawn(points, record.points, query=self.query))
         if not points and not passages:
-            return record.no_evidence(no_evidence(record.question), step=step)
-        task = AnswerQuestion(
-            question=record.question,
-            memory=memory,
-            passages=tuple(passages),
-            form=config.form,
-            language=self.services.language,
-        )
+            return record.no_evidence()
         notes = () if points else ("memory has no points: the answer uses the evidence of the steps",)
         if not self.entities:
-            notes = (*notes, no_graph(self.services.corpus))
-        return record.answer(cited_answer(self.services, task), step=step, notes=notes, last=last)
-
-    def _reads_mentions(self) -> bool:
-        """Whether the rule-based model reads what a step found: it needs the entities that each chunk mentions."""
-        readers = (Evolve.name, WholeStep.name, AnswerQuestion.name)
-        return any(serving(self.services.model, name).name == ExtractiveModel.name for name in readers)
-
-
-def _until(record: Recording, step: int) -> list[Step]:
-    """Return the steps up to one. Raises `UsageError` if the memory doesn't have it."""
-    steps = [earlier for earlier in record.steps if earlier.number <= step]
-    if not steps or steps[-1].number != step:
-        raise UsageError(f"memory {record.lease.memory!r} has no step {step}: its last one is {record.next_number - 1}")
-    return steps
+            corpus = self.services.corpus
+            lacking = (
+                f"corpus {corpus!r} has no entities: for more than its chunks, run `hgmem index` without --no-graph"
+            )
+            notes = (*notes, lacking)
+        return record.answer(memory, passages, form=config.form, notes=notes, last=last)

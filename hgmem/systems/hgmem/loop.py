@@ -3,48 +3,57 @@
 One step: retrieve evidence for the sub-queries → evolve memory (update, insert) → merge points → plan: sufficient,
 dig into named points (local investigation) or look where memory has nothing (global exploration, V_G − V_M) →
 sub-queries of the next step. Then the answer, from the living points and their chunks.
+
+A step calls a model in one of three ways, by recipe: for each task by itself, twice, or once.
 """
 
-import time
-from dataclasses import asdict
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
+from typing import Any, TypeVar
 
 from hgmem.errors import UsageError
 from hgmem.memory.recording import recording
 from hgmem.memory.stored_memories import Stored
 from hgmem.models.metering import measuring
+from hgmem.models.reply import Reply
+from hgmem.retrieval.entity_linking import resolve, with_mentions
+from hgmem.retrieval.rendering import PromptMemory
 from hgmem.services import Services
-from hgmem.systems.hgmem.investigation import Investigation
-from hgmem.systems.hgmem.model_calls import RUN_STEP, plan_separately
-from hgmem.systems.hgmem.query_planning import NextStep
-from hgmem.systems.hgmem.recipes import HGMemConfig
+from hgmem.systems.hgmem.investigation import Investigation, replied
+from hgmem.systems.hgmem.recipes import Calls, HGMemConfig
+from hgmem.systems.hgmem.replies import Additions, MergeReply, SubqueriesReply
+from hgmem.systems.hgmem.step import Known, NextStep, StepDraft, names_of, ordered_keys, uncited, with_subqueries
+from hgmem.systems.hgmem.tasks import Describe, Evolve, Merge, MergeAndPlan, OfPlan, Plan, Subqueries, WholeStep
 from hgmem.systems.options import loaded
-from hgmem.text.language import no_evidence
-from hgmem.values.events import StepStarted
+from hgmem.text.identity import key, uid
+from hgmem.values.events import OperationApplied, StepStarted
 from hgmem.values.evidence import Evidence, Subquery
+from hgmem.values.graph_elements import Relation
 from hgmem.values.inputs import Question
-from hgmem.values.records import Answer, Step
+from hgmem.values.records import Answer
+from hgmem.values.task import Task
 
+R = TypeVar("R", bound=Reply)
+P = TypeVar("P", bound=OfPlan)
+
+ROUNDS = 3  # of describing names that the corpus lacks: each asks for what is still missing (official code)
+PAIRS = 60  # asked for at once
 NAME = "hgmem"
 
 
 def answer(services: Services, question: Question, config: HGMemConfig, *, stored: Stored | None) -> Answer:
     """Return the answer, its memory written to Neo4j. A memory keeps its rule for merges."""
-    if stored:
-        _check_merge_rule(config, stored)
-    with recording(services, system=NAME, question=question, settings=asdict(config)) as record:
-        work = Investigation.of(services, record, config, at_step=question.at_step)
-        if question.at_step is not None:
-            return work.answer(at_step=question.at_step)
-        return _investigated(work, wanted=question.answer)
-
-
-def _check_merge_rule(config: HGMemConfig, stored: Stored) -> None:
-    before = loaded(HGMemConfig, stored.settings).merge
-    if "add" in (config.merge, before) and config.merge != before:
+    before = loaded(HGMemConfig, stored.settings).merge if stored else config.merge
+    if stored and "add" in (config.merge, before) and config.merge != before:
         raise UsageError(
             f"memory {stored.uid!r} was made with merge={before} and cannot be continued with "
             f"merge={config.merge}: choose a recipe that has {before}, or ask a new question"
         )
+    with recording(services, system=NAME, question=question, settings=asdict(config)) as record:
+        work = Investigation.of(services, record, config)
+        if question.at_step is not None:
+            return work.answer()
+        return _investigated(work, wanted=question.answer)
 
 
 def _investigated(work: Investigation, *, wanted: bool) -> Answer:
@@ -56,11 +65,11 @@ def _investigated(work: Investigation, *, wanted: bool) -> Answer:
     while plan.subqueries:
         following = _step(work, plan.subqueries, notes=notes, last=record.next_number == last)
         if following is None:
-            return record.no_evidence(no_evidence(record.question), step=record.next_number - 1)
+            return record.no_evidence()
         if work.config.answer_each_step and following.subqueries and wanted:
             work.answer(last=False)
         plan, notes = following, ()
-    return work.answer() if wanted else record.unanswered(step=record.next_number - 1)
+    return work.answer() if wanted else record.unanswered()
 
 
 def _first(work: Investigation) -> NextStep:
@@ -83,25 +92,233 @@ def _step(
 ) -> NextStep | None:
     """Take one step, write it, and return what to ask next, or None if neither it nor memory has anything."""
     record, services = work.record, work.services
-    began, number = time.perf_counter(), record.next_number
+    number = record.next_number
     services.listener.emit(StepStarted(step=number, subqueries=subqueries))
     with measuring() as meter:
         evidence, found = work.find(subqueries, number)
         draft = work.draft(number, subqueries, evidence, last=last)
         empty = evidence.empty and not draft.points
-        plan = NextStep() if empty else RUN_STEP[work.config.calls](work, draft)
-    step = Step(
-        number=number,
-        question=record.question,
-        strategy=evidence.strategy,
+        plan = NextStep() if empty else _STEPS[work.config.calls](work, draft)
+    step = record.new_step(
+        evidence.strategy,
+        evidence.retrieved,
+        meter,
         judgement=plan.judgement,
-        filters=record.filters,
-        retrieved=evidence.retrieved,
         operations=tuple(draft.operations),
         planned=plan.subqueries,
         notes=(*notes, *found, *draft.notes, *plan.notes),
-        seconds=round(time.perf_counter() - began, 4),
-        usage=meter.usage(),
     )
     record.write_step(step, draft.changes())
     return None if empty else plan
+
+
+def separate(work: Investigation, draft: StepDraft) -> NextStep:
+    """Evolve, merge, plan, sub-queries: a call each, as in the paper."""
+    _evolve(work, draft)
+    if draft.merging:
+        memory = _memory(work, draft)
+        task = Merge(question=work.record.question, memory=memory, language=work.services.language)
+        _merge(work, draft, _reply(work, draft, task) or MergeReply(), memory.numbered)
+    return NextStep() if draft.last else plan_separately(work, draft)
+
+
+def plan_separately(work: Investigation, draft: StepDraft) -> NextStep:
+    """Plan, then sub-queries: what memory as it is now leads to."""
+    task = _planning(work, draft, Plan)
+    plan, numbered = _reply(work, draft, task), task.memory.numbered
+    if plan is None:
+        return NextStep()
+    if plan.judgement == "sufficient" or not plan.concerns:
+        return draft.next_step(plan.judgement, (), known=numbered)
+    asking = Subqueries(
+        question=task.question,
+        memory=task.memory,
+        concerns=plan.concerns[: task.concerns],
+        previous=task.previous,
+        hints=task.hints,
+        round=task.round,
+    )
+    reply = _reply(work, draft, asking) or SubqueriesReply(subqueries=())
+    inquiries, notes = with_subqueries(asking.concerns, reply)
+    draft.notes += notes
+    surplus = (concern.asked("") for concern in plan.concerns[task.concerns :])
+    return draft.next_step(plan.judgement, (*inquiries, *surplus), known=numbered)
+
+
+def compact(work: Investigation, draft: StepDraft) -> NextStep:
+    """Evolve, then merge, plan and write sub-queries in one call. The last step evolves and merges in one."""
+    _evolve(work, draft, merging=draft.last and draft.may_merge)
+    if draft.last:
+        return NextStep()
+    task = _planning(work, draft, MergeAndPlan, merging=draft.merging)
+    reply = _reply(work, draft, task)
+    if reply is None:
+        return NextStep()
+    if task.merging:
+        _merge(work, draft, reply, task.memory.numbered)
+    return draft.next_step(reply.judgement, reply.concerns, known=task.memory.numbered)
+
+
+def single(work: Investigation, draft: StepDraft) -> NextStep:
+    """Ask for operations, merges, plan and sub-queries in one call. The last step plans nothing."""
+    if draft.last:
+        _evolve(work, draft, merging=draft.may_merge)
+        return NextStep()
+    task = _planning(work, draft, WholeStep, **_showing(work, draft), merging=draft.may_merge)
+    reply = _reply(work, draft, task)
+    if reply is None:
+        return NextStep()
+    known = _apply(work, draft, reply, task.memory)
+    if task.merging:
+        _merge(work, draft, reply, known)
+    if reply.judgement is None:
+        draft.notes.append("step: judgement missing, so it was inferred from the concerns")
+    verdict = reply.judgement or ("open" if reply.concerns else "sufficient")
+    return draft.next_step(verdict, reply.concerns, known=known)
+
+
+_STEPS: Mapping[Calls, Callable[[Investigation, StepDraft], NextStep]] = {
+    "separate": separate,
+    "compact": compact,
+    "single": single,
+}
+
+
+def _evolve(work: Investigation, draft: StepDraft, *, merging: bool = False) -> None:
+    """Add what the evidence says to memory, and merge in the same call where that is asked for."""
+    found = draft.evidence
+    if not (found.entities or found.relations or found.chunks):
+        draft.notes.append("evolve: no new evidence, so the model was not called")
+        return
+    task = Evolve(
+        question=work.record.question,
+        memory=_memory(work, draft),
+        **_showing(work, draft),
+        merging=merging,
+        language=work.services.language,
+    )
+    reply = _reply(work, draft, task)
+    if reply is None:
+        return
+    known = _apply(work, draft, reply, task.memory)
+    if merging:
+        _merge(work, draft, reply, known)
+
+
+def _planning(work: Investigation, draft: StepDraft, task: type[P], **more: Any) -> P:
+    """Return a task that plans from memory as it is now. Unless hints are described, each is given once a question."""
+    memory, hints = _memory(work, draft), work.hints(draft)
+    if not work.config.describe_hints:
+        work.hinted |= {entity.uid for entity in hints}
+    apart = more.get("subqueries", ())  # the prompt names those of this step apart
+    return task(
+        question=work.record.question,
+        memory=memory,
+        previous=tuple(text for text in work.asked if text not in (work.record.question, *apart)),
+        hints=hints,
+        round=work.round(draft.number),
+        concerns=work.config.concerns,
+        strategies=work.config.strategies,
+        judging=work.config.judging,
+        language=work.services.language,
+        **more,
+    )
+
+
+def _memory(work: Investigation, draft: StepDraft) -> PromptMemory:
+    """Return the points that a prompt shows now, and give those that are new to prompts a number."""
+    targets = {uid for subquery in draft.subqueries for uid in subquery.targets}
+    return draft.number_points(work.fitting(draft.points, targets=targets))
+
+
+def _showing(work: Investigation, draft: StepDraft) -> dict[str, Any]:
+    """Return what a prompt shows of a step: its sub-queries without the question itself, and what they found."""
+    texts = tuple(subquery.text for subquery in draft.subqueries if subquery.text != work.record.question)
+    return {"subqueries": texts, "evidence": draft.evidence, "update": work.config.update}
+
+
+def _describe(work: Investigation, draft: StepDraft) -> None:
+    """Describe the draft's new entities, and relate them to the entities of their points, in three calls at most."""
+    names = {key(entity.name): entity for entity in draft.provisionals.values()}
+    pairs = draft.pairs()
+    for _ in range(ROUNDS):
+        if not names and not pairs:
+            break
+        task = Describe(
+            names=tuple(entity.name for entity in names.values()),
+            pairs=tuple((entity.name, other.name) for entity, other in list(pairs.values())[:PAIRS]),
+            evidence=draft.evidence,
+        )
+        reply = _reply(work, draft, task)
+        if reply is None:
+            continue
+        for described in reply.entities:
+            entity = names.pop(key(described.name), None)
+            if entity is not None:
+                description = described.description or entity.description
+                draft.redescribe(replace(entity, type=described.type, description=description))
+        for stated in reply.relations:
+            ends = ordered_keys(stated.source, stated.target)
+            if ends in pairs:
+                source, target = pairs.pop(ends)
+                relation = Relation(
+                    uid=uid(draft.memory, "relation", source.uid, target.uid),
+                    source=source.uid,
+                    target=target.uid,
+                    source_name=source.name,
+                    target_name=target.name,
+                    description=stated.description,
+                    keywords=stated.keywords,
+                    weight=stated.weight,
+                )
+                draft.relations[relation.uid] = relation
+
+
+def _reply(work: Investigation, draft: StepDraft, task: Task[R]) -> R | None:
+    reply, notes = replied(work.services, task)
+    draft.notes += notes
+    return reply
+
+
+def _apply(work: Investigation, draft: StepDraft, reply: Additions, memory: PromptMemory) -> Known:
+    """Apply what a reply adds, and return the points that its numbers refer to: those shown, then those it inserts.
+
+    Names are linked to entities. An insertion that cites no chunk rests on those that mention its entities, which are
+    read for that.
+    """
+    services, evidence, applied = work.services, draft.evidence, len(draft.operations)
+    known = [
+        *evidence.entities,
+        *(entity for chunk in evidence.chunks for entity in chunk.entities),
+        *(entity for point in draft.points for entity in point.entities),
+    ]
+    entities = resolve(
+        services.database,
+        names_of(reply),
+        corpus=services.corpus,
+        memory=draft.memory,
+        known=known,
+    )
+    if uncited(reply, evidence.numbered):
+        evidence = with_mentions(services.database, evidence, corpus=services.corpus)
+    born = draft.evolve(reply, known=memory.points, chunks=evidence.numbered, entities=entities)
+    if work.config.describe:
+        _describe(work, draft)
+    _announce(work, draft, applied)
+    whole = not any(note.startswith("insert ") for note in reply.notes)  # else its numbers of new points have shifted
+    return (*memory.points, *(born if whole else ()))
+
+
+def _merge(work: Investigation, draft: StepDraft, reply: Reply, known: Known) -> None:
+    """Apply the merges of a reply, if it has any. Their numbers refer to `known`."""
+    applied = len(draft.operations)
+    if isinstance(reply, MergeReply):
+        draft.merge(reply, known=known)
+    _announce(work, draft, applied)
+
+
+def _announce(work: Investigation, draft: StepDraft, applied: int) -> None:
+    born = {birth.point.uid: birth.point.description for birth in draft.changes().births}
+    for operation in draft.operations[applied:]:
+        description = born.get(operation.point, "")
+        work.services.listener.emit(OperationApplied(step=draft.number, operation=operation, description=description))

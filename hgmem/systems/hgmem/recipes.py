@@ -11,8 +11,7 @@ from pydantic import ConfigDict
 
 from hgmem.retrieval.step_evidence import Count, Positive, RetrievalConfig
 from hgmem.settings import Settings
-from hgmem.systems.hgmem.tasks.memory_changes import MergeRule, UpdateRule
-from hgmem.systems.hgmem.tasks.planning import Judging, Strategies
+from hgmem.systems.hgmem.tasks import Judging, MergeRule, Strategies, UpdateRule
 
 Calls: TypeAlias = Literal["separate", "compact", "single"]
 AnswerFrom: TypeAlias = Literal["read", "memory", "around"]
@@ -116,11 +115,7 @@ RECIPES: Mapping[str, HGMemConfig] = {
 """Recipes by name. The last four are the ablations of the paper's section 4.3: `PAPER` with one option changed."""
 
 
-CALLS_PER_STEP: Mapping[Calls, int] = {
-    "separate": 4,
-    "compact": 2,
-    "single": 1,
-}  # of a step: one of them reads the evidence
+CALLS_PER_STEP: Mapping[Calls, int] = {"separate": 4, "compact": 2, "single": 1}  # one of them reads the evidence
 PROMPT_TOKENS = 1_000  # of a prompt without memory and evidence
 LINE_TOKENS = 110  # of an entity or relation
 

@@ -40,19 +40,23 @@ Chunks: TypeAlias = Annotated[tuple[int, ...], _CHUNKS]
 Points: TypeAlias = Annotated[tuple[int, ...], _POINTS]
 
 
-class Insertion(BaseModel):
-    """A new point: the names that it ties, and the evidence chunks (indices, from 0) that support it."""
+class Part(BaseModel):
+    """A part of a reply."""
 
     model_config = ConfigDict(frozen=True)
+
+
+class Insertion(Part):
+    """A new point: the names that it ties, and the evidence chunks (indices, from 0) that support it."""
+
     entities: Names
     description: Description
     chunks: Chunks = ()
 
 
-class Revision(BaseModel):
+class Revision(Part):
     """A revised point, numbered as in the memory shown. `chunks` are added to those it has."""
 
-    model_config = ConfigDict(frozen=True)
     point: Annotated[int, _POINT]
     description: Description
     entities: Names = ()
@@ -66,42 +70,36 @@ class Additions(Reply):
     insert: Annotated[tuple[Insertion, ...], _INSERT] = ()
 
 
-class Joining(BaseModel):
+class Joining(Part):
     """Two or more points said as one."""
 
-    model_config = ConfigDict(frozen=True)
     points: Points
     description: Description
 
 
-class Merges(Reply):
+class MergeReply(Reply):
     """Which points belong together."""
 
     merge: Annotated[tuple[Joining, ...], _MERGE] = ()
-
-
-class MergeReply(Merges):
-    """Which points belong together, and nothing else."""
 
 
 # A reply with several parts has the fields of its bases, those of the last one first: the order in which a server that
 # is held to the schema lets a model write them.
 
 
-class EvolveReply(Merges, Additions):
+class EvolveReply(MergeReply, Additions):
     """What the evidence adds to memory and, where it is asked for, which points to merge.
 
     Points that this reply inserts are counted on from those shown, in the order of `insert`.
     """
 
 
-class Concern(BaseModel):
+class Concern(Part):
     """A gap in memory. `points` are indices, from 0, of the points to investigate.
 
     `strategy` is where to look, if the plan says so for each concern.
     """
 
-    model_config = ConfigDict(frozen=True)
     text: Annotated[str, _TEXT]
     strategy: Annotated[Where | None, _STRATEGY, _CHOICES] = None
     points: Points = ()
@@ -118,13 +116,9 @@ class PlanReply(Reply):
     concerns: Annotated[tuple[Concern, ...], _CONCERNS] = ()
 
 
-class Inquiry(BaseModel):
+class Inquiry(Concern):
     """A concern with the sub-query that asks for it."""
 
-    model_config = ConfigDict(frozen=True)
-    text: Annotated[str, _TEXT]
-    strategy: Annotated[Where | None, _STRATEGY, _CHOICES] = None
-    points: Points = ()
     subquery: Annotated[str, _SUBQUERY]
 
 
@@ -141,7 +135,7 @@ class PlanAndAskReply(Reply):
     concerns: Annotated[tuple[Inquiry, ...], _CONCERNS] = ()
 
 
-class MergeAndPlanReply(PlanAndAskReply, Merges):
+class MergeAndPlanReply(PlanAndAskReply, MergeReply):
     """Merges, the judgement and concerns. All indices are those before the merges."""
 
 
@@ -156,7 +150,7 @@ class StepWithoutMergesReply(Ahead, Additions):
     """A step that merges nothing: what the evidence adds, the judgement, and what to ask next."""
 
 
-class StepReply(StepWithoutMergesReply, Ahead, Merges, Additions):
+class StepReply(StepWithoutMergesReply, Ahead, MergeReply, Additions):
     """A whole step: what the evidence adds, which points to merge, the judgement, and what to ask next.
 
     Points that this reply inserts are counted on from those shown, in the order of `insert`.

@@ -1,23 +1,47 @@
-"""One step at work: what it asks and finds, and what replies make of memory. Applying a reply does no I/O."""
+"""One step at work: what it asks and finds, what replies make of memory, and what they lead to ask next.
+
+Applying a reply does no I/O.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from itertools import permutations
 from typing import TypeAlias
 
 from hgmem.retrieval.rendering import PromptMemory
 from hgmem.systems.hgmem.recipes import HGMemConfig
-from hgmem.systems.hgmem.replies import Additions, Insertion, Merges, Revision
+from hgmem.systems.hgmem.replies import (
+    Additions,
+    Concern,
+    Inquiry,
+    Insertion,
+    MergeReply,
+    Revision,
+    SubqueriesReply,
+    Verdict,
+    Where,
+)
 from hgmem.text.identity import key
 from hgmem.text.segmentation import collapse
-from hgmem.values.evidence import Evidence, Source, Subquery
+from hgmem.values.evidence import GLOBAL, Evidence, Source, Subquery
 from hgmem.values.graph_elements import Chunk, Entity, Relation
-from hgmem.values.records import Birth, MemoryPoint, Operation, OperationKind, StepChanges
+from hgmem.values.records import Birth, Judgement, MemoryPoint, Operation, OperationKind, StepChanges
 
 MOST_CHARACTERS = 4_000  # of a point's text
 LONGEST_NAME = 300  # characters
 
 Resolve: TypeAlias = Mapping[str, Entity]
 Numbered: TypeAlias = Sequence[Chunk | Source]
+Known: TypeAlias = Sequence[MemoryPoint | None]  # what the numbers of a reply refer to
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextStep:
+    """The next step: its sub-queries, empty if the loop ends, and notes on dropped ones."""
+
+    judgement: Judgement | None = None
+    subqueries: tuple[Subquery, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -38,6 +62,7 @@ class StepDraft:
     before: Sequence[MemoryPoint]
     subqueries: tuple[Subquery, ...] = ()
     evidence: Evidence = field(default_factory=Evidence)
+    asked: Sequence[str] = ()  # before the next step: the question and all sub-queries
     last: bool = False
     operations: list[Operation] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -86,9 +111,7 @@ class StepDraft:
 
     def living(self, point: MemoryPoint | None) -> MemoryPoint | None:
         """Return a point's active version: itself, its successor, or None."""
-        if point is None:
-            return None
-        found = point.uid
+        found = point.uid if point else ""
         while found in self._successors:
             found = self._successors[found]
         return self._by_uid[found] if found in self._active else None
@@ -98,13 +121,7 @@ class StepDraft:
 
         A point has the number of the one that it revises, or gets the next one if no prompt had either.
         """
-        revised = {made.point: made.parts[0] for made in self._made() if made.kind == "revise"}
-        numbers: dict[int, MemoryPoint] = {}
-        for point in memory.points:
-            first = point.uid
-            while first in revised:
-                first = revised[first]
-            numbers[self._numbers.setdefault(first, len(self._numbers))] = point
+        numbers = {self._numbers.setdefault(point.uid, len(self._numbers)): point for point in memory.points}
         ordered = tuple(sorted(numbers))
         return replace(memory, points=tuple(numbers[number] for number in ordered), numbers=ordered)
 
@@ -121,12 +138,11 @@ class StepDraft:
             reason = self._against_revision(revision, known, updated)
             if reason:
                 self._drop(f"update of point {revision.point}: {reason}")
-                continue
-            if self._revise(known[revision.point], revision, chunks=chunks, entities=entities):
+            elif self._revise(known[revision.point], revision, chunks=chunks, entities=entities):
                 updated.add(revision.point)
         return tuple(self._insert(insertion, chunks=chunks, entities=entities) for insertion in reply.insert)
 
-    def merge(self, reply: Merges, *, known: Sequence[MemoryPoint | None]) -> None:
+    def merge(self, reply: MergeReply, *, known: Known) -> None:
         """Apply merges: V_k = V_i ∪ V_j (paper, equation 8). Parts are superseded unless merges add."""
         merged: set[int] = set()
         for joining in reply.merge:
@@ -135,7 +151,8 @@ class StepDraft:
                 continue
             parts = self._parts(joining.points, known, merged)
             if len(parts) < 2 or not joining.description.strip():
-                self._drop(f"merge of points {list(joining.points)}: {_unmergeable(parts)}")
+                reason = "the text is empty" if len(parts) >= 2 else "fewer than two points are left"
+                self._drop(f"merge of points {list(joining.points)}: {reason}")
                 continue
             merged.update(parts)
             self._merge(list(parts.values()), self._statement(joining.description))
@@ -143,25 +160,58 @@ class StepDraft:
     def redescribe(self, entity: Entity) -> None:
         """Replace a new entity by this one, also in the points that involve it."""
         self.provisionals[entity.uid] = entity
-        self._by_uid = {point.uid: _with(point, entity) for point in self._by_uid.values()}
+        for point in self._by_uid.values():
+            involved = tuple(entity if one.uid == entity.uid else one for one in point.entities)
+            self._by_uid[point.uid] = replace(point, entities=involved)
 
     def pairs(self) -> dict[tuple[str, str], tuple[Entity, Entity]]:
         """Return every pair of a new entity and another one of the same new point, by their keys in order."""
         found: dict[tuple[str, str], tuple[Entity, Entity]] = {}
         for made in self._made():
-            involved = self._by_uid[made.point].entities
-            for entity in involved:
+            for entity, other in permutations(self._by_uid[made.point].entities, 2):
                 if entity.uid in self.provisionals:
-                    found |= _paired(entity, involved)
+                    first, second = sorted((other, entity), key=lambda each: key(each.name))
+                    found[ordered_keys(first.name, second.name)] = (first, second)
         return found
 
+    def next_step(self, verdict: Verdict, inquiries: Sequence[Inquiry], *, known: Known) -> NextStep:
+        """Return the sub-queries that a plan leads to. Surplus, empty ones and those asked before leave a note.
+
+        Numbers of points refer to `known`. A concern without an active point is searched globally. Where each concern
+        is judged by itself, the step's judgement is local if any of them is.
+        """
+        if verdict == "sufficient":
+            return NextStep(judgement=verdict)
+        config, points = self.config, [self.living(point) for point in known]
+        notes = []
+        if config.strategies not in ("adaptive", verdict) and verdict != "open":
+            notes.append(f"the plan judged {verdict}, but this recipe always uses {config.strategies}")
+        surplus = len(inquiries) - config.concerns
+        if surplus > 0:
+            notes.append(f"{surplus} concerns beyond {config.concerns} were dropped")
+        asked = {collapse(text).casefold() for text in self.asked}
+        subqueries: list[Subquery] = []
+        for inquiry in inquiries[: config.concerns]:
+            text = collapse(inquiry.subquery) or collapse(inquiry.text)
+            if not text or text.casefold() in asked:
+                notes.append(f"sub-query {text!r} was dropped: {'it was asked before' if text else 'it is empty'}")
+                continue
+            asked.add(text.casefold())
+            targets: tuple[str, ...] = ()
+            if _where(verdict, inquiry, config) == "local":
+                targets, unknown = _targets(text, inquiry, points)
+                notes += unknown
+            strategy = "local" if targets else GLOBAL
+            subqueries.append(Subquery(text=text, concern=collapse(inquiry.text), strategy=strategy, targets=targets))
+        if not subqueries:
+            notes.append("no sub-queries left: the investigation ends")
+        judged = _judged(verdict, subqueries, config)
+        return NextStep(judgement=judged, subqueries=tuple(subqueries), notes=tuple(notes))
+
     def _made(self) -> Iterator[Operation]:
-        """Yield the operations that made a point."""
         return (operation for operation in self.operations if operation.point)
 
-    def _parts(
-        self, indices: Sequence[int], known: Sequence[MemoryPoint | None], merged: Set[int]
-    ) -> dict[int, MemoryPoint]:
+    def _parts(self, indices: Sequence[int], known: Known, merged: Set[int]) -> dict[int, MemoryPoint]:
         """Return the active points with these indices that are in no other merge."""
         parts: dict[int, MemoryPoint] = {}
         for index in dict.fromkeys(indices):
@@ -192,9 +242,11 @@ class StepDraft:
         if (description, _uids(involved), supports) == (old.description, _uids(old.entities), old.chunks):
             self._drop(f"update of point {revision.point}: nothing changed")
             return False
-        new = self._born(description, entities=involved, chunks=supports, kind="revise", parts=(old.uid,))
+        new = self._born(description, involved, supports, "revise", old.uid)
         self._active[self._active.index(old.uid)] = new.uid  # it keeps its place
         self._successors[old.uid] = new.uid
+        if old.uid in self._numbers:
+            self._numbers[new.uid] = self._numbers.pop(old.uid)
         return True
 
     def _involved(
@@ -218,7 +270,7 @@ class StepDraft:
             return None
         involved = _united(self._described(named, description))
         supports = self._supports(insertion.chunks, chunks) or _mentioning(involved, chunks)
-        new = self._born(description, entities=involved, chunks=supports, kind="insert", parts=())
+        new = self._born(description, involved, supports, "insert")
         self._active.append(new.uid)
         return new
 
@@ -229,26 +281,20 @@ class StepDraft:
         if self.config.merge == "add" and self._duplicate(description, involved):
             self._drop("merge: an active point has the same text")
             return
-        new = self._born(description, entities=involved, chunks=supports, kind="merge", parts=uids)
+        new = self._born(description, involved, supports, "merge", *uids)
         self._active.append(new.uid)
         if self.config.merge != "add":
             self._successors |= dict.fromkeys(uids, new.uid)
             self._active = [active for active in self._active if active not in uids]
 
     def _born(
-        self,
-        description: str,
-        *,
-        entities: tuple[Entity, ...],
-        chunks: tuple[str, ...],
-        kind: OperationKind,
-        parts: tuple[str, ...],
+        self, text: str, entities: tuple[Entity, ...], chunks: tuple[str, ...], kind: OperationKind, *parts: str
     ) -> MemoryPoint:
         made_from = (self._by_uid[part] for part in self._active if part in parts)
         lost = tuple(dict.fromkeys(chunk for point in made_from for chunk in point.deleted_chunks))
         new = MemoryPoint(
             uid=f"{self.memory}-{self.number}-{len(self.operations) + 1}",
-            description=description,
+            description=text,
             entities=entities,
             chunks=chunks,
             born=self.number,
@@ -321,10 +367,6 @@ def _mentioning(entities: Sequence[Entity], chunks: Numbered) -> tuple[str, ...]
     return tuple(uid for uid, count in shared.items() if count == most and most > 0)
 
 
-def _unmergeable(parts: Mapping[int, MemoryPoint]) -> str:
-    return "the text is empty" if len(parts) >= 2 else "fewer than two points are left"
-
-
 def _united(*groups: Iterable[Entity]) -> tuple[Entity, ...]:
     """Return the union of the groups, each entity once, in order of first mention."""
     found: dict[str, Entity] = {}
@@ -337,24 +379,44 @@ def _uids(entities: Iterable[Entity]) -> set[str]:
     return {entity.uid for entity in entities}
 
 
-def _with(point: MemoryPoint, entity: Entity) -> MemoryPoint:
-    if all(involved.uid != entity.uid for involved in point.entities):
-        return point
-    entities = tuple(entity if involved.uid == entity.uid else involved for involved in point.entities)
-    return replace(point, entities=entities)
-
-
-def _paired(entity: Entity, others: Sequence[Entity]) -> Mapping[tuple[str, str], tuple[Entity, Entity]]:
-    return {
-        ordered_keys(entity.name, other.name): (entity, other)
-        if key(entity.name) < key(other.name)
-        else (other, entity)
-        for other in others
-        if other.uid != entity.uid
-    }
-
-
 def ordered_keys(name: str, other: str) -> tuple[str, str]:
     """Return the keys of two names, in order."""
     first, second = sorted((key(name), key(other)))
     return first, second
+
+
+def with_subqueries(concerns: Sequence[Concern], reply: SubqueriesReply) -> tuple[tuple[Inquiry, ...], tuple[str, ...]]:
+    """Return each concern with its sub-query, short replies padded with the concern's text, and notes."""
+    surplus = len(reply.subqueries) - len(concerns)
+    notes = (f"{surplus} sub-queries beyond the concerns were dropped",) if surplus > 0 else ()
+    texts = (*reply.subqueries, *("" for _ in concerns))
+    return tuple(map(Concern.asked, concerns, texts)), notes
+
+
+def _where(verdict: Verdict, inquiry: Inquiry, config: HGMemConfig) -> Where:
+    """Return where to look for a concern: as the recipe always does, as the concern says, or as the plan does."""
+    if config.strategies != "adaptive":
+        return config.strategies
+    if inquiry.strategy and (config.judging == "concern" or verdict == "open"):
+        return inquiry.strategy
+    if verdict in ("local", "global"):
+        return verdict
+    return "local" if inquiry.points else "global"
+
+
+def _judged(verdict: Verdict, subqueries: Sequence[Subquery], config: HGMemConfig) -> Judgement:
+    """Return the judgement of a step, of which some sub-queries may be local and others global."""
+    if config.strategies != "adaptive":
+        return config.strategies
+    if verdict != "open" and config.judging == "step":
+        return verdict
+    return "local" if any(subquery.targets for subquery in subqueries) else "global"
+
+
+def _targets(text: str, inquiry: Inquiry, points: Known) -> tuple[tuple[str, ...], Sequence[str]]:
+    """Return the uids of the active points that a concern names, and notes on others that it names."""
+    named = {at: points[at] if 0 <= at < len(points) else None for at in inquiry.points}
+    targets = tuple(dict.fromkeys(point.uid for point in named.values() if point))
+    if not targets:
+        return (), [f"sub-query {text!r} names no active point: searched globally"]
+    return targets, [f"sub-query {text!r}: point {at} does not exist" for at, point in named.items() if not point]

@@ -1,12 +1,23 @@
 """HyperMem: conversations as topics over episodes over facts, searched from the top down (ACL 2026)."""
 
-from dataclasses import replace
 from pathlib import Path
 
-from hgmem.memory.browser.favourites import Favourite
-from hgmem.systems.hypermem.answer import SYSTEM
+from hgmem.memory.browser.favourites import favourites_in
+from hgmem.systems.hypermem.answer import cost, retrieve
+from hgmem.systems.hypermem.build import BUILD
+from hgmem.systems.hypermem.recipes import RECIPES, HyperMemConfig
 from hgmem.systems.hypermem.verbs import VERBS
+from hgmem.systems.single_step import SingleStep
 
-_FAVOURITES = sorted(Path(__file__).parent.glob("favourites/*.cypher"))
-
-SPEC = replace(SYSTEM, verbs=VERBS, favourites=[Favourite.read(path) for path in _FAVOURITES])
+SPEC = SingleStep(
+    name="hypermem",
+    summary="Keeps conversations as topics, episodes and facts, and searches them from the top down.",
+    config=HyperMemConfig,
+    recipes=RECIPES,
+    retrieve=retrieve,
+    form_option="form",
+    build=BUILD,
+    cost=cost,
+    verbs=VERBS,
+    favourites=favourites_in(Path(__file__).parent / "favourites"),
+)

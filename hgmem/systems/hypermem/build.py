@@ -11,20 +11,10 @@ from hgmem.builds.stages import Build, BuiltKind, Stage
 from hgmem.builds.units import Made, Output, StoredRow, Tie, Unit
 from hgmem.models.embedding import Vectors
 from hgmem.services import Services
-from hgmem.systems.hypermem import episodes, topics
+from hgmem.systems.hypermem import episodes, tasks
 from hgmem.systems.hypermem.episodes import EPISODE, FACT
 from hgmem.systems.hypermem.recipes import LONGEST_TOPIC, WINDOW, HyperMemConfig
 from hgmem.systems.hypermem.statements import entities_of_episodes, memberships
-from hgmem.systems.hypermem.tasks import (
-    DetectBoundary,
-    DivideMessages,
-    MatchTopics,
-    RateEpisodes,
-    RateFacts,
-    WriteEpisode,
-    WriteFacts,
-    WriteTopic,
-)
 
 _SHORTEST_NAME = 3  # characters of an entity's name that is looked for in texts
 _MESSAGE, _MEMBER, _AROUND = 60, 120, 600  # tokens in prompts: of a message, a summary, and all else
@@ -104,7 +94,6 @@ def give_episode_vector(services: Services, config: HyperMemConfig, unit: Unit, 
 
 
 def _own(rows: Sequence[StoredRow]) -> dict[str, Vectors]:
-    """Return the vectors of rows' own texts by uid."""
     return {row.uid: np.asarray(row.own_embedding, dtype=np.float32) for row in rows}
 
 
@@ -123,7 +112,11 @@ def mentions(reading: Reading, config: HyperMemConfig) -> Iterator[Unit]:
 def tie_entities(services: Services, config: HyperMemConfig, unit: Unit, *, before: Sequence[Output]) -> Made:
     """Tie an episode and its facts to the entities whose names stand in their texts."""
     entities: Mapping[str, str] = unit.values["entities"]
-    patterns = {uid: _pattern(name) for uid, name in entities.items() if len(name) >= _SHORTEST_NAME}
+    patterns = {
+        uid: re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE)
+        for uid, name in entities.items()
+        if len(name) >= _SHORTEST_NAME
+    }
     return Made(
         ties=[
             Tie(source=row.uid, type="MENTIONS", target=uid)
@@ -134,52 +127,28 @@ def tie_entities(services: Services, config: HyperMemConfig, unit: Unit, *, befo
     )
 
 
-def _pattern(name: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE)
-
-
-def _episodes_at_most(numbers: Mapping[str, int], config: HyperMemConfig) -> int:
-    return max(1, numbers[episodes.SEGMENTS] * WINDOW // _SHORTEST)
-
-
 def _as_episodes(numbers: Mapping[str, int], config: HyperMemConfig) -> int:
     return numbers[episodes.NARRATIVES]
 
 
-def _facts_apart(numbers: Mapping[str, int], config: HyperMemConfig) -> int:
-    return 0 if config.calls == "few" else numbers[episodes.NARRATIVES]
-
-
-def _segment_calls(config: HyperMemConfig, units: int) -> int:
-    return 1 if config.calls == "few" else WINDOW
-
-
 def _join_calls(config: HyperMemConfig, units: int) -> int:
     candidates = min(units, _JOINED * config.shortlist) if config.shortlist else units
-    matches = ceil(candidates / topics.AT_ONCE)
+    matches = ceil(candidates / episodes.AT_ONCE)
     return matches if config.calls == "few" else matches + _JOINED
 
 
 def _segment_prompt(config: HyperMemConfig) -> int:
-    together = config.calls == "few"
-    return _AROUND + _MESSAGE * (WINDOW + config.longest_episode if together else 20)
+    messages = WINDOW + config.longest_episode if config.calls == "few" else 20
+    return _AROUND + _MESSAGE * messages
 
 
 def _episode_prompt(config: HyperMemConfig) -> int:
     return 2 * _AROUND + _MESSAGE * config.longest_episode
 
 
-def _match_prompt(config: HyperMemConfig) -> int:
-    return _AROUND + 2 * _MEMBER * (1 + topics.AT_ONCE)
-
-
-def _topic_prompt(config: HyperMemConfig) -> int:
-    return _AROUND + _MEMBER * LONGEST_TOPIC
-
-
 BUILD: Build[HyperMemConfig] = Build(
     kinds=[
-        BuiltKind(name=topics.TOPIC, caption="title", colour="#C26D3F"),
+        BuiltKind(name=episodes.TOPIC, caption="title", colour="#C26D3F"),
         BuiltKind(name=episodes.EPISODE, caption="subject", colour="#4C8DAE", replaced_vectors=True),
         BuiltKind(name=episodes.FACT, caption="content", colour="#7A9A4E", replaced_vectors=True),
     ],
@@ -190,9 +159,9 @@ BUILD: Build[HyperMemConfig] = Build(
             units=episodes.windows,
             make=episodes.divide,
             settings=["calls", "longest_episode"],
-            prompts=[DivideMessages.prompt_file, DetectBoundary.prompt_file],
+            prompts=[tasks.DivideMessages.prompt_file, tasks.DetectBoundary.prompt_file],
             vectors=True,
-            calls=_segment_calls,
+            calls=lambda config, _: 1 if config.calls == "few" else WINDOW,
             prompt_tokens=_segment_prompt,
         ),
         Stage(
@@ -200,62 +169,48 @@ BUILD: Build[HyperMemConfig] = Build(
             units=episodes.narratives,
             make=episodes.write_narrative,
             settings=["calls"],
-            prompts=[WriteEpisode.prompt_file],
+            prompts=[tasks.WriteEpisode.prompt_file],
             calls=1,
             prompt_tokens=_episode_prompt,
-            most_units=_episodes_at_most,
+            most_units=lambda numbers, _: max(1, numbers[episodes.SEGMENTS] * WINDOW // _SHORTEST),
         ),
         Stage(
             name=episodes.FACTS,
             units=episodes.facts,
             make=episodes.write_facts,
-            prompts=[WriteFacts.prompt_file, RateFacts.prompt_file],
+            prompts=[tasks.WriteFacts.prompt_file, tasks.RateFacts.prompt_file],
             calls=2,
             prompt_tokens=_episode_prompt,
-            most_units=_facts_apart,
+            most_units=lambda numbers, config: 0 if config.calls == "few" else numbers[episodes.NARRATIVES],
         ),
+        Stage(name="episodes", units=episodes.episodes, make=episodes.make_episode, most_units=_as_episodes),
         Stage(
-            name="episodes",
-            units=episodes.episodes,
-            make=episodes.make_episode,
-            most_units=_as_episodes,
-        ),
-        Stage(
-            name=topics.JOINS,
-            units=topics.joins,
-            make=topics.join,
+            name=episodes.JOINS,
+            units=episodes.joins,
+            make=episodes.join,
             settings=["calls"],
-            prompts=[MatchTopics.prompt_file, WriteTopic.prompt_file],
+            prompts=[tasks.MatchTopics.prompt_file, tasks.WriteTopic.prompt_file],
             vectors=True,
             calls=_join_calls,
-            prompt_tokens=_match_prompt,
+            prompt_tokens=_AROUND + 2 * _MEMBER * (1 + episodes.AT_ONCE),
             most_units=_as_episodes,
         ),
         Stage(
             name="topics",
-            units=topics.topics,
-            make=topics.make_topic,
+            units=episodes.topics,
+            make=episodes.make_topic,
             settings=["calls"],
-            prompts=[RateEpisodes.prompt_file],
+            prompts=[tasks.RateEpisodes.prompt_file],
             calls=1,
-            prompt_tokens=_topic_prompt,
+            prompt_tokens=_AROUND + _MEMBER * LONGEST_TOPIC,
             most_units=_as_episodes,
         ),
-        Stage(
-            name="fact vectors",
-            units=fact_vectors,
-            make=give_fact_vectors,
-            settings=["propagation"],
-            vectors=True,
-            most_units=_as_episodes,
-        ),
-        Stage(
-            name="episode vectors",
-            units=episode_vectors,
-            make=give_episode_vector,
-            settings=["propagation"],
-            vectors=True,
-            most_units=_as_episodes,
+        *(
+            Stage(name=name, units=units, make=make, settings=["propagation"], vectors=True, most_units=_as_episodes)
+            for name, units, make in (
+                ("fact vectors", fact_vectors, give_fact_vectors),
+                ("episode vectors", episode_vectors, give_episode_vector),
+            )
         ),
         Stage(name="entities", units=mentions, make=tie_entities, most_units=_as_episodes),
     ],

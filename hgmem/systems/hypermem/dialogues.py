@@ -42,23 +42,22 @@ class Dialogue:
 
 
 def dialogues(chunks: Sequence[Chunk]) -> list[Dialogue]:
-    """Return the conversations among chunks, which are in order of documents and positions."""
+    """Return the conversations among chunks, which are in order of documents and positions.
+
+    The parts of a long message are joined.
+    """
     found = []
     for document, group in groupby(chunks, key=lambda chunk: chunk.document):
         of_document = list(group)
-        if messages := _messages(of_document):
+        messages = tuple(
+            DialogueMessage(
+                id=id_, speaker=place.speaker, time=place.time, text=words_of(holding, id_), chunks=tuple(holding)
+            )
+            for id_, (place, holding) in messages_in(of_document).items()
+        )
+        if messages:
             found.append(Dialogue(document=document, title=of_document[0].title, messages=messages))
     return found
-
-
-def _messages(chunks: Sequence[Chunk]) -> tuple[DialogueMessage, ...]:
-    """Return the messages of a document's chunks. The parts of a long message are joined."""
-    return tuple(
-        DialogueMessage(
-            id=id_, speaker=place.speaker, time=place.time, text=words_of(holding, id_), chunks=tuple(holding)
-        )
-        for id_, (place, holding) in messages_in(chunks).items()
-    )
 
 
 def unit_key(document: str, first: DialogueMessage) -> str:
@@ -88,8 +87,14 @@ def gap_between(before: DialogueMessage, after: DialogueMessage) -> str:
 
 
 def sortable(time: str) -> str:
-    """Return a time in ISO 8601 in a form in which texts sort like times: in UTC, to the second. `''` stays."""
-    return moment(time).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S") if time else ""
+    """Return a time in ISO 8601 in a form in which texts sort like times: in UTC, to the second. `''` stays.
+
+    Raises `ValueError` for what is no time.
+    """
+    try:
+        return moment(time).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S") if time else ""
+    except ValueError:
+        raise ValueError("write a time as in 2023-05-01 or 2023-05-01T13:30") from None
 
 
 def until(time: str) -> str:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence, Set
 from datetime import timedelta
+from itertools import pairwise
 
 import numpy as np
 
@@ -39,7 +40,11 @@ def borders(
     Hearst 1997, with sentence vectors).
     """
     every = [*earlier, *messages]
-    paused = {at for at in range(1, len(every)) if _paused(every[at - 1], every[at])}
+    paused = {
+        at
+        for at, (before, after) in enumerate(pairwise(every), start=1)
+        if before.time and after.time and moment(after.time) - moment(before.time) > PAUSE
+    }
     found = set(paused)
     alike = _likeness(vectors.of([message.text for message in every]))
     limit = float(alike.mean() - _DEEP * alike.std()) if len(alike) else 0.0
@@ -51,10 +56,6 @@ def borders(
             found.add(at)
             last = at
     return tuple(at - len(earlier) for at in sorted(found) if at >= len(earlier))
-
-
-def _paused(before: DialogueMessage, after: DialogueMessage) -> bool:
-    return bool(before.time and after.time) and moment(after.time) - moment(before.time) > PAUSE
 
 
 def _likeness(every: Vectors) -> Vectors:
@@ -82,21 +83,16 @@ def episode(messages: Sequence[DialogueMessage], vectors: VectorCache, *, with_f
     speakers = {message.speaker for message in messages}
     phrases = key_phrases("\n".join(texts), limit=2 * _KEYWORDS, repeated=False)
     phrases = [phrase for phrase in phrases if not _names_people(phrase, speakers)][:_KEYWORDS]
+    ratings = fact_roles(found, vectors) if with_facts else ()
     return EpisodeReply(
         subject=", ".join(phrases[:_SUBJECT_PHRASES]) or texts[0][:80],
         summary=" ".join(texts[at] for at in sorted(central[:_SUMMARY_SENTENCES])),
         narrative=" ".join(texts[at] for at in sorted(central)),
         keywords=tuple(phrases),
-        facts=_rated(found, vectors) if with_facts else (),
-    )
-
-
-def _rated(found: Sequence[FactReply], vectors: VectorCache) -> tuple[FactReply, ...]:
-    """Return facts with their roles and weights."""
-    ratings = fact_roles(found, vectors)
-    return tuple(
-        fact.model_copy(update={"role": rating.role, "weight": rating.weight})
-        for fact, rating in zip(found, ratings, strict=True)
+        facts=tuple(
+            fact.model_copy(update={"role": rating.role, "weight": rating.weight})
+            for fact, rating in zip(found, ratings, strict=False)
+        ),
     )
 
 

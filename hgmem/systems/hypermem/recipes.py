@@ -23,14 +23,7 @@ TOLD_FACTS = 30  # facts that the answer is told (paper: k_F)
 UNBUILT_TOKENS = 2_000  # of the newest messages that no episode holds yet, in the answer's prompt
 
 
-def _until(text: str) -> str:
-    try:
-        return until(text)
-    except ValueError:
-        raise ValueError("write a time as in 2023-05-01 or 2023-05-01T13:30") from None
-
-
-Until: TypeAlias = Annotated[str, AfterValidator(_until)]
+Until: TypeAlias = Annotated[str, AfterValidator(until)]
 Name: TypeAlias = Annotated[str, AfterValidator(collapse)]
 
 

@@ -1,6 +1,5 @@
 """What models reply to the tasks of HyperMem."""
 
-from collections.abc import Sequence
 from typing import Annotated
 
 from hgmem.models.reply import Leniently, Reply, named
@@ -19,7 +18,6 @@ FACT_ROLES = ("core", "context", "detail", "temporal", "causal", "spatial")
 """The official prompt offers `spatial` too, which its enumeration refuses; here it is a role."""
 
 USUAL_WEIGHT = 0.5  # of what a reply leaves out (official code)
-USUAL_EPISODE_ROLE, USUAL_FACT_ROLE = "developing", "detail"
 
 _SENTENCES = Leniently(sentences=True)
 
@@ -101,12 +99,8 @@ class MatchesReply(Reply):
     matches: Annotated[tuple[int, ...], named("matches", "topics", "numbers", "results")] = ()
 
 
-def weight_of(reply: FactReply | RoleReply) -> float:
-    """Return the weight that a reply gives, within 0 and 1."""
-    return min(max(float(reply.weight), 0.0), 1.0)
-
-
-def membership(reply: FactReply | RoleReply, roles: Sequence[str], *, usual: str) -> dict[str, str | float]:
-    """Return role and weight of a member. A word that is none of the roles counts as the usual one."""
+def membership(reply: FactReply | RoleReply) -> dict[str, str | float]:
+    """Return role and weight of a fact, or else of an episode. A word that is none of the roles counts as the usual."""
+    roles, usual = (FACT_ROLES, "detail") if isinstance(reply, FactReply) else (EPISODE_ROLES, "developing")
     role = reply.role.strip().casefold()
-    return {"role": role if role in roles else usual, "weight": weight_of(reply)}
+    return {"role": role if role in roles else usual, "weight": min(max(float(reply.weight), 0.0), 1.0)}

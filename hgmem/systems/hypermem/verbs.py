@@ -63,32 +63,29 @@ def facts(services: Services, arguments: FactsWanted) -> Sequence[KnownFact]:
         found: Sequence[Recalled] = recall(services.database, scope=scope, asked=asked, depths=depths, given={})["Fact"]
     else:
         found = list_facts(services.database, corpus=services.corpus, depths=depths)
-    uids = [row.properties["document"] for row in found]
-    documents = document_states(services.database, corpus=services.corpus, uids=list(dict.fromkeys(uids)))
+    uids = list(dict.fromkeys(row.properties["document"] for row in found))
+    documents = document_states(services.database, corpus=services.corpus, uids=uids)
     ids = {uid: state.source or state.title for uid, state in documents.items()}
-    return [_known(row, ids.get(uid, "")) for row, uid in zip(found, uids, strict=True)]
-
-
-def _known(row: Recalled, conversation: str) -> KnownFact:
-    values = row.properties
-    return KnownFact(
-        fact=values["content"],
-        speakers=tuple(values["speakers"]),
-        said_at=values["said_at"],
-        event_time=values["event_time"],
-        place=values["place"],
-        conversation=conversation,
-        message_ids=tuple(values["message_ids"]),
-        confidence=values["confidence"],
-    )
+    return [
+        KnownFact(
+            fact=values["content"],
+            speakers=tuple(values["speakers"]),
+            said_at=values["said_at"],
+            event_time=values["event_time"],
+            place=values["place"],
+            conversation=ids.get(values["document"], ""),
+            message_ids=tuple(values["message_ids"]),
+            confidence=values["confidence"],
+        )
+        for values in (row.properties for row in found)
+    ]
 
 
 def _time(name: str, text: str, read: Callable[[str], str]) -> str:
-    """Return a time as rows hold it."""
     try:
         return read(text.strip())
-    except ValueError:
-        raise UsageError(f"invalid {name}={text!r}: write a time as in 2023-05-01 or 2023-05-01T13:30") from None
+    except ValueError as error:
+        raise UsageError(f"invalid {name}={text!r}: {error}") from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

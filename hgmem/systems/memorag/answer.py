@@ -1,21 +1,21 @@
 """Ask: memory writes clues, the clues and the question search the text, and the answer is drawn from what they find."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from hgmem.graph.retrieval import Scope
-from hgmem.retrieval.context_packing import tokens_of, within
 from hgmem.retrieval.fusion import reciprocal_ranks
+from hgmem.retrieval.rendering import tokens_of, within
+from hgmem.retrieval.step_evidence import hits_of
 from hgmem.services import Services
 from hgmem.settings import Settings
 from hgmem.systems.memorag.build import BUILD
-from hgmem.systems.memorag.memory_models import Clues, memory_model
+from hgmem.systems.memorag.memory_models import MEMORIES, Clues
 from hgmem.systems.memorag.recipes import RECIPES, MemoRAGConfig
 from hgmem.systems.memorag.statements import search_chunks
 from hgmem.systems.memorag.tasks import LABELS
 from hgmem.systems.single_step import SingleStep
 from hgmem.text.language import counted
-from hgmem.values.evidence import Evidence, Hit, Retrieved, Subquery
+from hgmem.values.evidence import Evidence, Retrieved, Subquery
 from hgmem.values.graph_elements import Chunk
 
 _NO_CLUE = "memory wrote no clue: the question alone searched"
@@ -28,46 +28,37 @@ def retrieve(services: Services, question: str, *, scope: Scope, config: MemoRAG
 
     What exceeds the evidence's budget is left out, the worst ranks first, and noted. The answer sees no clue.
     """
-    memory = memory_model(services, scope, config).clues(question, config.kinds) if config.kinds else Clues()
+    model = MEMORIES[config.memory](services=services, scope=scope, config=config, question=question)
+    memory = model.clues() if config.kinds else Clues()
     texts = [question, *(clue.text for clue in memory.clues)]
-    searched = chunks_by_clues(services, texts, scope=scope, config=config)
+    found, chunks, kept = _chunks_by_clues(services, texts, scope=scope, config=config)
     labels = ["question", *(LABELS[clue.kind] for clue in memory.clues)]
     reads = (memory.read, *(() for _ in memory.clues))
     retrieved = tuple(
         Retrieved(
             subquery=Subquery(text=text, concern=label, strategy="clues"),
-            chunks=_hits(hits, searched.chunks),
+            chunks=hits_of(hits, chunks),
             built=read,
         )
-        for text, label, hits, read in zip(texts, labels, searched.hits, reads, strict=True)
+        for text, label, hits, read in zip(texts, labels, found, reads, strict=True)
     )
-    left = counted(searched.left, "chunk", "chunks")
-    dropped = f"{left} that clues found did not fit into {config.evidence_tokens:,} tokens"
-    kept = sorted(searched.kept, key=lambda chunk: (chunk.title, chunk.document, chunk.position))
-    none = config.kinds and not memory.clues
-    notes = (*memory.notes, *([_NO_CLUE] if none else []), *([dropped] if searched.left else []))
-    return Evidence(retrieved=retrieved, chunks=tuple(kept), notes=notes)
+    notes = [*memory.notes]
+    if config.kinds and not memory.clues:
+        notes.append(_NO_CLUE)
+    if left := len({uid for hits in found for uid in hits} - {chunk.uid for chunk in kept}):
+        dropped = f"{counted(left, 'chunk')} that clues found did not fit into {config.evidence_tokens:,} tokens"
+        notes.append(dropped)
+    kept.sort(key=lambda chunk: (chunk.title, chunk.document, chunk.position))
+    return Evidence(retrieved=retrieved, chunks=tuple(kept), notes=tuple(notes))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Searched:
-    """What texts found.
+def _chunks_by_clues(
+    services: Services, texts: Sequence[str], *, scope: Scope, config: MemoRAGConfig
+) -> tuple[Sequence[Mapping[str, float]], Mapping[str, Chunk], list[Chunk]]:
+    """Return what the question, which comes first, and its clues find: `hits` chunks (uids) each, with their scores.
 
-    `hits` has for each text the chunks (uids) with their scores, the best first. `kept` are those that the answer
-    reads, `left` is the number of the others.
-    """
-
-    hits: tuple[Mapping[str, float], ...]
-    chunks: Mapping[str, Chunk]
-    kept: tuple[Chunk, ...]
-    left: int
-
-
-def chunks_by_clues(services: Services, texts: Sequence[str], *, scope: Scope, config: MemoRAGConfig) -> Searched:
-    """Return what the question, which comes first, and its clues find: `hits` chunks each.
-
-    Kept are those that rank best over all searches, within the evidence's budget. With `fill`, further chunks of the
-    question take the room that is left.
+    Also all of these chunks by uid, and those that the answer reads: the ones that rank best over all searches, within
+    the evidence's budget. With `fill`, further chunks of the question take the room that is left.
     """
     by_words = config.chunk_search == "hybrid"
     hits, chunks = search_chunks(services, texts, scope=scope, by_words=by_words, most=config.hits)
@@ -81,14 +72,7 @@ def chunks_by_clues(services: Services, texts: Sequence[str], *, scope: Scope, c
         kept, chunks = [*kept, *added], {**more, **chunks}
         wanted = {chunk.uid for chunk in added} | hits[0].keys()
         hits = [{uid: score for uid, score in asked.items() if uid in wanted}, *hits[1:]]
-    return Searched(hits=tuple(hits), chunks=chunks, kept=tuple(kept), left=max(len(order) - len(kept), 0))
-
-
-def _hits(scores: Mapping[str, float], chunks: Mapping[str, Chunk]) -> tuple[Hit, ...]:
-    return tuple(
-        Hit(uid=uid, rank=rank, score=score, source_id=chunks[uid].source_id)
-        for rank, (uid, score) in enumerate(scores.items(), start=1)
-    )
+    return hits, chunks, kept
 
 
 def cost(config: MemoRAGConfig, *, settings: Settings) -> tuple[int, int]:
@@ -102,10 +86,6 @@ def cost(config: MemoRAGConfig, *, settings: Settings) -> tuple[int, int]:
     return each + deeper + 1, clues + evidence + ROUNDS_PROMPT
 
 
-def _needs_build(config: MemoRAGConfig) -> bool:
-    return config.memory == "gists" and bool(config.kinds)
-
-
 SYSTEM = SingleStep(
     name="memorag",
     summary="Reads the whole corpus into gists, writes clues from them, and answers from what the clues find.",
@@ -114,6 +94,6 @@ SYSTEM = SingleStep(
     retrieve=retrieve,
     form_option="form",
     build=BUILD,
-    needs_build=_needs_build,
+    needs_build=lambda config: config.memory == "gists" and bool(config.kinds),
     cost=cost,
 )

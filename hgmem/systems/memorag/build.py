@@ -42,10 +42,11 @@ def passages(reading: Reading, config: MemoRAGConfig) -> Iterator[Unit]:
             together.append(chunks)
             continue
         for run in chunk_runs(chunks, most=most):
-            yield _unit(run)
+            yield Unit(key=run[0].uid, chunks=run)
     whole = [Piece(tokens=_tokens(chunks), name=chunks[0].text) for chunks in together]
     for place in runs(whole, most=most):
-        yield _unit([chunk for chunks in together[place.start : place.stop] for chunk in chunks])
+        gathered = [chunk for chunks in together[place.start : place.stop] for chunk in chunks]
+        yield Unit(key=gathered[0].uid, chunks=gathered)
 
 
 def groups(reading: Reading, config: MemoRAGConfig, *, level: int) -> Iterator[Unit]:
@@ -89,10 +90,6 @@ def _texts(unit: Unit) -> tuple[tuple[str, str], ...]:
     return tuple((chunks[0].title, joined_text(chunks)) for chunks in documents)
 
 
-def _unit(chunks: Sequence[Chunk]) -> Unit:
-    return Unit(key=chunks[0].uid, chunks=chunks)
-
-
 def _tokens(chunks: Sequence[Chunk]) -> int:
     return sum(chunk.tokens for chunk in chunks)
 
@@ -122,10 +119,6 @@ def _most(numbers: Mapping[str, int], config: MemoRAGConfig, *, level: int) -> i
     return 0 if below < 2 or below * round(_LONGEST * config.gist_tokens) <= config.memory_tokens else (below + 1) // 2
 
 
-def _prompt(config: MemoRAGConfig) -> int:
-    return round(_LONGEST * config.passage_tokens)
-
-
 def _name(level: int) -> str:
     return f"level {level}"
 
@@ -137,7 +130,7 @@ _FIRST: Stage[MemoRAGConfig] = Stage(
     settings=["passage_tokens", "ratio"],
     prompts=[WriteGist.prompt_file],
     calls=1,
-    prompt_tokens=_prompt,
+    prompt_tokens=lambda config: round(_LONGEST * config.passage_tokens),
 )
 BUILD: Build[MemoRAGConfig] = Build(
     kinds=[BuiltKind(name=GIST, caption="title", colour="#8E6C8A")],

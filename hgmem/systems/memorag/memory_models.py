@@ -1,30 +1,22 @@
 """Memory models: what a question's clues are written from.
 
-`MemoryModel` is the protocol. Here are the pyramid of gists, the whole text, and no memory at all, each read by a chat
-model or by the rule-based one. A model that keeps a memory of its own, such as the paper's with its compressed states
-(section 3.2), would be one more class with the same method.
+Here are the pyramid of gists, the whole text, and no memory at all, each read by a chat model or by the rule-based one.
+A model that keeps a memory of its own, such as the paper's with its compressed states (section 3.2), would be one more
+class with a method `clues`.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from hgmem.errors import UsageError
 from hgmem.graph.retrieval import Scope
 from hgmem.models.extractive import ExtractiveModel
 from hgmem.models.llm.task_routing import serving
-from hgmem.retrieval.context_packing import tokens_of
+from hgmem.retrieval.rendering import tokens_of
 from hgmem.services import Services
 from hgmem.systems.memorag.recipes import ClueKind, MemoRAGConfig
-from hgmem.systems.memorag.statements import (
-    GistPlace,
-    gist_places,
-    gist_texts,
-    leads,
-    texts_without_gist,
-    whole_text,
-)
+from hgmem.systems.memorag.statements import GistPlace, gist_places, gist_texts, leads, texts_without_gist, whole_text
 from hgmem.systems.memorag.tasks import Clue, CluesReply, WriteClues, cleaned
 from hgmem.text.language import counted
 from hgmem.values.evidence import BuiltHit, BuiltPassage, Citable
@@ -44,40 +36,45 @@ class Clues:
     notes: tuple[str, ...] = ()
 
 
-class MemoryModel(Protocol):
-    """A memory of a corpus that writes clues."""
-
-    def clues(self, question: str, kinds: Sequence[ClueKind]) -> Clues:
-        """Return clues of these kinds for a question, what was read for them, and notes."""
-
-
-def memory_model(services: Services, scope: Scope, config: MemoRAGConfig) -> MemoryModel:
-    """Return the memory model that the config names."""
-    if config.memory == "gists":
-        return GistMemory(services=services, scope=scope, config=config)
-    if config.memory == "full":
-        return FullText(services=services, scope=scope, config=config)
-    return NoMemory(services=services, scope=scope, config=config)
-
-
 @dataclass(slots=True, kw_only=True)
-class _Written:
-    """What all memory models share: the calls that write clues, and what came of them."""
+class MemoryModel:
+    """What writes the clues of one question. This one has no memory, so the model guesses, as HyDE and RQ-RAG do."""
 
     services: Services
     scope: Scope
     config: MemoRAGConfig
+    question: str
     _clues: dict[str, Clue] = field(default_factory=dict)
     _notes: list[str] = field(default_factory=list)
 
-    def _write(
-        self, question: str, kinds: Sequence[ClueKind], memory: Sequence[Citable], parts: Sequence[Citable]
-    ) -> None:
-        """Ask for clues of all kinds at once, or of each by itself."""
-        for some in [tuple(kinds)] if self.config.calls == "few" else [(kind,) for kind in dict.fromkeys(kinds)]:
-            self._ask(self._task(question, some, memory, parts))
+    def clues(self) -> Clues:
+        """Return clues of the config's kinds, what was read for them, and notes."""
+        self._write(())
+        return self._found()
 
-    def _ask(self, task: WriteClues) -> CluesReply:
+    def _write(self, memory: Sequence[Citable]) -> None:
+        """Ask for clues of all kinds at once, or of each by itself."""
+        kinds = self.config.kinds
+        for some in [kinds] if self.config.calls == "few" else [(kind,) for kind in dict.fromkeys(kinds)]:
+            self._ask(some, memory)
+
+    def _ask(
+        self,
+        kinds: tuple[ClueKind, ...],
+        memory: Sequence[Citable],
+        parts: Sequence[Citable] = (),
+        *,
+        look: bool = False,
+    ) -> CluesReply:
+        task = WriteClues(
+            question=self.question,
+            memory=tuple(memory),
+            kinds=kinds,
+            most=min(self.config.most_clues, _MOST_ASKED_FOR),
+            parts=tuple(parts),
+            look=look,
+            leads=self._leads() if "queries" in kinds else (),
+        )
         reply = self.services.reply(task)
         found, notes = cleaned(reply, task, config=self.config)
         for clue in found:
@@ -85,23 +82,11 @@ class _Written:
         self._notes += [*reply.notes, *notes]
         return reply
 
-    def _task(
-        self, question: str, kinds: Sequence[ClueKind], memory: Sequence[Citable], parts: Sequence[Citable]
-    ) -> WriteClues:
-        return WriteClues(
-            question=question,
-            memory=tuple(memory),
-            kinds=tuple(kinds),
-            most=min(self.config.most_clues, _MOST_ASKED_FOR),
-            parts=tuple(parts),
-            leads=self._leads(question) if "queries" in kinds else (),
-        )
-
-    def _leads(self, question: str) -> tuple[str, ...]:
+    def _leads(self) -> tuple[str, ...]:
         """Return what the graph ties to the question, for the rule-based model, which cannot think of it."""
         if serving(self.services.model, WriteClues.name).name != ExtractiveModel.name:
             return ()
-        return leads(self.services, question, scope=self.scope)
+        return leads(self.services, self.question, scope=self.scope)
 
     def _found(self, read: Sequence[BuiltPassage] = ()) -> Clues:
         hits = tuple(
@@ -111,21 +96,11 @@ class _Written:
 
 
 @dataclass(slots=True, kw_only=True)
-class NoMemory(_Written):
-    """No memory: the model guesses clues from the question alone, as HyDE and RQ-RAG do. The paper's ablation."""
-
-    def clues(self, question: str, kinds: Sequence[ClueKind]) -> Clues:
-        """Return clues for a question."""
-        self._write(question, kinds, (), ())
-        return self._found()
-
-
-@dataclass(slots=True, kw_only=True)
-class FullText(_Written):
+class FullText(MemoryModel):
     """The whole text as its own memory, where it fits the budget, without a build (β = 1)."""
 
-    def clues(self, question: str, kinds: Sequence[ClueKind]) -> Clues:
-        """Return clues for a question. Raises `UsageError` if the text exceeds the budget."""
+    def clues(self) -> Clues:
+        """Return clues. Raises `UsageError` if the text exceeds the budget."""
         chunks, tokens = whole_text(self.services.database, scope=self.scope, budget=self.config.memory_tokens)
         if tokens > self.config.memory_tokens:
             raise UsageError(
@@ -133,7 +108,7 @@ class FullText(_Written):
                 "the model reads that much, choose documents with --where (filters=), or build gists with `hgmem build "
                 f"memorag --corpus {self.scope.corpus}` and ask with --recipe default"
             )
-        self._write(question, kinds, chunks, ())
+        self._write(chunks)
         return self._found()
 
 
@@ -197,13 +172,13 @@ class Pyramid:
 
 
 @dataclass(slots=True, kw_only=True)
-class GistMemory(_Written):
+class GistMemory(MemoryModel):
     """The pyramid of gists: its most detailed level that fits the budget, and what lies below named gists."""
 
-    def clues(self, question: str, kinds: Sequence[ClueKind]) -> Clues:
-        """Return clues for a question.
+    def clues(self) -> Clues:
+        """Return clues.
 
-        Clues are asked for once, or once more for each level that is looked into, at most `descents` times. All that a
+        They are asked for once, or once more for each level that is looked into, at most `descents` times. All that a
         prompt shows, what was looked into too, has at most `memory_tokens`.
         """
         pyramid = Pyramid(places=gist_places(self.services.database, scope=self.scope))
@@ -222,20 +197,17 @@ class GistMemory(_Written):
         left = self.config.memory_tokens - pyramid.tokens(shown)
         chunks = self._chunks(left)
         if not looks:
-            self._write(question, kinds, (*memory, *chunks), ())
+            self._write((*memory, *chunks))
             return self._found(memory)
-        parts = self._descend(question, kinds, (pyramid, (*memory, *chunks)), left - tokens_of(*chunks))
+        parts = self._descend(pyramid, (*memory, *chunks), left - tokens_of(*chunks))
         return self._found([*memory, *parts])
 
-    def _descend(
-        self, question: str, kinds: Sequence[ClueKind], memory: tuple[Pyramid, Sequence[Citable]], tokens: int
-    ) -> Sequence[BuiltPassage]:
+    def _descend(self, pyramid: Pyramid, first: Sequence[Citable], tokens: int) -> Sequence[BuiltPassage]:
         """Ask for clues, then again with what is below the gists that the reply names, while there is something.
 
         Return what was looked into. Each look may take its share of the tokens that are left for all. There are as many
         as there are levels below.
         """
-        pyramid, first = memory
         parts: list[BuiltPassage] = []
         for looks in range(self.config.descents, -1, -1):
             numbered: Sequence[Citable] = (*first, *parts)
@@ -244,7 +216,7 @@ class GistMemory(_Written):
             share = tokens // max(min(looks, pyramid.depth(last)), 1)
             reachable = [uid for each in last for uid in pyramid.below(each) if uid not in known]
             look = looks > 0 and any(pyramid.within([uid], share) for uid in reachable)
-            reply = self._ask(replace(self._task(question, kinds, first, parts), look=look))
+            reply = self._ask(self.config.kinds, first, parts, look=look)
             wanted = [numbered[at].uid for at in dict.fromkeys(reply.look) if look and 0 <= at < len(numbered)]
             below = [uid for each in wanted[:_MOST_LOOKED_INTO] for uid in pyramid.below(each)]
             fresh = pyramid.within([uid for uid in below if uid not in known], share)
@@ -268,3 +240,7 @@ class GistMemory(_Written):
                 f"memory_tokens={self.config.memory_tokens:,}"
             )
         return chunks
+
+
+MEMORIES: Mapping[str, type[MemoryModel]] = {"gists": GistMemory, "full": FullText, "none": MemoryModel}
+"""Memory models by the name that `memory` of a config has."""

@@ -1,25 +1,24 @@
 """The tasks of MemoRAG: write a gist, write clues from memory, and take the clues from a reply."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from hgmem.models.extractive.entity_recognition import aspects
 from hgmem.models.extractive.selection import diverse, highest, nearness_to_centre
 from hgmem.models.extractive.sentences import Passage, passages, quotable, rank
 from hgmem.models.extractive.vector_cache import VectorCache
-from hgmem.models.prompts import quoted
+from hgmem.models.prompts import PromptTask, flag, quoted
 from hgmem.models.reply import Leniently, Reply, TextReply, named, with_fields
 from hgmem.retrieval import rendering
+from hgmem.retrieval.rendering import Text
 from hgmem.systems.memorag.recipes import ClueKind, MemoRAGConfig
 from hgmem.text.language import counted
 from hgmem.text.segmentation import collapse, sentence_texts, words
 from hgmem.text.tokens import count
 from hgmem.values.evidence import BuiltPassage, Citable
 
-PROMPTS = Path(__file__).parent / "prompts"
 LABELS: dict[ClueKind, str] = {
     "draft": "draft answer",
     "spans": "text span",
@@ -56,23 +55,22 @@ class CluesReply(Reply):
     look: Annotated[tuple[int, ...], _LOOK] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WriteGist:
+def _passage(texts: Sequence[tuple[str, str]]) -> str:
+    parts = [text if text.startswith(title) else f"{title}\n{text}" for title, text in texts]
+    return quoted("\n\n".join(parts))
+
+
+@dataclass(frozen=True, kw_only=True)
+class WriteGist(PromptTask):
     """Ask for the gist of a passage, of at most so many tokens (MemoRAG-Lite: one call for each passage).
 
     `texts` are its parts in order, each with the title of its document.
     """
 
-    texts: tuple[tuple[str, str], ...]
-    tokens: int
-    name: ClassVar[str] = "gist"
-    prompt_file: ClassVar[Path] = PROMPTS / "gist.md"
-    reply_type: ClassVar[type[GistReply]] = GistReply
-
-    def fields(self) -> Mapping[str, str]:
-        """Return the values of the prompt's placeholders."""
-        parts = [text if text.startswith(title) else f"{title}\n{text}" for title, text in self.texts]
-        return {"passage": quoted("\n\n".join(parts)), "tokens": str(self.tokens)}
+    texts: Annotated[tuple[tuple[str, str], ...], _passage, "passage"]
+    tokens: Annotated[int, str]
+    name = "gist"
+    reply_type = GistReply
 
     def extractive(self, vectors: VectorCache) -> GistReply:
         """Return the most central sentences of the passage, verbatim, in its order, without a language model.
@@ -90,36 +88,32 @@ class WriteGist:
         return GistReply(text="\n".join(found[at].text for at in sorted(chosen)))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WriteClues:
+@dataclass(frozen=True, kw_only=True)
+class WriteClues(PromptTask):
     """Ask for clues of some kinds (paper, equation 6: y = Θ_mem(q | θ_mem)), at most `most` of each.
 
     `parts` are what was looked into, numbered on from `memory`. With `look`, the reply may name gists to look into.
     `leads` are names that the corpus ties to the question: the rule-based model writes queries with them.
     """
 
-    question: str
+    question: Text
     memory: tuple[Citable, ...]
     kinds: tuple[ClueKind, ...]
-    most: int
+    most: Annotated[int, str]
     parts: tuple[Citable, ...] = ()
-    look: bool = False
+    look: Annotated[bool, flag] = False
     leads: tuple[str, ...] = ()
-    name: ClassVar[str] = "clues"
-    prompt_file: ClassVar[Path] = PROMPTS / "clues.md"
-    reply_type: ClassVar[type[CluesReply]] = CluesReply
+    name = "clues"
+    reply_type = CluesReply
 
-    def fields(self) -> Mapping[str, str]:
+    def fields(self) -> dict[str, str]:
         """Return the values of the prompt's placeholders. Memory comes first and is the same for all questions."""
-        wanted = {kind: "yes" if kind in self.kinds else "" for kind in ("draft", "spans", "queries", "key_points")}
         return {
-            **wanted,
+            **super().fields(),
+            **{kind: flag(kind in self.kinds) for kind in LABELS},
             "memory": rendering.passages(self.memory) if self.memory else "",
             "parts": rendering.passages(self.parts, start=len(self.memory)) if self.parts else "",
-            "question": rendering.text(self.question),
             "form": _form(self.kinds, look=self.look),
-            "most": str(self.most),
-            "look": "yes" if self.look else "",
         }
 
     def narrowed(self, schema: dict[str, Any]) -> dict[str, Any]:
@@ -173,7 +167,6 @@ def _phrases(question: str) -> tuple[str, ...]:
 
 
 def _form(kinds: Sequence[ClueKind], *, look: bool) -> str:
-    """Return the form of the reply as JSON."""
     parts = [f'"{kind}": "…"' if kind == "draft" else f'"{kind}": ["…"]' for kind in kinds]
     return "{" + ", ".join([*parts, *(['"look": [0]'] if look else [])]) + "}"
 

@@ -70,12 +70,11 @@ def levels(services: Services, arguments: object) -> Sequence[Level]:
     for place in gist_places(services.database, scope=scope):
         found[place.level].append(place)
     _, text = whole_text(services.database, scope=scope, budget=0)
-    return [_level(level, found[level], text) for level in sorted(found)]
-
-
-def _level(level: int, places: Sequence[GistPlace], text: int) -> Level:
-    tokens = sum(place.tokens for place in places)
-    return Level(level=level, gists=len(places), tokens=tokens, ratio=round(text / max(tokens, 1), 1))
+    tokens = {level: sum(place.tokens for place in places) for level, places in sorted(found.items())}
+    return [
+        Level(level=level, gists=len(found[level]), tokens=own, ratio=round(text / max(own, 1), 1))
+        for level, own in tokens.items()
+    ]
 
 
 VERBS = (

@@ -2,15 +2,13 @@
 
 from pathlib import Path
 
-from hgmem.memory.browser.favourites import Favourite
+from hgmem.memory.browser.favourites import favourites_in
 from hgmem.systems.remindrag.answer import answer, cost
 from hgmem.systems.remindrag.build import BUILD
 from hgmem.systems.remindrag.recipes import RECIPES, ReMindRAGConfig
 from hgmem.systems.remindrag.trails import INVARIANTS
 from hgmem.systems.remindrag.verbs import VERBS
 from hgmem.systems.spec import SystemSpec
-
-_FAVOURITES = sorted(Path(__file__).parent.glob("favourites/*.cypher"))
 
 SPEC: SystemSpec[ReMindRAGConfig] = SystemSpec(
     name="remindrag",
@@ -23,6 +21,6 @@ SPEC: SystemSpec[ReMindRAGConfig] = SystemSpec(
     steps_option="max_jumps",
     learn_option="learn",
     verbs=VERBS,
-    favourites=[Favourite.read(path) for path in _FAVOURITES],
+    favourites=favourites_in(Path(__file__).parent / "favourites"),
     invariants=INVARIANTS,
 )

@@ -1,47 +1,36 @@
 """How ReMindRAG answers: a walk from the nearest nodes, its evidence, and an answer drawn from that."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 
 from hgmem.errors import HGMemError
 from hgmem.graph.full_text import Ranking
 from hgmem.graph.retrieval import find_chunks
 from hgmem.memory.recording import Recording, recording
 from hgmem.memory.stored_memories import Stored
+from hgmem.models.metering import Meter
 from hgmem.retrieval import rendering
-from hgmem.retrieval.answer import AnswerQuestion, cited_answer
-from hgmem.retrieval.context_packing import tokens_of, within
 from hgmem.retrieval.fusion import FUSION, hybrid_chunks
+from hgmem.retrieval.rendering import tokens_of, within
 from hgmem.services import Services
 from hgmem.settings import Settings
-from hgmem.systems.remindrag.learning import Answered, learn_walk
 from hgmem.systems.remindrag.recipes import ReMindRAGConfig
+from hgmem.systems.remindrag.trails import learn_walk
 from hgmem.systems.remindrag.walk_record import Walk, recorded_walk
 from hgmem.systems.remindrag.walker import Walker
-from hgmem.text.language import counted, no_evidence
+from hgmem.text.language import counted
 from hgmem.values.events import EvidenceFound, StepStarted
-from hgmem.values.evidence import Hit, Retrieved, Subquery
+from hgmem.values.evidence import Evidence, Hit, Retrieved, Subquery
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.inputs import Question
-from hgmem.values.records import Answer, Step
+from hgmem.values.records import Answer
 
 _STATING = 2  # chunks that are shown for a relation
 _BESIDE = 2_000  # tokens of the question's own chunks at most, where the walk found enough
 _WORDS = Ranking(k=60)
 _PROMPT, _PLACE = 700, 900  # tokens of a prompt beside what it shows, and of a place that is new to it
+_FILLING = Subquery(text="", concern="room that the walk left", strategy="words and vector")
 _BEGINNING = "learnt: the places from which this walk began; it went nowhere else"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WalkEvidence:
-    """What the answer is shown: statements with the numbers of chunks, and the chunks.
-
-    `filled` are chunks of the question itself, with their weights, which take the room that the walk leaves.
-    """
-
-    statements: tuple[str, ...]
-    chunks: tuple[Chunk, ...]
-    filled: dict[str, float]
 
 
 def answer(services: Services, question: Question, config: ReMindRAGConfig, *, stored: Stored | None) -> Answer:
@@ -52,19 +41,12 @@ def answer(services: Services, question: Question, config: ReMindRAGConfig, *, s
         walker = Walker(services=services, record=record, config=config, walk=Walk(question=question.text), query=query)
         evidence = _evidence(walker, walker.run())
         _tell(services, record, walker.walk, evidence)
-        last = record.next_number - 1
         if not evidence.chunks and not evidence.statements:
-            return record.no_evidence(no_evidence(question.text), step=last, notes=walker.notes)
+            return record.no_evidence(notes=walker.notes)
         if not question.answer:
-            return record.unanswered(step=last)
-        task = AnswerQuestion(
-            question=question.text,
-            memory=rendering.PromptMemory(statements=evidence.statements),
-            passages=evidence.chunks,
-            form=config.form,
-            language=services.language,
-        )
-        done = record.answer(cited_answer(services, task), step=last, notes=walker.notes)
+            return record.unanswered()
+        memory = rendering.PromptMemory(statements=evidence.statements)
+        done = record.answer(memory, evidence.chunks, form=config.form, notes=walker.notes)
         return _learnt(services, record, done, config) if config.learn else done
 
 
@@ -76,10 +58,11 @@ def cost(config: ReMindRAGConfig, *, settings: Settings) -> tuple[int, int]:
     return config.max_calls + 1 + config.learn, config.max_calls * (shown + grown) + evidence + _PROMPT
 
 
-def _evidence(walker: Walker, walk: Walk) -> WalkEvidence:
-    """Return the evidence of a walk: passages in the order of reading, then chunks that state relations.
+def _evidence(walker: Walker, walk: Walk) -> Evidence:
+    """Return what the answer is shown: statements with the numbers of chunks, and the chunks.
 
-    Passages of which the walk noted a finding come first.
+    Those of passages are taken in the order of reading, first those of which the walk noted a finding, then those that
+    state relations. What was retrieved are chunks of the question itself, which take the room that the walk leaves.
     """
     database, scope, config = walker.services.database, walker.record.scope, walker.config
     statements = list(_statements(walk))
@@ -91,17 +74,25 @@ def _evidence(walker: Walker, walk: Walk) -> WalkEvidence:
     found = [known[uid] for uid in order if uid in known]
     allowed = [chunk for chunk in found if scope.documents is None or chunk.document in scope.documents]
     kept = within(allowed, tokens=config.evidence_tokens)
-    filled: dict[str, float] = {}
+    filled: list[tuple[Chunk, float]] = []
     if config.fill:
         room = config.evidence_tokens - tokens_of(*kept)
         if walk.enough and walk.findings:  # rules find enough without saying what
             room = min(room, _BESIDE)
         asked = (walk.question, walker.query)
         nearest = hybrid_chunks(database, asked, scope=scope, ranking=_WORDS, fusion=FUSION)
-        filled = _fitting(nearest, kept, room)
-        kept += [chunk for chunk, _ in nearest if chunk.uid in filled]
-    kept.sort(key=lambda chunk: (chunk.title, chunk.document, chunk.position))
-    return WalkEvidence(statements=tuple(rendering.statements(statements, kept)), chunks=tuple(kept), filled=filled)
+        fresh = [(chunk, weight) for chunk, weight in nearest if chunk not in kept]
+        filled = fresh[: len(within([chunk for chunk, _ in fresh], tokens=room, least=0))]
+    hits = tuple(
+        Hit(uid=chunk.uid, rank=rank, score=round(weight, 6)) for rank, (chunk, weight) in enumerate(filled, start=1)
+    )
+    shown = [*kept, *(chunk for chunk, _ in filled)]
+    shown.sort(key=lambda chunk: (chunk.title, chunk.document, chunk.position))
+    return Evidence(
+        statements=tuple(rendering.statements(statements, shown)),
+        chunks=tuple(shown),
+        retrieved=(Retrieved(subquery=replace(_FILLING, text=walk.question), chunks=hits),) if hits else (),
+    )
 
 
 def _statements(walk: Walk) -> Iterator[tuple[str, Sequence[str]]]:
@@ -115,35 +106,10 @@ def _statements(walk: Walk) -> Iterator[tuple[str, Sequence[str]]]:
             yield way.sentence, way.chunks[:_STATING]
 
 
-def _fitting(nearest: Sequence[tuple[Chunk, float]], kept: Sequence[Chunk], room: int) -> dict[str, float]:
-    """Return the first chunks that are not kept and fit into the room, with their weights."""
-    known, found = {chunk.uid for chunk in kept}, {}
-    for chunk, weight in nearest:
-        if chunk.uid in known:
-            continue
-        room -= tokens_of(chunk)
-        if room < 0:
-            break
-        found[chunk.uid] = weight
-    return found
-
-
-def _tell(services: Services, record: Recording, walk: Walk, evidence: WalkEvidence) -> None:
+def _tell(services: Services, record: Recording, walk: Walk, evidence: Evidence) -> None:
     """Record the chunks that the question itself found beside the walk, and emit what there is."""
-    if evidence.filled:
-        hits = tuple(
-            Hit(uid=uid, rank=rank, score=round(weight, 6))
-            for rank, (uid, weight) in enumerate(evidence.filled.items(), start=1)
-        )
-        subquery = Subquery(text=record.question, concern="room that the walk left", strategy="words and vector")
-        step = Step(
-            number=record.next_number,
-            question=record.question,
-            strategy=subquery.strategy,
-            filters=record.filters,
-            retrieved=(Retrieved(subquery=subquery, chunks=hits),),
-        )
-        record.write_step(step)
+    if evidence.retrieved:
+        record.write_step(record.new_step(evidence.strategy, evidence.retrieved, Meter()))
     names = tuple(node.text for node in walk.nodes.values() if node.kind == "Entity")
     services.listener.emit(
         EvidenceFound(
@@ -166,11 +132,13 @@ def _learnt(services: Services, record: Recording, done: Answer, config: ReMindR
     walk = recorded_walk(done.steps)
     if not config.trails:
         return replace(done, notes=(*done.notes, "not learnt: trails are off (trails=false)"))
-    if walk is None or not (walk.walked or (config.starts and not walk.followed)):
+    places = walk.places if walk else []
+    chosen = any(not place.replayed for place in places)
+    followed = any(place.replayed and not place.passage for place in places)
+    if walk is None or not (chosen or (config.starts and not followed)):
         return replace(done, notes=(*done.notes, "not learnt: there was no move to learn from"))
-    answered = Answered(memory=done.memory, owner=services.owner or "", text=done.text, citations=done.citations)
     try:
-        learnt = learn_walk(services, answered, walk, penalty=config.penalty)
+        learnt = learn_walk(services, done, walk, owner=services.owner or "", penalty=config.penalty)
         trails = counted(learnt.trails, "trail")
         note = f"learnt: {trails} of this walk, {learnt.effective} of use" if learnt.trails else _BEGINNING
     except HGMemError as error:  # the answer is there

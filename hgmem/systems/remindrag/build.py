@@ -83,7 +83,8 @@ def mentioned(reading: Reading, config: ReMindRAGConfig) -> Iterator[Unit]:
     services = reading.services
     found = entities_of_anchors(services.database, corpus=services.corpus)
     named: set[str] = set()
-    for row in sorted(reading.rows(ANCHOR), key=_first_place):
+    rows = sorted(reading.rows(ANCHOR), key=lambda row: (row.document, int(str(row.properties["place"])), row.key))
+    for row in rows:
         entities = found.get(row.uid, {})
         if entities:
             fresh = sorted(entities.keys() - named)
@@ -102,10 +103,6 @@ def tie_entities(services: Services, config: ReMindRAGConfig, unit: Unit, *, bef
             *(Tie(source=row, type="NAMES", target=uid) for uid, row in rows.items()),
         ],
     )
-
-
-def _first_place(row: StoredRow) -> tuple[str, int, str]:
-    return row.document, int(str(row.properties["place"])), row.key
 
 
 def alike(reading: Reading, config: ReMindRAGConfig) -> Iterator[Unit]:
@@ -149,10 +146,6 @@ def _near(rows: Sequence[StoredRow], *, least: float) -> Iterator[tuple[int, int
                     yield at, int(other), round(float(cosines[other]), 4)
 
 
-def _prompt(config: ReMindRAGConfig) -> int:
-    return config.passage_tokens + _AROUND
-
-
 def _as_anchors(numbers: Mapping[str, int], config: ReMindRAGConfig) -> int:
     return numbers[STAGE]
 
@@ -178,15 +171,9 @@ BUILD: Build[ReMindRAGConfig] = Build(
             settings=["passage_tokens"],
             prompts=[TitlePassage.prompt_file],
             calls=1,
-            prompt_tokens=_prompt,
+            prompt_tokens=lambda config: config.passage_tokens + _AROUND,
         ),
-        Stage(
-            name="vectors",
-            units=titled,
-            make=give_vector,
-            vectors=True,
-            most_units=_as_anchors,
-        ),
+        Stage(name="vectors", units=titled, make=give_vector, vectors=True, most_units=_as_anchors),
         Stage(name="chain", units=pairs, make=tie_next, most_units=_as_anchors),
         Stage(name="entities", units=mentioned, make=tie_entities, most_units=_as_anchors),
         Stage(

@@ -3,23 +3,23 @@
 Its functions at the end serve the replies of the rule-based model.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, TypeAlias
 
 import numpy as np
 
 from hgmem.models.extractive.entity_recognition import aspects
 from hgmem.models.extractive.key_phrases import key_phrases, stems
 from hgmem.models.extractive.vector_cache import VectorCache
+from hgmem.models.prompts import PromptTask
 from hgmem.models.reply import Reply, TextReply, named
 from hgmem.retrieval import rendering
-from hgmem.systems.remindrag.walk_record import Finding, Option, Seen, Way, in_words
+from hgmem.retrieval.rendering import Text
+from hgmem.systems.remindrag.walk_record import Option, Seen, Way, in_words
 from hgmem.text.segmentation import collapse, headings, sentences
 
-PROMPTS = Path(__file__).parent / "prompts"
 _PASSAGE = 0.1  # by how much a passage, which says more than a sentence, may be farther from a question
 _PHRASES, _LONGEST = 4, 90  # key phrases of a title, and its characters
 _SHORT = 60  # characters of a text that is its own title
@@ -64,56 +64,62 @@ class UsefulReply(Reply):
     useful: Annotated[tuple[int, ...], named("useful", "edges", "ways", "numbers")] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TitlePassage:
+def _texts(seen: Sequence[Seen]) -> str:
+    """Return texts, passages with their titles, each on lines of its own."""
+    parts = [f"{each.title}\n{each.text}" if each.title else f"- {each.text}" for each in seen]
+    return rendering.text("\n\n".join(parts)) or rendering.NONE
+
+
+def _numbered(texts: Iterable[str]) -> str:
+    return rendering.text("\n".join(f"[{number}] {text}" for number, text in enumerate(texts)))
+
+
+Known: TypeAlias = Annotated[tuple[Seen, ...], _texts]
+Options: TypeAlias = Annotated[tuple[Option, ...], lambda options: _numbered(map(in_words, options)), "ways"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TitlePassage(PromptTask):
     """Ask for the title of a passage (paper, section 3.1)."""
 
-    document: str
-    text: str
-    name: ClassVar[str] = "anchor_title"
-    prompt_file: ClassVar[Path] = PROMPTS / "anchor_title.md"
-    reply_type: ClassVar[type[TitleReply]] = TitleReply
-
-    def fields(self) -> Mapping[str, str]:
-        """Return the values of the prompt's placeholders."""
-        return {"document": rendering.text(self.document), "passage": rendering.text(self.text)}
+    document: Text
+    text: Annotated[str, rendering.text, "passage"]
+    name = "anchor_title"
+    reply_type = TitleReply
 
     def extractive(self, vectors: VectorCache) -> TitleReply:
         """Return the first heading and the key phrases of the passage, without a language model."""
         return TitleReply(text=title(self.text))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChooseMove:
+@dataclass(frozen=True, kw_only=True)
+class ChooseMove(PromptTask):
     """Ask what the latest places say of the question, whether all is enough, and where to go next.
 
     `fresh` is what no prompt of this walk has shown, `known` all before it. The prompt has only what was found in that.
     `followed`: it is what strong trails led to.
     """
 
-    question: str
-    findings: tuple[Finding, ...]
+    question: Text
+    findings: tuple[Seen, ...]
     fresh: tuple[Seen, ...]
     known: tuple[Seen, ...]
-    options: tuple[Option, ...]
+    options: Options
     left: int
     followed: bool = False
-    refused: str = ""
-    name: ClassVar[str] = "move"
-    prompt_file: ClassVar[Path] = PROMPTS / "move.md"
-    reply_type: ClassVar[type[MoveReply]] = MoveReply
+    refused: Annotated[str, str] = ""
+    name = "move"
+    reply_type = MoveReply
 
-    def fields(self) -> Mapping[str, str]:
+    def fields(self) -> dict[str, str]:
         """Return the values of the prompt's placeholders."""
         titles = [seen.title for seen in self.known if seen.title]
         return {
-            "question": rendering.text(self.question),
+            **super().fields(),
             "found": rendering.listed(finding.text for finding in self.findings) if self.findings else "",
             "titles": rendering.listed(titles) if titles else "",
             "fresh": _texts(self.fresh) if self.fresh else "",
-            "ways": _options(self.options) if self.options else "",
             "left": str(self.left) if self.options else "",
-            "refused": self.refused,
         }
 
     def extractive(self, vectors: VectorCache) -> MoveReply:
@@ -131,19 +137,14 @@ class ChooseMove:
         return MoveReply(next=at, why=_nearest_to(missing))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgeEnough:
+@dataclass(frozen=True, kw_only=True)
+class JudgeEnough(PromptTask):
     """Ask whether all that is known is enough to answer (paper, section 3.2)."""
 
-    question: str
-    known: tuple[Seen, ...]
-    name: ClassVar[str] = "enough"
-    prompt_file: ClassVar[Path] = PROMPTS / "enough.md"
-    reply_type: ClassVar[type[EnoughReply]] = EnoughReply
-
-    def fields(self) -> Mapping[str, str]:
-        """Return the values of the prompt's placeholders."""
-        return {"question": rendering.text(self.question), "known": _texts(self.known)}
+    question: Text
+    known: Known
+    name = "enough"
+    reply_type = EnoughReply
 
     def extractive(self, vectors: VectorCache) -> EnoughReply:
         """Return whether passages cover the names and key phrases of the question, without a language model."""
@@ -151,28 +152,17 @@ class JudgeEnough:
         return EnoughReply(enough=bool(read) and not uncovered(self.question, read))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChooseNext:
+@dataclass(frozen=True, kw_only=True)
+class ChooseNext(PromptTask):
     """Ask where to go next, from all that is known (paper, section 3.2). `visited` are the nodes in their order."""
 
-    question: str
-    known: tuple[Seen, ...]
-    visited: tuple[str, ...]
-    options: tuple[Option, ...]
-    refused: str = ""
-    name: ClassVar[str] = "next_node"
-    prompt_file: ClassVar[Path] = PROMPTS / "next_node.md"
-    reply_type: ClassVar[type[NextReply]] = NextReply
-
-    def fields(self) -> Mapping[str, str]:
-        """Return the values of the prompt's placeholders."""
-        return {
-            "question": rendering.text(self.question),
-            "known": _texts(self.known),
-            "visited": rendering.listed(self.visited),
-            "ways": _options(self.options),
-            "refused": self.refused,
-        }
+    question: Text
+    known: Known
+    visited: Annotated[tuple[str, ...], rendering.listed]
+    options: Options
+    refused: Annotated[str, str] = ""
+    name = "next_node"
+    reply_type = NextReply
 
     def extractive(self, vectors: VectorCache) -> NextReply:
         """Return the option that is nearest to what is not covered, without a language model."""
@@ -183,67 +173,38 @@ class ChooseNext:
         return NextReply(next=at, why=_nearest_to(missing))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SummarisePassage:
+@dataclass(frozen=True, kw_only=True)
+class SummarisePassage(PromptTask):
     """Ask what a passage says that bears on a question (official code: passages of 350 tokens and more)."""
 
-    question: str
-    title: str
-    text: str
-    name: ClassVar[str] = "passage_summary"
-    prompt_file: ClassVar[Path] = PROMPTS / "passage_summary.md"
-    reply_type: ClassVar[type[SummaryReply]] = SummaryReply
-
-    def fields(self) -> Mapping[str, str]:
-        """Return the values of the prompt's placeholders."""
-        return {
-            "question": rendering.text(self.question),
-            "title": rendering.text(self.title),
-            "passage": rendering.text(self.text),
-        }
+    question: Text
+    title: Text
+    text: Annotated[str, rendering.text, "passage"]
+    name = "passage_summary"
+    reply_type = SummaryReply
 
     def extractive(self, vectors: VectorCache) -> SummaryReply:
         """Return the sentences nearest to the question, without a language model."""
         return SummaryReply(text=near_sentences(self.question, self.text, vectors))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgeUseful:
+@dataclass(frozen=True, kw_only=True)
+class JudgeUseful(PromptTask):
     """Ask which ways of a walk led to something of use (paper, section 3.3).
 
     `ways` are told in order. `cited` are the numbers of those whose passage or relation the answer cites.
     """
 
-    question: str
-    answer: str
-    ways: tuple[str, ...]
+    question: Text
+    answer: Text
+    ways: Annotated[tuple[str, ...], _numbered]
     cited: tuple[int, ...]
-    name: ClassVar[str] = "useful"
-    prompt_file: ClassVar[Path] = PROMPTS / "useful.md"
-    reply_type: ClassVar[type[UsefulReply]] = UsefulReply
-
-    def fields(self) -> Mapping[str, str]:
-        """Return the values of the prompt's placeholders."""
-        ways = "\n".join(f"[{number}] {way}" for number, way in enumerate(self.ways))
-        return {
-            "question": rendering.text(self.question),
-            "answer": rendering.text(self.answer),
-            "ways": rendering.text(ways),
-        }
+    name = "useful"
+    reply_type = UsefulReply
 
     def extractive(self, vectors: VectorCache) -> UsefulReply:
         """Return the ways that led to what the answer cites, without a language model."""
         return UsefulReply(useful=self.cited)
-
-
-def _texts(seen: Sequence[Seen]) -> str:
-    """Return texts, passages with their titles, each on lines of its own."""
-    parts = [f"{each.title}\n{each.text}" if each.title else f"- {each.text}" for each in seen]
-    return rendering.text("\n\n".join(parts)) or rendering.NONE
-
-
-def _options(options: Sequence[Option]) -> str:
-    return rendering.text("\n".join(f"[{number}] {in_words(option)}" for number, option in enumerate(options)))
 
 
 def _words_and_score(option: Option) -> tuple[str, float]:

@@ -1,10 +1,9 @@
 """What ReMindRAG can do besides answering: learn and unlearn walks, and list what was learnt."""
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
@@ -12,12 +11,12 @@ from hgmem.errors import UsageError
 from hgmem.graph.database import Row
 from hgmem.memory.stored_memories import load_memory, load_stored
 from hgmem.services import Services
+from hgmem.sources.json_records import json_line, json_of, lines_of
 from hgmem.systems.options import loaded
 from hgmem.systems.remindrag.answer import answer
-from hgmem.systems.remindrag.learning import Answered, Learnt, learn_walk, unlearn
 from hgmem.systems.remindrag.recipes import DEFAULT, ReMindRAGConfig
 from hgmem.systems.remindrag.statements import SYSTEM, learnings, list_trails
-from hgmem.systems.remindrag.trails import relevance
+from hgmem.systems.remindrag.trails import Learnt, learn_walk, relevance, unlearn
 from hgmem.systems.remindrag.walk_record import recorded_walk
 from hgmem.systems.verbs import Verb
 from hgmem.values.inputs import Question
@@ -67,11 +66,13 @@ class Unlearnt:
 
 def take_back(services: Services, arguments: Unwanted) -> Unlearnt:
     """Undo learnings: their trails remember the others alone, as if these had never been."""
-    wanted = (arguments.memory, arguments.question, arguments.learning, arguments.everything)
-    if sum(map(bool, wanted)) != 1:
+    given = {"memory": arguments.memory, "question": arguments.question, "uid": arguments.learning}
+    wanted = {name: value.strip() for name, value in given.items() if value}
+    if len(wanted) + arguments.everything != 1:
         raise UsageError("name what to unlearn: a memory, or one of question=, learning=, everything= (--question, …)")
     own = services.owner
-    found = [row for row in _learnings(services) if _named(row, arguments) and own in (None, row["owner"])]
+    owned = (row for row in _learnings(services) if own in (None, row["owner"]))
+    found = [row for row in owned if all(row[name] == value for name, value in wanted.items())]
     if not found:
         command = f"`hgmem remindrag learnings --corpus {services.corpus}`"
         raise UsageError(f"nothing like that was learnt by {own or 'anybody'}: {command} lists what was")
@@ -94,17 +95,9 @@ class Learning:
 
 def list_learnings(services: Services, arguments: object) -> Sequence[Learning]:
     """Return what was learnt, in order."""
+    names = ("number", "question", "trails", "effective", "memory", "owner")
     return [
-        Learning(
-            number=row["number"],
-            question=row["question"],
-            trails=row["trails"],
-            effective=row["effective"],
-            memory=row["memory"],
-            owner=row["owner"],
-            learnt=row["created_at"],
-            learning=row["uid"],
-        )
+        Learning(**{name: row[name] for name in names}, learnt=row["created_at"], learning=row["uid"])
         for row in _learnings(services)
     ]
 
@@ -158,14 +151,9 @@ def _learnings(services: Services) -> list[Row]:
     return learnings(services.database, corpus=services.corpus, owner=services.owner)
 
 
-def _named(row: Row, arguments: Unwanted) -> bool:
-    given = {"memory": arguments.memory, "question": arguments.question, "uid": arguments.learning}
-    return arguments.everything or any(row[name] == value.strip() for name, value in given.items() if value)
-
-
 def _learn_memory(services: Services, uid: str, *, walked: bool = True) -> Sequence[Learnt]:
     """Learn the walk of a stored memory. Raises `UsageError` for one without, unless `walked` is not asked for."""
-    memory = load_memory(services.database, uid, claim_timeout=services.settings.claim_timeout, owner=services.owner)
+    memory = load_memory(services, uid)
     if memory.corpus != services.corpus:
         raise UsageError(f"memory {uid!r} is of corpus {memory.corpus!r}: name that with --corpus (corpus=)")
     if memory.system != SYSTEM:
@@ -175,47 +163,30 @@ def _learn_memory(services: Services, uid: str, *, walked: bool = True) -> Seque
         if not walked:
             return ()
         raise UsageError(f"memory {uid!r} has no answered walk to learn from: ask its question again")
-    stored = load_stored(services.database, uid, corpus=services.corpus, owner=services.owner)
-    config = loaded(ReMindRAGConfig, stored.settings)
-    last = memory.answers[-1]
-    answered = Answered(memory=memory.uid, owner=memory.owner, text=last.text, citations=last.citations)
-    return [learn_walk(services, answered, walk, penalty=config.penalty)]
+    config = loaded(ReMindRAGConfig, load_stored(services, uid).settings)
+    return [learn_walk(services, memory.answers[-1], walk, owner=memory.owner, penalty=config.penalty)]
 
 
 def _questions(path: Path, *, most: int) -> list[str]:
     """Return the questions of a file: those of JSON or JSON Lines, else one a line. None may be longer than `most`."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise UsageError(f"cannot read questions from {path}: {reason}") from None
-    found = list(_read(path, text))
-    if not found:
-        raise UsageError(f"{path} has no questions: write one a line, or JSON with a field question")
-    for number, text in enumerate(found, start=1):
-        if len(text) > most:
-            raise UsageError(
-                f"question {number} of {path} has {len(text):,} characters, more than {most:,}: shorten it"
-            )
-    return found
-
-
-def _read(path: Path, text: str) -> Iterator[str]:
-    if path.suffix not in (".json", ".jsonl"):
-        yield from (line.strip() for line in text.splitlines() if line.strip())
-        return
-    try:
-        lines = [text] if path.suffix == ".json" else [line for line in text.splitlines() if line.strip()]
-        items: list[Any] = [json.loads(line) for line in lines]
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"{path} is not valid JSON: {error}") from None
     if path.suffix == ".json":
-        items = items[0] if isinstance(items[0], list) else items
+        given = json_of(path)
+        items = given if isinstance(given, list) else [given]
+    elif path.suffix == ".jsonl":
+        items = [json_line(line, number, path) for number, line in lines_of(path)]
+    else:
+        items = [line for _, line in lines_of(path)]
+    if not items:
+        raise UsageError(f"{path} has no questions: write one a line, or JSON with a field question")
+    found: list[str] = []
     for number, item in enumerate(items, start=1):
         question = item.get("question") if isinstance(item, dict) else item
         if not isinstance(question, str) or not question.strip():
             raise UsageError(f"item {number} of {path} has no question: give it a field question")
-        yield question.strip()
+        found.append(question.strip())
+        if (length := len(found[-1])) > most:
+            raise UsageError(f"question {number} of {path} has {length:,} characters, more than {most:,}: shorten it")
+    return found
 
 
 VERBS = (

@@ -73,16 +73,11 @@ def in_words(option: Option) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """What was found at a place that bears on the question, and the chunks (uids) that state it."""
-
-    text: str
-    chunks: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """A text that the walk came upon: a passage with its title, a relation's sentence, or a node."""
+    """A text that the walk came upon, with the chunks (uids) that state it.
+
+    It is a passage with its title, a relation's sentence, a node, or a finding that bears on the question.
+    """
 
     text: str
     title: str = ""
@@ -101,7 +96,7 @@ class Walk:
     summaries: dict[str, str] = field(default_factory=dict)
     quoted: dict[str, Sequence[Chunk]] = field(default_factory=dict)
     around: dict[str, Sequence[Way]] = field(default_factory=dict)
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[Seen] = field(default_factory=list)
     fresh: list[Seen] = field(default_factory=list)
     known: list[Seen] = field(default_factory=list)
     current: str | None = None
@@ -138,7 +133,7 @@ class Walk:
         """Take what is new as known, with what was found in it that bears on the question."""
         if finding:
             uids = dict.fromkeys(uid for seen in self.fresh for uid in seen.chunks)
-            self.findings.append(Finding(text=finding, chunks=tuple(uids)))
+            self.findings.append(Seen(text=finding, chunks=tuple(uids)))
         self.known += self.fresh
         self.fresh = []
 
@@ -209,17 +204,11 @@ def _mixed(ways: Sequence[Way], most: int) -> list[Way]:
 def beginning(walk: Walk, *, scores: Mapping[str, float]) -> tuple[Retrieved, ...]:
     """Return the beginning of a walk: its seeds with their passages, and each place that a strong trail reached."""
     seeds = [node for node in walk.nodes.values() if node.uid not in walk.came]
-    uids = [node.uid for node in seeds]
     hits = [
         BuiltHit(uid=node.uid, kind=node.kind, rank=rank, text=node.text, score=round(scores.get(node.uid, 0), 4))
         for rank, node in enumerate(seeds, start=1)
     ]
-    began = Retrieved(
-        subquery=Subquery(text=walk.question, strategy=SEEDS),
-        entities=_entities(walk, uids),
-        chunks=_chunks(walk, uids),
-        built=(*hits, *_passages(walk, uids)),
-    )
+    began = _retrieved(walk, Subquery(text=walk.question, strategy=SEEDS), seeds, hits)
     followed = [
         _arrival(walk, way, Subquery(text=in_words(way), concern="a strong trail", strategy=REPLAY), rank=rank)
         for rank, way in enumerate(walk.came.values(), start=1)
@@ -235,14 +224,28 @@ def move(walk: Walk, way: Way, why: str) -> Retrieved:
 
 
 def _arrival(walk: Walk, way: Way, subquery: Subquery, *, rank: int = 1, stating: Sequence[str] = ()) -> Retrieved:
-    uid, node, score = way.node.uid, way.node, round(way.score, 4)
-    hit = BuiltHit(uid=uid, kind=node.kind, rank=rank, text=node.text, score=score, source=way.source)
+    node, score = way.node, round(way.score, 4)
+    hit = BuiltHit(uid=node.uid, kind=node.kind, rank=rank, text=node.text, score=score, source=way.source)
+    found = _retrieved(walk, subquery, [node], [] if way.is_passage else [hit], stating=stating)
+    return replace(found, relations=(Hit(uid=way.relation, rank=1),)) if way.relation else found
+
+
+def _retrieved(
+    walk: Walk, subquery: Subquery, nodes: Sequence[Node], hits: Sequence[BuiltHit], *, stating: Sequence[str] = ()
+) -> Retrieved:
+    """Return nodes, by their hits, with the chunks read there, and the chunks (uids) that state a relation."""
+    uids = [node.uid for node in nodes]
+    names = [node for node in nodes if node.kind == "Entity"]
+    read = (chunk for uid in uids for chunk in (*walk.passages.get(uid, ()), *walk.quoted.get(uid, ())))
+    origins = {chunk.uid: chunk.source_id for chunk in read}
+    origins |= {uid: "" for uid in stating if uid not in origins}
     return Retrieved(
         subquery=subquery,
-        entities=_entities(walk, [uid]),
-        relations=(Hit(uid=way.relation, rank=1),) if way.relation else (),
-        chunks=_chunks(walk, [uid], stating),
-        built=(*(() if way.is_passage else (hit,)), *_passages(walk, [uid])),
+        entities=tuple(Hit(uid=node.uid, rank=rank, name=node.text) for rank, node in enumerate(names, start=1)),
+        chunks=tuple(
+            Hit(uid=uid, rank=rank, source_id=origin) for rank, (uid, origin) in enumerate(origins.items(), start=1)
+        ),
+        built=(*hits, *_passages(walk, uids)),
     )
 
 
@@ -256,19 +259,6 @@ def _passages(walk: Walk, uids: Sequence[str]) -> list[BuiltHit]:
         if summary := walk.summaries.get(uid):
             found.append(BuiltHit(uid=uid, kind=SUMMARY, rank=rank, text=summary, source=uid))
     return found
-
-
-def _entities(walk: Walk, uids: Sequence[str]) -> tuple[Hit, ...]:
-    nodes = [walk.nodes[uid] for uid in uids if walk.nodes[uid].kind == "Entity"]
-    return tuple(Hit(uid=node.uid, rank=rank, name=node.text) for rank, node in enumerate(nodes, start=1))
-
-
-def _chunks(walk: Walk, uids: Sequence[str], stating: Sequence[str] = ()) -> tuple[Hit, ...]:
-    """Return the chunks of these anchors' passages, and those that state a relation."""
-    read = (chunk for uid in uids for chunk in (*walk.passages.get(uid, ()), *walk.quoted.get(uid, ())))
-    found = {chunk.uid: chunk.source_id for chunk in read}
-    found |= {uid: "" for uid in stating if uid not in found}
-    return tuple(Hit(uid=uid, rank=rank, source_id=origin) for rank, (uid, origin) in enumerate(found.items(), start=1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -294,16 +284,6 @@ class RecordedWalk:
     seeds: list[str] = field(default_factory=list)
     places: list[Place] = field(default_factory=list)
     summaries: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def walked(self) -> bool:
-        """Whether the model chose a way, beyond seeds and replayed trails."""
-        return any(not place.replayed for place in self.places)
-
-    @property
-    def followed(self) -> bool:
-        """Whether trails of earlier questions were followed."""
-        return any(place.replayed and not place.passage for place in self.places)
 
     def roots(self, places: Iterable[Place]) -> list[str]:
         """Return the seeds (uids) from which these places were reached."""

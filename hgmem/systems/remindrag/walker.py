@@ -1,29 +1,18 @@
 """Walking: seeds and strong trails first, then move after move as the model chooses (paper, sections 3.2 and 3.3)."""
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hgmem.builds.chunk_runs import joined_text
-from hgmem.graph.retrieval import Scope, chunks_of_entities
+from hgmem.graph.retrieval import chunks_of_entities
 from hgmem.memory.recording import Recording
 from hgmem.models.metering import measuring
 from hgmem.retrieval.fusion import PROPOSED_NEAREST
 from hgmem.services import Services
+from hgmem.systems.remindrag import statements
 from hgmem.systems.remindrag.recipes import ReMindRAGConfig
-from hgmem.systems.remindrag.statements import (
-    Asker,
-    Reached,
-    Rule,
-    passage_chunks,
-    quoted_chunks,
-    replay,
-    seeds,
-    starts,
-    ways,
-)
-from hgmem.systems.remindrag.tasks import ChooseMove, ChooseNext, JudgeEnough, MoveReply, NextReply, SummarisePassage
+from hgmem.systems.remindrag.tasks import ChooseMove, ChooseNext, JudgeEnough, MoveReply, SummarisePassage
 from hgmem.systems.remindrag.trails import LEARNT_ONCE, least_cosine
 from hgmem.systems.remindrag.walk_record import (
     REPLAY,
@@ -54,14 +43,13 @@ class Walker:
     walk: Walk
     query: Any  # the question's unit vector
     notes: list[str] = field(default_factory=list)
-    _pending: Step | None = None  # what was found there is only known from the next reply
+    _pending: Step | None = None  # to be written: what was found there is only known from the next reply
 
     def run(self) -> Walk:
         """Walk until what is known is enough, nothing is left to go to, or a limit is reached."""
-        began = time.perf_counter()
         with measuring() as meter:
             retrieved = self._begin()
-        self._keep(REPLAY if self.walk.came else SEEDS, retrieved, began, meter.usage())
+        self._pending = self.record.new_step(REPLAY if self.walk.came else SEEDS, retrieved, meter)
         if self.walk.nodes:
             (self._together if self.config.calls == "few" else self._each)()
         self._flush(None)
@@ -69,17 +57,17 @@ class Walker:
 
     def _begin(self) -> tuple[Retrieved, ...]:
         """Visit the seeds and what strong trails reach from them, and read the passages that seeds and trails name."""
-        database, scope, config = self.services.database, self._scope, self.config
-        found = seeds(database, scope=scope, query=self.query, k=config.seeds, over=PROPOSED_NEAREST)
+        database, scope, config = self.services.database, self.record.scope, self.config
+        found = statements.seeds(database, scope=scope, query=self.query, k=config.seeds, over=PROPOSED_NEAREST)
         if config.trails and config.replay and config.starts:
             least = least_cosine(1.0, LEARNT_ONCE, alpha=config.alpha, strong=config.strong)
-            more = starts(database, scope=scope, asker=self._asker, k=config.starts, least=least)
+            more = statements.starts(database, scope=scope, asker=self._asker, k=config.starts, least=least)
             known = {node.uid for node, _ in found}
             found += [(node, score) for node, score in more if node.uid not in known]
-        reached = [Reached(node=node, way=None) for node, _ in found]
+        reached = [statements.Reached(node=node, way=None) for node, _ in found]
         if found and config.trails and config.replay:
             start = [node.uid for node, _ in found]
-            reached = replay(database, scope=scope, asker=self._asker, start=start, rule=self._rule)
+            reached = statements.replay(database, scope=scope, asker=self._asker, start=start, rule=self._rule)
         for place in reached:
             self.walk.visit(place.node, place.way, described=not config.quotes)
         self.walk.current = next(iter(self.walk.nodes), None)
@@ -95,44 +83,46 @@ class Walker:
         for place in reached:
             self._quote(place.node, place.way, kept=place.chunks)
         self._look([place.node.uid for place in reached])
-        return beginning(self.walk, scores={node.uid: round(score, 4) for node, score in found})
+        return beginning(self.walk, scores={node.uid: score for node, score in found})
 
     def _together(self) -> None:
         """Ask once a move: what was found, whether it is enough, and where to go."""
         while True:
             options = self._options() if self.walk.jumps < self.config.max_jumps else []
-            reply = self._asked(options)
+            task = ChooseMove(
+                question=self.walk.question,
+                findings=tuple(self.walk.findings),
+                fresh=tuple(self.walk.fresh),
+                known=tuple(self.walk.known),
+                options=tuple(options),
+                left=max(0, self.config.max_jumps - self.walk.jumps - 1),
+                followed=bool(self.walk.came) and not self.walk.jumps,
+            )
+            reply, valid = self._asked(task, options)
             if reply is None:
                 return
             self.walk.take_in(reply.found)
             self.walk.enough = reply.enough
             self._flush(reply.found, judgement="sufficient" if reply.enough else None)
-            if reply.enough or not self._go_on(options):
+            if reply.enough or not valid or not self._go_on(options):
                 return
             self._go(options[reply.next or 0], why=reply.why)
 
-    def _asked(self, options: Sequence[Option]) -> MoveReply | None:
-        """Return the reply to the places that are new, or None where there is no call left or no valid choice."""
-        task = ChooseMove(
-            question=self.walk.question,
-            findings=tuple(self.walk.findings),
-            fresh=tuple(self.walk.fresh),
-            known=tuple(self.walk.known),
-            options=tuple(options),
-            left=max(0, self.config.max_jumps - self.walk.jumps - 1),
-            followed=bool(self.walk.came) and not self.walk.jumps,
-        )
+    def _asked(self, task: ChooseMove | ChooseNext, options: Sequence[Option]) -> tuple[Any, bool]:
+        """Return the latest reply, None where there is no call left, and whether it chose an option if it has to."""
+        reply: Any = None
         for _ in range(1 + _ASKED_AGAIN):
             if not self._may_call():
-                return None
+                return None, False
             reply = self.services.reply(task)
-            if reply.enough or not options or _valid(reply.next, options):
-                return reply
-            task = replace(task, refused=_refused(reply.next, options))
+            ends = isinstance(reply, MoveReply) and (reply.enough or not options)
+            if ends or (reply.next is not None and 0 <= reply.next < len(options)):
+                return reply, True
+            named = "no way" if reply.next is None else f"way {reply.next}"
+            ways = f"Name one of the ways 0 to {len(options) - 1}, or say that what is known is enough."
+            task = replace(task, refused=f"You named {named}. {ways}")
         self._stopped(f"the model chose no way that exists, {counted(1 + _ASKED_AGAIN, 'time')} in a row")
-        self.walk.take_in(reply.found)
-        self._flush(reply.found)
-        return None
+        return reply, False
 
     def _each(self) -> None:
         """Ask in two calls a move: whether all is enough, and where to go (paper)."""
@@ -165,21 +155,13 @@ class Walker:
             visited=tuple(node.text for node in self.walk.nodes.values()),
             options=tuple(options),
         )
-        for _ in range(1 + _ASKED_AGAIN):
-            if not self._may_call():
-                return None
-            reply: NextReply = self.services.reply(task)
-            if _valid(reply.next, options):
-                return options[reply.next or 0], reply.why
-            task = replace(task, refused=_refused(reply.next, options))
-        self._stopped(f"the model chose no way that exists, {counted(1 + _ASKED_AGAIN, 'time')} in a row")
-        return None
+        reply, valid = self._asked(task, options)
+        return (options[reply.next], reply.why) if valid else None
 
     def _go(self, way: Option, *, why: str) -> None:
         """Go a way. An anchor's passage is read on arrival."""
         if not isinstance(way, Way):
             raise AssertionError("only a way is gone")
-        began = time.perf_counter()
         with measuring() as meter:
             self.walk.jumps += 1
             if way.is_passage:
@@ -192,14 +174,14 @@ class Walker:
                     self.walk.jumps += self.config.frontier == "current"  # the paper counts the passage as well
                     self._read([passage_of(way.node, score=way.score)], {})
             self.walk.current = way.node.uid if self.config.frontier == "all" or not way.is_passage else None
-        self._keep(WALK, (move(self.walk, way, why),), began, meter.usage())
+        self._pending = self.record.new_step(WALK, (move(self.walk, way, why),), meter)
 
     def _read(self, ways_in: Sequence[Way], kept: dict[str, str]) -> None:
         """Read passages of anchors. A long one is summarised for the question, unless a summary was kept of it."""
         if not ways_in:
             return
         uids = [way.node.uid for way in ways_in]
-        found = passage_chunks(self.services.database, corpus=self._scope.corpus, uids=uids)
+        found = statements.passage_chunks(self.services.database, corpus=self.record.scope.corpus, uids=uids)
         for way in ways_in:
             chunks, summary = found.get(way.node.uid, []), kept.get(way.node.uid, "")
             least = self.config.summary_tokens
@@ -216,22 +198,21 @@ class Walker:
         """
         if not self.config.quotes or node.kind != "Entity":
             return
-        database, scope, k = self.services.database, self._scope, self.config.quotes
+        database, scope, k = self.services.database, self.record.scope, self.config.quotes
         read = self.walk.read_chunks
         stating = [uid for uid in (kept or (way.chunks if way else ())) if uid not in read]
         k = max(k, len(kept))
         if stating:
-            found = quoted_chunks(database, scope=scope, uids=stating, query=self.query, k=k)
+            found = statements.quoted_chunks(database, scope=scope, uids=stating, query=self.query, k=k)
         else:
             found = chunks_of_entities(database, scope=scope, uids=[node.uid], query=self.query, k=k + len(read))
         self.walk.quote(node.uid, [chunk for chunk in found if chunk.uid not in read][:k])
 
     def _look(self, uids: Sequence[str]) -> None:
-        """Find the ways from nodes that were not looked at."""
-        database, scope, asker = self.services.database, self._scope, self._asker
+        database, scope, asker = self.services.database, self.record.scope, self._asker
         for uid in uids:
             if uid not in self.walk.around:
-                self.walk.around[uid] = ways(database, scope=scope, asker=asker, uid=uid, rule=self._rule)
+                self.walk.around[uid] = statements.ways(database, scope=scope, asker=asker, uid=uid, rule=self._rule)
 
     def _options(self) -> list[Option]:
         return self.walk.options(everywhere=self.config.frontier == "all", most=self.config.ways)
@@ -258,20 +239,7 @@ class Walker:
         if note not in self.notes:
             self.notes.append(note)
 
-    def _keep(self, strategy: str, retrieved: tuple[Retrieved, ...], began: float, usage: Any) -> None:
-        """Keep a step until it is known what was found there."""
-        self._pending = Step(
-            number=self.record.next_number,
-            question=self.record.question,
-            strategy=strategy,
-            filters=self.record.filters,
-            retrieved=retrieved,
-            seconds=round(time.perf_counter() - began, 4),
-            usage=usage,
-        )
-
     def _flush(self, found: str | None, *, judgement: Judgement | None = None) -> None:
-        """Write the step that is kept, with what was found there."""
         if self._pending is None:
             return
         notes = (f"found: {found}",) if found else ()
@@ -279,26 +247,13 @@ class Walker:
         self._pending = None
 
     @property
-    def _scope(self) -> Scope:
-        return self.record.scope
-
-    @property
-    def _asker(self) -> Asker:
+    def _asker(self) -> statements.Asker:
         """Whose trails count: everybody's, and those of the owner who asks."""
         owners = tuple(dict.fromkeys(("", self.services.owner or ""))) if self.config.trails else ()
-        return Asker(query=self.query, owners=owners)
+        return statements.Asker(query=self.query, owners=owners)
 
     @property
-    def _rule(self) -> Rule:
+    def _rule(self) -> statements.Rule:
         skipped = {*(() if self.config.chain else ("NEXT_ANCHOR",)), *(() if self.config.synonyms else ("SYNONYM_OF",))}
         ties = tuple(tie for tie in ("RELATES", "MENTIONS", "NEXT_ANCHOR", "SYNONYM_OF") if tie not in skipped)
-        return Rule(alpha=self.config.alpha, strong=self.config.strong, ties=ties, most=self.config.ways)
-
-
-def _valid(number: int | None, options: Sequence[Option]) -> bool:
-    return number is not None and 0 <= number < len(options)
-
-
-def _refused(number: int | None, options: Sequence[Option]) -> str:
-    named = "no way" if number is None else f"way {number}"
-    return f"You named {named}. Name one of the ways 0 to {len(options) - 1}, or say that what is known is enough."
+        return statements.Rule(alpha=self.config.alpha, strong=self.config.strong, ties=ties, most=self.config.ways)

@@ -6,7 +6,7 @@ from pathlib import Path
 from hgmem.graph.built import Layer, chunks_beneath, near_built, worded_built
 from hgmem.graph.retrieval import Scope, find_chunks
 from hgmem.memory.browser.favourites import Favourite
-from hgmem.retrieval.built_passages import built_passages
+from hgmem.retrieval.answer import built_passages
 from hgmem.services import Services
 from hgmem.systems.single_step import SingleStep, evidence_of
 from hgmem.values.evidence import BuiltHit, Evidence

@@ -1,5 +1,6 @@
 """What a step's evidence adds to memory: the sentences nearest to what is asked, and merges."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,6 +13,7 @@ from hgmem.models.extractive.entity_recognition import TITLES, aspects, names
 from hgmem.models.extractive.key_phrases import STOPWORDS, key_phrases, stem, stems
 from hgmem.models.extractive.sentences import Passage, Ranked, bridge, passages, quotable, rank
 from hgmem.models.extractive.vector_cache import VectorCache
+from hgmem.retrieval.rendering import PromptMemory
 from hgmem.systems.hgmem.replies import Additions, EvolveReply, Insertion, Joining, MergeReply, Revision
 from hgmem.text.identity import key
 from hgmem.text.segmentation import collapse, sentences, words
@@ -21,6 +23,7 @@ from hgmem.values.records import MemoryPoint
 
 _LONGEST_NAME = 8  # words of an entity's name
 _NARRATORS = frozenset({"narrator", "the narrator", "protagonist", "the protagonist", "the speaker", "speaker"})
+_UNSPACED = re.compile("[\u3040-\u9fff\u0e00-\u0eff]")  # writing without spaces between words
 _FIRST_PERSON = frozenset({"i", "me", "my", "myself", "mine"})
 _SHORTEST_SURNAME = 4
 # Of statements:
@@ -70,7 +73,7 @@ class EntityMentions:
 
     def _add(self, name: str) -> None:
         low = name.casefold()
-        if not low.isascii() and any(_wide(character) for character in low):
+        if not low.isascii() and _UNSPACED.search(low):
             self._unspaced.setdefault(low, name)
             return
         key = _key(name)
@@ -90,13 +93,6 @@ class EntityMentions:
                 at += 1
 
 
-def narrators(text: str, entities: Sequence[Entity]) -> list[str]:
-    """Return the entity that stands for "I" in a first-person text, as a list of at most one."""
-    if not _FIRST_PERSON.intersection(words(text)):
-        return []
-    return [entity.name for entity in entities if entity.name.casefold() in _NARRATORS][:1]
-
-
 def _key(text: str) -> tuple[str, ...]:
     tokens = [stem(word) for word in words(text)]
     return tuple(tokens[1:] if len(tokens) > 1 and tokens[0] == "the" else tokens)
@@ -114,10 +110,6 @@ def _aliases(people: Iterable[str]) -> dict[tuple[str, ...], str]:
     return {key: next(iter(names)) for key, names in found.items() if len(names) == 1}
 
 
-def _wide(character: str) -> bool:
-    return "\u3040" <= character <= "\u9fff" or "\u0e00" <= character <= "\u0eff"
-
-
 @dataclass(frozen=True, slots=True)
 class _Statement:
     """One or a few neighbouring sentences, as a point would hold them."""
@@ -125,7 +117,6 @@ class _Statement:
     parts: tuple[str, ...]
     entities: tuple[str, ...]
     chunk: int
-    score: float
     vector: Vectors
 
     @property
@@ -160,8 +151,8 @@ def after(points: Sequence[MemoryPoint], evolved: Additions) -> tuple[MemoryPoin
     changed = list(points)
     for revision in evolved.update:
         old = changed[revision.point]
-        added = tuple(_entity(name) for name in revision.entities)
-        changed[revision.point] = replace(old, description=revision.description, entities=(*old.entities, *added))
+        entities = (*old.entities, *map(_entity, revision.entities))
+        changed[revision.point] = replace(old, description=revision.description, entities=entities)
     inserted = (
         MemoryPoint(uid=f"new-{at}", description=added.description, entities=tuple(map(_entity, added.entities)))
         for at, added in enumerate(evolved.insert)
@@ -247,19 +238,16 @@ def _statements(
         passage = each.passage
         if len(made) >= 2 * _INSERTS or each.score < least:
             break
-        if passage.text in used or known.says(passage.text, passage.stems) or _repeats(each, made):
+        repeats = any(float(each.vector @ other.vector) > _ALIKE for other in made)
+        if passage.text in used or known.says(passage.text, passage.stems) or repeats:
             continue
         parts = _with_neighbours(passage, rows[passage.chunk], ties)
         fresh = [part for part in parts if part == passage.text or part not in used]
         entities = _entities(" ".join(fresh), evidence.chunks[passage.chunk], ties)
         if entities:
             used.update(fresh)
-            made.append(_Statement(tuple(fresh), tuple(entities), passage.chunk, each.score, each.vector))
+            made.append(_Statement(tuple(fresh), tuple(entities), passage.chunk, each.vector))
     return made
-
-
-def _repeats(each: Ranked, made: Sequence[_Statement]) -> bool:
-    return any(float(each.vector @ other.vector) > _ALIKE for other in made)
 
 
 def _with_neighbours(passage: Passage, row: Sequence[Passage], ties: EntityMentions) -> list[str]:
@@ -267,29 +255,29 @@ def _with_neighbours(passage: Passage, row: Sequence[Passage], ties: EntityMenti
     parts = [passage.text]
     for at in (passage.at - 1, passage.at + 1):
         text = " ".join(parts)
-        if len(ties.named(text)) >= _ENOUGH_TIES:
+        named = ties.named(text)
+        if len(named) >= _ENOUGH_TIES:
             break
-        if 0 <= at < len(row) and _helps(row[at], text, ties):
+        if not 0 <= at < len(row) or not row[at].whole or len(text) + len(row[at].text) > _LONGEST - 100:
+            continue
+        if set(ties.named(row[at].text)) - set(named):
             parts = [row[at].text, *parts] if at < passage.at else [*parts, row[at].text]
     return parts
 
 
-def _helps(neighbour: Passage, text: str, ties: EntityMentions) -> bool:
-    if not neighbour.whole or len(text) + len(neighbour.text) > _LONGEST - 100:
-        return False
-    return bool(set(ties.named(neighbour.text)) - set(ties.named(text)))
-
-
 def _entities(text: str, chunk: Chunk, ties: EntityMentions) -> list[str]:
     """Return the entities that `text` names, or what looks like a name if the evidence has none of them."""
-    found = [*ties.named(text), *narrators(text, chunk.entities)]
+    found = ties.named(text)
+    if _FIRST_PERSON.intersection(words(text)):
+        found += [entity.name for entity in chunk.entities if entity.name.casefold() in _NARRATORS][:1]
     if not found and not chunk.entities:
         found = [name.text for name in names([text])[0]] or key_phrases(text, limit=2, repeated=False)
     return list(dict.fromkeys(found))[:_MOST_TIES]
 
 
-def merge(question: str, points: Sequence[MemoryPoint], *, vectors: VectorCache) -> MergeReply:
+def merge(question: str, memory: PromptMemory, *, vectors: VectorCache) -> MergeReply:
     """Return the merges worth making, best first, with each point in one at most."""
+    points = memory.points
     if len(points) < 2:
         return MergeReply()
     board = _Board(question, points, vectors)
@@ -301,7 +289,7 @@ def merge(question: str, points: Sequence[MemoryPoint], *, vectors: VectorCache)
             groups.append(board.widened(pair, taken={at for group in groups for at in group}))
     return MergeReply(
         merge=tuple(
-            Joining(points=tuple(group), description=joined([points[at].description for at in group]))
+            Joining(points=memory.numbers_of(group), description=joined([points[at].description for at in group]))
             for group in groups
         )
     )

@@ -3,17 +3,20 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import count, islice
+from typing import Annotated
 
 import numpy as np
 
 from hgmem.models.extractive.entity_recognition import Aspect, aspects, leads
 from hgmem.models.extractive.key_phrases import stems
 from hgmem.models.extractive.vector_cache import VectorCache
-from hgmem.systems.hgmem.replies import Concern, PlanReply, SubqueriesReply, Where
+from hgmem.models.prompts import PromptTask
+from hgmem.retrieval import rendering
+from hgmem.retrieval.rendering import PromptMemory, Text
+from hgmem.systems.hgmem.replies import Concern, PlanReply, Where
 from hgmem.text.segmentation import collapse
 from hgmem.values.graph_elements import Entity
-from hgmem.values.records import MemoryPoint
 
 _MEANT = 0.5
 _TARGETS = 2
@@ -25,28 +28,25 @@ _FIRST_REST = (0.65, 1.0)
 _LATER_REST = (0.55, 0.6)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanContext:
-    """What a plan starts from: the question, memory's points, what was asked before, entities beside memory.
+@dataclass(frozen=True, kw_only=True)
+class Planning(PromptTask):
+    """A task that goes on from the question, memory, what was asked before, and `hints`, entities beside memory."""
 
-    `by_concern` is whether each concern says where to look, and not the plan as a whole.
-    """
-
-    question: str
-    points: Sequence[MemoryPoint]
-    previous: Sequence[str] = ()
-    hints: Sequence[Entity] = ()
-    by_concern: bool = False
+    question: Text
+    memory: Annotated[PromptMemory, rendering.memory]
+    previous: Annotated[tuple[str, ...], rendering.listed] = ()
+    hints: tuple[Entity, ...] = ()
 
 
-def plan(context: PlanContext, *, concerns: int, vectors: VectorCache) -> PlanReply:
+def plan(task: Planning, *, concerns: int, by_concern: bool, vectors: VectorCache) -> PlanReply:
     """Return "sufficient", or what is missing: names beyond memory, the rest around the points nearest to it.
 
     A name of the question that no point holds is looked for beyond memory (global), other gaps around the points that
     hold its names (local). What is covered, but by no point near the question, is dug into once more around those
-    points, then beyond memory. Nothing is asked twice.
+    points, then beyond memory. Nothing is asked twice. `by_concern` is whether each concern says where to look, and not
+    the plan as a whole.
     """
-    view = _View(context, vectors)
+    view = _View(task, vectors, by_concern=by_concern)
     missing = view.missing()
     if not missing and view.rests():
         return PlanReply(judgement="sufficient")
@@ -55,28 +55,32 @@ def plan(context: PlanContext, *, concerns: int, vectors: VectorCache) -> PlanRe
     chosen = (*bridges, *others)[:concerns]
     if not chosen:
         return PlanReply(judgement="sufficient")
-    if context.by_concern:
-        return PlanReply(judgement="open", concerns=chosen)
+    numbered = [each.model_copy(update={"points": task.memory.numbers_of(each.points)}) for each in chosen]
+    if by_concern:
+        return PlanReply(judgement="open", concerns=tuple(numbered))
     whole: Where = "local" if bridges else view.direction(missing)
-    alone = [concern.model_copy(update={"strategy": None}) for concern in chosen]
+    alone = [concern.model_copy(update={"strategy": None}) for concern in numbered]
     return PlanReply(judgement=whole, concerns=tuple(alone))
 
 
 class _View:
     """Memory as the question sees it: which point covers which aspect, and how near each point is."""
 
-    def __init__(self, context: PlanContext, vectors: VectorCache) -> None:
-        self._context = context
-        question = context.question
+    def __init__(self, task: Planning, vectors: VectorCache, *, by_concern: bool) -> None:
+        self._task = task
+        self._by_concern = by_concern
+        question = task.question
         self._wanted = aspects(question) or [Aspect(question, frozenset(stems(question)), False)]
-        earlier = [text for text in context.previous if text.casefold() != question.casefold()]
+        earlier = [text for text in task.previous if text.casefold() != question.casefold()]
         self._previous = [frozenset(stems(text)) for text in earlier]
-        texts = [point.description for point in context.points]
+        points = task.memory.points
+        texts = [point.description for point in points]
         queries = [question, *(each.text for each in self._wanted)]
         near = vectors.of(queries, kind="query") @ vectors.of(texts).T
         self._near = near[0]
         self._covered = np.zeros((len(self._wanted), len(texts)), dtype=np.bool_)
-        for at, known in enumerate(map(_stems_of, context.points)):
+        for at, point in enumerate(points):
+            known = frozenset(stems(f"{point.description} {' '.join(entity.name for entity in point.entities)}"))
             for row, each in enumerate(self._wanted):
                 meant = not each.name and float(near[row + 1, at]) > _MEANT
                 self._covered[row, at] = meant or each.covered_by(known)
@@ -118,7 +122,7 @@ class _View:
             if key and key not in taken:
                 taken.add(key)
                 alone = [aspect] if aspect in missing else []
-                strategy = self.direction(alone) if self._context.by_concern else whole
+                strategy = self.direction(alone) if self._by_concern else whole
                 targets = self._targets(aspect) if strategy == "local" else ()
                 yield Concern(text=words, strategy=strategy, points=tuple(targets))
 
@@ -129,7 +133,7 @@ class _View:
         the question describes the film. The points that hold most of the question go first, and in each the names
         that fewest others hold; a name that shares a word with the question is a likeness, no bridge.
         """
-        points = self._context.points
+        points = self._task.memory.points
         holding = Counter(frozenset(stems(entity.name)) for point in points for entity in point.entities)
         known = frozenset[str]().union(*(each.stems for each in self._wanted))
         for at in self._closest():
@@ -148,9 +152,9 @@ class _View:
 
     def _open(self, at: int) -> list[str]:
         """Return the aspects that a point does not cover, or all that are not names if it covers all."""
-        rows = range(len(self._wanted))
-        left = [row for row in rows if not self._covered[row, at]] or [r for r in rows if not self._wanted[r].name]
-        return [self._wanted[row].text for row in left[:_OPEN]]
+        every = list(zip(self._wanted, self._covered[:, at], strict=True))
+        left = [each for each, covered in every if not covered] or [each for each, _ in every if not each.name]
+        return [each.text for each in left[:_OPEN]]
 
     def _anchored(self) -> bool:
         rows = [row for row, each in enumerate(self._wanted) if each.name]
@@ -165,9 +169,9 @@ class _View:
     def _with_hints(self, wanted: Sequence[Aspect]) -> Iterator[tuple[str, Aspect]]:
         """Yield the aspects with the entities beside memory whose description shares most words with the question."""
         stems_wanted = frozenset[str]().union(*(each.stems for each in self._wanted))
-        shared = [(len(stems_wanted.intersection(stems(hint.description))), hint.name) for hint in self._context.hints]
-        for count, name in sorted(shared, key=lambda row: -row[0]):
-            for aspect in wanted[:1] if count else ():
+        shared = [(len(stems_wanted.intersection(stems(hint.description))), hint.name) for hint in self._task.hints]
+        for words, name in sorted(shared, key=lambda row: -row[0]):
+            for aspect in wanted[:1] if words else ():
                 yield f"{aspect.text}, {name}", aspect
 
     def _targets(self, aspect: Aspect) -> list[int]:
@@ -177,35 +181,24 @@ class _View:
         return sorted(sorted(range(len(score)), key=lambda at: (-float(score[at]), at))[:_TARGETS])
 
 
-def _stems_of(point: MemoryPoint) -> frozenset[str]:
-    return frozenset(stems(f"{point.description} {' '.join(entity.name for entity in point.entities)}"))
-
-
-def subqueries(
-    context: PlanContext, concerns: Iterable[Concern], numbered: Sequence[MemoryPoint | None]
-) -> SubqueriesReply:
-    """Return a sub-query a concern: the concern itself, told apart from the earlier ones by more names.
-
-    Concerns name points by their place in `numbered`.
-    """
-    taken = {text.casefold() for text in (*context.previous, context.question)}
+def subqueries(task: Planning, concerns: Iterable[Concern]) -> tuple[str, ...]:
+    """Return a sub-query a concern: the concern itself, told apart from the earlier ones by more names."""
+    taken = {text.casefold() for text in (*task.previous, task.question)}
     found = []
     for concern in concerns:
-        text = next(each for each in _wordings(context, concern, numbered) if each.casefold() not in taken)
+        text = next(each for each in _wordings(task, concern) if each.casefold() not in taken)
         taken.add(text.casefold())
         found.append(text)
-    return SubqueriesReply(subqueries=tuple(found))
+    return tuple(found)
 
 
-def _wordings(context: PlanContext, concern: Concern, numbered: Sequence[MemoryPoint | None]) -> Iterator[str]:
+def _wordings(task: Planning, concern: Concern) -> Iterator[str]:
     """Yield the concern's text, then with names of its points, hints and the question, then numbered."""
-    text = collapse(concern.text) or collapse(context.question)
+    text = collapse(concern.text) or collapse(task.question)
     yield text
+    numbered = task.memory.numbered
     points = [numbered[at] for at in concern.points if 0 <= at < len(numbered)]
     named = [entity.name for point in points if point is not None for entity in point.entities]
-    for name in dict.fromkeys([*named, *(hint.name for hint in context.hints), collapse(context.question)]):
+    for name in dict.fromkeys([*named, *(hint.name for hint in task.hints), collapse(task.question)]):
         yield f"{text}, {name}"
-    number = 2
-    while True:
-        yield f"{text} ({number})"
-        number += 1
+    yield from (f"{text} ({number})" for number in count(2))

@@ -1,9 +1,10 @@
-"""Download of the page's graph library when a wheel is built: from npm or Maven, which carry the same file.
+"""Download of the replay page's graph library when a wheel is built: from npm or Maven, which carry the same file.
 
-It imports only the standard library and no other module of the package, because builds run it by path.
+It imports only the standard library, because builds run it by path, before the package can be imported.
 """
 
 import hashlib
+import json
 import shutil
 import subprocess
 import sys
@@ -13,13 +14,11 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
-NAME, VERSION = "cytoscape", "3.33.1"  # MIT
-FOLDER = Path(__file__).resolve().parent / "library"
-PROGRAM, LICENCE = "cytoscape.min.js", "LICENSE"
-FILES = {
-    PROGRAM: "f55947f3daa3bae53209d4b885c195c157f595c225e508a6b382598d9452d6e2",
-    LICENCE: "e4b62495bacaefaf330f38f226e20d1d60d658d444998ba7406a191f96a2e701",
-}
+_REPLAY = Path(__file__).resolve().parent / "hgmem" / "memory" / "replay"
+FOLDER = _REPLAY / "library"
+_LIBRARY = json.loads((_REPLAY / "assets" / "library.json").read_text(encoding="utf-8"))
+NAME, VERSION, FILES = _LIBRARY["name"], _LIBRARY["version"], _LIBRARY["files"]
+PROGRAM, LICENCE = FILES
 _WITHIN = {PROGRAM: f"dist/{PROGRAM}", LICENCE: LICENCE}
 _SECONDS = 120
 

@@ -1,19 +1,18 @@
-"""Check what a corpus holds: chunks, entities, relations, builds, systems' own invariants and memories.
+"""Check a corpus for violated invariants without writing anything.
 
-Contributions are aggregated again and compared with the stored fields. Each vector index is asked for exactly the uids
-of a page, so a uid that it does not return is not indexed. Nothing is sampled.
+Unfinished work is reported as a note. Concurrent writes can cause false findings, so check again. Contributions are
+aggregated again and compared with the stored fields. Each vector index is asked for exactly the uids of a page, so a
+uid that it does not return is not indexed. Nothing is sampled.
 """
 
 import json
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
-from hgmem.corpus.aggregation import Contributions, read_entity_contributions, read_relation_contributions
-from hgmem.corpus.checking.findings import Tally
+from hgmem.corpus.aggregation import ENTITY, RELATION, Contributions, Kind, read_contributions
+from hgmem.corpus.findings import Tally
 from hgmem.corpus.paging import CHUNKS, EVERY_ENTITY, EVERY_RELATION, UNITS, pages
 from hgmem.extraction.contributions import (
-    EntityContribution,
-    RelationContribution,
     entities_of,
     entity_fields,
     load_entities,
@@ -24,9 +23,9 @@ from hgmem.extraction.contributions import (
 from hgmem.extraction.replies import Extraction
 from hgmem.graph.builds import find_builds
 from hgmem.graph.corpus import CorpusRow
-from hgmem.graph.database import Row
+from hgmem.graph.database import Database, Row
 from hgmem.graph.documents import loaded_messages
-from hgmem.graph.entities import EntityInputs, RelationInputs, joined_entities
+from hgmem.graph.entities import entity_uid, joined_entities, relation_uid
 from hgmem.graph.exporting import built_uids
 from hgmem.graph.invariants import (
     MemoryRow,
@@ -37,17 +36,53 @@ from hgmem.graph.invariants import (
     unfolded_chunks,
     violations,
 )
-from hgmem.graph.values import Runner, by_uid, uids_of
-from hgmem.services import Services
-from hgmem.text.identity import build_uid, built_uid, layer_key, uid, unit_uid
-from hgmem.values.graph_elements import EntityUid
+from hgmem.graph.schema import TYPES, differing, missing, show_indexes
+from hgmem.graph.values import by_uid, uids_of, vector
+from hgmem.services import Services, settled_corpus
+from hgmem.text.identity import build_uid, built_uid, layer_key, unit_uid
 from hgmem.values.records import PRUNING
-
-T = TypeVar("T")
+from hgmem.values.reports import Checkup
 
 BATCH = 500  # rows checked together
 REPORT = "report this to the system's authors"
 VECTORED = ("done", "extracted", "embedded")  # statuses of chunks that have a vector
+# Statements that read violations, and take nothing but the corpus.
+BROKEN = ("broken_documents", "broken_support", "crossings", "leaks", "orphans", "broken_citations")
+# Name of what is aggregated, its pages, and its statements.
+AGGREGATED: Mapping[Kind, Any] = {
+    ENTITY: ("entity", EVERY_ENTITY, "stored_entities", "indexed_entities"),
+    RELATION: ("relation", EVERY_RELATION, "stored_relations", "indexed_relations"),
+}
+
+
+def check(services: Services, *, own: Sequence[OwnInvariants] = ()) -> Checkup:
+    """Return every violation in the corpus. `own` are invariants of installed systems.
+
+    If the schema is invalid, nothing else is checked. Raises `UsageError` if the corpus is not ready.
+    """
+    tally = Tally()
+    tally.add("schema", _schema(services.database))
+    if not tally.checkup(services.corpus).ok:  # statements name their indexes and fail without them
+        return tally.checkup(services.corpus)
+    row = settled_corpus(services)
+    database, corpus, zero = services.database, services.corpus, vector([0.0] * row.dimensions)
+    for name in BROKEN:
+        tally.take(violations(database, name, corpus=corpus))
+    tally.take(violations(database, "broken_builds", corpus=corpus, ours=sorted(TYPES)))
+    tally.take(violations(database, "broken_vectors", corpus=corpus, dimensions=row.dimensions, zero=zero))
+    check_chunks(services, row, tally)
+    check_entities(services, row, tally)
+    check_relations(services, row, tally)
+    check_memories(services, row, tally)
+    check_builds(services, row, tally)
+    check_own(services, own, tally)
+    return tally.checkup(services.corpus)
+
+
+def _schema(database: Database) -> list[str]:
+    indexes = show_indexes(database)
+    declared = [*missing(indexes), *differing(indexes)]
+    return declared + [name for name, row in indexes.items() if row["state"] != "ONLINE" and name not in declared]
 
 
 def check_chunks(services: Services, row: CorpusRow, tally: Tally) -> None:
@@ -79,34 +114,44 @@ def _has_messages(row: Row) -> bool:
 
 def check_entities(services: Services, row: CorpusRow, tally: Tally) -> None:
     """Tally entities that differ from their contributions, or are not in the index."""
-    limits, database, corpus = _limits(services, row), services.database, services.corpus
-    for uids in pages(database, EVERY_ENTITY, corpus=corpus, size=BATCH):
-        stored = by_uid(database, "stored_entities", corpus=corpus, uids=uids, dimensions=row.dimensions)
-        found = _indexed(services, "indexed_entities", row, uids)
-        tally.add("entity-not-in-index", [uid for uid in uids if _embedded(stored, uid) and uid not in found])
-        entries = _readable(read_entity_contributions, services, _own(stored), tally=tally)
+    limits = _limits(services, row)
+    for entries, stored in _aggregated(services, row, ENTITY, tally):
         joined = _joined(services, [one.inputs.uid for one in entries if not one.contributions])
-        same = {one.inputs.uid for one in entries if _is_entity(one, stored[one.inputs.uid], limits, joined)}
-        own = {one.inputs.uid for one in entries if one.inputs.uid == uid(corpus, "entity", one.inputs.key or "")}
-        tally.add("entity-differs", [one.inputs.uid for one in entries if one.inputs.uid not in same & own])
+        for one in entries:
+            uid = one.inputs.uid
+            own = uid == entity_uid(row.corpus, ENTITY.key(one.inputs) or "")
+            if not own or not _is_entity(one, stored[uid], limits, joined):
+                tally.add("entity-differs", [uid])
 
 
 def check_relations(services: Services, row: CorpusRow, tally: Tally) -> None:
     """Tally relations that differ from their contributions, or are not in the index."""
-    limits, database, corpus = _limits(services, row), services.database, services.corpus
-    for uids in pages(database, EVERY_RELATION, corpus=corpus, size=BATCH):
-        stored = by_uid(database, "stored_relations", corpus=corpus, uids=uids, dimensions=row.dimensions)
-        found = _indexed(services, "indexed_relations", row, uids)
-        tally.add("relation-not-in-index", [uid for uid in uids if _embedded(stored, uid) and uid not in found])
-        entries = _readable(read_relation_contributions, services, _own(stored), tally=tally)
+    limits = _limits(services, row)
+    for entries, stored in _aggregated(services, row, RELATION, tally):
         odd = [one.inputs.uid for one in entries if not _is_relation(one, stored[one.inputs.uid], limits)]
         tally.add("relation-differs", odd)
 
 
+def _aggregated(
+    services: Services, row: CorpusRow, kind: Kind, tally: Tally
+) -> Iterator[tuple[list[Contributions], dict[str, Row]]]:
+    """Yield the contributions to entities or relations and what is stored of these, page by page.
+
+    Those of a memory have no contributions. What the index lacks is tallied.
+    """
+    name, listed, stored_by, indexed_by = AGGREGATED[kind]
+    database, corpus = services.database, services.corpus
+    for uids in pages(database, listed, corpus=corpus, size=BATCH):
+        stored = by_uid(database, stored_by, corpus=corpus, uids=uids, dimensions=row.dimensions)
+        found = _indexed(services, indexed_by, row, uids)
+        embedded = [uid for uid in uids if uid in stored and stored[uid]["embedded"]]
+        tally.add(f"{name}-not-in-index", [uid for uid in embedded if uid not in found])
+        yield _readable(services, kind, [uid for uid in stored if not stored[uid]["memory"]], tally), stored
+
+
 def _indexed(services: Services, name: str, row: CorpusRow, uids: Sequence[str]) -> set[str]:
-    return indexed(
-        services.database, name, corpus=services.corpus, uids=uids, dimensions=row.dimensions, most=len(uids)
-    )
+    most, dimensions = len(uids), row.dimensions
+    return indexed(services.database, name, corpus=services.corpus, uids=uids, dimensions=dimensions, most=most)
 
 
 def _limits(services: Services, row: CorpusRow) -> set[int]:
@@ -116,44 +161,24 @@ def _limits(services: Services, row: CorpusRow) -> set[int]:
     return {now, first or now}
 
 
-def _embedded(stored: Mapping[str, Row], uid: str) -> bool:
-    return uid in stored and bool(stored[uid]["embedded"])
-
-
-def _own(stored: Mapping[str, Row]) -> list[str]:
-    """Return the uids of the corpus's own entities or relations, which have contributions.
-
-    Those of a memory have none.
-    """
-    return [uid for uid, row in stored.items() if not row["memory"]]
-
-
-def _readable(
-    reader: Callable[[Runner, Services, Sequence[Any]], list[T]],
-    services: Services,
-    uids: Sequence[str],
-    *,
-    tally: Tally,
-) -> list[T]:
+def _readable(services: Services, kind: Kind, uids: Sequence[str], tally: Tally) -> list[Contributions]:
     """Return the contributions, without those that can't be parsed, which are tallied."""
     try:
-        return reader(services.database, services, uids)
+        return read_contributions(services.database, services, uids, kind=kind)
     except (ValueError, TypeError, KeyError):
         if len(uids) == 1:
             tally.add("contributions-unreadable", uids)
             return []
-        return [entry for one in uids for entry in _readable(reader, services, [one], tally=tally)]
+        return [entry for one in uids for entry in _readable(services, kind, [one], tally)]
 
 
-def _joined(services: Services, uids: Sequence[EntityUid]) -> set[str]:
+def _joined(services: Services, uids: Sequence[Any]) -> set[str]:
     """Return those of the entities without a description that a relation joins."""
     rows = joined_entities(services.database, corpus=services.corpus, uids=uids) if uids else []
     return {row.uid for row in rows}
 
 
-def _is_entity(
-    entry: Contributions[EntityInputs, EntityContribution], row: Row, limits: Iterable[int], joined: Container[str]
-) -> bool:
+def _is_entity(entry: Contributions, row: Row, limits: Iterable[int], joined: Container[str]) -> bool:
     inputs = entry.inputs
     if load_entities(inputs.given) != entry.given:
         return False
@@ -164,7 +189,7 @@ def _is_entity(
     return any((one.name, one.type, one.description.text, one.description.condensed) == wanted for one in found)
 
 
-def _is_relation(entry: Contributions[RelationInputs, RelationContribution], row: Row, limits: Iterable[int]) -> bool:
+def _is_relation(entry: Contributions, row: Row, limits: Iterable[int]) -> bool:
     inputs = entry.inputs
     existing = [chunk for chunk in inputs.chunks if chunk in entry.chunks]  # a missing chunk violates another invariant
     if load_relations(inputs.given) != entry.given or existing != list(entry.chunks) or not entry.contributions:
@@ -180,8 +205,8 @@ def _names(corpus: str, text: str) -> tuple[list[str], list[str]] | None:
         extraction = Extraction.model_validate_json(text)
     except ValueError:
         return None
-    entities = [uid(corpus, "entity", name) for name in entities_of(extraction)]
-    return entities, [uid(corpus, "relation", *ends) for ends in relations_of(extraction)]
+    entities = [str(entity_uid(corpus, name)) for name in entities_of(extraction)]
+    return entities, [relation_uid(corpus, ends) for ends in relations_of(extraction)]
 
 
 def check_builds(services: Services, row: CorpusRow, tally: Tally) -> None:
@@ -236,14 +261,13 @@ def _is_row(corpus: str, row: Row) -> bool:
 
 def check_memories(services: Services, row: CorpusRow, tally: Tally) -> None:
     """Tally violations in memories, page by page."""
-    timeout = services.settings.claim_timeout
-    database, corpus = services.database, services.corpus
+    database, timeout = services.database, services.settings.claim_timeout
     for page in _pages(services):
         tally.add("stale-claim", [one.uid for one in page if one.held and (one.silent or 0) > timeout])
         tally.add("unfinished-prune", [one.uid for one in page if one.status == PRUNING])
         whole = [one for one in page if one.status != PRUNING]
         uids, adding = [one.uid for one in whole], [one.uid for one in whole if _adds(one)]
-        tally.take(violations(database, "broken_memories", corpus=corpus, memories=uids, adding=adding))
+        tally.take(violations(database, "broken_memories", corpus=row.corpus, memories=uids, adding=adding))
         tally.add("point-not-in-index", _unindexed(services, row, uids))
 
 

@@ -1,0 +1,354 @@
+"""What HGMem asks of a language model, each task with its prompt, its reply type and its extractive function.
+
+Tasks change memory by insertions, revisions and merges (paper, section 3.2), plan (section 3.3), and select entities. A
+plan judges memory once for a step, as the official code does, or for each concern by itself. It may come with merges or
+with a whole step in one call, for fewer calls and shorter prompts (recipes `COMPACT` and `SINGLE`).
+"""
+
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+
+from hgmem.extraction.replies import Extraction
+from hgmem.models.extractive.vector_cache import VectorCache
+from hgmem.models.prompts import PromptTask, flag
+from hgmem.retrieval import rendering
+from hgmem.retrieval.rendering import Language, PromptMemory, Text
+from hgmem.systems.hgmem.extractive.evolve import after, evolve, merge
+from hgmem.systems.hgmem.extractive.plan import Planning, plan, subqueries
+from hgmem.systems.hgmem.replies import (
+    Additions,
+    Concern,
+    EvolveReply,
+    MergeAndPlanReply,
+    MergeReply,
+    PlanAndAskReply,
+    PlanReply,
+    SelectEntitiesReply,
+    StepReply,
+    StepWithoutMergesReply,
+    SubqueriesReply,
+    Where,
+)
+from hgmem.text.segmentation import clipped, collapse
+from hgmem.values.evidence import Evidence
+from hgmem.values.graph_elements import Entity
+
+UpdateRule: TypeAlias = Literal["unite", "keep", "replace", "off"]
+MergeRule: TypeAlias = Literal["replace", "add", "off"]
+Strategies: TypeAlias = Literal["adaptive", "local", "global"]
+Judging: TypeAlias = Literal["step", "concern"]
+_Judged: TypeAlias = Literal["step", "concern", "local", "global"]
+
+_MOST_READ = 6  # documents that a plan is told to be read, those with most passages read first
+_LONGEST_TITLE = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wording:
+    """What a prompt says of the judgement and of where a concern is looked for (`wordings.toml`)."""
+
+    judging: str
+    where: str
+    verdicts: Sequence[str]
+    examples: Sequence[Where]
+    each: bool = False
+
+
+_WORDS = tomllib.loads((Path(__file__).parent / "prompts" / "wordings.toml").read_text(encoding="utf-8"))
+_WORDINGS: Mapping[_Judged, _Wording] = {name: _Wording(**words) for name, words in _WORDS["plans"].items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfMemory(PromptTask):
+    """What a prompt says of a question and its memory. A reply's numbers of points refer to `memory.numbered`."""
+
+    question: Text
+    memory: Annotated[PromptMemory, rendering.memory]
+    language: Language = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfEvidence(OfMemory):
+    """What a prompt says of a step's evidence and of how it may change memory.
+
+    Numbers of chunks refer to `evidence.numbered`. `merging` asks for merges too, of points that the reply inserts as
+    well: they are counted on from those shown. Without it the prompt has no word of merges.
+    """
+
+    subqueries: Annotated[tuple[str, ...], rendering.asked]
+    evidence: Annotated[Evidence, rendering.evidence]
+    update: Annotated[UpdateRule, _WORDS["updating"].__getitem__, "updating"] = "unite"
+    merging: Annotated[bool, flag] = False
+
+    def evolved(self, vectors: VectorCache) -> tuple[EvolveReply, PromptMemory]:
+        """Return what the sentences nearest to the question add to memory, merges included, and memory with that."""
+        queries = (self.question, *self.subqueries)
+        added = evolve(queries, points=self.memory.points, evidence=self.evidence, vectors=vectors)
+        memory = PromptMemory(points=after(self.memory.points, added))
+        merged = merge(self.question, memory, vectors=vectors).merge if self.merging else ()
+        return added.model_copy(update={"merge": merged}), memory
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evolve(OfEvidence):
+    """Ask what the evidence adds to memory."""
+
+    name = "evolve"
+
+    @property
+    def reply_type(self) -> type[Additions]:
+        """What the reply may hold."""
+        return EvolveReply if self.merging else Additions
+
+    def extractive(self, vectors: VectorCache) -> EvolveReply:
+        """Return what the sentences nearest to the question add to memory, without a language model."""
+        return self.evolved(vectors)[0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Merge(OfMemory):
+    """Ask which points to merge."""
+
+    name = "merge"
+    reply_type = MergeReply
+
+    def extractive(self, vectors: VectorCache) -> MergeReply:
+        """Return merges of points that share entities, without a language model."""
+        return merge(self.question, self.memory, vectors=vectors)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """Where a question stands when a plan is made.
+
+    `done` of `rounds` rounds are done. `read` are titles of documents with the number of their passages that were read,
+    `unread` those of others, the nearest to the question first. `describe_hints` shows hints with their descriptions.
+    """
+
+    done: int = 1
+    rounds: int = 3
+    read: tuple[tuple[str, int], ...] = ()
+    unread: tuple[str, ...] = ()
+    describe_hints: bool = False
+
+    def hinted(self, hints: Sequence[Entity]) -> str:
+        """Return the hints, one a line, or nothing."""
+        named = hints if self.describe_hints else [replace(hint, description="") for hint in hints]
+        return rendering.entities(named) if hints else ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfPlan(OfMemory, Planning):
+    """What a prompt says of the plan that it asks for."""
+
+    round: Round = field(default_factory=Round)
+    concerns: Annotated[int, str] = 3
+    strategies: Strategies = "adaptive"
+    judging: Judging = "concern"
+    subqueries_too: ClassVar[bool] = True  # whether a concern of the reply brings its sub-query
+
+    def fields(self) -> dict[str, str]:
+        """Return what the prompt's placeholders stand for."""
+        wording, verdict = self._wording, self._wording.verdicts[0]
+        example = [self._concern(where, _WORDS["examples"][where]) for where in wording.examples]
+        return {
+            **super().fields(),
+            "rounds": rounds(self.round.done, self.round.rounds),
+            "documents": _documents(self.round.read, self.round.unread),
+            "hints": self.round.hinted(self.hints),
+            "judging": _WORDS["enough"] + wording.judging,
+            "where": wording.where,
+            "form": _written(verdict, [self._concern(wording.examples[0], {"text": "…", "subquery": "…"})]),
+            "example": _written(verdict, example),
+        }
+
+    @property
+    def _wording(self) -> _Wording:
+        return _WORDINGS[self.judging if self.strategies == "adaptive" else self.strategies]
+
+    def _concern(self, strategy: Where, words: Mapping[str, str]) -> dict[str, str | list[int]]:
+        return {
+            "text": words["text"],
+            **({"strategy": strategy} if self._wording.each else {}),
+            "points": [0] if strategy == "local" else [],
+            **({"subquery": words["subquery"]} if self.subqueries_too else {}),
+        }
+
+    def narrowed(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """Return the schema with the judgements and strategies that the prompt names, and no others."""
+        wording, concerns = self._wording, schema["properties"]["concerns"]
+        concern = concerns["items"]
+        fields = {name: part for name, part in concern["properties"].items() if wording.each or name != "strategy"}
+        if wording.each:
+            fields["strategy"] = {"type": "string", "enum": list(wording.examples)}
+        concern = {**concern, "properties": fields, "required": list(fields)}
+        judgement = {"type": "string", "enum": ["sufficient", *wording.verdicts]}
+        parts = {**schema["properties"], "judgement": judgement, "concerns": {**concerns, "items": concern}}
+        return {**schema, "properties": parts}
+
+    def planned(self, vectors: VectorCache) -> PlanReply:
+        """Return what memory does not cover of the question, without a language model."""
+        return plan(self, concerns=self.concerns, by_concern=self.judging == "concern", vectors=vectors)
+
+    def asked(self, vectors: VectorCache) -> PlanAndAskReply:
+        """Return the plan, its concerns with their sub-queries, without a language model."""
+        planned = self.planned(vectors)
+        inquiries = map(Concern.asked, planned.concerns, subqueries(self, planned.concerns))
+        return PlanAndAskReply(judgement=planned.judgement, concerns=tuple(inquiries))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan(OfPlan):
+    """Ask whether memory answers the question."""
+
+    name = "plan"
+    reply_type = PlanReply
+    subqueries_too: ClassVar[bool] = False
+
+    def extractive(self, vectors: VectorCache) -> PlanReply:
+        """Return what memory does not cover of the question, without a language model."""
+        return self.planned(vectors)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subqueries(Planning):
+    """Ask for one sub-query a concern, each unlike the `previous` ones."""
+
+    concerns: tuple[Concern, ...]
+    round: Round = field(default_factory=Round)
+    name = "subqueries"
+    reply_type = SubqueriesReply
+
+    def fields(self) -> dict[str, str]:
+        """Return what the prompt's placeholders stand for."""
+        return {
+            **super().fields(),
+            "concerns": rendering.listed(_about(concern, self.memory) for concern in self.concerns),
+            "hints": self.round.hinted(self.hints),
+        }
+
+    def extractive(self, _: VectorCache) -> SubqueriesReply:
+        """Return the concerns as sub-queries, none asked before, without a language model."""
+        return SubqueriesReply(subqueries=subqueries(self, self.concerns))
+
+
+@dataclass(frozen=True, kw_only=True)
+class MergeAndPlan(OfPlan):
+    """Ask for merges, plan and sub-queries in one call: `Merge`, `Plan` and `Subqueries` together.
+
+    Without `merging` the prompt has no word of merges.
+    """
+
+    merging: Annotated[bool, flag] = True
+    name = "merge_and_plan"
+
+    @property
+    def reply_type(self) -> type[PlanAndAskReply]:
+        """What the reply may hold."""
+        return MergeAndPlanReply if self.merging else PlanAndAskReply
+
+    def extractive(self, vectors: VectorCache) -> PlanAndAskReply:
+        """Return merges, judgement and concerns, all with the numbers of the points shown."""
+        reply = self.asked(vectors)
+        if not self.merging:
+            return reply
+        merged = merge(self.question, self.memory, vectors=vectors).merge
+        return MergeAndPlanReply(merge=merged, judgement=reply.judgement, concerns=reply.concerns)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WholeStep(OfPlan, OfEvidence):
+    """Ask for a whole step in one call: `Evolve`, `Merge`, `Plan` and `Subqueries` together.
+
+    Numbers of points that the reply inserts are counted on from those shown, in what it plans too.
+    """
+
+    name = "step"
+
+    @property
+    def reply_type(self) -> type[StepWithoutMergesReply]:
+        """What the reply may hold."""
+        return StepReply if self.merging else StepWithoutMergesReply
+
+    def extractive(self, vectors: VectorCache) -> StepReply:
+        """Return what the evidence adds, then merges, judgement and what to ask of memory as it is with that."""
+        evolved, memory = self.evolved(vectors)
+        reply = replace(self, memory=memory, previous=(*self.previous, *self.subqueries)).asked(vectors)
+        return StepReply(
+            update=evolved.update,
+            insert=evolved.insert,
+            merge=evolved.merge,
+            judgement=reply.judgement,
+            concerns=reply.concerns,
+        )
+
+
+def _written(verdict: str, concerns: list[dict[str, str | list[int]]]) -> str:
+    """Return the fields of a reply as JSON, without the braces around them: others may stand before them."""
+    return json.dumps({"judgement": verdict, "concerns": concerns}, ensure_ascii=False)[1:-1]
+
+
+def rounds(done: int, of: int) -> str:
+    """Return which round of a question this is, and whether the next is the last."""
+    left = of - done
+    if left == 1:
+        return f"Round {done} of {of}: one round is left, the last. Ask for what the answer needs most."
+    return f"Round {done} of {of}: {left} rounds are left."
+
+
+def _documents(read: Sequence[tuple[str, int]], unread: Sequence[str]) -> str:
+    """Return the titles of documents, one a line, or nothing where there is only one."""
+    read = [row for row in read if row[0]]  # one without a title can't be told from another
+    if len(read) + len(unread) < 2:
+        return ""
+    most = sorted(read, key=lambda row: (-row[1], row[0]))
+    lines = [f"read: {clipped(collapse(title), _LONGEST_TITLE)} ({passages})" for title, passages in most[:_MOST_READ]]
+    if len(most) > _MOST_READ:
+        lines.append(f"read: {len(most) - _MOST_READ} more")
+    return rendering.listed([*lines, *(f"unread: {clipped(collapse(title), _LONGEST_TITLE)}" for title in unread)])
+
+
+def _about(concern: Concern, memory: PromptMemory) -> str:
+    """Return a concern with the numbers of its points, as far as memory shows them."""
+    known = memory.numbered
+    points = [at for at in dict.fromkeys(concern.points) if 0 <= at < len(known) and known[at] is not None]
+    return f"{concern.text} (points: {', '.join(map(str, points))})" if points else concern.text
+
+
+@dataclass(frozen=True, kw_only=True)
+class Describe(PromptTask):
+    """Ask what the evidence says of names that the corpus lacks, and of pairs of a new name and another one.
+
+    Only the official implementation asks this (`collect_absent_entities_relationships`).
+    """
+
+    names: Annotated[tuple[str, ...], rendering.listed]
+    pairs: Annotated[tuple[tuple[str, str], ...], lambda pairs: rendering.listed(map(" — ".join, pairs))]
+    # Nothing of the evidence is to be cited.
+    evidence: Annotated[Evidence, lambda found: rendering.evidence(replace(found, behind={}, sources=()))]
+    name = "describe"
+    reply_type = Extraction
+
+    def extractive(self, _: VectorCache) -> Extraction:
+        """Return nothing: without a language model, the text of the point that names an entity describes it."""
+        return Extraction()
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelectEntities(PromptTask):
+    """Ask which of the candidates a sub-query should look at too. Numbers of the reply refer to `candidates`."""
+
+    subquery: Text
+    memory: Annotated[PromptMemory, lambda memory: rendering.remembered(memory, ())]
+    candidates: Annotated[tuple[Entity, ...], lambda found: rendering.entities(found, numbered=True)]
+    most: Annotated[int, str] = 5
+    name = "select_entities"
+    reply_type = SelectEntitiesReply
+
+    def extractive(self, _: VectorCache) -> SelectEntitiesReply:
+        """Return none: without a language model, nearness alone says which count, and the nearest are kept anyway."""
+        return SelectEntitiesReply()
