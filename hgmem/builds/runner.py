@@ -22,21 +22,18 @@ from hgmem.graph.builds import (
     UNFINISHED,
     BuildLease,
     being_indexed,
-    delete_build,
-    delete_build_contents,
     find_build,
     lease_build,
     release_build,
     renew_build,
-    units_of_other_stages,
-    withdraw_build,
+    write_held,
 )
 from hgmem.graph.built import clear_plain_vectors, put_plain_vectors
+from hgmem.graph.corpus import DELETE_BATCH
 from hgmem.graph.database import Row, Transaction
-from hgmem.graph.embeddings import plain_vectors
 from hgmem.graph.exporting import built_uids
 from hgmem.graph.leases import renewing
-from hgmem.graph.values import Runner, to_json
+from hgmem.graph.values import Runner, to_json, uids_of
 from hgmem.models.embedding import Vectors
 from hgmem.services import Services, known_corpus, ready_corpus
 from hgmem.values.reports import BuildReport
@@ -68,7 +65,7 @@ def run_build(
         for stage in building.build.stages:
             StageRun(writer, building, stage, done=done, report=report).run(reading, retry_failed=retry_failed)
         names = [stage.name for stage in building.build.stages]
-        old = units_of_other_stages(services.database, corpus=services.corpus, system=building.system, stages=names)
+        old = uids_of(services.database, "units_of_other_stages", corpus=lease.corpus, build=lease.build, stages=names)
         writer.delete(old)
         done.deleted += len(old)
         if done.whole:
@@ -91,9 +88,9 @@ def remove_build(services: Services, system: str) -> None:
     properties = {"settings": stored.settings, "model": stored.model}
     database.write(_lease, services, lease, properties=properties)
     with renewing(database, lambda at: renew_build(at, lease), every=services.settings.heartbeat):
-        withdraw_build(database, lease)
-        delete_build_contents(database, corpus=corpus, system=system)
-    delete_build(database, lease)
+        write_held(database, "withdraw_build", lease)
+        database.run("delete_build_contents", corpus=corpus, system=system, batch=DELETE_BATCH)
+    write_held(database, "delete_build", lease)
 
 
 def renew_derived(services: Services, writer: Runner, hooks: Mapping[str, Reembedding]) -> None:
@@ -103,7 +100,7 @@ def renew_derived(services: Services, writer: Runner, hooks: Mapping[str, Reembe
     """
     corpus = services.corpus
     for uids in pages(services.database, built_uids, corpus=corpus, size=_BATCH):
-        found = plain_vectors(services.database, corpus=corpus, uids=uids)
+        found = [row["row"] for row in services.database.run("plain_vectors", corpus=corpus, uids=uids)]
         made: dict[str, Vectors] = {}
         for system in sorted({row["system"] for row in found} & hooks.keys()):
             made |= _remade(services, system, hooks[system], [row for row in found if row["system"] == system])

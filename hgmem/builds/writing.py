@@ -217,8 +217,12 @@ def _write_units(
     whole = [each for each, uids in zip(results, needed, strict=True) if found >= uids]
     if whole:
         _replace(transaction, writer.lease, whole)
-        graph.put_units(
-            transaction, corpus=corpus, system=writer.lease.system, rows=[dict(each.unit) for each in whole]
+        transaction.run(
+            "put_units",
+            corpus=corpus,
+            system=writer.lease.system,
+            build=writer.lease.build,
+            rows=[dict(each.unit) for each in whole],
         )
         _put_rows(transaction, corpus, whole, vectors)
         _put_extensions(transaction, corpus, whole)
@@ -235,7 +239,7 @@ def _locked(transaction: Transaction, writer: Writer) -> str:
 
 def _replace(transaction: Transaction, lease: BuildLease, results: Sequence[Result]) -> None:
     """Delete rows that the units do not make again, and release what the others no longer rest on."""
-    corpus, system = lease.corpus, lease.system
+    corpus = lease.corpus
     units = [each.unit["uid"] for each in results]
     rests_on = {uid: list(uids) for each in results for uid, uids in each.rests_on.items()}
     stored = [row["uid"] for row in graph.made_by(transaction, corpus=corpus, uids=units)]
@@ -246,14 +250,14 @@ def _replace(transaction: Transaction, lease: BuildLease, results: Sequence[Resu
     released = [
         {"uid": uid, "rests_on": rests_on.get(uid, [])} for uid in (*units, *set(stored).intersection(rests_on))
     ]
-    graph.release_support(transaction, corpus=corpus, system=system, rows=released)
+    transaction.run("release_support", corpus=corpus, system=lease.system, build=lease.build, rows=released)
 
 
 def _put_rows(transaction: Transaction, corpus: str, results: Sequence[Result], vectors: Mapping[str, Vectors]) -> None:
     rows = [row for each in results for row in each.rows]
     if rows:
         graph.withdraw_quotes(transaction, corpus=corpus, texts={row["uid"]: row["properties"]["text"] for row in rows})
-        graph.put_built(transaction, corpus=corpus, rows=[dict(row) for row in rows])
+        transaction.run("put_built", corpus=corpus, rows=[dict(row) for row in rows])
     if embedded := [row for row in rows if row["uid"] in vectors]:
         graph.put_built_vectors(
             transaction,
@@ -261,7 +265,7 @@ def _put_rows(transaction: Transaction, corpus: str, results: Sequence[Result], 
             rows=[{"uid": row["uid"], "own": row["own"], "vector": vectors[row["uid"]]} for row in embedded],
         )
     if bare := [row["uid"] for row in rows if not row["properties"]["text"]]:
-        graph.clear_text_vectors(transaction, corpus=corpus, uids=bare)
+        transaction.run("clear_text_vectors", corpus=corpus, uids=bare)
     plain = {uid: value for each in results for uid, value in each.plain.items()}
     if given := [{"uid": uid, "vector": value} for uid, value in plain.items() if value is not None]:
         graph.put_plain_vectors(transaction, corpus=corpus, rows=given)
@@ -269,7 +273,7 @@ def _put_rows(transaction: Transaction, corpus: str, results: Sequence[Result], 
         graph.clear_plain_vectors(transaction, corpus=corpus, uids=none)
     support = [{"uid": uid, "rests_on": list(on)} for each in results for uid, on in each.rests_on.items()]
     if support:
-        graph.put_support(transaction, corpus=corpus, rows=support)
+        transaction.run("put_support", corpus=corpus, rows=support)
 
 
 def _put_extensions(transaction: Transaction, corpus: str, results: Sequence[Result]) -> None:
@@ -284,7 +288,7 @@ def _put_extensions(transaction: Transaction, corpus: str, results: Sequence[Res
     if extended:
         graph.put_extensions(transaction, corpus=corpus, rows=extended)
     if ties := [dict(tie) for each in results for tie in each.ties]:
-        graph.put_ties(transaction, corpus=corpus, rows=ties)
+        transaction.run("put_ties", corpus=corpus, rows=ties)
 
 
 def _uids(result: Result) -> list[str]:
@@ -293,12 +297,12 @@ def _uids(result: Result) -> list[str]:
 
 def _fail_units(transaction: Transaction, writer: Writer, rows: Sequence[dict[str, Any]]) -> None:
     corpus = _locked(transaction, writer)
-    graph.fail_units(transaction, corpus=corpus, system=writer.lease.system, rows=rows)
+    transaction.run("fail_units", corpus=corpus, system=writer.lease.system, build=writer.lease.build, rows=rows)
 
 
 def _finish(transaction: Transaction, writer: Writer) -> None:
     corpus = _locked(transaction, writer)
-    graph.drop_inherited(transaction, corpus=corpus, system=writer.lease.system)
+    transaction.run("drop_inherited", corpus=corpus, build=writer.lease.build)
 
 
 def _delete_units(transaction: Transaction, writer: Writer, uids: Sequence[str]) -> None:
@@ -307,4 +311,4 @@ def _delete_units(transaction: Transaction, writer: Writer, uids: Sequence[str])
     graph.drop_dependents(transaction, corpus=corpus, uids=[*uids, *rows])
     graph.release_extensions(transaction, corpus=corpus, units=uids)
     graph.delete_built(transaction, corpus=corpus, uids=rows)
-    graph.delete_units(transaction, corpus=corpus, uids=uids)
+    transaction.run("delete_units", corpus=corpus, uids=uids)

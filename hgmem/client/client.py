@@ -16,7 +16,6 @@ from hgmem.corpus import adding, appending, checking, cost_estimate, indexing
 from hgmem.corpus.chunk_extraction import is_language_model
 from hgmem.corpus.deletion import Named
 from hgmem.errors import UsageError
-from hgmem.graph.corpus import corpora
 from hgmem.graph.database import Database
 from hgmem.memory.browser.view import View
 from hgmem.memory.pruning import prune
@@ -403,7 +402,7 @@ class HGMem(SystemAttributes, Shared):
 
     def corpora(self) -> list[dict[str, str]]:
         """Return every corpus: name, status, embedding model, dimensions, time of creation."""
-        return corpora(self._database)
+        return self._database.run("corpora")
 
     def status(self, *, corpus: str | None = None) -> reports.CorpusStatus:
         """Return the counts of all contents of the corpus, with its builds."""

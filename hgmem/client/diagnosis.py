@@ -11,7 +11,7 @@ from hgmem.client.connecting import check_model, find_address, find_database, fi
 from hgmem.corpus.checking import check
 from hgmem.errors import HGMemError, ModelError, UsageError
 from hgmem.graph.database import Database
-from hgmem.graph.schema import CREATE, differing, missing, show_indexes
+from hgmem.graph.schema import creating, differing, missing, show_indexes
 from hgmem.graph.statement_checks import fault
 from hgmem.graph.statements import added
 from hgmem.local import docker, java
@@ -164,7 +164,7 @@ def check_schema(database: Database | None) -> Check:
         lacking = ", ".join([*absent, *differing(indexes)])
     except HGMemError as error:
         return Check(name="schema", ok=False, detail=str(error))
-    if len(absent) == len(CREATE):
+    if len(absent) == len(creating()):
         remedy = "run any command that uses the server to create it"
         return Check(name="schema", ok=False, detail="none yet", remedy=remedy, required=False)
     detail = f"missing or different: {lacking}" if lacking else "complete"

@@ -29,15 +29,18 @@ SEGMENT = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filling:
-    """How missing vectors of a kind are made: rows without one, the text of such a row, and how vectors are written."""
+    """How missing vectors of a kind are made.
 
-    missing: Callable[..., list[Row]]
+    `missing` is the statement that returns rows without one, `text` gives the text of such a row, `put` writes vectors.
+    """
+
+    missing: str
     text: Callable[[Row], str]
     put: Callable[..., None]
 
     def fill(self, services: Services, writer: Runner, uids: Sequence[str]) -> int:
         """Embed those of the uids that lack a vector, and return how many."""
-        rows = self.missing(services.database, corpus=services.corpus, uids=uids)
+        rows = services.database.run(self.missing, corpus=services.corpus, uids=uids)
         if rows:
             vectors = services.embed([self.text(row) for row in rows], kind="document")
             self.put(writer, corpus=services.corpus, rows=rows, vectors=vectors)
@@ -115,12 +118,12 @@ def _remove_entities(transaction: Runner, *, corpus: str, uids: Sequence[EntityU
     joined = graph.joined_entities(transaction, corpus=corpus, uids=uids)
     removed = sorted(set(uids) - {row.uid for row in joined})
     drop_learnt(transaction, corpus=corpus, entities=removed)
-    graph.remove_entities(transaction, corpus=corpus, uids=removed)
+    transaction.run("remove_entities", corpus=corpus, uids=removed)
     return joined
 
 
 def _remove_relations(transaction: Runner, *, corpus: str, uids: Sequence[RelationUid]) -> list[EntityRow]:
-    graph.remove_relations(transaction, corpus=corpus, uids=uids)
+    transaction.run("remove_relations", corpus=corpus, uids=sorted(uids))
     return []
 
 
@@ -134,7 +137,7 @@ ENTITY = Kind(
     text=lambda _, fields: rules.entity_text(fields.name, fields.description.text),
     row=_entity_row,
     filling=Filling(
-        missing=graph.missing_entity_vectors,
+        missing="missing_entity_vectors",
         text=lambda row: rules.entity_text(row["name"], row["description"]),
         put=graph.put_entity_vectors,
     ),
@@ -156,7 +159,7 @@ RELATION = Kind(
     text=lambda ends, fields: rules.relation_text(ends, fields.description.text, fields.keywords),
     row=_relation_row,
     filling=Filling(
-        missing=graph.missing_relation_vectors,
+        missing="missing_relation_vectors",
         text=lambda row: rules.relation_text((row["source"], row["target"]), row["description"], row["keywords"]),
         put=graph.put_relation_vectors,
     ),
@@ -338,13 +341,13 @@ def recompute(
 
 def finish_interrupted(services: Services) -> None:
     """Recompute and embed whatever an interrupted run left unfinished."""
-    refresh(services, *graph.stale(services.database, corpus=services.corpus))
+    refresh(services, *graph.uids_by_kind(services.database, "stale", corpus=services.corpus))
     embed_unembedded(services)
 
 
 def embed_unembedded(services: Services) -> None:
     """Embed every entity and relation without a vector, such as after a killed run."""
-    entities, relations = graph.unembedded(services.database, corpus=services.corpus)
+    entities, relations = graph.uids_by_kind(services.database, "unembedded", corpus=services.corpus)
     embed_missing(services, entities=entities, relations=relations)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from hgmem.corpus.aggregation import ENTITY, RELATION, Contributions, Kind, read_contributions
 from hgmem.corpus.findings import Tally
-from hgmem.corpus.paging import CHUNKS, pages
+from hgmem.corpus.paging import CHUNKS, EVERY_ENTITY, EVERY_RELATION, UNITS, pages
 from hgmem.extraction.contributions import (
     entities_of,
     entity_fields,
@@ -21,15 +21,23 @@ from hgmem.extraction.contributions import (
     relations_of,
 )
 from hgmem.extraction.replies import Extraction
-from hgmem.graph import invariants
 from hgmem.graph.builds import find_builds
 from hgmem.graph.corpus import CorpusRow
 from hgmem.graph.database import Database, Row
 from hgmem.graph.documents import loaded_messages
 from hgmem.graph.entities import entity_uid, joined_entities, relation_uid
-from hgmem.graph.exporting import built_uids, unit_uids
-from hgmem.graph.invariants import MemoryRow, OwnInvariant, OwnInvariants
-from hgmem.graph.schema import differing, missing, show_indexes
+from hgmem.graph.exporting import built_uids
+from hgmem.graph.invariants import (
+    MemoryRow,
+    OwnInvariant,
+    OwnInvariants,
+    indexed,
+    memory_page,
+    unfolded_chunks,
+    violations,
+)
+from hgmem.graph.schema import TYPES, differing, missing, show_indexes
+from hgmem.graph.values import by_uid, uids_of, vector
 from hgmem.services import Services, settled_corpus
 from hgmem.text.identity import build_uid, built_uid, layer_key, unit_uid
 from hgmem.values.records import PRUNING
@@ -38,10 +46,12 @@ from hgmem.values.reports import Checkup
 BATCH = 500  # rows checked together
 REPORT = "report this to the system's authors"
 VECTORED = ("done", "extracted", "embedded")  # statuses of chunks that have a vector
-# Name and statements of what is aggregated.
+# Statements that read violations, and take nothing but the corpus.
+BROKEN = ("broken_documents", "broken_support", "crossings", "leaks", "orphans", "broken_citations")
+# Name of what is aggregated, its pages, and its statements.
 AGGREGATED: Mapping[Kind, Any] = {
-    ENTITY: ("entity", invariants.entity_page, invariants.stored_entities, invariants.indexed_entities),
-    RELATION: ("relation", invariants.relation_page, invariants.stored_relations, invariants.indexed_relations),
+    ENTITY: ("entity", EVERY_ENTITY, "stored_entities", "indexed_entities"),
+    RELATION: ("relation", EVERY_RELATION, "stored_relations", "indexed_relations"),
 }
 
 
@@ -55,17 +65,11 @@ def check(services: Services, *, own: Sequence[OwnInvariants] = ()) -> Checkup:
     if not tally.checkup(services.corpus).ok:  # statements name their indexes and fail without them
         return tally.checkup(services.corpus)
     row = settled_corpus(services)
-    for look in (
-        invariants.broken_documents,
-        invariants.broken_support,
-        invariants.crossings,
-        invariants.leaks,
-        invariants.orphans,
-        invariants.broken_citations,
-        invariants.broken_builds,
-    ):
-        tally.take(look(services.database, corpus=services.corpus))
-    tally.take(invariants.broken_vectors(services.database, corpus=services.corpus, dimensions=row.dimensions))
+    database, corpus, zero = services.database, services.corpus, vector([0.0] * row.dimensions)
+    for name in BROKEN:
+        tally.take(violations(database, name, corpus=corpus))
+    tally.take(violations(database, "broken_builds", corpus=corpus, ours=sorted(TYPES)))
+    tally.take(violations(database, "broken_vectors", corpus=corpus, dimensions=row.dimensions, zero=zero))
     check_chunks(services, row, tally)
     check_entities(services, row, tally)
     check_relations(services, row, tally)
@@ -85,15 +89,15 @@ def check_chunks(services: Services, row: CorpusRow, tally: Tally) -> None:
     """Tally chunks that are not aggregated into the graph, or not in the index."""
     database, corpus = services.database, services.corpus
     for uids in pages(database, CHUNKS, corpus=corpus, size=BATCH):
-        stored = invariants.stored_chunks(database, corpus=corpus, uids=uids, dimensions=row.dimensions)
+        stored = by_uid(database, "stored_chunks", corpus=corpus, uids=uids, dimensions=row.dimensions)
         extracted = [uid for uid in uids if uid in stored and stored[uid]["status"] in VECTORED]
-        found = invariants.indexed_chunks(database, corpus=corpus, uids=extracted, query=_first_axis(row))
+        found = _indexed(services, "indexed_chunks", row, extracted)
         tally.add("chunk-not-in-index", [uid for uid in extracted if stored[uid]["embedded"] and uid not in found])
         tally.add("message-place", [uid for uid in uids if uid in stored and not _has_messages(stored[uid])])
         done = [uid for uid in extracted if stored[uid]["status"] == "done" and stored[uid]["extraction"]]
         named = {uid: names for uid in done if (names := _names(corpus, stored[uid]["extraction"]))}
         tally.add("contributions-unreadable", [uid for uid in done if uid not in named])
-        tally.add("chunk-not-folded", invariants.unfolded_chunks(database, corpus=corpus, named=named))
+        tally.add("chunk-not-folded", unfolded_chunks(database, corpus=corpus, named=named))
 
 
 def _has_messages(row: Row) -> bool:
@@ -135,22 +139,19 @@ def _aggregated(
 
     Those of a memory have no contributions. What the index lacks is tallied.
     """
-    name, listed, stored_of, indexed_of = AGGREGATED[kind]
+    name, listed, stored_by, indexed_by = AGGREGATED[kind]
     database, corpus = services.database, services.corpus
     for uids in pages(database, listed, corpus=corpus, size=BATCH):
-        stored = stored_of(database, corpus=corpus, uids=uids, dimensions=row.dimensions)
-        found = indexed_of(database, corpus=corpus, uids=uids, query=_first_axis(row))
+        stored = by_uid(database, stored_by, corpus=corpus, uids=uids, dimensions=row.dimensions)
+        found = _indexed(services, indexed_by, row, uids)
         embedded = [uid for uid in uids if uid in stored and stored[uid]["embedded"]]
         tally.add(f"{name}-not-in-index", [uid for uid in embedded if uid not in found])
         yield _readable(services, kind, [uid for uid in stored if not stored[uid]["memory"]], tally), stored
 
 
-def _first_axis(row: CorpusRow) -> list[float]:
-    """Return a unit vector of the corpus's dimensions.
-
-    Any vector will do for a query that returns everything.
-    """
-    return [1.0] + [0.0] * (row.dimensions - 1)
+def _indexed(services: Services, name: str, row: CorpusRow, uids: Sequence[str]) -> set[str]:
+    most, dimensions = len(uids), row.dimensions
+    return indexed(services.database, name, corpus=services.corpus, uids=uids, dimensions=dimensions, most=most)
 
 
 def _limits(services: Services, row: CorpusRow) -> set[int]:
@@ -213,13 +214,13 @@ def check_builds(services: Services, row: CorpusRow, tally: Tally) -> None:
     database, corpus = services.database, services.corpus
     builds = [build for build, _, _ in find_builds(database, corpus=corpus)]
     tally.add("built-identity", [one.uid for one in builds if one.uid != build_uid(corpus, one.system)])
-    for uids in pages(database, unit_uids, corpus=corpus, size=BATCH):
-        units = invariants.stored_units(database, corpus=corpus, uids=uids)
+    for uids in pages(database, UNITS, corpus=corpus, size=BATCH):
+        units = by_uid(database, "stored_units", corpus=corpus, uids=uids)
         tally.add("built-identity", [uid for uid, unit in units.items() if not _is_unit(corpus, unit)])
     for uids in pages(database, built_uids, corpus=corpus, size=BATCH):
-        rows = invariants.stored_built(database, corpus=corpus, uids=uids, dimensions=row.dimensions)
+        rows = by_uid(database, "stored_built", corpus=corpus, uids=uids, dimensions=row.dimensions)
         tally.add("built-identity", [uid for uid, each in rows.items() if not _is_row(corpus, each)])
-        found = invariants.indexed_built(database, corpus=corpus, uids=uids, query=_first_axis(row))
+        found = _indexed(services, "indexed_built", row, uids)
         tally.add("built-not-in-index", [uid for uid, each in rows.items() if each["embedded"] and uid not in found])
 
 
@@ -260,19 +261,19 @@ def _is_row(corpus: str, row: Row) -> bool:
 
 def check_memories(services: Services, row: CorpusRow, tally: Tally) -> None:
     """Tally violations in memories, page by page."""
-    timeout = services.settings.claim_timeout
+    database, timeout = services.database, services.settings.claim_timeout
     for page in _pages(services):
         tally.add("stale-claim", [one.uid for one in page if one.held and (one.silent or 0) > timeout])
         tally.add("unfinished-prune", [one.uid for one in page if one.status == PRUNING])
         whole = [one for one in page if one.status != PRUNING]
         uids, adding = [one.uid for one in whole], [one.uid for one in whole if _adds(one)]
-        tally.take(invariants.broken_memories(services.database, corpus=services.corpus, memories=uids, adding=adding))
+        tally.take(violations(database, "broken_memories", corpus=row.corpus, memories=uids, adding=adding))
         tally.add("point-not-in-index", _unindexed(services, row, uids))
 
 
 def _pages(services: Services) -> Iterator[list[MemoryRow]]:
     after = ""
-    while page := invariants.memory_page(services.database, corpus=services.corpus, after=after):
+    while page := memory_page(services.database, corpus=services.corpus, after=after):
         yield page
         after = page[-1].uid
 
@@ -284,9 +285,9 @@ def _adds(memory: MemoryRow) -> bool:
 
 def _unindexed(services: Services, row: CorpusRow, memories: Sequence[str]) -> list[str]:
     database, corpus = services.database, services.corpus
-    wanted = invariants.stored_points(database, corpus=corpus, memories=memories, dimensions=row.dimensions)
+    wanted = uids_of(database, "stored_points", corpus=corpus, memories=memories, dimensions=row.dimensions)
     if not wanted:
         return []
     most = 2 * len(wanted)  # leaves room for points that are written meanwhile
-    found = invariants.indexed_points(database, corpus=corpus, memories=memories, query=_first_axis(row), most=most)
+    found = indexed(database, "indexed_points", corpus=corpus, memories=memories, dimensions=row.dimensions, most=most)
     return [uid for uid in wanted if uid not in found]

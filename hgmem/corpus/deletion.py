@@ -25,23 +25,18 @@ from hgmem.graph.conversations import (
     conversation_end,
     conversations_of_speaker,
     extend_conversation,
-    memories_of_texts,
-    place_chunks,
 )
-from hgmem.graph.corpus import count_corpus, delete_corpus_contents, delete_corpus_node, mark_corpus
+from hgmem.graph.corpus import count_corpus, delete_corpus_contents, delete_corpus_node, leased_memories
 from hgmem.graph.database import Transaction
 from hgmem.graph.documents import (
     DocumentState,
     chunks_of_documents,
-    delete_document_nodes,
     document_states,
     document_uid,
     documents_of_files,
     entities_of_chunks,
     link_chunks,
-    unseal_documents,
 )
-from hgmem.graph.embeddings import leased_memories
 from hgmem.graph.pruning import PAGE, Age, claim_old_memories, delete_emptied, empty_memories
 from hgmem.services import Services, check_dimensions, known_corpus, readable_corpus
 from hgmem.text.language import counted
@@ -67,13 +62,13 @@ def delete_documents(services: Services, names: Named) -> int:
     check_dimensions(services, row)
     uids = [state.uid for state in states]
     for batch in batches(uids, size=DOCUMENTS):
-        unseal_documents(database, corpus=corpus, uids=batch)  # indexed anew, should this be cut short
+        database.run("unseal_documents", corpus=corpus, uids=batch)  # indexed anew, should this be cut short
     found = chunks_of_documents(database, corpus=corpus, documents=uids)
     drop_chunks(services, [chunk for stored in found.values() for chunk in stored])
     if not all(state.sha256 for state in states):  # writing or deleting one was cut short before
         finish_interrupted(services)
     for batch in batches(uids, size=DOCUMENTS):
-        delete_document_nodes(database, corpus=corpus, uids=batch)
+        database.run("delete_document_nodes", corpus=corpus, uids=batch)
     return len(uids)
 
 
@@ -105,7 +100,8 @@ def named_documents(services: Services, names: Named) -> list[DocumentState]:
 def delete_corpus(services: Services) -> int:
     """Delete the corpus with its memories, whatever its status, and return the number of its documents."""
     documents = count_corpus(services.database, corpus=known_corpus(services)).documents
-    mark_corpus(services.database, corpus=services.corpus, status="deleting")  # cut short, it is no corpus to read
+    # Cut short, it is no corpus to read.
+    services.database.run("mark_corpus", corpus=services.corpus, status="deleting")
     delete_corpus_contents(services.database, corpus=services.corpus)
     delete_corpus_node(services.database, corpus=services.corpus)
     return documents
@@ -320,7 +316,7 @@ def _write(
         dropped = drop(transaction, services, [chunk.uid for chunk in left.gone], change=DELETED)
         stale = [*stale[0], *dropped[0]], [*stale[1], *dropped[1]]
     rows = [{"uid": chunk.uid, "start": chunk.start, "end": chunk.end} for chunk in left.chunks]
-    place_chunks(transaction, corpus=corpus, rows=rows)
+    transaction.run("place_chunks", corpus=corpus, rows=rows)
     link_chunks(transaction, corpus=corpus, documents=[change.uid])
     return stale
 
@@ -334,7 +330,16 @@ def _texts_from(services: Services, chunks: Sequence[str]) -> dict[str, list[str
 
 
 def _memories(services: Services, texts: dict[str, list[str]]) -> list[str]:
-    return memories_of_texts(services.database, corpus=services.corpus, texts=texts)
+    """Return the memories that quote, retrieved or rest on these texts."""
+    rows = services.database.run(
+        "memories_of_texts",
+        corpus=services.corpus,
+        chunks=texts["chunks"],
+        built=texts["built"],
+        entities=texts["entities"],
+        relations=texts["relations"],
+    )
+    return [row["memory"] for row in rows]
 
 
 def _delete_memories(services: Services, texts: dict[str, list[str]]) -> list[str]:

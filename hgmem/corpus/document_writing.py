@@ -19,20 +19,15 @@ from hgmem.graph.database import Row, Transaction
 from hgmem.graph.documents import (
     ChunkText,
     chunk_texts,
-    citations_of_chunks,
-    delete_chunks,
     entities_of_chunks,
     grow_chunks,
     link_chunks,
     lock_chunks,
-    move_citations,
     put_chunks,
     put_documents,
     rewrite_chunks,
-    seal_document,
-    withdraw_citations,
 )
-from hgmem.graph.entities import lock_entities, mark_stale, take_back
+from hgmem.graph.entities import lock_entities, take_back
 from hgmem.graph.values import NOTHING, Runner
 from hgmem.services import Services
 from hgmem.values.conversations import MessagePlace
@@ -66,7 +61,7 @@ def write_document(services: Services, chunked: ChunkedDocument) -> None:
         put_chunks(database, corpus=corpus, chunks=chunks)
     link_chunks(database, corpus=corpus, documents=[compared.uid])
     messages = len(compared.document.messages) or None
-    seal_document(writer, corpus=corpus, uid=compared.uid, sha256=compared.sha256, messages=messages)
+    writer.run("seal_document", corpus=corpus, uid=compared.uid, sha256=compared.sha256, messages=messages)
 
 
 def _grow_chunks(transaction: Transaction, services: Services, chunks: Sequence[Chunk]) -> None:
@@ -113,7 +108,7 @@ def _mark_supported(
     lock_chunks(transaction, corpus=corpus, uids=chunks)
     entities, relations = entities_of_chunks(transaction, corpus=corpus, chunks=chunks)
     lock_entities(transaction, corpus=corpus, uids=entities)
-    mark_stale(transaction, corpus=corpus, entities=entities, relations=relations)
+    transaction.run("mark_stale", corpus=corpus, entities=sorted(entities), relations=sorted(relations))
     return entities, relations
 
 
@@ -139,7 +134,7 @@ def drop(
     entities, relations = _mark_supported(transaction, services.corpus, chunks)
     drop_dependents(transaction, corpus=services.corpus, uids=chunks)
     mark_builds(transaction, corpus=services.corpus, change=change)
-    delete_chunks(transaction, corpus=services.corpus, uids=chunks)
+    transaction.run("delete_chunks", corpus=services.corpus, uids=chunks)
     return entities, relations
 
 
@@ -148,7 +143,7 @@ def _move_citations(transaction: Transaction, corpus: str, chunks: Sequence[Chun
     by_uid = {chunk.uid: chunk for chunk in chunks}
     stored = chunk_texts(transaction, corpus=corpus, uids=list(by_uid))
     gone, moved = [], []
-    for row in citations_of_chunks(transaction, corpus=corpus, uids=list(by_uid)):
+    for row in transaction.run("citations_of_chunks", corpus=corpus, uids=list(by_uid)):
         chunk, before = by_uid[row["chunk"]], stored[row["chunk"]]
         at = _quoted_at(row, before, chunk)
         if at is None:
@@ -157,9 +152,9 @@ def _move_citations(transaction: Transaction, corpus: str, chunks: Sequence[Chun
             start = before.start + at  # the chunk's own start is written later, and moves its citations
             moved.append({"uid": row["uid"], "start": start, "end": start + len(row["quote"])})
     if gone:
-        withdraw_citations(transaction, corpus=corpus, uids=gone)
+        transaction.run("withdraw_citations", corpus=corpus, uids=gone)
     if moved:
-        move_citations(transaction, corpus=corpus, rows=moved)
+        transaction.run("move_citations", corpus=corpus, rows=moved)
 
 
 def _quoted_at(row: Row, before: ChunkText, chunk: Chunk) -> int | None:

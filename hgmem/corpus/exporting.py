@@ -20,24 +20,20 @@ from hgmem.corpus.archive.files import Bounds, writing
 from hgmem.corpus.archive.lines import LineError, Record
 from hgmem.corpus.archive.own_names import OURS, OwnNamesCheck, nothing_installed
 from hgmem.corpus.archive.records import Records, footer, header
-from hgmem.corpus.paging import CHUNKS, ENTITIES, RELATIONS, Listed, pages
+from hgmem.corpus.paging import CHUNKS, DOCUMENTS, ENTITIES, MEMORIES, RELATIONS, UNITS, Listed, pages
 from hgmem.errors import ConflictError, GraphError
 from hgmem.graph.builds import BUILDING, UNFINISHED
-from hgmem.graph.corpus import SCHEMA_VERSION, CorpusRow, count_corpus
+from hgmem.graph.corpus import SCHEMA_VERSION, CorpusRow, count_corpus, leased_builds
 from hgmem.graph.database import Row
-from hgmem.graph.embeddings import leased_builds
 from hgmem.graph.exporting import (
     built_uids,
     corpus_properties,
-    document_uids,
-    memory_uids,
     read_builds,
     read_memory,
     read_nodes,
     read_own_relationships,
     read_relations,
     read_relationships,
-    unit_uids,
 )
 from hgmem.graph.record_types import RECORD_TYPES, VECTORS
 from hgmem.services import Services, settled_corpus
@@ -217,7 +213,7 @@ class _Exporter:
 
     def everything(self) -> Iterator[None]:
         """Write all records, yielding now and then."""
-        yield from self._section("Document", document_uids, self._nodes("Document"))
+        yield from self._section("Document", DOCUMENTS, self._nodes("Document"))
         yield from self._section("Chunk", CHUNKS, self._nodes("Chunk"))
         yield from self._section("NEXT_CHUNK", CHUNKS, partial(read_relationships, type_="NEXT_CHUNK"))
         yield from self._section("Entity", ENTITIES, self._nodes("Entity"))
@@ -275,11 +271,11 @@ class _Exporter:
         support = partial(read_relationships, type_="RESTS_ON")
         extensions = partial(read_relationships, type_="EXTENDS")
         self._put_all("Build", reader.builds())
-        yield from self._section("Unit", unit_uids, self._nodes("Unit"))
+        yield from self._section("Unit", UNITS, self._nodes("Unit"))
         yield from self._section("Built", listed, lambda *given, **uids: reader.rows(read_rows(*given, **uids)))
-        yield from self._section("RESTS_ON", unit_uids, support, size=LINKED)
+        yield from self._section("RESTS_ON", UNITS, support, size=LINKED)
         yield from self._section("RESTS_ON", listed, support, size=LINKED)
-        yield from self._section("EXTENDS", unit_uids, extensions, size=LINKED)
+        yield from self._section("EXTENDS", UNITS, extensions, size=LINKED)
         yield from self._section(
             "RELATIONSHIP",
             listed,
@@ -290,7 +286,7 @@ class _Exporter:
     def _memories(self) -> Iterator[None]:
         database, corpus = self.services.database, self.services.corpus
         timeout, vectors = self.services.settings.claim_timeout, self.records.header["embeddings"]
-        for uids in pages(database, memory_uids, corpus=corpus, size=1):
+        for uids in pages(database, MEMORIES, corpus=corpus, size=1):
             [memory] = uids
             found = read_memory(database, corpus=corpus, memory=memory, timeout=timeout, embeddings=vectors)
             if found and found["live"]:

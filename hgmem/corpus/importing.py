@@ -20,12 +20,10 @@ from hgmem.graph.adopting import (
     foreign_documents,
     foreign_entities,
     foreign_labels,
-    foreign_members,
-    foreign_nodes,
     foreign_relations,
-    foreign_twice,
 )
 from hgmem.graph.corpus import (
+    SCHEMA_VERSION,
     CorpusRow,
     count_corpus,
     create_corpus,
@@ -33,9 +31,8 @@ from hgmem.graph.corpus import (
     delete_corpus_node,
     find_corpus,
     lease_corpus,
-    release_corpus,
     renew_corpus,
-    set_embedder,
+    write_leased,
 )
 from hgmem.graph.database import Database, Row, Transaction
 from hgmem.graph.documents import create_chunks, create_documents
@@ -76,7 +73,7 @@ def import_graph(services: Services, given: Given, *, report: CountReport = lamb
     embedder = (services.embedder.name, services.embedder.dimensions)
 
     def finish(database: Runner, run: str) -> None:
-        release_corpus(database, corpus=services.corpus, run=run, status="ready", imported=fingerprint)
+        write_leased(database, "release_corpus", corpus=services.corpus, run=run, status="ready", imported=fingerprint)
 
     with importing(services, embedder=embedder, finish=finish) as writer:
         _write(services, writer, prepared, report=report)
@@ -130,7 +127,16 @@ def _lease(transaction: Transaction, services: Services, run: str, embedder: tup
     create_corpus(transaction, corpus=corpus, status=IMPORTING, embedder=embedder, settings={})
     if not lease_corpus(transaction, corpus=corpus, run=run, status=IMPORTING, timeout=timeout):
         return False
-    set_embedder(transaction, corpus=corpus, run=run, embedder=embedder)
+    model, dimensions = embedder
+    write_leased(
+        transaction,
+        "set_embedder",
+        corpus=corpus,
+        run=run,
+        embedding_model=model,
+        dimensions=dimensions,
+        schema_version=SCHEMA_VERSION,
+    )
     return True
 
 
@@ -180,7 +186,7 @@ def adopt(
     Importing the same graph again writes nothing. Raises `UsageError` if there is nothing to import, or if nodes of
     another application carry the corpus's name.
     """
-    members = foreign_members(services.database, corpus=services.corpus)
+    members = int(services.database.run("foreign_members", corpus=services.corpus)[0]["nodes"])
     if members:
         raise UsageError(
             f"{members} nodes that hgmem did not write have the property corpus: {services.corpus!r}: import into "
@@ -222,7 +228,7 @@ def foreign_graph(source: Database, shape: Shape) -> ForeignGraph:
 
 def _pages(source: Database, label: str, others: tuple[str, ...]) -> Iterator[list[str]]:
     after = ""
-    while ids := foreign_nodes(source, label=label, others=others, after=after, most=IDS):
+    while ids := [row["id"] for row in source.run("foreign_nodes", label=label, others=others, after=after, most=IDS)]:
         yield from (ids[at : at + PAGE] for at in range(0, len(ids), PAGE))
         after = ids[-1]
 
@@ -264,7 +270,7 @@ def _doubled(source: Database, shape: Shape) -> Iterator[str]:
     """Yield a note for each pair of labels that nodes share, with the label used."""
     document, chunk, entity = shape.document_label, shape.chunk_label, shape.entity_label
     for taken, label, others in ((chunk, entity, ()), (document, entity, (chunk,)), (chunk, document, (entity,))):
-        if nodes := foreign_twice(source, label=label, other=taken, others=others):
+        if nodes := int(source.run("foreign_twice", label=label, other=taken, others=others)[0]["nodes"]):
             both = counted(nodes, "node is", "nodes are")
             yield f"{both} both (:{label}) and (:{taken}): imported as (:{taken}) only"
 

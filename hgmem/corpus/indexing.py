@@ -34,7 +34,6 @@ from hgmem.graph.documents import (
     OpenChunk,
     fail_chunks,
     failed_documents,
-    finish_chunks,
     finish_documents,
     open_chunks,
 )
@@ -294,7 +293,7 @@ def _finish(
     if batch.extractions:
         report_counts = counting(report, "entities and relations")
         aggregate(services, extractions=batch.extractions, report=report_counts, meanwhile=meanwhile)
-        finish_chunks(marking(services, batch.change), corpus=corpus, uids=sorted(batch.extractions))
+        marking(services, batch.change).run("finish_chunks", corpus=corpus, uids=sorted(batch.extractions))
     done.chunks += len(batch.extractions)
     done.failed += batch.failed
     return len(finish_documents(database, corpus=corpus, uids=batch.documents)) if batch.documents else 0

@@ -5,8 +5,8 @@ from functools import partial
 from itertools import islice
 from typing import TypeAlias, TypeVar
 
-from hgmem.graph.exporting import chunk_uids, entity_uids, relation_uids
-from hgmem.graph.values import Runner
+from hgmem.graph.exporting import entity_uids, relation_uids
+from hgmem.graph.values import Runner, uids_of
 
 PAGE = 20_000  # uids per page: each page scans all uids of its kind
 BATCH = 500  # things per batch, unless told otherwise
@@ -15,7 +15,19 @@ T = TypeVar("T")
 # `listed(database, corpus=…, after=…, most=…)` returns the next uids.
 Listed: TypeAlias = Callable[..., list[str]]
 
-CHUNKS: Listed = chunk_uids
+
+def listing(name: str) -> Listed:
+    """Return what lists uids by a statement of this name, which takes the corpus, `after` and `most`."""
+    return lambda database, **page: uids_of(database, name, **page)
+
+
+DOCUMENTS = listing("document_uids")
+CHUNKS = listing("chunk_uids")
+UNITS = listing("unit_uids")
+MEMORIES = listing("memory_uids")
+POINTS = listing("point_uids")
+EVERY_ENTITY = listing("entity_page")
+EVERY_RELATION = listing("relation_page")
 ENTITIES: Listed = partial(entity_uids, shared=True)
 RELATIONS: Listed = partial(relation_uids, shared=True)
 PROVISIONALS: Listed = partial(entity_uids, shared=False)

@@ -10,17 +10,17 @@ from contextlib import contextmanager, suppress
 
 from hgmem.corpus.aggregation import ENTITY, RELATION, Filling
 from hgmem.corpus.guarded_writes import GuardedWriter, leased_writer
-from hgmem.corpus.paging import CHUNKS, ENTITIES, OWN_RELATIONS, PROVISIONALS, RELATIONS, Listed, pages
+from hgmem.corpus.paging import CHUNKS, ENTITIES, OWN_RELATIONS, POINTS, PROVISIONALS, RELATIONS, Listed, pages
 from hgmem.errors import ConflictError, HGMemError, UsageError
 from hgmem.extraction.contributions import own_relation_text
-from hgmem.graph import embeddings
 from hgmem.graph.builds import mark_builds
 from hgmem.graph.built import put_built_vectors
-from hgmem.graph.corpus import CorpusRow, lease_corpus, lock_corpus
+from hgmem.graph.corpus import CorpusRow, lease_corpus, leased_builds, leased_memories, lock_corpus, write_leased
 from hgmem.graph.database import Row, Transaction
 from hgmem.graph.documents import put_chunk_vectors
 from hgmem.graph.entities import put_relation_vectors
-from hgmem.graph.exporting import built_uids, point_uids
+from hgmem.graph.exporting import built_uids
+from hgmem.graph.memory import put_point_vectors
 from hgmem.graph.values import Runner
 from hgmem.models.embedding import Vectors
 from hgmem.services import RE_EMBEDDING, Services, check_schema, known_corpus, settled_corpus
@@ -35,7 +35,7 @@ def fill(services: Services, writer: Runner, *, report: CountReport = lambda _, 
     `writer` writes each batch in its own transaction. `report` receives the number of vectors made, and the total.
     """
     database, corpus = services.database, services.corpus
-    done, total = 0, embeddings.count_unembedded(database, corpus=corpus)
+    done, total = 0, database.run("count_unembedded", corpus=corpus)[0]["missing"]
     report(done, total)
     for listed, filling in FILLINGS:
         if done >= total:
@@ -56,30 +56,30 @@ def _text(row: Row) -> str:
 
 
 FILLINGS: Sequence[tuple[Listed, Filling]] = (
-    (CHUNKS, Filling(missing=embeddings.missing_chunk_vectors, text=_text, put=put_chunk_vectors)),
+    (CHUNKS, Filling(missing="missing_chunk_vectors", text=_text, put=put_chunk_vectors)),
     (ENTITIES, ENTITY.filling),
     (RELATIONS, RELATION.filling),
     (PROVISIONALS, ENTITY.filling),
     (
         OWN_RELATIONS,
         Filling(
-            missing=embeddings.missing_own_relation_vectors,
+            missing="missing_own_relation_vectors",
             text=lambda row: own_relation_text((row["source"], row["target"]), row["description"]),
             put=put_relation_vectors,
         ),
     ),
-    (point_uids, Filling(missing=embeddings.missing_point_vectors, text=_text, put=embeddings.put_point_vectors)),
-    (built_uids, Filling(missing=embeddings.missing_built_vectors, text=_text, put=_put_built)),
+    (POINTS, Filling(missing="missing_point_vectors", text=_text, put=put_point_vectors)),
+    (built_uids, Filling(missing="missing_built_vectors", text=_text, put=_put_built)),
 )
 
 
 CLEARED = 5_000  # vectors per transaction
-CLEARING: tuple[Callable[..., int], ...] = (
-    embeddings.clear_chunk_vectors,
-    embeddings.clear_entity_vectors,
-    embeddings.clear_relation_vectors,
-    embeddings.clear_point_vectors,
-    embeddings.clear_built_vectors,
+CLEARING = (
+    "clear_chunk_vectors",
+    "clear_entity_vectors",
+    "clear_relation_vectors",
+    "clear_point_vectors",
+    "clear_built_vectors",
 )
 
 
@@ -107,7 +107,7 @@ def reembed(
     with _leased(services, run) as writer:
         if not cleared:
             _clear(services, writer)
-            embeddings.mark_cleared(services.database, corpus=services.corpus, run=run)
+            write_leased(services.database, "mark_cleared", corpus=services.corpus, run=run)
         made = fill(services, writer, report=report)
         finish(services, writer)
         return made
@@ -122,12 +122,12 @@ def _lease(transaction: Transaction, services: Services, run: str) -> bool:
         raise UsageError(
             f"corpus {corpus!r} is not ready (status {row.status if row else 'deleted'}): wait until it ends"
         )
-    if memories := embeddings.leased_memories(transaction, corpus=corpus, timeout=timeout):
+    if memories := leased_memories(transaction, corpus=corpus, timeout=timeout):
         raise ConflictError(
             f"corpus {corpus!r} is in use by a question (memory {memories[0]!r}): wait until it ends; if that run "
             f"crashed, retry {timeout:g} s after its last heartbeat"
         )
-    if builds := embeddings.leased_builds(transaction, corpus=corpus, timeout=timeout):
+    if builds := leased_builds(transaction, corpus=corpus, timeout=timeout):
         raise ConflictError(
             f"the build of system {builds[0]!r} in corpus {corpus!r} is being made: wait until it ends; if that run "
             f"crashed, retry {timeout:g} s after its last heartbeat"
@@ -137,10 +137,11 @@ def _lease(transaction: Transaction, services: Services, run: str) -> bool:
             f"corpus {corpus!r} is being re-embedded by another process: wait until it ends; if it "
             f"crashed, retry {timeout:g} s after its last heartbeat"
         )
-    embeddings.interrupt_memories(transaction, corpus=corpus)
+    transaction.run("interrupt_memories", corpus=corpus)
     if _resumes(row, embedder):
         return bool(row.cleared)
-    embeddings.begin_reembedding(transaction, corpus=corpus, run=run, embedder=embedder)
+    model, dimensions = embedder
+    write_leased(transaction, "begin_reembedding", corpus=corpus, run=run, embedding_model=model, dimensions=dimensions)
     mark_builds(transaction, corpus=corpus, change="the corpus has another embedder")
     return False
 
@@ -156,17 +157,21 @@ def _leased(services: Services, run: str) -> Iterator[GuardedWriter]:
     If the block fails, another run can resume at once.
     """
     database, corpus = services.database, services.corpus
+
+    def release(status: str) -> None:
+        write_leased(database, "release_reembedding", corpus=corpus, run=run, status=status)
+
     try:
         with leased_writer(services, run) as writer:
             yield writer
     except BaseException:
         with suppress(HGMemError):
-            embeddings.release_reembedding(database, corpus=corpus, run=run, status=RE_EMBEDDING)
+            release(RE_EMBEDDING)
         raise
-    embeddings.release_reembedding(database, corpus=corpus, run=run, status="ready")
+    release("ready")
 
 
 def _clear(services: Services, writer: GuardedWriter) -> None:
-    for clear in CLEARING:
-        while clear(writer, corpus=services.corpus, most=CLEARED):
+    for name in CLEARING:
+        while writer.run(name, corpus=services.corpus, most=CLEARED)[0]["cleared"]:
             pass

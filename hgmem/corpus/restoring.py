@@ -18,7 +18,7 @@ from hgmem.corpus.reembedding import fill
 from hgmem.errors import DocumentError, UsageError
 from hgmem.graph import restoring
 from hgmem.graph.builds import find_builds, mark_builds
-from hgmem.graph.corpus import SCHEMA_VERSION, CorpusRow, count_corpus, find_corpus
+from hgmem.graph.corpus import SCHEMA_VERSION, CorpusRow, count_corpus, find_corpus, write_leased
 from hgmem.graph.database import Row
 from hgmem.graph.record_types import RECORD_TYPES, VECTORS
 from hgmem.graph.values import Runner
@@ -119,7 +119,9 @@ class _Import:
 
         def finish(database: Runner, run: str) -> None:
             properties, digest = _properties(header), self.checked.digest
-            restoring.finish_restoring(database, corpus=services.corpus, run=run, properties=properties, archive=digest)
+            write_leased(
+                database, "finish_restoring", corpus=services.corpus, run=run, properties=properties, archive=digest
+            )
 
         with importing(services, embedder=embedder, finish=finish) as held:
             self._records(held, report)
@@ -139,7 +141,7 @@ class _Import:
     def _vectors(self, held: GuardedWriter) -> None:
         services, header = self.services, self.checked.records.header
         fill(services, held)
-        restoring.unmake_given_vectors(held, corpus=services.corpus)
+        held.run("unmake_given_vectors", corpus=services.corpus)
         if (header["embedding_model"], header["dimensions"]) != (services.embedder.name, services.embedder.dimensions):
             mark_builds(held, corpus=services.corpus, change="the corpus has another embedder")
             self.systems.renew_vectors(services, held)

@@ -15,7 +15,7 @@ from hgmem.corpus.parallel_calls import Calls, Ended
 from hgmem.errors import AccessError, BadReplyError, BudgetError, ModelError
 from hgmem.extraction.contributions import condensed_from, described, join
 from hgmem.extraction.tasks import Condense
-from hgmem.graph.entities import cut_descriptions
+from hgmem.graph.entities import uids_by_kind
 from hgmem.services import Services
 from hgmem.values.graph_elements import EntityUid, RelationUid
 from hgmem.values.reports import CountReport
@@ -40,7 +40,7 @@ def condense(services: Services, *, report: CountReport) -> list[str]:
     Failed ones stay truncated until the next run. `report` receives the number done, and the total.
     """
     embed_unembedded(services)  # a killed run may have written a summary without its vector
-    entities, relations = cut_descriptions(services.database, corpus=services.corpus)
+    entities, relations = uids_by_kind(services.database, "cut_descriptions", corpus=services.corpus)
     if not entities and not relations:
         return []
     waiting = _waiting(services, entities, relations)

@@ -1,1 +1,1 @@
-"""Neo4j access: the only package that imports the driver, with one typed function per statement."""
+"""Neo4j access: the only package that imports the driver, runs statements by name, and converts what they return."""

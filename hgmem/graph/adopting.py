@@ -6,18 +6,6 @@ from hgmem.graph.values import Runner
 from hgmem.values.foreign_graph import ForeignChunk, ForeignDocument, ForeignEntity, ForeignRelation, Shape
 
 
-def foreign_nodes(database: Runner, *, label: str, others: Sequence[str], after: str, most: int) -> list[str]:
-    """Return the next element ids, in order, of nodes with this label and none of the others."""
-    rows = database.run("foreign_nodes", label=label, others=list(others), after=after, most=most)
-    return [row["id"] for row in rows]
-
-
-def foreign_twice(database: Runner, *, label: str, other: str, others: Sequence[str] = ()) -> int:
-    """Return how many nodes have both labels and none of the others."""
-    nodes: int = database.run("foreign_twice", label=label, other=other, others=list(others))[0]["nodes"]
-    return nodes
-
-
 def foreign_documents(database: Runner, *, ids: Sequence[str]) -> list[ForeignDocument]:
     """Return the stored documents with these element ids."""
     rows = database.run("foreign_documents", ids=list(ids))
@@ -77,9 +65,3 @@ def foreign_relations(
 def foreign_labels(database: Runner, *, most: int) -> dict[str, int]:
     """Return the labels with the most foreign nodes, and the number of those nodes."""
     return {row["label"]: row["nodes"] for row in database.run("foreign_labels", most=most)}
-
-
-def foreign_members(database: Runner, *, corpus: str) -> int:
-    """Return how many foreign documents, chunks and entities carry the corpus's name."""
-    nodes: int = database.run("foreign_members", corpus=corpus)[0]["nodes"]
-    return nodes

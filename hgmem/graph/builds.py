@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from hgmem.graph.corpus import DELETE_BATCH
-from hgmem.graph.database import Database, Row, leased
+from hgmem.graph.database import Row, leased
 from hgmem.graph.documents import loaded_messages
 from hgmem.graph.values import Runner
 from hgmem.text.identity import build_uid
@@ -79,23 +79,20 @@ def lease_build(database: Runner, lease: BuildLease, *, timeout: float, properti
     return bool(rows)
 
 
+def write_held(database: Runner, name: str, lease: BuildLease, /, **more: Any) -> None:
+    """Run a write that checks the lease on the build, or raise `ConflictError` if it is lost."""
+    rows = database.run(name, corpus=lease.corpus, uid=lease.build, run=lease.run, **more)
+    leased(rows, what=f"the build of system {lease.system!r} in corpus {lease.corpus!r}")
+
+
 def renew_build(database: Runner, lease: BuildLease) -> None:
     """Renew the lease, or raise `ConflictError` if it is lost."""
-    rows = database.run("renew_build", corpus=lease.corpus, uid=lease.build, run=lease.run)
-    leased(rows, what=_named(lease))
+    write_held(database, "renew_build", lease)
 
 
 def release_build(database: Runner, lease: BuildLease, *, status: str) -> None:
     """Release the lease, and set the status: `READY` or `INCOMPLETE` after all stages, else `UNFINISHED`."""
-    rows = database.run(
-        "release_build",
-        corpus=lease.corpus,
-        uid=lease.build,
-        run=lease.run,
-        status=status,
-        finished=status != UNFINISHED,
-    )
-    leased(rows, what=_named(lease))
+    write_held(database, "release_build", lease, status=status, finished=status != UNFINISHED)
 
 
 def mark_builds(database: Runner, *, corpus: str, change: str) -> None:
@@ -146,33 +143,6 @@ def units_of_stage(database: Runner, *, corpus: str, system: str, stage: str) ->
     """Return the units of a stage by key."""
     rows = database.run("units_of_stage", corpus=corpus, build=build_uid(corpus, system), stage=stage)
     return {row["key"]: StoredUnit(**row) for row in rows}
-
-
-def units_of_other_stages(database: Runner, *, corpus: str, system: str, stages: Sequence[str]) -> list[str]:
-    """Return the uids of units of stages that the build no longer has."""
-    rows = database.run("units_of_other_stages", corpus=corpus, build=build_uid(corpus, system), stages=list(stages))
-    return [row["uid"] for row in rows]
-
-
-def withdraw_build(database: Runner, lease: BuildLease) -> None:
-    """Say that the build cannot be asked, or raise `ConflictError` if the lease is lost."""
-    rows = database.run("withdraw_build", corpus=lease.corpus, uid=lease.build, run=lease.run)
-    leased(rows, what=_named(lease))
-
-
-def delete_build_contents(database: Database, *, corpus: str, system: str) -> None:
-    """Delete a system's rows and units, in bounded transactions."""
-    database.run("delete_build_contents", corpus=corpus, system=system, batch=DELETE_BATCH)
-
-
-def delete_build(database: Runner, lease: BuildLease) -> None:
-    """Delete the node of an empty build, or raise `ConflictError` if the lease is lost."""
-    rows = database.run("delete_build", corpus=lease.corpus, uid=lease.build, run=lease.run)
-    leased(rows, what=_named(lease))
-
-
-def _named(lease: BuildLease) -> str:
-    return f"the build of system {lease.system!r} in corpus {lease.corpus!r}"
 
 
 def _counts(rows: Sequence[Row]) -> dict[str, int]:

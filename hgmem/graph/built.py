@@ -8,8 +8,8 @@ from hgmem.graph.database import Row
 from hgmem.graph.full_text import OVER, Ranking, as_indexed, searched_words
 from hgmem.graph.lucene import lucene
 from hgmem.graph.retrieval import Scope
-from hgmem.graph.values import Runner, vector
-from hgmem.text.identity import build_uid, layer_key
+from hgmem.graph.values import Runner, uids_of, vector
+from hgmem.text.identity import layer_key
 
 AT_ONCE = 5_000  # uids in one statement
 
@@ -24,34 +24,14 @@ def made_by(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[Row]:
     return database.run("made_by", corpus=corpus, uids=list(uids))
 
 
-def put_units(database: Runner, *, corpus: str, system: str, rows: Sequence[Row]) -> None:
-    """Write units as done: uid, stage, key, digest, output (JSON or None), document, inputs, calls, tokens."""
-    database.run("put_units", corpus=corpus, system=system, build=build_uid(corpus, system), rows=list(rows))
-
-
-def fail_units(database: Runner, *, corpus: str, system: str, rows: Sequence[Row]) -> None:
-    """Record why units were not made: uid, stage, key, digest, error."""
-    database.run("fail_units", corpus=corpus, system=system, build=build_uid(corpus, system), rows=list(rows))
-
-
 def withdraw_quotes(database: Runner, *, corpus: str, texts: Mapping[str, str | None]) -> None:
     """Mark citations of rows (uids) as withdrawn where the row gets another text, or None because it goes."""
     database.run("withdraw_quotes", corpus=corpus, rows=[{"uid": uid, "text": text} for uid, text in texts.items()])
 
 
-def put_built(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
-    """Write rows: uid, unit, label, and all properties but vectors."""
-    database.run("put_built", corpus=corpus, rows=list(rows))
-
-
 def put_built_vectors(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
     """Write the vectors of rows' texts: uid, vector, and whether the row keeps it as its own as well."""
     database.run("put_built_vectors", corpus=corpus, rows=_packed(rows))
-
-
-def clear_text_vectors(database: Runner, *, corpus: str, uids: Sequence[str]) -> None:
-    """Remove the vectors of rows without a text."""
-    database.run("clear_text_vectors", corpus=corpus, uids=list(uids))
 
 
 def put_plain_vectors(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
@@ -64,22 +44,6 @@ def clear_plain_vectors(database: Runner, *, corpus: str, uids: Sequence[str]) -
     database.run("clear_plain_vectors", corpus=corpus, uids=list(uids))
 
 
-def release_support(database: Runner, *, corpus: str, system: str, rows: Sequence[Row]) -> None:
-    """Remove the support that is not in each row's `rests_on`. What rests on the row or unit inherits it."""
-    build = build_uid(corpus, system)
-    database.run("release_support", corpus=corpus, system=system, build=build, rows=list(rows))
-
-
-def drop_inherited(database: Runner, *, corpus: str, system: str) -> None:
-    """Remove support that rows and units inherited. Every unit of the build has to be made from its present inputs."""
-    database.run("drop_inherited", corpus=corpus, build=build_uid(corpus, system))
-
-
-def put_support(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
-    """Let each row or unit (`uid`) rest on what its `rests_on` names."""
-    database.run("put_support", corpus=corpus, rows=list(rows))
-
-
 def release_extensions(database: Runner, *, corpus: str, units: Sequence[str]) -> None:
     """Take back the ties that these units wrote, and the vectors that they gave to rows of other units."""
     database.run("release_extensions", corpus=corpus, units=list(units))
@@ -88,26 +52,6 @@ def release_extensions(database: Runner, *, corpus: str, units: Sequence[str]) -
 def put_extensions(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
     """Let units extend rows of other units: unit, uid, and a unit vector or None."""
     database.run("put_extensions", corpus=corpus, rows=_packed(rows))
-
-
-def put_ties(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
-    """Write relationships: unit, source, type, target, properties."""
-    database.run("put_ties", corpus=corpus, rows=list(rows))
-
-
-def dependents(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[str]:
-    """Return the uids of what rests directly on these chunks, rows or units."""
-    return [row["uid"] for row in database.run("dependents", corpus=corpus, uids=list(uids))]
-
-
-def learnt_of_entities(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[str]:
-    """Return the uids of the learnt rows that are tied to one of these entities."""
-    return [row["uid"] for row in database.run("learnt_of_entities", corpus=corpus, uids=list(uids))]
-
-
-def empty_units(database: Runner, *, corpus: str, uids: Sequence[str]) -> None:
-    """Empty those of the uids that are units. The next build makes them anew."""
-    database.run("empty_units", corpus=corpus, uids=list(uids))
 
 
 def delete_built(database: Runner, *, corpus: str, uids: Sequence[str]) -> None:
@@ -119,11 +63,6 @@ def delete_built(database: Runner, *, corpus: str, uids: Sequence[str]) -> None:
     database.run("delete_built", corpus=corpus, uids=list(uids))
 
 
-def delete_units(database: Runner, *, corpus: str, uids: Sequence[str]) -> None:
-    """Delete units whose rows are gone."""
-    database.run("delete_units", corpus=corpus, uids=list(uids))
-
-
 def drop_dependents(transaction: Runner, *, corpus: str, uids: Sequence[str]) -> list[str]:
     """Delete the built and learnt rows that rest on these chunks, rows or units, and empty such units.
 
@@ -133,14 +72,14 @@ def drop_dependents(transaction: Runner, *, corpus: str, uids: Sequence[str]) ->
     found = resting(transaction, corpus=corpus, uids=uids)
     for some in _parts(found):
         release_extensions(transaction, corpus=corpus, units=some)
-        empty_units(transaction, corpus=corpus, uids=some)
+        transaction.run("empty_units", corpus=corpus, uids=some)
         delete_built(transaction, corpus=corpus, uids=some)
     return found
 
 
 def drop_learnt(transaction: Runner, *, corpus: str, entities: Sequence[str]) -> None:
     """Delete the learnt rows that are tied to one of these entities (uids), and what rests on such rows."""
-    found = learnt_of_entities(transaction, corpus=corpus, uids=entities)
+    found = uids_of(transaction, "learnt_of_entities", corpus=corpus, uids=entities)
     if found:
         drop_dependents(transaction, corpus=corpus, uids=found)
         delete_built(transaction, corpus=corpus, uids=found)
@@ -151,7 +90,7 @@ def resting(transaction: Runner, *, corpus: str, uids: Sequence[str]) -> list[st
     found: dict[str, None] = {}
     level = list(uids)
     while level:
-        above = [uid for some in _parts(level) for uid in dependents(transaction, corpus=corpus, uids=some)]
+        above = [uid for some in _parts(level) for uid in uids_of(transaction, "dependents", corpus=corpus, uids=some)]
         level = list(dict.fromkeys(uid for uid in above if uid not in found))
         found |= dict.fromkeys(level)
     return list(found)

@@ -74,23 +74,5 @@ def conversations_of_speaker(database: Runner, *, corpus: str, speaker: str) -> 
     return [row["uid"] for row in database.run("conversations_of_speaker", corpus=corpus, speaker=written)]
 
 
-def place_chunks(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
-    """Write where chunks stand in their document: uid, start, end."""
-    database.run("place_chunks", corpus=corpus, rows=list(rows))
-
-
-def memories_of_texts(database: Runner, *, corpus: str, texts: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the memories (uids) that quote, retrieved or rest on `chunks`, `built`, `entities` or `relations`."""
-    rows = database.run(
-        "memories_of_texts",
-        corpus=corpus,
-        chunks=list(texts["chunks"]),
-        built=list(texts["built"]),
-        entities=list(texts["entities"]),
-        relations=list(texts["relations"]),
-    )
-    return [row["memory"] for row in rows]
-
-
 def _chunk(row: Row) -> Chunk:
     return Chunk(**{**row, "messages": loaded_messages(row["messages"])})

@@ -1,6 +1,7 @@
-"""Typed wrappers for `cypher/corpus.cypher`."""
+"""Typed functions for the statements of a whole corpus and its leases."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from hgmem.graph.database import Database, leased
 from hgmem.graph.values import Runner, to_json
@@ -30,11 +31,6 @@ class CorpusRow:
     schema_version: int = SCHEMA_VERSION
     run: str | None = None
     silent: int | None = None
-
-
-def corpora(database: Runner) -> list[dict[str, str]]:
-    """Return every corpus: name, status, embedding model, dimensions, time of creation."""
-    return database.run("corpora")
 
 
 def find_corpus(database: Runner, *, corpus: str) -> CorpusRow | None:
@@ -71,35 +67,30 @@ def lease_corpus(database: Runner, *, corpus: str, run: str, status: str, timeou
     return bool(database.run("lease_corpus", corpus=corpus, run=run, status=status, timeout=timeout))
 
 
-def set_embedder(database: Runner, *, corpus: str, run: str, embedder: tuple[str, int]) -> None:
-    """Set the corpus's embedder (name and dimensions), and this version's schema."""
-    model, dimensions = embedder
-    rows = database.run(
-        "set_embedder",
-        corpus=corpus,
-        run=run,
-        embedding_model=model,
-        dimensions=dimensions,
-        schema_version=SCHEMA_VERSION,
-    )
-    leased(rows, what=f"corpus {corpus!r}")
+def write_leased(database: Runner, name: str, /, *, corpus: str, run: str, **more: Any) -> None:
+    """Run a write that checks the run's lease on the corpus, or raise `ConflictError` if it is lost."""
+    leased(database.run(name, corpus=corpus, run=run, **more), what=f"corpus {corpus!r}")
 
 
 def renew_corpus(database: Runner, *, corpus: str, run: str) -> None:
     """Renew the lease, or raise `ConflictError` if it is lost."""
-    leased(database.run("renew_corpus", corpus=corpus, run=run), what=f"corpus {corpus!r}")
+    write_leased(database, "renew_corpus", corpus=corpus, run=run)
 
 
-def release_corpus(database: Runner, *, corpus: str, run: str, status: str, imported: str | None) -> None:
-    """Release the lease, and set the corpus's status."""
-    rows = database.run("release_corpus", corpus=corpus, run=run, status=status, imported=imported)
-    leased(rows, what=f"corpus {corpus!r}")
+def leased_memories(database: Runner, *, corpus: str, timeout: float) -> list[str]:
+    """Return the uids of memories whose lease was renewed in the last `timeout` seconds."""
+    return [row["uid"] for row in database.run("leased_memories", corpus=corpus, timeout=timeout)]
+
+
+def leased_builds(database: Runner, *, corpus: str, timeout: float) -> list[str]:
+    """Return the systems whose build's lease was renewed in the last `timeout` seconds."""
+    return [row["system"] for row in database.run("leased_builds", corpus=corpus, timeout=timeout)]
 
 
 def count_corpus(database: Runner, *, corpus: CorpusRow) -> CorpusStatus:
     """Return the corpus's counts of documents, chunks, entities and so on, and its failed chunks."""
     counts = database.run("count_corpus", corpus=corpus.corpus)[0]
-    failures = failed_chunks(database, corpus=corpus.corpus) if counts["failed"] else []
+    failures = database.run("failed_chunks", corpus=corpus.corpus, most=MOST_FAILURES) if counts["failed"] else []
     return CorpusStatus(
         corpus=corpus.corpus,
         status=corpus.status,
@@ -108,16 +99,6 @@ def count_corpus(database: Runner, *, corpus: CorpusRow) -> CorpusStatus:
         failures=tuple(failures),
         **counts,
     )
-
-
-def failed_chunks(database: Runner, *, corpus: str) -> list[dict[str, str]]:
-    """Return chunk, document, error and attempts of the first chunks whose extraction failed."""
-    return database.run("failed_chunks", corpus=corpus, most=MOST_FAILURES)
-
-
-def mark_corpus(database: Runner, *, corpus: str, status: str) -> None:
-    """Set the corpus's status, since readers refuse every status but `ready`."""
-    database.run("mark_corpus", corpus=corpus, status=status)
 
 
 def delete_corpus_contents(database: Database, *, corpus: str) -> None:

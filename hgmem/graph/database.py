@@ -344,7 +344,7 @@ def _rows(result: neo4j.Result) -> list[Row]:
 
 
 def _brief(parameters: Row) -> Row:
-    return {name: Rows(value) if isinstance(value, list) else value for name, value in parameters.items()}
+    return {name: Rows(value) if isinstance(value, list | tuple) else value for name, value in parameters.items()}
 
 
 def _statement(name: str, parameters: Row) -> Statement:

@@ -101,11 +101,6 @@ def documents_of_files(database: Runner, *, corpus: str, paths: Sequence[str]) -
     return found
 
 
-def described_documents(database: Runner, *, corpus: str) -> list[dict[str, str]]:
-    """Return uid, title, source and metadata (JSON) of every document."""
-    return database.run("described_documents", corpus=corpus)
-
-
 def put_documents(database: Runner, *, corpus: str, documents: Mapping[DocumentUid, Mapping[str, Scalar]]) -> None:
     """Write documents (properties by uid) as pending.
 
@@ -115,19 +110,6 @@ def put_documents(database: Runner, *, corpus: str, documents: Mapping[DocumentU
         raise ConflictError(
             f"corpus {corpus!r} was deleted or is being imported: add the documents again when it is ready"
         )
-
-
-def seal_document(database: Runner, *, corpus: str, uid: DocumentUid, sha256: str, messages: int | None = None) -> None:
-    """Record that the document's chunks are those of the text with this hash.
-
-    `messages` is the number of a conversation's last message.
-    """
-    database.run("seal_document", corpus=corpus, uid=uid, sha256=sha256, messages=messages)
-
-
-def unseal_documents(database: Runner, *, corpus: str, uids: Sequence[DocumentUid]) -> None:
-    """Say that these documents (uids) have to be indexed anew."""
-    database.run("unseal_documents", corpus=corpus, uids=list(uids))
 
 
 def create_documents(database: Runner, *, corpus: str, documents: Mapping[DocumentUid, Mapping[str, Scalar]]) -> None:
@@ -212,11 +194,6 @@ def fail_chunks(database: Runner, *, corpus: str, errors: Mapping[str, str]) -> 
     database.run("fail_chunks", corpus=corpus, rows=rows)
 
 
-def finish_chunks(database: Runner, *, corpus: str, uids: Sequence[str]) -> None:
-    """Mark extracted chunks as done."""
-    database.run("finish_chunks", corpus=corpus, uids=list(uids))
-
-
 def finish_documents(database: Runner, *, corpus: str, uids: Sequence[DocumentUid]) -> list[str]:
     """Mark documents as done or embedded if all their chunks are, and return their uids."""
     return [row["uid"] for row in database.run("finish_documents", corpus=corpus, uids=list(uids))]
@@ -236,11 +213,6 @@ def entities_of_chunks(
 def lock_chunks(database: Runner, *, corpus: str, uids: Sequence[str]) -> None:
     """Lock chunks, and the entities that they mention, until the transaction ends."""
     database.run("lock_chunks", corpus=corpus, uids=sorted(uids))
-
-
-def delete_chunks(database: Runner, *, corpus: str, uids: Sequence[str]) -> None:
-    """Delete chunks, and mark citations of them as withdrawn with their quotes kept."""
-    database.run("delete_chunks", corpus=corpus, uids=list(uids))
 
 
 def chunk_texts(database: Runner, *, corpus: str, uids: Sequence[str]) -> dict[str, ChunkText]:
@@ -263,26 +235,6 @@ def rewrite_chunks(
     """Give chunks another text, and remove the extraction and the vector of the old one."""
     rows = with_some_vectors([chunk_row(chunk, corpus) for chunk in chunks], vectors)
     database.run("rewrite_chunks", corpus=corpus, rows=rows)
-
-
-def citations_of_chunks(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[Row]:
-    """Return uid, chunk, quote, message and start of the citations of these chunks."""
-    return database.run("citations_of_chunks", corpus=corpus, uids=list(uids))
-
-
-def withdraw_citations(database: Runner, *, corpus: str, uids: Sequence[str]) -> None:
-    """Mark citations as withdrawn. They keep their quotes."""
-    database.run("withdraw_citations", corpus=corpus, uids=list(uids))
-
-
-def move_citations(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
-    """Write where quotes stand in their documents: uid, start, end."""
-    database.run("move_citations", corpus=corpus, rows=list(rows))
-
-
-def delete_document_nodes(database: Runner, *, corpus: str, uids: Sequence[DocumentUid]) -> None:
-    """Delete documents, once their chunks are gone."""
-    database.run("delete_document_nodes", corpus=corpus, uids=list(uids))
 
 
 def _documents(documents: Mapping[DocumentUid, Mapping[str, Scalar]]) -> list[Row]:

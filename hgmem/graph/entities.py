@@ -6,10 +6,10 @@ Rows are sorted by uid, so that concurrent writers lock in the same order.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any
+from typing import Any, TypeVar
 
 from hgmem.graph.database import Row
-from hgmem.graph.values import NOTHING, Runner, rows_with_vectors, with_some_vectors
+from hgmem.graph.values import NOTHING, Runner, rows_with_vectors, uids_of, with_some_vectors
 from hgmem.models.embedding import Vectors
 from hgmem.text.identity import corpus_key, uid
 from hgmem.values.graph_elements import (
@@ -19,6 +19,8 @@ from hgmem.values.graph_elements import (
     RelationFields,
     RelationUid,
 )
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,12 +98,12 @@ def touch_entities(database: Runner, *, corpus: str, rows: Iterable[EntityRow]) 
     Returns their contributions.
     """
     plain = _sorted(_identity(row, corpus) for row in rows)
-    return _entity_inputs(database.run("touch_entities", corpus=corpus, rows=plain))
+    return _inputs(EntityInputs, database.run("touch_entities", corpus=corpus, rows=plain))
 
 
 def known_entities(database: Runner, *, corpus: str, uids: Sequence[EntityUid]) -> set[EntityUid]:
     """Return those of the uids that are entities of the corpus."""
-    return {row["uid"] for row in database.run("known_entities", corpus=corpus, uids=list(uids))}
+    return set(uids_of(database, "known_entities", corpus=corpus, uids=uids))
 
 
 def lock_entities(database: Runner, *, corpus: str, uids: Sequence[EntityUid]) -> None:
@@ -111,7 +113,7 @@ def lock_entities(database: Runner, *, corpus: str, uids: Sequence[EntityUid]) -
 
 def entity_contributions(database: Runner, *, corpus: str, uids: Sequence[EntityUid]) -> list[EntityInputs]:
     """Return the entities' contributions."""
-    return _entity_inputs(database.run("entity_contributions", corpus=corpus, uids=list(uids)))
+    return _inputs(EntityInputs, database.run("entity_contributions", corpus=corpus, uids=list(uids)))
 
 
 def chunk_extractions(database: Runner, *, corpus: str, uids: Sequence[str]) -> dict[str, str | None]:
@@ -137,28 +139,22 @@ def create_entities(database: Runner, *, corpus: str, rows: Sequence[EntityRow],
     database.run("create_entities", corpus=corpus, rows=_sorted(rows_with_vectors(plain, vectors)))
 
 
-def remove_entities(database: Runner, *, corpus: str, uids: Sequence[EntityUid]) -> None:
-    """Delete entities, and keep those that a memory involves as provisional entities of it."""
-    database.run("remove_entities", corpus=corpus, uids=sorted(uids))
-
-
 def touch_relations(database: Runner, *, corpus: str, rows: Iterable[RelationRow]) -> list[RelationInputs]:
     """Create missing relations with their chunks, and lock both ends.
 
     Returns their contributions.
     """
-    plain = [{"uid": row.uid, "source": row.source, "target": row.target, "chunks": list(row.chunks)} for row in rows]
-    return _relation_inputs(database.run("touch_relations", corpus=corpus, rows=_sorted(plain)))
+    return _inputs(RelationInputs, database.run("touch_relations", corpus=corpus, rows=_sorted(map(_ends, rows))))
 
 
 def known_relations(database: Runner, *, corpus: str, uids: Sequence[RelationUid]) -> set[RelationUid]:
     """Return those of the uids that are relations of the corpus."""
-    return {row["uid"] for row in database.run("known_relations", corpus=corpus, uids=list(uids))}
+    return set(uids_of(database, "known_relations", corpus=corpus, uids=uids))
 
 
 def relation_contributions(database: Runner, *, corpus: str, uids: Sequence[RelationUid]) -> list[RelationInputs]:
     """Return the relations' contributions."""
-    return _relation_inputs(database.run("relation_contributions", corpus=corpus, uids=list(uids)))
+    return _inputs(RelationInputs, database.run("relation_contributions", corpus=corpus, uids=list(uids)))
 
 
 def write_relations(
@@ -173,23 +169,8 @@ def write_relations(
 
 def create_relations(database: Runner, *, corpus: str, rows: Sequence[RelationRow], vectors: Vectors) -> None:
     """Write complete relations of an empty corpus with their vectors."""
-    plain = [
-        {
-            "uid": row.uid,
-            "source": row.source,
-            "target": row.target,
-            "chunks": list(row.chunks),
-            "given": row.given,
-            **_relation_fields(row.fields),
-        }
-        for row in rows
-    ]
+    plain = [{**_ends(row), "given": row.given, **_relation_fields(row.fields)} for row in rows]
     database.run("create_relations", corpus=corpus, rows=_sorted(rows_with_vectors(plain, vectors)))
-
-
-def remove_relations(database: Runner, *, corpus: str, uids: Sequence[RelationUid]) -> None:
-    """Delete relations."""
-    database.run("remove_relations", corpus=corpus, uids=sorted(uids))
 
 
 def joined_entities(database: Runner, *, corpus: str, uids: Sequence[EntityUid]) -> list[EntityRow]:
@@ -205,13 +186,6 @@ def joined_entities(database: Runner, *, corpus: str, uids: Sequence[EntityUid])
     ]
 
 
-def mark_stale(
-    database: Runner, *, corpus: str, entities: Sequence[EntityUid], relations: Sequence[RelationUid]
-) -> None:
-    """Mark entities and relations as needing recomputation, until they are written again."""
-    database.run("mark_stale", corpus=corpus, entities=sorted(entities), relations=sorted(relations))
-
-
 def take_back(database: Runner, *, corpus: str, rows: Sequence[Row], relations: Sequence[RelationUid]) -> None:
     """Remove support that chunks no longer give.
 
@@ -220,27 +194,10 @@ def take_back(database: Runner, *, corpus: str, rows: Sequence[Row], relations: 
     database.run("take_back", corpus=corpus, rows=list(rows), relations=list(relations))
 
 
-def stale(database: Runner, *, corpus: str) -> tuple[list[EntityUid], list[RelationUid]]:
-    """Return the uids of the corpus's entities and relations that need recomputation."""
-    row = database.run("stale", corpus=corpus)[0]
+def uids_by_kind(database: Runner, name: str, /, *, corpus: str) -> tuple[list[EntityUid], list[RelationUid]]:
+    """Return the uids of the corpus's entities and relations that a statement finds."""
+    [row] = database.run(name, corpus=corpus)
     return row["entities"], row["relations"]
-
-
-def unembedded(database: Runner, *, corpus: str) -> tuple[list[EntityUid], list[RelationUid]]:
-    """Return the uids of the corpus's entities and relations that lack a vector."""
-    row = database.run("unembedded", corpus=corpus)[0]
-    return row["entities"], row["relations"]
-
-
-def cut_descriptions(database: Runner, *, corpus: str) -> tuple[list[EntityUid], list[RelationUid]]:
-    """Return the uids of entities and relations whose truncated descriptions need a summary."""
-    row = database.run("cut_descriptions", corpus=corpus)[0]
-    return row["entities"], row["relations"]
-
-
-def missing_entity_vectors(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[Row]:
-    """Return uid, name and description of those of the entities that lack a vector."""
-    return database.run("missing_entity_vectors", corpus=corpus, uids=list(uids))
 
 
 def put_entity_vectors(database: Runner, *, corpus: str, rows: Sequence[Row], vectors: Vectors) -> None:
@@ -248,31 +205,20 @@ def put_entity_vectors(database: Runner, *, corpus: str, rows: Sequence[Row], ve
     database.run("put_entity_vectors", corpus=corpus, rows=_sorted(rows_with_vectors(rows, vectors)))
 
 
-def missing_relation_vectors(database: Runner, *, corpus: str, uids: Sequence[RelationUid]) -> list[Row]:
-    """Return uid, end keys, description and keywords of those of the relations that lack a vector."""
-    return database.run("missing_relation_vectors", corpus=corpus, uids=list(uids))
-
-
 def put_relation_vectors(database: Runner, *, corpus: str, rows: Sequence[Row], vectors: Vectors) -> None:
     """Write the vectors of rows (uid, description, keywords) that are still current."""
     database.run("put_relation_vectors", corpus=corpus, rows=_sorted(rows_with_vectors(rows, vectors)))
 
 
-def count_entities(database: Runner, *, corpus: str, most: int) -> int:
-    """Return how many entities the corpus has, counted up to `most`."""
-    return int(database.run("count_entities", corpus=corpus, most=most)[0]["entities"])
+def _inputs(kind: type[T], rows: Iterable[Row]) -> list[T]:
+    return [
+        kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in row.items()})
+        for row in rows
+    ]
 
 
-def _entity_inputs(rows: Iterable[Row]) -> list[EntityInputs]:
-    return [EntityInputs(**{name: _plain(value) for name, value in row.items()}) for row in rows]
-
-
-def _relation_inputs(rows: Iterable[Row]) -> list[RelationInputs]:
-    return [RelationInputs(**{name: _plain(value) for name, value in row.items()}) for row in rows]
-
-
-def _plain(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+def _ends(row: RelationRow) -> Row:
+    return {"uid": row.uid, "source": row.source, "target": row.target, "chunks": list(row.chunks)}
 
 
 def _identity(row: EntityRow, corpus: str) -> Row:

@@ -16,16 +16,6 @@ def corpus_properties(database: Runner, *, corpus: str) -> Row:
     return properties
 
 
-def document_uids(database: Runner, *, corpus: str, after: str, most: int) -> list[str]:
-    """Return the next uids of documents, in order."""
-    return [row["uid"] for row in database.run("document_uids", corpus=corpus, after=after, most=most)]
-
-
-def chunk_uids(database: Runner, *, corpus: str, after: str, most: int) -> list[str]:
-    """Return the next uids of chunks, in order."""
-    return [row["uid"] for row in database.run("chunk_uids", corpus=corpus, after=after, most=most)]
-
-
 def entity_uids(database: Runner, *, corpus: str, shared: bool, after: str, most: int) -> list[str]:
     """Return the next uids of entities, of the corpus (`shared`) or its memories, in order."""
     return [row["uid"] for row in database.run("entity_uids", corpus=corpus, shared=shared, after=after, most=most)]
@@ -36,25 +26,10 @@ def relation_uids(database: Runner, *, corpus: str, shared: bool, after: str, mo
     return [row["uid"] for row in database.run("relation_uids", corpus=corpus, shared=shared, after=after, most=most)]
 
 
-def memory_uids(database: Runner, *, corpus: str, after: str, most: int) -> list[str]:
-    """Return the next uids of memories, in order."""
-    return [row["uid"] for row in database.run("memory_uids", corpus=corpus, after=after, most=most)]
-
-
-def point_uids(database: Runner, *, corpus: str, after: str, most: int) -> list[str]:
-    """Return the next uids of memory points, in order."""
-    return [row["uid"] for row in database.run("point_uids", corpus=corpus, after=after, most=most)]
-
-
 def built_uids(database: Runner, *, corpus: str, after: str, most: int, learnt: bool = True) -> list[str]:
     """Return the next uids of built rows, in order, on request without what was learnt from questions."""
     rows = database.run("built_uids", corpus=corpus, learnt=learnt, after=after, most=most)
     return [row["uid"] for row in rows]
-
-
-def unit_uids(database: Runner, *, corpus: str, after: str, most: int) -> list[str]:
-    """Return the next uids of units of builds, in order."""
-    return [row["uid"] for row in database.run("unit_uids", corpus=corpus, after=after, most=most)]
 
 
 def read_nodes(database: Runner, *, corpus: str, label: str, uids: Sequence[str], embeddings: bool) -> list[Row]:

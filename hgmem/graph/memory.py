@@ -10,7 +10,16 @@ from hgmem.graph.database import Database, Row, Transaction, leased
 from hgmem.graph.record_types import RECORD_TYPES, VECTORS
 from hgmem.graph.retrieval import to_entity
 from hgmem.graph.statements import find_statement
-from hgmem.graph.values import Runner, attributes, from_properties, from_stored, to_json, to_properties, vector
+from hgmem.graph.values import (
+    Runner,
+    attributes,
+    from_properties,
+    from_stored,
+    rows_with_vectors,
+    to_json,
+    to_properties,
+    vector,
+)
 from hgmem.models.embedding import Vectors
 from hgmem.text.identity import provisional_uid
 from hgmem.values.arguments import UID, check
@@ -208,11 +217,6 @@ def write_answer(database: Runner, *, lease: Lease, answer: Answer, status: str)
     _held(rows, lease)
 
 
-def list_memories(database: Runner, *, corpus: str, owner: str | None) -> list[Row]:
-    """Return the corpus's memories, newest first, with `silent` as in `find_memory`."""
-    return database.run("list_memories", corpus=corpus, owner=owner)
-
-
 def find_memory(database: Runner, *, corpus: str, memory: str, owner: str | None) -> Row:
     """Return the memory's properties.
 
@@ -274,6 +278,12 @@ def quote_statuses(database: Runner, *, corpus: str, citations: Sequence[Citatio
     found = {row["number"]: row["found"] for row in rows}
     statuses: Mapping[bool | None, QuoteStatus] = {True: "in_document", False: "not_in_document"}
     return [statuses.get(found.get(number), "document_deleted") for number in range(len(citations))]
+
+
+def put_point_vectors(database: Runner, *, corpus: str, rows: Sequence[Row], vectors: Vectors) -> None:
+    """Write the vectors of points, rows with a uid."""
+    plain = rows_with_vectors([{"uid": row["uid"]} for row in rows], vectors)
+    database.run("put_point_vectors", corpus=corpus, rows=plain)
 
 
 def find_entities(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[Entity]:

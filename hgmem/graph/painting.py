@@ -1,6 +1,5 @@
 """Typed wrappers for `cypher/painting.cypher`."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hgmem.graph.database import Database
@@ -25,27 +24,6 @@ class Pictured:
     def has_active_points(self, step: int) -> bool:
         """Return whether any point that involves entities is active at the end of a step."""
         return any(born <= step and (died is None or died > step) for born, died in self.lives)
-
-
-def paint_entities(database: Database, *, corpus: str, kinds: Mapping[str, Sequence[str]]) -> int:
-    """Update the styling labels of entities, and return how many changed.
-
-    `kinds` holds the casefolded entity types of each styling label.
-    """
-    rows = database.run(
-        "paint_entities",
-        corpus=corpus,
-        persons=list(kinds["person"]),
-        organizations=list(kinds["organization"]),
-        places=list(kinds["place"]),
-        events=list(kinds["event"]),
-    )
-    return int(rows[0]["painted"])
-
-
-def paint_points(database: Database, *, corpus: str) -> int:
-    """Update the styling labels of superseded points, and return how many changed."""
-    return int(database.run("paint_points", corpus=corpus)[0]["painted"])
 
 
 def pictured(database: Database, *, corpus: str, memory: str) -> Pictured:

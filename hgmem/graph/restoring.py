@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
-from hgmem.graph.database import Row, leased
+from hgmem.graph.database import Row
 from hgmem.graph.record_types import EVERYWHERE, RECORD_TYPES, VECTORS, FieldType, RecordType, Reference
 from hgmem.graph.values import Runner, vector
 from hgmem.text.identity import build_uid, corpus_key, layer_key
@@ -34,7 +34,7 @@ def restore(database: Runner, *, corpus: str, name: str, rows: Sequence[Row]) ->
     if of_type.source:
         _relate(database, corpus, of_type, rows)
         return
-    restore_nodes(database, corpus=corpus, rows=[_node(corpus, of_type, row) for row in rows])
+    database.run("restore_nodes", corpus=corpus, rows=[_node(corpus, of_type, row) for row in rows])
     link = of_type.link
     if link is None or link.type in WITHOUT_UID:
         return
@@ -44,25 +44,9 @@ def restore(database: Runner, *, corpus: str, name: str, rows: Sequence[Row]) ->
     restore_relationships(database, corpus=corpus, type_=link.type, rows=linked)
 
 
-def restore_nodes(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
-    """Write nodes with their labels, properties, times and vectors, steps and sub-queries with their links."""
-    database.run("restore_nodes", corpus=corpus, rows=list(rows))
-
-
 def restore_relationships(database: Runner, *, corpus: str, type_: str, rows: Sequence[Row]) -> None:
     """Write relationships of one type with their ends, properties and vectors."""
     database.run("restore_relationships", corpus=corpus, type=type_, rows=list(rows))
-
-
-def unmake_given_vectors(database: Runner, *, corpus: str) -> None:
-    """Let the next build make the units anew that give rows their vectors."""
-    database.run("unmake_given_vectors", corpus=corpus)
-
-
-def finish_restoring(database: Runner, *, corpus: str, run: str, properties: Row, archive: str) -> None:
-    """Release the lease on a completely restored corpus, and set its original properties."""
-    rows = database.run("finish_restoring", corpus=corpus, run=run, properties=properties, archive=archive)
-    leased(rows, what=f"corpus {corpus!r}")
 
 
 def _relate(database: Runner, corpus: str, of_type: RecordType, rows: Sequence[Row]) -> None:

@@ -2,43 +2,9 @@
 
 from hgmem.errors import GraphError
 from hgmem.graph.database import Database, Row
+from hgmem.graph.record_types import RECORD_TYPES
+from hgmem.graph.statements import statements
 
-CREATE = (
-    "create_corpus_name",
-    "create_document_uid",
-    "create_chunk_uid",
-    "create_entity_uid",
-    "create_relation_uid",
-    "create_memory_uid",
-    "create_point_uid",
-    "create_answer_uid",
-    "create_citation_uid",
-    "create_build_uid",
-    "create_unit_uid",
-    "create_built_uid",
-    "create_document_corpus",
-    "create_chunk_corpus",
-    "create_entity_corpus",
-    "create_relation_corpus",
-    "create_memory_corpus",
-    "create_step_corpus",
-    "create_subquery_corpus",
-    "create_point_corpus",
-    "create_answer_corpus",
-    "create_citation_corpus",
-    "create_build_corpus",
-    "create_unit_corpus",
-    "create_built_corpus",
-    "create_support_build",
-    "create_entity_embedding",
-    "create_relation_embedding",
-    "create_chunk_embedding",
-    "create_point_embedding",
-    "create_built_embedding",
-    "create_chunk_text",
-    "create_entity_text",
-    "create_built_text",
-)
 VECTOR = {
     "entity_embedding": ("Entity", "corpus", "memory", "uid"),
     "relation_embedding": ("RELATES", "corpus", "memory", "uid"),
@@ -72,9 +38,8 @@ LABELS = {
 # Relationship types of ours, and labels without a uid of their own. Systems may not use them, nor the labels above.
 TYPES = frozenset(
     (
-        *("FROM_DOCUMENT", "NEXT_CHUNK", "FROM_CHUNK", "RELATES", "HAS_STEP", "NEXT_STEP", "ASKED", "TARGETS"),
-        *("RETRIEVED", "HAS_POINT", "INVOLVES", "SUPPORTED_BY", "REVISED_AS", "MERGED_INTO", "HAS_ANSWER"),
-        *("HAS_CITATION", "CITES", "HAS_UNIT", "MADE", "EXTENDS", "RESTS_ON"),
+        *(one.name for one in RECORD_TYPES.values() if one.source and one.name != "RELATIONSHIP"),
+        *(one.link.type for one in RECORD_TYPES.values() if one.link),
     )
 )
 MARKS = frozenset(("Provisional", "DeadPoint", "PersonEntity", "OrganizationEntity", "PlaceEntity", "EventEntity"))
@@ -88,9 +53,9 @@ def ensure_schema(database: Database) -> None:
     """
     found = show_indexes(database)
     if missing(found):
-        for name in CREATE:
+        for name in creating():
             database.run(name)
-        await_indexes(database, seconds=AWAIT_SECONDS)
+        database.run("await_indexes", seconds=AWAIT_SECONDS)
         found = show_indexes(database)
     absent, odd = missing(found), differing(found)
     if absent:
@@ -119,13 +84,13 @@ def show_indexes(database: Database) -> dict[str, Row]:
     return {row["name"]: row for row in database.run("show_indexes")}
 
 
-def await_indexes(database: Database, *, seconds: int) -> None:
-    """Wait until every index is online."""
-    database.run("await_indexes", seconds=seconds)
+def creating() -> list[str]:
+    """Return the names of the statements that create the schema, in order."""
+    return [name for name, one in statements().items() if name.startswith("create_") and one.mode == "schema"]
 
 
 def _names() -> list[str]:
-    return [statement.removeprefix("create_") for statement in CREATE]
+    return [name.removeprefix("create_") for name in creating()]
 
 
 def _as_declared(row: Row) -> bool:

@@ -45,6 +45,16 @@ class Runner(Protocol):
         """Return the rows of a statement."""
 
 
+def uids_of(database: Runner, name: str, /, **parameters: Any) -> list[Any]:
+    """Return the uids that a statement returns, in its order."""
+    return [row["uid"] for row in database.run(name, **parameters)]
+
+
+def by_uid(database: Runner, name: str, /, **parameters: Any) -> dict[str, Row]:
+    """Return the rows of a statement by their uids."""
+    return {row["uid"]: row for row in database.run(name, **parameters)}
+
+
 def vector(values: Any) -> Vector:
     """Return one row of float32 as the driver's vector type.
 

@@ -11,7 +11,6 @@ from hgmem.graph.memory import (
     StoredPoint,
     corpus_of,
     find_memory,
-    list_memories,
     memory_answers,
     memory_points,
     memory_steps,
@@ -39,7 +38,7 @@ STEP = Argument(whole, "is not a valid step: use an integer of at least 1")
 def summaries(services: Services) -> list[MemorySummary]:
     """Return a summary of each memory of the corpus that the owner sees, newest first."""
     found = []
-    for row in list_memories(services.database, corpus=services.corpus, owner=services.owner):
+    for row in services.database.run("list_memories", corpus=services.corpus, owner=services.owner):
         status = _status(services, row["status"], row.pop("silent"))
         found.append(MemorySummary(**{**row, "status": status}))
     return found

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from hgmem.errors import UsageError
 from hgmem.graph.database import Database
-from hgmem.graph.documents import described_documents
 from hgmem.values.inputs import Scalar
 
 OWN = {"document": "uid", "title": "title", "source": "source"}  # names that every document has, and their properties
@@ -41,7 +40,7 @@ def choose(database: Database, filters: Mapping[str, Sequence[str]], *, corpus: 
     """
     if not filters:
         return Choice()
-    rows = described_documents(database, corpus=corpus)
+    rows = database.run("described_documents", corpus=corpus)
     values = {row["uid"]: _values(row) for row in rows}
     known = set(OWN).union(*values.values())
     unknown = [name for name in filters if name not in known]

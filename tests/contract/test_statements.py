@@ -13,12 +13,14 @@ import pytest
 
 import hgmem
 from hgmem import HGMem
+from hgmem.corpus.checking import BROKEN
+from hgmem.corpus.reembedding import CLEARING, FILLINGS
 from hgmem.errors import GraphError
 from hgmem.graph.database import _statement
 from hgmem.graph.memory import Lease
-from hgmem.graph.schema import CREATE
+from hgmem.graph.schema import creating
 from hgmem.graph.statement_checks import NOISE, beside_the_corpus, fault
-from hgmem.graph.statements import Statement, parse, statements
+from hgmem.graph.statements import parse, statements
 from hgmem.local import Server
 from hgmem.memory.browser.favourites import Favourite, favourite_fault
 from hgmem.systems.registry import system, systems
@@ -60,10 +62,27 @@ FOR_EVERY_OWNER = {
 }
 # Statements that take the corpus and read beyond it, each with its reason.
 BEYOND_THE_CORPUS = {"crossings": ["(other)"], "leaks": ["(other)"]}  # they look for links to other corpora
-# Statements whose caller is not the function of the same name in the module of the same name.
-OTHER_CALLERS = {
-    "server_version": "database._probe",  # every connection runs it first
-    **dict.fromkeys(CREATE, "schema.ensure_schema"),  # in a list of statements that run in order
+# Statements that run in a loop over their names, or are named in a table, with the parameters that the loop passes.
+LOOPED = {
+    **dict.fromkeys(creating(), ()),
+    **dict.fromkeys(BROKEN, ("corpus", "most")),
+    **dict.fromkeys(CLEARING, ("corpus", "most")),
+    **dict.fromkeys(("stored_entities", "stored_relations"), ("corpus", "uids", "dimensions")),
+    **dict.fromkeys(("indexed_entities", "indexed_relations"), ("corpus", "uids", "vector", "most")),
+    **dict.fromkeys((filling.missing for _, filling in FILLINGS), ("corpus", "uids")),
+}
+# Functions that run the statement whose name they are given: what they add to the keywords of a call, and take away.
+RUNNERS: dict[str, tuple[set[str], set[str]]] = {
+    "run": (set(), set()),
+    "uids_of": (set(), set()),
+    "by_uid": (set(), set()),
+    "uids_by_kind": (set(), set()),
+    "listing": ({"corpus", "after", "most"}, set()),
+    "write_leased": (set(), set()),
+    "write_held": ({"corpus", "uid", "run"}, set()),
+    "violations": ({"most"}, set()),
+    "indexed": ({"vector"}, {"dimensions"}),
+    "_indexed": ({"corpus", "uids", "vector", "most"}, set()),
 }
 SCANS = {
     "corpora": ["NodeByLabelScan"],  # the one label scan that is allowed: of :Corpus
@@ -122,33 +141,30 @@ SAMPLES: dict[str, Any] = {
 # Callers --------------------------------------------------------------------------------------------------------
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Caller:
-    """A call of a statement: `module.function`, and the parameters that it passes."""
-
-    where: str
-    parameters: frozenset[str]
-
-
-def callers() -> dict[str, list[Caller]]:
-    found: dict[str, list[Caller]] = {name: [] for name in ALL}
+def callers() -> dict[str, list[frozenset[str]]]:
+    """Return the parameters that each call of a statement passes, by the statement's name."""
+    found: dict[str, list[frozenset[str]]] = {name: [] for name in ALL}
+    for name, passed in LOOPED.items():
+        found[name].append(frozenset(passed))
     for path in sorted(PACKAGE.rglob("*.py")):
-        module = path.relative_to(PACKAGE).with_suffix("").as_posix()
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
-            for call in (node for node in ast.walk(function) if isinstance(node, ast.Call)):
-                name = _run(call)
-                if name in ALL:
-                    found[name].append(Caller(where=f"{module}.{function.name}", parameters=_passed(call)))
-    for name in CREATE:
-        found[name].append(Caller(where="graph/schema.ensure_schema", parameters=frozenset()))
+        for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+            name = _run(call)
+            if name in ALL:
+                found[name].append(_passed(call))
     return found
 
 
+def _runner(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+
+
 def _run(call: ast.Call) -> str | None:
-    if not isinstance(call.func, ast.Attribute) or call.func.attr != "run" or not call.args:
+    """Return the statement's name in `database.run(name, …)`, `listing(name)` or `runner(database, name, …)`."""
+    if _runner(call) not in RUNNERS:
         return None
-    return call.args[0].value if isinstance(call.args[0], ast.Constant) else None
+    given = call.args[0 if _runner(call) in ("run", "listing") else 1 :]
+    return given[0].value if given and isinstance(given[0], ast.Constant) else None
 
 
 def _passed(call: ast.Call) -> frozenset[str]:
@@ -159,7 +175,8 @@ def _passed(call: ast.Call) -> frozenset[str]:
             passed |= {field.name for field in dataclasses.fields(Lease)}
         else:
             passed.add(keyword.arg)
-    return frozenset(passed)
+    added, taken = RUNNERS[_runner(call)]
+    return frozenset((passed | added) - taken)
 
 
 CALLERS = callers()
@@ -170,22 +187,12 @@ def test_there_is_something_to_check() -> None:
     assert len([one for one in ALL.values() if one.mode == "write" and "run" in one.parameters]) > 10
 
 
-def test_a_statement_has_one_caller_its_typed_wrapper() -> None:
-    found = {name: [caller.where for caller in CALLERS[name]] for name in ALL}
-    assert {name: where for name, where in found.items() if where != [wrapper(ALL[name])]} == {}
+def test_a_statement_is_run_in_one_place() -> None:
+    assert {name: len(found) for name, found in CALLERS.items() if len(found) != 1} == {}
 
 
-def wrapper(statement: Statement) -> str:
-    """Return the function that may run a statement, with the path of its module."""
-    stem = Path(statement.file).stem
-    if (PACKAGE / "systems" / stem).is_dir():  # the system whose file it is
-        return f"systems/{stem}/statements.{statement.name}"
-    return f"graph/{OTHER_CALLERS.get(statement.name, f'{stem}.{statement.name}')}"
-
-
-def test_a_wrapper_passes_exactly_the_parameters() -> None:
-    found = {name: [caller.parameters for caller in CALLERS[name]] for name in ALL}
-    assert {name: passed for name, passed in found.items() if passed != [frozenset(ALL[name].parameters)]} == {}
+def test_a_call_passes_exactly_the_parameters() -> None:
+    assert {name: found for name, found in CALLERS.items() if found != [frozenset(ALL[name].parameters)]} == {}
 
 
 def test_a_write_locks_what_is_claimed_before_it_looks_who_holds_it() -> None:
@@ -489,7 +496,7 @@ def test_a_plan_neither_scans_nor_multiplies(session: neo4j.Session) -> None:
 
 @pytest.mark.server
 def test_the_server_takes_every_schema_statement(session: neo4j.Session) -> None:
-    for name in CREATE:
+    for name in creating():
         session.run(f"EXPLAIN {ALL[name].text}").consume()
 
 

@@ -15,7 +15,6 @@ from rivals import overtaken
 from hgmem import ConflictError, Document, Given, GivenChunk, GivenEntity, HGMem, Message, Settings, UsageError
 from hgmem.corpus.document_comparison import DOCUMENTS
 from hgmem.corpus.importing import import_graph
-from hgmem.graph.corpus import mark_corpus
 from hgmem.graph.database import Transaction
 from hgmem.models.extractive import ExtractiveModel
 from hgmem.testing import DeterministicEmbedder, ScriptedModel
@@ -251,7 +250,7 @@ def test_a_citation_of_a_deleted_document_keeps_its_quote(client: HGMem) -> None
 
 def test_a_corpus_that_is_being_deleted_is_refused_and_deleting_again_ends_it(client: HGMem) -> None:
     client.add(Document(id="one", text=TEXT))
-    mark_corpus(client._database, corpus=client.corpus, status="deleting")
+    client._database.run("mark_corpus", corpus=client.corpus, status="deleting")
 
     with pytest.raises(UsageError, match="deleting"):
         client.ask("Who commands the Aurora?")

@@ -10,9 +10,8 @@ from rivals import overtaken
 
 from hgmem import HGMem, Settings
 from hgmem.errors import ConflictError
-from hgmem.graph.corpus import create_corpus, lease_corpus, release_corpus, renew_corpus, set_embedder
+from hgmem.graph.corpus import create_corpus, lease_corpus, renew_corpus, write_leased
 from hgmem.graph.database import Database
-from hgmem.graph.embeddings import begin_reembedding, mark_cleared, release_reembedding
 from hgmem.graph.memory import Lease, create_memory, release_memory, renew_memory, write_answer, write_step
 from hgmem.values.records import Answer, Step, StepChanges
 
@@ -22,11 +21,19 @@ STEP = Step(number=1, question="Who?", strategy="global")
 
 OF_CORPUS: dict[str, Write] = {
     "renew": lambda database, name: renew_corpus(database, corpus=name, run=RUN),
-    "release": lambda database, name: release_corpus(database, corpus=name, run=RUN, status="ready", imported=None),
-    "embedder": lambda database, name: set_embedder(database, corpus=name, run=RUN, embedder=("ours", 9)),
-    "begin": lambda database, name: begin_reembedding(database, corpus=name, run=RUN, embedder=("ours", 9)),
-    "cleared": lambda database, name: mark_cleared(database, corpus=name, run=RUN),
-    "reembedded": lambda database, name: release_reembedding(database, corpus=name, run=RUN, status="ready"),
+    "release": lambda database, name: write_leased(
+        database, "release_corpus", corpus=name, run=RUN, status="ready", imported=None
+    ),
+    "embedder": lambda database, name: write_leased(
+        database, "set_embedder", corpus=name, run=RUN, embedding_model="ours", dimensions=9, schema_version=2
+    ),
+    "begin": lambda database, name: write_leased(
+        database, "begin_reembedding", corpus=name, run=RUN, embedding_model="ours", dimensions=9
+    ),
+    "cleared": lambda database, name: write_leased(database, "mark_cleared", corpus=name, run=RUN),
+    "reembedded": lambda database, name: write_leased(
+        database, "release_reembedding", corpus=name, run=RUN, status="ready"
+    ),
 }
 
 

@@ -8,7 +8,7 @@ import pytest
 from neo4j import exceptions as driver_errors
 
 from hgmem import GraphError, HGMem
-from hgmem.graph.corpus import create_corpus, mark_corpus
+from hgmem.graph.corpus import create_corpus
 from hgmem.graph.database import Transaction
 from hgmem.graph.documents import document_states, put_documents
 
@@ -44,10 +44,10 @@ def test_transactions_that_wait_for_each_other_both_end_well(client: HGMem, corp
 
     def work(transaction: Transaction, first: str, second: str) -> None:
         attempts.append(first)
-        mark_corpus(transaction, corpus=first, status="ready")
+        transaction.run("mark_corpus", corpus=first, status="ready")
         if len(attempts) <= 2:
             met.wait(timeout=30)
-        mark_corpus(transaction, corpus=second, status="ready")
+        transaction.run("mark_corpus", corpus=second, status="ready")
 
     def run(first: str, second: str) -> None:
         try:

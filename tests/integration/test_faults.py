@@ -24,7 +24,6 @@ from wire import Answered, Asked, Failing, Said, WireServer
 
 from hgmem import HGMem, Settings
 from hgmem.errors import GraphError
-from hgmem.graph.documents import finish_chunks
 from hgmem.local.process import KEEP_ALIVE, PROBES
 
 HELD = "is in use by another run: wait until it ends; if that run crashed, retry"
@@ -285,7 +284,7 @@ def test_a_statement_that_waits_for_longer_than_silence_is_borne_is_not_cut_off(
             ending = threading.Timer(LONG, holding.rollback)
             ending.start()
             began = time.monotonic()
-            finish_chunks(client._database, corpus=corpus, uids=chunks)
+            client._database.run("finish_chunks", corpus=corpus, uids=chunks)
             ending.join()
         assert time.monotonic() - began > LONG - 1
         client.delete()
@@ -325,7 +324,7 @@ def test_a_statement_that_takes_longer_than_it_may_is_named_with_the_setting(
     with driver(settings) as opened, opened.session() as session, session.begin_transaction() as holding:
         holding.run("MATCH (c:Chunk {corpus: $c}) SET c.held = true", c=scene.corpus).consume()
         with pytest.raises(GraphError, match=r"'finish_chunks' timed out: .*HGMEM_STATEMENT_TIMEOUT") as error:
-            finish_chunks(client._database, corpus=scene.corpus, uids=chunks)
+            client._database.run("finish_chunks", corpus=scene.corpus, uids=chunks)
         holding.rollback()
     assert error.value.retryable
 

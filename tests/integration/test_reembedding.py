@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -159,11 +159,12 @@ def test_a_run_that_ends_while_it_clears_goes_on_clearing(
 ) -> None:
     client.add_graph(LETTERS)
 
-    def interrupted(*_: object, **__: object) -> int:
+    def interrupted() -> Iterator[str]:
+        yield "clear_chunk_vectors"
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(reembedding, "CLEARING", (reembedding.embeddings.clear_chunk_vectors, interrupted))
+        patched.setattr(reembedding, "CLEARING", interrupted())
         with pytest.raises(KeyboardInterrupt):
             client.reembed(Other(dimensions=64))  # as long as the former ones
     client.reembed(Other(dimensions=64))

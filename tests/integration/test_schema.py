@@ -15,7 +15,7 @@ from letters import QUESTION
 from hgmem import HGMem
 from hgmem.errors import GraphError, HGMemError, UsageError
 from hgmem.graph.database import Address, Database, Row, _probe, connect, wrap_driver
-from hgmem.graph.schema import CREATE, FULLTEXT, VECTOR, differing, ensure_schema, missing, show_indexes
+from hgmem.graph.schema import FULLTEXT, VECTOR, creating, differing, ensure_schema, missing, show_indexes
 from hgmem.local import Server
 from hgmem.settings import Settings
 
@@ -50,10 +50,10 @@ def test_everything_declared_is_there_and_online(database: Database, session: ne
     found = show_indexes(database)
     assert missing(found) == []
     assert differing(found) == []
-    assert {found[name.removeprefix("create_")]["state"] for name in CREATE} == {"ONLINE"}
+    assert {found[name.removeprefix("create_")]["state"] for name in creating()} == {"ONLINE"}
     constraints = {row["name"]: row["type"] for row in session.run("SHOW CONSTRAINTS")}
-    assert {name for name in constraints if f"create_{name}" in CREATE} == {
-        name.removeprefix("create_") for name in CREATE if name.endswith(("_uid", "_name"))
+    assert {name for name in constraints if f"create_{name}" in creating()} == {
+        name.removeprefix("create_") for name in creating() if name.endswith(("_uid", "_name"))
     }
 
 
@@ -96,7 +96,7 @@ def test_what_is_missing_is_made_again(database: Database, session: neo4j.Sessio
 
 
 def test_many_that_find_it_missing_at_once_make_it_together(server: Server, database: Database) -> None:
-    names = [name.removeprefix("create_") for name in CREATE if name.endswith("_corpus")]
+    names = [name.removeprefix("create_") for name in creating() if name.endswith("_corpus")]
     opened = [connect(address(server), connect_timeout=5, statement_timeout=60) for _ in range(8)]
     ready = threading.Barrier(len(opened))
 

@@ -6,7 +6,7 @@ from hgmem.client import diagnosis as doctor
 from hgmem.client.diagnosis import Check, diagnose
 from hgmem.errors import GraphError, ModelError, UsageError
 from hgmem.graph.database import Address
-from hgmem.graph.schema import CREATE
+from hgmem.graph.schema import creating
 from hgmem.local.java import Java
 from hgmem.settings import Settings, load
 
@@ -129,7 +129,7 @@ def test_a_server_that_is_down_fails_with_its_own_message_and_the_schema_is_unkn
 def test_what_the_schema_lacks_is_named(bare: pytest.MonkeyPatch) -> None:
     assert examined()["schema"].line == "ok      schema    complete"
     bare.setattr(doctor, "missing", lambda indexes: ["entity_embedding"])
-    assert len(CREATE) > 1
+    assert len(creating()) > 1
     check = examined()["schema"]
     assert check.failed
     assert "entity_embedding" in check.line

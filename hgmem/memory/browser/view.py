@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from hgmem.errors import DocumentError, GraphError, UsageError
 from hgmem.graph.database import Database
-from hgmem.graph.painting import paint_entities, paint_points, pictured
+from hgmem.graph.painting import pictured
 from hgmem.graph.server import link, server_settings
 from hgmem.memory.browser.favourites import Caption, Favourite, favourites, styled
 from hgmem.memory.browser.guide import guide
@@ -101,7 +101,16 @@ def _style(drawing: Drawing) -> str:
 
 def add_styling_labels(database: Database, *, corpus: str) -> int:
     """Add styling labels to the corpus and return the number of changed nodes. Unlisted types get none."""
-    return paint_entities(database, corpus=corpus, kinds=KINDS) + paint_points(database, corpus=corpus)
+    [entities] = database.run(
+        "paint_entities",
+        corpus=corpus,
+        persons=KINDS["person"],
+        organizations=KINDS["organization"],
+        places=KINDS["place"],
+        events=KINDS["event"],
+    )
+    [points] = database.run("paint_points", corpus=corpus)
+    return int(entities["painted"]) + int(points["painted"])
 
 
 @contextmanager

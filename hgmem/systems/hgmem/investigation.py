@@ -7,7 +7,6 @@ from typing import TypeVar
 import numpy as np
 
 from hgmem.errors import BadReplyError, UsageError
-from hgmem.graph.entities import count_entities
 from hgmem.graph.memory import point_scores
 from hgmem.graph.retrieval import documents_beside, neighbours
 from hgmem.memory.recording import Recording
@@ -79,7 +78,7 @@ class Investigation:
             record=record,
             config=config,
             retrieved=retrieved,
-            entities=count_entities(services.database, corpus=services.corpus, most=SMALL),
+            entities=services.database.run("count_entities", corpus=services.corpus, most=SMALL)[0]["entities"],
             query=services.embed([record.question], kind="query")[0],
             rounds=len(same) + config.steps,
             asked=[found.subquery.text for step in same for found in step.retrieved],

@@ -12,7 +12,7 @@ from hgmem.builds.stages import Build, BuiltKind, Stage
 from hgmem.builds.units import Made, Output, Property, Row, StoredRow, Tie, Unit
 from hgmem.services import Services
 from hgmem.systems.remindrag.recipes import ReMindRAGConfig
-from hgmem.systems.remindrag.statements import chunk_vectors, entities_of_anchors
+from hgmem.systems.remindrag.statements import entities_of_anchors
 from hgmem.systems.remindrag.tasks import TitlePassage
 from hgmem.systems.remindrag.trails import renewed_vectors
 from hgmem.text.segmentation import collapse
@@ -55,7 +55,9 @@ def give_vector(services: Services, config: ReMindRAGConfig, unit: Unit, *, befo
 
     The paper embeds the passage as one text. Embedders cut long texts off, and chunks have their vectors already.
     """
-    found = chunk_vectors(services.database, corpus=services.corpus, uids=[chunk.uid for chunk in unit.chunks])
+    uids = [chunk.uid for chunk in unit.chunks]
+    rows = services.database.run("chunk_vectors", corpus=services.corpus, uids=uids)
+    found = {row["uid"]: row["vector"] for row in rows}
     mean = np.mean(np.asarray(list(found.values()), dtype=np.float64), axis=0) if found else np.zeros(0)
     length = float(np.linalg.norm(mean))
     return Made(vectors={unit.rows[0].uid: np.asarray(mean / length, dtype=np.float32)} if length else {})

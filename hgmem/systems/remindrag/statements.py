@@ -55,11 +55,6 @@ class Asker:
     owners: tuple[str, ...]
 
 
-def chunk_vectors(database: Runner, *, corpus: str, uids: Sequence[str]) -> dict[str, Sequence[float]]:
-    """Return the vectors of those of the chunks that have one, by uid."""
-    return {row["uid"]: row["vector"] for row in database.run("chunk_vectors", corpus=corpus, uids=list(uids))}
-
-
 def entities_of_anchors(database: Runner, *, corpus: str) -> dict[str, dict[str, str]]:
     """Return for each anchor (uid) the entities that its passage mentions, names by uid."""
     return {row["uid"]: dict(row["entities"]) for row in database.run("entities_of_anchors", corpus=corpus)}
@@ -155,16 +150,6 @@ def draw_number(database: Runner, *, corpus: str, owner: str) -> int:
     return int(row["number"])
 
 
-def lock_scope(database: Runner, *, corpus: str, owner: str) -> None:
-    """Let others that learn or unlearn for this owner wait until the transaction ends."""
-    database.run("lock_scope", corpus=corpus, scope=scope_uid(corpus, owner))
-
-
-def trails_to_touch(database: Runner, *, corpus: str, rows: Sequence[Row]) -> list[Row]:
-    """Return those of the ties (uid, ends) whose ends exist: uid, tie, how alike the ends are, the trail's vector."""
-    return database.run("trails_to_touch", corpus=corpus, rows=list(rows))
-
-
 def put_trails(database: Runner, *, corpus: str, owner: str, rows: Sequence[Row]) -> None:
     """Write trails: uid, key, tie, ends, length, alike, vector."""
     layer = layer_key(corpus, SYSTEM, "Trail")
@@ -227,11 +212,6 @@ def learnt_questions(database: Runner, *, corpus: str, uids: Sequence[str]) -> d
 def set_trails(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
     """Write what trails remember: uid, length, alike, vector."""
     database.run("set_trails", corpus=corpus, rows=_packed(rows))
-
-
-def remove_trails(database: Runner, *, corpus: str, uids: Sequence[str]) -> None:
-    """Delete trails that no learning touches."""
-    database.run("remove_trails", corpus=corpus, uids=list(uids))
 
 
 def list_trails(

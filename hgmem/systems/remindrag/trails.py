@@ -148,7 +148,7 @@ def _learn(
     _check_new(transaction, corpus, learning["uid"], learning["memory"])
     ends = [{"uid": uid, "ends": touch["ends"]} for uid, touch in touches.items()]
     trails = []
-    for row in statements.trails_to_touch(transaction, corpus=corpus, rows=ends):
+    for row in transaction.run("trails_to_touch", corpus=corpus, rows=ends):
         touch = touches[row["uid"]]
         before = np.zeros(services.embedder.dimensions) if row["vector"] is None else np.asarray(row["vector"])
         question = Touch(question=learning["vector"], effective=touch["effective"], penalty=learning["penalty"])
@@ -175,7 +175,7 @@ def _learn(
 def _unlearn(transaction: Transaction, services: Services, owner: str, uids: Sequence[str]) -> int:
     corpus = services.corpus
     check_embedder(transaction, services)
-    statements.lock_scope(transaction, corpus=corpus, owner=owner)
+    transaction.run("lock_scope", corpus=corpus, scope=statements.scope_uid(corpus, owner))
     there = [uid for uid in uids if statements.learning_of(transaction, corpus=corpus, uid=uid)]
     stored = statements.touches_of(
         transaction, corpus=corpus, uids=statements.remove_learnings(transaction, corpus=corpus, uids=there)
@@ -184,7 +184,8 @@ def _unlearn(transaction: Transaction, services: Services, owner: str, uids: Seq
     vectors = statements.learnt_questions(transaction, corpus=corpus, uids=[row["uid"] for row in left])
     trails = [_trail_row(row, vectors, dimensions=services.embedder.dimensions) for row in left]
     statements.set_trails(transaction, corpus=corpus, rows=trails)
-    statements.remove_trails(transaction, corpus=corpus, uids=[row["uid"] for row in stored if not row["touches"]])
+    bare = [row["uid"] for row in stored if not row["touches"]]
+    transaction.run("remove_trails", corpus=corpus, uids=bare)
     return len(there)
 
 
