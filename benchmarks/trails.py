@@ -19,7 +19,7 @@ from typing import Any
 from measures import prompt_characters
 
 from hgmem import HGMem
-from hgmem.models.extractive.vector_cache import VectorCache
+from hgmem.models.embedding import CheckedEmbedder
 from hgmem.retrieval.answer import AnswerReply
 from hgmem.systems.remindrag.tasks import EnoughReply, MoveReply, NextReply, SummaryReply, TitleReply, UsefulReply
 from hgmem.text.segmentation import words
@@ -37,7 +37,7 @@ class GuidedModel:
     evidence: Sequence[str] = ()
     calls: int = 0
     characters: int = 0
-    vectors: VectorCache | None = None
+    vectors: CheckedEmbedder | None = None
     tasks: list[str] = field(default_factory=list)
 
     def reply(self, task: Any, /) -> Any:
@@ -138,7 +138,7 @@ def opened(lightrag: Path) -> Iterator[tuple[HGMem, GuidedModel, list[dict[str, 
     """Yield a client on the novel with its build, its model, and the questions with their evidence and variants."""
     model = GuidedModel()
     with HGMem.open("trails", model=model) as client:
-        model.vectors = VectorCache(client.embedder)
+        model.vectors = client.embedder
         if "trails" not in {one["corpus"] for one in client.corpora()}:
             client.import_lightrag(lightrag)
         client.build("remindrag")

@@ -70,11 +70,6 @@ class Plan(BaseModel):
     max_calls: _Count | None = None
     max_tokens: _Count | None = None
 
-    @property
-    def every_seed(self) -> Sequence[int | None]:
-        """The seeds of sampling, or None for that of the settings."""
-        return tuple(dict.fromkeys(self.seeds)) or (None,)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
@@ -184,9 +179,10 @@ def subjects(plan: Plan, settings: Settings) -> tuple[Subject, ...]:
 
 def entries(plan: Plan, found: tuple[Subject, ...], options: Sequence[Mapping[str, object]]) -> Iterator[Entry]:
     """Yield everything to ask, in order. `options` are those of each system."""
+    seeds: Sequence[int | None] = tuple(dict.fromkeys(plan.seeds)) or (None,)  # None is that of the settings
     for subject in found:
         for system, own in zip(plan.systems, options, strict=True):
-            for seed in plan.every_seed:
+            for seed in seeds:
                 for question in subject.questions:
                     yield Entry(subject=subject, system=system, options=own, seed=seed, question=question)
 
@@ -213,32 +209,24 @@ def _check_labels(plan: Plan, file: Path) -> None:
     double = next((label for label in labels if labels.count(label) > 1), None)
     if double is not None:
         raise UsageError(f"plan {str(file)!r}: systems: {double!r} is there twice: give each a label of its own")
-    for at, system in enumerate(plan.systems):
-        same = next((other for other in plan.systems[:at] if _unlabelled(other) == _unlabelled(system)), None)
-        if same is not None:
-            names = f"{same.title!r} and {system.title!r}"
+    unlabelled = [system.model_copy(update={"label": ""}) for system in plan.systems]
+    for at, system in enumerate(unlabelled):
+        first = unlabelled.index(system)
+        if first < at:
+            names = f"{labels[first]!r} and {labels[at]!r}"
             raise UsageError(f"plan {str(file)!r}: systems: {names} are the same system and options: drop one of them")
-
-
-def _unlabelled(system: PlannedSystem) -> PlannedSystem:
-    return system.model_copy(update={"label": ""})
 
 
 def _first(error: ValidationError) -> str:
     problem = error.errors()[0]
-    where = ".".join(str(part) for part in problem["loc"])
+    place = problem["loc"]
+    where = ".".join(str(part) for part in place)
     if problem["type"] == "extra_forbidden":
-        return f"{where}: unknown field: choose from {', '.join(_fields(problem['loc']))}"
+        table = Plan if len(place) == 1 else PlannedData if place[0] == "data" else PlannedSystem
+        return f"{where}: unknown field: choose from {', '.join(table.model_fields)}"
     if problem["type"] == "missing":
         return f"{where}: missing: add it"
     return f"{where}: {problem['msg']}, got {problem['input']!r}"
-
-
-def _fields(where: Sequence[int | str]) -> list[str]:
-    """Return the known fields of the table that has an unknown one."""
-    if len(where) == 1:
-        return list(Plan.model_fields)
-    return list(PlannedData.model_fields if where[0] == "data" else PlannedSystem.model_fields)
 
 
 def _data_set(at: int, planned: PlannedData) -> DataSet:

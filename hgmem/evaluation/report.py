@@ -8,7 +8,7 @@ from typing import TypeAlias
 from hgmem.errors import UsageError
 from hgmem.evaluation.intervals import Mean, difference, mean_of
 from hgmem.evaluation.recall import FIGURES
-from hgmem.evaluation.results import Row
+from hgmem.evaluation.results import Row, grouped
 
 Value: TypeAlias = Callable[[Row], float | None]
 
@@ -147,9 +147,7 @@ def _curves(rows: Sequence[Row], axis: str) -> dict[int, Mean | None]:
 
 
 def _scores(data: str, label: str, rows: Sequence[Row]) -> Scores:
-    kinds: dict[str, list[Row]] = {}
-    for row in rows:
-        kinds.setdefault(row["kind"], []).append(row)
+    kinds = grouped(rows, lambda row: str(row["kind"]))
     return Scores(
         data=data,
         label=label,
@@ -175,10 +173,7 @@ def _unplaced(rows: Iterable[Row]) -> int:
 
 
 def _groups(rows: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:
-    groups: dict[tuple[str, str], list[Row]] = {}
-    for row in rows:
-        groups.setdefault((row["data"], row["label"]), []).append(row)
-    return groups
+    return grouped(rows, lambda row: (row["data"], row["label"]))
 
 
 def _means(rows: Sequence[Row], value: Callable[[str], Value]) -> dict[str, Mean | None]:

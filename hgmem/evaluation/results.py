@@ -2,16 +2,17 @@
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from hgmem.errors import DocumentError, UsageError
 from hgmem.text.atomic_files import replacing
 
 Row: TypeAlias = dict[str, Any]
+Group = TypeVar("Group")
 
 RESULTS = "results.jsonl"
 EARLIER = "earlier.jsonl"  # rows of plans that the folder was used with before
@@ -103,6 +104,14 @@ def load(paths: Sequence[Path]) -> list[Row]:
         raise UsageError(f"no results in {', '.join(repr(str(path)) for path in paths)}: run `hgmem eval run PLAN`")
     _check_alike(found.values())
     return list(found.values())
+
+
+def grouped(rows: Iterable[Row], by: Callable[[Row], Group]) -> dict[Group, list[Row]]:
+    """Return the rows by what `by` says of each, in their order."""
+    groups: dict[Group, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(by(row), []).append(row)
+    return groups
 
 
 def _check_alike(rows: Iterable[Mapping[str, Any]]) -> None:

@@ -31,8 +31,8 @@ class Part:
 
     name: str
     calls: int | None = 0
-    prompt_tokens: int | None = 0
-    completion_tokens: int | None = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
 
     @property
     def line(self) -> str:
@@ -43,7 +43,7 @@ class Part:
             return f"{self.name}: no model calls"
         return (
             f"{self.name}: at most {counted(self.calls, 'model call')}, "
-            f"about {self.prompt_tokens or 0:,} prompt tokens, at most {self.completion_tokens or 0:,} reply tokens"
+            f"about {self.prompt_tokens:,} prompt tokens, at most {self.completion_tokens:,} reply tokens"
         )
 
 
@@ -58,33 +58,26 @@ class Estimate:
     @property
     def calls(self) -> int | None:
         """The most model calls, or None if those of a part are unknown."""
-        return None if any(part.calls is None for part in self.parts) else self.known_calls
-
-    @property
-    def known_calls(self) -> int:
-        """The most model calls of the parts where that is known."""
-        return sum(part.calls or 0 for part in self.parts)
+        known = [part.calls for part in self.parts if part.calls is not None]
+        return sum(known) if len(known) == len(self.parts) else None
 
     @property
     def lines(self) -> list[str]:
         """Lines for people, the sum last."""
         first = f"{counted(self.questions, 'question')} to ask, {self.done:,} done before"
-        known = [part for part in self.parts if part.calls is not None]
         total = Part(
-            name="together" if len(known) == len(self.parts) else "together, without what is unknown",
-            calls=self.known_calls,
-            prompt_tokens=sum(part.prompt_tokens or 0 for part in known),
-            completion_tokens=sum(part.completion_tokens or 0 for part in known),
+            name="together, without what is unknown" if self.calls is None else "together",
+            calls=sum(part.calls or 0 for part in self.parts),
+            prompt_tokens=sum(part.prompt_tokens for part in self.parts),
+            completion_tokens=sum(part.completion_tokens for part in self.parts),
         )
         return [first, *(part.line for part in self.parts), f"{total.line}; repeated requests come on top"]
 
 
 def _part(name: str, plan: IndexPlan | BuildPlan | QuestionPlan, *, times: int = 1) -> Part:
-    if plan.calls is None:
-        return Part(name=name, calls=None)
     return Part(
         name=name,
-        calls=times * plan.calls,
+        calls=None if plan.calls is None else times * plan.calls,
         prompt_tokens=times * (plan.prompt_tokens or 0),
         completion_tokens=times * (plan.completion_tokens_at_most or 0),
     )
@@ -95,24 +88,17 @@ def _indexing(client: HGMem, subject: Subject) -> Part:
     return _part(f"indexing {subject.data.name!r}, {counted(plan.documents, 'document')}", plan)
 
 
-def _builds(client: HGMem, waiting: Iterable[Entry]) -> list[Part]:
+def _builds(client: HGMem, waiting: Iterable[Entry]) -> Iterator[Part]:
     existing = {row["corpus"] for row in client.corpora()}
-    wanted = {(entry.subject.corpus, entry.system.title): entry for entry in waiting}
-    return [
-        _build(client, entry.subject, entry.system, known=corpus in existing)
-        for (corpus, _), entry in wanted.items()
-        if client.system(entry.system.name).builds
-    ]
-
-
-def _build(client: HGMem, subject: Subject, system: PlannedSystem, *, known: bool) -> Part:
-    name = f"build of {system.title!r} for {subject.data.name!r}"
-    if not known:
-        free = client.model.name == ExtractiveModel.name and not client.extracts_with_language_model
-        return Part(name=name, calls=0 if free else None)
-    recipe = system.recipe or client.system(system.name).default
-    plan = client.plan_build(system.name, corpus=subject.corpus, recipe=recipe, settings=system.settings)
-    return _part(name, plan)
+    free = client.model.name == ExtractiveModel.name and not client.extracts_with_language_model
+    for (corpus, title), entry in {(entry.subject.corpus, entry.system.title): entry for entry in waiting}.items():
+        system, known = entry.system, client.system(entry.system.name)
+        name = f"build of {title!r} for {entry.subject.data.name!r}"
+        if known.builds and corpus in existing:
+            recipe = system.recipe or known.default
+            yield _part(name, client.plan_build(system.name, corpus=corpus, recipe=recipe, settings=system.settings))
+        elif known.builds:
+            yield Part(name=name, calls=0 if free else None)
 
 
 def _asking(client: HGMem, system: PlannedSystem, questions: int) -> Part:

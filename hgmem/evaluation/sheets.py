@@ -3,16 +3,16 @@
 import json
 import random
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 from statistics import StatisticsError, correlation, fmean
 from string import ascii_uppercase
 
 from hgmem.errors import DocumentError, UsageError
 from hgmem.evaluation.intervals import Mean, mean_of
-from hgmem.evaluation.results import Row
+from hgmem.evaluation.results import Row, grouped
 from hgmem.text.atomic_files import replacing
 from hgmem.text.identity import text_hash
 
@@ -22,6 +22,7 @@ Given = dict[str, dict[str, float]]  # by sheet, the score of each system (label
 RIGHT, WRONG, EMPTY = "control: right and short", "control: wrong", "control: long and empty"
 CONTROLS = (RIGHT, WRONG, EMPTY)
 NO_ANSWER = "(no answer)"
+_LETTERS = (*ascii_uppercase, *map("".join, product(ascii_uppercase, repeat=2)))
 _MARKS = re.compile(r"[ \t]*\[\d+\]|\*\*|^#+ ", re.MULTILINE)  # tell who wrote an answer: citations, headings
 _EMPTY = Path(__file__).with_name("empty_answer.txt")
 
@@ -63,9 +64,7 @@ class Verdict:
 
 def sheets(rows: Sequence[Row], *, seed: int = 1, controls: bool = False) -> tuple[Sheet, ...]:
     """Return a sheet for each question and seed of sampling, the letters shuffled by `seed` and question."""
-    groups: dict[str, list[Row]] = {}
-    for row in rows:
-        groups.setdefault(_id(row), []).append(row)
+    groups = grouped(rows, _id)
     wrong = _wrong_answers([kept[0] for kept in groups.values()], seed) if controls else {}
     found = []
     for name, kept in groups.items():
@@ -182,7 +181,7 @@ def _id(row: Row) -> str:
 def _sheet(name: str, row: Row, answers: Mapping[str, str], *, seed: int) -> Sheet:
     labels = sorted(answers)
     random.Random(f"{seed}:{name}").shuffle(labels)  # noqa: S311
-    letters = dict(zip(_letters(), labels, strict=False))
+    letters = dict(zip(_LETTERS, labels, strict=False))
     return Sheet(
         id=name,
         kind=row["kind"],
@@ -192,11 +191,6 @@ def _sheet(name: str, row: Row, answers: Mapping[str, str], *, seed: int) -> She
         answers={letter: answers[label] for letter, label in letters.items()},
         labels=letters,
     )
-
-
-def _letters() -> Iterator[str]:
-    yield from ascii_uppercase
-    yield from (f"{first}{second}" for first in ascii_uppercase for second in ascii_uppercase)
 
 
 def _wrong_answers(rows: Sequence[Row], seed: int) -> dict[str, str]:

@@ -8,9 +8,9 @@ from typing import Annotated, TypeAlias
 
 from hgmem.extraction.contributions import join
 from hgmem.extraction.replies import CondensedText, ExtractedEntity, ExtractedRelation, Extraction
+from hgmem.models.embedding import CheckedEmbedder
 from hgmem.models.extractive.entity_recognition import TITLES, names
 from hgmem.models.extractive.key_phrases import STOPWORDS, key_phrases, stem
-from hgmem.models.extractive.vector_cache import VectorCache
 from hgmem.models.prompts import PromptTask, Quoted, quoted
 from hgmem.settings import ENTITY_TYPES
 from hgmem.text.segmentation import collapse, sentences, words
@@ -168,7 +168,7 @@ class Extract(PromptTask):
     name = "extract"
     reply_type = Extraction
 
-    def extractive(self, _: VectorCache) -> Extraction:
+    def extractive(self, _: CheckedEmbedder) -> Extraction:
         """Extract with rules, without a language model."""
         return extract(self.text, entity_types=self.entity_types)
 
@@ -184,7 +184,7 @@ class Glean(PromptTask):
     name = "glean"
     reply_type = Extraction
 
-    def extractive(self, _: VectorCache) -> Extraction:
+    def extractive(self, _: CheckedEmbedder) -> Extraction:
         """Return nothing, because rules already found all that they can."""
         return Extraction()
 
@@ -199,6 +199,6 @@ class Condense(PromptTask):
     name = "condense"
     reply_type = CondensedText
 
-    def extractive(self, _: VectorCache) -> CondensedText:
+    def extractive(self, _: CheckedEmbedder) -> CondensedText:
         """Return the descriptions joined and truncated, without a language model."""
         return CondensedText(text=join(self.descriptions, limit=self.limit))

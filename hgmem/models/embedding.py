@@ -14,7 +14,7 @@ from hgmem.models.llm import close
 from hgmem.models.metering import timed
 from hgmem.values.sharing import Shared
 
-LONGEST = 2_000  # characters: chunks are longer, and come once
+_LONGEST = 2_000  # characters: chunks are longer, and come once
 
 TextKind: TypeAlias = Literal["query", "document"]
 Vectors: TypeAlias = NDArray[np.float32]
@@ -62,7 +62,7 @@ class RecentVectors(Shared):
         """Add vectors, and drop the oldest beyond the limit."""
         with self._lock:
             for text, vector in fresh.items():
-                if len(text) <= LONGEST:
+                if len(text) <= _LONGEST:
                     self._kept[kind, text] = vector.copy()  # a row would hold its whole matrix
             while len(self._kept) > self._most:
                 self._kept.popitem(last=False)
@@ -99,6 +99,12 @@ class CheckedEmbedder:
             self._recent.keep(fresh, kind)
             known |= fresh
         return np.stack([known[text] for text in texts])
+
+    def of(self, texts: Sequence[str], *, kind: TextKind = "document") -> Vectors:
+        """Return the vectors of sentences, none of them longer than those that are kept: long texts are truncated."""
+        if not texts:
+            return np.empty((0, self.dimensions), dtype=np.float32)
+        return self.embed([text[:_LONGEST] for text in texts], kind=kind)
 
     def _embedded(self, texts: Sequence[str], kind: TextKind) -> Vectors:
         with timed("embedding", kind):

@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from hgmem.graph.built import nearest_beneath
-from hgmem.models.embedding import Vectors
+from hgmem.models.embedding import CheckedEmbedder, Vectors
 from hgmem.models.extractive.entity_recognition import Aspect, aspects, names
 from hgmem.models.extractive.sentences import Passage, Ranked, bridge, passages, quotable, rank
-from hgmem.models.extractive.vector_cache import VectorCache
 from hgmem.models.prompts import PromptTask
 from hgmem.models.reply import TextReply
 from hgmem.retrieval import rendering
@@ -66,7 +65,7 @@ class AnswerQuestion(PromptTask):
         memory = "" if self.memory == PromptMemory() else rendering.remembered(self.memory, self.passages)
         return {**super().fields(), "memory": memory}
 
-    def extractive(self, vectors: VectorCache) -> AnswerReply:
+    def extractive(self, vectors: CheckedEmbedder) -> AnswerReply:
         """Return the sentences that best cover the question, each with its marker, without a language model."""
         remembered = [*self.memory.statements, *(point.description for point in self.memory.points)]
         return AnswerReply(text=extractive_answer(self.question, self.passages, remembered=remembered, vectors=vectors))
@@ -89,7 +88,7 @@ def cited_answer(services: Services, task: AnswerQuestion) -> Cited:
 
 
 def extractive_answer(
-    question: str, found_in: Sequence[Citable], *, remembered: Sequence[str], vectors: VectorCache
+    question: str, found_in: Sequence[Citable], *, remembered: Sequence[str], vectors: CheckedEmbedder
 ) -> str:
     """Return a few sentences of the passages, verbatim except for whitespace, each followed by its marker `[n]`."""
     every = quotable(passages(found_in))

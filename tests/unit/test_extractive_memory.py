@@ -4,7 +4,6 @@ import pytest
 
 from hgmem.models.embedding import CheckedEmbedder, TextKind, Vectors
 from hgmem.models.extractive import ExtractiveModel
-from hgmem.models.extractive.vector_cache import VectorCache
 from hgmem.retrieval.rendering import PromptMemory
 from hgmem.systems.hgmem.replies import EvolveReply, MergeReply
 from hgmem.systems.hgmem.tasks import Evolve, Merge
@@ -180,7 +179,7 @@ def test_a_step_embeds_a_few_dozen_sentences_of_thousands() -> None:
 
 def test_the_cache_keeps_no_more_than_its_size() -> None:
     embedder = Counting()
-    cache = VectorCache(CheckedEmbedder(embedder, recent=2))
+    cache = CheckedEmbedder(embedder, recent=2)
     for text in ("a", "b", "c", "a"):
         cache.of([text])
     assert embedder.seen == ["a", "b", "c", "a"]

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from hgmem.models.extractive.vector_cache import VectorCache
+from hgmem.models.embedding import CheckedEmbedder
 from hgmem.models.prompts import prompt_of
 from hgmem.settings import Settings
 from hgmem.systems.memorag.answer import cost
@@ -155,7 +155,7 @@ def test_a_top_that_does_not_fit_is_cut_off() -> None:
 
 def test_extractive_gists_are_sentences_of_the_text_in_order_and_fit() -> None:
     text = " ".join(f"The {word} of the town was repaired in {1800 + at}." for at, word in enumerate("abcdefghij"))
-    reply = WriteGist(texts=(("A ledger", text),), tokens=40).extractive(VectorCache(DeterministicEmbedder()))
+    reply = WriteGist(texts=(("A ledger", text),), tokens=40).extractive(CheckedEmbedder(DeterministicEmbedder()))
     chosen = reply.text.split("\n")
     assert 1 < len(chosen) < 10
     assert count(reply.text) <= 45
@@ -167,18 +167,20 @@ def test_extractive_gists_are_sentences_of_the_text_in_order_and_fit() -> None:
     "text", ["他们都害怕水。桥断了。没有人说话。", "هم يخافون. انكسر الجسر. لم يتكلم أحد.", "— * —"]
 )
 def test_extractive_gists_of_any_text_say_something(text: str) -> None:
-    reply = WriteGist(texts=(("", text),), tokens=5).extractive(VectorCache(DeterministicEmbedder()))
+    reply = WriteGist(texts=(("", text),), tokens=5).extractive(CheckedEmbedder(DeterministicEmbedder()))
     assert reply.text
 
 
 def test_extractive_clues_come_from_memory_and_the_question() -> None:
-    reply = task(look=True, leads=("Anna, Cleo",)).extractive(VectorCache(DeterministicEmbedder()))
+    reply = task(look=True, leads=("Anna, Cleo",)).extractive(CheckedEmbedder(DeterministicEmbedder()))
     assert set(reply.spans) == {"Anna feared the water.", "Bo kept silent about the mill."}
     assert "Anna, Cleo" in reply.queries
     assert sorted(reply.look) == [0, 1]
-    deeper = task(look=True, parts=(gist(2, "Cleo feared the mill."),)).extractive(VectorCache(DeterministicEmbedder()))
+    deeper = task(look=True, parts=(gist(2, "Cleo feared the mill."),)).extractive(
+        CheckedEmbedder(DeterministicEmbedder())
+    )
     assert deeper.look == (2,)  # parts are numbered on from memory
-    alone = task(memory=(), kinds=("spans", "queries")).extractive(VectorCache(DeterministicEmbedder()))
+    alone = task(memory=(), kinds=("spans", "queries")).extractive(CheckedEmbedder(DeterministicEmbedder()))
     assert (alone.spans, alone.key_points) == ((), ())
 
 

@@ -340,18 +340,13 @@ def check_pairs(questions: Iterable[tuple[int, EvalQuestion]], problems: Problem
         if question.pair:
             pairs[question.pair].append((number, question))
     for name, members in pairs.items():
-        verdicts = sorted(_verdict(question) for _, question in members)
+        found = [_VERDICT.match(question.answer) for _, question in members]
+        verdicts = sorted(verdict[1].lower() if verdict else "" for verdict in found)
         if verdicts != ["false", "true"]:
             given = ", ".join(verdicts) if all(verdicts) else "another answer"
             problems.add(
                 f"pair {name!r} is not one true and one false claim: {given}", line=members[0][0], field="pair"
             )
-
-
-def _verdict(question: EvalQuestion) -> str:
-    """Return 'true' or 'false' if the reference answer begins with it, else `''`."""
-    found = _VERDICT.match(question.answer)
-    return found[1].lower() if found else ""
 
 
 def _question(line: QuestionLine, number: int, sources: Sources, problems: Problems) -> EvalQuestion:

@@ -51,10 +51,8 @@ def chunks_of(graph: Path | None, documents: Mapping[str, Document]) -> Mapping[
     """Return the graph's chunks as evidence, by the ids that a caller may know them by."""
     if graph is None:
         return {}
-    return _lightrag_chunks(graph) if is_lightrag(graph) else _archive_chunks(graph, documents)
-
-
-def _lightrag_chunks(graph: Path) -> Mapping[str, Evidence]:
+    if not is_lightrag(graph):
+        return _archive_chunks(graph, documents)
     return {
         chunk.id: Evidence(
             document=chunk.document,

@@ -20,11 +20,6 @@ class Passages:
     documents: Mapping[str, list[Document]]
     sentences: Mapping[str, Sequence[str]]
 
-    @property
-    def all(self) -> tuple[Document, ...]:
-        """Every document, in the order of the file."""
-        return tuple(document for each in self.documents.values() for document in each)
-
 
 def read_hippo(path: Path, *, evidence_of: Callable[[Record, Passages], Iterator[Evidence]]) -> DataSet:
     """Return the questions and passages of a file or folder. `evidence_of` reads a question's evidence."""
@@ -34,7 +29,7 @@ def read_hippo(path: Path, *, evidence_of: Callable[[Record, Passages], Iterator
     ids = distinct(record.text("_id", "id", default=str(number)) for number, record in enumerate(asked, start=1))
     return DataSet(
         name=questions.stem,
-        documents=passages.all,
+        documents=tuple(document for same_title in passages.documents.values() for document in same_title),
         questions=tuple(
             EvalQuestion(
                 id=id_,

@@ -23,7 +23,10 @@ def read_locomo(path: Path) -> DataSet:
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
     if not files:
         raise UsageError(f"{str(path)!r} has no JSON files: name a file or folder of LoCoMo")
-    samples = [record for file in files for record in _samples(file)]
+    samples: list[Record] = []
+    for file in files:
+        loaded = json_of(file)
+        samples += records(loaded if isinstance(loaded, list) else [loaded], file, what="sample")
     conversations = [document_of(locomo_conversation(sample)) for sample in samples]
     return DataSet(
         name=path.resolve().stem,
@@ -34,11 +37,6 @@ def read_locomo(path: Path) -> DataSet:
             for question in _questions(sample, conversation)
         ),
     )
-
-
-def _samples(file: Path) -> list[Record]:
-    loaded = json_of(file)
-    return list(records(loaded if isinstance(loaded, list) else [loaded], file, what="sample"))
 
 
 def _questions(sample: Record, conversation: Document) -> Iterator[EvalQuestion]:

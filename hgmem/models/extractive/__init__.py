@@ -6,8 +6,7 @@ Tasks bring their own extractive functions, beside their prompt and reply type.
 from typing import TypeVar, cast
 
 from hgmem.errors import ModelError
-from hgmem.models.embedding import Embedder
-from hgmem.models.extractive.vector_cache import VectorCache
+from hgmem.models.embedding import CheckedEmbedder, Embedder
 from hgmem.values.task import Task
 
 Reply = TypeVar("Reply")
@@ -22,7 +21,7 @@ class ExtractiveModel:
     name = "extractive"
 
     def __init__(self, embedder: Embedder) -> None:
-        self._vectors = VectorCache(embedder)
+        self._vectors = embedder if isinstance(embedder, CheckedEmbedder) else CheckedEmbedder(embedder)
 
     def reply(self, task: Task[Reply], /) -> Reply:
         """Return the reply to `task`.

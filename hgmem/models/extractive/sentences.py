@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from hgmem.models.embedding import Vectors
+from hgmem.models.embedding import CheckedEmbedder, Vectors
 from hgmem.models.extractive.key_phrases import stems
-from hgmem.models.extractive.vector_cache import VectorCache
 from hgmem.text.segmentation import collapse, is_question, sentences
 from hgmem.values.evidence import Citable
 from hgmem.values.graph_elements import Chunk
@@ -160,7 +159,7 @@ class Ranked:
 def rank(
     found: Sequence[Passage],
     queries: Sequence[str],
-    vectors: VectorCache,
+    vectors: CheckedEmbedder,
     *,
     limit: int,
     prior: Mapping[Passage, float],

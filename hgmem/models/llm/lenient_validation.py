@@ -9,7 +9,6 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from pydantic import AliasChoices, BaseModel, TypeAdapter, ValidationError
-from pydantic.fields import FieldInfo
 
 from hgmem.models.reply import Leniently
 from hgmem.text.segmentation import sound
@@ -56,7 +55,9 @@ def by_field(model: type[BaseModel], data: Mapping[str, Any]) -> dict[str, Any]:
 @cache
 def _names(model: type[BaseModel]) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
     """Return each field's name, then its own name and the other names that models use, as names are compared."""
-    return tuple((name, plain(name), _other_names(field)) for name, field in model.model_fields.items())
+    aliases = {name: field.validation_alias for name, field in model.model_fields.items()}
+    others = {name: alias.choices[1:] if isinstance(alias, AliasChoices) else () for name, alias in aliases.items()}
+    return tuple((name, plain(name), tuple(plain(str(other)) for other in others[name])) for name in aliases)
 
 
 def required(model: type[BaseModel]) -> list[str]:
@@ -67,11 +68,6 @@ def required(model: type[BaseModel]) -> list[str]:
 def plain(name: str) -> str:
     """Return a name as names are compared: `Sub-Queries` and `sub_queries` are one."""
     return name.casefold().translate(_IGNORED)
-
-
-def _other_names(field: FieldInfo) -> tuple[str, ...]:
-    alias = field.validation_alias
-    return tuple(plain(str(name)) for name in alias.choices[1:]) if isinstance(alias, AliasChoices) else ()
 
 
 def item_of(kind: Any) -> Any:

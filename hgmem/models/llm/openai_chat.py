@@ -38,8 +38,9 @@ _LATER = {408, 409, 425, 429}
 Limit: TypeAlias = Literal["max_tokens", "max_completion_tokens"]
 _CONNECTING = 10.0  # seconds to wait for a connection
 _DROPPABLE = ("temperature", "top_p", "seed", "stream_options")
-_LEARNT = {*_DROPPABLE, "max_tokens", "max_completion_tokens"}
-_LIMITS: dict[Limit, Limit] = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
+_OLD_LIMIT: Limit = "max_tokens"
+_NEW_LIMIT: Limit = "max_completion_tokens"
+_LEARNT = {*_DROPPABLE, _OLD_LIMIT, _NEW_LIMIT}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +94,7 @@ def refused_parameter(error: Exception, sent: Collection[str]) -> str | None:
     name = next(
         (each for each in sorted(sent) if each == param or (not param and re.search(rf"\b{each}\b", error_text))), None
     )
-    if name in ("max_tokens", "max_completion_tokens") and _TOO_MUCH.search(error_text):
+    if name in (_OLD_LIMIT, _NEW_LIMIT) and _TOO_MUCH.search(error_text):
         return None  # the server knows it, but wants a smaller value
     return name
 
@@ -198,8 +199,7 @@ class OpenAIChat:
         self._server = ModelServer(model=name, endpoint=base_url, key=api_key.strip(), timeout=timeout)
         self._opened: Any = None
         self._dropped: frozenset[str] = frozenset()
-        self._limit: Limit = "max_tokens"
-        self._renamed = False
+        self._limit = _OLD_LIMIT
         self._lock = threading.Lock()
 
     def complete(self, request: Request, /) -> Completion:
@@ -312,16 +312,13 @@ class OpenAIChat:
     def _learnt(self, refused: str | None, sent: Mapping[str, Any]) -> bool:
         """Adapt to a rejected parameter: omit or rename it. Return whether a retry makes sense."""
         with self._lock:
-            if refused in _LIMITS:
-                if refused == self._limit:
-                    if self._renamed:
-                        return False
-                    self._limit, self._renamed = _LIMITS[self._limit], True
-                return True
-            if refused in _DROPPABLE and refused in sent:
+            if refused == _OLD_LIMIT:
+                self._limit = _NEW_LIMIT
+            elif refused in _DROPPABLE and refused in sent:
                 self._dropped |= {refused}
-                return True
-            return False
+            else:
+                return False
+            return True
 
     def _client(self) -> Any:
         import openai

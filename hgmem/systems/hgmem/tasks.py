@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from hgmem.extraction.replies import Extraction
-from hgmem.models.extractive.vector_cache import VectorCache
+from hgmem.models.embedding import CheckedEmbedder
 from hgmem.models.prompts import PromptTask, flag
 from hgmem.retrieval import rendering
 from hgmem.retrieval.rendering import Language, PromptMemory, Text
@@ -84,7 +84,7 @@ class OfEvidence(OfMemory):
     update: Annotated[UpdateRule, _WORDS["updating"].__getitem__, "updating"] = "unite"
     merging: Annotated[bool, flag] = False
 
-    def evolved(self, vectors: VectorCache) -> tuple[EvolveReply, PromptMemory]:
+    def evolved(self, vectors: CheckedEmbedder) -> tuple[EvolveReply, PromptMemory]:
         """Return what the sentences nearest to the question add to memory, merges included, and memory with that."""
         queries = (self.question, *self.subqueries)
         added = evolve(queries, points=self.memory.points, evidence=self.evidence, vectors=vectors)
@@ -104,7 +104,7 @@ class Evolve(OfEvidence):
         """What the reply may hold."""
         return EvolveReply if self.merging else Additions
 
-    def extractive(self, vectors: VectorCache) -> EvolveReply:
+    def extractive(self, vectors: CheckedEmbedder) -> EvolveReply:
         """Return what the sentences nearest to the question add to memory, without a language model."""
         return self.evolved(vectors)[0]
 
@@ -116,7 +116,7 @@ class Merge(OfMemory):
     name = "merge"
     reply_type = MergeReply
 
-    def extractive(self, vectors: VectorCache) -> MergeReply:
+    def extractive(self, vectors: CheckedEmbedder) -> MergeReply:
         """Return merges of points that share entities, without a language model."""
         return merge(self.question, self.memory, vectors=vectors)
 
@@ -190,11 +190,11 @@ class OfPlan(OfMemory, Planning):
         parts = {**schema["properties"], "judgement": judgement, "concerns": {**concerns, "items": concern}}
         return {**schema, "properties": parts}
 
-    def planned(self, vectors: VectorCache) -> PlanReply:
+    def planned(self, vectors: CheckedEmbedder) -> PlanReply:
         """Return what memory does not cover of the question, without a language model."""
         return plan(self, concerns=self.concerns, by_concern=self.judging == "concern", vectors=vectors)
 
-    def asked(self, vectors: VectorCache) -> PlanAndAskReply:
+    def asked(self, vectors: CheckedEmbedder) -> PlanAndAskReply:
         """Return the plan, its concerns with their sub-queries, without a language model."""
         planned = self.planned(vectors)
         inquiries = map(Concern.asked, planned.concerns, subqueries(self, planned.concerns))
@@ -209,7 +209,7 @@ class Plan(OfPlan):
     reply_type = PlanReply
     subqueries_too: ClassVar[bool] = False
 
-    def extractive(self, vectors: VectorCache) -> PlanReply:
+    def extractive(self, vectors: CheckedEmbedder) -> PlanReply:
         """Return what memory does not cover of the question, without a language model."""
         return self.planned(vectors)
 
@@ -231,7 +231,7 @@ class Subqueries(Planning):
             "hints": self.round.hinted(self.hints),
         }
 
-    def extractive(self, _: VectorCache) -> SubqueriesReply:
+    def extractive(self, _: CheckedEmbedder) -> SubqueriesReply:
         """Return the concerns as sub-queries, none asked before, without a language model."""
         return SubqueriesReply(subqueries=subqueries(self, self.concerns))
 
@@ -251,7 +251,7 @@ class MergeAndPlan(OfPlan):
         """What the reply may hold."""
         return MergeAndPlanReply if self.merging else PlanAndAskReply
 
-    def extractive(self, vectors: VectorCache) -> PlanAndAskReply:
+    def extractive(self, vectors: CheckedEmbedder) -> PlanAndAskReply:
         """Return merges, judgement and concerns, all with the numbers of the points shown."""
         reply = self.asked(vectors)
         if not self.merging:
@@ -274,7 +274,7 @@ class WholeStep(OfPlan, OfEvidence):
         """What the reply may hold."""
         return StepReply if self.merging else StepWithoutMergesReply
 
-    def extractive(self, vectors: VectorCache) -> StepReply:
+    def extractive(self, vectors: CheckedEmbedder) -> StepReply:
         """Return what the evidence adds, then merges, judgement and what to ask of memory as it is with that."""
         evolved, memory = self.evolved(vectors)
         reply = replace(self, memory=memory, previous=(*self.previous, *self.subqueries)).asked(vectors)
@@ -333,7 +333,7 @@ class Describe(PromptTask):
     name = "describe"
     reply_type = Extraction
 
-    def extractive(self, _: VectorCache) -> Extraction:
+    def extractive(self, _: CheckedEmbedder) -> Extraction:
         """Return nothing: without a language model, the text of the point that names an entity describes it."""
         return Extraction()
 
@@ -349,6 +349,6 @@ class SelectEntities(PromptTask):
     name = "select_entities"
     reply_type = SelectEntitiesReply
 
-    def extractive(self, _: VectorCache) -> SelectEntitiesReply:
+    def extractive(self, _: CheckedEmbedder) -> SelectEntitiesReply:
         """Return none: without a language model, nearness alone says which count, and the nearest are kept anyway."""
         return SelectEntitiesReply()

@@ -8,12 +8,11 @@ from itertools import pairwise
 import numpy as np
 
 from hgmem.extraction.message_chunks import moment
-from hgmem.models.embedding import Vectors
+from hgmem.models.embedding import CheckedEmbedder, Vectors
 from hgmem.models.extractive.english import absolute_times, in_third_person
 from hgmem.models.extractive.entity_recognition import names
 from hgmem.models.extractive.key_phrases import key_phrases, stems
 from hgmem.models.extractive.selection import highest, nearness_to_centre
-from hgmem.models.extractive.vector_cache import VectorCache
 from hgmem.systems.hypermem.dialogues import DialogueMessage
 from hgmem.systems.hypermem.replies import EpisodeReply, FactReply, RoleReply, TopicReply
 from hgmem.text.segmentation import is_question, sentence_texts
@@ -32,7 +31,7 @@ _PICTURE = re.compile(r"(?=\[picture: )|(?<=\])\s")
 
 
 def borders(
-    earlier: Sequence[DialogueMessage], messages: Sequence[DialogueMessage], vectors: VectorCache
+    earlier: Sequence[DialogueMessage], messages: Sequence[DialogueMessage], vectors: CheckedEmbedder
 ) -> tuple[int, ...]:
     """Return the numbers of messages that follow a pause, or at which likeness to what came before dips.
 
@@ -74,7 +73,7 @@ def _dips(alike: Vectors, at: int, limit: float) -> bool:
     return float(alike[at]) <= limit and float(alike[at]) <= float(near.min())
 
 
-def episode(messages: Sequence[DialogueMessage], vectors: VectorCache, *, with_facts: bool) -> EpisodeReply:
+def episode(messages: Sequence[DialogueMessage], vectors: CheckedEmbedder, *, with_facts: bool) -> EpisodeReply:
     """Return an episode's key phrases and central sentences, in the third person, and its facts, rated, if asked."""
     found = facts(messages)
     clear = [fact.content for fact in found if fact.confidence == 1]
@@ -146,7 +145,7 @@ def _fact(message: DialogueMessage, text: str, *, number: int, asked: str, peopl
     )
 
 
-def fact_roles(found: Sequence[FactReply], vectors: VectorCache) -> tuple[RoleReply, ...]:
+def fact_roles(found: Sequence[FactReply], vectors: CheckedEmbedder) -> tuple[RoleReply, ...]:
     """Return a role by what each fact tells, and as its weight how near it is to the mean of all."""
     if not found:
         return ()
@@ -175,7 +174,7 @@ def matching(nearness: Sequence[float]) -> tuple[int, ...]:
 
 
 def topic(
-    title: str, episodes: Sequence[tuple[str, str]], vectors: VectorCache, *, people: Sequence[str]
+    title: str, episodes: Sequence[tuple[str, str]], vectors: CheckedEmbedder, *, people: Sequence[str]
 ) -> TopicReply:
     """Return a topic's key phrases, the summary of its most central episode, and its episodes' roles and weights.
 
@@ -209,7 +208,7 @@ def _role_of_episode(at: int, many: int, best: int) -> str:
     return "concluding" if at == many - 1 else "developing"
 
 
-def _centrality(texts: Sequence[str], vectors: VectorCache) -> Vectors:
+def _centrality(texts: Sequence[str], vectors: CheckedEmbedder) -> Vectors:
     """Return the cosine of each text to the mean of all, at least 0."""
     near: Vectors = np.clip(nearness_to_centre(vectors.of(texts)), 0.0, 1.0)
     return near

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, TypeAlias
 
 from hgmem.builds.units import StoredRow
-from hgmem.models.extractive.vector_cache import VectorCache
+from hgmem.models.embedding import CheckedEmbedder
 from hgmem.models.prompts import PromptTask, Quoted, flag, quoted
 from hgmem.models.reply import with_fields
 from hgmem.systems.hypermem import extractive
@@ -67,7 +67,7 @@ class DivideMessages(PromptTask):
     name = "divide"
     reply_type = StartsReply
 
-    def extractive(self, vectors: VectorCache) -> StartsReply:
+    def extractive(self, vectors: CheckedEmbedder) -> StartsReply:
         """Return where neighbouring messages are least alike, and where somebody paused, without a language model."""
         return StartsReply(starts=extractive.borders(self.earlier, self.messages, vectors))
 
@@ -89,7 +89,7 @@ class DetectBoundary(PromptTask):
             "gap": gap_between(self.history[-1], self.message),
         }
 
-    def extractive(self, vectors: VectorCache) -> BoundaryReply:
+    def extractive(self, vectors: CheckedEmbedder) -> BoundaryReply:
         """Return whether the message is unlike those before it, or follows a pause, without a language model."""
         return BoundaryReply(should_end=bool(extractive.borders(self.history, [self.message], vectors)))
 
@@ -113,7 +113,7 @@ class WriteEpisode(PromptTask):
         """Return the schema of the reply without facts, where none are asked for."""
         return schema if self.with_facts else with_fields(schema, schema["properties"].keys() - {"facts"})
 
-    def extractive(self, vectors: VectorCache) -> EpisodeReply:
+    def extractive(self, vectors: CheckedEmbedder) -> EpisodeReply:
         """Return central sentences, key phrases and the sentences that stand for themselves, verbatim."""
         return extractive.episode(self.messages, vectors, with_facts=self.with_facts)
 
@@ -127,7 +127,7 @@ class WriteFacts(PromptTask):
     name = "facts"
     reply_type = FactsReply
 
-    def extractive(self, vectors: VectorCache) -> FactsReply:
+    def extractive(self, vectors: CheckedEmbedder) -> FactsReply:
         """Return the sentences that stand for themselves, without a language model."""
         return FactsReply(facts=extractive.facts(self.messages))
 
@@ -142,7 +142,7 @@ class RateFacts(PromptTask):
     name = "fact_roles"
     reply_type = RolesReply
 
-    def extractive(self, vectors: VectorCache) -> RolesReply:
+    def extractive(self, vectors: CheckedEmbedder) -> RolesReply:
         """Return roles by what a fact tells, and weights by how central it is, without a language model."""
         return RolesReply(roles=extractive.fact_roles(self.facts, vectors))
 
@@ -157,7 +157,7 @@ class MatchTopics(PromptTask):
     name = "topic_match"
     reply_type = MatchesReply
 
-    def extractive(self, vectors: VectorCache) -> MatchesReply:
+    def extractive(self, vectors: CheckedEmbedder) -> MatchesReply:
         """Return the nearest topic if it is near enough, without a language model."""
         return MatchesReply(matches=extractive.matching([topic.nearness for topic in self.topics]))
 
@@ -172,7 +172,7 @@ class WriteTopic(PromptTask):
     name = "topic_text"
     reply_type = TopicTextReply
 
-    def extractive(self, vectors: VectorCache) -> TopicTextReply:
+    def extractive(self, vectors: CheckedEmbedder) -> TopicTextReply:
         """Return the topic's text as it is, or that of the episode, without a language model."""
         if self.topic:
             return TopicTextReply(title=self.topic.title, summary=self.topic.summary)
@@ -203,7 +203,7 @@ class RateEpisodes(PromptTask):
         """Return the schema of the reply without the topic's text, where none is asked for."""
         return schema if self.with_text else with_fields(schema, ("roles",))
 
-    def extractive(self, vectors: VectorCache) -> TopicReply:
+    def extractive(self, vectors: CheckedEmbedder) -> TopicReply:
         """Return key phrases, central sentences, and roles by place and nearness, without a language model."""
         told = [(str(row.properties["subject"]), str(row.properties["summary"])) for row in self.episodes]
         return extractive.topic(self.title, told, vectors, people=self.people)

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+from hgmem.models.embedding import CheckedEmbedder
 from hgmem.models.extractive.entity_recognition import aspects
 from hgmem.models.extractive.selection import diverse, highest, nearness_to_centre
 from hgmem.models.extractive.sentences import Passage, passages, quotable, rank
-from hgmem.models.extractive.vector_cache import VectorCache
 from hgmem.models.prompts import PromptTask, flag, quoted
 from hgmem.models.reply import Leniently, Reply, TextReply, named, with_fields
 from hgmem.retrieval import rendering
@@ -72,7 +72,7 @@ class WriteGist(PromptTask):
     name = "gist"
     reply_type = GistReply
 
-    def extractive(self, vectors: VectorCache) -> GistReply:
+    def extractive(self, vectors: CheckedEmbedder) -> GistReply:
         """Return the most central sentences of the passage, verbatim, in its order, without a language model.
 
         Each next one is nearest to the mean of all, and unlike those that were chosen. A passage without a sentence is
@@ -120,7 +120,7 @@ class WriteClues(PromptTask):
         """Return the schema of the reply with the fields that the prompt names, and no others."""
         return with_fields(schema, (*self.kinds, *(("look",) if self.look else ())))
 
-    def extractive(self, vectors: VectorCache) -> CluesReply:
+    def extractive(self, vectors: CheckedEmbedder) -> CluesReply:
         """Return sentences of memory near the question, and its key phrases, without a language model.
 
         It has no draft, and key points only where nothing else is asked for: its clues tell less, so they are fewer.
@@ -135,7 +135,7 @@ class WriteClues(PromptTask):
             look=self._nearest_gists(vectors) if self.look else (),
         )
 
-    def _key_points(self, found: Sequence[Passage], vectors: VectorCache) -> tuple[str, ...]:
+    def _key_points(self, found: Sequence[Passage], vectors: CheckedEmbedder) -> tuple[str, ...]:
         """Return sentences that are near the question and stand for all of memory, unlike each other."""
         if not found:
             return ()
@@ -144,7 +144,7 @@ class WriteClues(PromptTask):
         worth = _NEAR_QUESTION * (every @ asked) + (1 - _NEAR_QUESTION) * nearness_to_centre(every)
         return tuple(found[at].text for at in diverse(every, worth, [1] * len(found), budget=self.most))
 
-    def _nearest_gists(self, vectors: VectorCache) -> tuple[int, ...]:
+    def _nearest_gists(self, vectors: CheckedEmbedder) -> tuple[int, ...]:
         """Return the numbers of the gists nearest to the question, nearest first, of the parts if there are any."""
         start, gists = (len(self.memory), self.parts) if self.parts else (0, self.memory)
         near = vectors.of([gist.text for gist in gists]) @ vectors.of([self.question], kind="query")[0]
@@ -155,7 +155,7 @@ def _quotable(memory: Sequence[Citable]) -> list[Passage]:
     return quotable(passages(memory))[:_MOST_SENTENCES]
 
 
-def _nearest_sentences(question: str, found: Sequence[Passage], vectors: VectorCache) -> tuple[str, ...]:
+def _nearest_sentences(question: str, found: Sequence[Passage], vectors: CheckedEmbedder) -> tuple[str, ...]:
     ranked = rank(found, [question], vectors, limit=_CONSIDERED, prior={})
     return tuple(each.passage.text for each in ranked)
 

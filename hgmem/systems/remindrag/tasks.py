@@ -10,9 +10,9 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
+from hgmem.models.embedding import CheckedEmbedder
 from hgmem.models.extractive.entity_recognition import aspects
 from hgmem.models.extractive.key_phrases import key_phrases, stems
-from hgmem.models.extractive.vector_cache import VectorCache
 from hgmem.models.prompts import PromptTask
 from hgmem.models.reply import Reply, TextReply, named
 from hgmem.retrieval import rendering
@@ -87,7 +87,7 @@ class TitlePassage(PromptTask):
     name = "anchor_title"
     reply_type = TitleReply
 
-    def extractive(self, vectors: VectorCache) -> TitleReply:
+    def extractive(self, vectors: CheckedEmbedder) -> TitleReply:
         """Return the first heading and the key phrases of the passage, without a language model."""
         return TitleReply(text=title(self.text))
 
@@ -122,7 +122,7 @@ class ChooseMove(PromptTask):
             "left": str(self.left) if self.options else "",
         }
 
-    def extractive(self, vectors: VectorCache) -> MoveReply:
+    def extractive(self, vectors: CheckedEmbedder) -> MoveReply:
         """Return the way nearest to what is not covered yet, or that all is, without a language model.
 
         What strong trails led to has answered a question like this one. It has to cover the names alone.
@@ -146,7 +146,7 @@ class JudgeEnough(PromptTask):
     name = "enough"
     reply_type = EnoughReply
 
-    def extractive(self, vectors: VectorCache) -> EnoughReply:
+    def extractive(self, vectors: CheckedEmbedder) -> EnoughReply:
         """Return whether passages cover the names and key phrases of the question, without a language model."""
         read = [seen.text for seen in self.known if seen.title]
         return EnoughReply(enough=bool(read) and not uncovered(self.question, read))
@@ -164,7 +164,7 @@ class ChooseNext(PromptTask):
     name = "next_node"
     reply_type = NextReply
 
-    def extractive(self, vectors: VectorCache) -> NextReply:
+    def extractive(self, vectors: CheckedEmbedder) -> NextReply:
         """Return the option that is nearest to what is not covered, without a language model."""
         missing = uncovered(self.question, [seen.text for seen in self.known if seen.title])
         ways = [at for at, option in enumerate(self.options) if isinstance(option, Way)] or range(len(self.options))
@@ -183,7 +183,7 @@ class SummarisePassage(PromptTask):
     name = "passage_summary"
     reply_type = SummaryReply
 
-    def extractive(self, vectors: VectorCache) -> SummaryReply:
+    def extractive(self, vectors: CheckedEmbedder) -> SummaryReply:
         """Return the sentences nearest to the question, without a language model."""
         return SummaryReply(text=near_sentences(self.question, self.text, vectors))
 
@@ -202,7 +202,7 @@ class JudgeUseful(PromptTask):
     name = "useful"
     reply_type = UsefulReply
 
-    def extractive(self, vectors: VectorCache) -> UsefulReply:
+    def extractive(self, vectors: CheckedEmbedder) -> UsefulReply:
         """Return the ways that led to what the answer cites, without a language model."""
         return UsefulReply(useful=self.cited)
 
@@ -235,13 +235,13 @@ def uncovered(question: str, texts: Sequence[str], *, names_alone: bool = False)
     return [aspect.text for aspect in asked if not any(aspect.stems <= each for each in held)]
 
 
-def nearest(wanted: str, options: Sequence[tuple[str, float]], vectors: VectorCache) -> int:
+def nearest(wanted: str, options: Sequence[tuple[str, float]], vectors: CheckedEmbedder) -> int:
     """Return the number of the option (its words, and how near what is there is) that is nearest to what is wanted."""
     near = vectors.of([text for text, _ in options]) @ vectors.of([wanted], kind="query")[0]
     return int(np.argmax(np.maximum(near, [score for _, score in options])))
 
 
-def near_sentences(question: str, text: str, vectors: VectorCache) -> str:
+def near_sentences(question: str, text: str, vectors: CheckedEmbedder) -> str:
     """Return the sentences of a passage that are nearest to a question, in their order."""
     found = [collapse(text[start:end]) for start, end in sentences(text)]
     if len(found) <= _SUMMARY:

@@ -8,11 +8,10 @@ from itertools import combinations
 
 import numpy as np
 
-from hgmem.models.embedding import Vectors
+from hgmem.models.embedding import CheckedEmbedder, Vectors
 from hgmem.models.extractive.entity_recognition import TITLES, aspects, names
 from hgmem.models.extractive.key_phrases import STOPWORDS, key_phrases, stem, stems
 from hgmem.models.extractive.sentences import Passage, Ranked, bridge, passages, quotable, rank
-from hgmem.models.extractive.vector_cache import VectorCache
 from hgmem.retrieval.rendering import PromptMemory
 from hgmem.systems.hgmem.replies import Additions, EvolveReply, Insertion, Joining, MergeReply, Revision
 from hgmem.text.identity import key
@@ -125,7 +124,7 @@ class _Statement:
 
 
 def evolve(
-    queries: Sequence[str], *, points: Sequence[MemoryPoint], evidence: Evidence, vectors: VectorCache
+    queries: Sequence[str], *, points: Sequence[MemoryPoint], evidence: Evidence, vectors: CheckedEmbedder
 ) -> EvolveReply:
     """Return the revisions of points and the insertions that the sentences nearest to the queries make.
 
@@ -177,7 +176,7 @@ def _prior(found: Sequence[Passage], evidence: Evidence) -> Mapping[Passage, flo
 class _Known:
     """What memory says already, and which point a statement would revise."""
 
-    def __init__(self, points: Sequence[MemoryPoint], vectors: VectorCache) -> None:
+    def __init__(self, points: Sequence[MemoryPoint], vectors: CheckedEmbedder) -> None:
         self._texts = [point.description for point in points]
         self._stems = [frozenset(stems(text)) for text in self._texts]
         self._entities = [{entity.name.casefold() for entity in point.entities} for point in points]
@@ -275,7 +274,7 @@ def _entities(text: str, chunk: Chunk, ties: EntityMentions) -> list[str]:
     return list(dict.fromkeys(found))[:_MOST_TIES]
 
 
-def merge(question: str, memory: PromptMemory, *, vectors: VectorCache) -> MergeReply:
+def merge(question: str, memory: PromptMemory, *, vectors: CheckedEmbedder) -> MergeReply:
     """Return the merges worth making, best first, with each point in one at most."""
     points = memory.points
     if len(points) < 2:
@@ -309,7 +308,7 @@ def joined(texts: Sequence[str]) -> str:
 class _Board:
     """What each point ties and covers, and what two of them would gain together."""
 
-    def __init__(self, question: str, points: Sequence[MemoryPoint], vectors: VectorCache) -> None:
+    def __init__(self, question: str, points: Sequence[MemoryPoint], vectors: CheckedEmbedder) -> None:
         texts = [point.description for point in points]
         self._lengths = [len(text) for text in texts]
         self._ties = [frozenset(entity.name for entity in point.entities) for point in points]

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import numpy as np
 
+from hgmem.models.embedding import CheckedEmbedder
 from hgmem.models.extractive.entity_recognition import Aspect, aspects, leads
 from hgmem.models.extractive.key_phrases import stems
-from hgmem.models.extractive.vector_cache import VectorCache
 from hgmem.models.prompts import PromptTask
 from hgmem.retrieval import rendering
 from hgmem.retrieval.rendering import PromptMemory, Text
@@ -38,7 +38,7 @@ class Planning(PromptTask):
     hints: tuple[Entity, ...] = ()
 
 
-def plan(task: Planning, *, concerns: int, by_concern: bool, vectors: VectorCache) -> PlanReply:
+def plan(task: Planning, *, concerns: int, by_concern: bool, vectors: CheckedEmbedder) -> PlanReply:
     """Return "sufficient", or what is missing: names beyond memory, the rest around the points nearest to it.
 
     A name of the question that no point holds is looked for beyond memory (global), other gaps around the points that
@@ -66,7 +66,7 @@ def plan(task: Planning, *, concerns: int, by_concern: bool, vectors: VectorCach
 class _View:
     """Memory as the question sees it: which point covers which aspect, and how near each point is."""
 
-    def __init__(self, task: Planning, vectors: VectorCache, *, by_concern: bool) -> None:
+    def __init__(self, task: Planning, vectors: CheckedEmbedder, *, by_concern: bool) -> None:
         self._task = task
         self._by_concern = by_concern
         question = task.question
