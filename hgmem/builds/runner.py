@@ -105,7 +105,7 @@ def renew_derived(services: Services, writer: Runner, hooks: Mapping[str, Reembe
         for system in sorted({row["system"] for row in found} & hooks.keys()):
             made |= _remade(services, system, hooks[system], [row for row in found if row["system"] == system])
         if made:
-            put_plain_vectors(writer, corpus=corpus, rows=[{"uid": uid, "vector": made[uid]} for uid in made])
+            put_plain_vectors(writer, corpus=corpus, rows=[{"uid": uid} for uid in made], vectors=made.values())
         if none := [row["uid"] for row in found if row["uid"] not in made]:
             clear_plain_vectors(writer, corpus=corpus, uids=none)
 

@@ -259,17 +259,18 @@ def _put_rows(transaction: Transaction, corpus: str, results: Sequence[Result], 
         graph.withdraw_quotes(transaction, corpus=corpus, texts={row["uid"]: row["properties"]["text"] for row in rows})
         transaction.run("put_built", corpus=corpus, rows=[dict(row) for row in rows])
     if embedded := [row for row in rows if row["uid"] in vectors]:
+        plain = [{"uid": row["uid"], "own": row["own"]} for row in embedded]
         graph.put_built_vectors(
-            transaction,
-            corpus=corpus,
-            rows=[{"uid": row["uid"], "own": row["own"], "vector": vectors[row["uid"]]} for row in embedded],
+            transaction, corpus=corpus, rows=plain, vectors=[vectors[row["uid"]] for row in embedded]
         )
     if bare := [row["uid"] for row in rows if not row["properties"]["text"]]:
         transaction.run("clear_text_vectors", corpus=corpus, uids=bare)
-    plain = {uid: value for each in results for uid, value in each.plain.items()}
-    if given := [{"uid": uid, "vector": value} for uid, value in plain.items() if value is not None]:
-        graph.put_plain_vectors(transaction, corpus=corpus, rows=given)
-    if none := [uid for uid, value in plain.items() if value is None]:
+    own = {uid: value for each in results for uid, value in each.plain.items()}
+    if given := {uid: value for uid, value in own.items() if value is not None}:
+        graph.put_plain_vectors(
+            transaction, corpus=corpus, rows=[{"uid": uid} for uid in given], vectors=given.values()
+        )
+    if none := [uid for uid in own if uid not in given]:
         graph.clear_plain_vectors(transaction, corpus=corpus, uids=none)
     support = [{"uid": uid, "rests_on": list(on)} for each in results for uid, on in each.rests_on.items()]
     if support:

@@ -7,6 +7,7 @@ only if the text has not changed.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from typing import Any
 
 from hgmem.corpus.guarded_writes import check_embedder, embedding
@@ -17,10 +18,10 @@ from hgmem.extraction.replies import Extraction
 from hgmem.graph import entities as graph
 from hgmem.graph.built import drop_learnt
 from hgmem.graph.database import Row, Transaction
-from hgmem.graph.entities import EntityInputs, EntityRow, RelationInputs, RelationRow, entity_uid, relation_uid
-from hgmem.graph.values import NOTHING, Runner
+from hgmem.graph.entities import entity_uid
+from hgmem.graph.values import NOTHING, Runner, VectorWriter, by_uid, in_order, vector_writer, with_some_vectors
 from hgmem.services import Services
-from hgmem.values.graph_elements import EntityFields, EntityUid, RelationFields, RelationUid
+from hgmem.values.graph_elements import EntityUid, RelationUid
 from hgmem.values.reports import CountReport
 
 # Chunks or imported entities per transaction: each transaction adds an index segment, and searches read them all.
@@ -36,7 +37,7 @@ class Filling:
 
     missing: str
     text: Callable[[Row], str]
-    put: Callable[..., None]
+    put: VectorWriter
 
     def fill(self, services: Services, writer: Runner, uids: Sequence[str]) -> int:
         """Embed those of the uids that lack a vector, and return how many."""
@@ -54,75 +55,47 @@ class Kind:
     - `name`: its plural, in the names of transactions.
     - `extracted(extraction)`: a chunk's contributions by key: a name, or the ordered names of both ends.
     - `load(given)`: pre-built contributions from their JSON.
-    - `key(inputs)` and `chunks(inputs)`: the key of a stored one, and its chunks that still exist.
+    - `key(stored)` and `chunks(stored)`: the key of a stored one, and its chunks that still exist.
     - `fields(contributions, limit=…, condensed=…)`: the fields to store, and `text(key, fields)` the text to embed.
     - `row(corpus, key, chunks, given=…, fields=…)`: the row to write.
     - `filling`: how missing vectors are made.
-    - The others are statements. `lock` locks the entities that a change needs, `remove` returns rows that stay.
+    - `lock` locks the entities that a change needs, `remove` returns rows that stay.
+    - The others are names of statements.
     """
 
     name: str
     extracted: Callable[[Extraction], dict[Any, list[Any]]]
     load: Callable[[str | None], list[Any]]
-    key: Callable[[Any], Any]
-    chunks: Callable[[Any], tuple[str, ...]]
+    key: Callable[[Row], Any]
+    chunks: Callable[[Row], Sequence[str]]
     fields: Callable[..., Any]
     text: Callable[[Any, Any], str]
-    row: Callable[..., Any]
+    row: Callable[..., Row]
     filling: Filling
-    known: Callable[..., set[Any]]
     lock: Callable[..., None]
-    touch: Callable[..., list[Any]]
-    read: Callable[..., list[Any]]
-    write: Callable[..., None]
-    create: Callable[..., None]
-    remove: Callable[..., list[EntityRow]]
-
-
-def _entity_row(
-    corpus: str, key: str, chunks: Iterable[str], *, given: str | None = None, fields: EntityFields | None = None
-) -> EntityRow:
-    return EntityRow(uid=entity_uid(corpus, key), key=key, chunks=tuple(chunks), given=given, fields=fields)
-
-
-def _relation_row(
-    corpus: str,
-    ends: tuple[str, str],
-    chunks: Iterable[str],
-    *,
-    given: str | None = None,
-    fields: RelationFields | None = None,
-) -> RelationRow:
-    return RelationRow(
-        uid=relation_uid(corpus, ends),
-        source=entity_uid(corpus, ends[0]),
-        target=entity_uid(corpus, ends[1]),
-        chunks=tuple(chunks),
-        given=given,
-        fields=fields,
-    )
-
-
-def _ends(inputs: RelationInputs) -> tuple[str, str]:
-    return inputs.source, inputs.target
+    remove: Callable[..., list[Row]]
+    known: str
+    touch: str
+    read: str
+    write: str
 
 
 def _lock_ends(transaction: Runner, *, corpus: str, uids: Sequence[RelationUid]) -> None:
-    inputs = graph.relation_contributions(transaction, corpus=corpus, uids=uids)
-    keys = {key for relation in inputs for key in _ends(relation)}
+    stored = transaction.run(RELATION.read, corpus=corpus, uids=list(uids))
+    keys = {key for relation in stored for key in RELATION.key(relation)}
     graph.lock_entities(transaction, corpus=corpus, uids=[entity_uid(corpus, key) for key in keys])
 
 
-def _remove_entities(transaction: Runner, *, corpus: str, uids: Sequence[EntityUid]) -> list[EntityRow]:
+def _remove_entities(transaction: Runner, *, corpus: str, uids: Sequence[EntityUid]) -> list[Row]:
     """Remove entities but those that a supported relation still joins, which stay without a description."""
     joined = graph.joined_entities(transaction, corpus=corpus, uids=uids)
-    removed = sorted(set(uids) - {row.uid for row in joined})
+    removed = sorted(set(uids) - {row["uid"] for row in joined})
     drop_learnt(transaction, corpus=corpus, entities=removed)
     transaction.run("remove_entities", corpus=corpus, uids=removed)
     return joined
 
 
-def _remove_relations(transaction: Runner, *, corpus: str, uids: Sequence[RelationUid]) -> list[EntityRow]:
+def _remove_relations(transaction: Runner, *, corpus: str, uids: Sequence[RelationUid]) -> list[Row]:
     transaction.run("remove_relations", corpus=corpus, uids=sorted(uids))
     return []
 
@@ -131,45 +104,43 @@ ENTITY = Kind(
     name="entities",
     extracted=rules.entities_of,
     load=rules.load_entities,
-    key=lambda inputs: inputs.key,
-    chunks=lambda inputs: inputs.chunks,
+    key=itemgetter("key"),
+    chunks=itemgetter("chunks"),
     fields=rules.entity_fields,
     text=lambda _, fields: rules.entity_text(fields.name, fields.description.text),
-    row=_entity_row,
+    row=graph.entity_row,
     filling=Filling(
         missing="missing_entity_vectors",
         text=lambda row: rules.entity_text(row["name"], row["description"]),
-        put=graph.put_entity_vectors,
+        put=vector_writer("put_entity_vectors"),
     ),
-    known=graph.known_entities,
     lock=graph.lock_entities,
-    touch=graph.touch_entities,
-    read=graph.entity_contributions,
-    write=graph.write_entities,
-    create=graph.create_entities,
     remove=_remove_entities,
+    known="known_entities",
+    touch="touch_entities",
+    read="entity_contributions",
+    write="write_entities",
 )
 RELATION = Kind(
     name="relations",
     extracted=rules.relations_of,
     load=rules.load_relations,
-    key=_ends,
-    chunks=lambda inputs: inputs.living,
+    key=itemgetter("source", "target"),
+    chunks=itemgetter("living"),
     fields=rules.relation_fields,
     text=lambda ends, fields: rules.relation_text(ends, fields.description.text, fields.keywords),
-    row=_relation_row,
+    row=graph.relation_row,
     filling=Filling(
         missing="missing_relation_vectors",
         text=lambda row: rules.relation_text((row["source"], row["target"]), row["description"], row["keywords"]),
-        put=graph.put_relation_vectors,
+        put=vector_writer("put_relation_vectors"),
     ),
-    known=graph.known_relations,
     lock=_lock_ends,
-    touch=graph.touch_relations,
-    read=graph.relation_contributions,
-    write=graph.write_relations,
-    create=graph.create_relations,
     remove=_remove_relations,
+    known="known_relations",
+    touch="touch_relations",
+    read="relation_contributions",
+    write="write_relations",
 )
 
 
@@ -195,31 +166,33 @@ def aggregate(
         report(done, total)
         meanwhile()
 
-    entities, relations = ([row.uid for row in some] for some in rows.values())
+    entities, relations = ([row["uid"] for row in some] for some in rows.values())
     embed_missing(services, entities=entities, relations=relations, report=embedded)
 
 
-def rows_of(corpus: str, kind: Kind, extractions: Mapping[str, Extraction]) -> list[Any]:
+def rows_of(corpus: str, kind: Kind, extractions: Mapping[str, Extraction]) -> list[Row]:
     """Return the rows of entities or relations that the chunks contribute to, sorted by uid."""
     found: dict[Any, list[str]] = {}
     for chunk, extraction in extractions.items():
         for key in kind.extracted(extraction):
             found.setdefault(key, []).append(chunk)
-    return sorted((kind.row(corpus, key, chunks) for key, chunks in found.items()), key=lambda row: row.uid)
+    return in_order(kind.row(corpus, key, chunks) for key, chunks in found.items())
 
 
-def _aggregate(transaction: Transaction, services: Services, kind: Kind, rows: Sequence[Any]) -> None:
-    rebuild(transaction, services, kind.touch(transaction, corpus=services.corpus, rows=rows), kind=kind)
+def _aggregate(transaction: Transaction, services: Services, kind: Kind, rows: Sequence[Row]) -> None:
+    rebuild(transaction, services, transaction.run(kind.touch, corpus=services.corpus, rows=rows), kind=kind)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contributions:
-    """All contributions to an entity or a relation.
+    """All contributions to an entity or a relation, as `stored` says.
 
     `chunks` are those that still exist; `given` are the pre-built contributions that still count.
     """
 
-    inputs: EntityInputs | RelationInputs
+    uid: str
+    key: Any
+    stored: Row
     chunks: tuple[str, ...]
     given: list[Any]
     contributions: list[Any]
@@ -227,14 +200,14 @@ class Contributions:
 
 def read_contributions(database: Runner, services: Services, uids: Sequence[Any], *, kind: Kind) -> list[Contributions]:
     """Return the stored contributions to each of the entities or relations, in aggregation order."""
-    return list(_combined(database, services, kind, kind.read(database, corpus=services.corpus, uids=uids)))
+    return list(_combined(database, services, kind, database.run(kind.read, corpus=services.corpus, uids=list(uids))))
 
 
 def _combined(
     database: Runner,
     services: Services,
     kind: Kind,
-    inputs: Sequence[Any],
+    rows: Sequence[Row],
     *,
     prebuilt: Mapping[Any, Sequence[Contribution]] = NOTHING,
 ) -> Iterator[Contributions]:
@@ -242,20 +215,22 @@ def _combined(
 
     Chunks of pre-built graphs have no extraction.
     """
-    uids = sorted({chunk for each in inputs for chunk in each.extracted})
-    stored = graph.chunk_extractions(database, corpus=services.corpus, uids=uids) if uids else {}
+    uids = sorted({chunk for row in rows for chunk in row["extracted"]})
+    stored = by_uid(database, "chunk_extractions", corpus=services.corpus, uids=uids) if uids else {}
     parsed = {
-        chunk: kind.extracted(Extraction.model_validate_json(text)) if text else {} for chunk, text in stored.items()
+        chunk: kind.extracted(Extraction.model_validate_json(text)) if (text := row["extraction"]) else {}
+        for chunk, row in stored.items()
     }
-    for each in inputs:
-        key, gone = kind.key(each), set(each.extracted) - parsed.keys()  # deleted since the chunks were listed
-        existing = tuple(chunk for chunk in kind.chunks(each) if chunk not in gone)
-        given = kind.load(each.given)
-        if new := prebuilt.get(each.uid):
+    for row in rows:
+        uid, key = row["uid"], kind.key(row)
+        gone = set(row["extracted"]) - parsed.keys()  # deleted since the chunks were listed
+        existing = tuple(chunk for chunk in kind.chunks(row) if chunk not in gone)
+        given = kind.load(row["given"])
+        if new := prebuilt.get(uid):
             given = list(dict.fromkeys((*given, *new)))
         kept = rules.still_supported(given, existing=set(existing))
         found = [contribution for chunk in existing if chunk in parsed for contribution in parsed[chunk].get(key, [])]
-        yield Contributions(inputs=each, chunks=existing, given=kept, contributions=kept + found)
+        yield Contributions(uid=uid, key=key, stored=row, chunks=existing, given=kept, contributions=kept + found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -278,7 +253,7 @@ NOTHING_NEW = Additions()
 def rebuild(
     transaction: Transaction,
     services: Services,
-    inputs: Sequence[Any],
+    stored: Sequence[Row],
     *,
     kind: Kind,
     new: Additions = NOTHING_NEW,
@@ -288,13 +263,15 @@ def rebuild(
     Returns the uids of those that still need a vector.
     """
     rows, gone, vectors = [], [], {}
-    for entry in _combined(transaction, services, kind, inputs, prebuilt=new.given):
-        uid, key = entry.inputs.uid, kind.key(entry.inputs)
+    for entry in _combined(transaction, services, kind, stored, prebuilt=new.given):
+        uid, key = entry.uid, entry.key
         if not entry.contributions:
             gone.append(uid)
             continue
         limit = services.settings.description_characters
-        fields = kind.fields(entry.contributions, limit=limit, condensed=new.condensed.get(uid, entry.inputs.condensed))
+        fields = kind.fields(
+            entry.contributions, limit=limit, condensed=new.condensed.get(uid, entry.stored["condensed"])
+        )
         given = rules.dump(entry.given) if entry.given else None
         rows.append(kind.row(services.corpus, key, entry.chunks, given=given, fields=_to_store(services, fields)))
         text, vector = new.vectors.get(uid, ("", None))
@@ -302,8 +279,8 @@ def rebuild(
             vectors[uid] = vector
     if gone:
         rows += kind.remove(transaction, corpus=services.corpus, uids=gone)
-    kind.write(transaction, corpus=services.corpus, rows=rows, vectors=vectors)
-    return [row.uid for row in rows if row.uid not in vectors]
+    transaction.run(kind.write, corpus=services.corpus, rows=in_order(with_some_vectors(rows, vectors)))
+    return [row["uid"] for row in rows if row["uid"] not in vectors]
 
 
 def _to_store(services: Services, fields: Any) -> Any:
@@ -335,8 +312,8 @@ def recompute(
     """Lock and rebuild entities or relations (uids)."""
     check_embedder(transaction, services)  # an entity that becomes provisional keeps its vector
     kind.lock(transaction, corpus=services.corpus, uids=uids)
-    inputs = kind.read(transaction, corpus=services.corpus, uids=uids)
-    rebuild(transaction, services, inputs, kind=kind, new=new)
+    stored = transaction.run(kind.read, corpus=services.corpus, uids=list(uids))
+    rebuild(transaction, services, stored, kind=kind, new=new)
 
 
 def finish_interrupted(services: Services) -> None:

@@ -116,19 +116,18 @@ def check_entities(services: Services, row: CorpusRow, tally: Tally) -> None:
     """Tally entities that differ from their contributions, or are not in the index."""
     limits = _limits(services, row)
     for entries, stored in _aggregated(services, row, ENTITY, tally):
-        joined = _joined(services, [one.inputs.uid for one in entries if not one.contributions])
+        joined = _joined(services, [one.uid for one in entries if not one.contributions])
         for one in entries:
-            uid = one.inputs.uid
-            own = uid == entity_uid(row.corpus, ENTITY.key(one.inputs) or "")
-            if not own or not _is_entity(one, stored[uid], limits, joined):
-                tally.add("entity-differs", [uid])
+            own = one.uid == entity_uid(row.corpus, one.key or "")
+            if not own or not _is_entity(one, stored[one.uid], limits, joined):
+                tally.add("entity-differs", [one.uid])
 
 
 def check_relations(services: Services, row: CorpusRow, tally: Tally) -> None:
     """Tally relations that differ from their contributions, or are not in the index."""
     limits = _limits(services, row)
     for entries, stored in _aggregated(services, row, RELATION, tally):
-        odd = [one.inputs.uid for one in entries if not _is_relation(one, stored[one.inputs.uid], limits)]
+        odd = [one.uid for one in entries if not _is_relation(one, stored[one.uid], limits)]
         tally.add("relation-differs", odd)
 
 
@@ -175,27 +174,31 @@ def _readable(services: Services, kind: Kind, uids: Sequence[str], tally: Tally)
 def _joined(services: Services, uids: Sequence[Any]) -> set[str]:
     """Return those of the entities without a description that a relation joins."""
     rows = joined_entities(services.database, corpus=services.corpus, uids=uids) if uids else []
-    return {row.uid for row in rows}
+    return {row["uid"] for row in rows}
 
 
 def _is_entity(entry: Contributions, row: Row, limits: Iterable[int], joined: Container[str]) -> bool:
-    inputs = entry.inputs
-    if load_entities(inputs.given) != entry.given:
+    condensed = entry.stored["condensed"]
+    if load_entities(entry.stored["given"]) != entry.given:
         return False
     if not entry.contributions:  # an entity that nothing supports violates another invariant
-        return not entry.chunks and not (inputs.uid in joined and (row["description"] or inputs.condensed))
-    wanted = (row["name"], row["type"], row["description"], inputs.condensed)
-    found = (entity_fields(entry.contributions, limit=limit, condensed=inputs.condensed) for limit in limits)
+        return not entry.chunks and not (entry.uid in joined and (row["description"] or condensed))
+    wanted = (row["name"], row["type"], row["description"], condensed)
+    found = (entity_fields(entry.contributions, limit=limit, condensed=condensed) for limit in limits)
     return any((one.name, one.type, one.description.text, one.description.condensed) == wanted for one in found)
 
 
 def _is_relation(entry: Contributions, row: Row, limits: Iterable[int]) -> bool:
-    inputs = entry.inputs
-    existing = [chunk for chunk in inputs.chunks if chunk in entry.chunks]  # a missing chunk violates another invariant
-    if load_relations(inputs.given) != entry.given or existing != list(entry.chunks) or not entry.contributions:
+    condensed, named = entry.stored["condensed"], entry.stored["chunks"]
+    existing = [chunk for chunk in named if chunk in entry.chunks]  # a missing chunk violates another invariant
+    if (
+        load_relations(entry.stored["given"]) != entry.given
+        or existing != list(entry.chunks)
+        or not entry.contributions
+    ):
         return False
-    wanted = (tuple(row["keywords"] or ()), row["weight"], row["description"], inputs.condensed)
-    found = (relation_fields(entry.contributions, limit=limit, condensed=inputs.condensed) for limit in limits)
+    wanted = (tuple(row["keywords"] or ()), row["weight"], row["description"], condensed)
+    found = (relation_fields(entry.contributions, limit=limit, condensed=condensed) for limit in limits)
     return any((one.keywords, one.weight, one.description.text, one.description.condensed) == wanted for one in found)
 
 

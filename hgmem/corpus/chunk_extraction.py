@@ -112,7 +112,7 @@ def _save_again(
         now = texts.get(chunk.uid)
         if now is not None and now.text == chunk.text and now.status not in ("extracted", "done"):
             again = {chunk.uid: found[chunk.uid]}
-            entities, relations = ([row.uid for row in rows_of(corpus, kind, again)] for kind in (ENTITY, RELATION))
+            entities, relations = ([row["uid"] for row in rows_of(corpus, kind, again)] for kind in (ENTITY, RELATION))
             kept[chunk.uid] = entities, relations
     stale = withdraw_support(transaction, corpus=corpus, kept=kept)
     written = {chunk.uid: (chunk.text, found[chunk.uid].model_dump_json()) for chunk in chunks}

@@ -27,7 +27,7 @@ from hgmem.graph.documents import (
     put_documents,
     rewrite_chunks,
 )
-from hgmem.graph.entities import lock_entities, take_back
+from hgmem.graph.entities import lock_entities
 from hgmem.graph.values import NOTHING, Runner
 from hgmem.services import Services
 from hgmem.values.conversations import MessagePlace
@@ -97,7 +97,7 @@ def withdraw_support(
     """
     entities, relations = _mark_supported(transaction, corpus, list(kept))
     rows = [{"uid": uid, "entities": list(some), "relations": list(joined)} for uid, (some, joined) in kept.items()]
-    take_back(transaction, corpus=corpus, rows=rows, relations=relations)
+    transaction.run("take_back", corpus=corpus, rows=rows, relations=relations)
     return entities, relations
 
 

@@ -5,16 +5,13 @@ written to.
 """
 
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-from hgmem.corpus.adding import Prepared, prepare, properties_of
-from hgmem.corpus.aggregation import ENTITY, RELATION, SEGMENT, Kind
+from hgmem.corpus.adding import prepare, write_graph
 from hgmem.corpus.guarded_writes import GuardedWriter, leased_writer
-from hgmem.corpus.paging import batches
 from hgmem.errors import ConflictError, HGMemError, UsageError
-from hgmem.extraction.contributions import Contribution, chunks_of, dump
 from hgmem.graph.adopting import (
     foreign_chunks,
     foreign_documents,
@@ -35,7 +32,6 @@ from hgmem.graph.corpus import (
     write_leased,
 )
 from hgmem.graph.database import Database, Row, Transaction
-from hgmem.graph.documents import create_chunks, create_documents
 from hgmem.graph.schema import FULLTEXT, VECTOR, show_indexes
 from hgmem.graph.values import Runner, to_json
 from hgmem.services import Services, known_corpus, readable_corpus
@@ -57,7 +53,7 @@ def import_graph(services: Services, given: Given, *, report: CountReport = lamb
     """Import the graph, and return whether anything was written.
 
     Importing the same graph again writes nothing. `report` receives the number of written entities and relations, and
-    the total; chunks are written before them. Raises `UsageError` if the corpus is not empty.
+    the total. Raises `UsageError` if the corpus is not empty.
     """
     if not given.documents and not given.entities:
         raise UsageError("nothing to import: the source has no documents and no entities")
@@ -76,7 +72,7 @@ def import_graph(services: Services, given: Given, *, report: CountReport = lamb
         write_leased(database, "release_corpus", corpus=services.corpus, run=run, status="ready", imported=fingerprint)
 
     with importing(services, embedder=embedder, finish=finish) as writer:
-        _write(services, writer, prepared, report=report)
+        write_graph(services, prepared, check=lambda at, _: writer.check(at), status=IMPORTING, report=report)
     return True
 
 
@@ -138,44 +134,6 @@ def _lease(transaction: Transaction, services: Services, run: str, embedder: tup
         schema_version=SCHEMA_VERSION,
     )
     return True
-
-
-def _write(services: Services, writer: GuardedWriter, prepared: Prepared, *, report: CountReport) -> None:
-    done, total = 0, len(prepared.entities) + len(prepared.relations)
-    report(done, total)
-    _create_documents(services, writer, prepared)
-    for entities in batches(prepared.entities.items(), size=SEGMENT):
-        _create(services, writer, ENTITY, entities)
-        report(done := done + len(entities), total)
-    for relations in batches(prepared.relations.items()):
-        _create(services, writer, RELATION, relations)
-        report(done := done + len(relations), total)
-
-
-def _create_documents(services: Services, writer: GuardedWriter, prepared: Prepared) -> None:
-    corpus = services.corpus
-    for documents in batches(prepared.documents.items()):
-        create_documents(writer, corpus=corpus, documents={uid: properties_of(document) for uid, document in documents})
-    ordered = (
-        (chunk, before)
-        for document_chunks in prepared.chunks.values()
-        for chunk, before in zip(document_chunks, (None, *(chunk.uid for chunk in document_chunks)), strict=False)
-    )
-    for chunks in batches(ordered, size=SEGMENT):
-        vectors = services.embed([chunk.text for chunk, _ in chunks], kind="document")
-        create_chunks(writer, corpus=corpus, chunks=chunks, vectors=vectors)
-
-
-def _create(
-    services: Services, writer: GuardedWriter, kind: Kind, batch: Sequence[tuple[Any, Sequence[Contribution]]]
-) -> None:
-    rows, texts = [], []
-    for key, contributions in batch:
-        fields = kind.fields(contributions, limit=services.settings.description_characters)
-        given = dump(contributions)
-        rows.append(kind.row(services.corpus, key, chunks_of(contributions), given=given, fields=fields))
-        texts.append(kind.text(key, fields))
-    kind.create(writer, corpus=services.corpus, rows=rows, vectors=services.embed(texts, kind="document"))
 
 
 def adopt(

@@ -17,12 +17,8 @@ from hgmem.graph.builds import mark_builds
 from hgmem.graph.built import put_built_vectors
 from hgmem.graph.corpus import CorpusRow, lease_corpus, leased_builds, leased_memories, lock_corpus, write_leased
 from hgmem.graph.database import Row, Transaction
-from hgmem.graph.documents import put_chunk_vectors
-from hgmem.graph.entities import put_relation_vectors
 from hgmem.graph.exporting import built_uids
-from hgmem.graph.memory import put_point_vectors
-from hgmem.graph.values import Runner
-from hgmem.models.embedding import Vectors
+from hgmem.graph.values import Runner, vector_writer
 from hgmem.services import RE_EMBEDDING, Services, check_schema, known_corpus, settled_corpus
 from hgmem.values.reports import CountReport
 
@@ -46,17 +42,12 @@ def fill(services: Services, writer: Runner, *, report: CountReport = lambda _, 
     return done
 
 
-def _put_built(database: Runner, *, corpus: str, rows: Sequence[Row], vectors: Vectors) -> None:
-    made = [{"uid": row["uid"], "own": row["own"], "vector": each} for row, each in zip(rows, vectors, strict=True)]
-    put_built_vectors(database, corpus=corpus, rows=made)
-
-
 def _text(row: Row) -> str:
     return str(row["text"])
 
 
 FILLINGS: Sequence[tuple[Listed, Filling]] = (
-    (CHUNKS, Filling(missing="missing_chunk_vectors", text=_text, put=put_chunk_vectors)),
+    (CHUNKS, Filling(missing="missing_chunk_vectors", text=_text, put=vector_writer("put_chunk_vectors"))),
     (ENTITIES, ENTITY.filling),
     (RELATIONS, RELATION.filling),
     (PROVISIONALS, ENTITY.filling),
@@ -65,11 +56,11 @@ FILLINGS: Sequence[tuple[Listed, Filling]] = (
         Filling(
             missing="missing_own_relation_vectors",
             text=lambda row: own_relation_text((row["source"], row["target"]), row["description"]),
-            put=put_relation_vectors,
+            put=RELATION.filling.put,
         ),
     ),
-    (POINTS, Filling(missing="missing_point_vectors", text=_text, put=put_point_vectors)),
-    (built_uids, Filling(missing="missing_built_vectors", text=_text, put=_put_built)),
+    (POINTS, Filling(missing="missing_point_vectors", text=_text, put=vector_writer("put_point_vectors"))),
+    (built_uids, Filling(missing="missing_built_vectors", text=_text, put=put_built_vectors)),
 )
 
 

@@ -70,8 +70,8 @@ def _waiting(services: Services, entities: Sequence[EntityUid], relations: Seque
         for batch in batches(uids, size=READ):
             for each in read_contributions(services.database, services, batch, kind=kind):
                 if lines := described(each.contributions):
-                    subject = each.contributions[0].name if kind is ENTITY else " – ".join(kind.key(each.inputs))
-                    yield _Long(kind=kind, uid=each.inputs.uid, subject=subject, lines=lines)
+                    subject = each.contributions[0].name if kind is ENTITY else " – ".join(each.key)
+                    yield _Long(kind=kind, uid=each.uid, subject=subject, lines=lines)
 
 
 def _fill(calls: Calls[_Long, str], waiting: Iterator[_Long]) -> bool:

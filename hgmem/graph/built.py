@@ -8,7 +8,7 @@ from hgmem.graph.database import Row
 from hgmem.graph.full_text import OVER, Ranking, as_indexed, searched_words
 from hgmem.graph.lucene import lucene
 from hgmem.graph.retrieval import Scope
-from hgmem.graph.values import Runner, uids_of, vector
+from hgmem.graph.values import Runner, uids_of, vector, vector_writer
 from hgmem.text.identity import layer_key
 
 AT_ONCE = 5_000  # uids in one statement
@@ -29,14 +29,10 @@ def withdraw_quotes(database: Runner, *, corpus: str, texts: Mapping[str, str | 
     database.run("withdraw_quotes", corpus=corpus, rows=[{"uid": uid, "text": text} for uid, text in texts.items()])
 
 
-def put_built_vectors(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
-    """Write the vectors of rows' texts: uid, vector, and whether the row keeps it as its own as well."""
-    database.run("put_built_vectors", corpus=corpus, rows=_packed(rows))
-
-
-def put_plain_vectors(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
-    """Write vectors of any length that no index holds: uid, vector."""
-    database.run("put_plain_vectors", corpus=corpus, rows=_packed(rows))
+put_built_vectors = vector_writer("put_built_vectors")
+"""Writes the vectors of rows' texts: uid, and whether the row keeps it as its own as well."""
+put_plain_vectors = vector_writer("put_plain_vectors")
+"""Writes vectors of any length that no index holds."""
 
 
 def clear_plain_vectors(database: Runner, *, corpus: str, uids: Sequence[str]) -> None:
@@ -51,7 +47,8 @@ def release_extensions(database: Runner, *, corpus: str, units: Sequence[str]) -
 
 def put_extensions(database: Runner, *, corpus: str, rows: Sequence[Row]) -> None:
     """Let units extend rows of other units: unit, uid, and a unit vector or None."""
-    database.run("put_extensions", corpus=corpus, rows=_packed(rows))
+    packed = [{**row, "vector": None if row["vector"] is None else vector(row["vector"])} for row in rows]
+    database.run("put_extensions", corpus=corpus, rows=packed)
 
 
 def delete_built(database: Runner, *, corpus: str, uids: Sequence[str]) -> None:
@@ -98,15 +95,6 @@ def resting(transaction: Runner, *, corpus: str, uids: Sequence[str]) -> list[st
 
 def _parts(uids: Sequence[str]) -> list[Sequence[str]]:
     return [uids[at : at + AT_ONCE] for at in range(0, len(uids), AT_ONCE)]
-
-
-def _packed(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows with their vectors, where they have one, as the driver sends them best."""
-
-    def packed(values: Any) -> Any:
-        return None if values is None else vector(values)
-
-    return [{**row, "vector": packed(row["vector"])} for row in rows]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

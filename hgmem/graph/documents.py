@@ -101,31 +101,18 @@ def documents_of_files(database: Runner, *, corpus: str, paths: Sequence[str]) -
     return found
 
 
-def put_documents(database: Runner, *, corpus: str, documents: Mapping[DocumentUid, Mapping[str, Scalar]]) -> None:
+def put_documents(
+    database: Runner, *, corpus: str, documents: Mapping[DocumentUid, Mapping[str, Scalar]], status: str = "ready"
+) -> None:
     """Write documents (properties by uid) as pending.
 
-    Raises `ConflictError` if the corpus is not ready.
+    Raises `ConflictError` if the corpus does not have this status.
     """
-    if documents and not database.run("put_documents", corpus=corpus, rows=_documents(documents)):
+    rows = [{"uid": uid, "properties": dict(documents[uid])} for uid in sorted(documents)]
+    if rows and not database.run("put_documents", corpus=corpus, status=status, rows=rows):
         raise ConflictError(
             f"corpus {corpus!r} was deleted or is being imported: add the documents again when it is ready"
         )
-
-
-def create_documents(database: Runner, *, corpus: str, documents: Mapping[DocumentUid, Mapping[str, Scalar]]) -> None:
-    """Write complete documents (properties by uid) to a corpus that is being imported."""
-    database.run("create_documents", corpus=corpus, rows=_documents(documents))
-
-
-def create_chunks(
-    database: Runner, *, corpus: str, chunks: Sequence[tuple[Chunk, str | None]], vectors: Vectors
-) -> None:
-    """Write complete chunks of such documents with their vectors.
-
-    Each chunk comes with the uid of the chunk before it, if any.
-    """
-    rows = [{**chunk_row(chunk, corpus), "before": before} for chunk, before in chunks]
-    database.run("create_chunks", corpus=corpus, rows=rows_with_vectors(rows, vectors))
 
 
 def put_chunks(database: Runner, *, corpus: str, chunks: Sequence[Chunk], vectors: Mapping[str, Any] = NOTHING) -> None:
@@ -135,12 +122,6 @@ def put_chunks(database: Runner, *, corpus: str, chunks: Sequence[Chunk], vector
     """
     rows = with_some_vectors([chunk_row(chunk, corpus) for chunk in chunks], vectors)
     database.run("put_chunks", corpus=corpus, rows=rows)
-
-
-def put_chunk_vectors(database: Runner, *, corpus: str, rows: Sequence[Row], vectors: Vectors) -> None:
-    """Write the vectors of chunks, rows with a uid."""
-    plain = rows_with_vectors([{"uid": row["uid"]} for row in rows], vectors)
-    database.run("put_chunk_vectors", corpus=corpus, rows=plain)
 
 
 def link_chunks(database: Runner, *, corpus: str, documents: Sequence[DocumentUid]) -> None:
@@ -235,10 +216,6 @@ def rewrite_chunks(
     """Give chunks another text, and remove the extraction and the vector of the old one."""
     rows = with_some_vectors([chunk_row(chunk, corpus) for chunk in chunks], vectors)
     database.run("rewrite_chunks", corpus=corpus, rows=rows)
-
-
-def _documents(documents: Mapping[DocumentUid, Mapping[str, Scalar]]) -> list[Row]:
-    return [{"uid": uid, "properties": dict(documents[uid])} for uid in sorted(documents)]
 
 
 def chunk_row(chunk: Chunk, corpus: str) -> Row:

@@ -15,7 +15,6 @@ from hgmem.graph.values import (
     attributes,
     from_properties,
     from_stored,
-    rows_with_vectors,
     to_json,
     to_properties,
     vector,
@@ -278,12 +277,6 @@ def quote_statuses(database: Runner, *, corpus: str, citations: Sequence[Citatio
     found = {row["number"]: row["found"] for row in rows}
     statuses: Mapping[bool | None, QuoteStatus] = {True: "in_document", False: "not_in_document"}
     return [statuses.get(found.get(number), "document_deleted") for number in range(len(citations))]
-
-
-def put_point_vectors(database: Runner, *, corpus: str, rows: Sequence[Row], vectors: Vectors) -> None:
-    """Write the vectors of points, rows with a uid."""
-    plain = rows_with_vectors([{"uid": row["uid"]} for row in rows], vectors)
-    database.run("put_point_vectors", corpus=corpus, rows=plain)
 
 
 def find_entities(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[Entity]:

@@ -4,8 +4,9 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
+from operator import itemgetter
 from types import MappingProxyType
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from neo4j.vector import Vector
@@ -66,6 +67,23 @@ def vector(values: Any) -> Vector:
 def rows_with_vectors(rows: Iterable[Row], vectors: Iterable[Any]) -> list[Row]:
     """Return the rows, each with its vector."""
     return [{**row, "vector": vector(values)} for row, values in zip(rows, vectors, strict=True)]
+
+
+def in_order(rows: Iterable[Row]) -> list[Row]:
+    """Return rows sorted by uid, so that concurrent writers lock in the same order."""
+    return sorted(rows, key=itemgetter("uid"))
+
+
+VectorWriter: TypeAlias = Callable[..., None]  # writer(database, corpus=…, rows=…, vectors=…)
+
+
+def vector_writer(name: str) -> VectorWriter:
+    """Return what writes the vectors of rows by the statement of this name."""
+
+    def put(database: Runner, *, corpus: str, rows: Iterable[Row], vectors: Iterable[Any]) -> None:
+        database.run(name, corpus=corpus, rows=in_order(rows_with_vectors(rows, vectors)))
+
+    return put
 
 
 def with_some_vectors(rows: Iterable[Row], vectors: Mapping[str, Any]) -> list[Row]:

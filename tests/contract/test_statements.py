@@ -13,6 +13,7 @@ import pytest
 
 import hgmem
 from hgmem import HGMem
+from hgmem.corpus.aggregation import ENTITY, RELATION
 from hgmem.corpus.checking import BROKEN
 from hgmem.corpus.reembedding import CLEARING, FILLINGS
 from hgmem.errors import GraphError
@@ -70,6 +71,8 @@ LOOPED = {
     **dict.fromkeys(("stored_entities", "stored_relations"), ("corpus", "uids", "dimensions")),
     **dict.fromkeys(("indexed_entities", "indexed_relations"), ("corpus", "uids", "vector", "most")),
     **dict.fromkeys((filling.missing for _, filling in FILLINGS), ("corpus", "uids")),
+    **dict.fromkeys((name for kind in (ENTITY, RELATION) for name in (kind.known, kind.read)), ("corpus", "uids")),
+    **dict.fromkeys((name for kind in (ENTITY, RELATION) for name in (kind.touch, kind.write)), ("corpus", "rows")),
 }
 # Functions that run the statement whose name they are given: what they add to the keywords of a call, and take away.
 RUNNERS: dict[str, tuple[set[str], set[str]]] = {
@@ -78,6 +81,7 @@ RUNNERS: dict[str, tuple[set[str], set[str]]] = {
     "by_uid": (set(), set()),
     "uids_by_kind": (set(), set()),
     "listing": ({"corpus", "after", "most"}, set()),
+    "vector_writer": ({"corpus", "rows"}, set()),
     "write_leased": (set(), set()),
     "write_held": ({"corpus", "uid", "run"}, set()),
     "violations": ({"most"}, set()),
@@ -160,10 +164,13 @@ def _runner(call: ast.Call) -> str:
 
 
 def _run(call: ast.Call) -> str | None:
-    """Return the statement's name in `database.run(name, …)`, `listing(name)` or `runner(database, name, …)`."""
+    """Return the statement's name in `database.run(name, …)`, `listing(name)` or `runner(database, name, …)`.
+
+    `vector_writer` takes it first too.
+    """
     if _runner(call) not in RUNNERS:
         return None
-    given = call.args[0 if _runner(call) in ("run", "listing") else 1 :]
+    given = call.args[0 if _runner(call) in ("run", "listing", "vector_writer") else 1 :]
     return given[0].value if given and isinstance(given[0], ast.Constant) else None
 
 
