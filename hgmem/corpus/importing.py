@@ -11,14 +11,8 @@ from typing import TypeAlias
 
 from hgmem.corpus.adding import prepare, write_graph
 from hgmem.corpus.guarded_writes import GuardedWriter, leased_writer
+from hgmem.corpus.paging import batches
 from hgmem.errors import ConflictError, HGMemError, UsageError
-from hgmem.graph.adopting import (
-    foreign_chunks,
-    foreign_documents,
-    foreign_entities,
-    foreign_labels,
-    foreign_relations,
-)
 from hgmem.graph.corpus import (
     SCHEMA_VERSION,
     CorpusRow,
@@ -38,7 +32,7 @@ from hgmem.services import Services, known_corpus, readable_corpus
 from hgmem.sources.graphrag import assembled, name_properties
 from hgmem.text.identity import text_hash
 from hgmem.text.language import counted
-from hgmem.values.foreign_graph import ForeignGraph, ForeignRelation, Shape
+from hgmem.values.foreign_graph import Element, ForeignGraph, Shape
 from hgmem.values.inputs import Given
 from hgmem.values.reports import AdoptReport, CountReport
 
@@ -173,29 +167,47 @@ def adopt(
 
 def foreign_graph(source: Database, shape: Shape) -> ForeignGraph:
     """Return the whole foreign graph, read page by page, without hgmem's own nodes."""
-    found, lexical = ForeignGraph(), shape.lexical_labels
-    for page in _pages(source, shape.document_label, (shape.chunk_label,)):
-        found.documents += foreign_documents(source, ids=page)
-    for page in _pages(source, shape.chunk_label, ()):
-        found.chunks += foreign_chunks(source, ids=page, shape=shape)
+    found, lexical = ForeignGraph(), [shape.document_label, shape.chunk_label]
+    for page in _pages(source, shape.document_label, [shape.chunk_label]):
+        found.documents += _with_properties(source.run("foreign_documents", ids=page))
+    for page in _pages(source, shape.chunk_label, []):
+        found.chunks += source.run(
+            "foreign_chunks",
+            ids=page,
+            text=shape.text_property,
+            position=shape.index_property,
+            own=shape.id_property,
+            in_document=shape.document_relationship,
+            document=shape.document_label,
+            next_chunk=shape.next_relationship,
+            chunk=shape.chunk_label,
+        )
     for page in _pages(source, shape.entity_label, lexical):
-        found.entities += foreign_entities(source, ids=page, shape=shape)
-        found.relations += _relations(source, page, shape)
+        entities = source.run(
+            "foreign_entities", ids=page, from_chunk=shape.entity_relationship, chunk=shape.chunk_label
+        )
+        found.entities += _with_properties(entities)
+        found.relations += _relations(source, page, entity=shape.entity_label, others=lexical)
     return found
 
 
-def _pages(source: Database, label: str, others: tuple[str, ...]) -> Iterator[list[str]]:
+def _pages(source: Database, label: str, others: list[str]) -> Iterator[list[str]]:
     after = ""
     while ids := [row["id"] for row in source.run("foreign_nodes", label=label, others=others, after=after, most=IDS)]:
-        yield from (ids[at : at + PAGE] for at in range(0, len(ids), PAGE))
+        yield from batches(ids, size=PAGE)
         after = ids[-1]
 
 
-def _relations(source: Database, ids: list[str], shape: Shape) -> Iterator[ForeignRelation]:
+def _relations(source: Database, ids: list[str], *, entity: str, others: list[str]) -> Iterator[Element]:
     after = ""
-    while rows := foreign_relations(source, ids=ids, shape=shape, after=after, most=RELATIONS):
-        yield from rows
-        after = rows[-1].id
+    while rows := source.run("foreign_relations", ids=ids, entity=entity, others=others, after=after, most=RELATIONS):
+        yield from _with_properties(rows)
+        after = rows[-1]["id"]
+
+
+def _with_properties(rows: list[Row]) -> list[Row]:
+    """Return rows with their properties, which are pairs of name and value, as a mapping."""
+    return [{**row, "properties": dict(row["properties"])} for row in rows]
 
 
 def _nothing(source: Database, found: ForeignGraph, shape: Shape) -> str:
@@ -206,7 +218,8 @@ def _nothing(source: Database, found: ForeignGraph, shape: Shape) -> str:
             f"{shape.text_property!r}"
         )
         return f"nothing to import: {looked}; name the text property with --text-property"
-    there = ", ".join(f"(:{label}) {nodes:,}" for label, nodes in foreign_labels(source, most=NAMES).items())
+    labels = source.run("foreign_labels", most=NAMES)
+    there = ", ".join(f"(:{row['label']}) {row['nodes']:,}" for row in labels)
     where = source.address.database or "the default database"
     return (
         f"nothing to import: {where} of {source.address.uri!r} has no chunks, that is, nodes "
@@ -240,10 +253,10 @@ def _absent(found: ForeignGraph, shape: Shape, doubled: tuple[str, ...]) -> Iter
             f"no nodes (:{shape.entity_label}) found, so no entities were imported: name the entity label with "
             "--entity-label"
         )
-    elif not any(entity.chunks for entity in found.entities):
+    elif not any(entity["chunks"] for entity in found.entities):
         kind = shape.entity_relationship
         yield f"no entity is linked to a chunk by {kind}: name the relationship type with --entity-relationship"
-    if found.documents and not any(chunk.documents for chunk in found.chunks):
+    if found.documents and not any(chunk["documents"] for chunk in found.chunks):
         kind = shape.document_relationship
         yield f"no chunk is linked to a document by {kind}: name the relationship type with --document-relationship"
 

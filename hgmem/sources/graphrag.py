@@ -9,21 +9,14 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from pathlib import PurePath
 from typing import Any
 
 from hgmem.text.identity import key
 from hgmem.text.language import counted
 from hgmem.text.segmentation import TITLE_LENGTH, collapse, sound
-from hgmem.values.foreign_graph import (
-    ForeignChunk,
-    ForeignDocument,
-    ForeignEntity,
-    ForeignGraph,
-    ForeignRelation,
-    Notes,
-    Shape,
-)
+from hgmem.values.foreign_graph import Element, ForeignGraph, Notes, Shape
 from hgmem.values.inputs import Document, Given, GivenChunk, GivenEntity, GivenRelation, Scalar
 
 DESCRIPTION = "description"
@@ -90,7 +83,7 @@ def words(name: str) -> str:
 
 
 def _entities(
-    foreign: Iterable[ForeignEntity], chunks: Mapping[str, str], shape: Shape, *, notes: Notes
+    foreign: Iterable[Element], chunks: Mapping[str, str], shape: Shape, *, notes: Notes
 ) -> dict[str, GivenEntity]:
     """Return entities by element id.
 
@@ -98,22 +91,22 @@ def _entities(
     """
     found: dict[str, GivenEntity] = {}
     for entity in foreign:
-        name = _name(entity.properties.get(shape.name_property))
+        name = _name(entity["properties"].get(shape.name_property))
         if not key(name):
             notes[_no_name(shape)] += 1
             continue
-        found[entity.id] = GivenEntity(
+        found[entity["id"]] = GivenEntity(
             name=name,
-            type=", ".join(sorted(label for label in map(sound, entity.labels) if _is_type(label, shape))),
-            description="\n".join(_description_lines(entity.properties, name, shape)),
-            chunks=tuple(chunks[id_] for id_ in entity.chunks if id_ in chunks),
+            type=", ".join(sorted(label for label in map(sound, entity["labels"]) if _is_type(label, shape))),
+            description="\n".join(_description_lines(entity["properties"], name, shape)),
+            chunks=tuple(chunks[id_] for id_ in entity["chunks"] if id_ in chunks),
         )
     notes[_SAME] += len(found) - len({key(entity.name) for entity in found.values()})
     return found
 
 
 def _relations(
-    foreign: Iterable[ForeignRelation], entities: Mapping[str, GivenEntity], *, notes: Notes
+    foreign: Iterable[Element], entities: Mapping[str, GivenEntity], *, notes: Notes
 ) -> tuple[GivenRelation, ...]:
     """Return relations between entities (by element id).
 
@@ -121,32 +114,32 @@ def _relations(
     """
     mentioned = {id_: frozenset(entity.chunks) for id_, entity in entities.items()}
     found: list[GivenRelation] = []
-    for relation in sorted(foreign, key=lambda each: each.id):  # the order must not depend on paging
-        source, target = entities.get(relation.source), entities.get(relation.target)
+    for relation in sorted(foreign, key=itemgetter("id")):  # the order must not depend on paging
+        source, target = entities.get(relation["source"]), entities.get(relation["target"])
         if source is None or target is None:
             notes[_NO_END] += 1
         elif key(source.name) == key(target.name):
             notes[_LOOP] += 1
         else:
-            phrase = words(relation.type)
+            phrase = words(relation["type"])
             found.append(
                 GivenRelation(
                     source=source.name,
                     target=target.name,
-                    description=_sentence(f"{source.name} {phrase} {target.name}", relation.properties),
+                    description=_sentence(f"{source.name} {phrase} {target.name}", relation["properties"]),
                     keywords=(phrase,),
-                    chunks=tuple(id_ for id_ in source.chunks if id_ in mentioned[relation.target]),
+                    chunks=tuple(id_ for id_ in source.chunks if id_ in mentioned[relation["target"]]),
                 )
             )
     return tuple(found)
 
 
-def name_properties(foreign: Iterable[ForeignEntity]) -> Counter[str]:
+def name_properties(foreign: Iterable[Element]) -> Counter[str]:
     """Return how many entities have a usable name in each property."""
     return Counter(
         name
         for entity in foreign
-        for name, value in entity.properties.items()
+        for name, value in entity["properties"].items()
         if not name.startswith("__") and key(_name(value))
     )
 
@@ -195,27 +188,29 @@ def _details(properties: Mapping[str, Any], *, skipped: set[str], unless: str = 
 
 def _lexical(found: ForeignGraph, notes: Notes) -> tuple[tuple[Document, ...], dict[str, GivenChunk]]:
     """Return documents, and chunks by element id, grouped by document and in its order."""
-    usable = {chunk.id: chunk for chunk in found.chunks if isinstance(chunk.text, str) and sound(chunk.text).strip()}
+    said = [chunk for chunk in found.chunks if isinstance(chunk["text"], str)]
+    usable = {chunk["id"]: chunk for chunk in said if sound(chunk["text"]).strip()}
     notes[_NO_TEXT] += len(found.chunks) - len(usable)
-    names = _names({foreign.id: foreign.properties.get("path") for foreign in found.documents})
-    names |= _names({chunk.id: chunk.own for chunk in usable.values()})
-    made = {foreign.id: _document(foreign, names[foreign.id]) for foreign in found.documents}
-    members: dict[str, list[ForeignChunk]] = {id_: [] for id_ in made}
-    loose: dict[str, ForeignChunk] = {}
+    names = _names({foreign["id"]: foreign["properties"].get("path") for foreign in found.documents})
+    names |= _names({chunk["id"]: chunk["own"] for chunk in usable.values()})
+    made = {foreign["id"]: _document(foreign, names[foreign["id"]]) for foreign in found.documents}
+    members: dict[str, list[Element]] = {id_: [] for id_ in made}
+    loose: dict[str, Element] = {}
     for chunk in usable.values():
-        homes = [id_ for id_ in chunk.documents if id_ in made]
+        homes = [id_ for id_ in chunk["documents"] if id_ in made]
         notes[_SEVERAL] += len(homes) > 1
         if homes:
             members[homes[0]].append(chunk)
         else:
-            loose[chunk.id] = chunk
+            loose[chunk["id"]] = chunk
     for chain in _chains(loose):
         first = _in_order(chain)[0]
-        made[first.id] = Document(id=f"chunks-{names[first.id]}", text="", title=_first_line(first.text))
-        members[first.id] = chain
+        id_ = first["id"]
+        made[id_] = Document(id=f"chunks-{names[id_]}", text="", title=_first_line(first["text"]))
+        members[id_] = chain
         notes[_MADE] += 1
     chunks = {
-        chunk.id: GivenChunk(id=names[chunk.id], document=made[home].id, text=sound(chunk.text))
+        chunk["id"]: GivenChunk(id=names[chunk["id"]], document=made[home].id, text=sound(chunk["text"]))
         for home, belonging in members.items()
         for chunk in _in_order(belonging)
     }
@@ -229,8 +224,8 @@ def _names(own: Mapping[str, Any]) -> dict[str, str]:
     return {id_: name if name and seen[name] == 1 else id_ for id_, name in texts.items()}
 
 
-def _document(foreign: ForeignDocument, id_: str) -> Document:
-    given = foreign.properties
+def _document(foreign: Element, id_: str) -> Document:
+    given = foreign["properties"]
     path, title = (sound(value) if isinstance(value := given.get(name), str) else "" for name in ("path", "title"))
     metadata = {
         sound(name): scalar(value)
@@ -241,14 +236,14 @@ def _document(foreign: ForeignDocument, id_: str) -> Document:
     return Document(id=id_, text="", title=title[:TITLE_LENGTH], source=path, metadata=metadata)
 
 
-def _chains(chunks: Mapping[str, ForeignChunk]) -> Iterator[list[ForeignChunk]]:
+def _chains(chunks: Mapping[str, Element]) -> Iterator[list[Element]]:
     """Yield groups of chunks that NEXT_CHUNK connects, in any direction."""
     beside: dict[str, set[str]] = defaultdict(set)
     for chunk in chunks.values():
-        for other in chunk.following:
+        for other in chunk["following"]:
             if other in chunks:
-                beside[chunk.id].add(other)
-                beside[other].add(chunk.id)
+                beside[chunk["id"]].add(other)
+                beside[other].add(chunk["id"])
     left = dict.fromkeys(chunks)
     while left:
         start = next(iter(left))
@@ -262,21 +257,22 @@ def _chains(chunks: Mapping[str, ForeignChunk]) -> Iterator[list[ForeignChunk]]:
         yield [chunks[id_] for id_ in sorted(reached)]
 
 
-def _in_order(chunks: Sequence[ForeignChunk]) -> list[ForeignChunk]:
+def _in_order(chunks: Sequence[Element]) -> list[Element]:
     """Return a document's chunks by their numbers, or by NEXT_CHUNK if numbers are missing or repeated."""
-    ranked = sorted(chunks, key=lambda chunk: (_number(chunk.position), len(chunk.id), chunk.id))  # ids are ascending
-    if len({_number(chunk.position) for chunk in chunks}) == len(chunks):
+    by_id = sorted(chunks, key=lambda chunk: (len(chunk["id"]), chunk["id"]))  # ids are ascending
+    ranked = sorted(by_id, key=lambda chunk: _number(chunk["position"]))
+    if len({_number(chunk["position"]) for chunk in chunks}) == len(chunks):
         return ranked
-    known = {chunk.id: chunk for chunk in ranked}
-    led_to = {other for chunk in ranked for other in chunk.following if other != chunk.id}
-    ordered: dict[str, ForeignChunk] = {}
-    for start in sorted(ranked, key=lambda chunk: chunk.id in led_to):  # heads of chains first (a stable sort)
-        waiting = [start.id]
+    known = {chunk["id"]: chunk for chunk in ranked}
+    led_to = {other for chunk in ranked for other in chunk["following"] if other != chunk["id"]}
+    ordered: dict[str, Element] = {}
+    for start in sorted(ranked, key=lambda chunk: chunk["id"] in led_to):  # heads of chains first (a stable sort)
+        waiting = [start["id"]]
         while waiting:
             here = waiting.pop()
             if here in known and here not in ordered:
                 ordered[here] = known[here]
-                waiting += reversed(known[here].following)
+                waiting += reversed(known[here]["following"])
     return list(ordered.values())
 
 

@@ -87,11 +87,6 @@ class Shape:
                 f"documents, chunks and entities need three different labels, not {', '.join(map(repr, labels))}"
             )
 
-    @property
-    def lexical_labels(self) -> tuple[str, str]:
-        """The labels of documents and chunks."""
-        return self.document_label, self.chunk_label
-
 
 def configured(config: object, **named: Unpack[Names]) -> Shape:
     """Return the shape with the given names. The rest comes from a `LexicalGraphConfig` or is the default."""
@@ -102,52 +97,21 @@ def configured(config: object, **named: Unpack[Names]) -> Shape:
     return Shape(**{**{name: value for name, value in theirs.items() if value is not None}, **named})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ForeignDocument:
-    """A document of the source graph. Here and below, `id` is the element id."""
-
-    id: str
-    properties: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ForeignChunk:
-    """A chunk of the source graph: text, stored index and id, and the element ids that it leads to."""
-
-    id: str
-    text: Any
-    position: Any = None
-    own: Any = None
-    documents: tuple[str, ...] = ()
-    following: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ForeignEntity:
-    """An entity of the source graph, and the chunks that mention it."""
-
-    id: str
-    labels: tuple[str, ...]
-    properties: Mapping[str, Any]
-    chunks: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ForeignRelation:
-    """A relationship between two entities of the source graph."""
-
-    id: str
-    type: str
-    source: str
-    target: str
-    properties: Mapping[str, Any]
+Element: TypeAlias = Mapping[str, Any]
 
 
 @dataclass(slots=True, kw_only=True)
 class ForeignGraph:
-    """The elements read from the source graph, each kind by element id."""
+    """The elements read from the source graph, each kind by element id, which is the `id` of each.
 
-    documents: list[ForeignDocument] = field(default_factory=list)
-    chunks: list[ForeignChunk] = field(default_factory=list)
-    entities: list[ForeignEntity] = field(default_factory=list)
-    relations: list[ForeignRelation] = field(default_factory=list)
+    - `documents` have `properties`.
+    - `chunks` have a `text`, a stored number (`position`) and id (`own`), and the element ids of their `documents` and
+      of the chunks `following` them.
+    - `entities` have `labels`, `properties`, and the element ids of the `chunks` that mention them.
+    - `relations` have a `type`, `source`, `target` and `properties`.
+    """
+
+    documents: list[Element] = field(default_factory=list)
+    chunks: list[Element] = field(default_factory=list)
+    entities: list[Element] = field(default_factory=list)
+    relations: list[Element] = field(default_factory=list)

@@ -12,15 +12,7 @@ from hypothesis import strategies as st
 from hgmem.corpus.adding import prepare
 from hgmem.errors import UsageError
 from hgmem.sources.graphrag import assembled, scalar, text, words
-from hgmem.values.foreign_graph import (
-    ForeignChunk,
-    ForeignDocument,
-    ForeignEntity,
-    ForeignGraph,
-    ForeignRelation,
-    Shape,
-    configured,
-)
+from hgmem.values.foreign_graph import Element, ForeignGraph, Shape, configured
 from hgmem.values.inputs import Given
 
 
@@ -30,29 +22,28 @@ def put(**found: Any) -> tuple[Given, tuple[str, ...]]:
     return given, notes
 
 
-def document(id_: str, **properties: Any) -> ForeignDocument:
-    return ForeignDocument(id=id_, properties=properties)
+def document(id_: str, **properties: Any) -> Element:
+    return {"id": id_, "properties": properties}
 
 
-def chunk(id_: str, position: Any = None, *, to: str = "", home: str = "", words: Any = None) -> ForeignChunk:
+def chunk(id_: str, position: Any = None, *, to: str = "", home: str = "", words: Any = None) -> Element:
     said = f"Text {id_}." if words is None else words
-    return ForeignChunk(
-        id=id_, text=said, position=position, documents=tuple(home.split()), following=tuple(to.split())
-    )
+    linked = {"documents": home.split(), "following": to.split()}
+    return {"id": id_, "text": said, "position": position, "own": None, **linked}
 
 
-def entity(id_: str, name: Any, *labels: str, chunks: str = "", **properties: Any) -> ForeignEntity:
+def entity(id_: str, name: Any, *labels: str, chunks: str = "", **properties: Any) -> Element:
     said = {"name": name, **properties} if name is not None else properties
-    return ForeignEntity(
-        id=id_, labels=("__KGBuilder__", "__Entity__", *labels), properties=said, chunks=tuple(chunks.split())
-    )
+    labelled = ["__KGBuilder__", "__Entity__", *labels]
+    return {"id": id_, "labels": labelled, "properties": said, "chunks": chunks.split()}
 
 
-def relation(source: str, target: str, kind: str = "KNOWS", **properties: Any) -> ForeignRelation:
-    return ForeignRelation(id=f"{source}-{target}", type=kind, source=source, target=target, properties=properties)
+def relation(source: str, target: str, kind: str = "KNOWS", **properties: Any) -> Element:
+    ends = {"source": source, "target": target}
+    return {"id": f"{source}-{target}", "type": kind, **ends, "properties": properties}
 
 
-def order(*chunks: ForeignChunk) -> list[str]:
+def order(*chunks: Element) -> list[str]:
     return [one.id for one in put(documents=[document("d")], chunks=list(chunks))[0].chunks]
 
 
@@ -95,7 +86,7 @@ def test_documents_of_one_path_are_told_apart() -> None:
     ],
 )
 def test_chunks_are_in_the_order_of_their_numbers_or_else_of_their_chain(
-    chunks: tuple[ForeignChunk, ...], wanted: str
+    chunks: tuple[Element, ...], wanted: str
 ) -> None:
     assert " ".join(order(*chunks)) == wanted
 
@@ -131,7 +122,7 @@ def test_a_chunk_of_several_documents_goes_into_the_first() -> None:
 
 
 def test_what_chunks_call_themselves_is_kept_where_nothing_else_is_called_so() -> None:
-    chunks = [ForeignChunk(id=id_, text=id_, own=own) for id_, own in {"a": "x", "b": ":0", "c": ":0", "d": 7}.items()]
+    chunks = [{**chunk(id_), "own": own} for id_, own in {"a": "x", "b": ":0", "c": ":0", "d": 7}.items()]
     assert [one.id for one in put(chunks=chunks)[0].chunks] == ["x", "b", "c", "d"]
 
 
@@ -236,26 +227,29 @@ def test_no_graph_is_too_tangled_to_be_read(data: st.DataObject) -> None:
     found = ForeignGraph(
         documents=[document(id_, path=data.draw(ANYTHING)) for id_ in data.draw(st.sets(IDS))],
         chunks=[
-            ForeignChunk(
-                id=f"c{id_}",
-                text=data.draw(ANYTHING),
-                position=data.draw(ANYTHING),
-                own=data.draw(ANYTHING),
-                documents=data.draw(links),
-                following=tuple(f"c{other}" for other in data.draw(links)),
-            )
+            {
+                "id": f"c{id_}",
+                "text": data.draw(ANYTHING),
+                "position": data.draw(ANYTHING),
+                "own": data.draw(ANYTHING),
+                "documents": data.draw(links),
+                "following": [f"c{other}" for other in data.draw(links)],
+            }
             for id_ in sorted(data.draw(st.sets(IDS)))
         ],
         entities=[
-            ForeignEntity(
-                id=id_, labels=(data.draw(st.text()),), properties={"name": data.draw(ANYTHING)}, chunks=("ca",)
-            )
+            {
+                "id": id_,
+                "labels": [data.draw(st.text())],
+                "properties": {"name": data.draw(ANYTHING)},
+                "chunks": ["ca"],
+            }
             for id_ in data.draw(st.sets(IDS))
         ],
         relations=[relation(data.draw(IDS), data.draw(IDS), data.draw(st.text(min_size=1))) for _ in range(3)],
     )
     given, _ = assembled(found, Shape())
-    usable = [one for one in found.chunks if isinstance(one.text, str) and one.text.replace("\0", "").strip()]
+    usable = [one for one in found.chunks if isinstance(one["text"], str) and one["text"].replace("\0", "").strip()]
     assert len(given.chunks) == len(usable)
     assert assembled(found, Shape()) == assembled(found, Shape())
     assert Counter(one.document for one in given.chunks).keys() <= {one.id for one in given.documents}
