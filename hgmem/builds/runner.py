@@ -14,7 +14,7 @@ from hgmem.builds.stage_run import Building, Report, StageRun
 from hgmem.builds.stages import Reembedding
 from hgmem.builds.writing import Writer
 from hgmem.corpus.guarded_writes import check_embedder
-from hgmem.corpus.paging import pages
+from hgmem.corpus.paging import BUILT, pages
 from hgmem.errors import ConflictError, HGMemError, UsageError
 from hgmem.graph.builds import (
     INCOMPLETE,
@@ -31,7 +31,6 @@ from hgmem.graph.builds import (
 from hgmem.graph.built import clear_plain_vectors, put_plain_vectors
 from hgmem.graph.corpus import DELETE_BATCH
 from hgmem.graph.database import Row, Transaction
-from hgmem.graph.exporting import built_uids
 from hgmem.graph.leases import renewing
 from hgmem.graph.values import Runner, to_json, uids_of
 from hgmem.models.embedding import Vectors
@@ -99,7 +98,7 @@ def renew_derived(services: Services, writer: Runner, hooks: Mapping[str, Reembe
     The texts of all rows have their new vectors. `writer` writes each batch in its own transaction.
     """
     corpus = services.corpus
-    for uids in pages(services.database, built_uids, corpus=corpus, size=_BATCH):
+    for uids in pages(services.database, BUILT, corpus=corpus, size=_BATCH):
         found = [row["row"] for row in services.database.run("plain_vectors", corpus=corpus, uids=uids)]
         made: dict[str, Vectors] = {}
         for system in sorted({row["system"] for row in found} & hooks.keys()):

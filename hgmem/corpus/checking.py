@@ -10,8 +10,8 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from hgmem.corpus.aggregation import ENTITY, RELATION, Contributions, Kind, read_contributions
-from hgmem.corpus.findings import Tally
-from hgmem.corpus.paging import CHUNKS, EVERY_ENTITY, EVERY_RELATION, UNITS, pages
+from hgmem.corpus.findings import MOST, Tally
+from hgmem.corpus.paging import BUILT, CHUNKS, EVERY_ENTITY, EVERY_RELATION, UNITS, pages
 from hgmem.extraction.contributions import (
     entities_of,
     entity_fields,
@@ -26,24 +26,16 @@ from hgmem.graph.corpus import CorpusRow
 from hgmem.graph.database import Database, Row
 from hgmem.graph.documents import loaded_messages
 from hgmem.graph.entities import entity_uid, joined_entities, relation_uid
-from hgmem.graph.exporting import built_uids
-from hgmem.graph.invariants import (
-    MemoryRow,
-    OwnInvariant,
-    OwnInvariants,
-    indexed,
-    memory_page,
-    unfolded_chunks,
-    violations,
-)
+from hgmem.graph.invariants import OwnInvariant
 from hgmem.graph.schema import TYPES, differing, missing, show_indexes
-from hgmem.graph.values import by_uid, uids_of, vector
+from hgmem.graph.values import NOTHING, by_uid, uids_of, vector
 from hgmem.services import Services, settled_corpus
 from hgmem.text.identity import build_uid, built_uid, layer_key, unit_uid
 from hgmem.values.records import PRUNING
 from hgmem.values.reports import Checkup
 
 BATCH = 500  # rows checked together
+MEMORIES = 200  # memories checked together
 REPORT = "report this to the system's authors"
 VECTORED = ("done", "extracted", "embedded")  # statuses of chunks that have a vector
 # Statements that read violations, and take nothing but the corpus.
@@ -55,8 +47,8 @@ AGGREGATED: Mapping[Kind, Any] = {
 }
 
 
-def check(services: Services, *, own: Sequence[OwnInvariants] = ()) -> Checkup:
-    """Return every violation in the corpus. `own` are invariants of installed systems.
+def check(services: Services, *, own: Mapping[str, Sequence[OwnInvariant]] = NOTHING) -> Checkup:
+    """Return every violation in the corpus. `own` are invariants of installed systems by name.
 
     If the schema is invalid, nothing else is checked. Raises `UsageError` if the corpus is not ready.
     """
@@ -67,9 +59,9 @@ def check(services: Services, *, own: Sequence[OwnInvariants] = ()) -> Checkup:
     row = settled_corpus(services)
     database, corpus, zero = services.database, services.corpus, vector([0.0] * row.dimensions)
     for name in BROKEN:
-        tally.take(violations(database, name, corpus=corpus))
-    tally.take(violations(database, "broken_builds", corpus=corpus, ours=sorted(TYPES)))
-    tally.take(violations(database, "broken_vectors", corpus=corpus, dimensions=row.dimensions, zero=zero))
+        tally.take(database.run(name, corpus=corpus, most=MOST))
+    tally.take(database.run("broken_builds", corpus=corpus, ours=sorted(TYPES), most=MOST))
+    tally.take(database.run("broken_vectors", corpus=corpus, dimensions=row.dimensions, zero=zero, most=MOST))
     check_chunks(services, row, tally)
     check_entities(services, row, tally)
     check_relations(services, row, tally)
@@ -97,7 +89,8 @@ def check_chunks(services: Services, row: CorpusRow, tally: Tally) -> None:
         done = [uid for uid in extracted if stored[uid]["status"] == "done" and stored[uid]["extraction"]]
         named = {uid: names for uid in done if (names := _names(corpus, stored[uid]["extraction"]))}
         tally.add("contributions-unreadable", [uid for uid in done if uid not in named])
-        tally.add("chunk-not-folded", unfolded_chunks(database, corpus=corpus, named=named))
+        given = [{"uid": uid, "entities": ends, "relations": ties} for uid, (ends, ties) in named.items()]
+        tally.add("chunk-not-folded", uids_of(database, "unfolded_chunks", corpus=corpus, rows=given))
 
 
 def _has_messages(row: Row) -> bool:
@@ -149,8 +142,14 @@ def _aggregated(
 
 
 def _indexed(services: Services, name: str, row: CorpusRow, uids: Sequence[str]) -> set[str]:
-    most, dimensions = len(uids), row.dimensions
-    return indexed(services.database, name, corpus=services.corpus, uids=uids, dimensions=dimensions, most=most)
+    """Return those of the uids that a vector index returns."""
+    axis = _axis(row.dimensions)
+    return set(uids_of(services.database, name, corpus=services.corpus, uids=uids, vector=axis, most=len(uids)))
+
+
+def _axis(dimensions: int) -> Any:
+    """Return the first axis: any unit vector will do for a query that returns everything."""
+    return vector([1.0] + [0.0] * (dimensions - 1))
 
 
 def _limits(services: Services, row: CorpusRow) -> set[int]:
@@ -220,18 +219,18 @@ def check_builds(services: Services, row: CorpusRow, tally: Tally) -> None:
     for uids in pages(database, UNITS, corpus=corpus, size=BATCH):
         units = by_uid(database, "stored_units", corpus=corpus, uids=uids)
         tally.add("built-identity", [uid for uid, unit in units.items() if not _is_unit(corpus, unit)])
-    for uids in pages(database, built_uids, corpus=corpus, size=BATCH):
+    for uids in pages(database, BUILT, corpus=corpus, size=BATCH):
         rows = by_uid(database, "stored_built", corpus=corpus, uids=uids, dimensions=row.dimensions)
         tally.add("built-identity", [uid for uid, each in rows.items() if not _is_row(corpus, each)])
         found = _indexed(services, "indexed_built", row, uids)
         tally.add("built-not-in-index", [uid for uid, each in rows.items() if each["embedded"] and uid not in found])
 
 
-def check_own(services: Services, own: Sequence[OwnInvariants], tally: Tally) -> None:
+def check_own(services: Services, own: Mapping[str, Sequence[OwnInvariant]], tally: Tally) -> None:
     """Tally what violates the systems' own invariants. One that raises is a note, and the others are checked."""
-    for each in own:
-        for invariant in each.invariants:
-            _check_one(services, each.system, invariant, tally)
+    for system, invariants in own.items():
+        for invariant in invariants:
+            _check_one(services, system, invariant, tally)
 
 
 def _check_one(services: Services, system: str, invariant: OwnInvariant, tally: Tally) -> None:
@@ -266,24 +265,25 @@ def check_memories(services: Services, row: CorpusRow, tally: Tally) -> None:
     """Tally violations in memories, page by page."""
     database, timeout = services.database, services.settings.claim_timeout
     for page in _pages(services):
-        tally.add("stale-claim", [one.uid for one in page if one.held and (one.silent or 0) > timeout])
-        tally.add("unfinished-prune", [one.uid for one in page if one.status == PRUNING])
-        whole = [one for one in page if one.status != PRUNING]
-        uids, adding = [one.uid for one in whole], [one.uid for one in whole if _adds(one)]
-        tally.take(violations(database, "broken_memories", corpus=row.corpus, memories=uids, adding=adding))
+        tally.add("stale-claim", [one["uid"] for one in page if one["held"] and (one["silent"] or 0) > timeout])
+        tally.add("unfinished-prune", [one["uid"] for one in page if one["status"] == PRUNING])
+        whole = [one for one in page if one["status"] != PRUNING]
+        uids, adding = [one["uid"] for one in whole], [one["uid"] for one in whole if _adds(one)]
+        tally.take(database.run("broken_memories", corpus=row.corpus, memories=uids, adding=adding, most=MOST))
         tally.add("point-not-in-index", _unindexed(services, row, uids))
 
 
-def _pages(services: Services) -> Iterator[list[MemoryRow]]:
+def _pages(services: Services) -> Iterator[list[Row]]:
+    """Yield memories by uid: whether a run holds each, and for how many seconds it has been silent."""
     after = ""
-    while page := memory_page(services.database, corpus=services.corpus, after=after):
+    while page := services.database.run("memory_page", corpus=services.corpus, after=after, most=MEMORIES):
         yield page
-        after = page[-1].uid
+        after = page[-1]["uid"]
 
 
-def _adds(memory: MemoryRow) -> bool:
+def _adds(memory: Row) -> bool:
     """Return whether merging keeps the parts, which is fixed for the memory's lifetime."""
-    return bool(json.loads(memory.settings or "{}").get("merge") == "add")
+    return bool(json.loads(memory["settings"] or "{}").get("merge") == "add")
 
 
 def _unindexed(services: Services, row: CorpusRow, memories: Sequence[str]) -> list[str]:
@@ -291,6 +291,6 @@ def _unindexed(services: Services, row: CorpusRow, memories: Sequence[str]) -> l
     wanted = uids_of(database, "stored_points", corpus=corpus, memories=memories, dimensions=row.dimensions)
     if not wanted:
         return []
-    most = 2 * len(wanted)  # leaves room for points that are written meanwhile
-    found = indexed(database, "indexed_points", corpus=corpus, memories=memories, dimensions=row.dimensions, most=most)
+    axis, most = _axis(row.dimensions), 2 * len(wanted)  # leaves room for points that are written meanwhile
+    found = set(uids_of(database, "indexed_points", corpus=corpus, memories=memories, vector=axis, most=most))
     return [uid for uid in wanted if uid not in found]

@@ -10,43 +10,35 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache
 from importlib.metadata import version as package_version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from hgmem.corpus.archive.field_types import pack
 from hgmem.corpus.archive.files import Bounds, writing
 from hgmem.corpus.archive.lines import LineError, Record
 from hgmem.corpus.archive.own_names import OURS, OwnNamesCheck, nothing_installed
 from hgmem.corpus.archive.records import Records, footer, header
-from hgmem.corpus.paging import CHUNKS, DOCUMENTS, ENTITIES, MEMORIES, RELATIONS, UNITS, Listed, pages
-from hgmem.errors import ConflictError, GraphError
+from hgmem.corpus.paging import CHUNKS, DOCUMENTS, ENTITIES, MEMORIES, RELATIONS, UNITS, Listed, built_rows, pages
+from hgmem.errors import ConflictError, GraphError, UsageError
 from hgmem.graph.builds import BUILDING, UNFINISHED
 from hgmem.graph.corpus import SCHEMA_VERSION, CorpusRow, count_corpus, leased_builds
 from hgmem.graph.database import Row
-from hgmem.graph.exporting import (
-    built_uids,
-    corpus_properties,
-    read_builds,
-    read_memory,
-    read_nodes,
-    read_own_relationships,
-    read_relations,
-    read_relationships,
-)
 from hgmem.graph.record_types import RECORD_TYPES, VECTORS
 from hgmem.services import Services, settled_corpus
 from hgmem.values.built import OF_RELATIONSHIPS, OWN_PROPERTIES, Installed, is_property, is_property_name, is_scalar
 from hgmem.values.records import INTERRUPTED, RUNNING
 from hgmem.values.reports import ArchiveReport, CountReport
 
-READ = frozenset(("unit", "replaced_vectors"))  # what `read_nodes` adds to the properties of a built row
+Read: TypeAlias = Callable[[list[str]], Iterable[Row]]  # rows of records by the uids of a page
+
+READ = frozenset(("unit", "replaced_vectors"))  # what the statement `read_nodes` adds to the properties of a built row
 ROWS = 250  # things read at once, with their vectors
 LINKED = 50  # things whose links are read at once: a few have very many
 COUNTED = ("Document", "Chunk", "Entity", "RELATES", "Unit", "Built", "Memory")  # types that `count_corpus` counts
-# Lists of `read_memory`, in an order in which everything comes after what it names. A record that is of no one type has
-# its own `kind`.
+# Lists of the statement `read_memory`, in an order in which everything comes after what it names. A record of no one type
+# has its own `kind`.
 MEMORY_LISTS = {
     "provisionals": "Provisional",
     "relations": "RELATES",
@@ -60,6 +52,11 @@ MEMORY_LISTS = {
     "citations": "Citation",
     "cited": "CITES",
 }
+
+
+def records(services: Services, name: str, **parameters: Any) -> list[Row]:
+    """Return the records that a statement reads of the corpus."""
+    return [row["record"] for row in services.database.run(name, corpus=services.corpus, **parameters)]
 
 
 def bounds(services: Services) -> Bounds:
@@ -103,7 +100,10 @@ def export(
 
 
 def _header(services: Services, row: CorpusRow, wanted: Wanted) -> Record:
-    properties = corpus_properties(services.database, corpus=row.corpus)
+    found = services.database.run("corpus_properties", corpus=row.corpus)
+    if not found:
+        raise UsageError(f"corpus {row.corpus!r} was deleted during the export: nothing to export")
+    properties = found[0]["properties"]
     return header(
         hgmem=package_version("hgmem"),
         corpus=row.corpus,
@@ -139,7 +139,7 @@ class BuildsReader:
         """Return the builds. One that is being made is unfinished in the archive."""
         database, corpus = self.services.database, self.services.corpus
         self.live = leased_builds(database, corpus=corpus, timeout=self.services.settings.claim_timeout)
-        self._states = read_builds(database, corpus=corpus)
+        self._states = self._read()
         return [{**row, "status": UNFINISHED if row["status"] == BUILDING else row["status"]} for row in self._states]
 
     def rows(self, found: Iterable[Row]) -> Iterator[Row]:
@@ -164,8 +164,7 @@ class BuildsReader:
 
     def notes(self) -> list[str]:
         """Return a line for each build that was being made, and for what is left out."""
-        now = read_builds(self.services.database, corpus=self.services.corpus)
-        before, after = ({row["system"]: _state(row) for row in rows} for rows in (self._states, now))
+        before, after = ({row["system"]: _state(row) for row in rows} for rows in (self._states, self._read()))
         changed = sorted(system for system in before.keys() | after.keys() if before.get(system) != after.get(system))
         return [
             *(f"the build of system {system!r} is being made: it is unfinished in the archive" for system in self.live),
@@ -176,6 +175,9 @@ class BuildsReader:
             ),
             *(f"skipped {what}, which that system does not have" for what in sorted(self.foreign)),
         ]
+
+    def _read(self) -> list[Row]:
+        return records(self.services, "read_builds")
 
     def _kept(self, where: str, properties: Row, fits: Any) -> Row:
         """Return the properties that an archive can hold, sorted by name."""
@@ -215,11 +217,10 @@ class _Exporter:
         """Write all records, yielding now and then."""
         yield from self._section("Document", DOCUMENTS, self._nodes("Document"))
         yield from self._section("Chunk", CHUNKS, self._nodes("Chunk"))
-        yield from self._section("NEXT_CHUNK", CHUNKS, partial(read_relationships, type_="NEXT_CHUNK"))
+        yield from self._section("NEXT_CHUNK", CHUNKS, self._links("NEXT_CHUNK"))
         yield from self._section("Entity", ENTITIES, self._nodes("Entity"))
-        yield from self._section("FROM_CHUNK", ENTITIES, partial(read_relationships, type_="FROM_CHUNK"), size=LINKED)
-        relations = partial(read_relations, embeddings=self.records.header["embeddings"])
-        yield from self._section("RELATES", RELATIONS, relations)
+        yield from self._section("FROM_CHUNK", ENTITIES, self._links("FROM_CHUNK"), size=LINKED)
+        yield from self._section("RELATES", RELATIONS, self._relations)
         yield from self._builds()
         if self.records.header["memories"]:
             yield from self._memories()
@@ -254,32 +255,38 @@ class _Exporter:
         self.records.check(record)
         return ""
 
-    def _nodes(self, label: str) -> Callable[..., list[Row]]:
-        return partial(read_nodes, label=label, embeddings=self.records.header["embeddings"])
+    def _nodes(self, label: str) -> Read:
+        def read(uids: list[str]) -> list[Row]:
+            wanted, embeddings = [{label: uid} for uid in uids], self.records.header["embeddings"]
+            found = records(self.services, "read_nodes", rows=wanted, embeddings=embeddings)
+            return [{name: value for name, value in row.items() if value is not None} for row in found]
 
-    def _section(
-        self, kind: str, listed: Listed, read: Callable[..., Iterable[Row]], *, size: int = ROWS
-    ) -> Iterator[None]:
-        database, corpus = self.services.database, self.services.corpus
-        for uids in pages(database, listed, corpus=corpus, size=size):
-            self._put_all(kind, read(database, corpus=corpus, uids=uids))
+        return read
+
+    def _links(self, type_: str) -> Read:
+        return lambda uids: records(self.services, "read_relationships", type=type_, uids=uids)
+
+    def _relations(self, uids: list[str]) -> list[Row]:
+        return records(self.services, "read_relations", uids=uids, embeddings=self.records.header["embeddings"])
+
+    def _section(self, kind: str, listed: Listed, read: Read, *, size: int = ROWS) -> Iterator[None]:
+        for uids in pages(self.services.database, listed, corpus=self.services.corpus, size=size):
+            self._put_all(kind, read(uids))
             yield
 
     def _builds(self) -> Iterator[None]:
         reader, read_rows = self.builds, self._nodes("Built")
-        listed = partial(built_uids, learnt=self.records.header["memories"])
-        support = partial(read_relationships, type_="RESTS_ON")
-        extensions = partial(read_relationships, type_="EXTENDS")
+        listed, support = built_rows(learnt=self.records.header["memories"]), self._links("RESTS_ON")
         self._put_all("Build", reader.builds())
         yield from self._section("Unit", UNITS, self._nodes("Unit"))
-        yield from self._section("Built", listed, lambda *given, **uids: reader.rows(read_rows(*given, **uids)))
+        yield from self._section("Built", listed, lambda uids: reader.rows(read_rows(uids)))
         yield from self._section("RESTS_ON", UNITS, support, size=LINKED)
         yield from self._section("RESTS_ON", listed, support, size=LINKED)
-        yield from self._section("EXTENDS", UNITS, extensions, size=LINKED)
+        yield from self._section("EXTENDS", UNITS, self._links("EXTENDS"), size=LINKED)
         yield from self._section(
             "RELATIONSHIP",
             listed,
-            lambda *given, **uids: reader.relationships(read_own_relationships(*given, **uids)),
+            lambda uids: reader.relationships(records(self.services, "read_own_relationships", uids=uids)),
             size=LINKED,
         )
 
@@ -288,11 +295,11 @@ class _Exporter:
         timeout, vectors = self.services.settings.claim_timeout, self.records.header["embeddings"]
         for uids in pages(database, MEMORIES, corpus=corpus, size=1):
             [memory] = uids
-            found = read_memory(database, corpus=corpus, memory=memory, timeout=timeout, embeddings=vectors)
-            if found and found["live"]:
-                self.live.append(memory)
-            elif found:
-                self._memory(memory, found)
+            for found in database.run("read_memory", corpus=corpus, memory=memory, timeout=timeout, embeddings=vectors):
+                if found["live"]:
+                    self.live.append(memory)
+                else:
+                    self._memory(memory, found)
             yield
 
     def _memory(self, memory: str, found: Row) -> None:

@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from hgmem.graph.invariants import MOST, Violation
+from hgmem.graph.database import Row
 from hgmem.values.reports import Checkup, Finding
 
+MOST = 10  # uids listed per violated invariant
 AGAIN = "delete the documents that support it and index them again"
 ALONE = "delete the memory with `hgmem memory delete`; no other memory depends on it"
 MADE_AGAIN = "delete the build with `hgmem delete --system` and make it again with `hgmem build`"
@@ -143,10 +144,10 @@ class Tally:
         self._uids: dict[str, list[str]] = {}
         self._invariants = dict(INVARIANTS)
 
-    def take(self, violations: Iterable[Violation]) -> None:
-        """Add the violations that a statement returned."""
-        for one in violations:
-            self.add(one.invariant, one.uids, found=one.found)
+    def take(self, violations: Iterable[Row]) -> None:
+        """Add what a statement returned: the invariants that are violated, how often, and the first uids of each."""
+        for row in violations:
+            self.add(row["invariant"], row["uids"], found=row["found"])
 
     def add(self, invariant: str, uids: Sequence[str], *, found: int | None = None) -> None:
         """Add a violation for these uids, of `found` in total."""

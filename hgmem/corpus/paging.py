@@ -1,11 +1,9 @@
 """Take many things in parts: the uids of a corpus page by page, and anything in batches."""
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
 from itertools import islice
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
-from hgmem.graph.exporting import entity_uids, relation_uids
 from hgmem.graph.values import Runner, uids_of
 
 PAGE = 20_000  # uids per page: each page scans all uids of its kind
@@ -16,9 +14,14 @@ T = TypeVar("T")
 Listed: TypeAlias = Callable[..., list[str]]
 
 
-def listing(name: str) -> Listed:
-    """Return what lists uids by a statement of this name, which takes the corpus, `after` and `most`."""
-    return lambda database, **page: uids_of(database, name, **page)
+def listing(name: str, **given: Any) -> Listed:
+    """Return what lists uids by a statement of this name, which takes the corpus, `after`, `most` and what is given."""
+    return lambda database, **page: uids_of(database, name, **given, **page)
+
+
+def built_rows(*, learnt: bool) -> Listed:
+    """Return what lists built rows, on request without what was learnt from questions."""
+    return listing("built_uids", learnt=learnt)
 
 
 DOCUMENTS = listing("document_uids")
@@ -28,10 +31,10 @@ MEMORIES = listing("memory_uids")
 POINTS = listing("point_uids")
 EVERY_ENTITY = listing("entity_page")
 EVERY_RELATION = listing("relation_page")
-ENTITIES: Listed = partial(entity_uids, shared=True)
-RELATIONS: Listed = partial(relation_uids, shared=True)
-PROVISIONALS: Listed = partial(entity_uids, shared=False)
-OWN_RELATIONS: Listed = partial(relation_uids, shared=False)
+# Those of the corpus, then those of its memories.
+ENTITIES, PROVISIONALS = (listing("entity_uids", shared=shared) for shared in (True, False))
+RELATIONS, OWN_RELATIONS = (listing("relation_uids", shared=shared) for shared in (True, False))
+BUILT = built_rows(learnt=True)
 
 
 def pages(database: Runner, listed: Listed, *, corpus: str, size: int) -> Iterator[list[str]]:

@@ -8,16 +8,15 @@ import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
+from hgmem.corpus import paging
 from hgmem.corpus.aggregation import ENTITY, RELATION, Filling
 from hgmem.corpus.guarded_writes import GuardedWriter, leased_writer
-from hgmem.corpus.paging import CHUNKS, ENTITIES, OWN_RELATIONS, POINTS, PROVISIONALS, RELATIONS, Listed, pages
 from hgmem.errors import ConflictError, HGMemError, UsageError
 from hgmem.extraction.contributions import own_relation_text
 from hgmem.graph.builds import mark_builds
 from hgmem.graph.built import put_built_vectors
 from hgmem.graph.corpus import CorpusRow, lease_corpus, leased_builds, leased_memories, lock_corpus, write_leased
 from hgmem.graph.database import Row, Transaction
-from hgmem.graph.exporting import built_uids
 from hgmem.graph.values import Runner, vector_writer
 from hgmem.services import RE_EMBEDDING, Services, check_schema, known_corpus, settled_corpus
 from hgmem.values.reports import CountReport
@@ -36,7 +35,7 @@ def fill(services: Services, writer: Runner, *, report: CountReport = lambda _, 
     for listed, filling in FILLINGS:
         if done >= total:
             break
-        for uids in pages(database, listed, corpus=corpus, size=BATCH):
+        for uids in paging.pages(database, listed, corpus=corpus, size=BATCH):
             if made := filling.fill(services, writer, uids):
                 report(done := done + made, total)
     return done
@@ -46,21 +45,21 @@ def _text(row: Row) -> str:
     return str(row["text"])
 
 
-FILLINGS: Sequence[tuple[Listed, Filling]] = (
-    (CHUNKS, Filling(missing="missing_chunk_vectors", text=_text, put=vector_writer("put_chunk_vectors"))),
-    (ENTITIES, ENTITY.filling),
-    (RELATIONS, RELATION.filling),
-    (PROVISIONALS, ENTITY.filling),
+FILLINGS: Sequence[tuple[paging.Listed, Filling]] = (
+    (paging.CHUNKS, Filling(missing="missing_chunk_vectors", text=_text, put=vector_writer("put_chunk_vectors"))),
+    (paging.ENTITIES, ENTITY.filling),
+    (paging.RELATIONS, RELATION.filling),
+    (paging.PROVISIONALS, ENTITY.filling),
     (
-        OWN_RELATIONS,
+        paging.OWN_RELATIONS,
         Filling(
             missing="missing_own_relation_vectors",
             text=lambda row: own_relation_text((row["source"], row["target"]), row["description"]),
             put=RELATION.filling.put,
         ),
     ),
-    (POINTS, Filling(missing="missing_point_vectors", text=_text, put=vector_writer("put_point_vectors"))),
-    (built_uids, Filling(missing="missing_built_vectors", text=_text, put=put_built_vectors)),
+    (paging.POINTS, Filling(missing="missing_point_vectors", text=_text, put=vector_writer("put_point_vectors"))),
+    (paging.BUILT, Filling(missing="missing_built_vectors", text=_text, put=put_built_vectors)),
 )
 
 

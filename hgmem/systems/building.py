@@ -1,13 +1,14 @@
 """Builds of the systems in the registry: make, estimate, list and delete them."""
 
 import json
+from collections.abc import Sequence
 
 from hgmem.builds.estimates import plan_build
 from hgmem.builds.runner import renew_derived, run_build
 from hgmem.builds.stage_run import Building, Report
 from hgmem.errors import UsageError
 from hgmem.graph.builds import BUILDING, UNFINISHED, find_build, find_builds
-from hgmem.graph.invariants import OwnInvariants
+from hgmem.graph.invariants import OwnInvariant
 from hgmem.graph.values import Runner
 from hgmem.services import Services, known_corpus
 from hgmem.systems.registry import describe, installed, system
@@ -65,10 +66,9 @@ def own_names(name: str) -> OwnNames | None:
     return OwnNames(kinds=kinds, relationships=frozenset(build.relationships if build else ()))
 
 
-def own_invariants() -> tuple[OwnInvariants, ...]:
+def own_invariants() -> dict[str, Sequence[OwnInvariant]]:
     """Return what installed systems promise of their builds, by system."""
-    specs = installed()
-    return tuple(OwnInvariants(system=spec.name, invariants=spec.invariants) for spec in specs if spec.invariants)
+    return {spec.name: spec.invariants for spec in installed()}
 
 
 def _building(services: Services, name: str, options: BuildOptions) -> Building:

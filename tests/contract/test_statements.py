@@ -81,11 +81,10 @@ RUNNERS: dict[str, tuple[set[str], set[str]]] = {
     "by_uid": (set(), set()),
     "uids_by_kind": (set(), set()),
     "listing": ({"corpus", "after", "most"}, set()),
+    "records": ({"corpus"}, set()),
     "vector_writer": ({"corpus", "rows"}, set()),
     "write_leased": (set(), set()),
     "write_held": ({"corpus", "uid", "run"}, set()),
-    "violations": ({"most"}, set()),
-    "indexed": ({"vector"}, {"dimensions"}),
     "_indexed": ({"corpus", "uids", "vector", "most"}, set()),
 }
 SCANS = {
@@ -164,14 +163,11 @@ def _runner(call: ast.Call) -> str:
 
 
 def _run(call: ast.Call) -> str | None:
-    """Return the statement's name in `database.run(name, …)`, `listing(name)` or `runner(database, name, …)`.
-
-    `vector_writer` takes it first too.
-    """
+    """Return the statement's name in `database.run(name, …)`, `listing(name)` or `runner(database, name, …)`."""
     if _runner(call) not in RUNNERS:
         return None
-    given = call.args[0 if _runner(call) in ("run", "listing", "vector_writer") else 1 :]
-    return given[0].value if given and isinstance(given[0], ast.Constant) else None
+    named = [one.value for one in call.args[:2] if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+    return named[0] if named else None
 
 
 def _passed(call: ast.Call) -> frozenset[str]:

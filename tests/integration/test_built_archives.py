@@ -18,7 +18,7 @@ from hgmem.cli.server import checkup
 from hgmem.corpus.archive.lines import Chain
 from hgmem.corpus.archive.records import footer
 from hgmem.corpus.checking import check
-from hgmem.graph.invariants import OwnInvariant, OwnInvariants
+from hgmem.graph.invariants import OwnInvariant
 
 Open = Callable[..., HGMem]
 pytestmark = pytest.mark.usefixtures("toy")
@@ -221,8 +221,7 @@ def test_an_invariant_that_raises_is_told_in_one_line_and_the_rest_is_checked(to
         OwnInvariant(name="first", meaning="it raises", violated=raising),
         OwnInvariant(name="second", meaning="it is violated", violated=lambda _, corpus: iter([corpus])),
     )
-    own = [OwnInvariants(system="some", invariants=invariants)]
-    found = check(toyed._services(None), own=own)
+    found = check(toyed._services(None), own={"some": invariants})
     assert [(one.name, one.uids) for one in found.findings] == [("some:second", (toyed.corpus,))]
     *_, line = checkup(found, seconds=0.0)
     said = f"system 'some' raised ValueError: no {toyed.corpus}"
