@@ -37,8 +37,8 @@ READ = frozenset(("unit", "replaced_vectors"))  # what the statement `read_nodes
 ROWS = 250  # things read at once, with their vectors
 LINKED = 50  # things whose links are read at once: a few have very many
 COUNTED = ("Document", "Chunk", "Entity", "RELATES", "Unit", "Built", "Memory")  # types that `count_corpus` counts
-# Lists of the statement `read_memory`, in an order in which everything comes after what it names. A record of no one type
-# has its own `kind`.
+# Lists of the statement `read_memory`, in an order in which everything comes after what it names. Records of several
+# types have a `kind` of their own.
 MEMORY_LISTS = {
     "provisionals": "Provisional",
     "relations": "RELATES",
