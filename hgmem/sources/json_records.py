@@ -119,6 +119,8 @@ def json_of(path: Path) -> Any:
         ) from error
     except RecursionError:
         raise DocumentError(f"{str(path)!r}: JSON nested too deeply") from None
+    except ValueError as error:  # a number of thousands of digits
+        raise DocumentError(f"{str(path)!r}: {error}") from None
 
 
 def lines_of(path: Path) -> Iterator[tuple[int, str]]:

@@ -1,16 +1,15 @@
 """Read a working directory of LightRAG, or of HGMem's original code, as a pre-built graph."""
 
-import json
 import math
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 from xml.parsers import expat
 
 from hgmem.errors import DocumentError
+from hgmem.sources.json_records import Record, json_of
 from hgmem.text.identity import key
 from hgmem.text.segmentation import TITLE_LENGTH, first_line, storable
 from hgmem.values.inputs import Document, Given, GivenChunk, GivenEntity, GivenRelation
@@ -36,183 +35,143 @@ def read_lightrag(directory: Path | str) -> Given:
     for name in (DOCUMENTS, CHUNKS, GRAPH):
         if not os.path.isfile(folder / name):
             raise DocumentError(f"{str(folder)!r} is not a LightRAG working directory: {name} is missing")
-    documents = _documents(_Store.of(folder / DOCUMENTS))
-    chunks = _chunks(_Store.of(folder / CHUNKS), documents)
-    graph = _Graph.of(folder / GRAPH, frozenset(chunk.id for chunk in chunks))
+    documents = _documents(_records(folder / DOCUMENTS))
+    chunks = _chunks(_records(folder / CHUNKS), documents)
+    elements, known = _Reader(folder / GRAPH).read(), frozenset(chunk.id for chunk in chunks)
+    nodes = _nodes(elements["node"])
+    names = _names(nodes)
     return Given(
         documents=tuple(documents.values()),
         chunks=chunks,
-        entities=tuple(graph.entity(node) for node in graph.nodes.values()),
-        relations=tuple(graph.relation(edge) for edge in graph.edges),
+        entities=tuple(_entity(node, names[id_], known) for id_, node in nodes.items()),
+        relations=tuple(_relation(edge, names, known) for edge in elements["edge"]),
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Store:
-    """A JSON file of records by id."""
-
-    path: Path
-    records: Mapping[str, Mapping[str, Any]]
-
-    @classmethod
-    def of(cls, path: Path) -> "_Store":
-        """Return the file's records, after checking that each is an object."""
-        records = _json(path)
-        if not isinstance(records, dict):
-            raise DocumentError(f"{str(path)!r}: not a JSON object of records by id")
-        store = cls(path=path, records=records)
-        for id_, record in records.items():
-            if not isinstance(record, dict):
-                store.fail(id_, "is not an object")
-            store.checked(id_, id_)
-        return store
-
-    def text(self, id_: str, name: str) -> str:
-        """Return a required text field."""
-        value = self.records[id_].get(name)
-        return self.checked(id_, value) if isinstance(value, str) else self.fail(id_, f"has no text in {name!r}")
-
-    def checked(self, id_: str, text: str) -> str:
-        """Return the text, or raise if it holds a null character or an unpaired surrogate."""
-        return text if storable(text) else self.fail(id_, "has a null character or an unpaired surrogate")
-
-    def fail(self, id_: str, what: str) -> NoReturn:
-        raise DocumentError(f"{str(self.path)!r}, record {id_!r}: it {what}")
+def _records(path: Path) -> dict[str, Record]:
+    """Return a JSON file's records by id."""
+    values = json_of(path)
+    if not isinstance(values, dict):
+        raise DocumentError(f"{str(path)!r}: not a JSON object of records by id")
+    records = {id_: Record(value, path=path, place=f"record {id_!r}") for id_, value in values.items()}
+    for id_, record in records.items():
+        _storable(record, id_)
+    return records
 
 
-def _json(path: Path) -> object:
-    try:
-        return json.loads(path.read_bytes().decode("utf-8-sig"))
-    except json.JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno}"
-        raise DocumentError(f"{str(path)!r}, {place}: not JSON, or only half written: {error.msg}") from error
-    except UnicodeDecodeError as error:
-        raise DocumentError(f"{str(path)!r}, byte {error.start}: not UTF-8") from error
-    except RecursionError:
-        raise DocumentError(f"{str(path)!r}: JSON nested too deeply") from None
-    except (OSError, ValueError) as error:
-        raise DocumentError(f"{str(path)!r}: {error}") from error
+def _storable(record: Record, text: object, field: str = "") -> str:
+    """Return a text, or raise if it is none, or holds a null character or an unpaired surrogate."""
+    if not isinstance(text, str):
+        record.fail("it is not a text", field)
+    if not storable(text):
+        record.fail("it has a null character or an unpaired surrogate", field)
+    return text
 
 
-def _documents(store: _Store) -> dict[str, Document]:
+def _text(record: Record, field: str) -> str:
+    return _storable(record, record.values.get(field), field)
+
+
+def _documents(records: Mapping[str, Record]) -> dict[str, Document]:
     documents = {}
-    for id_, record in store.records.items():
-        text = store.text(id_, "content").removeprefix(_MARK)
-        given = record.get("file_path")
-        file = store.checked(id_, given) if isinstance(given, str) and given not in _NO_FILE else ""
+    for id_, record in records.items():
+        text = _text(record, "content").removeprefix(_MARK)
+        given = record.values.get("file_path")
+        file = _text(record, "file_path") if isinstance(given, str) and given not in _NO_FILE else ""
         title = Path(file).name or first_line(text) or id_
         documents[id_] = Document(id=id_, text=text, title=title[:TITLE_LENGTH], source=file)
     return documents
 
 
-def _chunks(store: _Store, documents: Mapping[str, Document]) -> tuple[GivenChunk, ...]:
-    ids: dict[str, list[str]] = {id_: [] for id_ in documents}
-    for id_ in store.records:
-        document = store.text(id_, "full_doc_id")
+def _chunks(records: Mapping[str, Record], documents: Mapping[str, Document]) -> tuple[GivenChunk, ...]:
+    found: dict[str, dict[str, Record]] = {id_: {} for id_ in documents}
+    for id_, record in records.items():
+        document = _text(record, "full_doc_id")
         if document not in documents:
-            store.fail(id_, f"names the document {document!r}, which is not in {DOCUMENTS}")
-        ids[document].append(id_)
-    return tuple(chunk for id_, document in documents.items() for chunk in _placed(store, document, ids[id_]))
+            record.fail(f"it names the document {document!r}, which is not in {DOCUMENTS}")
+        found[document][id_] = record
+    return tuple(chunk for id_, document in documents.items() for chunk in _placed(document, found[id_]))
 
 
-def _placed(store: _Store, document: Document, ids: Iterable[str]) -> Iterable[GivenChunk]:
+def _placed(document: Document, records: Mapping[str, Record]) -> Iterator[GivenChunk]:
     """Yield the document's chunks in order, with offsets that never decrease."""
     at = 0
-    for id_ in sorted(ids, key=lambda id_: _order(store, id_)):
-        text = store.text(id_, "content").removeprefix(_MARK)
+    for id_, record in sorted(records.items(), key=lambda item: _order(item[1])):
+        text = _text(record, "content").removeprefix(_MARK)
         start = document.text.find(text, at)
         at = max(at, start)
         yield GivenChunk(id=id_, document=document.id, text=text, start=None if start < 0 else start)
 
 
-def _order(store: _Store, id_: str) -> float:
+def _order(record: Record) -> float:
     """Return the chunk's number, or infinity without one, which keeps the order of the file."""
-    number = store.records[id_].get("chunk_order_index")
+    number = record.values.get("chunk_order_index")
     number = math.inf if number is None else number
     if isinstance(number, bool) or not isinstance(number, int | float):
-        store.fail(id_, f"has an invalid chunk_order_index: {number!r}")
+        record.fail(f"it is not a number: {number!r}", "chunk_order_index")
     return number
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Element:
-    """A node or an edge of GraphML: its line, its attributes, and its data by name."""
+class _Element(Record):
+    """A node or an edge of GraphML: its attributes, its data by name, and its line."""
 
-    line: int
-    attributes: Mapping[str, str]
-    data: dict[str, str] = field(default_factory=dict)
+    def __init__(self, attributes: dict[str, str], *, path: Path, line: int) -> None:
+        super().__init__(attributes, path=path, place=f"line {line}")
+        self.data: dict[str, str] = {}
+
+    def attribute(self, name: str) -> str:
+        """Return an attribute that must be there."""
+        if not self.has(name):
+            self.fail(f"the attribute {name!r} is missing")
+        return self.text(name)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Graph:
-    """A GraphML file with valid references."""
+def _nodes(elements: Iterable[_Element]) -> dict[str, _Element]:
+    """Return the nodes by id, which must be unique."""
+    nodes: dict[str, _Element] = {}
+    for node in elements:
+        if nodes.setdefault(node.attribute("id"), node) is not node:
+            node.fail(f"duplicate node {node.attribute('id')!r}")
+    return nodes
 
-    path: Path
-    nodes: Mapping[str, _Element]
-    edges: tuple[_Element, ...]
-    names: Mapping[str, str]
-    chunks: frozenset[str]
 
-    @classmethod
-    def of(cls, path: Path, chunks: frozenset[str]) -> "_Graph":
-        found = _Reader(path).read()
-        nodes = {node.attributes.get("id", ""): node for node in found["node"]}
-        graph = cls(path=path, nodes=nodes, edges=tuple(found["edge"]), names=_names(nodes), chunks=chunks)
-        graph.check(found["node"])
-        return graph
+def _entity(node: _Element, name: str, known: frozenset[str]) -> GivenEntity:
+    kind = _unquoted(node.data.get("entity_type", ""))
+    return GivenEntity(name=name, type=kind, description=_joined(node), chunks=_sources(node, known))
 
-    def check(self, nodes: Iterable[_Element]) -> None:
-        """Raise for a duplicate or unnamed node, and for an edge to an unknown node."""
-        for node in nodes:
-            if self.nodes.get(self.attribute(node, "id")) is not node:
-                self.fail(node, f"duplicate node {node.attributes['id']!r}")
-        for edge in self.edges:
-            for end in ("source", "target"):
-                if self.attribute(edge, end) not in self.nodes:
-                    self.fail(edge, f"an edge whose {end} {edge.attributes[end]!r} is not a node")
 
-    def entity(self, node: _Element) -> GivenEntity:
-        return GivenEntity(
-            name=self.names[node.attributes["id"]],
-            type=_unquoted(node.data.get("entity_type", "")),
-            description=_joined(node),
-            chunks=self.sources(node),
-        )
+def _relation(edge: _Element, names: Mapping[str, str], known: frozenset[str]) -> GivenRelation:
+    ends = {end: edge.attribute(end) for end in ("source", "target")}
+    for end, id_ in ends.items():
+        if id_ not in names:
+            edge.fail(f"an edge whose {end} {id_!r} is not a node")
+    keywords = edge.data.get("keywords", "").replace(_SEPARATOR, ",").replace('"', "").split(",")
+    return GivenRelation(
+        source=names[ends["source"]],
+        target=names[ends["target"]],
+        description=_joined(edge),
+        keywords=_distinct(keywords),
+        weight=_weight(edge),
+        chunks=_sources(edge, known),
+    )
 
-    def relation(self, edge: _Element) -> GivenRelation:
-        keywords = edge.data.get("keywords", "").replace(_SEPARATOR, ",").replace('"', "").split(",")
-        return GivenRelation(
-            source=self.names[edge.attributes["source"]],
-            target=self.names[edge.attributes["target"]],
-            description=_joined(edge),
-            keywords=_distinct(keywords),
-            weight=self.weight(edge),
-            chunks=self.sources(edge),
-        )
 
-    def attribute(self, element: _Element, name: str) -> str:
-        if name not in element.attributes:
-            self.fail(element, f"the attribute {name!r} is missing")
-        return element.attributes[name]
+def _sources(element: _Element, known: frozenset[str]) -> tuple[str, ...]:
+    """Return the distinct chunks that an element comes from, or raise for an unknown one."""
+    ids = _distinct(element.data.get("source_id", "").split(_SEPARATOR))
+    for id_ in ids:
+        if id_ not in known and id_ not in _NO_CHUNK:
+            element.fail(f"it names the chunk {id_!r}, which is not in {CHUNKS}")
+    return tuple(id_ for id_ in ids if id_ in known)
 
-    def sources(self, element: _Element) -> tuple[str, ...]:
-        """Return the distinct chunks that an element comes from, or raise for an unknown one."""
-        ids = _distinct(element.data.get("source_id", "").split(_SEPARATOR))
-        for id_ in ids:
-            if id_ not in self.chunks and id_ not in _NO_CHUNK:
-                self.fail(element, f"it names the chunk {id_!r}, which is not in {CHUNKS}")
-        return tuple(id_ for id_ in ids if id_ in self.chunks)
 
-    def weight(self, edge: _Element) -> float:
-        given = edge.data.get("weight", "").strip() or "1"
-        try:
-            weight = float(given)
-        except ValueError:
-            weight = math.nan
-        return weight if math.isfinite(weight) else self.fail(edge, f"the weight {given!r} is not a number")
-
-    def fail(self, element: _Element, what: str) -> NoReturn:
-        raise DocumentError(f"{str(self.path)!r}, line {element.line}: {what}")
+def _weight(edge: _Element) -> float:
+    given = edge.data.get("weight", "").strip() or "1"
+    try:
+        weight = float(given)
+    except ValueError:
+        weight = math.nan
+    return weight if math.isfinite(weight) else edge.fail(f"the weight {given!r} is not a number")
 
 
 class _Reader:
@@ -254,7 +213,7 @@ class _Reader:
             self.name = self.names.get(attributes.get("key", "")) or self.fail("data that no <key> names")
             self.text.clear()
         elif kind in _ELEMENTS:
-            self.inside.append(_Element(line=self.parser.CurrentLineNumber, attributes=attributes))
+            self.inside.append(_Element(attributes, path=self.path, line=self.parser.CurrentLineNumber))
             self.found[kind].append(self.inside[-1])
 
     def end(self, tag: str) -> None:
