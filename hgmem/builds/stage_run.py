@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from hgmem.builds.reading import Reading, stored_output
 from hgmem.builds.stages import Build, Stage
-from hgmem.builds.units import Made, Output, StoredRow, Unit
+from hgmem.builds.units import Output, StoredRow, Unit
 from hgmem.builds.writing import Checked, Result, Writer
 from hgmem.corpus.parallel_calls import Calls, Ended
 from hgmem.errors import HGMemError, UsageError
@@ -96,15 +96,6 @@ class _Open:
     before: Sequence[Output]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _MadeUnit:
-    """What a unit made, and what that cost."""
-
-    made: Made
-    calls: int
-    tokens: int
-
-
 class StageRun:
     """One stage of one run of a build."""
 
@@ -123,7 +114,7 @@ class StageRun:
         self._outputs: dict[str, Output | None] = {}  # of units that are made, by key
         self._ready: deque[Unit] = deque()
         self._later: dict[str, list[Unit]] = {}  # units by the one that they wait for next
-        self._unsaved: list[Ended[_Open, _MadeUnit]] = []
+        self._unsaved: list[Ended[_Open, Result]] = []
         self._settled = self._total = 0
 
     def run(self, reading: Reading, *, retry_failed: bool) -> None:
@@ -136,10 +127,10 @@ class StageRun:
         with Calls(self._make, workers=services.settings.workers) as calls:
             try:
                 self._work(calls, retry_failed=retry_failed)
-            except (KeyboardInterrupt, UsageError):  # what other units have made is kept
+            except KeyboardInterrupt:
                 self._save(calls.rest())
                 raise
-            if calls.stop is not None:
+            if calls.stop is not None:  # what other units have made is kept
                 self._save(calls.rest())
                 raise calls.stop
         gone = [stored.uid for key, stored in self._stored.items() if key not in units]
@@ -160,14 +151,14 @@ class StageRun:
             units[unit.key] = unit
         return units
 
-    def _work(self, calls: "Calls[_Open, _MadeUnit]", *, retry_failed: bool) -> None:
+    def _work(self, calls: Calls[_Open, Result], *, retry_failed: bool) -> None:
         while calls.stop is None and (self._ready or calls.busy):
             while self._ready and calls.room:
                 self._begin(self._ready.popleft(), calls, retry_failed=retry_failed)
             if calls.busy:
                 self._save(calls.ended())
 
-    def _begin(self, unit: Unit, calls: "Calls[_Open, _MadeUnit]", *, retry_failed: bool) -> None:
+    def _begin(self, unit: Unit, calls: Calls[_Open, Result], *, retry_failed: bool) -> None:
         """Skip a unit that is made already, let one wait for those that it comes after, or start making it."""
         missing = next((key for key in unit.after if key not in self._outputs), None)
         if missing is not None:
@@ -184,26 +175,29 @@ class StageRun:
             self._done.failed += 1
             self._settled += 1
 
-    def _make(self, one: _Open) -> _MadeUnit:
+    def _make(self, one: _Open) -> Result:
+        """Return what may be written of a unit, with what it cost. Raises `UsageError` for what may not."""
         with measuring() as meter, self._named(f"unit {one.unit.key!r}"):
             made = self._stage.make(self._services, self._building.config, one.unit, before=one.before)
         usage = meter.usage()
         tokens = sum(counts.get(kind, 0) for counts in usage.tokens.values() for kind in ("prompt", "completion"))
-        return _MadeUnit(made=made, calls=sum(usage.calls.get("request", {}).values()), tokens=tokens)
+        calls = sum(usage.calls.get("request", {}).values())
+        properties = {**self._node(one), "calls": calls, "tokens": tokens}
+        return self._checked.result(one.unit, made, properties=properties, before=one.before)
 
-    def _save(self, more: "Sequence[Ended[_Open, _MadeUnit]]") -> None:
+    def _save(self, more: Sequence[Ended[_Open, Result]]) -> None:
         """Write what finished calls made, those that an interrupt left unsaved included, and why others failed."""
         self._unsaved += more
         ended = self._unsaved
-        results, refused = self._checked_results([one for one in ended if one.result])
+        results = [(one.item.unit, one.result) for one in ended if one.result]
         written = self._writer.units([result for _, result in results]) if results else set()
-        for one, result in results:
+        for unit, result in results:
             if result.unit["uid"] not in written:
                 self._done.dropped += 1
                 continue
             self._done.made += 1
             self._done.calls += result.unit["calls"]
-            self._settle(one.item.unit, _output(result, one.item.unit.key))
+            self._settle(unit, _output(result, unit.key))
         failed = [one for one in ended if one.error]
         if failed:
             self._writer.failed([{**self._node(one.item), "error": str(one.error)} for one in failed])
@@ -213,29 +207,8 @@ class StageRun:
                 f"stage {self._stage.name!r}, unit {one.item.unit.key!r} failed: {one.error}" for one in failed
             ]
         self._unsaved = []
-        if refused:
-            raise refused
         if ended:
             self._report(Progress(done=self._settled, total=self._total, document=self._stage.name, unit="units"))
-
-    def _checked_results(
-        self, ended: Sequence[Ended[_Open, _MadeUnit]]
-    ) -> tuple[list[tuple[Ended[_Open, _MadeUnit], Result]], UsageError | None]:
-        """Return what may be written, and the first refusal: it must not cost what the other units have made."""
-        results: list[tuple[Ended[_Open, _MadeUnit], Result]] = []
-        refused: UsageError | None = None
-        for one in ended:
-            if one.result is None:
-                continue
-            try:
-                results.append((one, self._result(one.item, one.result)))
-            except UsageError as error:
-                refused = refused or error
-        return results, refused
-
-    def _result(self, item: _Open, made: _MadeUnit) -> Result:
-        properties = {**self._node(item), "calls": made.calls, "tokens": made.tokens}
-        return self._checked.result(item.unit, made.made, properties=properties, before=item.before)
 
     def _node(self, item: _Open) -> dict[str, Any]:
         key, stage = item.unit.key, self._stage.name

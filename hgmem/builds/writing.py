@@ -6,13 +6,13 @@ from typing import Any
 
 from hgmem.builds.stages import Build
 from hgmem.builds.units import Made, Output, Row, Tie, Unit
-from hgmem.corpus.guarded_writes import check_embedder
+from hgmem.corpus.guarded_writes import GuardedWriter, check_embedder
 from hgmem.corpus.paging import batches
 from hgmem.errors import UsageError
 from hgmem.graph import built as graph
 from hgmem.graph.builds import BuildLease, renew_build
 from hgmem.graph.database import Transaction
-from hgmem.graph.values import to_json
+from hgmem.graph.values import Runner, to_json
 from hgmem.models.embedding import Vectors
 from hgmem.services import Services
 from hgmem.text.identity import built_uid, layer_key
@@ -195,11 +195,21 @@ class Writer:
 
     def failed(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Record why units were not made."""
-        self.services.database.write(_fail_units, self, [dict(row) for row in rows])
+        self._guarded.run(
+            "fail_units",
+            corpus=self.lease.corpus,
+            system=self.lease.system,
+            build=self.lease.build,
+            rows=[dict(row) for row in rows],
+        )
 
     def finish(self) -> None:
         """Remove support that was inherited, as all units are made from their present inputs."""
-        self.services.database.write(_finish, self)
+        self._guarded.run("drop_inherited", corpus=self.lease.corpus, build=self.lease.build)
+
+    @property
+    def _guarded(self) -> GuardedWriter:
+        return GuardedWriter(database=self.services.database, check=lambda at: _locked(at, self))
 
     def delete(self, uids: Iterable[str]) -> None:
         """Delete units with their rows, and what rests on them."""
@@ -229,7 +239,7 @@ def _write_units(
     return {each.unit["uid"] for each in whole}
 
 
-def _locked(transaction: Transaction, writer: Writer) -> str:
+def _locked(transaction: Runner, writer: Writer) -> str:
     """Lock the corpus, check the lease, and return the corpus's name."""
     corpus = writer.services.corpus
     check_embedder(transaction, writer.services)
@@ -294,16 +304,6 @@ def _put_extensions(transaction: Transaction, corpus: str, results: Sequence[Res
 
 def _uids(result: Result) -> list[str]:
     return [row["uid"] for row in result.rows]
-
-
-def _fail_units(transaction: Transaction, writer: Writer, rows: Sequence[dict[str, Any]]) -> None:
-    corpus = _locked(transaction, writer)
-    transaction.run("fail_units", corpus=corpus, system=writer.lease.system, build=writer.lease.build, rows=rows)
-
-
-def _finish(transaction: Transaction, writer: Writer) -> None:
-    corpus = _locked(transaction, writer)
-    transaction.run("drop_inherited", corpus=corpus, build=writer.lease.build)
 
 
 def _delete_units(transaction: Transaction, writer: Writer, uids: Sequence[str]) -> None:
