@@ -15,10 +15,10 @@ from hgmem.client.verbs import SystemAttributes, SystemVerbs
 from hgmem.corpus import adding, appending, checking, cost_estimate, indexing
 from hgmem.corpus.chunk_extraction import is_language_model
 from hgmem.corpus.deletion import Named
+from hgmem.corpus.pruning import prune
 from hgmem.errors import UsageError
 from hgmem.graph.database import Database
 from hgmem.memory.browser.view import View
-from hgmem.memory.pruning import prune
 from hgmem.models.embedding import CheckedEmbedder, Embedder
 from hgmem.models.llm import LanguageModel, close
 from hgmem.services import Services

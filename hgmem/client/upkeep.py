@@ -9,8 +9,8 @@ from hgmem.client.asking import with_corpus_of
 from hgmem.client.connecting import adapted_embedder, find_embedder, reading
 from hgmem.corpus import importing, reembedding
 from hgmem.corpus.deletion import Named, delete_corpus, delete_documents
+from hgmem.corpus.pruning import delete_memory
 from hgmem.errors import UsageError
-from hgmem.memory.pruning import delete_memory
 from hgmem.models.embedding import Embedder
 from hgmem.services import Services
 from hgmem.systems.building import own_names, renew_vectors

@@ -6,7 +6,6 @@ chunks that lost words are indexed without a graph until they are extracted anew
 """
 
 import os
-import secrets
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -15,6 +14,7 @@ from hgmem.corpus.aggregation import finish_interrupted, refresh
 from hgmem.corpus.document_writing import change_chunks, drop, drop_chunks
 from hgmem.corpus.guarded_writes import OvertakenError, attempts, check_embedder
 from hgmem.corpus.paging import batches
+from hgmem.corpus.pruning import PAGE, Age, prune_memories
 from hgmem.errors import ConflictError, UsageError
 from hgmem.extraction.message_chunks import messages_digest
 from hgmem.graph.builds import DELETED
@@ -37,7 +37,6 @@ from hgmem.graph.documents import (
     entities_of_chunks,
     link_chunks,
 )
-from hgmem.graph.pruning import PAGE, Age, claim_old_memories, delete_emptied, empty_memories
 from hgmem.services import Services, check_dimensions, known_corpus, readable_corpus
 from hgmem.text.language import counted
 from hgmem.text.segmentation import collapse
@@ -351,8 +350,5 @@ def _delete_memories(services: Services, texts: dict[str, list[str]]) -> list[st
         raise ConflictError(f"memory {min(in_use)!r} is in use by another run: try again when it ends")
     gone: list[str] = []
     for uids in batches(found, size=PAGE):
-        run = secrets.token_hex(8)
-        claimed = claim_old_memories(database, corpus=corpus, run=run, uids=uids, age=Age(seconds=0, timeout=timeout))
-        empty_memories(database, corpus=corpus, run=run, uids=claimed)
-        gone += delete_emptied(database, corpus=corpus, run=run, uids=claimed)
+        gone += prune_memories(services, uids, Age(seconds=0, timeout=timeout))
     return gone

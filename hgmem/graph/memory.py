@@ -187,24 +187,33 @@ class WrittenStep:
 
 
 def write_step(
-    database: Runner, *, lease: Lease, step: Step, changes: StepChanges, vectors: Mapping[str, Vectors]
+    database: Database, *, lease: Lease, step: Step, changes: StepChanges, vectors: Mapping[str, Vectors]
 ) -> WrittenStep:
-    """Write one complete step, with the vectors (by uid) of its new points, entities and relations.
+    """Write one complete step, then the writes of its system in order: all of it, or nothing.
 
-    Entities that the memory keeps have no vector yet.
+    `vectors` (by uid) are those of its new points, entities and relations. Entities that the memory keeps have none.
     """
-    rows = database.run(
-        "write_step",
-        **asdict(lease),
-        step=to_properties(step),
-        subqueries=[subquery_row(number, one) for number, one in enumerate(step.retrieved, start=1)],
-        provisionals=[provisional_row(entity, vectors) for entity in changes.entities],
-        relations=[relation_row(relation, vectors) for relation in changes.relations],
-        points=[birth_row(birth, vectors, lease.memory) for birth in changes.births],
-        died=list(changes.died),
-    )
-    _held(rows, lease)
-    return WrittenStep(created_at=rows[0]["created_at"], kept=[str(uid) for uid in rows[0]["kept"]])
+
+    def write(transaction: Transaction) -> WrittenStep:
+        rows = transaction.run(
+            "write_step",
+            **asdict(lease),
+            step=to_properties(step),
+            subqueries=[subquery_row(number, one) for number, one in enumerate(step.retrieved, start=1)],
+            provisionals=[provisional_row(entity, vectors) for entity in changes.entities],
+            relations=[relation_row(relation, vectors) for relation in changes.relations],
+            points=[birth_row(birth, vectors, lease.memory) for birth in changes.births],
+            died=list(changes.died),
+        )
+        _held(rows, lease)
+        question = {"corpus": lease.corpus, "memory": lease.memory}
+        for one in changes.writes:
+            taken = find_statement(one.statement).parameters
+            given = {name: value for name, value in question.items() if name in taken}
+            transaction.run(one.statement, **one.parameters, **given)
+        return WrittenStep(created_at=rows[0]["created_at"], kept=[str(uid) for uid in rows[0]["kept"]])
+
+    return database.write_as("write_step", write)
 
 
 def write_answer(database: Runner, *, lease: Lease, answer: Answer, status: str) -> None:
@@ -339,27 +348,6 @@ def check_writes(writes: Sequence[Write], *, system: str) -> None:
     for write in writes:
         if why := _misfit(write):
             raise UsageError(f"system {system!r} cannot write statement {write.statement!r}: {why}")
-
-
-def write_whole_step(
-    database: Database, *, lease: Lease, step: Step, changes: StepChanges, vectors: Mapping[str, Vectors]
-) -> WrittenStep:
-    """Write one complete step as `write_step` does, then its `writes` in order: all of it, or nothing."""
-    if not changes.writes:
-        return write_step(database, lease=lease, step=step, changes=changes, vectors=vectors)
-    return database.write_as("write_step", _written, lease=lease, step=step, changes=changes, vectors=vectors)
-
-
-def _written(
-    transaction: Transaction, *, lease: Lease, step: Step, changes: StepChanges, vectors: Mapping[str, Vectors]
-) -> WrittenStep:
-    written = write_step(transaction, lease=lease, step=step, changes=changes, vectors=vectors)
-    question = {"corpus": lease.corpus, "memory": lease.memory}
-    for write in changes.writes:
-        taken = find_statement(write.statement).parameters
-        given = {name: value for name, value in question.items() if name in taken}
-        transaction.run(write.statement, **write.parameters, **given)
-    return written
 
 
 def _misfit(write: Write) -> str:

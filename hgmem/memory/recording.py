@@ -22,7 +22,7 @@ from hgmem.graph.memory import (
     release_memory,
     renew_memory,
     write_answer,
-    write_whole_step,
+    write_step,
 )
 from hgmem.graph.retrieval import Scope
 from hgmem.graph.values import to_json
@@ -105,9 +105,7 @@ class Recording:
         check_writes(changes.writes, system=self.system)
         vectors = self._vectors(changes)
         try:
-            written = write_whole_step(
-                self.services.database, lease=self.lease, step=step, changes=changes, vectors=vectors
-            )
+            written = write_step(self.services.database, lease=self.lease, step=step, changes=changes, vectors=vectors)
         except UnreachableError as error:
             error.memory = self.lease.memory  # the step may be there: a commit that nobody answered may be done
             raise

@@ -15,6 +15,7 @@ import hgmem
 from hgmem import HGMem
 from hgmem.corpus.aggregation import ENTITY, RELATION
 from hgmem.corpus.checking import BROKEN
+from hgmem.corpus.pruning import Age
 from hgmem.corpus.reembedding import CLEARING, FILLINGS
 from hgmem.errors import GraphError
 from hgmem.graph.database import _statement
@@ -74,6 +75,8 @@ LOOPED = {
     **dict.fromkeys((name for kind in (ENTITY, RELATION) for name in (kind.known, kind.read)), ("corpus", "uids")),
     **dict.fromkeys((name for kind in (ENTITY, RELATION) for name in (kind.touch, kind.write)), ("corpus", "rows")),
 }
+# Values that are spread into the parameters of a call.
+SPREAD = {"asdict(lease)": Lease, "asdict(age)": Age}
 # Functions that run the statement whose name they are given: what they add to the keywords of a call, and take away.
 RUNNERS: dict[str, tuple[set[str], set[str]]] = {
     "run": (set(), set()),
@@ -174,8 +177,9 @@ def _passed(call: ast.Call) -> frozenset[str]:
     passed = set()
     for keyword in call.keywords:
         if keyword.arg is None:
-            assert ast.unparse(keyword.value) == "asdict(lease)", "only a lease may be spread into parameters"
-            passed |= {field.name for field in dataclasses.fields(Lease)}
+            spread = SPREAD.get(ast.unparse(keyword.value))
+            assert spread, f"only {', '.join(SPREAD)} may be spread into parameters"
+            passed |= {field.name for field in dataclasses.fields(spread)}
         else:
             passed.add(keyword.arg)
     added, taken = RUNNERS[_runner(call)]

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from hgmem import Answer, ConflictError, GraphError, HGMem, Settings, UsageError
 from hgmem.cli import app
 from hgmem.extraction.replies import ExtractedEntity, ExtractedRelation, Extraction
-from hgmem.memory import pruning
+from hgmem.graph.database import Database, Row
 from hgmem.systems.hgmem.replies import EvolveReply, Insertion
 
 Open = Callable[..., HGMem]
@@ -158,7 +158,7 @@ def test_what_was_cut_short_is_no_whole_memory_and_the_same_again_ends_it(
     answer = ask(client)
     aged(answer)
     with monkeypatch.context() as broken:
-        broken.setattr(pruning, stage, _gone)
+        broken.setattr(Database, "run", gone_at(stage))
         with pytest.raises(GraphError, match="gone"):
             client.prune(older_than=MONTH, keep_answers=keep)
 
@@ -172,8 +172,15 @@ def test_what_was_cut_short_is_no_whole_memory_and_the_same_again_ends_it(
     assert client.check() == type(found)(corpus=client.corpus)
 
 
-def _gone(*_: object, **__: object) -> None:
-    raise GraphError("the server is gone")
+def gone_at(stage: str) -> Callable[..., list[Row]]:
+    run = Database.run
+
+    def broken(database: Database, name: str, /, **parameters: Any) -> list[Row]:
+        if name == stage:
+            raise GraphError("the server is gone")
+        return run(database, name, **parameters)
+
+    return broken
 
 
 @pytest.mark.parametrize("deleted", ["SubQuery", "Step", "Provisional", "MemoryPoint"])

@@ -5,15 +5,34 @@ memories are marked first. If pruning is interrupted, the next run finishes the 
 """
 
 import secrets
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 
 from hgmem.errors import ConflictError, HGMemError, UnreachableError, UsageError
 from hgmem.graph.memory import Lease, find_memory, release_memory
-from hgmem.graph.pruning import Age, claim_old_memories, delete_emptied, empty_memories, keep_answers, old_memories
+from hgmem.graph.values import uids_of
 from hgmem.services import Services, known_corpus
 from hgmem.values.records import PRUNED, PRUNING
 from hgmem.values.reports import Pruned
+
+PAGE = 100  # memories leased together: emptying them takes far less time than a lease lasts
+BATCH = 2_000  # nodes per transaction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Age:
+    """Which memories to prune: inactive for `seconds`, and with none of the `spared` statuses.
+
+    Memories whose lease was renewed in the last `timeout` seconds are excluded. With an `owner`, only that owner's own
+    are included, not everybody's.
+    """
+
+    seconds: int
+    timeout: float
+    spared: tuple[str, ...] = ()
+    owner: str | None = None
 
 
 def prune(services: Services, *, older_than: timedelta, keep: bool = False, dry_run: bool = False) -> Pruned:
@@ -23,7 +42,7 @@ def prune(services: Services, *, older_than: timedelta, keep: bool = False, dry_
     """
     if not isinstance(older_than, timedelta) or older_than <= timedelta(0):
         raise UsageError(f"invalid older_than={older_than!r}: use a timedelta greater than zero")
-    known_corpus(services)
+    database, corpus = services.database, known_corpus(services).corpus
     age = Age(
         seconds=int(older_than.total_seconds()),
         timeout=services.settings.claim_timeout,
@@ -32,10 +51,10 @@ def prune(services: Services, *, older_than: timedelta, keep: bool = False, dry_
     )
     gone: list[str] = []
     after = ""
-    while uids := old_memories(services.database, corpus=services.corpus, age=age, after=after):
-        gone += uids if dry_run else _pruned(services, uids, age, keep=keep)
+    while uids := uids_of(database, "old_memories", corpus=corpus, **asdict(age), after=after, most=PAGE):
+        gone += uids if dry_run else prune_memories(services, uids, age, keep=keep)
         after = uids[-1]
-    return Pruned(corpus=services.corpus, memories=tuple(gone), kept_answers=keep, dry_run=dry_run)
+    return Pruned(corpus=corpus, memories=tuple(gone), kept_answers=keep, dry_run=dry_run)
 
 
 def delete_memory(services: Services, *, uid: str) -> None:
@@ -48,26 +67,27 @@ def delete_memory(services: Services, *, uid: str) -> None:
         raise UsageError(f"memory {uid!r} is everybody's, not of owner {services.owner!r}: omit owner= (--owner)")
     timeout = services.settings.claim_timeout
     age = Age(seconds=0, timeout=timeout, owner=services.owner)
-    if not _pruned(services, [uid], age, keep=False):
+    if not prune_memories(services, [uid], age):
         raise ConflictError(
             f"memory {uid!r} is in use by another run: wait until it ends; if that run crashed, retry {timeout:g} "
             "s after its last heartbeat"
         )
 
 
-def _pruned(services: Services, uids: list[str], age: Age, *, keep: bool) -> list[str]:
-    """Prune the memories in three passes: mark, empty, finish. Return those that were pruned."""
-    scope = {"corpus": services.corpus, "run": secrets.token_hex(8)}
-    leased = claim_old_memories(services.database, **scope, uids=uids, age=age)
+def prune_memories(services: Services, uids: Sequence[str], age: Age, *, keep: bool = False) -> list[str]:
+    """Prune those of the memories that are still old in three passes: mark, empty, finish. Return their uids."""
+    database, corpus, run = services.database, services.corpus, secrets.token_hex(8)
+    leased = uids_of(database, "claim_old_memories", corpus=corpus, run=run, uids=sorted(uids), **asdict(age))
     if not leased:
         return []
     try:
-        empty_memories(services.database, **scope, uids=leased)
-        finish = keep_answers if keep else delete_emptied
-        return finish(services.database, **scope, uids=leased)
+        database.run("empty_memories", corpus=corpus, run=run, uids=leased, batch=BATCH)
+        if keep:
+            return uids_of(database, "keep_answers", corpus=corpus, run=run, uids=leased)
+        return uids_of(database, "delete_emptied", corpus=corpus, run=run, uids=leased)
     except BaseException as error:
         reachable = not isinstance(error, UnreachableError)  # else the leases expire by themselves
         for uid in leased if reachable else ():
             with suppress(HGMemError):  # the marks stay, so that the next prune resumes
-                release_memory(services.database, lease=Lease(**scope, memory=uid), status=PRUNING)
+                release_memory(database, lease=Lease(corpus=corpus, memory=uid, run=run), status=PRUNING)
         raise
