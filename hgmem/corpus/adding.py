@@ -12,7 +12,7 @@ from math import inf
 from typing import Any, TypeAlias, TypeVar
 
 from hgmem.corpus.aggregation import ENTITY, RELATION, SEGMENT, Additions, Kind, rebuild
-from hgmem.corpus.document_comparison import description_of
+from hgmem.corpus.documents import description_of
 from hgmem.corpus.guarded_writes import GuardedWriter, check_embedder
 from hgmem.corpus.paging import BATCH, batches, filled
 from hgmem.errors import ConflictError, UsageError

@@ -7,7 +7,7 @@ has written to the conversation since. Otherwise it starts again.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from hgmem.corpus.document_comparison import OF_MESSAGES, check_characters, description_of
+from hgmem.corpus.documents import OF_MESSAGES, check_characters, description_of
 from hgmem.corpus.guarded_writes import OvertakenError, attempts, check_embedder
 from hgmem.corpus.indexing import extract_open
 from hgmem.corpus.paging import batches

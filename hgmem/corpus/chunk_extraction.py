@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hgmem.corpus.aggregation import ENTITY, RELATION, refresh, rows_of
-from hgmem.corpus.document_writing import withdraw_support
+from hgmem.corpus.documents import withdraw_support
 from hgmem.corpus.guarded_writes import check_embedder, embedding
 from hgmem.errors import AccessError, BadReplyError, BudgetError, ModelError
 from hgmem.extraction.contributions import entities_of, new_in

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Set
 from dataclasses import replace
 
 from hgmem.corpus.chunk_extraction import is_language_model
-from hgmem.corpus.document_comparison import DOCUMENTS, ChunkedDocument, bounded, chunked, compared
+from hgmem.corpus.documents import DOCUMENTS, ChunkedDocument, bounded, chunked, compared
 from hgmem.corpus.paging import batches
 from hgmem.extraction.tasks import Extract, Glean
 from hgmem.graph.corpus import find_corpus
@@ -65,7 +65,7 @@ def _costs(services: Services, chunks: int, tokens: int) -> IndexPlan:
 
 def _waiting(chunked: ChunkedDocument, *, indexed: Set[str]) -> list[Chunk]:
     """Return the chunks that are stored with another text, or with a status that is none of `indexed`."""
-    rewritten = {chunk.uid for chunk in (*chunked.rewrites.grown, *chunked.rewrites.changed)}
+    rewritten = {chunk.uid for chunk in (*chunked.grown, *chunked.changed)}
     return [
         chunk for chunk in chunked.chunks if chunk.uid in rewritten or chunked.statuses.get(chunk.uid) not in indexed
     ]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from hgmem.corpus.aggregation import finish_interrupted, refresh
-from hgmem.corpus.document_writing import change_chunks, drop, drop_chunks
+from hgmem.corpus.documents import change_chunks, drop, drop_chunks
 from hgmem.corpus.guarded_writes import OvertakenError, attempts, check_embedder
 from hgmem.corpus.paging import batches
 from hgmem.corpus.pruning import PAGE, Age, prune_memories

@@ -13,15 +13,16 @@ from typing import TypeAlias
 
 from hgmem.corpus.aggregation import aggregate, finish_interrupted
 from hgmem.corpus.chunk_extraction import Extracted, extracted, save, save_texts
-from hgmem.corpus.document_comparison import (
+from hgmem.corpus.documents import (
     DOCUMENTS,
     ComparedDocument,
     bounded,
     chunked,
     compared,
     replaced_messages,
+    write_description,
+    write_document,
 )
-from hgmem.corpus.document_writing import write_description, write_document
 from hgmem.corpus.guarded_writes import marking
 from hgmem.corpus.paging import batches
 from hgmem.corpus.parallel_calls import Calls, Ended

@@ -13,7 +13,7 @@ from neo4j.exceptions import ClientError
 from rivals import overtaken
 
 from hgmem import ConflictError, Document, Given, GivenChunk, GivenEntity, HGMem, Message, Settings, UsageError
-from hgmem.corpus.document_comparison import DOCUMENTS
+from hgmem.corpus.documents import DOCUMENTS
 from hgmem.corpus.importing import import_graph
 from hgmem.graph.database import Transaction
 from hgmem.models.extractive import ExtractiveModel

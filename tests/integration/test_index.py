@@ -227,7 +227,7 @@ def test_the_graph_is_the_same_in_any_order_of_work(
         client.add(documents[::-1])
     else:
         monkeypatch.setattr("hgmem.corpus.parallel_calls.GROUP", 3)
-        monkeypatch.setattr("hgmem.corpus.document_comparison.DOCUMENTS", 2)
+        monkeypatch.setattr("hgmem.corpus.documents.DOCUMENTS", 2)
         monkeypatch.setitem(batches.__kwdefaults__, "size", 7)
         client.add(documents)
 
