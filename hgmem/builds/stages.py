@@ -4,12 +4,12 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from hgmem.builds.reading import Reading
 from hgmem.builds.units import Made, Output, StoredRow, Unit
 from hgmem.errors import UsageError
-from hgmem.graph.schema import LABELS, MARKS, TYPES
+from hgmem.graph.schema import OURS
 from hgmem.models.embedding import Vectors
 from hgmem.services import Services
 
@@ -34,13 +34,6 @@ class BuiltKind:
     colour: str = ""
 
 
-class Listing(Protocol[Read]):
-    """How a stage lists its units."""
-
-    def __call__(self, reading: Reading, config: Read) -> Iterable[Unit]:
-        """Return the units in order, from the corpus and from what earlier stages left. Reads no model."""
-
-
 class Making(Protocol[Read]):
     """How a stage makes a unit."""
 
@@ -52,6 +45,7 @@ class Making(Protocol[Read]):
 class Stage(Generic[Config]):
     """One pass of a build.
 
+    - `units(reading, config)`: the units in order, from the corpus and from what earlier stages left, without a model.
     - `settings`: the options of the config that `make` depends on. A change of one makes all its units anew.
     - `prompts`: the prompt files of the tasks that `make` asks a model. Another version or model makes units anew.
     - `vectors`: `make` reads or gives vectors, so another embedder makes units anew. It also does so where the
@@ -65,7 +59,7 @@ class Stage(Generic[Config]):
     """
 
     name: str
-    units: Listing[Config]
+    units: Callable[[Reading, Config], Iterable[Unit]]
     make: Making[Config]
     settings: Sequence[str] = ()
     prompts: Sequence[Path] = ()
@@ -76,14 +70,8 @@ class Stage(Generic[Config]):
     most_units: Callable[[Mapping[str, int], Config], int] | None = None
 
 
-class Reembedding(Protocol):
-    """How vectors that no index holds are made again when the corpus gets another embedder."""
-
-    def __call__(self, services: Services, rows: Sequence[StoredRow]) -> Mapping[str, Vectors]:
-        """Return vectors of any length by uid, of rows whose texts have their new vectors.
-
-        May be called again with the same rows after an interruption.
-        """
+Reembedding: TypeAlias = Callable[[Services, Sequence[StoredRow]], Mapping[str, Vectors]]
+"""Returns vectors of any length by uid, of rows whose texts have their new vectors. May be called again for a row."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,16 +103,15 @@ class Build(Generic[Config]):
 def check_names(build: Build[Any]) -> None:
     """Raise `UsageError` for a kind, a relationship type or a stage whose name cannot be used, or is used twice."""
     kinds, stages = [kind.name for kind in build.kinds], [stage.name for stage in build.stages]
-    ours = MARKS | set(LABELS.values())
     for kind in kinds:
         if not _LABEL.fullmatch(kind):
             raise UsageError(f"its kind {kind!r} is no label: use at most 40 letters, a capital first")
-        if kind in ours:
+        if kind in OURS:
             raise UsageError(f"hgmem uses the label {kind!r} itself: rename that kind")
     for name in build.relationships:
         if not _TYPE.fullmatch(name):
             raise UsageError(f"its relationship type {name!r} needs at most 40 capital letters and underscores")
-        if name in TYPES:
+        if name in OURS:
             raise UsageError(f"hgmem uses the relationship type {name!r} itself: rename it")
     for names, what in ((kinds, "kinds"), (stages, "stages"), (build.relationships, "relationship types")):
         if twice := [name for name in names if list(names).count(name) > 1]:

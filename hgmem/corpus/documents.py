@@ -208,7 +208,7 @@ def chunked(services: Services, compared: ComparedDocument) -> ChunkedDocument:
 
 
 def _rewritten(services: Services, chunks: Sequence[Chunk]) -> tuple[list[Chunk], list[Chunk]]:
-    """Return those of the chunks that are stored with another text or other messages: the grown and the changed ones."""
+    """Return which of the chunks are stored with another text or other messages: grown and changed ones."""
     grown: list[Chunk] = []
     changed: list[Chunk] = []
     for batch in batches(chunks):

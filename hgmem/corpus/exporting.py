@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 from hgmem.corpus.archive.field_types import pack
 from hgmem.corpus.archive.files import Bounds, writing
 from hgmem.corpus.archive.lines import LineError, Record
-from hgmem.corpus.archive.own_names import OURS, OwnNamesCheck, nothing_installed
+from hgmem.corpus.archive.own_names import OwnNamesCheck, nothing_installed
 from hgmem.corpus.archive.records import Records, footer, header
 from hgmem.corpus.paging import CHUNKS, DOCUMENTS, ENTITIES, MEMORIES, RELATIONS, UNITS, Listed, built_rows, pages
 from hgmem.errors import ConflictError, GraphError, UsageError
@@ -26,6 +26,7 @@ from hgmem.graph.builds import BUILDING, UNFINISHED
 from hgmem.graph.corpus import SCHEMA_VERSION, CorpusRow, count_corpus, leased_builds
 from hgmem.graph.database import Row
 from hgmem.graph.record_types import RECORD_TYPES, VECTORS
+from hgmem.graph.schema import OURS
 from hgmem.services import Services, settled_corpus
 from hgmem.values.built import OF_RELATIONSHIPS, OWN_PROPERTIES, Installed, is_property, is_property_name, is_scalar
 from hgmem.values.records import INTERRUPTED, RUNNING

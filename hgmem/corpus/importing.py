@@ -26,7 +26,7 @@ from hgmem.graph.corpus import (
     write_leased,
 )
 from hgmem.graph.database import Database, Row, Transaction
-from hgmem.graph.schema import FULLTEXT, VECTOR, show_indexes
+from hgmem.graph.schema import Declared, declared, show_indexes
 from hgmem.graph.values import Runner, to_json
 from hgmem.services import Services, known_corpus, readable_corpus
 from hgmem.sources.graphrag import assembled, name_properties
@@ -263,17 +263,21 @@ def _absent(found: ForeignGraph, shape: Shape, doubled: tuple[str, ...]) -> Iter
 
 def _crowded(database: Database, dimensions: int) -> Iterator[str]:
     """Yield a note for each index of another application that also covers hgmem's nodes."""
+    ours = declared()
     for name, row in show_indexes(database).items():
-        if name not in VECTOR and name not in FULLTEXT and _takes_in(row, dimensions):
+        if name not in ours and any(_takes_in(row, one, dimensions) for one in ours.values()):
             yield (
                 f"index {name!r} also covers hgmem's nodes (:{row['labels'][0]}), so applications that search it "
                 "will find them: import into another database or server to keep them apart"
             )
 
 
-def _takes_in(row: Row, dimensions: int) -> bool:
-    labels, properties = set(row["labels"] or ()), set(row["properties"] or ())
-    if row["type"] == "VECTOR":
+def _takes_in(row: Row, ours: Declared, dimensions: int) -> bool:
+    """Return whether an index holds what one of ours does."""
+    if row["type"] != ours.type or ours.label not in (row["labels"] or ()):
+        return False
+    properties = set(row["properties"] or ())
+    if ours.type == "VECTOR":
         indexed = row["options"].get("indexConfig", {}).get("vector.dimensions", dimensions)
-        return indexed == dimensions and any(labels & {of[0]} for of in VECTOR.values()) and "embedding" in properties
-    return row["type"] == "FULLTEXT" and any(labels & {of[0]} and properties & set(of[1:]) for of in FULLTEXT.values())
+        return indexed == dimensions and "embedding" in properties
+    return ours.type == "FULLTEXT" and not properties.isdisjoint(ours.properties)

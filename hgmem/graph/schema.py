@@ -1,48 +1,25 @@
 """Create the schema, check its options, and wait for its indexes."""
 
+import re
+from dataclasses import dataclass
+from functools import cache
+
 from hgmem.errors import GraphError
 from hgmem.graph.database import Database, Row
 from hgmem.graph.record_types import RECORD_TYPES
-from hgmem.graph.statements import statements
+from hgmem.graph.statements import find_statement, statements
 
-VECTOR = {
-    "entity_embedding": ("Entity", "corpus", "memory", "uid"),
-    "relation_embedding": ("RELATES", "corpus", "memory", "uid"),
-    "chunk_embedding": ("Chunk", "corpus", "document", "uid"),
-    "point_embedding": ("MemoryPoint", "corpus", "memory", "died"),
-    "built_embedding": ("Built", "corpus", "system", "kind", "document", "uid"),
-}
-FULLTEXT = {
-    "chunk_text": ("Chunk", "corpus_key", "document", "text"),
-    "entity_text": ("Entity", "corpus_key", "name", "description"),
-    "built_text": ("Built", "layer_key", "document", "text"),
-}
-# Labels by the first word of the other index names; the second word is the property.
-LABELS = {
-    "corpus": "Corpus",
-    "document": "Document",
-    "chunk": "Chunk",
-    "entity": "Entity",
-    "relation": "RELATES",
-    "memory": "Memory",
-    "step": "Step",
-    "subquery": "SubQuery",
-    "point": "MemoryPoint",
-    "answer": "Answer",
-    "citation": "Citation",
-    "build": "Build",
-    "unit": "Unit",
-    "built": "Built",
-    "support": "RESTS_ON",
-}
-# Relationship types of ours, and labels without a uid of their own. Systems may not use them, nor the labels above.
 TYPES = frozenset(
     (
         *(one.name for one in RECORD_TYPES.values() if one.source and one.name != "RELATIONSHIP"),
         *(one.link.type for one in RECORD_TYPES.values() if one.link),
     )
 )
-MARKS = frozenset(("Provisional", "DeadPoint", "PersonEntity", "OrganizationEntity", "PlaceEntity", "EventEntity"))
+_MARKS = ("Provisional", "DeadPoint", "PersonEntity", "OrganizationEntity", "PlaceEntity", "EventEntity")
+OURS = TYPES | {"Corpus", *_MARKS, *RECORD_TYPES} - {"RELATIONSHIP"}
+"""Labels and relationship types of ours, which systems may not use. `TYPES` are the latter."""
+_LABEL = re.compile(r"[(\[]\w:(\w+)")
+_PROPERTY = re.compile(r"\b[nr]\.(\w+)")
 AWAIT_SECONDS = 300
 
 
@@ -69,14 +46,40 @@ def ensure_schema(database: Database) -> None:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared:
+    """An index as its statement declares it: the label or relationship type, the properties, and its type."""
+
+    label: str
+    properties: list[str]
+    type: str
+    constraint: bool
+
+
+@cache
+def declared() -> dict[str, Declared]:
+    """Return all indexes and constraints by name."""
+    found = {}
+    for name in creating():
+        text = find_statement(name).text
+        kind = text.split()[3]  # after CYPHER 25 CREATE
+        found[name.removeprefix("create_")] = Declared(
+            label=_LABEL.findall(text)[0],
+            properties=_PROPERTY.findall(text),
+            type=kind if kind in ("VECTOR", "FULLTEXT") else "RANGE",
+            constraint=kind == "CONSTRAINT",
+        )
+    return found
+
+
 def missing(indexes: dict[str, Row]) -> list[str]:
     """Return the names of missing indexes and constraints."""
-    return [name for name in _names() if name not in indexes]
+    return [name for name in declared() if name not in indexes]
 
 
 def differing(indexes: dict[str, Row]) -> list[str]:
     """Return the names of existing indexes and constraints that differ from their declaration."""
-    return [name for name in _names() if name in indexes and not _as_declared(indexes[name])]
+    return [name for name, one in declared().items() if name in indexes and not _is_as_declared(indexes[name], one)]
 
 
 def show_indexes(database: Database) -> dict[str, Row]:
@@ -89,24 +92,14 @@ def creating() -> list[str]:
     return [name for name, one in statements().items() if name.startswith("create_") and one.mode == "schema"]
 
 
-def _names() -> list[str]:
-    return [name.removeprefix("create_") for name in creating()]
-
-
-def _as_declared(row: Row) -> bool:
-    name, config = row["name"], row["options"].get("indexConfig", {})
-    if name not in VECTOR and name not in FULLTEXT:
-        thing, of = name.split("_")
-        plain = (row["type"], row["labels"], row["properties"]) == ("RANGE", [LABELS[thing]], [of])
-        return plain and (row["constraint"] is None) == (of in ("corpus", "build"))  # the others are unique
-    if name in FULLTEXT:
-        return row["type"] == "FULLTEXT" and (*row["labels"], *row["properties"]) == FULLTEXT[name]
-    label, *filters = VECTOR[name]
+def _is_as_declared(row: Row, wanted: Declared) -> bool:
+    if (row["type"], row["labels"], row["properties"]) != (wanted.type, [wanted.label], wanted.properties):
+        return False
+    if wanted.type != "VECTOR":
+        return (row["constraint"] is not None) == wanted.constraint
+    config = row["options"].get("indexConfig", {})
     return (
-        row["type"] == "VECTOR"
-        and row["labels"] == [label]
-        and row["properties"] == ["embedding", *filters]
-        and str(config.get("vector.quantization.type")).upper() == "NONE"
+        str(config.get("vector.quantization.type")).upper() == "NONE"
         and str(config.get("vector.similarity_function")).upper() == "COSINE"
         and "vector.dimensions" not in config
     )

@@ -15,7 +15,7 @@ from letters import QUESTION
 from hgmem import HGMem
 from hgmem.errors import GraphError, HGMemError, UsageError
 from hgmem.graph.database import Address, Database, Row, _probe, connect, wrap_driver
-from hgmem.graph.schema import FULLTEXT, VECTOR, creating, differing, ensure_schema, missing, show_indexes
+from hgmem.graph.schema import creating, declared, differing, ensure_schema, missing, show_indexes
 from hgmem.local import Server
 from hgmem.settings import Settings
 
@@ -59,17 +59,16 @@ def test_everything_declared_is_there_and_online(database: Database, session: ne
 
 def test_vector_indexes_filter_by_corpus_in_full_precision(database: Database) -> None:
     found = show_indexes(database)
-    for name, (label, *filters) in VECTOR.items():
-        config = found[name]["options"]["indexConfig"]
-        assert found[name]["labels"] == [label]
-        assert found[name]["properties"] == ["embedding", *filters]
-        assert filters[0] == "corpus"
+    vectors = {name: found[name] for name, one in declared().items() if one.type == "VECTOR"}
+    assert len(vectors) == 5
+    for row in vectors.values():
+        config = row["options"]["indexConfig"]
+        assert row["properties"][:2] == ["embedding", "corpus"]
         assert config["vector.quantization.type"] == "NONE"
         assert config["vector.similarity_function"] == "COSINE"
         assert "vector.dimensions" not in config
-    for name, (label, *fields) in FULLTEXT.items():
-        assert (found[name]["labels"], found[name]["properties"]) == ([label], fields)
-        assert fields[0] in ("corpus_key", "layer_key")
+    texts = {name: found[name] for name, one in declared().items() if one.type == "FULLTEXT"}
+    assert {row["properties"][0] for row in texts.values()} == {"corpus_key", "layer_key"}
 
 
 def test_a_second_time_changes_nothing(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from hgmem.corpus.archive.field_types import pack
 from hgmem.corpus.archive.files import Reader, opened
 from hgmem.corpus.archive.own_names import MOST_NAMES, MOST_PROPERTIES
 from hgmem.errors import DocumentError
-from hgmem.graph.schema import LABELS, MARKS, TYPES
+from hgmem.graph.schema import OURS, TYPES
 from hgmem.text.identity import build_uid, built_uid, unit_uid
 from hgmem.values.built import OwnNames
 
@@ -120,7 +120,7 @@ def test_what_no_build_writes_is_refused_by_line(tmp_path: Path, changed: dict[s
     assert_matches(said, refusal(tmp_path / "hostile", whole(*builds(**changed))))
 
 
-@pytest.mark.parametrize("label", sorted(MARKS | set(LABELS.values())))
+@pytest.mark.parametrize("label", sorted(OURS - TYPES))
 def test_a_label_of_ours_is_refused(tmp_path: Path, label: str) -> None:
     said = refusal(tmp_path / "ours", whole(*builds()[:2], row(label)))
     assert_matches(f"line 9: hgmem uses the label '{label}' itself", said)

@@ -4,10 +4,9 @@ from collections import Counter
 from functools import cache
 
 from hgmem.corpus.archive.lines import LineError, Record
-from hgmem.graph.schema import LABELS, MARKS, TYPES
+from hgmem.graph.schema import OURS
 from hgmem.values.built import Installed
 
-OURS = MARKS | TYPES | set(LABELS.values())
 MOST_NAMES = 50  # labels and relationship types of systems that are not installed
 MOST_PROPERTIES = 1_000  # names of systems' properties
 
