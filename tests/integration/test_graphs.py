@@ -98,7 +98,7 @@ def test_chunks_and_entities_imported_in_many_transactions_are_as_in_one(
     )
     graphs = []
     for size in (1_000, 1, 2):
-        monkeypatch.setattr(importing, "SEGMENT", size)
+        monkeypatch.setattr(adding, "SEGMENT", size)
         client = open_client()
         assert importing.import_graph(client._services(None), given)
         found = dump(settings, client.corpus)
@@ -564,7 +564,7 @@ def test_deleting_documents_leaves_what_an_index_of_the_others_would_be(
 @pytest.mark.parametrize(
     ("before", "gone", "error"),
     [
-        ("_write", "(n:Entity {key: 'cy'})", "endpoints of 1 relations were deleted"),
+        ("in_order", "(n:Entity {key: 'cy'})", "endpoints of 1 relations were deleted"),
         ("link_chunks", "(n:Document)", "1 documents of corpus .* were deleted during the call"),
     ],
 )
