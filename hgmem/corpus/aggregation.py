@@ -15,17 +15,79 @@ from hgmem.corpus.paging import batches
 from hgmem.extraction import contributions as rules
 from hgmem.extraction.contributions import Contribution
 from hgmem.extraction.replies import Extraction
-from hgmem.graph import entities as graph
 from hgmem.graph.built import drop_learnt
 from hgmem.graph.database import Row, Transaction
-from hgmem.graph.entities import entity_uid
 from hgmem.graph.values import NOTHING, Runner, VectorWriter, by_uid, in_order, vector_writer, with_some_vectors
 from hgmem.services import Services
-from hgmem.values.graph_elements import EntityUid, RelationUid
+from hgmem.text import identity
+from hgmem.text.identity import corpus_key
+from hgmem.values.graph_elements import Description, EntityFields, EntityUid, RelationFields, RelationUid
 from hgmem.values.reports import CountReport
 
 # Chunks or imported entities per transaction: each transaction adds an index segment, and searches read them all.
 SEGMENT = 1_000
+
+
+def entity_uid(corpus: str, key: str) -> EntityUid:
+    """Return the uid of the entity with this key."""
+    return EntityUid(identity.uid(corpus, "entity", key))
+
+
+def relation_uid(corpus: str, ends: tuple[str, str]) -> RelationUid:
+    """Return the uid of the relation between these two keys."""
+    return RelationUid(identity.uid(corpus, "relation", *ends))
+
+
+def entity_row(
+    corpus: str, key: str, chunks: Iterable[str], *, given: str | None = None, fields: EntityFields | None = None
+) -> Row:
+    """Return an entity to write, with the chunks that mention it and its pre-built contributions (JSON)."""
+    row = {"uid": entity_uid(corpus, key), "key": key, "corpus_key": corpus_key(corpus), "chunks": list(chunks)}
+    if fields is None:
+        return row
+    return {**row, "given": given, "name": fields.name, "type": fields.type, **_description(fields.description)}
+
+
+def relation_row(
+    corpus: str,
+    ends: tuple[str, str],
+    chunks: Iterable[str],
+    *,
+    given: str | None = None,
+    fields: RelationFields | None = None,
+) -> Row:
+    """Return a relation to write, with the uids of its ends in order of their keys."""
+    source, target = (entity_uid(corpus, end) for end in ends)
+    row = {"uid": relation_uid(corpus, ends), "source": source, "target": target, "chunks": list(chunks)}
+    if fields is None:
+        return row
+    computed = {"keywords": list(fields.keywords), "weight": fields.weight, **_description(fields.description)}
+    return {**row, "given": given, **computed}
+
+
+def _description(description: Description) -> Row:
+    return {"description": description.text, "condensed": description.condensed, "cut": description.cut or None}
+
+
+def lock_entities(database: Runner, *, corpus: str, uids: Iterable[EntityUid]) -> None:
+    """Lock the entities until the transaction ends."""
+    database.run("lock_entities", corpus=corpus, uids=sorted(uids))
+
+
+def joined_entities(database: Runner, *, corpus: str, uids: Sequence[EntityUid]) -> list[Row]:
+    """Return those of the entities that a relation still joins, to be written without their descriptions."""
+    return [
+        entity_row(
+            corpus, row["key"], (), fields=EntityFields(name=row["name"], type=row["type"], description=Description())
+        )
+        for row in database.run("joined_entities", corpus=corpus, uids=list(uids))
+    ]
+
+
+def uids_by_kind(database: Runner, name: str, /, *, corpus: str) -> tuple[list[EntityUid], list[RelationUid]]:
+    """Return the uids of the corpus's entities and relations that a statement finds."""
+    [row] = database.run(name, corpus=corpus)
+    return row["entities"], row["relations"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,12 +145,12 @@ class Kind:
 def _lock_ends(transaction: Runner, *, corpus: str, uids: Sequence[RelationUid]) -> None:
     stored = transaction.run(RELATION.read, corpus=corpus, uids=list(uids))
     keys = {key for relation in stored for key in RELATION.key(relation)}
-    graph.lock_entities(transaction, corpus=corpus, uids=[entity_uid(corpus, key) for key in keys])
+    lock_entities(transaction, corpus=corpus, uids=[entity_uid(corpus, key) for key in keys])
 
 
 def _remove_entities(transaction: Runner, *, corpus: str, uids: Sequence[EntityUid]) -> list[Row]:
     """Remove entities but those that a supported relation still joins, which stay without a description."""
-    joined = graph.joined_entities(transaction, corpus=corpus, uids=uids)
+    joined = joined_entities(transaction, corpus=corpus, uids=uids)
     removed = sorted(set(uids) - {row["uid"] for row in joined})
     drop_learnt(transaction, corpus=corpus, entities=removed)
     transaction.run("remove_entities", corpus=corpus, uids=removed)
@@ -108,13 +170,13 @@ ENTITY = Kind(
     chunks=itemgetter("chunks"),
     fields=rules.entity_fields,
     text=lambda _, fields: rules.entity_text(fields.name, fields.description.text),
-    row=graph.entity_row,
+    row=entity_row,
     filling=Filling(
         missing="missing_entity_vectors",
         text=lambda row: rules.entity_text(row["name"], row["description"]),
         put=vector_writer("put_entity_vectors"),
     ),
-    lock=graph.lock_entities,
+    lock=lock_entities,
     remove=_remove_entities,
     known="known_entities",
     touch="touch_entities",
@@ -129,7 +191,7 @@ RELATION = Kind(
     chunks=itemgetter("living"),
     fields=rules.relation_fields,
     text=lambda ends, fields: rules.relation_text(ends, fields.description.text, fields.keywords),
-    row=graph.relation_row,
+    row=relation_row,
     filling=Filling(
         missing="missing_relation_vectors",
         text=lambda row: rules.relation_text((row["source"], row["target"]), row["description"], row["keywords"]),
@@ -318,13 +380,13 @@ def recompute(
 
 def finish_interrupted(services: Services) -> None:
     """Recompute and embed whatever an interrupted run left unfinished."""
-    refresh(services, *graph.uids_by_kind(services.database, "stale", corpus=services.corpus))
+    refresh(services, *uids_by_kind(services.database, "stale", corpus=services.corpus))
     embed_unembedded(services)
 
 
 def embed_unembedded(services: Services) -> None:
     """Embed every entity and relation without a vector, such as after a killed run."""
-    entities, relations = graph.uids_by_kind(services.database, "unembedded", corpus=services.corpus)
+    entities, relations = uids_by_kind(services.database, "unembedded", corpus=services.corpus)
     embed_missing(services, entities=entities, relations=relations)
 
 

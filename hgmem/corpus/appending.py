@@ -14,16 +14,18 @@ from hgmem.corpus.paging import batches
 from hgmem.errors import ConflictError, DocumentError, UsageError
 from hgmem.extraction.message_chunks import continued_chunks, messages_digest, messages_in, words_of
 from hgmem.graph.builds import ADDED, APPENDED, mark_builds
-from hgmem.graph.conversations import (
+from hgmem.graph.database import Transaction
+from hgmem.graph.documents import (
     ConversationEnd,
     append_chunks,
+    chunk_texts,
     chunks_with_messages,
     conversation_chunks,
     conversation_end,
+    document_uid,
     extend_conversation,
+    grow_chunks,
 )
-from hgmem.graph.database import Transaction
-from hgmem.graph.documents import chunk_texts, document_uid, grow_chunks
 from hgmem.models.embedding import Vectors
 from hgmem.services import Services, check_dimensions, known_corpus, open_corpus
 from hgmem.sources.conversations.rendering import document_of, rendered

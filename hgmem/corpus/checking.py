@@ -9,7 +9,16 @@ import json
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from hgmem.corpus.aggregation import ENTITY, RELATION, Contributions, Kind, read_contributions
+from hgmem.corpus.aggregation import (
+    ENTITY,
+    RELATION,
+    Contributions,
+    Kind,
+    entity_uid,
+    joined_entities,
+    read_contributions,
+    relation_uid,
+)
 from hgmem.corpus.findings import MOST, Tally
 from hgmem.corpus.paging import BUILT, CHUNKS, EVERY_ENTITY, EVERY_RELATION, UNITS, pages
 from hgmem.extraction.contributions import (
@@ -25,7 +34,6 @@ from hgmem.graph.builds import find_builds
 from hgmem.graph.corpus import CorpusRow
 from hgmem.graph.database import Database, Row
 from hgmem.graph.documents import loaded_messages
-from hgmem.graph.entities import entity_uid, joined_entities, relation_uid
 from hgmem.graph.invariants import OwnInvariant
 from hgmem.graph.schema import TYPES, differing, missing, show_indexes
 from hgmem.graph.values import NOTHING, by_uid, uids_of, vector

@@ -19,22 +19,20 @@ from hgmem.errors import ConflictError, UsageError
 from hgmem.extraction.message_chunks import messages_digest
 from hgmem.graph.builds import DELETED
 from hgmem.graph.built import resting
-from hgmem.graph.conversations import (
-    ConversationEnd,
-    conversation_chunks,
-    conversation_end,
-    conversations_of_speaker,
-    extend_conversation,
-)
 from hgmem.graph.corpus import count_corpus, delete_corpus_contents, delete_corpus_node, leased_memories
 from hgmem.graph.database import Transaction
 from hgmem.graph.documents import (
+    ConversationEnd,
     DocumentState,
     chunks_of_documents,
+    conversation_chunks,
+    conversation_end,
+    conversations_of_speaker,
     document_states,
     document_uid,
     documents_of_files,
     entities_of_chunks,
+    extend_conversation,
     link_chunks,
 )
 from hgmem.services import Services, check_dimensions, known_corpus, readable_corpus

@@ -11,7 +11,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hgmem.corpus.aggregation import refresh
+from hgmem.corpus.aggregation import lock_entities, refresh
 from hgmem.corpus.guarded_writes import check_embedder, marking
 from hgmem.corpus.paging import batches, filled
 from hgmem.errors import UsageError
@@ -20,7 +20,6 @@ from hgmem.extraction.chunking import chunks as chunks_of
 from hgmem.extraction.message_chunks import message_chunks, messages_digest, messages_in, words_of
 from hgmem.graph.builds import ADDED, APPENDED, CHANGED, DELETED, mark_builds
 from hgmem.graph.built import drop_dependents
-from hgmem.graph.conversations import conversation_chunks
 from hgmem.graph.database import Row, Transaction
 from hgmem.graph.documents import (
     EMBEDDED,
@@ -28,6 +27,7 @@ from hgmem.graph.documents import (
     DocumentState,
     chunk_texts,
     chunks_of_documents,
+    conversation_chunks,
     document_states,
     document_uid,
     entities_of_chunks,
@@ -38,7 +38,6 @@ from hgmem.graph.documents import (
     put_documents,
     rewrite_chunks,
 )
-from hgmem.graph.entities import lock_entities
 from hgmem.graph.values import NOTHING, Runner, to_json
 from hgmem.services import Services
 from hgmem.text.identity import text_hash

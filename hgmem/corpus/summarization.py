@@ -8,14 +8,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from hgmem.corpus.aggregation import ENTITY, RELATION, Additions, Kind, embed_unembedded, read_contributions, recompute
+from hgmem.corpus.aggregation import (
+    ENTITY,
+    RELATION,
+    Additions,
+    Kind,
+    embed_unembedded,
+    read_contributions,
+    recompute,
+    uids_by_kind,
+)
 from hgmem.corpus.guarded_writes import embedding
 from hgmem.corpus.paging import batches
 from hgmem.corpus.parallel_calls import Calls, Ended
 from hgmem.errors import AccessError, BadReplyError, BudgetError, ModelError
 from hgmem.extraction.contributions import condensed_from, described, join
 from hgmem.extraction.tasks import Condense
-from hgmem.graph.entities import uids_by_kind
 from hgmem.services import Services
 from hgmem.values.graph_elements import EntityUid, RelationUid
 from hgmem.values.reports import CountReport

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from hgmem.errors import UsageError
-from hgmem.graph.conversations import conversations_of_speaker
+from hgmem.graph.documents import conversations_of_speaker
 from hgmem.graph.full_text import Ranking
 from hgmem.graph.retrieval import Scope, find_chunks
 from hgmem.models.reranking import find_reranker
