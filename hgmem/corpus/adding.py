@@ -193,7 +193,7 @@ GIVEN = "given"  # `Document.chunking` of documents that came with their chunks
 DOCUMENTS = 500  # maximum documents per batch
 CHUNKS = 5_000  # a batch ends before it exceeds this many chunks
 
-# Called with each transaction that writes, and with what changes, empty for a part of it. Raises to prevent the write.
+# Called in each transaction that writes, with what builds are told to have changed, empty for nothing. May raise.
 Check: TypeAlias = Callable[[Runner, str], object]
 
 

@@ -18,8 +18,7 @@ from typing import Any, TypeAlias
 from hgmem.corpus.archive.field_types import pack
 from hgmem.corpus.archive.files import Bounds, writing
 from hgmem.corpus.archive.lines import LineError, Record
-from hgmem.corpus.archive.own_names import OwnNamesCheck, nothing_installed
-from hgmem.corpus.archive.records import Records, footer, header
+from hgmem.corpus.archive.records import OwnNamesCheck, Records, footer, header, nothing_installed
 from hgmem.corpus.paging import CHUNKS, DOCUMENTS, ENTITIES, MEMORIES, RELATIONS, UNITS, Listed, built_rows, pages
 from hgmem.errors import ConflictError, GraphError, UsageError
 from hgmem.graph.builds import BUILDING, UNFINISHED
@@ -104,16 +103,10 @@ def _header(services: Services, row: CorpusRow, wanted: Wanted) -> Record:
     found = services.database.run("corpus_properties", corpus=row.corpus)
     if not found:
         raise UsageError(f"corpus {row.corpus!r} was deleted during the export: nothing to export")
-    properties = found[0]["properties"]
     return header(
+        **found[0]["properties"],
         hgmem=package_version("hgmem"),
         corpus=row.corpus,
-        embedding_model=row.embedding_model,
-        dimensions=row.dimensions,
-        schema_version=properties["schema_version"],
-        settings=properties["settings"],
-        created_at=properties["created_at"],
-        imported=properties["imported"],
         embeddings=wanted.embeddings,
         memories=wanted.memories,
     )

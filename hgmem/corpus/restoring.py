@@ -9,7 +9,7 @@ from typing import IO
 from hgmem.corpus.archive.field_types import unpack
 from hgmem.corpus.archive.files import Line, Reader, opened
 from hgmem.corpus.archive.lines import Record
-from hgmem.corpus.archive.own_names import nothing_installed
+from hgmem.corpus.archive.records import nothing_installed
 from hgmem.corpus.exporting import bounds
 from hgmem.corpus.guarded_writes import GuardedWriter
 from hgmem.corpus.importing import IMPORTING, importing, refuse_contents

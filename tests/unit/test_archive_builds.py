@@ -8,7 +8,7 @@ from test_archive_files import ADA, BOUNDS, CHUNK, CORPUS, HEADER, VECTOR, asser
 
 from hgmem.corpus.archive.field_types import pack
 from hgmem.corpus.archive.files import Reader, opened
-from hgmem.corpus.archive.own_names import MOST_NAMES, MOST_PROPERTIES
+from hgmem.corpus.archive.records import MOST_NAMES, MOST_PROPERTIES
 from hgmem.errors import DocumentError
 from hgmem.graph.schema import OURS, TYPES
 from hgmem.text.identity import build_uid, built_uid, unit_uid

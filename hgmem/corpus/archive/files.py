@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from hgmem.corpus.archive.lines import Chain, LineError, Record
-from hgmem.corpus.archive.own_names import OwnNamesCheck, nothing_installed
-from hgmem.corpus.archive.records import Records
+from hgmem.corpus.archive.records import OwnNamesCheck, Records, nothing_installed
 from hgmem.errors import DocumentError, UsageError
 from hgmem.text.atomic_files import replacing
 from hgmem.values.built import Installed

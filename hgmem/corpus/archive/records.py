@@ -8,16 +8,18 @@ of a point is HAS_STEP and HAS_POINT, and so on.
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from hgmem.corpus.archive.field_types import TYPES, check_plain_vector, check_vector
 from hgmem.corpus.archive.lines import LineError, Record
-from hgmem.corpus.archive.own_names import OwnNamesCheck
 from hgmem.errors import UsageError
 from hgmem.graph.record_types import OF_MEMORIES, RECORD_TYPES, Field, RecordType, Reference
+from hgmem.graph.schema import OURS
 from hgmem.text.identity import build_uid, built_uid, check_corpus_name, uid, unit_uid
+from hgmem.values.built import Installed
 
 FORMAT = "hgmem-archive"
 VERSION = 3
@@ -47,6 +49,8 @@ FOOTER = RecordType(
 LINES = {each.name: each for each in (HEADER, *RECORD_TYPES.values(), FOOTER)}
 
 MOST_DIMENSIONS = 100_000
+MOST_NAMES = 50  # labels and relationship types of systems that are not installed
+MOST_PROPERTIES = 1_000  # names of systems' properties
 SHOWN = 80  # characters of a value in an error
 # The uids that follow from other fields, by type.
 UIDS: Mapping[str, Callable[[str, Record], str]] = {
@@ -68,6 +72,52 @@ def _checker(line: RecordType) -> type[BaseModel]:
 
 
 _CHECKERS = {name: _checker(line) for name, line in LINES.items()}
+
+
+def nothing_installed(_: str) -> None:
+    """Return None: no system is installed."""
+
+
+class OwnNamesCheck:
+    """Checks the names that records give to rows, relationships and properties of systems.
+
+    Those of an installed system are in its spec. There is a limit for the number of others.
+    """
+
+    def __init__(self, installed: Installed = nothing_installed, *, most: int = MOST_NAMES) -> None:
+        self.kept: Counter[str] = Counter()
+        """Rows of systems that are not installed, by system."""
+        self._installed = cache(installed)
+        self._most = most
+        self._names: set[tuple[str, str]] = set()
+        self._properties: set[str] = set()
+
+    def check(self, record: Record) -> None:
+        """Raise `LineError` for a name that a system may not use."""
+        if record["kind"] == "Built":
+            self._check_name(record["system"], "label", record["label"])
+            self.kept[record["system"]] += self._installed(record["system"]) is None
+        elif record["kind"] == "RELATIONSHIP":
+            self._check_name(record["system"], "relationship type", record["type"])
+        else:
+            return
+        self._properties |= record["own_properties"].keys()
+        if len(self._properties) > MOST_PROPERTIES:
+            raise LineError(f"systems have more than {MOST_PROPERTIES:,} different properties")
+
+    def _check_name(self, system: str, what: str, name: str) -> None:
+        if name in OURS:
+            raise LineError(f"hgmem uses the {what} {name!r} itself")
+        known = self._installed(system)
+        if known is None:
+            self._names.add((what, name))
+            if len(self._names) > self._most:
+                raise LineError(f"systems that are not installed have more than {self._most} labels and types")
+        elif name not in (known.kinds if what == "label" else known.relationships):
+            raise LineError(
+                f"system {system!r} has no {what} {name!r}: install the version of its package that wrote the archive, "
+                "or uninstall it"
+            )
 
 
 class Records:
