@@ -13,8 +13,8 @@ from hgmem.client.streaming import Streams, async_variant
 from hgmem.client.upkeep import ExportOptions
 from hgmem.client.verbs import SystemAttributes, SystemVerbs
 from hgmem.corpus import adding, appending, checking, cost_estimate, indexing
-from hgmem.corpus.chunk_extraction import is_language_model
 from hgmem.corpus.deletion import Named
+from hgmem.corpus.indexing import is_language_model
 from hgmem.corpus.pruning import prune
 from hgmem.errors import UsageError
 from hgmem.graph.database import Database

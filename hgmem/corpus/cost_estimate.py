@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Set
 from dataclasses import replace
 
-from hgmem.corpus.chunk_extraction import is_language_model
 from hgmem.corpus.documents import DOCUMENTS, ChunkedDocument, bounded, chunked, compared
+from hgmem.corpus.indexing import is_language_model
 from hgmem.corpus.paging import batches
 from hgmem.extraction.tasks import Extract, Glean
 from hgmem.graph.corpus import find_corpus

@@ -6,13 +6,12 @@ some are running, finished ones are saved and aggregated, and the next documents
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
-from hgmem.corpus.aggregation import aggregate, finish_interrupted
-from hgmem.corpus.chunk_extraction import Extracted, extracted, save, save_texts
+from hgmem.corpus.aggregation import ENTITY, RELATION, aggregate, finish_interrupted, refresh, rows_of
 from hgmem.corpus.documents import (
     DOCUMENTS,
     ComparedDocument,
@@ -20,29 +19,43 @@ from hgmem.corpus.documents import (
     chunked,
     compared,
     replaced_messages,
+    withdraw_support,
     write_description,
     write_document,
 )
-from hgmem.corpus.guarded_writes import marking
+from hgmem.corpus.guarded_writes import check_embedder, embedding, marking
 from hgmem.corpus.paging import batches
 from hgmem.corpus.parallel_calls import Calls, Ended
 from hgmem.corpus.summarization import condense
-from hgmem.errors import ConflictError, HGMemError
+from hgmem.errors import AccessError, BadReplyError, BudgetError, ConflictError, HGMemError, ModelError
+from hgmem.extraction.contributions import entities_of, new_in
 from hgmem.extraction.replies import Extraction
+from hgmem.extraction.tasks import Extract, Glean
 from hgmem.graph.builds import ADDED, APPENDED, CHANGED, EXTRACTED
+from hgmem.graph.database import Transaction
 from hgmem.graph.documents import (
     EMBEDDED,
     OpenChunk,
+    chunk_texts,
+    embed_chunks,
     fail_chunks,
     failed_documents,
     finish_documents,
+    lock_chunks,
     open_chunks,
+    save_extractions,
 )
+from hgmem.models.embedding import Vectors
+from hgmem.models.extractive import ExtractiveModel
+from hgmem.models.llm import LanguageModel
+from hgmem.models.llm.task_routing import serving
 from hgmem.services import Services, check_dimensions, open_corpus, ready_corpus
-from hgmem.values.graph_elements import DocumentUid
+from hgmem.text.segmentation import words
+from hgmem.values.graph_elements import DocumentUid, EntityUid, RelationUid
 from hgmem.values.inputs import Document, Skipped
 from hgmem.values.reports import IndexReport, Progress, Report, counting
 
+FEW_WORDS = 5  # shorter texts may name no entity
 TEXTS = 128  # chunks embedded and stored together without a graph: at most this much is repeated after a kill
 
 
@@ -93,7 +106,7 @@ def _embedded(services: Services, open_batches: "_OpenBatches", *, done: IndexRe
         left = [chunk for chunk in waiting if chunk.status != EMBEDDED]
         known += len(left)
         for chunks in batches(left, size=TEXTS):
-            save_texts(services, chunks)
+            _store_texts(services, chunks)
             ended += len(chunks)
             done.chunks += len(chunks)
             report(Progress(done=ended, total=known, document=chunks[-1].title))
@@ -113,6 +126,14 @@ class _Batch:
     extractions: dict[str, Extraction]
     change: str
     failed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Extracted:
+    """One chunk's extraction, and the error that ended gleaning early, if any."""
+
+    extraction: Extraction
+    error: str = ""
 
 
 _Open: TypeAlias = tuple[_Batch, OpenChunk]
@@ -166,15 +187,11 @@ def _open_batch(
     return _Batch(documents=documents, left=len(left), extractions=stored, change=change), left
 
 
-def _extracted(services: Services, waiting: _Open) -> Extracted:
-    return extracted(services, waiting[1])
-
-
 class _Indexing:
     """One run, which starts batches while there is capacity and aggregates finished ones."""
 
     def __init__(
-        self, services: Services, calls: Calls[_Open, Extracted], *, done: IndexReport, report: Report
+        self, services: Services, calls: Calls[_Open, _Extracted], *, done: IndexReport, report: Report
     ) -> None:
         self._services = services
         self._calls = calls
@@ -182,7 +199,7 @@ class _Indexing:
         self._report = report
         self._begun: list[_Batch] = []
         self._waiting: deque[_Open] = deque()
-        self._unsaved: list[Ended[_Open, Extracted]] = []
+        self._unsaved: list[Ended[_Open, _Extracted]] = []
         self._known = self._ended = 0  # chunks
 
     def run(self, open_batches: _OpenBatches) -> None:
@@ -240,14 +257,14 @@ class _Indexing:
         while self._waiting and self._calls.room:
             self._calls.submit(self._waiting.popleft())
 
-    def _save(self, ended: Sequence[Ended[_Open, Extracted]] = ()) -> None:
+    def _save(self, ended: Sequence[Ended[_Open, _Extracted]] = ()) -> None:
         """Save finished calls, including those that an interrupt left unsaved."""
         self._unsaved += ended
         if not self._unsaved:
             return
         chunks = [call.item[1] for call in self._unsaved]
         found = {call.item[1].uid: call.result.extraction for call in self._unsaved if call.result}
-        stored = save(self._services, chunks, found)
+        stored = _store(self._services, chunks, found)
         errors = {call.item[1].uid: str(call.error) for call in self._unsaved if call.error}
         if errors:
             fail_chunks(self._services.database, corpus=self._services.corpus, errors=errors)
@@ -257,7 +274,7 @@ class _Indexing:
         self._ended += len(chunks)
         self._report(Progress(done=self._ended, total=self._known, document=chunks[-1].title))
 
-    def _count(self, ended: Ended[_Open, Extracted], stored: dict[str, Extraction]) -> None:
+    def _count(self, ended: Ended[_Open, _Extracted], stored: dict[str, Extraction]) -> None:
         batch, chunk = ended.item
         batch.left -= 1
         if ended.error:
@@ -308,3 +325,91 @@ def _check_finished(services: Services, batch: _Batch, finished: int) -> None:
             f"{gone} documents of corpus {services.corpus!r} were deleted or taken over by another run: index them "
             "again"
         )
+
+
+def is_language_model(model: LanguageModel) -> bool:
+    """Return whether a language model extracts, rather than the built-in rule-based model."""
+    return serving(model, Extract.name).name != ExtractiveModel.name
+
+
+def _extracted(services: Services, waiting: _Open) -> _Extracted:
+    """Return the chunk's extraction, including what gleaning added before it failed.
+
+    Raises `BadReplyError` if the model extracted nothing from a text of at least `FEW_WORDS` words.
+    """
+    (_, chunk), types = waiting, services.settings.entity_types
+    found = services.reply(Extract(text=chunk.text, title=chunk.title, entity_types=types))
+    error = ""
+    try:
+        for _ in range(services.settings.gleaning):
+            task = Glean(text=chunk.text, title=chunk.title, entity_types=types, found=found)
+            more = new_in(services.reply(task), found)
+            if not more.entities and not more.relations:
+                break
+            found = Extraction(
+                entities=(*found.entities, *more.entities), relations=(*found.relations, *more.relations)
+            )
+    except (AccessError, BudgetError):
+        raise  # the run ends; the next one reads the extraction from the response cache and gleans again
+    except ModelError as failed:
+        error = str(failed)
+    if not entities_of(found) and is_language_model(services.model) and _says_something(chunk.text):
+        raise BadReplyError("the extraction is empty", task=Extract.name)
+    return _Extracted(extraction=found, error=error)
+
+
+def _says_something(text: str) -> bool:
+    return sum(any(map(str.isalpha, word)) for word in words(text)) >= FEW_WORDS
+
+
+def _store_texts(services: Services, chunks: Sequence[OpenChunk]) -> None:
+    """Store the vectors of chunks that get no extraction."""
+    texts = {chunk.uid: chunk.text for chunk in chunks}
+    vectors = services.embed(list(texts.values()), kind="document")
+    embed_chunks(embedding(services), corpus=services.corpus, texts=texts, vectors=vectors)
+
+
+def _store(services: Services, chunks: Sequence[OpenChunk], found: Mapping[str, Extraction]) -> dict[str, Extraction]:
+    """Store the extractions, and return what is stored for these chunks now.
+
+    Another run may have stored its own extraction first, or deleted or changed a chunk.
+    """
+    outdated = [chunk for chunk in chunks if chunk.outdated and chunk.uid in found]
+    others = [chunk for chunk in chunks if not chunk.outdated and chunk.uid in found]
+    stored = {}
+    if others:
+        vectors = services.embed([chunk.text for chunk in others], kind="document")
+        written = {chunk.uid: (chunk.text, found[chunk.uid].model_dump_json()) for chunk in others}
+        stored = save_extractions(embedding(services), corpus=services.corpus, extractions=written, vectors=vectors)
+    if outdated:
+        vectors = services.embed([chunk.text for chunk in outdated], kind="document")
+        again, entities, relations = services.database.write(_store_again, services, outdated, (found, vectors))
+        refresh(services, entities, relations)
+        stored |= again
+    return {chunk: Extraction.model_validate_json(text) for chunk, text in stored.items()}
+
+
+def _store_again(
+    transaction: Transaction,
+    services: Services,
+    chunks: Sequence[OpenChunk],
+    results: tuple[Mapping[str, Extraction], Vectors],
+) -> tuple[dict[str, str], list[EntityUid], list[RelationUid]]:
+    """Replace extractions of shorter texts, and take back what they alone contributed.
+
+    Returns what is stored, and the entities and relations to refresh.
+    """
+    corpus, (found, vectors) = services.corpus, results
+    check_embedder(transaction, services)
+    lock_chunks(transaction, corpus=corpus, uids=[chunk.uid for chunk in chunks])
+    texts = chunk_texts(transaction, corpus=corpus, uids=[chunk.uid for chunk in chunks])
+    kept = {}
+    for chunk in chunks:
+        now = texts.get(chunk.uid)
+        if now is not None and now.text == chunk.text and now.status not in ("extracted", "done"):
+            again = {chunk.uid: found[chunk.uid]}
+            entities, relations = ([row["uid"] for row in rows_of(corpus, kind, again)] for kind in (ENTITY, RELATION))
+            kept[chunk.uid] = entities, relations
+    stale = withdraw_support(transaction, corpus=corpus, kept=kept)
+    written = {chunk.uid: (chunk.text, found[chunk.uid].model_dump_json()) for chunk in chunks}
+    return save_extractions(transaction, corpus=corpus, extractions=written, vectors=vectors), *stale

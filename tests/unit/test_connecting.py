@@ -10,7 +10,7 @@ import pytest
 from wire import Asked, Failing, Said, WireServer
 
 from hgmem.client.connecting import adapted_embedder, adapted_model, check_model, find_embedder, find_model
-from hgmem.corpus.chunk_extraction import is_language_model
+from hgmem.corpus.indexing import is_language_model
 from hgmem.errors import AccessError, HGMemError, ModelError, UsageError
 from hgmem.extraction.tasks import Extract
 from hgmem.models.extractive import ExtractiveModel
