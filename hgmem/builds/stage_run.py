@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from hgmem.builds.reading import Reading, stored_output
 from hgmem.builds.stages import Build, Stage
 from hgmem.builds.units import Output, StoredRow, Unit
-from hgmem.builds.writing import Checked, Result, Writer
+from hgmem.builds.writing import Result, Writer
 from hgmem.corpus.parallel_calls import Calls, Ended
 from hgmem.errors import HGMemError, UsageError
 from hgmem.graph.builds import StoredUnit, units_of_stage
@@ -109,7 +109,6 @@ class StageRun:
         self._done = done
         self._report = report
         self._common = stage_key(self._services, stage, building.settings)
-        self._checked = Checked(self._services, building.system, building.build)
         self._stored: Mapping[str, StoredUnit] = {}
         self._outputs: dict[str, Output | None] = {}  # of units that are made, by key
         self._ready: deque[Unit] = deque()
@@ -183,7 +182,7 @@ class StageRun:
         tokens = sum(counts.get(kind, 0) for counts in usage.tokens.values() for kind in ("prompt", "completion"))
         calls = sum(usage.calls.get("request", {}).values())
         properties = {**self._node(one), "calls": calls, "tokens": tokens}
-        return self._checked.result(one.unit, made, properties=properties, before=one.before)
+        return self._writer.result(one.unit, made, properties=properties, before=one.before)
 
     def _save(self, more: Sequence[Ended[_Open, Result]]) -> None:
         """Write what finished calls made, those that an interrupt left unsaved included, and why others failed."""

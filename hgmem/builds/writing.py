@@ -35,13 +35,26 @@ class Result:
     needed: Sequence[str]
 
 
-class Checked:
-    """Turns what a unit of a system made into rows, and refuses what a build may not write."""
+def _documents(unit: Unit, before: Sequence[Output]) -> dict[str, str]:
+    """Return the uids of a unit's inputs, each with the document that it comes from, or an empty text for several."""
+    found = {chunk.uid: chunk.document for chunk in unit.chunks}
+    found |= {row.uid: row.document for row in unit.rows}
+    found |= {output.uid: output.document for output in (*unit.outputs, *before)}
+    behind = {one.uid if isinstance(one, Chunk) else one: one for one in unit.sources}
+    return {**{uid: one.document if isinstance(one, Chunk) else "" for uid, one in behind.items()}, **found}
 
-    def __init__(self, services: Services, system: str, build: Build[Any]) -> None:
-        self._corpus = services.corpus
-        self._system = system
-        self._build = build
+
+def _listed(value: Any) -> Any:
+    return value if isinstance(value, str | int | float | bool) or value is None else list(value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Writer:
+    """Writes the units of one run, under its lease, and refuses what a build may not write."""
+
+    services: Services
+    build: Build[Any]
+    lease: BuildLease
 
     def result(self, unit: Unit, made: Made, *, properties: Mapping[str, Any], before: Sequence[Output]) -> Result:
         """Return the rows to write. `properties` are those of the unit's node. Raises `UsageError`."""
@@ -83,8 +96,8 @@ class Checked:
         return tuple(dict.fromkeys(made.output_rests_on))
 
     def _uid(self, row: Row) -> str:
-        self._build.kind(row.kind)
-        return built_uid(self._corpus, self._system, kind=row.kind, key=row.key)
+        self.build.kind(row.kind)
+        return built_uid(self.lease.corpus, self.lease.system, kind=row.kind, key=row.key)
 
     def _row(self, uid: str, row: Row, unit: str, documents: set[str]) -> dict[str, Any]:
         own = self._properties(row.properties, OWN_PROPERTIES, f"a row of kind {row.kind!r}")
@@ -92,21 +105,21 @@ class Checked:
             "uid": uid,
             "unit": unit,
             "label": row.kind,
-            "own": self._build.kind(row.kind).replaced_vectors,
+            "own": self.build.kind(row.kind).replaced_vectors,
             "properties": {
                 **own,
-                "system": self._system,
+                "system": self.lease.system,
                 "kind": row.kind,
                 "key": row.key,
                 "text": row.text,
                 "document": documents.pop() if len(documents) == 1 else "",
-                "layer_key": layer_key(self._corpus, self._system, row.kind),
+                "layer_key": layer_key(self.lease.corpus, self.lease.system, row.kind),
             },
         }
 
     def _tie(self, tie: Tie, properties: Mapping[str, Any], near: set[str]) -> dict[str, Any]:
         source, target = (self._uid(end) if isinstance(end, Row) else end for end in (tie.source, tie.target))
-        if tie.type not in self._build.relationships:
+        if tie.type not in self.build.relationships:
             raise self._wrong(properties, f"made a relationship of type {tie.type!r}, which its spec does not list")
         if source not in near:
             raise self._wrong(properties, f"made a relationship from {source!r}, which is none of its inputs and rows")
@@ -121,25 +134,26 @@ class Checked:
     def _properties(self, given: Mapping[str, Any], ours: Iterable[str], what: str) -> dict[str, Any]:
         """Return properties as they are stored. Raises `UsageError` for one that an archive could not hold."""
         properties = {name: _listed(value) for name, value in given.items()}
+        said = f"system {self.lease.system!r} gave {what} the property"
         for name, value in properties.items():
             if name in ours or not is_property_name(name):
                 raise UsageError(
-                    f"system {self._system!r} gave {what} the property {name!r}: use lowercase letters, digits and "
+                    f"{said} {name!r}: use lowercase letters, digits and "
                     f"underscores, and none of {', '.join(sorted(ours))}"
                 )
             if value is not None and not is_property(value):
                 raise UsageError(
-                    f"system {self._system!r} gave {what} the property {name!r} with the value {str(value)[:80]!r}: "
+                    f"{said} {name!r} with the value {str(value)[:80]!r}: "
                     "use a text, a boolean, a finite number, or a list of one of these"
                 )
         return properties
 
     def _vectors(self, made: Made, unit: Unit, properties: Mapping[str, Any]) -> Mapping[str, Vectors]:
         inputs = {row.uid: row for row in unit.rows}
-        if made.vectors and not self._build.stage(properties["stage"]).vectors:
+        if made.vectors and not self.build.stage(properties["stage"]).vectors:
             raise self._wrong(properties, "gave vectors, though its stage says `vectors=False`")
         for uid in made.vectors:
-            if uid not in inputs or not self._build.kind(inputs[uid].kind).replaced_vectors:
+            if uid not in inputs or not self.build.kind(inputs[uid].kind).replaced_vectors:
                 raise self._wrong(properties, f"gave a vector to {uid!r}, which is no input of a kind that takes one")
         return made.vectors
 
@@ -152,31 +166,9 @@ class Checked:
 
     def _wrong(self, properties: Mapping[str, Any], what: str) -> UsageError:
         return UsageError(
-            f"system {self._system!r}, stage {properties['stage']!r}, unit {properties['key']!r} {what}: "
+            f"system {self.lease.system!r}, stage {properties['stage']!r}, unit {properties['key']!r} {what}: "
             "report this to the system's authors"
         )
-
-
-def _documents(unit: Unit, before: Sequence[Output]) -> dict[str, str]:
-    """Return the uids of a unit's inputs, each with the document that it comes from, or an empty text for several."""
-    found = {chunk.uid: chunk.document for chunk in unit.chunks}
-    found |= {row.uid: row.document for row in unit.rows}
-    found |= {output.uid: output.document for output in (*unit.outputs, *before)}
-    behind = {one.uid if isinstance(one, Chunk) else one: one for one in unit.sources}
-    return {**{uid: one.document if isinstance(one, Chunk) else "" for uid, one in behind.items()}, **found}
-
-
-def _listed(value: Any) -> Any:
-    return value if isinstance(value, str | int | float | bool) or value is None else list(value)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Writer:
-    """Writes the units of one run, under its lease."""
-
-    services: Services
-    build: Build[Any]
-    lease: BuildLease
 
     def units(self, results: Sequence[Result]) -> set[str]:
         """Write what units made in one transaction, and return the uids of those that were written.
