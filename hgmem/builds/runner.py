@@ -13,7 +13,7 @@ from hgmem.builds.reading import Reading, stored_row
 from hgmem.builds.stage_run import Building, Report, StageRun
 from hgmem.builds.stages import Reembedding
 from hgmem.builds.writing import Writer
-from hgmem.corpus.guarded_writes import check_embedder
+from hgmem.corpus.guarded_writes import check_embedder, renewing
 from hgmem.corpus.paging import BUILT, pages
 from hgmem.errors import ConflictError, HGMemError, UsageError
 from hgmem.graph.builds import (
@@ -31,7 +31,6 @@ from hgmem.graph.builds import (
 from hgmem.graph.built import clear_plain_vectors, put_plain_vectors
 from hgmem.graph.corpus import DELETE_BATCH
 from hgmem.graph.database import Row, Transaction
-from hgmem.graph.leases import renewing
 from hgmem.graph.values import Runner, to_json, uids_of
 from hgmem.models.embedding import Vectors
 from hgmem.services import Services, known_corpus, ready_corpus

@@ -1,17 +1,18 @@
-"""Write under a condition that each write checks in its own transaction."""
+"""Write under a condition that each write checks in its own transaction, such as a lease, which is kept alive."""
 
+import contextvars
 import random
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from hgmem.errors import ConflictError
+from hgmem.errors import ConflictError, HGMemError
 from hgmem.graph.builds import mark_builds
 from hgmem.graph.corpus import lock_corpus, renew_corpus
-from hgmem.graph.database import Database, Row, Transaction
-from hgmem.graph.leases import renewing
+from hgmem.graph.database import Database, Once, Row, Transaction
 from hgmem.graph.values import Runner
 from hgmem.services import Services
 
@@ -61,6 +62,33 @@ def check_embedder(transaction: Runner, services: Services) -> None:
             f"corpus {services.corpus!r} was re-embedded or deleted during the call: start again with its current "
             "embedder"
         )
+
+
+@contextmanager
+def renewing(database: Database, renew: Callable[[Runner], None], *, every: float) -> Iterator[None]:
+    """Call `renew` every `every` seconds while the block runs, until the lease is lost.
+
+    After another error it is called again at the next heartbeat, and not before: an attempt repeated after the block
+    would hold a lease for a run that is over. The block's own writes check the lease and raise.
+    """
+    stopped, once = threading.Event(), Once(database)
+
+    def beat() -> None:
+        while not stopped.wait(every):
+            try:
+                renew(once)
+            except ConflictError:
+                return
+            except HGMemError:
+                continue
+
+    thread = threading.Thread(target=contextvars.copy_context().run, args=(beat,), name="hgmem-lease", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stopped.set()
+        thread.join(timeout=1)  # a daemon thread: it may still be waiting for an unreachable server
 
 
 @contextmanager

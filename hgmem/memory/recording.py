@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hgmem.corpus.aggregation import ENTITY
+from hgmem.corpus.guarded_writes import renewing
 from hgmem.errors import HGMemError, UnreachableError, UsageError
 from hgmem.extraction.contributions import entity_text, own_relation_text
-from hgmem.graph.leases import renewing
 from hgmem.graph.memory import (
     Lease,
     check_writes,
