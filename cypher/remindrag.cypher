@@ -306,11 +306,10 @@ CALL (l) {
   CREATE (m)-[:SUMMARISES]->(l)
 };
 
-// name: learnings(corpus, owner, uids) read
-// Return learnings in the order of their numbers, all that an owner sees or, with `uids`, these of them.
+// name: learnings(corpus, owner) read
+// Return all learnings that an owner sees, in the order of their numbers.
 CYPHER 25 MATCH (l:Built {corpus: $corpus}) USING INDEX l:Built(corpus)
 WHERE l.system = 'remindrag' AND l.kind = 'Learning' AND ($owner IS NULL OR l.owner IN ['', $owner])
-  AND ($uids IS NULL OR l.uid IN $uids)
 RETURN l {.uid, .question, .owner, .memory, .number, .created_at} AS row,
        COUNT { (l)-[:TOUCHED]->(t:Built) WHERE t.corpus = $corpus } AS trails,
        COUNT { (l)-[r:TOUCHED]->(t:Built) WHERE t.corpus = $corpus AND r.effective } AS effective
@@ -337,7 +336,7 @@ DETACH DELETE l
 RETURN trails;
 
 // name: touches_of(corpus, uids) read
-// Return for each trail its vector, how many ends it has and how alike they are now, and what touched it, in order.
+// Return for each trail its tie and vector, how many ends it has and how alike they are now, and what touched it, in order.
 CYPHER 25 UNWIND $uids AS uid
 MATCH (t:Built {uid: uid, corpus: $corpus}) USING INDEX t:Built(uid)
 WITH DISTINCT t
@@ -350,7 +349,7 @@ CALL (t) {
   MATCH (t)-[:BETWEEN]->(n) WHERE n.corpus = $corpus
   RETURN collect(n.embedding) AS ends
 }
-RETURN t.uid AS uid, t.vector AS vector, size(ends) AS ends, touches,
+RETURN t.uid AS uid, t.tie AS tie, t.vector AS vector, size(ends) AS ends, touches,
        CASE WHEN size(ends) = 2 THEN 2 * vector.similarity.cosine(ends[0], ends[1]) - 1 ELSE 1.0 END AS alike
 ORDER BY uid;
 

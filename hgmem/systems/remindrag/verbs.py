@@ -15,9 +15,8 @@ from hgmem.sources.json_records import json_line, json_of, lines_of
 from hgmem.systems.options import loaded
 from hgmem.systems.remindrag.answer import answer
 from hgmem.systems.remindrag.recipes import DEFAULT, ReMindRAGConfig
-from hgmem.systems.remindrag.statements import SYSTEM, learnings, list_trails
-from hgmem.systems.remindrag.trails import Learnt, learn_walk, relevance, unlearn
-from hgmem.systems.remindrag.walk_record import recorded_walk
+from hgmem.systems.remindrag.trails import Learnt, learn_walk, list_trails, relevance, unlearn
+from hgmem.systems.remindrag.walk_record import SYSTEM, recorded_walk
 from hgmem.systems.verbs import Verb
 from hgmem.values.inputs import Question
 
@@ -148,7 +147,8 @@ def trails(services: Services, arguments: Near) -> Sequence[Trail]:
 
 
 def _learnings(services: Services) -> list[Row]:
-    return learnings(services.database, corpus=services.corpus, owner=services.owner)
+    rows = services.database.run("learnings", corpus=services.corpus, owner=services.owner)
+    return [{**row["row"], "trails": row["trails"], "effective": row["effective"]} for row in rows]
 
 
 def _learn_memory(services: Services, uid: str, *, walked: bool = True) -> Sequence[Learnt]:

@@ -1,4 +1,4 @@
-"""A walk: the nodes and passages that it came to, where it can go next, and how steps record it."""
+"""A walk: the nodes and passages that it came to, where it can go next, and how rows and steps tell of it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -6,12 +6,16 @@ from textwrap import shorten
 from typing import Literal, TypeAlias
 
 from hgmem.builds.chunk_runs import joined_text
+from hgmem.graph.database import Row
+from hgmem.graph.retrieval import to_chunk
+from hgmem.graph.values import Runner
 from hgmem.values.evidence import BuiltHit, Hit, Retrieved, Subquery
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.records import Step
 
 NodeKind: TypeAlias = Literal["Entity", "Anchor"]
 Tie: TypeAlias = Literal["RELATES", "MENTIONS", "NEXT_ANCHOR", "SYNONYM_OF", "PASSAGE"]
+SYSTEM = "remindrag"
 SEEDS, REPLAY, WALK = "seeds", "replay", "walk"  # strategies of steps and of what they retrieved
 PASSAGE, SUMMARY = "Passage", "Summary"  # kinds of hits beside those of nodes
 _DESCRIPTION = 400  # characters of the description of a node or relation
@@ -52,6 +56,59 @@ class Way:
 
 
 Option: TypeAlias = Way | Node  # a way to go, or a visited node to go back to
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reached:
+    """A node that a replay reached, by which way (None for a seed), and how strong the trail of its passage is.
+
+    `summary` is what the latest learning of that trail kept of the passage, `chunks` (uids) what one read at the node.
+    """
+
+    node: Node
+    way: Way | None
+    passage: float | None = None
+    summary: str = ""
+    chunks: tuple[str, ...] = ()
+
+
+def to_node(row: Row) -> Node:
+    """Return the node of a row."""
+    return Node(uid=row["uid"], kind=row["kind"], text=row["text"] or "", description=row["description"] or "")
+
+
+def to_way(row: Row, *, source: str, relation: Row | None) -> Way:
+    """Return the way from a node (uid) to that of a row, along a relation if there is one."""
+    stated = relation or {}
+    return Way(
+        source=source,
+        node=to_node(row),
+        tie=row["tie"],
+        sentence=stated.get("description") or "",
+        relation=stated.get("uid") or "",
+        chunks=tuple(stated.get("chunks") or ()),
+        score=row["score"] or 0.0,
+    )
+
+
+def to_reached(row: Row) -> Reached:
+    """Return what a row tells of a node that a replay reached."""
+    passage, source = row["passage"] or {}, row["source"]
+    return Reached(
+        node=to_node(row),
+        way=to_way(row, source=source, relation=next(iter(row["relations"]), None)) if source else None,
+        passage=passage.get("score"),
+        summary=passage.get("summary") or "",
+        chunks=tuple((row["chunks"] or "").split()),
+    )
+
+
+def passage_chunks(database: Runner, *, corpus: str, uids: Sequence[str]) -> dict[str, list[Chunk]]:
+    """Return by anchor (uid) the chunks of its passage, in the order of the text."""
+    found: dict[str, list[Chunk]] = {}
+    for row in database.run("passage_chunks", corpus=corpus, uids=list(uids)):
+        found.setdefault(row["uid"], []).append(to_chunk(row["chunk"]))
+    return found
 
 
 def passage_of(node: Node, *, score: float) -> Way:

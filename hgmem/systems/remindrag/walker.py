@@ -5,26 +5,32 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hgmem.builds.chunk_runs import joined_text
-from hgmem.graph.retrieval import chunks_of_entities
+from hgmem.graph.database import Row
+from hgmem.graph.retrieval import chunks_of_entities, to_chunk
+from hgmem.graph.values import vector
 from hgmem.memory.recording import Recording
 from hgmem.models.metering import measuring
 from hgmem.retrieval.fusion import PROPOSED_NEAREST
 from hgmem.services import Services
-from hgmem.systems.remindrag import statements
 from hgmem.systems.remindrag.recipes import ReMindRAGConfig
 from hgmem.systems.remindrag.tasks import ChooseMove, ChooseNext, JudgeEnough, MoveReply, SummarisePassage
-from hgmem.systems.remindrag.trails import LEARNT_ONCE, least_cosine
+from hgmem.systems.remindrag.trails import LEARNT_ONCE, least_cosine, rule
 from hgmem.systems.remindrag.walk_record import (
     REPLAY,
     SEEDS,
     WALK,
     Node,
     Option,
+    Reached,
     Walk,
     Way,
     beginning,
     move,
+    passage_chunks,
     passage_of,
+    to_node,
+    to_reached,
+    to_way,
 )
 from hgmem.text.language import counted
 from hgmem.values.evidence import Retrieved
@@ -57,17 +63,20 @@ class Walker:
 
     def _begin(self) -> tuple[Retrieved, ...]:
         """Visit the seeds and what strong trails reach from them, and read the passages that seeds and trails name."""
-        database, scope, config = self.services.database, self.record.scope, self.config
-        found = statements.seeds(database, scope=scope, query=self.query, k=config.seeds, over=PROPOSED_NEAREST)
+        config = self.config
+        found = self._rows_near("seeds", k=config.seeds, over=max(config.seeds, PROPOSED_NEAREST))
         if config.trails and config.replay and config.starts:
             least = least_cosine(1.0, LEARNT_ONCE, alpha=config.alpha, strong=config.strong)
-            more = statements.starts(database, scope=scope, asker=self._asker, k=config.starts, least=least)
-            known = {node.uid for node, _ in found}
-            found += [(node, score) for node, score in more if node.uid not in known]
-        reached = [statements.Reached(node=node, way=None) for node, _ in found]
+            more = self._rows_near("starts", owners=self._owners, k=config.starts, least=least)
+            known = {row["uid"] for row in found}
+            found += [row for row in more if row["uid"] not in known]
+        reached = [Reached(node=to_node(row), way=None) for row in found]
         if found and config.trails and config.replay:
-            start = [node.uid for node, _ in found]
-            reached = statements.replay(database, scope=scope, asker=self._asker, start=start, rule=self._rule)
+            seeds = [row["uid"] for row in found]
+            nearest: dict[str, Row] = {}  # those nearer to a seed come first
+            for row in self._rows_near("replay", owners=self._owners, seeds=seeds, rule=self._rule):
+                nearest.setdefault(row["uid"], row)
+            reached = list(map(to_reached, nearest.values()))
         for place in reached:
             self.walk.visit(place.node, place.way, described=not config.quotes)
         self.walk.current = next(iter(self.walk.nodes), None)
@@ -83,7 +92,7 @@ class Walker:
         for place in reached:
             self._quote(place.node, place.way, kept=place.chunks)
         self._look([place.node.uid for place in reached])
-        return beginning(self.walk, scores={node.uid: score for node, score in found})
+        return beginning(self.walk, scores={row["uid"]: row["score"] for row in found})
 
     def _together(self) -> None:
         """Ask once a move: what was found, whether it is enough, and where to go."""
@@ -181,7 +190,7 @@ class Walker:
         if not ways_in:
             return
         uids = [way.node.uid for way in ways_in]
-        found = statements.passage_chunks(self.services.database, corpus=self.record.scope.corpus, uids=uids)
+        found = passage_chunks(self.services.database, corpus=self.record.scope.corpus, uids=uids)
         for way in ways_in:
             chunks, summary = found.get(way.node.uid, []), kept.get(way.node.uid, "")
             least = self.config.summary_tokens
@@ -203,16 +212,23 @@ class Walker:
         stating = [uid for uid in (kept or (way.chunks if way else ())) if uid not in read]
         k = max(k, len(kept))
         if stating:
-            found = statements.quoted_chunks(database, scope=scope, uids=stating, query=self.query, k=k)
+            found = [to_chunk(row["chunk"]) for row in self._rows_near("quoted_chunks", uids=stating, k=k)]
         else:
             found = chunks_of_entities(database, scope=scope, uids=[node.uid], query=self.query, k=k + len(read))
         self.walk.quote(node.uid, [chunk for chunk in found if chunk.uid not in read][:k])
 
     def _look(self, uids: Sequence[str]) -> None:
-        database, scope, asker = self.services.database, self.record.scope, self._asker
         for uid in uids:
             if uid not in self.walk.around:
-                self.walk.around[uid] = statements.ways(database, scope=scope, asker=asker, uid=uid, rule=self._rule)
+                rows = self._rows_near("ways", owners=self._owners, uid=uid, rule=self._rule)
+                self.walk.around[uid] = [to_way(row, source=uid, relation=row["relation"]) for row in rows]
+
+    def _rows_near(self, name: str, **more: Any) -> list[Row]:
+        """Return the rows of a statement that looks for what is near the question, in its scope."""
+        scope = self.record.scope
+        return self.services.database.run(
+            name, corpus=scope.corpus, documents=scope.uids, vector=vector(self.query), **more
+        )
 
     def _options(self) -> list[Option]:
         return self.walk.options(everywhere=self.config.frontier == "all", most=self.config.ways)
@@ -247,13 +263,12 @@ class Walker:
         self._pending = None
 
     @property
-    def _asker(self) -> statements.Asker:
+    def _owners(self) -> list[str]:
         """Whose trails count: everybody's, and those of the owner who asks."""
-        owners = tuple(dict.fromkeys(("", self.services.owner or ""))) if self.config.trails else ()
-        return statements.Asker(query=self.query, owners=owners)
+        return list(dict.fromkeys(("", self.services.owner or ""))) if self.config.trails else []
 
     @property
-    def _rule(self) -> statements.Rule:
+    def _rule(self) -> Row:
         skipped = {*(() if self.config.chain else ("NEXT_ANCHOR",)), *(() if self.config.synonyms else ("SYNONYM_OF",))}
-        ties = tuple(tie for tie in ("RELATES", "MENTIONS", "NEXT_ANCHOR", "SYNONYM_OF") if tie not in skipped)
-        return statements.Rule(alpha=self.config.alpha, strong=self.config.strong, ties=ties, most=self.config.ways)
+        ties = [tie for tie in ("RELATES", "MENTIONS", "NEXT_ANCHOR", "SYNONYM_OF") if tie not in skipped]
+        return {**rule(self.config.alpha, self.config.strong), "ties": ties, "most": self.config.ways}
