@@ -7,7 +7,7 @@ from typing import Annotated, Literal, TypeAlias, TypeVar
 from pydantic import Field
 
 from hgmem.graph.database import Database
-from hgmem.graph.retrieval import Limits, Query, QueryHits, Retrieval, Scope, Search, retrieve
+from hgmem.graph.retrieval import Limits, Query, QueryHits, Retrieval, Scope, Search, mentioned_entities, retrieve
 from hgmem.models.embedding import Vectors
 from hgmem.retrieval.fusion import FUSION, PROPOSED_NEAREST, fuse
 from hgmem.values.evidence import Evidence, Hit, Retrieved, Source, Subquery
@@ -222,3 +222,15 @@ def hits_of(scores: Mapping[str, float], things: Mapping[str, Thing]) -> tuple[H
 
 def _distinct(lists: Iterable[Sequence[Hit]], things: Mapping[str, Thing]) -> tuple[Thing, ...]:
     return tuple(things[uid] for uid in dict.fromkeys(hit.uid for hits in lists for hit in hits))
+
+
+def with_mentions(database: Database, evidence: Evidence, *, corpus: str) -> Evidence:
+    """Return the evidence, whose chunks say which entities they mention. It reads once, if there are any chunks.
+
+    Only HGMem's rule-based replies need this of every chunk, so retrieval does not read it.
+    """
+    if not evidence.chunks:
+        return evidence
+    mentioned = mentioned_entities(database, corpus=corpus, uids=[chunk.uid for chunk in evidence.chunks])
+    chunks = tuple(replace(chunk, entities=mentioned.get(chunk.uid, ())) for chunk in evidence.chunks)
+    return replace(evidence, chunks=chunks)

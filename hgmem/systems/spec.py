@@ -176,5 +176,6 @@ def check_spec(spec: AnySpec) -> None:
             raise UsageError(f"hgmem has a task {task!r} already: rename its prompt {path}")
     if spec.build:
         check_names(spec.build)
-    check_verbs(spec.verbs)
-    check_captions(spec.captions)
+        check_captions(spec.captions)
+    if spec.verbs:
+        check_verbs(spec.verbs)

@@ -6,8 +6,8 @@ from typing import Any, cast
 import numpy as np
 
 from hgmem.graph.retrieval import Scope
-from hgmem.memory.points import MemoryPoints
-from hgmem.systems.hgmem.answer_passages import RetrievedChunks
+from hgmem.memory.recording import MemoryPoints
+from hgmem.systems.hgmem.investigation import RetrievedChunks
 from hgmem.systems.hgmem.recipes import DEFAULT
 from hgmem.values.evidence import Hit, Retrieved, Subquery
 from hgmem.values.graph_elements import Chunk
