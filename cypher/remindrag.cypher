@@ -310,10 +310,11 @@ CALL (l) {
 // Return all learnings that an owner sees, in the order of their numbers.
 CYPHER 25 MATCH (l:Built {corpus: $corpus}) USING INDEX l:Built(corpus)
 WHERE l.system = 'remindrag' AND l.kind = 'Learning' AND ($owner IS NULL OR l.owner IN ['', $owner])
-RETURN l {.uid, .question, .owner, .memory, .number, .created_at} AS row,
+RETURN l.number AS number, l.question AS question,
        COUNT { (l)-[:TOUCHED]->(t:Built) WHERE t.corpus = $corpus } AS trails,
-       COUNT { (l)-[r:TOUCHED]->(t:Built) WHERE t.corpus = $corpus AND r.effective } AS effective
-ORDER BY row.owner, row.number;
+       COUNT { (l)-[r:TOUCHED]->(t:Built) WHERE t.corpus = $corpus AND r.effective } AS effective,
+       l.memory AS memory, l.owner AS owner, l.created_at AS learnt, l.uid AS learning
+ORDER BY owner, number;
 
 // name: learning_of(corpus, uid) read
 // Return a learning, if it exists.
@@ -383,7 +384,7 @@ WHERE t.system = 'remindrag' AND t.kind = 'Trail' AND ($owners IS NULL OR t.owne
 WITH t, CASE WHEN $vector IS NULL OR t.length <= $least THEN t.length
         ELSE t.length * (2 * vector.similarity.cosine(t.vector, $vector) - 1) END AS along
 ORDER BY along DESC, t.uid LIMIT $k
-RETURN t {.uid, .owner, .tie, .length, .alike} AS row, along,
+RETURN t.uid AS uid, t.owner AS owner, t.tie AS tie, t.length AS length, t.alike AS alike, along,
        COLLECT { MATCH (t)-[:BETWEEN]->(n) WHERE n.corpus = $corpus RETURN coalesce(n.title, n.name) ORDER BY n.uid } AS ends,
        COUNT { (t)<-[:TOUCHED]-(l:Built) WHERE l.corpus = $corpus } AS learnings
-ORDER BY along DESC, row.uid;
+ORDER BY along DESC, uid;

@@ -18,17 +18,17 @@ def fuse(rankings: Iterable[Iterable[str]]) -> list[str]:
     return list(reciprocal_ranks(rankings))
 
 
-def reciprocal_ranks(rankings: Iterable[Iterable[str]], *, constant: float = FUSION) -> dict[str, float]:
+def reciprocal_ranks(rankings: Iterable[Iterable[str]]) -> dict[str, float]:
     """Return uids with their sums of reciprocal ranks (Cormack et al., 2009), best first, ties by uid."""
     weights: dict[str, float] = defaultdict(float)
     for ranking in rankings:
         for rank, uid in enumerate(ranking, start=1):
-            weights[uid] += 1 / (constant + rank)
+            weights[uid] += 1 / (FUSION + rank)
     return dict(sorted(weights.items(), key=lambda item: (-item[1], item[0])))
 
 
 def hybrid_chunks(
-    database: Database, asked: tuple[str, Any], *, scope: Scope, ranking: Ranking, fusion: float = FUSION
+    database: Database, asked: tuple[str, Any], *, scope: Scope, ranking: Ranking
 ) -> list[tuple[Chunk, float]]:
     """Return the chunks that a question (text and unit vector) finds, with their fused weights, best first.
 
@@ -38,5 +38,5 @@ def hybrid_chunks(
     near = near_chunks(database, scope=scope, query=query, k=ranking.k, over=max(ranking.k, PROPOSED_NEAREST))
     worded = worded_chunks(database, scope=scope, text=text, ranking=ranking)
     known = {chunk.uid: chunk for chunk, _ in (*near, *worded)}
-    ranks = reciprocal_ranks(([chunk.uid for chunk, _ in ranked] for ranked in (worded, near)), constant=fusion)
+    ranks = reciprocal_ranks([chunk.uid for chunk, _ in ranked] for ranked in (worded, near))
     return [(known[uid], weight) for uid, weight in ranks.items()]

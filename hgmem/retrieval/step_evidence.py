@@ -6,8 +6,8 @@ from typing import Annotated, Literal, TypeAlias, TypeVar
 
 from pydantic import Field
 
-from hgmem.graph.database import Database
-from hgmem.graph.retrieval import Limits, Query, QueryHits, Retrieval, Scope, Search, mentioned_entities, retrieve
+from hgmem.graph.database import Database, Row
+from hgmem.graph.retrieval import Query, QueryHits, Retrieval, Scope, Search, mentioned_entities, retrieve
 from hgmem.models.embedding import Vectors
 from hgmem.retrieval.fusion import FUSION, PROPOSED_NEAREST, fuse
 from hgmem.values.evidence import Evidence, Hit, Retrieved, Source, Subquery
@@ -81,7 +81,7 @@ def gather(
     again, notes = _again(queries, first, scene=scene, limits=limits)
     if not again:
         return _evidence(subqueries, first, config), ()
-    wider = replace(limits, overfetch=2 * _over(scene, config, most=scene.covered))
+    wider = {**limits, "overfetch": 2 * _over(scene, config, most=scene.covered)}
     second = retrieve(database, scope=scene.scope, queries=again, limits=wider)
     newer = {query.number: query for query in again}
     latest = [newer.get(query.number, query) for query in queries]
@@ -94,27 +94,28 @@ def _search(asked: Subquery, scene: Scene) -> Search:
     return "scope" if asked.strategy == "local" else widest
 
 
-def _limits(scene: Scene, config: RetrievalConfig) -> Limits:
+def _limits(scene: Scene, config: RetrievalConfig) -> Row:
+    """Return how much a query returns and how far it looks: the parameter `$limits` of the statement `retrieve`."""
     searched = 0 if config.chunk_search == "off" else max(CANDIDATES, config.searched_chunks)
-    return Limits(
-        overfetch=_over(scene, config, most=BEYOND),
-        overfetch_chunks=max(5 * searched, PROPOSED_NEAREST),
-        fulltext_limit=max(PROPOSED if scene.scope.documents is None else PROPOSED_AMONG, 2 * searched),
-        entity_limit=config.entities,
-        relation_limit=config.relations,
-        source_limit=config.chunks,
-        behind_limit=BEHIND,
-        line_chunks=config.line_chunks,
-        search_limit=searched,
-        read_limit=config.searched_chunks,
-        fusion=FUSION,
-        hops=config.hops,
-        neighbour_limit=HUB,
-        exact_limit=EXACT,
-        target_entities=True,
-        shared_entities=config.shared,
-        exclude_covered=config.exclude,
-    )
+    return {
+        "overfetch": _over(scene, config, most=BEYOND),
+        "overfetch_chunks": max(5 * searched, PROPOSED_NEAREST),
+        "fulltext_limit": max(PROPOSED if scene.scope.documents is None else PROPOSED_AMONG, 2 * searched),
+        "entity_limit": config.entities,
+        "relation_limit": config.relations,
+        "source_limit": config.chunks,
+        "behind_limit": BEHIND,
+        "line_chunks": config.line_chunks,
+        "search_limit": searched,
+        "read_limit": config.searched_chunks,
+        "fusion": FUSION,
+        "hops": config.hops,
+        "neighbour_limit": HUB,
+        "exact_limit": EXACT,
+        "target_entities": True,
+        "shared_entities": config.shared,
+        "exclude_covered": config.exclude,
+    }
 
 
 def _over(scene: Scene, config: RetrievalConfig, *, most: int) -> int:
@@ -123,7 +124,7 @@ def _over(scene: Scene, config: RetrievalConfig, *, most: int) -> int:
 
 
 def _again(
-    queries: Sequence[Query], first: Retrieval, *, scene: Scene, limits: Limits
+    queries: Sequence[Query], first: Retrieval, *, scene: Scene, limits: Row
 ) -> tuple[list[Query], tuple[str, ...]]:
     """Return the queries to ask once more: exploring ones that the index left short, local ones with an empty scope."""
     again, notes = [], []
@@ -133,8 +134,8 @@ def _again(
             notes.append(f"sub-query {query.number + 1}: nothing around its points, so it was asked globally")
         elif (
             query.search in ("index", "documents")
-            and len(found.entities) < limits.entity_limit
-            and found.seen == limits.overfetch
+            and len(found.entities) < limits["entity_limit"]
+            and found.seen == limits["overfetch"]
         ):
             wider: Search = "documents" if scene.scope.documents is not None else "index"
             again.append(replace(query, search="exact" if scene.entities < SMALL else wider))

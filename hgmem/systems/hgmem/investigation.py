@@ -7,16 +7,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from hgmem.errors import BadReplyError, UsageError
+from hgmem.graph.database import Row
 from hgmem.graph.memory import memory_points, point_scores
-from hgmem.graph.retrieval import (
-    Scope,
-    chunks_around_points,
-    chunks_of_entities,
-    documents_beside,
-    find_chunks,
-    nearest_supports,
-    neighbours,
-)
+from hgmem.graph.retrieval import Scope, chunks_of_entities, find_chunks, neighbours
+from hgmem.graph.values import vector
 from hgmem.memory.recording import MemoryPoints, Recording
 from hgmem.models.embedding import Vectors
 from hgmem.models.extractive import ExtractiveModel
@@ -142,13 +136,15 @@ class RetrievedChunks:
                     k=self.config.answer_chunks,
                 )
             case "around":
-                order = chunks_around_points(
-                    self.services.database,
-                    scope=self.scope,
+                rows = self.services.database.run(
+                    "chunks_around_points",
+                    corpus=self.scope.corpus,
+                    memory=self.scope.memory,
                     points=[point.uid for point in points],
                     read=list(self.scores),
                     k=POINT_CHUNKS,
                 )
+                order = [str(row["chunk"]) for row in rows if row["chunk"] is not None]
             case _:
                 findings = self._of_findings(points, memory, query)
                 first = [findings[0], *self._best(), *findings[1:]] if findings else []
@@ -187,15 +183,20 @@ class RetrievedChunks:
         chosen = self._nearest(points, memory, query)
         findings = dict(zip((point.uid for point in chosen), memory.findings(chosen), strict=True))
         supports = {uid: chunks for found in findings.values() for uid, chunks in found.items()}
-        found = nearest_supports(
-            self.services.database,
-            scope=self.scope,
-            supports={uid: supports.get(uid, ()) for uid in [*supports, *findings]},
-            query=query,
+        uids = dict.fromkeys([*supports, *findings])
+        rows = self.services.database.run(
+            "nearest_supports",
+            corpus=self.scope.corpus,
+            memory=self.scope.memory,
+            documents=self.scope.uids,
+            points=[{"uid": uid, "chunks": list(supports.get(uid, ()))} for uid in uids],
+            vector=vector(query),
         )
-        order = sorted(findings, key=lambda uid: -found[uid][0] if uid in found else 1.0)
+        found = {row["point"]: row for row in rows}
+        near = {uid: -1.0 if row["score"] is None else row["score"] for uid, row in found.items()}
+        order = sorted(findings, key=lambda uid: -near.get(uid, -1.0))
         stated = dict.fromkeys(finding for uid in order for finding in findings[uid])
-        return in_turn([found[uid][1] for uid in stated if uid in found])
+        return in_turn([[chunk for chunk in found[uid]["chunks"] if chunk] for uid in stated if uid in found])
 
     def _nearest(self, points: Sequence[MemoryPoint], memory: MemoryPoints, query: Vectors) -> Sequence[MemoryPoint]:
         """Return the points, of a large memory those nearest to a vector, and those that an index no longer knows."""
@@ -402,21 +403,22 @@ class Investigation:
     def round(self, number: int) -> Round:
         """Return which round a step is, and which documents were read and which are near the question."""
         earlier = [step for step in self.record.steps if step.question == self.record.question and step.number < number]
-        read: tuple[tuple[str, int], ...] = ()
-        unread: tuple[str, ...] = ()
+        found: Row = {"known": (), "near": ()}
         if self.config.titles:
-            read, unread = documents_beside(
-                self.services.database,
-                scope=self.record.scope,
+            [found] = self.services.database.run(
+                "documents_beside",
+                corpus=self.record.scope.corpus,
+                documents=self.record.scope.uids,
                 read=sorted(self.retrieved.read_uids),
-                query=self.query,
-                limits=(self.config.titles, PROPOSED_NEAREST),
+                vector=vector(self.query),
+                k=self.config.titles,
+                over=PROPOSED_NEAREST,
             )
         return Round(
             done=len(earlier) + 1,
             rounds=self.rounds,
-            read=read,
-            unread=unread,
+            read=tuple((one["title"] or "", one["passages"]) for one in found["known"]),
+            unread=tuple(title for title in found["near"] if title),
             describe_hints=self.config.describe_hints,
         )
 

@@ -195,7 +195,7 @@ def _ranked(
     """
     known: dict[str, Chunk] = {}
     if config.chunk_search:
-        searched = hybrid_chunks(services.database, asked, scope=scope, ranking=_WORDS, fusion=FUSION)
+        searched = hybrid_chunks(services.database, asked, scope=scope, ranking=_WORDS)
         known = {chunk.uid: chunk for chunk, _ in searched}
     ranked = reciprocal_ranks([_behind(rows["Fact"])])
     for uid, share in reciprocal_ranks([list(known)]).items():

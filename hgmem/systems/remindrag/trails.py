@@ -125,14 +125,6 @@ def learn_walk(services: Services, answer: Answer, walk: RecordedWalk, *, owner:
     return services.database.write(_learn, services, learning, touches=touches, summaries=walk.summaries)
 
 
-def unlearn(services: Services, learnings: Sequence[Row]) -> int:
-    """Take learnings back, and let their trails remember the rest as if these had never been. Returns how many went."""
-    return sum(
-        services.database.write(_unlearn, services, owner, [row["uid"] for row in learnings if row["owner"] == owner])
-        for owner in sorted({row["owner"] for row in learnings})
-    )
-
-
 def _learn(
     transaction: Transaction,
     services: Services,
@@ -218,7 +210,11 @@ def _scope_uid(corpus: str, owner: str) -> str:
     return built_uid(corpus, SYSTEM, kind="TrailScope", key=owner)
 
 
-def _unlearn(transaction: Transaction, services: Services, owner: str, uids: Sequence[str]) -> int:
+def unlearn(transaction: Transaction, services: Services, *, owner: str, uids: Sequence[str]) -> int:
+    """Take an owner's learnings back, and let their trails remember the rest as if these had never been.
+
+    Returns how many went.
+    """
     corpus = services.corpus
     check_embedder(transaction, services)
     transaction.run("lock_scope", corpus=corpus, scope=_scope_uid(corpus, owner))
@@ -333,8 +329,7 @@ def list_trails(
     """Return the k strongest trails, for a question's unit vector if there is one, with their ends by name."""
     given = None if query is None else vector(query)
     seen = None if owners is None else list(owners)
-    rows = database.run("list_trails", corpus=corpus, owners=seen, vector=given, k=k, least=_LEAST)
-    return [{**row["row"], "along": row["along"], "ends": row["ends"], "learnings": row["learnings"]} for row in rows]
+    return database.run("list_trails", corpus=corpus, owners=seen, vector=given, k=k, least=_LEAST)
 
 
 def _trails(database: Runner, corpus: str) -> Iterator[Row]:
