@@ -14,7 +14,7 @@ from hgmem.models.embedding import Vectors
 from hgmem.services import Services
 from hgmem.values.built import BuiltKind
 
-__all__ = ["Build", "BuiltKind", "Listing", "Making", "Reembedding", "Stage", "check_names"]
+__all__ = ["Build", "BuiltKind", "Stage", "check_names"]
 
 Config = TypeVar("Config")
 Read = TypeVar("Read", contravariant=True)

@@ -41,10 +41,6 @@ _KEY_POINTS = named("key_points", "points", "keypoints")
 _LOOK = named("look", "gists", "numbers", "look_into")
 
 
-class GistReply(TextReply):
-    """The text of a gist."""
-
-
 class CluesReply(Reply):
     """Clues by kind. `look` are numbers of gists, as the prompt has them, to look into before."""
 
@@ -70,9 +66,9 @@ class WriteGist(PromptTask):
     texts: Annotated[tuple[tuple[str, str], ...], _passage, "passage"]
     tokens: Annotated[int, str]
     name = "gist"
-    reply_type = GistReply
+    reply_type = TextReply
 
-    def extractive(self, vectors: CheckedEmbedder) -> GistReply:
+    def extractive(self, vectors: CheckedEmbedder) -> TextReply:
         """Return the most central sentences of the passage, verbatim, in its order, without a language model.
 
         Each next one is nearest to the mean of all, and unlike those that were chosen. A passage without a sentence is
@@ -81,11 +77,11 @@ class WriteGist(PromptTask):
         parts = [part for _, text in self.texts for part in text.split("\n\n")]
         found = _quotable([BuiltPassage(uid="", kind="", text=part) for part in parts])
         if not found:
-            return GistReply(text="\n".join(collapse(text) for _, text in self.texts))
+            return TextReply(text="\n".join(collapse(text) for _, text in self.texts))
         every = vectors.of([sentence.text for sentence in found])
         costs = [count(sentence.text) for sentence in found]
         chosen = diverse(every, nearness_to_centre(every), costs, budget=self.tokens)
-        return GistReply(text="\n".join(found[at].text for at in sorted(chosen)))
+        return TextReply(text="\n".join(found[at].text for at in sorted(chosen)))
 
 
 @dataclass(frozen=True, kw_only=True)

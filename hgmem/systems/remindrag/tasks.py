@@ -28,14 +28,6 @@ _NEXT = named("next", "way", "number", "choice", "go_to")
 _ENOUGH = named("enough", "sufficient", "is_sufficient")
 
 
-class TitleReply(TextReply):
-    """The title of a passage."""
-
-
-class SummaryReply(TextReply):
-    """What a passage says that bears on a question."""
-
-
 class MoveReply(Reply):
     """What was found, whether all that is known is enough, and else the number of the way to go, and why."""
 
@@ -85,11 +77,11 @@ class TitlePassage(PromptTask):
     document: Text
     text: Annotated[str, rendering.text, "passage"]
     name = "anchor_title"
-    reply_type = TitleReply
+    reply_type = TextReply
 
-    def extractive(self, vectors: CheckedEmbedder) -> TitleReply:
+    def extractive(self, vectors: CheckedEmbedder) -> TextReply:
         """Return the first heading and the key phrases of the passage, without a language model."""
-        return TitleReply(text=title(self.text))
+        return TextReply(text=title(self.text))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,11 +173,11 @@ class SummarisePassage(PromptTask):
     title: Text
     text: Annotated[str, rendering.text, "passage"]
     name = "passage_summary"
-    reply_type = SummaryReply
+    reply_type = TextReply
 
-    def extractive(self, vectors: CheckedEmbedder) -> SummaryReply:
+    def extractive(self, vectors: CheckedEmbedder) -> TextReply:
         """Return the sentences nearest to the question, without a language model."""
-        return SummaryReply(text=near_sentences(self.question, self.text, vectors))
+        return TextReply(text=near_sentences(self.question, self.text, vectors))
 
 
 @dataclass(frozen=True, kw_only=True)
