@@ -28,7 +28,7 @@ from hgmem.graph.retrieval import Scope
 from hgmem.graph.values import to_json
 from hgmem.models.embedding import Vectors
 from hgmem.models.metering import Meter, measuring
-from hgmem.retrieval.answer import AnswerQuestion, Cited, cited_answer
+from hgmem.retrieval.answer import AnswerQuestion, Cited, cite
 from hgmem.retrieval.document_filters import Choice, choose, misfit
 from hgmem.retrieval.rendering import PromptMemory
 from hgmem.services import Services
@@ -211,7 +211,10 @@ class Recording:
             form=form,
             language=self.services.language,
         )
-        return self._finish(cited_answer(self.services, task), status="answered", notes=notes, last=last)
+        reply = self.services.write(task)
+        cited = cite(reply.text, task.passages)
+        cited = replace(cited, notes=(*reply.notes, *cited.notes))
+        return self._finish(cited, status="answered", notes=notes, last=last)
 
     def no_evidence(self, *, notes: Sequence[str] = ()) -> Answer:
         """Return the answer that says that there is no evidence, written without a model call."""

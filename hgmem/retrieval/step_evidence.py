@@ -1,15 +1,19 @@
-"""Retrieval of one step: local investigation and global exploration (paper, equations 1, 6 and 7)."""
+"""Retrieval of one step: local investigation and global exploration (paper, equations 1, 6 and 7), and fused rankings.
 
+Systems without a graph search chunks by words and vector alone.
+"""
+
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from pydantic import Field
 
 from hgmem.graph.database import Database, Row
-from hgmem.graph.retrieval import Query, QueryHits, Retrieval, Scope, Search, mentioned_entities, retrieve
+from hgmem.graph.full_text import Ranking, worded_chunks
+from hgmem.graph.retrieval import Query, QueryHits, Retrieval, Scope, Search, mentioned_entities, near_chunks, retrieve
 from hgmem.models.embedding import Vectors
-from hgmem.retrieval.fusion import FUSION, PROPOSED_NEAREST, fuse
 from hgmem.values.evidence import Evidence, Hit, Retrieved, Source, Subquery
 from hgmem.values.graph_elements import Chunk, Entity, Relation
 
@@ -19,6 +23,8 @@ ChunkSearch: TypeAlias = Literal["hybrid", "vector", "off"]
 BY_BOTH: ChunkSearch = "hybrid"
 Thing = TypeVar("Thing", Entity, Relation, Chunk)
 
+FUSION = 60  # reciprocal rank fusion's constant: how much the first ranks count over the later ones
+PROPOSED_NEAREST = 150  # hits that a vector index is asked for at least: fewer miss some of the 20 nearest among copies
 PROPOSED = 100  # chunks that the full-text index proposes: the first, and those that a title names, are ranked
 PROPOSED_AMONG = 400  # where others than those of the chosen documents may be among them
 CANDIDATES = 20  # chunks that each of two rankings brings to their fusion
@@ -235,3 +241,32 @@ def with_mentions(database: Database, evidence: Evidence, *, corpus: str) -> Evi
     mentioned = mentioned_entities(database, corpus=corpus, uids=[chunk.uid for chunk in evidence.chunks])
     chunks = tuple(replace(chunk, entities=mentioned.get(chunk.uid, ())) for chunk in evidence.chunks)
     return replace(evidence, chunks=chunks)
+
+
+def fuse(rankings: Iterable[Iterable[str]]) -> list[str]:
+    """Fuse the rankings by reciprocal rank, best first, ties by uid."""
+    return list(reciprocal_ranks(rankings))
+
+
+def reciprocal_ranks(rankings: Iterable[Iterable[str]]) -> dict[str, float]:
+    """Return uids with their sums of reciprocal ranks (Cormack et al., 2009), best first, ties by uid."""
+    weights: dict[str, float] = defaultdict(float)
+    for ranking in rankings:
+        for rank, uid in enumerate(ranking, start=1):
+            weights[uid] += 1 / (FUSION + rank)
+    return dict(sorted(weights.items(), key=lambda item: (-item[1], item[0])))
+
+
+def hybrid_chunks(
+    database: Database, asked: tuple[str, Any], *, scope: Scope, ranking: Ranking
+) -> list[tuple[Chunk, float]]:
+    """Return the chunks that a question (text and unit vector) finds, with their fused weights, best first.
+
+    `ranking` says how words are ranked, and how many chunks each of the two rankings brings.
+    """
+    text, query = asked
+    near = near_chunks(database, scope=scope, query=query, k=ranking.k, over=max(ranking.k, PROPOSED_NEAREST))
+    worded = worded_chunks(database, scope=scope, text=text, ranking=ranking)
+    known = {chunk.uid: chunk for chunk, _ in (*near, *worded)}
+    ranks = reciprocal_ranks([chunk.uid for chunk, _ in ranked] for ranked in (worded, near))
+    return [(known[uid], weight) for uid, weight in ranks.items()]

@@ -13,7 +13,7 @@ from hgmem.models.extractive import ExtractiveModel
 from hgmem.models.llm.task_routing import serving
 from hgmem.retrieval.answer import AnswerQuestion
 from hgmem.retrieval.document_filters import choose, normal
-from hgmem.retrieval.fusion import fuse
+from hgmem.retrieval.step_evidence import fuse
 from hgmem.services import Services, ready_corpus
 from hgmem.systems.registry import describe, system
 from hgmem.systems.spec import AnySpec

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hgmem.graph.retrieval import Query, QueryHits, Retrieval, Scope
-from hgmem.retrieval.fusion import PROPOSED_NEAREST, fuse
 from hgmem.retrieval.step_evidence import (
+    PROPOSED_NEAREST,
     SMALL,
     RetrievalConfig,
     Scene,
@@ -16,6 +16,7 @@ from hgmem.retrieval.step_evidence import (
     _combined,
     _limits,
     _search,
+    fuse,
 )
 from hgmem.values.evidence import Subquery
 

@@ -17,7 +17,6 @@ from hgmem.models.extractive import ExtractiveModel
 from hgmem.models.llm.task_routing import serving
 from hgmem.models.reply import Reply
 from hgmem.retrieval.answer import AnswerQuestion
-from hgmem.retrieval.fusion import PROPOSED_NEAREST, fuse
 from hgmem.retrieval.rendering import (
     PromptMemory,
     fit_points,
@@ -28,7 +27,16 @@ from hgmem.retrieval.rendering import (
     visible_evidence,
     within,
 )
-from hgmem.retrieval.step_evidence import CANDIDATES, SMALL, RetrievalConfig, Scene, gather, with_mentions
+from hgmem.retrieval.step_evidence import (
+    CANDIDATES,
+    PROPOSED_NEAREST,
+    SMALL,
+    RetrievalConfig,
+    Scene,
+    fuse,
+    gather,
+    with_mentions,
+)
 from hgmem.services import Services
 from hgmem.systems.answering import latest_steps, scope_of
 from hgmem.systems.hgmem.recipes import HGMemConfig

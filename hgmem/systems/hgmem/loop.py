@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from hgmem.errors import UsageError
 from hgmem.graph.database import Database
-from hgmem.graph.memory import find_entities
+from hgmem.graph.retrieval import to_entity
 from hgmem.memory.recording import recording
 from hgmem.memory.stored_memories import Stored
 from hgmem.models.metering import measuring
@@ -324,8 +324,8 @@ def _resolved(
         return found
     uids = {uid(corpus, "entity", name_key): name_key for name_key in missing}
     own = {provisional_uid(memory, entity_uid): name_key for entity_uid, name_key in uids.items()}
-    stored = find_entities(database, corpus=corpus, uids=[*uids, *own])
-    for entity in stored:
+    for row in database.run("find_entities", corpus=corpus, uids=[*uids, *own]):
+        entity = to_entity(row["entity"])
         found.setdefault((own | uids)[entity.uid], entity)
     for entity_uid, name_key in uids.items():
         if name_key not in found:

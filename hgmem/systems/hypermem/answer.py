@@ -12,8 +12,8 @@ from hgmem.graph.lucene import lucene
 from hgmem.graph.retrieval import Scope, find_chunks, to_chunk
 from hgmem.graph.values import Runner, vector
 from hgmem.models.reranking import find_reranker
-from hgmem.retrieval.fusion import FUSION, PROPOSED_NEAREST, hybrid_chunks, reciprocal_ranks
 from hgmem.retrieval.rendering import statements, within
+from hgmem.retrieval.step_evidence import FUSION, PROPOSED_NEAREST, hybrid_chunks, reciprocal_ranks
 from hgmem.services import Services
 from hgmem.settings import Settings
 from hgmem.systems.hypermem.dialogues import sortable

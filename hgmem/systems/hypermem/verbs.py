@@ -10,7 +10,7 @@ from hgmem.corpus.deletion import forget_messages
 from hgmem.errors import UsageError
 from hgmem.graph.documents import document_states
 from hgmem.graph.retrieval import Scope
-from hgmem.retrieval.fusion import PROPOSED_NEAREST
+from hgmem.retrieval.step_evidence import PROPOSED_NEAREST
 from hgmem.services import Services
 from hgmem.systems.hypermem.answer import Depths, Recalled, recall, to_recalled
 from hgmem.systems.hypermem.dialogues import sortable, until

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hgmem.graph.retrieval import Scope
-from hgmem.retrieval.fusion import fuse
 from hgmem.retrieval.rendering import tokens_of, within
-from hgmem.retrieval.step_evidence import RetrievalConfig, Scene, gather
+from hgmem.retrieval.step_evidence import RetrievalConfig, Scene, fuse, gather
 from hgmem.services import Services
 from hgmem.settings import Settings
 from hgmem.systems.memorag.build import BUILD

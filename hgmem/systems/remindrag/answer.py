@@ -10,8 +10,8 @@ from hgmem.memory.recording import Recording, recording
 from hgmem.memory.stored_memories import Stored
 from hgmem.models.metering import Meter
 from hgmem.retrieval import rendering
-from hgmem.retrieval.fusion import hybrid_chunks
 from hgmem.retrieval.rendering import tokens_of, within
+from hgmem.retrieval.step_evidence import hybrid_chunks
 from hgmem.services import Services
 from hgmem.settings import Settings
 from hgmem.systems.remindrag.recipes import ReMindRAGConfig

@@ -10,7 +10,7 @@ from hgmem.graph.retrieval import chunks_of_entities, to_chunk
 from hgmem.graph.values import vector
 from hgmem.memory.recording import Recording
 from hgmem.models.metering import measuring
-from hgmem.retrieval.fusion import PROPOSED_NEAREST
+from hgmem.retrieval.step_evidence import PROPOSED_NEAREST
 from hgmem.services import Services
 from hgmem.systems.remindrag.recipes import ReMindRAGConfig
 from hgmem.systems.remindrag.tasks import ChooseMove, ChooseNext, JudgeEnough, MoveReply, SummarisePassage
