@@ -129,10 +129,6 @@ class Recording:
         """Where this question looks."""
         return Scope(corpus=self.lease.corpus, memory=self.lease.memory, documents=self.choice.documents)
 
-    def choose_documents(self) -> None:
-        """Find the documents that the filters leave."""
-        self.choice = choose(self.services.database, self.filters, corpus=self.lease.corpus)
-
     @property
     def next_number(self) -> int:
         """The number of the next step."""
@@ -286,7 +282,7 @@ def recording(
             at_step=question.at_step,
             notes=question.notes,
         )
-        record.choose_documents()  # before anything is written
+        record.choice = choose(services.database, record.filters, corpus=lease.corpus)  # before anything is written
         if question.memory:
             timeout, owner = services.settings.claim_timeout, services.owner
             found = lease_memory(services.database, lease=lease, question=question, timeout=timeout, owner=owner)
@@ -321,9 +317,9 @@ def _leased(record: Recording) -> Iterator[None]:
 
 
 def _resume(record: Recording) -> None:
-    record.choose_documents()
     database, owner = record.services.database, record.services.owner
     scope = {"corpus": record.lease.corpus, "memory": record.lease.memory}
+    record.choice = choose(database, record.filters, corpus=record.lease.corpus)
     record.steps = memory_steps(database, **scope, owner=owner)
     stored = memory_points(database, **scope, owner=owner)
     record.points = MemoryPoints.of((found.point for found in stored), record.steps)

@@ -176,9 +176,9 @@ def _evidence(subqueries: Sequence[Subquery], retrieval: Retrieval, config: Retr
         retrieved=retrieved,
         entities=_distinct((found.entities for found in retrieved), retrieval.entities),
         relations=_distinct((found.relations for found in retrieved), retrieval.relations),
-        chunks=tuple(sorted(chunks, key=_place)),
+        chunks=tuple(sorted(chunks, key=place)),
         behind=_behind(retrieval),
-        sources=tuple(sorted(retrieval.sources.values(), key=_place)),
+        sources=tuple(sorted(retrieval.sources.values(), key=place)),
     )
 
 
@@ -196,7 +196,8 @@ def _behind(retrieval: Retrieval) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _place(chunk: Chunk | Source) -> tuple[str, int, str]:
+def place(chunk: Chunk | Source) -> tuple[str, int, str]:
+    """Return a key that sorts chunks in document order."""
     return (chunk.document, chunk.position, chunk.uid)
 
 

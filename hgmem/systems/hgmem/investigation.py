@@ -21,10 +21,11 @@ from hgmem.retrieval.rendering import (
     PromptMemory,
     fit_points,
     fits,
-    in_order,
     tokens_of,
     traced,
-    visible_evidence,
+    trimmed,
+    unknown,
+    unsaid,
     within,
 )
 from hgmem.retrieval.step_evidence import (
@@ -35,6 +36,7 @@ from hgmem.retrieval.step_evidence import (
     Scene,
     fuse,
     gather,
+    place,
     with_mentions,
 )
 from hgmem.services import Services
@@ -75,16 +77,14 @@ def in_turn(lists: Sequence[Sequence[str]]) -> list[str]:
 class RetrievedChunks:
     """The chunks that a question's steps retrieved. Only the methods that add steps or evidence change it.
 
-    `scores` are the best by uid, `rankings` the uids of each sub-query, the best first, and `texts` the chunks at hand.
-    `read_uids` are those of chunks that prompts showed. `of_question` is whether the steps asked the question that is
-    answered.
+    `rankings` are the uids of each sub-query, the best first, and `texts` the chunks at hand. `read_uids` are those of
+    chunks that prompts showed. `of_question` is whether the steps asked the question that is answered.
     """
 
     services: Services
     scope: Scope
     config: HGMemConfig
     of_question: bool = True
-    scores: dict[str, float] = field(default_factory=dict)
     rankings: list[list[str]] = field(default_factory=list)
     texts: dict[str, Chunk] = field(default_factory=dict)
     read_uids: set[str] = field(default_factory=set)
@@ -92,11 +92,11 @@ class RetrievedChunks:
     def add_steps(self, steps: Sequence[Step], points: MemoryPoints) -> None:
         """Take in what stored steps retrieved, and what their prompts showed beside the points of then."""
         for step in steps:
-            self._add_hits(step.retrieved)
+            self._rank(step.retrieved)
         if not self.config.only_new and not self.config.unread_tokens:
-            self.read_uids |= self.scores.keys()  # these alone need to know it exactly
+            self.read_uids |= set(self._uids)  # these alone need to know it exactly
             return
-        self.texts |= self._missing(list(self.scores))
+        self.texts |= self._missing(self._uids)
         for step in steps:
             found = dict.fromkeys(hit.uid for retrieved in step.retrieved for hit in retrieved.chunks)
             chunks = tuple(self.texts[uid] for uid in found if uid in self.texts)
@@ -104,18 +104,21 @@ class RetrievedChunks:
 
     def add(self, evidence: Evidence) -> None:
         """Take in what a step retrieved."""
-        self._add_hits(evidence.retrieved)
+        self._rank(evidence.retrieved)
         self.texts |= {chunk.uid: chunk for chunk in evidence.chunks}
 
     def add_visible(self, evidence: Evidence, points: Sequence[MemoryPoint]) -> Evidence:
-        """Return the part of the evidence that a prompt shows beside these points, and count its chunks as read."""
-        visible = visible_evidence(
-            evidence,
-            points,
-            tokens=self.config.evidence_tokens,
-            only_new=self.config.only_new,
-            read_uids=self.read_uids,
-        )
+        """Return the part of the evidence that a prompt shows beside these points, and count its chunks as read.
+
+        With `only_new` it leaves out what the points hold and what its chunks say, and chunks that were read before
+        come last.
+        """
+        tokens = self.config.evidence_tokens
+        if self.config.only_new:
+            fitting = trimmed(unknown(evidence, points), tokens=tokens, read_uids=self.read_uids)
+            visible = unsaid(fitting)
+        else:
+            visible = trimmed(evidence, tokens=tokens)
         self.read_uids |= {chunk.uid for chunk in visible.chunks}
         return visible
 
@@ -149,7 +152,7 @@ class RetrievedChunks:
                     corpus=self.scope.corpus,
                     memory=self.scope.memory,
                     points=[point.uid for point in points],
-                    read=list(self.scores),
+                    read=self._uids,
                     k=POINT_CHUNKS,
                 )
                 order = [str(row["chunk"]) for row in rows if row["chunk"] is not None]
@@ -243,11 +246,13 @@ class RetrievedChunks:
         missing = [uid for uid in uids if uid not in self.texts]
         return find_chunks(self.services.database, corpus=self.services.corpus, uids=missing) if missing else {}
 
-    def _add_hits(self, retrieved: Iterable[Retrieved]) -> None:
-        for found in retrieved:
-            self.rankings.append([hit.uid for hit in found.chunks])
-            for hit in found.chunks:
-                self.scores[hit.uid] = max(hit.score, self.scores.get(hit.uid, -1.0))
+    @property
+    def _uids(self) -> list[str]:
+        """All chunks that were found."""
+        return list(dict.fromkeys(uid for ranking in self.rankings for uid in ranking))
+
+    def _rank(self, retrieved: Iterable[Retrieved]) -> None:
+        self.rankings += [[hit.uid for hit in found.chunks] for found in retrieved]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -435,7 +440,7 @@ class Investigation:
         record, config = self.record, self.config
         points = record.points.active if record.at_step is None else record.points.at(record.at_step)
         memory = self.fitting(points)
-        passages = in_order(self.retrieved.drawn(points, record.points, query=self.query))
+        passages = sorted(self.retrieved.drawn(points, record.points, query=self.query), key=place)
         if not points and not passages:
             return record.no_evidence()
         notes = () if points else ("memory has no points: the answer uses the evidence of the steps",)

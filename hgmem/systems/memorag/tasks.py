@@ -124,8 +124,9 @@ class WriteClues(PromptTask):
         few = max(1, self.most // 2)
         found = _quotable((*self.memory, *self.parts))
         alone = {"spans", "queries"}.isdisjoint(self.kinds)
+        spans = rank(found, [self.question], vectors, limit=_CONSIDERED, prior={}) if "spans" in self.kinds else ()
         return CluesReply(
-            spans=_nearest_sentences(self.question, found, vectors)[:few] if "spans" in self.kinds else (),
+            spans=tuple(each.passage.text for each in spans[:few]),
             queries=(*_phrases(self.question)[: self.most], *self.leads)[:few] if "queries" in self.kinds else (),
             key_points=self._key_points(found, vectors) if alone and "key_points" in self.kinds else (),
             look=self._nearest_gists(vectors) if self.look else (),
@@ -149,11 +150,6 @@ class WriteClues(PromptTask):
 
 def _quotable(memory: Sequence[Citable]) -> list[Passage]:
     return quotable(passages(memory))[:_MOST_SENTENCES]
-
-
-def _nearest_sentences(question: str, found: Sequence[Passage], vectors: CheckedEmbedder) -> tuple[str, ...]:
-    ranked = rank(found, [question], vectors, limit=_CONSIDERED, prior={})
-    return tuple(each.passage.text for each in ranked)
 
 
 def _phrases(question: str) -> tuple[str, ...]:

@@ -50,7 +50,7 @@ def learn(services: Services, arguments: Lesson) -> Sequence[Learnt]:
     if arguments.memory:
         return _learn_memory(services, arguments.memory.strip())
     found: list[Learnt] = []
-    known = {one.question for one in _learnings(services)}
+    known = {one.question for one in list_learnings(services)}
     for text in _questions(Path(arguments.questions), most=services.settings.max_question_characters):
         if text in known:
             continue
@@ -84,7 +84,7 @@ def take_back(services: Services, arguments: Unwanted) -> Unlearnt:
     if len(wanted) + arguments.everything != 1:
         raise UsageError("name what to unlearn: a memory, or one of question=, learning=, everything= (--question, …)")
     own = services.owner
-    owned = (one for one in _learnings(services) if own in (None, one.owner))
+    owned = (one for one in list_learnings(services) if own in (None, one.owner))
     found = [one for one in owned if all(getattr(one, name) == value for name, value in wanted.items())]
     if not found:
         command = f"`hgmem remindrag learnings --corpus {services.corpus}`"
@@ -96,9 +96,10 @@ def take_back(services: Services, arguments: Unwanted) -> Unlearnt:
     return Unlearnt(learnings=gone)
 
 
-def list_learnings(services: Services, arguments: object) -> Sequence[Learning]:
+def list_learnings(services: Services, arguments: object = None) -> Sequence[Learning]:
     """Return what was learnt, in order."""
-    return _learnings(services)
+    rows = services.database.run("learnings", corpus=services.corpus, owner=services.owner)
+    return [Learning(**row) for row in rows]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,11 +145,6 @@ def trails(services: Services, arguments: Near) -> Sequence[Trail]:
         for row in rows
         if row["ends"]
     ]
-
-
-def _learnings(services: Services) -> list[Learning]:
-    rows = services.database.run("learnings", corpus=services.corpus, owner=services.owner)
-    return [Learning(**row) for row in rows]
 
 
 def _learn_memory(services: Services, uid: str, *, walked: bool = True) -> Sequence[Learnt]:

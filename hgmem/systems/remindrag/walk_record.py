@@ -58,20 +58,6 @@ class Way:
 Option: TypeAlias = Way | Node  # a way to go, or a visited node to go back to
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reached:
-    """A node that a replay reached, by which way (None for a seed), and how strong the trail of its passage is.
-
-    `summary` is what the latest learning of that trail kept of the passage, `chunks` (uids) what one read at the node.
-    """
-
-    node: Node
-    way: Way | None
-    passage: float | None = None
-    summary: str = ""
-    chunks: tuple[str, ...] = ()
-
-
 def to_node(row: Row) -> Node:
     """Return the node of a row."""
     return Node(uid=row["uid"], kind=row["kind"], text=row["text"] or "", description=row["description"] or "")
@@ -88,18 +74,6 @@ def to_way(row: Row, *, source: str, relation: Row | None) -> Way:
         relation=stated.get("uid") or "",
         chunks=tuple(stated.get("chunks") or ()),
         score=row["score"] or 0.0,
-    )
-
-
-def to_reached(row: Row) -> Reached:
-    """Return what a row tells of a node that a replay reached."""
-    passage, source = row["passage"] or {}, row["source"]
-    return Reached(
-        node=to_node(row),
-        way=to_way(row, source=source, relation=next(iter(row["relations"]), None)) if source else None,
-        passage=passage.get("score"),
-        summary=passage.get("summary") or "",
-        chunks=tuple((row["chunks"] or "").split()),
     )
 
 

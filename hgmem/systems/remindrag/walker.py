@@ -21,7 +21,6 @@ from hgmem.systems.remindrag.walk_record import (
     WALK,
     Node,
     Option,
-    Reached,
     Walk,
     Way,
     beginning,
@@ -29,7 +28,6 @@ from hgmem.systems.remindrag.walk_record import (
     passage_chunks,
     passage_of,
     to_node,
-    to_reached,
     to_way,
 )
 from hgmem.text.language import counted
@@ -70,28 +68,25 @@ class Walker:
             more = self._rows_near("starts", owners=self._owners, k=config.starts, least=least)
             known = {row["uid"] for row in found}
             found += [row for row in more if row["uid"] not in known]
-        reached = [Reached(node=to_node(row), way=None) for row in found]
+        reached: list[tuple[Node, Way | None, Row]] = [(to_node(row), None, {}) for row in found]
         if found and config.trails and config.replay:
             seeds = [row["uid"] for row in found]
             nearest: dict[str, Row] = {}  # those nearer to a seed come first
             for row in self._rows_near("replay", owners=self._owners, seeds=seeds, rule=self._rule):
                 nearest.setdefault(row["uid"], row)
-            reached = list(map(to_reached, nearest.values()))
-        for place in reached:
-            self.walk.visit(place.node, place.way, described=not config.quotes)
+            reached = [(to_node(row), _way_of_trail(row), row) for row in nearest.values()]
+        for node, way, _ in reached:
+            self.walk.visit(node, way, described=not config.quotes)
         self.walk.current = next(iter(self.walk.nodes), None)
-        strong = [
-            place
-            for place in reached
-            if place.node.kind == "Anchor" and (place.way is None or place.passage is not None)
-        ]
+        anchors = [(node, way, row.get("passage")) for node, way, row in reached if node.kind == "Anchor"]
+        strong = [(node, trail or {}) for node, way, trail in anchors if way is None or trail]
         self._read(
-            [passage_of(place.node, score=place.passage or 1.0) for place in strong],
-            {place.node.uid: place.summary for place in strong},
+            [passage_of(node, score=trail.get("score") or 1.0) for node, trail in strong],
+            {node.uid: trail.get("summary") or "" for node, trail in strong},
         )
-        for place in reached:
-            self._quote(place.node, place.way, kept=place.chunks)
-        self._look([place.node.uid for place in reached])
+        for node, way, row in reached:
+            self._quote(node, way, kept=(row.get("chunks") or "").split())
+        self._look([node.uid for node, _, _ in reached])
         return beginning(self.walk, scores={row["uid"]: row["score"] for row in found})
 
     def _together(self) -> None:
@@ -272,3 +267,9 @@ class Walker:
         skipped = {*(() if self.config.chain else ("NEXT_ANCHOR",)), *(() if self.config.synonyms else ("SYNONYM_OF",))}
         ties = [tie for tie in ("RELATES", "MENTIONS", "NEXT_ANCHOR", "SYNONYM_OF") if tie not in skipped]
         return {**rule(self.config.alpha, self.config.strong), "ties": ties, "most": self.config.ways}
+
+
+def _way_of_trail(row: Row) -> Way | None:
+    """Return the way by which a replay reached a node, None for a seed."""
+    source = row["source"]
+    return to_way(row, source=source, relation=next(iter(row["relations"]), None)) if source else None
