@@ -132,19 +132,14 @@ class FullText(MemoryModel):
         self._write(chunks)
 
 
-@dataclass(slots=True, kw_only=True)
 class Pyramid:
     """The gists of a scope in the order of the text, without their texts."""
 
-    places: Sequence[GistPlace]
-    _by_uid: dict[str, GistPlace] = field(init=False)
-    _below: dict[str, list[str]] = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Find what lies below each gist."""
-        self._by_uid = {place.uid: place for place in self.places}
-        self._below = defaultdict(list)
-        for place in self.places:
+    def __init__(self, places: Sequence[GistPlace]) -> None:
+        self._places = places
+        self._by_uid = {place.uid: place for place in places}
+        self._below: dict[str, list[str]] = defaultdict(list)
+        for place in places:
             for above in place.above:
                 self._below[above].append(place.uid)
 
@@ -155,7 +150,7 @@ class Pyramid:
         further gists below it has to leave `looking` tokens free. If none fits so, it is the highest, as far as it fits
         into the whole budget.
         """
-        views = [self._view(level) for level in sorted({place.level for place in self.places})]
+        views = [self._view(level) for level in sorted({place.level for place in self._places})]
         if not views:
             return [], 0
         for view in views:
@@ -187,8 +182,8 @@ class Pyramid:
         return kept
 
     def _view(self, level: int) -> list[str]:
-        held = {place.uid for place in self.places if place.level <= level}
-        return [place.uid for place in self.places if place.uid in held and held.isdisjoint(place.above)]
+        held = {place.uid for place in self._places if place.level <= level}
+        return [place.uid for place in self._places if place.uid in held and held.isdisjoint(place.above)]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -201,7 +196,7 @@ class GistMemory(MemoryModel):
         They are asked for once, or once more for each level that is looked into, at most `descents` times. All that a
         prompt shows, what was looked into too, has at most `memory_tokens`.
         """
-        pyramid = Pyramid(places=gist_places(self.services.database, scope=self.scope))
+        pyramid = Pyramid(gist_places(self.services.database, scope=self.scope))
         looks = self.config.descents if self.config.calls == "few" else 0
         looking = round(_LOOKING * self.config.memory_tokens) if looks else 0
         shown, missing = pyramid.fitting(self.config.memory_tokens, looking=looking)

@@ -237,7 +237,7 @@ def _touches_of(database: Runner, corpus: str, uids: Sequence[str]) -> list[Row]
 def _learnt_questions(database: Runner, corpus: str, trails: Sequence[Row]) -> dict[str, Any]:
     """Return the vectors of the questions whose learnings touched these trails, by question."""
     rows = database.run("learnt_questions", corpus=corpus, uids=[trail["uid"] for trail in trails])
-    return {row["question"]: row["vector"] for row in rows}
+    return {row["question"]: np.asarray(row["vector"], dtype=np.float32) for row in rows}
 
 
 def _useful(services: Services, walk: RecordedWalk, answer: Answer) -> set[int]:
