@@ -286,11 +286,6 @@ def put_point_vectors(database: Runner, *, corpus: str, rows: Sequence[Row], vec
     database.run("put_point_vectors", corpus=corpus, rows=plain)
 
 
-def find_entities(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[Entity]:
-    """Return those of these entities that exist."""
-    return [to_entity(row["entity"]) for row in database.run("find_entities", corpus=corpus, uids=list(uids))]
-
-
 def _not_ready(lease: Lease) -> UsageError:
     return UsageError(
         f"corpus {lease.corpus!r} is not ready: it was deleted or is being written; check it with `hgmem corpora`"

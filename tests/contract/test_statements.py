@@ -83,6 +83,7 @@ RUNNERS: dict[str, tuple[set[str], set[str]]] = {
     "violations": ({"most"}, set()),
     "indexed": ({"vector"}, {"dimensions"}),
     "_indexed": ({"corpus", "uids", "vector", "most"}, set()),
+    "_rows_near": ({"corpus", "documents", "vector"}, set()),
 }
 SCANS = {
     "corpora": ["NodeByLabelScan"],  # the one label scan that is allowed: of :Corpus
@@ -160,10 +161,10 @@ def _runner(call: ast.Call) -> str:
 
 
 def _run(call: ast.Call) -> str | None:
-    """Return the statement's name in `database.run(name, …)`, `listing(name)` or `runner(database, name, …)`."""
+    """Return the statement's name in `database.run(name, …)`, another method, or `runner(database, name, …)`."""
     if _runner(call) not in RUNNERS:
         return None
-    given = call.args[0 if _runner(call) in ("run", "listing") else 1 :]
+    given = call.args[0 if _runner(call) in ("run", "listing", "_rows_near") else 1 :]
     return given[0].value if given and isinstance(given[0], ast.Constant) else None
 
 
