@@ -1,14 +1,11 @@
 """Embedders on a server that speaks OpenAI's interface. The package is imported at the first text."""
 
-import threading
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any, TypedDict, Unpack
 
 from hgmem.errors import ModelError
 from hgmem.models.embedding import RequestedVectors, TextKind
-
-OPENAI = "https://api.openai.com/v1"
+from hgmem.models.llm.openai_server import OPENAI, OpenAIServer
 
 
 class Options(TypedDict, total=False):
@@ -39,12 +36,17 @@ class OpenAIEmbedder(RequestedVectors):
         self.model = name
         self.name = f"openai:{name}"
         self.endpoint = base_url or OPENAI
-        self._api_key = api_key
         self._wanted = dimensions
         self._batch = options.get("batch", 256)
-        self._timeout = options.get("timeout", 60.0)
-        self._retries = options.get("retries", 5)
-        self._making = threading.Lock()
+        self._server = OpenAIServer(
+            who=f"embedder {self.name!r}",
+            endpoint=self.endpoint,
+            key=api_key or "",
+            timeout=options.get("timeout", 60.0),
+            retries=options.get("retries", 5),
+            named="its name",
+            address="its address",
+        )
 
     @property
     def state(self) -> str:
@@ -57,55 +59,18 @@ class OpenAIEmbedder(RequestedVectors):
         return [vector for batch in batches for vector in batch]
 
     def _batch_of(self, texts: Sequence[str]) -> list[list[float]]:
-        import openai
-
         shorter: dict[str, Any] = {"dimensions": self._wanted} if self._wanted else {}
-        try:
-            with self._making:
-                client = self._client
-            sent = [text or " " for text in texts]  # servers reject empty texts
-            got = client.embeddings.create(model=self.model, input=sent, **shorter)
-            rows = sorted(got.data, key=lambda row: row.index)
-        except openai.OpenAIError as error:
-            raise self._translated(error) from error
-        except (AttributeError, TypeError, ValueError) as error:
-            raise ModelError(
-                f"embedder {self.name!r} at {self.endpoint} returned an invalid response: check its address"
-            ) from error
+        with self._server.translating("the request"):
+            try:
+                sent = [text or " " for text in texts]  # servers reject empty texts
+                got = self._server.client().embeddings.create(model=self.model, input=sent, **shorter)
+                rows = sorted(got.data, key=lambda row: row.index)
+            except (AttributeError, TypeError) as error:
+                raise self._server.invalid() from error
         if [row.index for row in rows] != list(range(len(texts))):
-            raise ModelError(
-                f"embedder {self.name!r} at {self.endpoint} returned {len(rows)} vectors for {len(texts)} texts"
-            )
+            raise ModelError(f"{self._server} returned {len(rows)} vectors for {len(texts)} texts")
         return [row.embedding for row in rows]
 
-    @cached_property
-    def _client(self) -> Any:
-        import openai
-
-        # Without a key, the client would read one from the environment and send another server's.
-        return openai.OpenAI(
-            base_url=self.endpoint,
-            api_key=self._api_key or "none",
-            timeout=self._timeout,
-            max_retries=self._retries,
-        )
-
-    def _translated(self, error: Exception) -> ModelError:
-        import openai
-
-        who = f"embedder {self.name!r} at {self.endpoint}"
-        message = " ".join(str(error).split())
-        match error:
-            case openai.APIConnectionError():
-                return ModelError(
-                    f"{who} cannot be reached ({message}): start it, or correct its address", retryable=True
-                )
-            case openai.AuthenticationError() | openai.PermissionDeniedError():
-                return ModelError(f"{who} rejected the API key ({message}): check OPENAI_API_KEY")
-            case openai.NotFoundError():
-                return ModelError(f"{who} was not found ({message}): name a model that the server has")
-            case openai.RateLimitError() if error.code == "insufficient_quota":
-                return ModelError(f"{who} reports that the quota is used up ({message}): check the account's limits")
-            case openai.APIStatusError() if error.status_code in (408, 409, 429) or error.status_code >= 500:
-                return ModelError(f"{who} is unavailable ({message}): try again later", retryable=True)
-        return ModelError(f"{who} rejected the request ({message}): check its name, dimensions and address")
+    def close(self) -> None:
+        """Close the connections. The next request opens new ones."""
+        self._server.close()
