@@ -70,7 +70,3 @@ class OpenAIEmbedder(RequestedVectors):
         if [row.index for row in rows] != list(range(len(texts))):
             raise ModelError(f"{self._server} returned {len(rows)} vectors for {len(texts)} texts")
         return [row.embedding for row in rows]
-
-    def close(self) -> None:
-        """Close the connections. The next request opens new ones."""
-        self._server.close()
