@@ -47,15 +47,8 @@ class Prompts(Watcher):
 
 def asked(client: HGMem, entry: Entry, corpus: CorpusChunks) -> Row:
     """Return the row of a question, asked now. Raises what `HGMem.ask` raises."""
-    prompts, system = Prompts(), entry.system
-    answer = client.ask(
-        entry.question.question,
-        corpus=corpus.corpus,
-        system=system.name,
-        recipe=system.recipe,
-        settings=system.settings,
-        watcher=prompts,
-    )
+    prompts = Prompts()
+    answer = client.ask(entry.question.question, corpus=corpus.corpus, watcher=prompts, **entry.system.asking)
     sought = [Sought(evidence=evidence, places=corpus.places(evidence)) for evidence in entry.question.evidence]
     beneath = client.chunks_beneath(list(dict.fromkeys(hit.uid for hit in built_of(answer))), corpus=corpus.corpus)
     statements, questions = statements_of(answer, beneath), asked_of(answer)
