@@ -4,9 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from hgmem.errors import UsageError
-from hgmem.evaluation.intervals import Mean
 from hgmem.evaluation.recall import FIGURES, Figure
-from hgmem.evaluation.report import COSTS, PER, Compared, Scores
+from hgmem.evaluation.report import COSTS, PER, Compared, Mean, Scores
 from hgmem.evaluation.sheets import Verdict
 from hgmem.text.atomic_files import replacing
 from hgmem.text.language import counted

@@ -7,14 +7,19 @@ from operator import getitem
 from statistics import fmean
 from typing import TypeAlias, TypeVar
 
+import numpy as np
+
 from hgmem.errors import UsageError
-from hgmem.evaluation.intervals import Mean, difference, mean_of
 from hgmem.evaluation.recall import FIGURES
 from hgmem.evaluation.results import Row, grouped
 
 Value: TypeAlias = Callable[[Row], float | None]
 Name = TypeVar("Name")
 
+# Intervals of means are by bootstrap over questions, seeded, by percentiles.
+RESAMPLES = 4_000
+SEED = 20_251
+BOUNDS = (2.5, 97.5)  # percentiles
 PER = 10_000  # characters that a share is divided by
 COSTS: Mapping[str, tuple[str, Value]] = {  # with their names in tables
     "answer_length": ("answer, characters", lambda row: len(row.get("answer", "")) if not row["error"] else None),
@@ -23,6 +28,31 @@ COSTS: Mapping[str, tuple[str, Value]] = {  # with their names in tables
     "characters": ("prompts, characters", lambda row: sum(row["characters"].values()) if "characters" in row else None),
     "seconds": ("seconds", lambda row: row.get("seconds")),
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mean:
+    """A mean over `n` questions with its interval."""
+
+    mean: float
+    low: float
+    high: float
+    n: int
+
+
+def mean_of(values: Sequence[float]) -> Mean | None:
+    """Return the mean of the questions' values, or None without any."""
+    if not values:
+        return None
+    numbers = np.asarray(values, dtype=np.float64)
+    picked = np.random.default_rng(SEED).integers(0, len(numbers), size=(RESAMPLES, len(numbers)))
+    low, high = np.percentile(numbers[picked].mean(axis=1), BOUNDS)
+    return Mean(mean=float(numbers.mean()), low=float(low), high=float(high), n=len(numbers))
+
+
+def difference(first: Mapping[str, float], second: Mapping[str, float]) -> Mean | None:
+    """Return the mean difference, first minus second, over the questions that both have."""
+    return mean_of([first[name] - second[name] for name in first if name in second])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from statistics import StatisticsError, correlation, fmean
 from string import ascii_uppercase
 
 from hgmem.errors import DocumentError, UsageError
-from hgmem.evaluation.intervals import Mean, mean_of
+from hgmem.evaluation.report import Mean, mean_of
 from hgmem.evaluation.results import Row, grouped, read_rows
 from hgmem.sources.json_records import text_of
 from hgmem.text.atomic_files import replacing
