@@ -77,8 +77,9 @@ notebooks: $(STAMP) ## run the notebooks on the demo's server, and write what th
 	@HGMEM_DATA="$(CURDIR)/$(DEMO)" $(BIN)/hgmem up
 	@HGMEM_DATA="$(CURDIR)/$(DEMO)" $(BIN)/python notebooks/render.py
 
-quick: lint types contracts ## within a minute: lint, types, import contracts, and the tests that need no server
-	@$(BIN)/pytest $(PROCESSES) -m 'not (server or slow or long)' --hypothesis-profile=quick tests/contract tests/unit $(ARGS)
+quick: lint types contracts ## within a minute, seconds where little changed: lint, types, and the tests that need no server
+	@$(BIN)/pytest $(PROCESSES) -m 'not (server or weights or slow or long)' --affected --hypothesis-profile=quick \
+		tests/contract tests/unit $(ARGS)
 
 test: $(STAMP) ## all but the slow tests, on Neo4j servers of their own; `make test ARGS="tests/unit -k chunk"` runs some
 	@$(BIN)/pytest $(PROCESSES) $(ARGS)

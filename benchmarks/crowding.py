@@ -14,11 +14,10 @@ import numpy as np
 from running import access, running
 
 from hgmem import HGMem
-from hgmem.graph.retrieval import Limits, Query, Scope, near_chunks, retrieve
+from hgmem.graph.retrieval import Query, Scope, near_chunks, retrieve
 from hgmem.models.embedders import SentenceTransformerEmbedder
 from hgmem.models.embedding import Embedder, TextKind, Vectors
-from hgmem.retrieval.fusion import FUSION
-from hgmem.retrieval.step_evidence import PROPOSED
+from hgmem.retrieval.step_evidence import RetrievalConfig, Scene, _limits
 from hgmem.sources.lightrag import read_lightrag
 from hgmem.testing import DeterministicEmbedder
 from hgmem.values.inputs import Given
@@ -131,18 +130,11 @@ def recall(client: HGMem, texts: Sequence[str], *, over: int) -> Recall:
     )
 
 
-def limits(over: int) -> Limits:
+def limits(over: int) -> dict[str, Any]:
     """Return limits that give the K nearest entities and chunks, and little else."""
-    return Limits(
-        overfetch=over,
-        overfetch_chunks=over,
-        fulltext_limit=PROPOSED,
-        entity_limit=K,
-        search_limit=K,
-        fusion=FUSION,
-        target_entities=True,
-        shared_entities=True,
-    )
+    config = RetrievalConfig(entities=K, relations=0, chunks=0, searched_chunks=0, exclude=False)
+    usual = _limits(Scene(scope=Scope(corpus=""), covered=0, entities=0), config)
+    return {**usual, "overfetch": over, "overfetch_chunks": over, "behind_limit": 0}
 
 
 def _mean(stored: Mapping[str, Sequence[float]], queries: Vectors, found: Iterable[Iterable[str]]) -> float:

@@ -18,14 +18,14 @@ import numpy as np
 
 from hgmem import HGMem
 from hgmem.graph.builds import built_rows
-from hgmem.graph.retrieval import Scope
-from hgmem.systems.remindrag.statements import SYSTEM, Asker, Rule, put_trails, replay, seeds
-from hgmem.systems.remindrag.trails import trail_key
+from hgmem.graph.values import vector
+from hgmem.systems.remindrag.trails import put_trails, rule, trail_key
+from hgmem.systems.remindrag.walk_record import SYSTEM
 from hgmem.text.identity import built_uid
 from hgmem.values.usage import Usage
 
 TIES = ("RELATES", "MENTIONS", "NEXT_ANCHOR", "SYNONYM_OF")
-RULE = Rule(alpha=0.1, strong=0.5, ties=TIES)
+RULE = {**rule(0.1, 0.5), "ties": list(TIES), "most": 0}
 OWNER = "benchmark"
 
 
@@ -48,16 +48,15 @@ def replays(client: HGMem, number: int) -> dict[str, Any]:
     """Return the milliseconds of a replay beside so many trails, and how many nodes it reaches."""
     services = client._services(None)
     query = client.embedder.embed(["Why do the therns revere the plant men?"], kind="query")[0]
-    scope = Scope(corpus=client.corpus)
-    start = [node.uid for node, _ in seeds(services.database, scope=scope, query=query, k=2, over=150)]
+    where = {"corpus": client.corpus, "documents": None, "vector": vector(query)}
+    start = [row["uid"] for row in services.database.run("seeds", **where, k=2, over=150)]
     _fill(client, services.database, number, start, query)
-    asker = Asker(query=query, owners=("", OWNER))
     times = []
     for _ in range(12):
         began = time.perf_counter()
-        found = replay(services.database, scope=scope, asker=asker, start=start, rule=RULE)
+        found = services.database.run("replay", **where, owners=["", OWNER], seeds=start, rule=RULE)
         times.append(1_000 * (time.perf_counter() - began))
-    return {"median ms": round(statistics.median(times[2:]), 1), "reached": len(found)}
+    return {"median ms": round(statistics.median(times[2:]), 1), "reached": len({row["uid"] for row in found})}
 
 
 def _fill(client: HGMem, database: Any, number: int, start: list[str], query: Any) -> None:

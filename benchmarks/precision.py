@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from quality import Asked, read
 
-from hgmem.evaluation.intervals import mean_of
+from hgmem.evaluation.report import mean_of
 from hgmem.models.embedders import MINILM, SentenceTransformerEmbedder
 from hgmem.models.embedding import Vectors
 

@@ -15,8 +15,9 @@ from running import access, running
 
 from hgmem import HGMem
 from hgmem.models.prompts import prompt_of
+from hgmem.models.reply import TextReply
 from hgmem.retrieval.answer import AnswerReply
-from hgmem.systems.memorag.tasks import CluesReply, GistReply
+from hgmem.systems.memorag.tasks import CluesReply
 from hgmem.testing import DeterministicEmbedder
 from hgmem.text.tokens import count
 from hgmem.values.inputs import Document
@@ -36,7 +37,7 @@ class Script:
         """Return the task's reply."""
         if task.name == "gist":
             words = " ".join(text for _, text in task.texts).split()
-            return GistReply(text=" ".join(words[: round(0.6 * task.tokens)]) + ".")
+            return TextReply(text=" ".join(words[: round(0.6 * task.tokens)]) + ".")
         self.sent.append(sum(count(message.content) for message in prompt_of(task).filled(task.fields())))
         if task.name == "clues":
             return CluesReply(spans=tuple(gist.text[:200] for gist in task.memory[:5]), look=(0, 1))

@@ -20,8 +20,9 @@ from measures import prompt_characters
 
 from hgmem import HGMem
 from hgmem.models.embedding import CheckedEmbedder
+from hgmem.models.reply import TextReply
 from hgmem.retrieval.answer import AnswerReply
-from hgmem.systems.remindrag.tasks import EnoughReply, MoveReply, NextReply, SummaryReply, TitleReply, UsefulReply
+from hgmem.systems.remindrag.tasks import EnoughReply, MoveReply, NextReply, UsefulReply
 from hgmem.text.segmentation import words
 from hgmem.values.records import Answer
 
@@ -47,7 +48,7 @@ class GuidedModel:
         self.characters += prompt_characters(task)
         return getattr(self, f"_{task.name}")(task)
 
-    def _anchor_title(self, task: Any) -> TitleReply:
+    def _anchor_title(self, task: Any) -> TextReply:
         return task.extractive(self.vectors)
 
     def _move(self, task: Any) -> MoveReply:
@@ -69,9 +70,9 @@ class GuidedModel:
     def _next_node(self, task: Any) -> NextReply:
         return task.extractive(self.vectors)
 
-    def _passage_summary(self, task: Any) -> SummaryReply:
+    def _passage_summary(self, task: Any) -> TextReply:
         held = [piece for piece in self.evidence if self.found([task.text], [piece])]
-        return SummaryReply(text=" ".join([*held, task.extractive(self.vectors).text]))
+        return TextReply(text=" ".join([*held, task.extractive(self.vectors).text]))
 
     def _useful(self, task: Any) -> UsefulReply:
         return UsefulReply(useful=task.cited)

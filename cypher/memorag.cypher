@@ -18,7 +18,7 @@ ORDER BY title, document, position, uid;
 // Return these gists, those of them that exist.
 CYPHER 25 UNWIND $uids AS uid
 MATCH (g:Built {uid: uid, corpus: $corpus}) USING INDEX g:Built(uid)
-RETURN g {.uid, .kind, .document, .title, .level, .text} AS row;
+RETURN g {.uid, .kind, .document, .title, .text} AS row;
 
 // name: texts_without_gist(corpus, documents, budget) read
 // Return the chunks of these documents that no gist of one document covers, in order, as far as they fit into a number

@@ -306,15 +306,15 @@ CALL (l) {
   CREATE (m)-[:SUMMARISES]->(l)
 };
 
-// name: learnings(corpus, owner, uids) read
-// Return learnings in the order of their numbers, all that an owner sees or, with `uids`, these of them.
+// name: learnings(corpus, owner) read
+// Return all learnings that an owner sees, in the order of their numbers.
 CYPHER 25 MATCH (l:Built {corpus: $corpus}) USING INDEX l:Built(corpus)
 WHERE l.system = 'remindrag' AND l.kind = 'Learning' AND ($owner IS NULL OR l.owner IN ['', $owner])
-  AND ($uids IS NULL OR l.uid IN $uids)
-RETURN l {.uid, .question, .owner, .memory, .number, .created_at} AS row,
+RETURN l.number AS number, l.question AS question,
        COUNT { (l)-[:TOUCHED]->(t:Built) WHERE t.corpus = $corpus } AS trails,
-       COUNT { (l)-[r:TOUCHED]->(t:Built) WHERE t.corpus = $corpus AND r.effective } AS effective
-ORDER BY row.owner, row.number;
+       COUNT { (l)-[r:TOUCHED]->(t:Built) WHERE t.corpus = $corpus AND r.effective } AS effective,
+       l.memory AS memory, l.owner AS owner, l.created_at AS learnt, l.uid AS learning
+ORDER BY owner, number;
 
 // name: learning_of(corpus, uid) read
 // Return a learning, if it exists.
@@ -337,7 +337,7 @@ DETACH DELETE l
 RETURN trails;
 
 // name: touches_of(corpus, uids) read
-// Return for each trail its vector, how many ends it has and how alike they are now, and what touched it, in order.
+// Return for each trail its tie and vector, how many ends it has and how alike they are now, and what touched it, in order.
 CYPHER 25 UNWIND $uids AS uid
 MATCH (t:Built {uid: uid, corpus: $corpus}) USING INDEX t:Built(uid)
 WITH DISTINCT t
@@ -350,7 +350,7 @@ CALL (t) {
   MATCH (t)-[:BETWEEN]->(n) WHERE n.corpus = $corpus
   RETURN collect(n.embedding) AS ends
 }
-RETURN t.uid AS uid, t.vector AS vector, size(ends) AS ends, touches,
+RETURN t.uid AS uid, t.tie AS tie, t.vector AS vector, size(ends) AS ends, touches,
        CASE WHEN size(ends) = 2 THEN 2 * vector.similarity.cosine(ends[0], ends[1]) - 1 ELSE 1.0 END AS alike
 ORDER BY uid;
 
@@ -384,7 +384,7 @@ WHERE t.system = 'remindrag' AND t.kind = 'Trail' AND ($owners IS NULL OR t.owne
 WITH t, CASE WHEN $vector IS NULL OR t.length <= $least THEN t.length
         ELSE t.length * (2 * vector.similarity.cosine(t.vector, $vector) - 1) END AS along
 ORDER BY along DESC, t.uid LIMIT $k
-RETURN t {.uid, .owner, .tie, .length, .alike} AS row, along,
+RETURN t.uid AS uid, t.owner AS owner, t.tie AS tie, t.length AS length, t.alike AS alike, along,
        COLLECT { MATCH (t)-[:BETWEEN]->(n) WHERE n.corpus = $corpus RETURN coalesce(n.title, n.name) ORDER BY n.uid } AS ends,
        COUNT { (t)<-[:TOUCHED]-(l:Built) WHERE l.corpus = $corpus } AS learnings
-ORDER BY along DESC, row.uid;
+ORDER BY along DESC, uid;

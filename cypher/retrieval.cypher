@@ -7,7 +7,7 @@
 // by vector (`near`) and by full text (`matching`), with the `read_limit` that both together rank first (`read`, by
 // reciprocal rank fusion). Source chunks and `read` are returned whole. `behind` are the chunks that each entity and
 // relation found rests on, the `behind_limit` nearest, which `sources` describes; with `line_chunks` they are returned
-// whole too. The limits are the fields of `Limits`.
+// whole too. `_limits` in hgmem/retrieval/step_evidence.py has the limits.
 // A query's `search` names its candidates: 'index' (V_G − V_M, proposed by the vector index; `seen` counts the
 // proposals), 'exact' (all of V_G − V_M), 'documents' (entities that those documents mention, without V_M), 'scope'
 // (entities of the target points ∪ N_M ∪ N_G, at most `neighbour_limit` heaviest neighbours of one entity) or 'chosen'

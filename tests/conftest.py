@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 import hypothesis
 import pytest
+from affected import Affected
 from chromium import NoBrowserError, launched
 from pydantic import SecretStr
 from servers import IN_ONE_PROCESS, KEPT_PLANS, PLANNED_ONCE, WHOLE_SERVER, any_ports
@@ -44,6 +45,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # a process for each core: threads of P
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of golden files and pictures, and the settings of pytest-asyncio if it is not installed."""
     parser.addoption("--rewrite-golden", action="store_true", help="write tests/golden/ from what is sent")
+    parser.addoption("--affected", action="store_true", help="leave out what no change since the last such run reaches")
     parser.addoption("--pictures", action="store_true", help="keep pictures of browsers in .hgmem/pictures")
     if find_spec("pytest_asyncio") is None:
         for name in ("asyncio_mode", "asyncio_default_fixture_loop_scope"):
@@ -51,9 +53,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let being told to end, as by `timeout`, end the tests as Ctrl-C does: with their servers."""
+    """Let being told to end, as by `timeout`, end the tests as Ctrl-C does: with their servers. Take `--affected`."""
     if not hasattr(config, "workerinput"):
         signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if config.getoption("affected"):
+        config.pluginmanager.register(Affected(config))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

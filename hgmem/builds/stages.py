@@ -12,26 +12,14 @@ from hgmem.errors import UsageError
 from hgmem.graph.schema import OURS
 from hgmem.models.embedding import Vectors
 from hgmem.services import Services
+from hgmem.values.built import BuiltKind
+
+__all__ = ["Build", "BuiltKind", "Stage", "check_names"]
 
 Config = TypeVar("Config")
 Read = TypeVar("Read", contravariant=True)
 _LABEL = re.compile(r"[A-Z][A-Za-z]{0,39}")
 _TYPE = re.compile(r"[A-Z][A-Z_]{0,39}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BuiltKind:
-    """A kind of built rows. Its name is the readable label beside `:Built`.
-
-    - `caption`: the property that Neo4j Browser writes into a row, `colour` its colour there, such as `#7FB069`.
-    - `replaced_vectors`: a later stage gives the rows other vectors than those of their texts, such as propagated ones.
-      They keep their own beside them, for when that unit is emptied.
-    """
-
-    name: str
-    replaced_vectors: bool = False
-    caption: str = "text"
-    colour: str = ""
 
 
 class Making(Protocol[Read]):

@@ -28,7 +28,7 @@ from hgmem.text.language import counted
 if TYPE_CHECKING:
     from hgmem.client import HGMem
     from hgmem.evaluation.results import Row
-    from hgmem.evaluation.sheets import Given, Key
+    from hgmem.evaluation.sheets import Given, Key, Sheet
 
 ResultPaths = Annotated[
     list[Path], typer.Argument(metavar="RESULTS…", help="Output folders of runs, or their results.jsonl.")
@@ -156,7 +156,8 @@ def judge(
     found = sheets(rows, seed=seed, controls=controls)
     key = read_key(sheet) if scores and sheet else key_of(found)
     if scores:
-        _print_verdict({path.name: read_scores(path, key) for path in scores}, key, rows, as_json=as_json)
+        judges = {path.name: read_scores(path, key) for path in scores}
+        _print_verdict(judges, key, found, rows, as_json=as_json)
         return
     if sheet is not None:
         hidden = write_sheets(found, sheet, force=force)
@@ -177,18 +178,20 @@ def judge(
             notes = judge_sheets(model, found, out, limits=limits, report=report)
         given = {model.name: turned(judged(found, out, judge=model.name), key, str(out))}
     note(*map(one_line, notes))
-    _print_verdict(given, key, rows, as_json=as_json)
+    _print_verdict(given, key, found, rows, as_json=as_json)
 
 
-def _print_verdict(judges: "Mapping[str, Given]", key: "Key", rows: "Sequence[Row]", *, as_json: bool) -> None:
+def _print_verdict(
+    judges: "Mapping[str, Given]", key: "Key", found: "Sequence[Sheet]", rows: "Sequence[Row]", *, as_json: bool
+) -> None:
     from hgmem.evaluation import presentation
     from hgmem.evaluation.report import costs_of
-    from hgmem.evaluation.sheets import kinds_of, verdict
+    from hgmem.evaluation.sheets import verdict
 
     whole = verdict(judges, key)
     kinds = {
-        kind: verdict(judges, {sheet: key[sheet] for sheet in names if sheet in key})
-        for kind, names in kinds_of(rows).items()
+        kind: verdict(judges, {sheet.id: key[sheet.id] for sheet in found if sheet.kind == kind and sheet.id in key})
+        for kind in sorted({sheet.kind for sheet in found})
     }
     value = {**asdict(whole), "kinds": {kind: asdict(one)["means"] for kind, one in kinds.items()}}
     print_result(value, presentation.judged(whole, kinds, costs_of(rows)), as_json=as_json)

@@ -7,15 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hgmem.cli.front import (
-    DEFAULT_CORPUS,
-    CorpusOption,
-    ForceOption,
-    JsonOption,
-    OwnerOption,
-    YesOption,
-    connected,
-)
+from hgmem.cli.front import DEFAULT_CORPUS, CorpusOption, ForceOption, JsonOption, OwnerOption, YesOption, connected
 from hgmem.cli.lists import memories
 from hgmem.cli.output import plain, print_json, print_result
 from hgmem.cli.planned import check_terminal, confirm

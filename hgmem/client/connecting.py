@@ -11,7 +11,7 @@ from hgmem.graph.database import Address, Database, connect, wrap_driver
 from hgmem.graph.schema import ensure_schema
 from hgmem.local import find
 from hgmem.models.cache_file import Store
-from hgmem.models.embedders import OPENAI, LangChainEmbedder, OpenAIEmbedder, SentenceTransformerEmbedder
+from hgmem.models.embedders import LangChainEmbedder, OpenAIEmbedder, SentenceTransformerEmbedder
 from hgmem.models.embedders.kept_vectors import KeptVectors
 from hgmem.models.embedding import CheckedEmbedder, Embedder
 from hgmem.models.extractive import ExtractiveModel
@@ -20,8 +20,8 @@ from hgmem.models.llm.chat import Sampling
 from hgmem.models.llm.chat_model import ChatModel
 from hgmem.models.llm.langchain_chat import LangChainChat
 from hgmem.models.llm.openai_chat import OpenAIChat
+from hgmem.models.llm.openai_server import OPENAI
 from hgmem.models.llm.rate_limits import LimitedChat, Limits
-from hgmem.models.llm.response_cache import CachedModel
 from hgmem.models.llm.task_routing import RoutedModel
 from hgmem.models.prompts import shipped_prompts
 from hgmem.settings import Settings
@@ -246,8 +246,7 @@ def _by_name(settings: Settings, name: str, embedder: Embedder) -> LanguageModel
     for task in settings.cached_tasks:
         _check_task(task, "HGMEM_CACHED_TASKS")
     per_task = {task: _sampling(usual, task, values) for task, values in settings.sampling.items()}
-    model = ChatModel(chat, sampling=usual, per_task=per_task, store=store)
-    return CachedModel(model, store, tasks=settings.cached_tasks)
+    return ChatModel(chat, sampling=usual, per_task=per_task, store=store, cached=settings.cached_tasks)
 
 
 def _chat(settings: Settings, name: str) -> OpenAIChat:

@@ -155,7 +155,7 @@ def _drawing(name: str = "") -> Drawing:
     specs = installed()
     own = [(spec.name, one) for spec in specs if name in ("", spec.name) for one in spec.favourites]
     return Drawing(
-        captions=tuple(caption for spec in specs for caption in spec.captions),
+        kinds=tuple(kind for spec in specs if spec.build for kind in spec.build.kinds),
         favourites=tuple(replace(one, path=Path(f"{of}-{one.path.name}")) for of, one in own),
         system=describe(name) if name else None,
     )

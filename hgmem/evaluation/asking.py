@@ -1,6 +1,7 @@
 """One question of a run: asked, measured, and turned into a row of the results."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import ceil
 from typing import Any, TypeVar
@@ -11,8 +12,6 @@ from hgmem.evaluation.quotes import CorpusChunks
 from hgmem.evaluation.recall import (
     CHARACTERS,
     CHUNKS,
-    FIGURES,
-    EvidenceFound,
     Sought,
     View,
     asked_of,
@@ -33,58 +32,47 @@ ANSWER = "answer"  # the task that writes the answer, the same for all systems
 Done = TypeVar("Done")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prompt:
-    """The text of one prompt, as a chat model sends it."""
-
-    task: str
-    text: str
-
-
 @dataclass(slots=True)
 class Prompts(Watcher):
-    """Records the prompt of each model call, also for the rule-based model, which sends none."""
+    """Records task and text of the prompt of each model call, also for the rule-based model, which sends none."""
 
-    found: list[Prompt] = field(default_factory=list)
+    found: list[tuple[str, str]] = field(default_factory=list)
 
     def call(self, task: Task[Any], work: Callable[[], Done], /) -> Done:
-        """Record a task's prompt, then run the call."""
+        """Record a task's prompt, as a chat model sends it, then run the call."""
         messages = prompt_of(task).filled(task.fields())
-        self.found.append(Prompt(task=task.name, text="\n\n".join(message.content for message in messages)))
+        self.found.append((task.name, "\n\n".join(message.content for message in messages)))
         return work()
-
-    @property
-    def answer(self) -> Prompt | None:
-        """The prompt of the last answer, or None."""
-        return next((prompt for prompt in reversed(self.found) if prompt.task == ANSWER), None)
-
-    @property
-    def characters(self) -> dict[str, int]:
-        """The characters of all prompts by task."""
-        counts: dict[str, int] = {}
-        for prompt in self.found:
-            counts[prompt.task] = counts.get(prompt.task, 0) + len(prompt.text)
-        return counts
 
 
 def asked(client: HGMem, entry: Entry, corpus: CorpusChunks) -> Row:
     """Return the row of a question, asked now. Raises what `HGMem.ask` raises."""
-    prompts, system = Prompts(), entry.system
-    answer = client.ask(
-        entry.question.question,
-        corpus=corpus.corpus,
-        system=system.name,
-        recipe=system.recipe,
-        settings=system.settings,
-        watcher=prompts,
-    )
+    prompts = Prompts()
+    answer = client.ask(entry.question.question, corpus=corpus.corpus, watcher=prompts, **entry.system.asking)
     sought = [Sought(evidence=evidence, places=corpus.places(evidence)) for evidence in entry.question.evidence]
-    found = _found(client, answer, prompts, sought=sought, corpus=corpus)
+    beneath = client.chunks_beneath(list(dict.fromkeys(hit.uid for hit in built_of(answer))), corpus=corpus.corpus)
+    statements, questions = statements_of(answer, beneath), asked_of(answer)
+    views = [View(prompt=text, asked=questions, statements=statements) for _, text in prompts.found]
+    answers = [view for view, (task, _) in zip(views, prompts.found, strict=True) if task == ANSWER]
+    figures = measure(
+        sought,
+        views=views,
+        answer=answers[-1] if answers else None,
+        corpus=corpus,
+        retrieved=retrieved_of(answer),
+    )
     mean = sum(corpus.lengths.values()) / max(1, len(corpus.lengths))
     longest = max(*CHUNKS, ceil(1.5 * CHARACTERS[-1] / max(1.0, mean)))  # chunks of the longest curve
     ranked = client.passages(answer.memory, limit=longest) if sought else ()
-    curve = curves(sought, [passage.chunk for passage in ranked])
-    return {**identity(entry), **_answer(answer), **_cost(answer, prompts), **_figures(found, curve), "error": None}
+    return {
+        **identity(entry),
+        **_answer(answer),
+        **_cost(answer, prompts),
+        "figures": figures,
+        "curves": curves(sought, [passage.chunk for passage in ranked]),
+        "unplaced": sum(not piece.places for piece in sought),
+        "error": None,
+    }
 
 
 def failed(entry: Entry, error: BaseException) -> Row:
@@ -115,25 +103,6 @@ def identity(entry: Entry) -> Row:
     }
 
 
-def _found(
-    client: HGMem, answer: Answer, prompts: Prompts, *, sought: Sequence[Sought], corpus: CorpusChunks
-) -> EvidenceFound:
-    rows = list(dict.fromkeys(hit.uid for hit in built_of(answer)))
-    beneath = client.chunks_beneath(rows, corpus=corpus.corpus)
-    statements, questions = statements_of(answer, beneath), asked_of(answer)
-
-    def view(prompt: Prompt) -> View:
-        return View(prompt=prompt.text, asked=questions, statements=statements)
-
-    return measure(
-        sought,
-        views=[view(prompt) for prompt in prompts.found],
-        answer=view(prompts.answer) if prompts.answer else None,
-        corpus=corpus,
-        retrieved=retrieved_of(answer),
-    )
-
-
 def _answer(answer: Answer) -> Row:
     fields = ("marker", "chunk", "document", "quote")
     return {
@@ -150,25 +119,13 @@ def _answer(answer: Answer) -> Row:
 
 def _cost(answer: Answer, prompts: Prompts) -> Row:
     usage = answer.usage
+    characters: Counter[str] = Counter()
+    for task, text in prompts.found:
+        characters[task] += len(text)
     return {
         "calls": sum(usage.calls.get("model", {}).values()),
         "requests": usage.requests,
         "tokens": {"prompt": usage.prompt_tokens, "completion": usage.completion_tokens},
-        "characters": prompts.characters,
+        "characters": dict(characters),
         "seconds": answer.seconds,
     }
-
-
-def _figures(found: EvidenceFound, curve: Mapping[str, Mapping[int, float]] | None) -> Row:
-    figures = {
-        name: {
-            "share": found.share(name),
-            "all": found.all(name),
-            "characters": found.characters[name],
-            "found": list(found.pieces[name]),
-        }
-        for name in FIGURES
-    }
-    # Keys as in JSON.
-    by_text = {axis: {str(at): share for at, share in shares.items()} for axis, shares in (curve or {}).items()}
-    return {"figures": figures, "curves": by_text or None, "unplaced": found.unplaced}

@@ -78,8 +78,8 @@ def judge_of(settings: Settings) -> Iterator[LanguageModel]:
 
 def waiting(found: Sequence[Sheet], file: Path, *, judge: str) -> list[Sheet]:
     """Return the sheets that this judge has not scored in the file yet."""
-    done = {(row["sheet"], row["digest"]) for row in _rows(file, judge)}
-    return [sheet for sheet in found if (sheet.id, sheet.digest) not in done]
+    done = judged(found, file, judge=judge)
+    return [sheet for sheet in found if sheet.id not in done]
 
 
 def judge_sheets(

@@ -8,25 +8,25 @@ import hashlib
 import json
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from hgmem.errors import HGMemError, UsageError
+from hgmem.errors import UsageError
 from hgmem.evaluation import formats
 from hgmem.evaluation.formats import DataSet, EvalQuestion
 from hgmem.evaluation.formats.graphs import corpus_of
 from hgmem.settings import Settings
 from hgmem.text.identity import text_hash
-from hgmem.values.reports import QuestionPlan
 
 Choice = Literal["all", "open", "held_back"]
 _STRICT = ConfigDict(extra="forbid", frozen=True)
 _Count = Annotated[int, Field(ge=1)]
+_Path = Annotated[Path, AfterValidator(lambda path, info: info.context / path)]  # relative to the plan's folder
 _UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -34,10 +34,10 @@ class PlannedData(BaseModel):
     """A data set of a plan. `graph` is imported in place of indexing."""
 
     model_config = _STRICT
-    path: Path
+    path: _Path
     format: str = "hgmem"
     name: str = ""
-    graph: Path | None = None
+    graph: _Path | None = None
 
 
 class PlannedSystem(BaseModel):
@@ -55,6 +55,11 @@ class PlannedSystem(BaseModel):
         options = " ".join(f"{name}={value}" for name, value in self.settings.items())
         return self.label or " ".join(part for part in (self.name, self.recipe, options) if part)
 
+    @property
+    def asking(self) -> dict[str, Any]:
+        """The arguments that ask it."""
+        return {"system": self.name, "recipe": self.recipe, "settings": self.settings}
+
 
 class Plan(BaseModel):
     """A whole plan. `questions` are all, those open to everybody, or those held back."""
@@ -62,7 +67,7 @@ class Plan(BaseModel):
     model_config = _STRICT
     data: Annotated[list[PlannedData], Field(min_length=1)]
     systems: Annotated[list[PlannedSystem], Field(min_length=1)]
-    output: Path
+    output: _Path
     seeds: list[int] = []
     questions: Choice = "all"
     ids: list[str] = []
@@ -158,11 +163,11 @@ def read_plan(file: Path) -> Plan:
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"plan {str(file)!r} is not TOML: {error}") from error
     try:
-        plan = Plan.model_validate(values)
+        plan = Plan.model_validate(values, context=file.resolve().parent)
     except ValidationError as error:
         raise UsageError(f"plan {str(file)!r}: {_first(error)}") from None
     _check_labels(plan, file)
-    return _resolved(plan, file.resolve().parent)
+    return plan
 
 
 def subjects(plan: Plan, settings: Settings) -> tuple[Subject, ...]:
@@ -177,7 +182,7 @@ def subjects(plan: Plan, settings: Settings) -> tuple[Subject, ...]:
     return tuple(Subject(data=data, questions=_chosen(plan, data), settings=settings) for data in data_sets)
 
 
-def entries(plan: Plan, found: tuple[Subject, ...], options: Sequence[Mapping[str, object]]) -> Iterator[Entry]:
+def entries(plan: Plan, found: Sequence[Subject], options: Sequence[Mapping[str, object]]) -> Iterator[Entry]:
     """Yield everything to ask, in order. `options` are those of each system."""
     seeds: Sequence[int | None] = tuple(dict.fromkeys(plan.seeds)) or (None,)  # None is that of the settings
     for subject in found:
@@ -185,23 +190,6 @@ def entries(plan: Plan, found: tuple[Subject, ...], options: Sequence[Mapping[st
             for seed in seeds:
                 for question in subject.questions:
                     yield Entry(subject=subject, system=system, options=own, seed=seed, question=question)
-
-
-def options_of(plan: Plan, planned: Callable[[PlannedSystem], QuestionPlan]) -> Iterator[Mapping[str, object]]:
-    """Yield the options of each system. Raises `UsageError` with the field of the first that `planned` refuses."""
-    for at, system in enumerate(plan.systems):
-        try:
-            yield planned(system).options
-        except HGMemError as error:
-            raise UsageError(f"plan: systems.{at}: {error}") from error
-
-
-def _resolved(plan: Plan, folder: Path) -> Plan:
-    data = [
-        planned.model_copy(update={"path": folder / planned.path, "graph": planned.graph and folder / planned.graph})
-        for planned in plan.data
-    ]
-    return plan.model_copy(update={"data": data, "output": folder / plan.output})
 
 
 def _check_labels(plan: Plan, file: Path) -> None:

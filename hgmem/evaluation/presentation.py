@@ -4,9 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from hgmem.errors import UsageError
-from hgmem.evaluation.intervals import Mean
 from hgmem.evaluation.recall import FIGURES, Figure
-from hgmem.evaluation.report import PER, Compared, Scores
+from hgmem.evaluation.report import COSTS, PER, Compared, Mean, Scores
 from hgmem.evaluation.sheets import Verdict
 from hgmem.text.atomic_files import replacing
 from hgmem.text.language import counted
@@ -17,13 +16,7 @@ NAMES: Mapping[Figure, str] = {
     "retrieved": "retrieved",
     "rests_on": "rests on",
 }
-COSTS = {
-    "answer_length": "answer, characters",
-    "calls": "calls",
-    "tokens": "tokens",
-    "characters": "prompts, characters",
-    "seconds": "seconds",
-}
+TITLES = [title for title, _ in COSTS.values()]  # of the costs
 
 
 def report(found: Sequence[Scores], compared: Sequence[Compared] = ()) -> str:
@@ -47,7 +40,7 @@ def judged(verdict: Verdict, kinds: Mapping[str, Verdict], costs: Mapping[str, M
     parts = [
         f"# Scores of {', '.join(verdict.judges)}",
         f"{verdict.sheets} sheets, {verdict.missing} scores missing. Scores from 0 to 100, with 95 % intervals.",
-        table(["system", "score", *COSTS.values()], rows),
+        table(["system", "score", *TITLES], rows),
         "## Wins in per cent, row over column; a tie is half",
         table(["", *ranked], wins),
         "## By kind of question",
@@ -140,7 +133,7 @@ def _figures(title: str, found: Sequence[Scores], means: Callable[[Scores], Mapp
         ]
         for scores in found
     ]
-    head = ["system", "questions", "errors", *NAMES.values(), *COSTS.values()]
+    head = ["system", "questions", "errors", *NAMES.values(), *TITLES]
     return f"### {title}\n\n{table(head, rows)}"
 
 

@@ -3,7 +3,8 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, TypeAlias
+from statistics import fmean
+from typing import Any, Literal, TypeAlias
 
 from hgmem.evaluation.formats import Evidence
 from hgmem.evaluation.quotes import CorpusChunks, QuotePlace, plain, plain_prompt, restated, spans_of, stands
@@ -71,25 +72,6 @@ class Sought:
         return frozenset(chunk for place in self.places if place.own for chunk in place.chunks)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EvidenceFound:
-    """For each piece of evidence whether it was found, by figure, and the characters among which it was."""
-
-    pieces: Mapping[Figure, tuple[bool, ...]]
-    characters: Mapping[Figure, int]
-    unplaced: int = 0
-
-    def share(self, figure: Figure) -> float | None:
-        """Return the share of evidence found, or None for a question without any."""
-        pieces = self.pieces[figure]
-        return sum(pieces) / len(pieces) if pieces else None
-
-    def all(self, figure: Figure) -> bool | None:
-        """Whether all evidence was found, or None for a question without any."""
-        pieces = self.pieces[figure]
-        return all(pieces) if pieces else None
-
-
 def measure(
     sought: Sequence[Sought],
     *,
@@ -97,37 +79,45 @@ def measure(
     answer: View | None,
     corpus: CorpusChunks,
     retrieved: Collection[str],
-) -> EvidenceFound:
-    """Return what of the evidence was found. `retrieved` are the chunks (uids) that all steps retrieved."""
+) -> dict[Figure, dict[str, Any]]:
+    """Return what of the evidence was found, by figure, and among how many characters.
+
+    `found` says it of each piece. A question without evidence has None as its `share` and `all`. `retrieved` are the
+    chunks (uids) that all steps retrieved.
+    """
     uids = set(retrieved)
-    in_answer = tuple(answer is not None and _stands(piece, answer, corpus) for piece in sought)
-    rested = (answer is not None and _rests(piece, answer) for piece in sought)
-    pieces: dict[Figure, tuple[bool, ...]] = {
-        "answer_prompt": in_answer,
-        "any_prompt": tuple(any(_stands(piece, view, corpus) for view in views) for piece in sought),
-        "retrieved": tuple(any(uids.issuperset(place.chunks) for place in piece.places) for piece in sought),
-        "rests_on": tuple(shown or rests for shown, rests in zip(in_answer, rested, strict=True)),
-    }
+    in_answer = [answer is not None and _stands(piece, answer, corpus) for piece in sought]
+    rested = [answer is not None and _rests(piece, answer) for piece in sought]
     length = len(answer.prompt) if answer else 0
-    characters: dict[Figure, int] = {
-        "answer_prompt": length,
-        "any_prompt": sum(len(view.prompt) for view in views),
-        "retrieved": sum(corpus.lengths.get(chunk, 0) for chunk in uids),
-        "rests_on": length,
+    return {
+        "answer_prompt": _figure(in_answer, length),
+        "any_prompt": _figure(
+            [any(_stands(piece, view, corpus) for view in views) for piece in sought],
+            sum(len(view.prompt) for view in views),
+        ),
+        "retrieved": _figure(
+            [any(uids.issuperset(place.chunks) for place in piece.places) for piece in sought],
+            sum(corpus.lengths.get(chunk, 0) for chunk in uids),
+        ),
+        "rests_on": _figure([shown or rests for shown, rests in zip(in_answer, rested, strict=True)], length),
     }
-    return EvidenceFound(pieces=pieces, characters=characters, unplaced=sum(not piece.places for piece in sought))
 
 
-def curves(sought: Sequence[Sought], ranked: Sequence[Chunk]) -> dict[str, dict[int, float]] | None:
+def _figure(found: list[bool], characters: int) -> dict[str, Any]:
+    share = fmean(found) if found else None
+    return {"share": share, "all": all(found) if found else None, "characters": characters, "found": found}
+
+
+def curves(sought: Sequence[Sought], ranked: Sequence[Chunk]) -> dict[str, dict[str, float]] | None:
     """Return the share of evidence found among so many `characters` and `chunks` of a ranking, the best chunk first.
 
-    A question without evidence has None.
+    The numbers are written as keys of JSON. A question without evidence has None.
     """
     if not sought:
         return None
     return {
-        "characters": {most: _recall(sought, list(_within(ranked, most))) for most in CHARACTERS},
-        "chunks": {most: _recall(sought, [(chunk.uid, chunk.text) for chunk in ranked[:most]]) for most in CHUNKS},
+        "characters": {str(most): _recall(sought, list(_within(ranked, most))) for most in CHARACTERS},
+        "chunks": {str(most): _recall(sought, [(chunk.uid, chunk.text) for chunk in ranked[:most]]) for most in CHUNKS},
     }
 
 

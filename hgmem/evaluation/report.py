@@ -2,24 +2,57 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import getitem
 from statistics import fmean
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
+
+import numpy as np
 
 from hgmem.errors import UsageError
-from hgmem.evaluation.intervals import Mean, difference, mean_of
 from hgmem.evaluation.recall import FIGURES
 from hgmem.evaluation.results import Row, grouped
 
 Value: TypeAlias = Callable[[Row], float | None]
+Name = TypeVar("Name")
 
+# Intervals of means are by bootstrap over questions, seeded, by percentiles.
+RESAMPLES = 4_000
+SEED = 20_251
+BOUNDS = (2.5, 97.5)  # percentiles
 PER = 10_000  # characters that a share is divided by
-COSTS: Mapping[str, Value] = {
-    "answer_length": lambda row: len(row.get("answer", "")) if not row["error"] else None,
-    "calls": lambda row: row.get("calls"),
-    "tokens": lambda row: sum(row["tokens"].values()) if "tokens" in row else None,
-    "characters": lambda row: sum(row["characters"].values()) if "characters" in row else None,
-    "seconds": lambda row: row.get("seconds"),
+COSTS: Mapping[str, tuple[str, Value]] = {  # with their names in tables
+    "answer_length": ("answer, characters", lambda row: len(row.get("answer", "")) if not row["error"] else None),
+    "calls": ("calls", lambda row: row.get("calls")),
+    "tokens": ("tokens", lambda row: sum(row["tokens"].values()) if "tokens" in row else None),
+    "characters": ("prompts, characters", lambda row: sum(row["characters"].values()) if "characters" in row else None),
+    "seconds": ("seconds", lambda row: row.get("seconds")),
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mean:
+    """A mean over `n` questions with its interval."""
+
+    mean: float
+    low: float
+    high: float
+    n: int
+
+
+def mean_of(values: Sequence[float]) -> Mean | None:
+    """Return the mean of the questions' values, or None without any."""
+    if not values:
+        return None
+    numbers = np.asarray(values, dtype=np.float64)
+    picked = np.random.default_rng(SEED).integers(0, len(numbers), size=(RESAMPLES, len(numbers)))
+    low, high = np.percentile(numbers[picked].mean(axis=1), BOUNDS)
+    return Mean(mean=float(numbers.mean()), low=float(low), high=float(high), n=len(numbers))
+
+
+def difference(first: Mapping[str, float], second: Mapping[str, float]) -> Mean | None:
+    """Return the mean difference, first minus second, over the questions that both have."""
+    return mean_of([first[name] - second[name] for name in first if name in second])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,8 +110,8 @@ def compare(rows: Sequence[Row], first: str, second: str) -> tuple[Compared, ...
             data=data,
             first=first,
             second=second,
-            found=_differences(groups[data, first], groups[data, second], _share),
-            all_found=_differences(groups[data, first], groups[data, second], _whole),
+            found=_differences(groups[data, first], groups[data, second], "share"),
+            all_found=_differences(groups[data, first], groups[data, second], "all"),
         )
         for data in shared
     )
@@ -91,13 +124,13 @@ def costs_of(rows: Sequence[Row]) -> dict[str, dict[str, float | None]]:
 
 
 def _costs(rows: Sequence[Row]) -> dict[str, float | None]:
-    values = {name: _by_question(rows, value).values() for name, value in COSTS.items()}
+    values = {name: _by_question(rows, value).values() for name, (_, value) in COSTS.items()}
     return {name: fmean(numbers) if numbers else None for name, numbers in values.items()}
 
 
-def _differences(first: Sequence[Row], second: Sequence[Row], value: Callable[[str], Value]) -> dict[str, Mean | None]:
-    values = {name: value(name) for name in FIGURES}
-    return {name: difference(_by_question(first, each), _by_question(second, each)) for name, each in values.items()}
+def _differences(first: Sequence[Row], second: Sequence[Row], what: str) -> dict[str, Mean | None]:
+    values = _figures(what).items()
+    return {name: difference(_by_question(first, value), _by_question(second, value)) for name, value in values}
 
 
 def _by_question(rows: Iterable[Row], value: Value) -> dict[str, float]:
@@ -110,40 +143,34 @@ def _by_question(rows: Iterable[Row], value: Value) -> dict[str, float]:
     return {question: fmean(numbers) for question, numbers in found.items()}
 
 
-def _of_evidence(read: Callable[[Row], float]) -> Value:
-    """Return a value that only questions with evidence have. With an error, nothing was found."""
+def _found(*path: str) -> Value:
+    """Return the value at a path in the rows of questions with evidence. With an error, nothing was found."""
 
     def value(row: Row) -> float | None:
         if not row["evidence"]:
             return None
-        return 0.0 if row["error"] else float(read(row))
+        return 0.0 if row["error"] else float(reduce(getitem, path, row))  # type: ignore[arg-type]
 
     return value
 
 
-def _share(figure: str) -> Value:
-    return _of_evidence(lambda row: row["figures"][figure]["share"])
-
-
-def _whole(figure: str) -> Value:
-    return _of_evidence(lambda row: row["figures"][figure]["all"])
+def _figures(what: str) -> dict[str, Value]:
+    return {name: _found("figures", name, what) for name in FIGURES}
 
 
 def _per_characters(figure: str) -> Value:
-    def read(row: Row) -> float:
-        found = row["figures"][figure]
-        return float(PER * found["share"] / found["characters"]) if found["characters"] else 0.0
+    share, characters = _found("figures", figure, "share"), _found("figures", figure, "characters")
 
-    return _of_evidence(read)
+    def value(row: Row) -> float | None:
+        found = share(row)
+        return PER * found / (characters(row) or 1.0) if found else found
 
-
-def _curve(axis: str, at: int) -> Value:
-    return _of_evidence(lambda row: row["curves"][axis][str(at)])
+    return value
 
 
 def _curves(rows: Sequence[Row], axis: str) -> dict[int, Mean | None]:
     amounts = {int(at) for row in rows if row.get("curves") for at in row["curves"][axis]}
-    return {at: _mean(rows, _curve(axis, at)) for at in sorted(amounts)}
+    return _means(rows, {at: _found("curves", axis, str(at)) for at in sorted(amounts)})
 
 
 def _scores(data: str, label: str, rows: Sequence[Row]) -> Scores:
@@ -154,13 +181,13 @@ def _scores(data: str, label: str, rows: Sequence[Row]) -> Scores:
         questions=len({row["question"] for row in rows}),
         errors=sum(bool(row["error"]) for row in rows),
         unplaced=_unplaced(rows),
-        found=_means(rows, _share),
-        all_found=_means(rows, _whole),
-        per_characters=_means(rows, _per_characters),
+        found=_means(rows, _figures("share")),
+        all_found=_means(rows, _figures("all")),
+        per_characters=_means(rows, {name: _per_characters(name) for name in FIGURES}),
         costs=_costs(rows),
         characters=_curves(rows, "characters"),
         chunks=_curves(rows, "chunks"),
-        kinds={kind: _means(kept, _share) for kind, kept in sorted(kinds.items())},
+        kinds={kind: _means(kept, _figures("share")) for kind, kept in sorted(kinds.items())},
     )
 
 
@@ -176,9 +203,5 @@ def _groups(rows: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:
     return grouped(rows, lambda row: (row["data"], row["label"]))
 
 
-def _means(rows: Sequence[Row], value: Callable[[str], Value]) -> dict[str, Mean | None]:
-    return {name: _mean(rows, value(name)) for name in FIGURES}
-
-
-def _mean(rows: Iterable[Row], value: Value) -> Mean | None:
-    return mean_of(list(_by_question(rows, value).values()))
+def _means(rows: Sequence[Row], values: Mapping[Name, Value]) -> dict[Name, Mean | None]:
+    return {name: mean_of(list(_by_question(rows, value).values())) for name, value in values.items()}

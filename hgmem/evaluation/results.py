@@ -16,7 +16,7 @@ Group = TypeVar("Group")
 
 RESULTS = "results.jsonl"
 EARLIER = "earlier.jsonl"  # rows of plans that the folder was used with before
-NEEDED = ("key", "data", "question", "label")
+NEEDED: Mapping[str, type] = dict.fromkeys(("key", "data", "question", "label"), str)
 _OF_SYSTEMS = ("system", "recipe", "settings")
 _OF_QUESTIONS = ("kind", "asked", "reference", "evidence")
 
@@ -149,28 +149,28 @@ def _stored(folder: Path) -> dict[str, Row]:
     return {row["key"]: row for file in files if file.exists() for row in read_rows(file)}
 
 
-def read_rows(file: Path) -> list[Row]:
-    """Return the rows of a file. A last line that a kill cut short is left out."""
+def read_rows(file: Path, needed: Mapping[str, type] = NEEDED) -> list[Row]:
+    """Return the rows of a file, which have the needed fields. A last line that a kill cut short is left out.
+
+    Raises `DocumentError` with the line that is no such row.
+    """
     try:
         lines = file.read_bytes().split(b"\n")
     except OSError as error:
         raise DocumentError(f"cannot read {str(file)!r}: {error.strerror or error}") from error
     rows = []
     for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
         try:
-            rows.append(_checked(json.loads(line)))
+            row = json.loads(line) if line.strip() else None
         except ValueError as error:
-            if number < len(lines):  # a line that ends was written whole
-                raise DocumentError(f"{str(file)!r}, line {number}: not a result ({error}): remove the line") from error
+            if number == len(lines):  # a line that ends was written whole
+                break
+            raise DocumentError(f"{str(file)!r}, line {number}: not JSON ({error}): remove the line") from error
+        if line.strip():
+            if not isinstance(row, dict) or not all(isinstance(row.get(name), kind) for name, kind in needed.items()):
+                raise DocumentError(f"{str(file)!r}, line {number}: it needs {', '.join(needed)}: remove the line")
+            rows.append(row)
     return rows
-
-
-def _checked(row: object) -> Row:
-    if not isinstance(row, Mapping) or not all(isinstance(row.get(name), str) for name in NEEDED):
-        raise ValueError(f"it needs {', '.join(NEEDED)}")
-    return dict(row)
 
 
 def _write(file: Path, rows: Iterable[Row]) -> None:

@@ -1,15 +1,15 @@
 """Runs: every question of a plan asked once, resumable to the question, within budgets."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from hgmem.client import HGMem
-from hgmem.errors import AccessError, BudgetError, UnreachableError, UsageError
+from hgmem.errors import AccessError, BudgetError, HGMemError, UnreachableError, UsageError
 from hgmem.evaluation.asking import asked, failed
-from hgmem.evaluation.plan import Entry, Plan, PlannedSystem, Subject, entries, options_of, subjects
+from hgmem.evaluation.plan import Entry, Plan, PlannedSystem, Subject, entries, subjects
 from hgmem.evaluation.quotes import CorpusChunks
 from hgmem.evaluation.results import Results
 from hgmem.models.extractive import ExtractiveModel
@@ -101,11 +101,6 @@ def _builds(client: HGMem, waiting: Iterable[Entry]) -> Iterator[Part]:
             yield Part(name=name, calls=0 if free else None)
 
 
-def _asking(client: HGMem, system: PlannedSystem, questions: int) -> Part:
-    plan = client.plan_question(system=system.name, recipe=system.recipe, settings=system.settings)
-    return _part(f"{counted(questions, 'question')} to {system.title!r}", plan, times=questions)
-
-
 @dataclass(slots=True, kw_only=True)
 class RunReport:
     """What a run did. `failed` counts all questions with an error, `notes` tell of indexing and builds."""
@@ -147,7 +142,9 @@ class Run:
         parts += _builds(client, waiting)
         counts = Counter(entry.system.title for entry in waiting)
         systems = {entry.system.title: entry.system for entry in waiting}
-        parts += [_asking(client, system, counts[label]) for label, system in systems.items()]
+        for title, system in systems.items():
+            name = f"{counted(counts[title], 'question')} to {title!r}"
+            parts.append(_part(name, client.plan_question(**system.asking), times=counts[title]))
         return Estimate(parts=tuple(parts), questions=len(waiting), done=len(self.entries) - len(waiting))
 
     def work(self, report: Report = lambda _: None) -> RunReport:
@@ -214,15 +211,18 @@ def running(plan: Plan, opens: Opens, *, retry_failed: bool = False) -> Iterator
             return clients[seed]
 
         first = client(None)
-        options = tuple(
-            options_of(
-                plan,
-                lambda system: first.plan_question(system=system.name, recipe=system.recipe, settings=system.settings),
-            )
-        )
+        options = [_options(first, system, at) for at, system in enumerate(plan.systems)]
         found = tuple(entries(plan, subjects(plan, first.settings), options))
         results = Results.read(plan.output, {entry.key: entry.system.title for entry in found})
         yield Run(plan=plan, results=results, entries=found, clients=client, retry_failed=retry_failed)
+
+
+def _options(client: HGMem, system: PlannedSystem, at: int) -> Mapping[str, object]:
+    """Return the options of the recipe of a system. Raises `UsageError` with the field if there is no such system."""
+    try:
+        return client.plan_question(**system.asking).options
+    except HGMemError as error:
+        raise UsageError(f"plan: systems.{at}: {error}") from error
 
 
 def _prepare(client: HGMem, subject: Subject, *, report: Report, note: Callable[[str], None]) -> str:

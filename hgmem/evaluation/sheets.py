@@ -11,8 +11,9 @@ from statistics import StatisticsError, correlation, fmean
 from string import ascii_uppercase
 
 from hgmem.errors import DocumentError, UsageError
-from hgmem.evaluation.intervals import Mean, mean_of
-from hgmem.evaluation.results import Row, grouped
+from hgmem.evaluation.report import Mean, mean_of
+from hgmem.evaluation.results import Row, grouped, read_rows
+from hgmem.sources.json_records import text_of
 from hgmem.text.atomic_files import replacing
 from hgmem.text.identity import text_hash
 
@@ -24,6 +25,7 @@ CONTROLS = (RIGHT, WRONG, EMPTY)
 NO_ANSWER = "(no answer)"
 _LETTERS = (*ascii_uppercase, *map("".join, product(ascii_uppercase, repeat=2)))
 _MARKS = re.compile(r"[ \t]*\[\d+\]|\*\*|^#+ ", re.MULTILINE)  # tell who wrote an answer: citations, headings
+_SCORED = {"sheet": str, "scores": dict}  # what a line of scores has
 _EMPTY = Path(__file__).with_name("empty_answer.txt")
 
 
@@ -108,14 +110,6 @@ def read_key(file: Path) -> dict[str, dict[str, str]]:
     except (OSError, ValueError) as error:
         raise UsageError(f"cannot read {str(key)!r} ({error}): write the sheets anew with --sheet") from error
     return found
-
-
-def kinds_of(rows: Iterable[Row]) -> dict[str, list[str]]:
-    """Return the ids of the sheets by kind of question."""
-    found: dict[str, dict[str, None]] = {}
-    for row in rows:
-        found.setdefault(row["kind"], {})[_id(row)] = None
-    return {kind: list(names) for kind, names in sorted(found.items())}
 
 
 def read_scores(file: Path, key: Key) -> Given:
@@ -223,30 +217,12 @@ def _text(sheet: Sheet) -> str:
 
 def _scored_sheets(file: Path) -> Mapping[str, object]:
     try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DocumentError(f"cannot read scores {str(file)!r}: {error}") from error
-    try:
-        whole = json.loads(text)
+        whole = json.loads(text_of(file))
     except ValueError:
-        lines = [_line(file, at, line) for at, line in enumerate(text.splitlines(), start=1) if line.strip()]
-    else:
-        if not isinstance(whole, Mapping):
-            raise DocumentError(f'scores {str(file)!r} are not an object: use {{"SHEET": {{"A": 80}}}}')
-        if not {"sheet", "scores"} <= whole.keys():
-            return whole
-        lines = [whole]
-    return {str(line["sheet"]): line["scores"] for line in lines}
-
-
-def _line(file: Path, number: int, line: str) -> Mapping[str, object]:
-    try:
-        row = json.loads(line)
-    except ValueError as error:
-        raise DocumentError(f"{str(file)!r}, line {number}: not JSON ({error}): correct it") from error
-    if not isinstance(row, Mapping) or not {"sheet", "scores"} <= row.keys():
-        raise DocumentError(f"{str(file)!r}, line {number}: it needs sheet and scores: correct it")
-    return row
+        whole = None
+    if isinstance(whole, Mapping) and not _SCORED.keys() <= whole.keys():
+        return whole
+    return {row["sheet"]: row["scores"] for row in read_rows(file, _SCORED)}
 
 
 def _score(value: object, where: str) -> float:

@@ -288,11 +288,6 @@ def quote_statuses(database: Runner, *, corpus: str, citations: Sequence[Citatio
     return [statuses.get(found.get(number), "document_deleted") for number in range(len(citations))]
 
 
-def find_entities(database: Runner, *, corpus: str, uids: Sequence[str]) -> list[Entity]:
-    """Return those of these entities that exist."""
-    return [to_entity(row["entity"]) for row in database.run("find_entities", corpus=corpus, uids=list(uids))]
-
-
 def _not_ready(lease: Lease) -> UsageError:
     return UsageError(
         f"corpus {lease.corpus!r} is not ready: it was deleted or is being written; check it with `hgmem corpora`"

@@ -1,7 +1,7 @@
 """Typed wrappers for `cypher/retrieval.cypher`."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, Literal, TypeAlias
 
@@ -46,29 +46,6 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """How much a query returns and how far it looks: the parameter `$limits` of the statement `retrieve`."""
-
-    overfetch: int
-    overfetch_chunks: int
-    fulltext_limit: int
-    entity_limit: int = 0
-    relation_limit: int = 0
-    source_limit: int = 0
-    behind_limit: int = 0
-    line_chunks: bool = False
-    search_limit: int = 0
-    read_limit: int = 0
-    fusion: int
-    hops: int = 1
-    neighbour_limit: int = 1
-    exact_limit: int = 200
-    target_entities: bool = False
-    shared_entities: bool = False
-    exclude_covered: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class QueryHits:
     """What one query found: scores by uid, nearest first. `seen` is the number of candidates.
 
@@ -98,15 +75,15 @@ class Retrieval:
     sources: Mapping[str, Source]
 
 
-def retrieve(database: Runner, *, scope: Scope, queries: Sequence[Query], limits: Limits) -> Retrieval:
-    """Return what the queries of a step find, in one round trip."""
+def retrieve(database: Runner, *, scope: Scope, queries: Sequence[Query], limits: Row) -> Retrieval:
+    """Return what the queries of a step find, in one round trip. The statement says what `limits` are."""
     row = database.run(
         "retrieve",
         corpus=scope.corpus,
         memory=scope.memory,
         documents=scope.uids,
         queries=[_query(query, scope) for query in queries],
-        limits=asdict(limits),
+        limits=limits,
     )[0]
     return Retrieval(
         found=tuple(_found(found) for found in row["found"]),
@@ -144,27 +121,6 @@ def neighbours(
     return tuple(to_entity(entity) for entity in _there([row["entity"] for row in rows], "name"))
 
 
-def documents_beside(
-    database: Runner, *, scope: Scope, read: Sequence[str], query: Any, limits: tuple[int, int]
-) -> tuple[tuple[tuple[str, int], ...], tuple[str, ...]]:
-    """Return the titles of the documents that chunks were read of, with how many, and of those nearest to a vector.
-
-    `limits` is how many of the latter to return and how many chunks the index is asked for.
-    """
-    k, over = limits
-    row = database.run(
-        "documents_beside",
-        corpus=scope.corpus,
-        documents=scope.uids,
-        read=list(read),
-        vector=vector(query),
-        k=k,
-        over=over,
-    )[0]
-    known = tuple((str(one["title"] or ""), int(one["passages"])) for one in row["known"])
-    return known, tuple(str(title) for title in row["near"] if title)
-
-
 def find_chunks(database: Runner, *, corpus: str, uids: Sequence[str]) -> dict[str, Chunk]:
     """Return those of these chunks that exist, by uid."""
     rows = database.run("find_chunks", corpus=corpus, uids=list(uids))
@@ -194,46 +150,6 @@ def mentioned_entities(database: Runner, *, corpus: str, uids: Sequence[str]) ->
                 if uid is not None:
                     found.setdefault(uid, []).append(entity)
     return {uid: tuple(entities) for uid, entities in found.items()}
-
-
-def chunks_around_points(
-    database: Runner, *, scope: Scope, points: Sequence[str], read: Sequence[str], k: int
-) -> list[str]:
-    """Return the uids of chunks read that the points' entities, or their neighbours, are mentioned in.
-
-    A point gives k inner and k outer ones at most. Nearest to a point first.
-    """
-    rows = database.run(
-        "chunks_around_points",
-        corpus=scope.corpus,
-        memory=scope.memory,
-        points=list(points),
-        read=list(read),
-        k=k,
-    )
-    return [str(row["chunk"]) for row in rows if row["chunk"] is not None]
-
-
-def nearest_supports(
-    database: Runner, *, scope: Scope, supports: Mapping[str, Sequence[str]], query: Any
-) -> dict[str, tuple[float, list[str]]]:
-    """Return, for each point (uid), its similarity to a vector and its chunks that exist, nearest to the point first.
-
-    `supports` are the chunks of each point.
-    """
-    rows = database.run(
-        "nearest_supports",
-        corpus=scope.corpus,
-        memory=scope.memory,
-        documents=scope.uids,
-        points=[{"uid": uid, "chunks": list(chunks)} for uid, chunks in supports.items()],
-        vector=vector(query),
-    )
-    return {
-        row["point"]: (-1.0 if row["score"] is None else row["score"], [uid for uid in row["chunks"] if uid])
-        for row in rows
-        if row["point"] is not None
-    }
 
 
 def to_entity(row: Row) -> Entity:

@@ -1,8 +1,8 @@
-"""Recording: what a system does with a question, written to Neo4j step by step under a lease."""
+"""Recording: what a system does with a question, written to Neo4j step by step under a lease, and its points."""
 
 import re
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -26,10 +26,9 @@ from hgmem.graph.memory import (
 )
 from hgmem.graph.retrieval import Scope
 from hgmem.graph.values import to_json
-from hgmem.memory.points import MemoryPoints
 from hgmem.models.embedding import Vectors
 from hgmem.models.metering import Meter, measuring
-from hgmem.retrieval.answer import AnswerQuestion, Cited, cited_answer
+from hgmem.retrieval.answer import AnswerQuestion, Cited, cite
 from hgmem.retrieval.document_filters import Choice, choose, misfit
 from hgmem.retrieval.rendering import PromptMemory
 from hgmem.services import Services
@@ -37,9 +36,71 @@ from hgmem.text.language import no_evidence
 from hgmem.values.events import Answered, EvidenceFound, Planned, QuestionAccepted
 from hgmem.values.evidence import Citable, Evidence, Retrieved
 from hgmem.values.inputs import Question
-from hgmem.values.records import INTERRUPTED, RUNNING, UNANSWERED, Answer, Step, StepChanges
+from hgmem.values.records import INTERRUPTED, RUNNING, UNANSWERED, Answer, MemoryPoint, Step, StepChanges
 
 _STRATEGY = re.compile(r"[a-z][a-z ]{0,29}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryPoints:
+    """Every point of a memory by uid, in order of birth, and the points (uids) that each was made from."""
+
+    by_uid: Mapping[str, MemoryPoint] = field(default_factory=dict)
+    parts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, points: Iterable[MemoryPoint], steps: Iterable[Step]) -> "MemoryPoints":
+        """Return stored points, in order of birth, with the lineages that the operations of steps tell."""
+        parts = {operation.point: operation.parts for step in steps for operation in step.operations if operation.parts}
+        return cls(by_uid={point.uid: point for point in points}, parts=parts)
+
+    @property
+    def active(self) -> tuple[MemoryPoint, ...]:
+        """The points that no later one has superseded, in order of birth."""
+        return tuple(point for point in self.by_uid.values() if point.died is None)
+
+    def at(self, step: int) -> tuple[MemoryPoint, ...]:
+        """Return the points that are active at the end of `step`, in order of birth."""
+        return tuple(point for point in self.by_uid.values() if point.alive(step))
+
+    def after(self, changes: StepChanges, *, step: int) -> "MemoryPoints":
+        """Return the points as a step's changes leave them."""
+        born = {birth.point.uid: birth.point for birth in changes.births}
+        parts = {birth.point.uid: (*birth.revises, *birth.merges) for birth in changes.births}
+        by_uid = {**self.by_uid, **born}
+        died = {uid: replace(by_uid[uid], died=step) for uid in changes.died}
+        return MemoryPoints(by_uid=by_uid | died, parts={**self.parts, **parts})
+
+    def findings(self, points: Sequence[MemoryPoint]) -> list[dict[str, tuple[str, ...]]]:
+        """Return the findings that each point stands for, in order of birth: the chunks (uids) of each by its uid.
+
+        A finding is a point that was inserted, or a revision, with the chunks that it brought. Those without any are
+        left out. A point without known parts is a finding itself.
+        """
+        place = {uid: at for at, uid in enumerate(self.by_uid)}
+        found = []
+        for point in points:
+            before = sorted(self._behind(point) & place.keys(), key=lambda uid: place[uid])
+            brought = {each.uid: self._brought(each) for each in (*(self.by_uid[uid] for uid in before), point)}
+            found.append({uid: chunks for uid, chunks in brought.items() if chunks})
+        return found
+
+    def _behind(self, point: MemoryPoint) -> set[str]:
+        """Return the points that were revised or merged into this one, directly or not."""
+        behind: set[str] = set()
+        left = list(self.parts.get(point.uid, ()))
+        while left:
+            uid = left.pop()
+            if uid not in behind:
+                behind.add(uid)
+                left += self.parts.get(uid, ())
+        return behind
+
+    def _brought(self, point: MemoryPoint) -> tuple[str, ...]:
+        """Return the chunks of a point that none of its parts has."""
+        parts = (self.by_uid[uid] for uid in self.parts.get(point.uid, ()) if uid in self.by_uid)
+        inherited = {chunk for part in parts for chunk in part.chunks}
+        return tuple(chunk for chunk in point.chunks if chunk not in inherited)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -67,10 +128,6 @@ class Recording:
     def scope(self) -> Scope:
         """Where this question looks."""
         return Scope(corpus=self.lease.corpus, memory=self.lease.memory, documents=self.choice.documents)
-
-    def choose_documents(self) -> None:
-        """Find the documents that the filters leave."""
-        self.choice = choose(self.services.database, self.filters, corpus=self.lease.corpus)
 
     @property
     def next_number(self) -> int:
@@ -148,7 +205,10 @@ class Recording:
             form=form,
             language=self.services.language,
         )
-        return self._finish(cited_answer(self.services, task), status="answered", notes=notes, last=last)
+        reply = self.services.write(task)
+        cited = cite(reply.text, task.passages)
+        cited = replace(cited, notes=(*reply.notes, *cited.notes))
+        return self._finish(cited, status="answered", notes=notes, last=last)
 
     def no_evidence(self, *, notes: Sequence[str] = ()) -> Answer:
         """Return the answer that says that there is no evidence, written without a model call."""
@@ -220,7 +280,7 @@ def recording(
             at_step=question.at_step,
             notes=question.notes,
         )
-        record.choose_documents()  # before anything is written
+        record.choice = choose(services.database, record.filters, corpus=lease.corpus)  # before anything is written
         if question.memory:
             timeout, owner = services.settings.claim_timeout, services.owner
             found = lease_memory(services.database, lease=lease, question=question, timeout=timeout, owner=owner)
@@ -255,9 +315,9 @@ def _leased(record: Recording) -> Iterator[None]:
 
 
 def _resume(record: Recording) -> None:
-    record.choose_documents()
     database, owner = record.services.database, record.services.owner
     scope = {"corpus": record.lease.corpus, "memory": record.lease.memory}
+    record.choice = choose(database, record.filters, corpus=record.lease.corpus)
     record.steps = memory_steps(database, **scope, owner=owner)
     stored = memory_points(database, **scope, owner=owner)
     record.points = MemoryPoints.of((found.point for found in stored), record.steps)

@@ -1,7 +1,6 @@
 """The embedder interface, and the checks and the memory of recent vectors around any embedder."""
 
 import threading
-from abc import abstractmethod
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeAlias
@@ -126,38 +125,3 @@ class CheckedEmbedder:
     def close(self) -> None:
         """Close what the embedder has open, if it has `close`. It is opened again when needed."""
         close(self._embedder)
-
-
-class RequestedVectors(Shared):
-    """An embedder whose vectors are requested from elsewhere. One is requested if their length is not known yet."""
-
-    name: str
-
-    def __init__(self, dimensions: int | None = None) -> None:
-        self._known = dimensions
-        self._asking = threading.Lock()
-
-    @property
-    def dimensions(self) -> int:
-        """The length of every vector."""
-        with self._asking:
-            if self._known is None:
-                self._known = len(self.requested(["a"], kind="query")[0])
-            return self._known
-
-    def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
-        """Return the vectors, float32 of shape (len(texts), dimensions), in the order of `texts`.
-
-        Raises `ModelError` if there are none, or their lengths differ.
-        """
-        if not texts:
-            return np.empty((0, self.dimensions), dtype=np.float32)
-        vectors = self.requested(texts, kind=kind)
-        try:
-            return np.asarray(vectors, dtype=np.float32)
-        except (TypeError, ValueError) as error:
-            raise ModelError(f"embedder {self.name!r} returned vectors of different lengths: {error}") from error
-
-    @abstractmethod
-    def requested(self, texts: Sequence[str], *, kind: TextKind) -> Sequence[Sequence[float]]:
-        """Return a vector for each of at least one text."""

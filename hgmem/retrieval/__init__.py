@@ -1,1 +1,1 @@
-"""Evidence of a step: entity linking, filters, context packing, and the answer task with its citations."""
+"""Evidence of a step: filters, context packing, and the answer task with its citations."""

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from hgmem.graph.built import nearest_beneath
@@ -78,13 +78,6 @@ class Cited:
     text: str
     citations: tuple[Citation, ...] = ()
     notes: tuple[str, ...] = ()
-
-
-def cited_answer(services: Services, task: AnswerQuestion) -> Cited:
-    """Return the model's answer with its citations checked, the notes of the reply first."""
-    reply = services.write(task)
-    cited = cite(reply.text, task.passages)
-    return replace(cited, notes=(*reply.notes, *cited.notes))
 
 
 def extractive_answer(

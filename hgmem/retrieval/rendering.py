@@ -90,24 +90,6 @@ def _least(point: MemoryPoint) -> int:
     return _words(point.description) + len(point.entities) + 4
 
 
-def visible_evidence(
-    evidence: Evidence,
-    points: Sequence[MemoryPoint],
-    *,
-    tokens: int,
-    only_new: bool = False,
-    read_uids: Collection[str] = (),
-) -> Evidence:
-    """Return the part that a prompt shows beside these points, with the chunks that fit into `tokens`.
-
-    With `only_new` it leaves out what the points hold and what its chunks say, and chunks that were read before
-    (`read_uids`) come last.
-    """
-    if not only_new:
-        return trimmed(evidence, tokens=tokens)
-    return unsaid(trimmed(unknown(evidence, points), tokens=tokens, read_uids=read_uids))
-
-
 def trimmed(evidence: Evidence, *, tokens: int, read_uids: Collection[str] = ()) -> Evidence:
     """Return the evidence with the chunks that fit into `tokens`, the best of every sub-query first.
 
@@ -184,11 +166,6 @@ def within(chunks: Sequence[Chunk], *, tokens: int, least: int = 1) -> list[Chun
 def tokens_of(*chunks: Chunk) -> int:
     """Return the number of tokens of chunks."""
     return sum(chunk.tokens or count(chunk.text) for chunk in chunks)
-
-
-def in_order(chunks: Sequence[Chunk]) -> list[Chunk]:
-    """Return chunks in document order."""
-    return sorted(chunks, key=lambda chunk: (chunk.document, chunk.position, chunk.uid))
 
 
 def text(value: str) -> str:

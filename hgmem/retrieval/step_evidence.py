@@ -1,15 +1,19 @@
-"""Retrieval of one step: local investigation and global exploration (paper, equations 1, 6 and 7)."""
+"""Retrieval of one step: local investigation and global exploration (paper, equations 1, 6 and 7), and fused rankings.
 
+Systems without a graph search chunks by words and vector alone.
+"""
+
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from pydantic import Field
 
-from hgmem.graph.database import Database
-from hgmem.graph.retrieval import Limits, Query, QueryHits, Retrieval, Scope, Search, retrieve
+from hgmem.graph.database import Database, Row
+from hgmem.graph.full_text import Ranking, worded_chunks
+from hgmem.graph.retrieval import Query, QueryHits, Retrieval, Scope, Search, mentioned_entities, near_chunks, retrieve
 from hgmem.models.embedding import Vectors
-from hgmem.retrieval.fusion import FUSION, PROPOSED_NEAREST, fuse
 from hgmem.values.evidence import Evidence, Hit, Retrieved, Source, Subquery
 from hgmem.values.graph_elements import Chunk, Entity, Relation
 
@@ -19,6 +23,8 @@ ChunkSearch: TypeAlias = Literal["hybrid", "vector", "off"]
 BY_BOTH: ChunkSearch = "hybrid"
 Thing = TypeVar("Thing", Entity, Relation, Chunk)
 
+FUSION = 60  # reciprocal rank fusion's constant: how much the first ranks count over the later ones
+PROPOSED_NEAREST = 150  # hits that a vector index is asked for at least: fewer miss some of the 20 nearest among copies
 PROPOSED = 100  # chunks that the full-text index proposes: the first, and those that a title names, are ranked
 PROPOSED_AMONG = 400  # where others than those of the chosen documents may be among them
 CANDIDATES = 20  # chunks that each of two rankings brings to their fusion
@@ -81,7 +87,7 @@ def gather(
     again, notes = _again(queries, first, scene=scene, limits=limits)
     if not again:
         return _evidence(subqueries, first, config), ()
-    wider = replace(limits, overfetch=2 * _over(scene, config, most=scene.covered))
+    wider = {**limits, "overfetch": 2 * _over(scene, config, most=scene.covered)}
     second = retrieve(database, scope=scene.scope, queries=again, limits=wider)
     newer = {query.number: query for query in again}
     latest = [newer.get(query.number, query) for query in queries]
@@ -94,27 +100,28 @@ def _search(asked: Subquery, scene: Scene) -> Search:
     return "scope" if asked.strategy == "local" else widest
 
 
-def _limits(scene: Scene, config: RetrievalConfig) -> Limits:
+def _limits(scene: Scene, config: RetrievalConfig) -> Row:
+    """Return how much a query returns and how far it looks: the parameter `$limits` of the statement `retrieve`."""
     searched = 0 if config.chunk_search == "off" else max(CANDIDATES, config.searched_chunks)
-    return Limits(
-        overfetch=_over(scene, config, most=BEYOND),
-        overfetch_chunks=max(5 * searched, PROPOSED_NEAREST),
-        fulltext_limit=max(PROPOSED if scene.scope.documents is None else PROPOSED_AMONG, 2 * searched),
-        entity_limit=config.entities,
-        relation_limit=config.relations,
-        source_limit=config.chunks,
-        behind_limit=BEHIND,
-        line_chunks=config.line_chunks,
-        search_limit=searched,
-        read_limit=config.searched_chunks,
-        fusion=FUSION,
-        hops=config.hops,
-        neighbour_limit=HUB,
-        exact_limit=EXACT,
-        target_entities=True,
-        shared_entities=config.shared,
-        exclude_covered=config.exclude,
-    )
+    return {
+        "overfetch": _over(scene, config, most=BEYOND),
+        "overfetch_chunks": max(5 * searched, PROPOSED_NEAREST),
+        "fulltext_limit": max(PROPOSED if scene.scope.documents is None else PROPOSED_AMONG, 2 * searched),
+        "entity_limit": config.entities,
+        "relation_limit": config.relations,
+        "source_limit": config.chunks,
+        "behind_limit": BEHIND,
+        "line_chunks": config.line_chunks,
+        "search_limit": searched,
+        "read_limit": config.searched_chunks,
+        "fusion": FUSION,
+        "hops": config.hops,
+        "neighbour_limit": HUB,
+        "exact_limit": EXACT,
+        "target_entities": True,
+        "shared_entities": config.shared,
+        "exclude_covered": config.exclude,
+    }
 
 
 def _over(scene: Scene, config: RetrievalConfig, *, most: int) -> int:
@@ -123,7 +130,7 @@ def _over(scene: Scene, config: RetrievalConfig, *, most: int) -> int:
 
 
 def _again(
-    queries: Sequence[Query], first: Retrieval, *, scene: Scene, limits: Limits
+    queries: Sequence[Query], first: Retrieval, *, scene: Scene, limits: Row
 ) -> tuple[list[Query], tuple[str, ...]]:
     """Return the queries to ask once more: exploring ones that the index left short, local ones with an empty scope."""
     again, notes = [], []
@@ -133,8 +140,8 @@ def _again(
             notes.append(f"sub-query {query.number + 1}: nothing around its points, so it was asked globally")
         elif (
             query.search in ("index", "documents")
-            and len(found.entities) < limits.entity_limit
-            and found.seen == limits.overfetch
+            and len(found.entities) < limits["entity_limit"]
+            and found.seen == limits["overfetch"]
         ):
             wider: Search = "documents" if scene.scope.documents is not None else "index"
             again.append(replace(query, search="exact" if scene.entities < SMALL else wider))
@@ -169,9 +176,9 @@ def _evidence(subqueries: Sequence[Subquery], retrieval: Retrieval, config: Retr
         retrieved=retrieved,
         entities=_distinct((found.entities for found in retrieved), retrieval.entities),
         relations=_distinct((found.relations for found in retrieved), retrieval.relations),
-        chunks=tuple(sorted(chunks, key=_place)),
+        chunks=tuple(sorted(chunks, key=place)),
         behind=_behind(retrieval),
-        sources=tuple(sorted(retrieval.sources.values(), key=_place)),
+        sources=tuple(sorted(retrieval.sources.values(), key=place)),
     )
 
 
@@ -189,7 +196,8 @@ def _behind(retrieval: Retrieval) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _place(chunk: Chunk | Source) -> tuple[str, int, str]:
+def place(chunk: Chunk | Source) -> tuple[str, int, str]:
+    """Return a key that sorts chunks in document order."""
     return (chunk.document, chunk.position, chunk.uid)
 
 
@@ -222,3 +230,44 @@ def hits_of(scores: Mapping[str, float], things: Mapping[str, Thing]) -> tuple[H
 
 def _distinct(lists: Iterable[Sequence[Hit]], things: Mapping[str, Thing]) -> tuple[Thing, ...]:
     return tuple(things[uid] for uid in dict.fromkeys(hit.uid for hits in lists for hit in hits))
+
+
+def with_mentions(database: Database, evidence: Evidence, *, corpus: str) -> Evidence:
+    """Return the evidence, whose chunks say which entities they mention. It reads once, if there are any chunks.
+
+    Only HGMem's rule-based replies need this of every chunk, so retrieval does not read it.
+    """
+    if not evidence.chunks:
+        return evidence
+    mentioned = mentioned_entities(database, corpus=corpus, uids=[chunk.uid for chunk in evidence.chunks])
+    chunks = tuple(replace(chunk, entities=mentioned.get(chunk.uid, ())) for chunk in evidence.chunks)
+    return replace(evidence, chunks=chunks)
+
+
+def fuse(rankings: Iterable[Iterable[str]]) -> list[str]:
+    """Fuse the rankings by reciprocal rank, best first, ties by uid."""
+    return list(reciprocal_ranks(rankings))
+
+
+def reciprocal_ranks(rankings: Iterable[Iterable[str]]) -> dict[str, float]:
+    """Return uids with their sums of reciprocal ranks (Cormack et al., 2009), best first, ties by uid."""
+    weights: dict[str, float] = defaultdict(float)
+    for ranking in rankings:
+        for rank, uid in enumerate(ranking, start=1):
+            weights[uid] += 1 / (FUSION + rank)
+    return dict(sorted(weights.items(), key=lambda item: (-item[1], item[0])))
+
+
+def hybrid_chunks(
+    database: Database, asked: tuple[str, Any], *, scope: Scope, ranking: Ranking
+) -> list[tuple[Chunk, float]]:
+    """Return the chunks that a question (text and unit vector) finds, with their fused weights, best first.
+
+    `ranking` says how words are ranked, and how many chunks each of the two rankings brings.
+    """
+    text, query = asked
+    near = near_chunks(database, scope=scope, query=query, k=ranking.k, over=max(ranking.k, PROPOSED_NEAREST))
+    worded = worded_chunks(database, scope=scope, text=text, ranking=ranking)
+    known = {chunk.uid: chunk for chunk, _ in (*near, *worded)}
+    ranks = reciprocal_ranks([chunk.uid for chunk, _ in ranked] for ranked in (worded, near))
+    return [(known[uid], weight) for uid, weight in ranks.items()]

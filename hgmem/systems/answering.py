@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import reduce
 from typing import Any
 
 from hgmem.builds.reading import check_built
@@ -12,9 +13,8 @@ from hgmem.models.extractive import ExtractiveModel
 from hgmem.models.llm.task_routing import serving
 from hgmem.retrieval.answer import AnswerQuestion
 from hgmem.retrieval.document_filters import choose, normal
-from hgmem.retrieval.fusion import fuse
+from hgmem.retrieval.step_evidence import fuse
 from hgmem.services import Services, ready_corpus
-from hgmem.systems.options import value_of
 from hgmem.systems.registry import describe, system
 from hgmem.systems.spec import AnySpec
 from hgmem.values.ask_options import AskOptions
@@ -129,7 +129,7 @@ def _notes_on_build(
         return ()
     names = {name for stage in spec.build.stages for name in stage.settings}
     given = [name for name in changes if name.partition(".")[0] in names]
-    return check_built(services, spec.name, asked={name: value_of(config, name) for name in given})
+    return check_built(services, spec.name, asked={name: reduce(getattr, name.split("."), config) for name in given})
 
 
 def _continuing(stored: Stored, asked: AnySpec | None) -> AnySpec:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict
-from functools import cache, reduce
+from functools import cache
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -27,11 +27,6 @@ def changed(config: Config, changes: Mapping[str, object]) -> Config:
             raise UsageError(f"unknown recipe option {name!r}: choose from {', '.join(_names(values))}")
         place[last] = _listed(value) if isinstance(place[last], tuple) else value
     return loaded(type(config), values)
-
-
-def value_of(config: object, name: str) -> object:
-    """Return the value of an option by its name, such as `retrieval.hops`."""
-    return reduce(getattr, name.split("."), config)
 
 
 def loaded(kind: type[Config], values: Mapping[str, Any]) -> Config:

@@ -11,7 +11,7 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 from hgmem.builds.stages import Build, check_names
 from hgmem.errors import UsageError
 from hgmem.graph.invariants import OwnInvariant
-from hgmem.memory.browser.favourites import Caption, Favourite, check_captions
+from hgmem.memory.browser.favourites import Favourite, check_captions
 from hgmem.memory.stored_memories import Stored
 from hgmem.models.prompts import prompts_in, read_prompt, shipped_prompts
 from hgmem.services import Services
@@ -98,12 +98,6 @@ class SystemSpec(Generic[Config]):
     invariants: Sequence[OwnInvariant] = ()
 
     @property
-    def captions(self) -> tuple[Caption, ...]:
-        """How Neo4j Browser draws the rows of its build."""
-        kinds = self.build.kinds if self.build else ()
-        return tuple(Caption(label=kind.name, property=kind.caption, colour=kind.colour) for kind in kinds)
-
-    @property
     def own_prompts(self) -> Mapping[str, Path]:
         """The files of its own prompts, by task."""
         return prompts_in(self.prompts) if self.prompts else {}
@@ -176,5 +170,6 @@ def check_spec(spec: AnySpec) -> None:
             raise UsageError(f"hgmem has a task {task!r} already: rename its prompt {path}")
     if spec.build:
         check_names(spec.build)
-    check_verbs(spec.verbs)
-    check_captions(spec.captions)
+        check_captions(spec.build.kinds)
+    if spec.verbs:
+        check_verbs(spec.verbs)

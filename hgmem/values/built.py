@@ -20,6 +20,21 @@ SMALLEST, LARGEST = -(2**63), 2**63 - 1  # integers that Neo4j stores
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BuiltKind:
+    """A kind of built rows. Its name is the readable label beside `:Built`.
+
+    - `caption`: the property that Neo4j Browser writes into a row, `colour` its colour there, such as `#7FB069`.
+    - `replaced_vectors`: a later stage gives the rows other vectors than those of their texts, such as propagated ones.
+      They keep their own beside them, for when that unit is emptied.
+    """
+
+    name: str
+    replaced_vectors: bool = False
+    caption: str = "text"
+    colour: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OwnNames:
     """The labels and relationship types of an installed system."""
 

@@ -89,6 +89,7 @@ RUNNERS: dict[str, tuple[set[str], set[str]]] = {
     "write_leased": (set(), set()),
     "write_held": ({"corpus", "uid", "run"}, set()),
     "_indexed": ({"corpus", "uids", "vector", "most"}, set()),
+    "_rows_near": ({"corpus", "documents", "vector"}, set()),
 }
 SCANS = {
     "corpora": ["NodeByLabelScan"],  # the one label scan that is allowed: of :Corpus
@@ -166,7 +167,7 @@ def _runner(call: ast.Call) -> str:
 
 
 def _run(call: ast.Call) -> str | None:
-    """Return the statement's name in `database.run(name, …)`, `listing(name)` or `runner(database, name, …)`."""
+    """Return the statement's name in `database.run(name, …)`, another method, or `runner(database, name, …)`."""
     if _runner(call) not in RUNNERS:
         return None
     named = [one.value for one in call.args[:2] if isinstance(one, ast.Constant) and isinstance(one.value, str)]

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.slow  # thousands of near-copies
 ENTITIES, CHUNKS, WORDS = 400, 120, 250  # of the synthetic corpus
 ENOUGH = 0.99
 # A step's request to the index if memory is empty.
-OVER = _limits(Scene(scope=Scope(corpus=""), covered=0, entities=0), RetrievalConfig(entities=K)).overfetch
+OVER = _limits(Scene(scope=Scope(corpus=""), covered=0, entities=0), RetrievalConfig(entities=K))["overfetch"]
 
 
 def synthetic(seed: int = 7) -> Given:

@@ -10,8 +10,9 @@ from test_builds import Renamed, built
 
 from hgmem import HGMem, UsageError
 from hgmem.errors import ModelError
+from hgmem.models.reply import TextReply
 from hgmem.retrieval.answer import AnswerReply
-from hgmem.systems.memorag.tasks import CluesReply, GistReply
+from hgmem.systems.memorag.tasks import CluesReply
 from hgmem.testing import ScriptedModel
 from hgmem.values.inputs import Document
 
@@ -153,7 +154,7 @@ def test_asking_searches_by_every_clue_and_keeps_what_it_read(pyramid: HGMem) ->
 
 def scripted(**replies: Any) -> ScriptedModel:
     given = {
-        "gist": lambda task: GistReply(text=f"A gist of {len(task.texts)} parts, of {task.texts[0][0]}."),
+        "gist": lambda task: TextReply(text=f"A gist of {len(task.texts)} parts, of {task.texts[0][0]}."),
         "clues": lambda task: CluesReply(draft="A secret draft.", spans=("The anchor stood by the engine.",)),
         "answer": lambda task: AnswerReply(text="It stood there [1]."),
     }
@@ -203,7 +204,7 @@ def test_a_gist_that_is_named_is_looked_into_and_twice_at_most(open_client: Call
         shown = [*task.memory, *task.parts]
         return CluesReply(spans=(f"Anchor {len(shown)} by the engine.",), look=(len(shown) - 1, 99))
 
-    client = opened(open_client, model=scripted(clues=clues, gist=lambda task: GistReply(text="Bells rang. " * 12)))
+    client = opened(open_client, model=scripted(clues=clues, gist=lambda task: TextReply(text="Bells rang. " * 12)))
     client.add([document("Arbor", paragraphs("Arbor", 60))], graph=False)
     client.build("memorag", settings=SMALL)
     top = client.memorag.levels()[-1]
@@ -254,10 +255,10 @@ def test_chosen_documents_are_remembered_by_their_own_gists_and_chunks(pyramid: 
 
 
 def test_a_gist_that_fails_for_good_costs_its_unit_alone(open_client: Callable[..., HGMem]) -> None:
-    def failing(task: Any) -> GistReply:
+    def failing(task: Any) -> TextReply:
         if "paragraph 7 " in task.texts[0][1]:
             raise ModelError("the server said no")
-        return GistReply(text="A gist.")
+        return TextReply(text="A gist.")
 
     client = opened(open_client, model=scripted(gist=failing))
     client.add([document("Arbor", paragraphs("Arbor", 30))], graph=False)
@@ -266,7 +267,7 @@ def test_a_gist_that_fails_for_good_costs_its_unit_alone(open_client: Callable[.
     notes = client.ask("Where?", system="memorag").notes
     assert any("is not whole (status incomplete)" in note for note in notes)
     assert client.build("memorag").failed == 1
-    client.model = scripted(gist=lambda _: GistReply(text="A gist."))
+    client.model = scripted(gist=lambda _: TextReply(text="A gist."))
     assert client.build("memorag", retry_failed=True).failed == 0
     assert client.status().builds[0].status == "ready"
 
@@ -309,7 +310,7 @@ def test_summaries_have_key_points_and_citations(pyramid: HGMem) -> None:
 
 
 def test_estimates_are_upper_bounds(open_client: Callable[..., HGMem]) -> None:
-    model = scripted(gist=lambda task: GistReply(text="Bells rang in the town. " * (task.tokens // 6)))
+    model = scripted(gist=lambda task: TextReply(text="Bells rang in the town. " * (task.tokens // 6)))
     client = opened(open_client, model=model)
     client.add([document(name, paragraphs(name, 40)) for name in ("Arbor", "Briar")], graph=False)
     plan = client.plan_build("memorag", settings=SMALL)

@@ -15,7 +15,8 @@ from wire import Answered, Asked, Said, WireServer, words
 
 from hgmem import HGMem
 from hgmem.cli import app
-from hgmem.systems.memorag.tasks import CluesReply, GistReply
+from hgmem.models.reply import TextReply
+from hgmem.systems.memorag.tasks import CluesReply
 from hgmem.text.tokens import count
 
 
@@ -23,7 +24,7 @@ from hgmem.text.tokens import count
 def deep(open_client: Callable[..., HGMem]) -> HGMem:
     """A client on a pyramid of more than two levels, whose model looks into all gists that it sees."""
     model = scripted(
-        gist=lambda task: GistReply(text="Bells rang in the town. " * 6),
+        gist=lambda task: TextReply(text="Bells rang in the town. " * 6),
         clues=lambda task: CluesReply(spans=("Bells rang at night.",), look=tuple(range(99))),
     )
     client = opened(open_client, model=model)

@@ -9,14 +9,13 @@ from walking import PEOPLE, SMALL, Guide, edges, nodes, town, walked_town
 
 from hgmem import HGMem, UsageError
 from hgmem.models.prompts import prompt_of
+from hgmem.models.reply import TextReply
 from hgmem.systems.remindrag.tasks import (
     ChooseNext,
     EnoughReply,
     JudgeEnough,
     MoveReply,
     NextReply,
-    SummaryReply,
-    TitleReply,
 )
 from hgmem.testing import ScriptedModel
 from hgmem.values.inputs import Document
@@ -119,7 +118,7 @@ def test_calls_are_limited_whatever_the_model_does(open_client: Callable[..., HG
     model = Guide(KEY).model(
         enough=lambda task: EnoughReply(enough=False),
         next_node=lambda task: NextReply(next=len(task.options) - 1),  # back and forth
-        passage_summary=lambda task: SummaryReply(text="a summary"),
+        passage_summary=lambda task: TextReply(text="a summary"),
     )
     client = walked_town(open_client, model)
     answer = client.ask(QUESTION, system="remindrag", recipe="paper", settings={"learn": False, "max_calls": 9})
@@ -143,7 +142,7 @@ def test_the_papers_walk_asks_twice_a_move_and_summarises_long_passages_once(
         return NextReply(next=(named or [0])[0], why="its title")
 
     model = Guide(KEY).model(
-        enough=enough, next_node=going, passage_summary=lambda task: SummaryReply(text=f"In short: {task.text[:30]}")
+        enough=enough, next_node=going, passage_summary=lambda task: TextReply(text=f"In short: {task.text[:30]}")
     )
     client = walked_town(open_client, model)
     answer = client.ask(QUESTION, system="remindrag", recipe="paper", settings={"summary_tokens": 20})
@@ -232,7 +231,7 @@ def test_filters_keep_the_walk_within_documents(open_client: Callable[..., HGMem
 
 
 def test_it_has_to_be_built(open_client: Callable[..., HGMem]) -> None:
-    client = open_client(model=ScriptedModel({"anchor_title": lambda task: TitleReply(text="x")}))
+    client = open_client(model=ScriptedModel({"anchor_title": lambda task: TextReply(text="x")}))
     client.add_graph(town())
     with pytest.raises(UsageError, match="no build of system 'remindrag': make it with `hgmem build remindrag"):
         client.ask(QUESTION, system="remindrag")

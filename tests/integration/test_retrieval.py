@@ -16,9 +16,7 @@ from hgmem.graph.memory import Lease, create_memory, release_memory, write_step
 from hgmem.graph.retrieval import Query, Scope, retrieve
 from hgmem.models.metering import measuring
 from hgmem.retrieval import step_evidence
-from hgmem.retrieval.entity_linking import with_mentions
-from hgmem.retrieval.fusion import fuse
-from hgmem.retrieval.step_evidence import PROPOSED, SMALL, RetrievalConfig, Scene, _limits, gather
+from hgmem.retrieval.step_evidence import PROPOSED, SMALL, RetrievalConfig, Scene, _limits, fuse, gather, with_mentions
 from hgmem.systems.hgmem.recipes import HGMemConfig
 from hgmem.systems.hgmem.replies import EvolveReply, Insertion
 from hgmem.systems.hgmem.step import StepDraft

@@ -1,7 +1,7 @@
 """Trails on a real Neo4j: learning, replay, taking back, owners, many at once, and what a deletion takes."""
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -10,7 +10,7 @@ import pytest
 from walking import Guide, edges, nodes, walked_town
 
 from hgmem import HGMem, UsageError
-from hgmem.systems.remindrag.trails import Touch, replayed
+from hgmem.systems.remindrag.trails import replayed
 
 QUESTION = "Which key did Anna give away last?"
 KEY = "Anna gave the key number 2"
@@ -258,8 +258,8 @@ def test_the_dimension_of_the_questions_is_that_of_the_trails(guided: HGMem) -> 
     memory = guided.ask(QUESTION, system="remindrag", settings=WAY).memory
     guided.remindrag.learn(memory=memory)
     vector = guided.embedder.embed([QUESTION], kind="query")[0]
-    touch: Sequence[Touch] = [Touch(question=vector, effective=True, penalty="forget")]
-    expected = replayed(touch, dimensions=len(vector))
+    touches = [{"question": vector, "effective": True, "penalty": "forget"}]
+    expected = replayed(touches, dimensions=len(vector))
     found = [trail for trail in trails(guided).values() if np.any(trail)]
     assert found
     assert all(np.array_equal(trail, expected) for trail in found)

@@ -6,8 +6,9 @@ from typing import Any
 from dumping import driver
 
 from hgmem import HGMem
+from hgmem.models.reply import TextReply
 from hgmem.retrieval.answer import AnswerReply
-from hgmem.systems.remindrag.tasks import MoveReply, SummaryReply, TitleReply, UsefulReply
+from hgmem.systems.remindrag.tasks import MoveReply, UsefulReply
 from hgmem.testing import ScriptedModel
 from hgmem.values.inputs import Document, Given, GivenChunk, GivenEntity, GivenRelation
 
@@ -55,8 +56,8 @@ class Guide:
     def model(self, **more: Any) -> ScriptedModel:
         """Return the model."""
         replies: dict[str, Any] = {
-            "anchor_title": lambda task: TitleReply(text=" ".join(task.text.split()[:6])),
-            "passage_summary": lambda task: SummaryReply(text="a summary"),
+            "anchor_title": lambda task: TextReply(text=" ".join(task.text.split()[:6])),
+            "passage_summary": lambda task: TextReply(text="a summary"),
             "move": self.move,
             "useful": self.judge,
             "answer": self.answer,

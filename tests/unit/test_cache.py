@@ -13,7 +13,7 @@ from pydantic import Field
 
 from hgmem.errors import ModelError
 from hgmem.models.cache_file import Store
-from hgmem.models.llm.response_cache import CachedModel
+from hgmem.models.llm.chat_model import ChatModel
 from hgmem.models.metering import measuring
 from hgmem.models.reply import Reply, TextReply
 
@@ -44,13 +44,19 @@ class Tell(Name):
     reply_type: ClassVar[type[Text]] = Text
 
 
-class FakeModel:
-    """A model whose replies all differ."""
+class NoChat:
+    """A chat that nobody asks."""
 
     name = "fake"
-    chat = object()
+    endpoint = "http://fake"
+    formats = ("text",)
 
-    def __init__(self, version: str = "1") -> None:
+
+class FakeModel(ChatModel):
+    """A model whose replies all differ, with a cache in `store`."""
+
+    def __init__(self, store: Store, *tasks: str, version: str = "1") -> None:
+        super().__init__(NoChat(), store=store, cached=frozenset(tasks or ("name", "tell")))
         self.version = version
         self.asked = 0
         self.fails = False
@@ -59,17 +65,15 @@ class FakeModel:
     def key(self, task: Name) -> str:
         return f"{self.version} {task.name} {task.of}"
 
-    def reply(self, task: Name) -> Reply:
+    def _replied(self, asked: Name) -> Reply:
         self.asked += 1
         if self.fails:
             raise ModelError("no")
-        if task.reply_type is Text:
+        if asked.reply_type is Text:
             return Text(text=f"text {self.asked}")
         return Names(names=[f"name {self.asked}"]).noted(["mended"])
 
-
-class StreamingModel(FakeModel):
-    def stream(self, task: Name) -> Iterator[str]:
+    def _spoken(self, task: Name) -> Iterator[str]:
         self.asked += 1
         yield from self.pieces
         if self.fails:
@@ -83,19 +87,13 @@ def store(tmp_path: Path) -> Iterator[Store]:
     opened.close()
 
 
-def cached(model: FakeModel, store: Store, *tasks: str) -> CachedModel:
-    return CachedModel(model, store, tasks=frozenset(tasks or ("name", "tell")))
-
-
 # The model ----------------------------------------------------------------------------------------------------
 
 
 def test_what_was_asked_before_is_not_asked_again_and_counts_as_found(store: Store):
-    model = FakeModel()
+    model = FakeModel(store)
     with measuring() as meter:
-        first = cached(model, store).reply(Name(of="x"))
-        again = cached(model, store).reply(Name(of="x"))
-        other = cached(model, store).reply(Name(of="y"))
+        first, again, other = (model.reply(Name(of=of)) for of in ("x", "x", "y"))
 
     assert (first.names, again.names, other.names) == (["name 1"], ["name 1"], ["name 2"])
     assert model.asked == 2
@@ -104,22 +102,21 @@ def test_what_was_asked_before_is_not_asked_again_and_counts_as_found(store: Sto
 
 
 def test_another_run_finds_it_too_but_not_another_key(store: Store):
-    cached(FakeModel(), store).reply(Name(of="x"))
+    FakeModel(store).reply(Name(of="x"))
     other = Store(store.path)
-    model, changed = FakeModel(), FakeModel(version="2")
-    cached(model, other).reply(Name(of="x"))
-    cached(changed, other).reply(Name(of="x"))
+    model, changed = FakeModel(other), FakeModel(other, version="2")
+    model.reply(Name(of="x"))
+    changed.reply(Name(of="x"))
     other.close()
 
     assert (model.asked, changed.asked) == (0, 1)
 
 
 def test_tasks_that_are_not_named_are_asked_each_time(store: Store):
-    model = StreamingModel()
-    found = cached(model, store, "other")
+    model = FakeModel(store, "other")
     for task in (Name(of="x"), Tell(of="x")):
-        assert found.reply(task) != found.reply(task)
-    assert [*found.stream(Tell(of="x")), *found.stream(Tell(of="x"))] == model.pieces * 2
+        assert model.reply(task) != model.reply(task)
+    assert [*model.stream(Tell(of="x")), *model.stream(Tell(of="x"))] == model.pieces * 2
 
     assert model.asked == 6
     assert not store.path.exists()
@@ -127,78 +124,66 @@ def test_tasks_that_are_not_named_are_asked_each_time(store: Store):
 
 @pytest.mark.parametrize("spoilt", ["", "prose", "{}", '{"names": []}', '{"names": 7}'])
 def test_what_is_no_reply_any_longer_is_as_if_absent_and_replaced(store: Store, spoilt: str):
-    model = FakeModel()
+    model = FakeModel(store)
     store.put(model.key(Name(of="x")), spoilt)
     with measuring() as meter:
-        assert cached(model, store).reply(Name(of="x")).names == ["name 1"]
+        assert model.reply(Name(of="x")).names == ["name 1"]
         assert meter.usage().calls == {}
-        assert cached(model, store).reply(Name(of="x")).names == ["name 1"]
+        assert model.reply(Name(of="x")).names == ["name 1"]
 
     assert model.asked == 1
 
 
 def test_errors_are_not_stored(store: Store):
-    model = StreamingModel()
+    model = FakeModel(store)
     model.fails = True
-    found = cached(model, store)
     with pytest.raises(ModelError):
-        found.reply(Name(of="x"))
+        model.reply(Name(of="x"))
     with pytest.raises(ModelError):
-        list(found.stream(Tell(of="x")))
+        list(model.stream(Tell(of="x")))
     model.fails = False
 
-    assert found.reply(Name(of="x")).names == ["name 3"]
-    assert list(found.stream(Tell(of="x"))) == ["a ", "", "b"]
+    assert model.reply(Name(of="x")).names == ["name 3"]
+    assert list(model.stream(Tell(of="x"))) == ["a ", "", "b"]
 
 
 def test_notes_are_not_stored(store: Store):
-    found = cached(FakeModel(), store)
-    assert found.reply(Name(of="x")).notes == ("mended",)
-    assert found.reply(Name(of="x")).notes == ()
+    model = FakeModel(store)
+    assert model.reply(Name(of="x")).notes == ("mended",)
+    assert model.reply(Name(of="x")).notes == ()
 
 
 def test_what_is_no_text_is_given_but_not_stored(store: Store):
-    model = FakeModel()
+    model = FakeModel(store)
     half = Names(names=["\ud800"])
-    model.reply = lambda task: half
-    assert cached(model, store).reply(Name(of="x")) is half
+    model._replied = lambda task: half
+    assert model.reply(Name(of="x")) is half
     assert store.get(model.key(Name(of="x"))) is None
 
 
 def test_a_stream_heard_to_its_end_is_told_in_one_piece_the_next_time(store: Store):
-    model = StreamingModel()
-    found = cached(model, store)
-    assert list(found.stream(Tell(of="x"))) == ["a ", "", "b"]
+    model = FakeModel(store)
+    assert list(model.stream(Tell(of="x"))) == ["a ", "", "b"]
     with measuring() as meter:
-        assert list(found.stream(Tell(of="x"))) == ["a b"]
-        assert found.reply(Tell(of="x")) == Text(text="a b")
+        assert list(model.stream(Tell(of="x"))) == ["a b"]
+        assert model.reply(Tell(of="x")) == Text(text="a b")
 
     assert model.asked == 1
     assert meter.usage().calls == {"cache": {"tell": 2}}
 
 
 def test_a_stream_that_was_not_heard_to_its_end_is_not_stored(store: Store):
-    model = StreamingModel()
-    found = cached(model, store)
-    stream = found.stream(Tell(of="x"))
+    model = FakeModel(store)
+    stream = model.stream(Tell(of="x"))
     next(stream)
     stream.close()
 
-    assert list(found.stream(Tell(of="x"))) == ["a ", "", "b"]
+    assert list(model.stream(Tell(of="x"))) == ["a ", "", "b"]
 
 
-def test_a_stream_of_what_is_no_text_is_passed_on(store: Store):
-    model = StreamingModel()
-    found = cached(model, store)
-    assert [*found.stream(Name(of="x")), *found.stream(Name(of="x"))] == model.pieces * 2
-    found.reply(Name(of="x"))
-    assert list(found.stream(Name(of="x"))) == model.pieces
-
-
-def test_it_has_the_models_name_and_chat(store: Store):
-    model = FakeModel()
-    found = cached(model, store)
-    assert (found.name, found.chat) == ("fake", model.chat)
+def test_a_stream_of_what_is_no_text_is_refused(store: Store):
+    with pytest.raises(TypeError, match="returns Names, not text"):
+        FakeModel(store).stream(Name(of="x"))
 
 
 # The store ----------------------------------------------------------------------------------------------------

@@ -13,8 +13,9 @@ from pydantic import Field
 from wire import Answered, Asked, Dropped, Embedded, Failing, Said, WireServer, too_many
 
 from hgmem.errors import ModelError
-from hgmem.models.embedders import OPENAI, LangChainEmbedder, OpenAIEmbedder
+from hgmem.models.embedders import LangChainEmbedder, OpenAIEmbedder
 from hgmem.models.embedding import CheckedEmbedder
+from hgmem.models.llm.openai_server import OPENAI
 from hgmem.models.metering import measuring
 from hgmem.testing import DeterministicEmbedder
 
@@ -172,15 +173,19 @@ def test_what_passes_is_tried_again():
 @pytest.mark.parametrize(
     ("does", "retryable", "remedy"),
     [
-        (Failing(401, "Incorrect API key"), False, r"Incorrect API key.*check OPENAI_API_KEY"),
-        (Failing(403, "no access"), False, r"no access.*check OPENAI_API_KEY"),
-        (Failing(404, "no such model"), False, r"no such model.*name a model"),
-        (Failing(400, "too long"), False, r"too long.*check"),
-        (Failing(429, "no more", code="insufficient_quota"), False, r"no more.*account"),
-        (too_many(0), True, "Rate limit.*try again later"),
-        (Failing(503, "overloaded"), True, "overloaded.*try again later"),
-        (Dropped(), True, "cannot be reached.*start it"),
-        (Embedded(delay=5), True, "cannot be reached.*timed out"),
+        (Failing(401, "Incorrect API key"), False, "rejected the API key: check OPENAI_API_KEY"),
+        (Failing(403, "no access"), False, "rejected the API key: check OPENAI_API_KEY"),
+        (Failing(404, "no such model"), False, "not found: check its name and its address .no such model"),
+        (Failing(400, "too long"), False, "rejected the request: too long"),
+        (Failing(429, "no more", code="insufficient_quota"), False, "the quota is used up: check plan and billing"),
+        (too_many(0), True, "limits the rate of requests: Rate limit"),
+        (
+            Failing(503, "overloaded"),
+            True,
+            "status 503 .check that it is running, and its address.: overloaded",
+        ),
+        (Dropped(), True, "cannot be reached: check that it is running, and its address"),
+        (Embedded(delay=5), True, "did not reply within 0.5 s: check that it is running"),
         (Embedded(missing=1), False, "returned 1 vectors for 2"),
     ],
 )
@@ -198,7 +203,7 @@ def test_a_length_that_could_not_be_asked_is_asked_again():
     turns = [Failing(503), Embedded()]
     with serving(lambda asked: turns[asked.number - 1]) as server:
         found = embedder(server)
-        with pytest.raises(ModelError, match="unavailable"):
+        with pytest.raises(ModelError, match="status 503"):
             found.dimensions  # noqa: B018
         assert found.dimensions == 64
 

@@ -181,7 +181,7 @@ def test_a_folder_that_does_not_fit_is_refused(tmp_path: Path, files: dict[str, 
     ("fields", "said"),
     [
         ({"time": "soon"}, "line 4, field 'time'"),
-        ({"id": "m2"}, "line 4, field 'id': message 'm2' is a duplicate"),
+        ({"id": "m2"}, "line 4, field 'id': id 'm2' is a duplicate"),
         ({"speaker": ""}, "line 4, field 'speaker': it is blank"),
     ],
 )

@@ -1,7 +1,7 @@
 """The findings that memory points stand for, through revisions and merges."""
 
-from hgmem.memory.points import Finding, MemoryPoints
-from hgmem.systems.hgmem.answer_passages import in_turn
+from hgmem.memory.recording import MemoryPoints
+from hgmem.systems.hgmem.investigation import in_turn
 from hgmem.values.records import MemoryPoint, Operation, OperationKind, Step
 
 
@@ -18,7 +18,7 @@ def findings(points: list[MemoryPoint], *operations: Operation, of: str) -> list
     step = Step(number=1, question="Who?", strategy="global", operations=operations)
     lineages = MemoryPoints.of(points, [step])
     (found,) = lineages.findings([lineages.by_uid[of]])
-    return [(finding.point, finding.chunks) for finding in found]
+    return list(found.items())
 
 
 def test_an_inserted_point_is_its_own_finding() -> None:
@@ -47,8 +47,8 @@ def test_findings_that_several_points_stand_for_are_the_same_beside_their_parts(
     points = [point("a", "c1"), point("b", "c2"), point("ab", "c1", "c2")]
     step = Step(number=1, question="Who?", strategy="global", operations=(operation("merge", "ab", "a", "b"),))
     first, _, both = MemoryPoints.of(points, [step]).findings(points)
-    assert first == (Finding(point="a", chunks=("c1",)),)
-    assert both[:1] == first
+    assert first == {"a": ("c1",)}
+    assert list(both.items())[:1] == list(first.items())
 
 
 def test_a_point_without_known_parts_or_without_chunks_does_no_harm() -> None:

@@ -9,13 +9,15 @@ from contextvars import copy_context
 
 import openai
 import pytest
+from pydantic import ValidationError
 from wire import Answered, Asked, Dropped, Said, WireServer, too_many
 
-from hgmem.errors import BudgetError, ModelError, UsageError
+from hgmem.errors import BudgetError, ModelError
 from hgmem.models.llm.chat import Completion, FormatRefusedError, Request, Sampling, UnavailableError
 from hgmem.models.llm.rate_limits import LONGEST, LimitedChat, Limits
 from hgmem.models.metering import measuring, timed
 from hgmem.models.prompts import Message
+from hgmem.settings import Settings
 
 TEN = "one two three four five six seven eight nine ten"  # as many tokens, by hgmem.text.tokens
 REQUEST = Request(
@@ -103,10 +105,10 @@ def test_it_is_the_chat_that_it_wraps():
     assert (found.name, found.endpoint, found.formats) == ("fake", "http://fake/v1", ("json_object", "text"))
 
 
-@pytest.mark.parametrize("wrong", [{"concurrency": 0}, {"tokens_per_minute": -1}, {"attempts": 0}])
+@pytest.mark.parametrize("wrong", [{"workers": 0}, {"tokens_per_minute": -1}, {"model_attempts": 0}])
 def test_limits_below_one_are_refused(wrong: dict[str, int]):
-    with pytest.raises(UsageError, match=f"{next(iter(wrong))!r}: .*at least 1"):
-        Limits(**wrong)
+    with pytest.raises(ValidationError, match=f"{next(iter(wrong))}"):
+        Settings(**wrong)
 
 
 # Retries ------------------------------------------------------------------------------------------------------

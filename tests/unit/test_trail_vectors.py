@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 
 from hgmem.systems.remindrag.recipes import Penalty
-from hgmem.systems.remindrag.statements import Rule
 from hgmem.systems.remindrag.trails import (
-    Touch,
     Vector,
     delta,
     least_cosine,
     relevance,
     replayed,
+    rule,
     touched,
 )
 
@@ -28,7 +27,7 @@ def pair(cosine: float) -> tuple[Vector, Vector]:
 
 
 def learnt(question: Vector, times: int) -> Vector:
-    return replayed([Touch(question=question, effective=True, penalty="forget")] * times, dimensions=8)
+    return replayed([{"question": question, "effective": True, "penalty": "forget"}] * times, dimensions=8)
 
 
 def test_a_trail_moves_far_at_first_and_no_more_at_length_one() -> None:
@@ -58,7 +57,7 @@ def test_how_near_another_question_has_to_be(times: int, cosine: float) -> None:
 
 def test_a_trail_keeps_two_questions_that_take_turns() -> None:
     one, other = pair(0.8)
-    touches = [Touch(question=each, effective=True, penalty="forget") for each in (one, other)] * 20
+    touches = [{"question": each, "effective": True, "penalty": "forget"} for each in (one, other)] * 20
     trail = replayed(touches, dimensions=8)
     assert (float(trail @ one), float(trail @ other)) == pytest.approx((0.98, 0.91), abs=0.005)
 
@@ -74,7 +73,7 @@ def test_a_trail_keeps_two_questions_that_take_turns() -> None:
 def test_a_way_of_no_use_loses_what_is_along_the_question(penalty: Penalty, before: float, after: float) -> None:
     one, other = pair(0)
     trail = (before * one + 0.3 * other).astype(np.float32)
-    moved = touched(trail, Touch(question=one, effective=False, penalty=penalty))
+    moved = touched(trail, question=one, effective=False, penalty=penalty)
     assert float(moved @ one) == pytest.approx(after, abs=0.005)
     assert float(moved @ other) == pytest.approx(0.3, abs=1e-6)  # what is across stays
 
@@ -83,10 +82,9 @@ def test_a_way_of_no_use_loses_what_is_along_the_question(penalty: Penalty, befo
 def test_a_question_that_points_away_is_no_matter(penalty: Penalty) -> None:
     one, _ = pair(0)
     trail = (-0.5 * one).astype(np.float32)
-    assert np.array_equal(touched(trail, Touch(question=one, effective=False, penalty=penalty)), trail)
+    assert np.array_equal(touched(trail, question=one, effective=False, penalty=penalty), trail)
 
 
 def test_no_trail_shorter_than_the_least_is_strong() -> None:
-    rule = Rule(alpha=ALPHA, strong=STRONG, ties=())
-    assert relevance(1.0, rule.least, alpha=ALPHA) == pytest.approx(STRONG)
-    assert Rule(alpha=1.0, strong=STRONG, ties=()).least > 0
+    assert relevance(1.0, rule(ALPHA, STRONG)["least"], alpha=ALPHA) == pytest.approx(STRONG)
+    assert rule(1.0, STRONG)["least"] > 0

@@ -10,8 +10,8 @@ from hgmem.graph.database import Row
 from hgmem.graph.retrieval import Scope, find_chunks
 from hgmem.graph.values import vector
 from hgmem.memory.browser.favourites import Favourite
-from hgmem.retrieval.fusion import fuse
 from hgmem.retrieval.rendering import within
+from hgmem.retrieval.step_evidence import fuse
 from hgmem.services import Services
 from hgmem.systems.single_step import SingleStep, evidence_of
 from hgmem.systems.verbs import Verb

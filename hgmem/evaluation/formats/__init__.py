@@ -1,24 +1,20 @@
 """Readers of data sets by the name of their format: each takes a path and returns a `DataSet`."""
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
 
 from hgmem.errors import UsageError
 from hgmem.evaluation.formats.csv_table import read_csv
 from hgmem.evaluation.formats.data_set import DataSet, EvalQuestion, Evidence
 from hgmem.evaluation.formats.graphs import read_lightrag
-from hgmem.evaluation.formats.hippo import read_hippo, supporting_facts, supporting_paragraphs
-from hgmem.evaluation.formats.locomo import read_locomo
-from hgmem.evaluation.formats.loogle import read_loogle
-from hgmem.evaluation.formats.nocha import read_nocha
 from hgmem.evaluation.formats.own import read_own
+from hgmem.evaluation.formats.published import read_hippo, read_locomo, read_loogle, read_nocha
 
 FORMATS: Mapping[str, Callable[[Path], DataSet]] = {
     "hgmem": read_own,
     "locomo": read_locomo,
-    "hotpotqa": partial(read_hippo, evidence_of=supporting_facts),
-    "musique": partial(read_hippo, evidence_of=supporting_paragraphs),
+    "hotpotqa": read_hippo,
+    "musique": read_hippo,
     "nocha": read_nocha,
     "loogle": read_loogle,
     "csv": read_csv,

@@ -5,8 +5,8 @@ evidence in documents, and the list of a file's problems.
 """
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from hgmem.errors import DocumentError
+from hgmem.errors import DocumentError, UsageError
 from hgmem.sources.json_records import lines_of, text_of
 from hgmem.text.segmentation import Span, first_line, storable
 from hgmem.values.inputs import Document, Scalar
@@ -82,10 +82,6 @@ class Problems:
         text = f"{place}: {fact}" if place else fact
         self._lines.append(text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…")
 
-    def add_duplicate(self, id_: str, *, line: int, what: str = "id") -> None:
-        """Note an id that an earlier line has too."""
-        self.add(f"{what} {id_!r} is a duplicate: ids must be unique", line=line, field="id")
-
     def add_invalid(self, error: ValidationError, *, line: int) -> None:
         """Note what pydantic refuses of a line."""
         for detail in error.errors(include_url=False):
@@ -117,12 +113,14 @@ def _filled(text: str) -> str:
 Text = Annotated[str, AfterValidator(_sound)]
 Filled = Annotated[str, AfterValidator(_filled)]
 Offset = Annotated[int, Field(ge=0)]
+_STRICT = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class Line(BaseModel):
-    """A line of JSON, without fields of other names."""
+    """A line of JSON, without fields of other names. No other line of its file has the same id."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = _STRICT
+    id: Filled
 
 
 LineT = TypeVar("LineT", bound=Line)
@@ -131,7 +129,6 @@ LineT = TypeVar("LineT", bound=Line)
 class DocumentLine(Line):
     """A line of `documents.jsonl`."""
 
-    id: Filled
     text: Filled
     title: Text = ""
     metadata: dict[str, Scalar] = {}
@@ -141,16 +138,16 @@ class MessageLine(Line):
     """A line of `conversations.jsonl`. The first title of a conversation is its title."""
 
     conversation: Filled
-    id: Filled
     time: datetime
     speaker: Filled
     text: Filled
     title: Text = ""
 
 
-class EvidenceLine(Line):
+class EvidenceLine(BaseModel):
     """A piece of evidence: a quote, a place in a document, a chunk or a message."""
 
+    model_config = _STRICT
     document: Text = ""
     quote: Text = ""
     start: Offset | None = None
@@ -177,7 +174,6 @@ class EvidenceLine(Line):
 class QuestionLine(Line):
     """A line of `questions.jsonl`."""
 
-    id: Filled
     kind: Filled
     question: Filled
     answer: Filled
@@ -186,19 +182,35 @@ class QuestionLine(Line):
     held_back: bool = False
 
 
-def read_lines(path: Path, line_type: type[LineT], problems: Problems) -> Iterator[tuple[int, LineT]]:
-    """Yield the valid lines of a file with their numbers, and note the problems of the others."""
-    for number, text in lines_of(path):
+def read_lines(
+    values: Iterable[tuple[int, str | Mapping[str, object]]], line_type: type[LineT], problems: Problems
+) -> dict[int, LineT]:
+    """Return the valid lines, given as JSON or as values, by number, and note the problems of the others."""
+    lines: dict[int, LineT] = {}
+    seen: set[tuple[str, str]] = set()
+    for number, value in values:
+        read = line_type.model_validate_json if isinstance(value, str) else line_type.model_validate
         try:
-            yield number, line_type.model_validate_json(text)
+            line = read(value)  # type: ignore[arg-type]
         except ValidationError as error:
             problems.add_invalid(error, line=number)
+            continue
+        key = (getattr(line, "conversation", ""), line.id)
+        if key in seen:
+            problems.add(f"id {line.id!r} is a duplicate: ids must be unique", line=number, field="id")
+        seen.add(key)
+        lines[number] = line
+    return lines
 
 
-def text_documents(folder: Path) -> list[Document]:
-    """Return a document for each text file of a folder, in order of names."""
-    files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
-    return [text_document(path) for path in files]
+def text_documents(folder: Path) -> dict[str, Document]:
+    """Return a document for each text file of a folder, by id, in order of names."""
+    found: dict[str, Document] = {}
+    for path in sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith(".")):
+        if path.stem in found:
+            raise UsageError(f"{str(folder)!r} has two files {path.stem!r} with different suffixes: rename one")
+        found[path.stem] = text_document(path)
+    return found
 
 
 def text_document(path: Path) -> Document:
@@ -221,19 +233,8 @@ class Sources:
     messages: Mapping[tuple[str, str], Evidence] = field(default_factory=dict)
     chunks: Mapping[str, Evidence] = field(default_factory=dict)
 
-    def evidence(
-        self, given: Iterable[tuple[str, EvidenceLine]], problems: Problems, *, line: int
-    ) -> tuple[Evidence, ...]:
-        """Return the evidence that a line gives, by field, and note the problems of what the data set does not hold."""
-        found = []
-        for name, wanted in given:
-            try:
-                found.append(self._resolved(wanted))
-            except UnknownEvidenceError as error:
-                problems.add(str(error), line=line, field=name)
-        return tuple(found)
-
-    def _resolved(self, wanted: EvidenceLine) -> Evidence:
+    def evidence(self, wanted: EvidenceLine) -> Evidence:
+        """Return the evidence that a line gives. Raises `UnknownEvidenceError` if the data set does not hold it."""
         if wanted.chunk:
             if wanted.chunk not in self.chunks:
                 raise UnknownEvidenceError(f"chunk {_shortened(wanted.chunk)} is not in the graph")
@@ -319,18 +320,35 @@ def read_questions(path: Path, sources: Sources) -> tuple[EvalQuestion, ...]:
     Raises `DocumentError`.
     """
     problems = Problems(path)
-    lines = dict(read_lines(path, QuestionLine, problems))
-    seen: Counter[str] = Counter()
+    lines = read_lines(lines_of(path), QuestionLine, problems)
     for number, line in lines.items():
-        seen[line.id] += 1
-        if seen[line.id] == 2:
-            problems.add_duplicate(line.id, line=number)
-    questions = tuple(_question(line, number, sources, problems) for number, line in lines.items())
-    check_pairs(zip(lines, questions, strict=True), problems)
+        if not line.evidence and line.kind in NEEDING_EVIDENCE:
+            problems.add(f"a question of kind {line.kind!r} needs evidence", line=number, field="evidence")
     if not lines:
         problems.add("it has no valid question")
+    return with_evidence(lines, sources, problems)
+
+
+def with_evidence(
+    lines: Mapping[int, QuestionLine], sources: Sources, problems: Problems, *, field: str = "evidence.{}"
+) -> tuple[EvalQuestion, ...]:
+    """Return the questions of lines by number, whose evidence is in the `field` of this name.
+
+    Raises `DocumentError` with all problems.
+    """
+    questions = {}
+    for number, line in lines.items():
+        evidence = []
+        for at, wanted in enumerate(line.evidence):
+            try:
+                evidence.append(sources.evidence(wanted))
+            except UnknownEvidenceError as error:
+                problems.add(str(error), line=number, field=field.format(at))
+        fields = line.model_dump(exclude={"evidence"})
+        questions[number] = EvalQuestion(**fields, evidence=tuple(evidence))
+    check_pairs(questions.items(), problems)
     problems.check()
-    return questions
+    return tuple(questions.values())
 
 
 def check_pairs(questions: Iterable[tuple[int, EvalQuestion]], problems: Problems) -> None:
@@ -347,11 +365,3 @@ def check_pairs(questions: Iterable[tuple[int, EvalQuestion]], problems: Problem
             problems.add(
                 f"pair {name!r} is not one true and one false claim: {given}", line=members[0][0], field="pair"
             )
-
-
-def _question(line: QuestionLine, number: int, sources: Sources, problems: Problems) -> EvalQuestion:
-    given = [(f"evidence.{at}", wanted) for at, wanted in enumerate(line.evidence)]
-    evidence = sources.evidence(given, problems, line=number)
-    if not line.evidence and line.kind in NEEDING_EVIDENCE:
-        problems.add(f"a question of kind {line.kind!r} needs evidence", line=number, field="evidence")
-    return EvalQuestion(**line.model_dump(exclude={"evidence"}), evidence=evidence)

@@ -18,6 +18,7 @@ from hgmem.evaluation.formats.data_set import (
 from hgmem.evaluation.formats.graphs import QUESTIONS, chunks_of, graph_of, is_lightrag
 from hgmem.sources import lightrag
 from hgmem.sources.conversations.rendering import document_of, in_order_of_time
+from hgmem.sources.json_records import lines_of
 from hgmem.text.segmentation import Span
 from hgmem.values.conversations import Conversation, Message
 from hgmem.values.inputs import Document
@@ -29,7 +30,7 @@ def read_own(path: Path) -> DataSet:
         raise UsageError(f"{str(path)!r} is not a folder: name the folder of {QUESTIONS}")
     graph = graph_of(path)
     conversations = _conversations(path / "conversations.jsonl")
-    documents = {document.id: document for document in _documents(path, graph)}
+    documents = _documents(path, graph)
     for conversation in conversations:
         if conversation.id in documents:
             raise UsageError(f"{str(path)!r}: {conversation.id!r} is a document and a conversation: rename one")
@@ -55,46 +56,35 @@ def _conversations(path: Path) -> list[Document]:
     if not path.is_file():
         return []
     problems = Problems(path)
-    messages: dict[str, dict[str, Message]] = defaultdict(dict)
+    messages: dict[str, list[Message]] = defaultdict(list)
     titles: dict[str, str] = {}
-    for number, line in read_lines(path, MessageLine, problems):
-        if line.id in messages[line.conversation]:
-            problems.add_duplicate(line.id, line=number, what="message")
-        messages[line.conversation][line.id] = Message(id=line.id, time=line.time, speaker=line.speaker, text=line.text)
+    for line in read_lines(lines_of(path), MessageLine, problems).values():
+        messages[line.conversation].append(Message(id=line.id, time=line.time, speaker=line.speaker, text=line.text))
         titles[line.conversation] = titles.get(line.conversation) or line.title
     problems.check()
     return [
-        document_of(Conversation(id=name, title=titles[name], messages=in_order_of_time(by_id.values())))
-        for name, by_id in messages.items()
+        document_of(Conversation(id=name, title=titles[name], messages=in_order_of_time(said)))
+        for name, said in messages.items()
     ]
 
 
-def _documents(folder: Path, graph: Path | None) -> list[Document]:
+def _documents(folder: Path, graph: Path | None) -> dict[str, Document]:
     texts, lines = folder / "documents", folder / "documents.jsonl"
     if texts.is_dir() and lines.is_file():
         raise UsageError(f"{str(folder)!r} has both documents/ and documents.jsonl: keep one")
     if texts.is_dir():
-        return _unique(text_documents(texts), texts)
+        return text_documents(texts)
     if lines.is_file():
         return _document_lines(lines)
-    return list(lightrag.read_lightrag(graph).documents) if graph and is_lightrag(graph) else []
+    given = lightrag.read_lightrag(graph).documents if graph and is_lightrag(graph) else ()
+    return {document.id: document for document in given}
 
 
-def _unique(documents: list[Document], folder: Path) -> list[Document]:
-    seen: set[str] = set()
-    for document in documents:
-        if document.id in seen:
-            raise UsageError(f"{str(folder)!r} has two files {document.id!r} with different suffixes: rename one")
-        seen.add(document.id)
-    return documents
-
-
-def _document_lines(path: Path) -> list[Document]:
+def _document_lines(path: Path) -> dict[str, Document]:
     problems = Problems(path)
-    found: dict[str, Document] = {}
-    for number, line in read_lines(path, DocumentLine, problems):
-        if line.id in found:
-            problems.add_duplicate(line.id, line=number)
-        found[line.id] = Document(id=line.id, title=line.title or line.id, text=line.text, metadata=line.metadata)
+    lines = read_lines(lines_of(path), DocumentLine, problems).values()
     problems.check()
-    return list(found.values())
+    return {
+        line.id: Document(id=line.id, title=line.title or line.id, text=line.text, metadata=line.metadata)
+        for line in lines
+    }

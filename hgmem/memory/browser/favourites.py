@@ -8,6 +8,7 @@ from pathlib import Path
 
 from hgmem.errors import UsageError
 from hgmem.text.resources import resource
+from hgmem.values.built import BuiltKind
 
 _PARAMETER = re.compile(r"\$(\w+)")
 _NUMBER = re.compile(r"^\d+-")
@@ -92,37 +93,28 @@ def _literal(value: str | int) -> str:
     return f"'{inner}'"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Caption:
-    """How a kind of built rows (a label) is drawn: the property that is its caption, and a colour such as `#7FB069`."""
-
-    label: str
-    property: str = "text"
-    colour: str = ""
-
-
-def check_captions(captions: Sequence[Caption]) -> None:
-    """Raise `UsageError` for a caption whose property or colour cannot stand in a style."""
-    for one in captions:
-        if not _PROPERTY.fullmatch(one.property):
+def check_captions(kinds: Sequence[BuiltKind]) -> None:
+    """Raise `UsageError` for a kind whose caption or colour cannot stand in a style."""
+    for kind in kinds:
+        if not _PROPERTY.fullmatch(kind.caption):
             raise UsageError(
-                f"the caption {one.property!r} of kind {one.label!r} is not the name of a property: use one of its rows"
+                f"the caption {kind.caption!r} of kind {kind.name!r} is not the name of a property: use one of its rows"
             )
-        if one.colour and not _COLOUR.fullmatch(one.colour):
-            raise UsageError(f"invalid colour {one.colour!r} of kind {one.label!r}: use, for example, '#7FB069'")
+        if kind.colour and not _COLOUR.fullmatch(kind.colour):
+            raise UsageError(f"invalid colour {kind.colour!r} of kind {kind.name!r}: use, for example, '#7FB069'")
 
 
-def styled(style: str, captions: Sequence[Caption]) -> str:
+def styled(style: str, kinds: Sequence[BuiltKind]) -> str:
     """Return the style with a rule for each kind."""
-    rules = (_rule(one, _PALETTE[number % len(_PALETTE)]) for number, one in enumerate(captions))
+    rules = (_rule(kind, _PALETTE[number % len(_PALETTE)]) for number, kind in enumerate(kinds))
     return "".join([style, *rules])
 
 
-def _rule(one: Caption, usual: str) -> str:
-    colour = one.colour or usual
+def _rule(kind: BuiltKind, usual: str) -> str:
+    colour = kind.colour or usual
     border = "#" + "".join(f"{int(colour[at : at + 2], 16) * 3 // 4:02X}" for at in (1, 3, 5))  # darker
-    own = "" if one.property == "name" else f"{{{one.property}}}"
+    own = "" if kind.caption == "name" else f"{{{kind.caption}}}"
     return (
-        f"node.{one.label} {{\n  diameter: 60px;\n  color: {colour};\n  border-color: {border};\n"
+        f"node.{kind.name} {{\n  diameter: 60px;\n  color: {colour};\n  border-color: {border};\n"
         f'  text-color-internal: #1F2329;\n  caption: "{{name}}{own}";\n}}\n'
     )

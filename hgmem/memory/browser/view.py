@@ -16,9 +16,10 @@ from hgmem.errors import DocumentError, GraphError, UsageError
 from hgmem.graph.database import Database
 from hgmem.graph.painting import pictured
 from hgmem.graph.server import link, server_settings
-from hgmem.memory.browser.favourites import Caption, Favourite, favourites, styled
+from hgmem.memory.browser.favourites import Favourite, favourites, styled
 from hgmem.memory.browser.guide import guide
 from hgmem.text.resources import resource
+from hgmem.values.built import BuiltKind
 from hgmem.values.records import Memory
 from hgmem.values.systems import SystemInfo
 
@@ -52,9 +53,9 @@ class View:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawing:
-    """What systems add to guide and style: captions of what they build, favourites, and the memory's system."""
+    """What systems add to guide and style: the kinds of what they build, favourites, and the memory's system."""
 
-    captions: Sequence[Caption] = ()
+    kinds: Sequence[BuiltKind] = ()
     favourites: Sequence[Favourite] = ()
     system: SystemInfo | None = None
 
@@ -96,7 +97,7 @@ def save(folder: Path, drawing: Drawing) -> list[Path]:
 
 
 def _style(drawing: Drawing) -> str:
-    return styled(resource("cypher", "browser", STYLE).read_text(encoding="utf-8"), drawing.captions)
+    return styled(resource("cypher", "browser", STYLE).read_text(encoding="utf-8"), drawing.kinds)
 
 
 def add_styling_labels(database: Database, *, corpus: str) -> int:

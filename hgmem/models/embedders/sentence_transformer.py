@@ -66,35 +66,37 @@ class SentenceTransformerEmbedder(Shared):
 
     @cached_property
     def _encoder(self) -> "OnnxEncoder | _TorchEncoder":
-        if self.backend == "torch" and not self._small:
+        model = self._bert(download=self.download)
+        if model is None:
             return _TorchEncoder(self.model, download=self.download)
-        try:
-            model = BertModel.read(_folder(self.model, download=self.download))
-            return OnnxEncoder(model, cache=self.cache, precision="int8" if self._small else "float32")
-        except (NotSupportedError, ImportError, FileNotFoundError) as error:
-            if self.backend == "auto" and not self._small:
-                return _TorchEncoder(self.model, download=self.download)
-            raise ModelError(self._refused(error)) from error
+        return OnnxEncoder(model, cache=self.cache, precision="int8" if self._small else "float32")
 
     def runtime(self) -> str:
         """Return what will compute the vectors, without loading or downloading the model.
 
         Raises `ModelError` if it is not installed, or can't run the model.
         """
+        if self._bert(download=False) is None:
+            if find_spec("sentence_transformers") is None:
+                raise ModelError(_NO_TORCH.format(name=self.model))
+            return "PyTorch"
+        return "ONNX Runtime, weights of 8 bits" if self._small else "ONNX Runtime"
+
+    def _bert(self, *, download: bool) -> BertModel | None:
+        """Return the model that onnxruntime is to run, or None if PyTorch is."""
+        if self.backend == "torch" and not self._small:
+            return None
         try:
-            if self.backend == "torch" and not self._small:
-                return _torch(self.model)
             for package in _ONNX:
                 if find_spec(package) is None:
                     raise ImportError(name=package)
-            BertModel.read(_folder(self.model, download=False))
+            return BertModel.read(_folder(self.model, download=download))
         except FileNotFoundError as error:
             raise ModelError(_missing(self.model)) from error
         except (NotSupportedError, ImportError) as error:
             if self.backend == "auto" and not self._small:
-                return _torch(self.model)
+                return None
             raise ModelError(self._refused(error)) from error
-        return "ONNX Runtime, weights of 8 bits" if self._small else "ONNX Runtime"
 
     @property
     def _small(self) -> bool:
@@ -110,12 +112,9 @@ class SentenceTransformerEmbedder(Shared):
         return f"{found.st_size}-{found.st_mtime_ns}"
 
     def _refused(self, error: Exception) -> str:
-        match error:
-            case ImportError():
-                package = (error.name or "").partition(".")[0]
-                return f"embedder {self.name!r} needs {package}, which is not installed: run pip install 'hgmem[onnx]'"
-            case FileNotFoundError():
-                return _missing(self.model)
+        if isinstance(error, ImportError):
+            package = (error.name or "").partition(".")[0]
+            return f"embedder {self.name!r} needs {package}, which is not installed: run pip install 'hgmem[onnx]'"
         return (
             f"embedder {self.name!r} can't be run by onnxruntime, because {error}: set HGMEM_EMBEDDING_BACKEND=auto, "
             "and a model without ':int8'"
@@ -150,13 +149,6 @@ class _TorchEncoder:
         encode = self._model.encode_query if kind == "query" else self._model.encode_document
         vectors = encode(list(texts), batch_size=64, normalize_embeddings=True, show_progress_bar=False)
         return np.asarray(vectors, dtype=np.float32)
-
-
-def _torch(name: str) -> str:
-    """Return the runtime PyTorch. Raises `ModelError` if sentence-transformers is not installed."""
-    if find_spec("sentence_transformers") is None:
-        raise ModelError(_NO_TORCH.format(name=name))
-    return "PyTorch"
 
 
 def _folder(name: str, *, download: bool) -> Path:

@@ -1,10 +1,15 @@
-"""The language model over a chat: sends a task's prompt and parses the reply."""
+"""The language model over a chat: sends a task's prompt, parses the reply, and keeps those of some tasks."""
 
 import hashlib
 import json
+import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, replace
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import PydanticSerializationError
 
 from hgmem.errors import AccessError, BadReplyError, BudgetError, ModelError
 from hgmem.models.cache_file import Store
@@ -12,6 +17,7 @@ from hgmem.models.llm import close
 from hgmem.models.llm.chat import Chat, Completion, FormatRefusedError, Request, Sampling, UnavailableError
 from hgmem.models.llm.reply_parsing import UnreadableError, Visible, parse_reply, starts_inside, without_thinking
 from hgmem.models.llm.response_formats import Ladder, schema_of
+from hgmem.models.metering import took
 from hgmem.models.prompts import Message, prompt_of
 from hgmem.models.reply import Reply, TextReply
 from hgmem.values.task import Task
@@ -26,7 +32,8 @@ class ChatModel:
     """A language model that answers tasks over `chat`, with sampling parameters by task in `per_task`.
 
     A truncated or unreadable reply is requested once more. The format that the server supports is determined at the
-    first structured task and cached in `store`.
+    first structured task and cached in `store`, and so are replies to the `cached` tasks: not errors, empty replies,
+    unfinished streams and notes. Concurrent identical tasks may all call the chat.
     """
 
     def __init__(
@@ -36,23 +43,34 @@ class ChatModel:
         sampling: Sampling = _SAMPLING,
         per_task: Mapping[str, Sampling] | None = None,
         store: Store | None = None,
+        cached: frozenset[str] = frozenset(),
     ) -> None:
         self.name, self.chat = chat.name, chat
         self._sampling = sampling
         self._per_task = dict(per_task or {})
+        self._store = store
+        self._cached = cached
         self._ladder = Ladder(chat, store)
         self._starts_inside = False  # whether replies began inside an untagged thinking block
 
     def close(self) -> None:
-        """Close the chat's connections."""
+        """Close the chat's connections and the cache file."""
         close(self.chat)
+        close(self._store)
 
     def reply(self, task: Task[ReplyT], /) -> ReplyT:
-        """Return the reply to `task`.
+        """Return the cached reply to `task`, else the chat's.
 
         Raises `BadReplyError` if the reply is unusable twice.
         """
-        asked = cast("Task[Reply]", task)
+        stored = self._stored(task)
+        if stored is not None:
+            return stored
+        reply = self._replied(cast("Task[Reply]", task))
+        self._keep(task, reply)
+        return cast("ReplyT", reply)
+
+    def _replied(self, asked: Task[Reply]) -> Reply:
         request = self._request(asked)
         first = self._complete(asked, request)
         if first.cut:
@@ -60,26 +78,58 @@ class ChatModel:
             problem = f"the reply was truncated at {most:,} tokens"
             longer = replace(request, sampling=replace(request.sampling, max_tokens=2 * most))
             try:
-                return cast("ReplyT", self._again(asked, longer).noted([f"asked again: {problem}"]))
+                return self._again(asked, longer).noted([f"asked again: {problem}"])
             except (AccessError, BadReplyError, BudgetError, UnavailableError):
                 raise
             except ModelError as error:  # such as a bad reply that exceeds the context window when quoted
                 raise self._cut(request, first.text) from error
         try:
-            return cast("ReplyT", parse_reply(asked.reply_type, first.text))
+            return parse_reply(asked.reply_type, first.text)
         except UnreadableError as error:
             problem = str(error)
             request = replace(request, messages=_corrected(request.messages, first.text, problem))
-        return cast("ReplyT", self._again(asked, request).noted([f"asked again: {problem}"]))
+        return self._again(asked, request).noted([f"asked again: {problem}"])
 
     def stream(self, task: Task[ReplyT], /) -> Iterator[str]:
-        """Yield the text of a `TextReply` as it is written, without thinking.
+        """Yield the text of a `TextReply` as it is written, without thinking; a cached one in one piece.
 
         Raises `BadReplyError` if it ends truncated or empty.
         """
         if not issubclass(task.reply_type, TextReply):
             raise TypeError(f"task {task.name!r} returns {task.reply_type.__name__}, not text: it cannot be streamed")
-        return self._streamed(self._request(cast("Task[Reply]", task)))
+        return self._streamed(task)
+
+    def _streamed(self, task: Task[Any]) -> Iterator[str]:
+        stored = self._stored(task)
+        if stored is not None:
+            yield stored.text
+            return
+        pieces = []
+        for piece in self._spoken(task):
+            pieces.append(piece)
+            yield piece
+        with suppress(ValidationError):
+            self._keep(task, task.reply_type(text="".join(pieces)))
+
+    def _stored(self, task: Task[ReplyT]) -> ReplyT | None:
+        reply_type = task.reply_type
+        if not self._store or task.name not in self._cached or not issubclass(reply_type, BaseModel):
+            return None
+        began = time.perf_counter()
+        text = self._store.get(self.key(task))
+        try:
+            reply = None if text is None else reply_type.model_validate_json(text)
+        except ValidationError:  # stored by a version with other reply types
+            return None
+        if reply is not None:
+            took("cache", task.name, time.perf_counter() - began)
+        return reply
+
+    def _keep(self, task: Task[Any], reply: Reply) -> None:
+        # An empty reply may be a failure.
+        if self._store and task.name in self._cached and any(value for _, value in reply):
+            with suppress(PydanticSerializationError):  # an unpaired surrogate has no UTF-8
+                self._store.put(self.key(task), reply.model_dump_json())
 
     def key(self, task: Task[ReplyT], /) -> str:
         """Return the cache key of a task, which is stable across processes and machines."""
@@ -125,7 +175,8 @@ class ChatModel:
             self._starts_inside = self._starts_inside or starts_inside(completion.text)
             return completion
 
-    def _streamed(self, request: Request) -> Iterator[str]:
+    def _spoken(self, task: Task[Any]) -> Iterator[str]:
+        request = self._request(task)
         visible = Visible(inside=self._starts_inside)
         written: list[str] = []
         heard: list[str] = []

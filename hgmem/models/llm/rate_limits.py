@@ -10,10 +10,9 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import copy_context
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TypeAlias, cast
 
-from hgmem.errors import UsageError
 from hgmem.models.llm import close
 from hgmem.models.llm.chat import Chat, Completion, Request, UnavailableError
 from hgmem.models.metering import Meter, TokenKind, current_meter, took
@@ -36,14 +35,6 @@ class Limits:
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
     attempts: int = 6
-
-    def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if value is not None and value < 1:
-                raise UsageError(
-                    f"invalid {field.name!r}: {value!r}: use a number of at least 1, or omit it for the default"
-                )
 
 
 class LimitedChat(Shared):
@@ -100,22 +91,21 @@ class LimitedChat(Shared):
     def _attempt(self, request: Request) -> Iterator["_Attempt"]:
         """Wait until a request may be sent, yield the attempt that sends it, and count it."""
         meter = current_meter()
+        attempt = _Attempt(request, self._clock, tokens=_estimate(request) if self._limits.tokens_per_minute else 0)
         with self._places:
-            sent = _Sent(tokens=_estimate(request) if self._limits.tokens_per_minute else 0)
-            while (wait := self._pace.enter(sent)) > 0:
+            while (wait := self._pace.enter(attempt)) > 0:
                 if wait > LONGEST:
                     raise self._far_off(wait)
                 self._sleep(wait)
             try:
                 meter.take()
             except BaseException:
-                self._pace.withdraw(sent)
+                self._pace.withdraw(attempt)
                 raise
-            attempt = _Attempt(request, self._clock)
             try:
                 yield attempt
             finally:
-                sent.tokens = attempt.counted(meter)
+                attempt.tokens = attempt.counted(meter)
                 if not attempt.answered:
                     meter.give_back()
 
@@ -137,9 +127,11 @@ class LimitedChat(Shared):
 
 
 class _Attempt:
-    """One attempt of a request: its duration and result."""
+    """One attempt of a request: when it was sent, its duration and result. `tokens` is at first an estimate."""
 
-    def __init__(self, request: Request, clock: Callable[[], float]) -> None:
+    def __init__(self, request: Request, clock: Callable[[], float], *, tokens: int) -> None:
+        self.at = 0.0
+        self.tokens = tokens
         self.answered = False
         self._request = request
         self._clock = clock
@@ -197,14 +189,6 @@ class _Attempt:
             self._seconds += self._clock() - began
 
 
-@dataclass(slots=True, eq=False)
-class _Sent:
-    """A request of the last minute. `tokens` is an estimate until it is answered."""
-
-    tokens: int
-    at: float = 0.0
-
-
 class _Pace:
     """A sliding window of 60 seconds that enforces the limits, and pauses that servers ask for."""
 
@@ -212,10 +196,10 @@ class _Pace:
         self._limits = limits
         self._clock = clock
         self._paused_until = float("-inf")
-        self._window: deque[_Sent] = deque()
+        self._window: deque[_Attempt] = deque()
         self._lock = threading.Lock()
 
-    def enter(self, sent: _Sent) -> float:
+    def enter(self, sent: _Attempt) -> float:
         """Return 0 for a request that is now counted, or the seconds to wait before the next try."""
         with self._lock:
             now = self._clock()
@@ -228,7 +212,7 @@ class _Pace:
             self._window.append(sent)
             return 0.0
 
-    def withdraw(self, sent: _Sent) -> None:
+    def withdraw(self, sent: _Attempt) -> None:
         """Uncount a request that was not sent."""
         with self._lock:
             self._window.remove(sent)

@@ -1,6 +1,6 @@
 """HGMem: a working memory that is a hypergraph (HGMem, 2025, arXiv 2512.23959)."""
 
-from hgmem.systems.hgmem.answer_passages import passages
+from hgmem.systems.hgmem.investigation import passages
 from hgmem.systems.hgmem.loop import NAME, answer
 from hgmem.systems.hgmem.recipes import RECIPES, HGMemConfig, most_calls
 from hgmem.systems.spec import SystemSpec

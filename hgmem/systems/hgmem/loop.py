@@ -7,17 +7,19 @@ sub-queries of the next step. Then the answer, from the living points and their 
 A step calls a model in one of three ways, by recipe: for each task by itself, twice, or once.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, TypeVar
 
 from hgmem.errors import UsageError
+from hgmem.graph.database import Database
+from hgmem.graph.retrieval import to_entity
 from hgmem.memory.recording import recording
 from hgmem.memory.stored_memories import Stored
 from hgmem.models.metering import measuring
 from hgmem.models.reply import Reply
-from hgmem.retrieval.entity_linking import resolve, with_mentions
 from hgmem.retrieval.rendering import PromptMemory
+from hgmem.retrieval.step_evidence import with_mentions
 from hgmem.services import Services
 from hgmem.systems.hgmem.investigation import Investigation, replied
 from hgmem.systems.hgmem.recipes import Calls, HGMemConfig
@@ -25,10 +27,10 @@ from hgmem.systems.hgmem.replies import Additions, MergeReply, SubqueriesReply
 from hgmem.systems.hgmem.step import Known, NextStep, StepDraft, names_of, ordered_keys, uncited, with_subqueries
 from hgmem.systems.hgmem.tasks import Describe, Evolve, Merge, MergeAndPlan, OfPlan, Plan, Subqueries, WholeStep
 from hgmem.systems.options import loaded
-from hgmem.text.identity import key, uid
+from hgmem.text.identity import key, provisional_uid, uid
 from hgmem.values.events import OperationApplied, StepStarted
 from hgmem.values.evidence import Evidence, Subquery
-from hgmem.values.graph_elements import Relation
+from hgmem.values.graph_elements import Entity, Relation
 from hgmem.values.inputs import Question
 from hgmem.values.records import Answer
 from hgmem.values.task import Task
@@ -286,27 +288,50 @@ def _apply(work: Investigation, draft: StepDraft, reply: Additions, memory: Prom
     Names are linked to entities. An insertion that cites no chunk rests on those that mention its entities, which are
     read for that.
     """
-    services, evidence, applied = work.services, draft.evidence, len(draft.operations)
+    evidence, applied = draft.evidence, len(draft.operations)
+    database, corpus = work.services.database, work.services.corpus
     known = [
         *evidence.entities,
         *(entity for chunk in evidence.chunks for entity in chunk.entities),
         *(entity for point in draft.points for entity in point.entities),
     ]
-    entities = resolve(
-        services.database,
-        names_of(reply),
-        corpus=services.corpus,
-        memory=draft.memory,
-        known=known,
-    )
+    entities = _resolved(database, names_of(reply), corpus=corpus, memory=draft.memory, known=known)
     if uncited(reply, evidence.numbered):
-        evidence = with_mentions(services.database, evidence, corpus=services.corpus)
+        evidence = with_mentions(database, evidence, corpus=corpus)
     born = draft.evolve(reply, known=memory.points, chunks=evidence.numbered, entities=entities)
     if work.config.describe:
         _describe(work, draft)
     _announce(work, draft, applied)
     whole = not any(note.startswith("insert ") for note in reply.notes)  # else its numbers of new points have shifted
     return (*memory.points, *(born if whole else ()))
+
+
+def _resolved(
+    database: Database, names: Sequence[str], *, corpus: str, memory: str, known: Iterable[Entity]
+) -> dict[str, Entity]:
+    """Return the entity of each name by its key: a known one, else a stored one, else a provisional one.
+
+    It reads at most once, and not at all if all are known.
+    """
+    found: dict[str, Entity] = {}
+    spelled: set[str] = set()  # points of a large memory involve the same entities repeatedly
+    for entity in known:
+        if entity.name not in spelled:
+            spelled.add(entity.name)
+            found.setdefault(key(entity.name), entity)
+    missing = {key(name): name for name in names if key(name) not in found}
+    if not missing:
+        return found
+    uids = {uid(corpus, "entity", name_key): name_key for name_key in missing}
+    own = {provisional_uid(memory, entity_uid): name_key for entity_uid, name_key in uids.items()}
+    for row in database.run("find_entities", corpus=corpus, uids=[*uids, *own]):
+        entity = to_entity(row["entity"])
+        found.setdefault((own | uids)[entity.uid], entity)
+    for entity_uid, name_key in uids.items():
+        if name_key not in found:
+            provisional = provisional_uid(memory, entity_uid)
+            found[name_key] = Entity(uid=provisional, name=missing[name_key], provisional=True)
+    return found
 
 
 def _merge(work: Investigation, draft: StepDraft, reply: Reply, known: Known) -> None:

@@ -2,7 +2,7 @@
 
 from hgmem.graph.full_text import Ranking
 from hgmem.graph.retrieval import Scope
-from hgmem.retrieval.fusion import hybrid_chunks
+from hgmem.retrieval.step_evidence import hybrid_chunks
 from hgmem.services import Services
 from hgmem.systems.single_step import ChunksConfig, SingleStep, evidence_of
 from hgmem.values.evidence import Evidence

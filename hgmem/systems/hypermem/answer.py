@@ -1,22 +1,25 @@
 """How HyperMem answers: facts, episodes and messages that the search keeps, as evidence of one step."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeAlias
 
 from hgmem.errors import UsageError
+from hgmem.graph.database import Row
 from hgmem.graph.documents import conversations_of_speaker
-from hgmem.graph.full_text import Ranking
-from hgmem.graph.retrieval import Scope, find_chunks
+from hgmem.graph.full_text import K1, OVER, B, Ranking, as_indexed, searched_words
+from hgmem.graph.lucene import lucene
+from hgmem.graph.retrieval import Scope, find_chunks, to_chunk
+from hgmem.graph.values import Runner, vector
 from hgmem.models.reranking import find_reranker
-from hgmem.retrieval.fusion import FUSION, PROPOSED_NEAREST, hybrid_chunks, reciprocal_ranks
 from hgmem.retrieval.rendering import statements, within
+from hgmem.retrieval.step_evidence import FUSION, PROPOSED_NEAREST, hybrid_chunks, reciprocal_ranks
 from hgmem.services import Services
 from hgmem.settings import Settings
 from hgmem.systems.hypermem.dialogues import sortable
 from hgmem.systems.hypermem.recipes import TOLD_FACTS, UNBUILT_TOKENS, HyperMemConfig
-from hgmem.systems.hypermem.statements import KINDS, Depths, Recalled, recall, unbuilt_chunks
 from hgmem.systems.single_step import ANSWER_TOKENS
+from hgmem.text.identity import layer_key
 from hgmem.text.language import counted
 from hgmem.values.conversations import MessagePlace
 from hgmem.values.evidence import BuiltHit, BuiltPassage, Evidence, Hit, Retrieved, Subquery
@@ -24,12 +27,50 @@ from hgmem.values.graph_elements import Chunk
 
 _DEPTH = 100  # ranks of a level, and of the search of messages, that are fused; rows that a reranker reads
 _FACT_TOKENS, _NARRATIVE_TOKENS = 40, 250  # for estimates
+KINDS = ("Topic", "Episode", "Fact")
 _LEVELS = dict(zip(("topics", "episodes", "facts"), KINDS, strict=True))
 _TITLES = {"Topic": "title", "Episode": "subject", "Fact": "content"}
 _READ = {"Topic": "summary", "Episode": "narrative", "Fact": "content"}  # what a reranker reads (official code)
 _WORDS = Ranking(k=_DEPTH)
 
 Asked: TypeAlias = tuple[str, Any]  # a question and its unit vector
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Depths:
+    """How many rows of each level are kept (0: the level is not searched), and how a level is ranked.
+
+    `inherit` is the weight of the rank of the row above, beside a weight of 1 of each of a row's own two. `depth` are
+    the ranks of a level that count, `fusion` is the constant of reciprocal rank fusion (paper: 60). `as_of` and `since`
+    are times as rows have them, or empty.
+    """
+
+    topics: int
+    episodes: int
+    facts: int
+    inherit: float
+    depth: int
+    over: int
+    fusion: int = FUSION
+    as_of: str = ""
+    since: str = ""
+    speaker: str = ""
+    over_words: int = OVER
+    k1: float = K1
+    b: float = B
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recalled:
+    """A row that a level kept, with its score, its properties, and the chunks (uids) that it rests on."""
+
+    uid: str
+    kind: str
+    score: float
+    properties: Mapping[str, Any]
+    chunks: tuple[str, ...]
+
+
 Rows: TypeAlias = Mapping[str, Sequence[Recalled]]  # that levels keep, by kind
 
 
@@ -92,6 +133,46 @@ def _levels(services: Services, asked: Asked, *, scope: Scope, config: HyperMemC
     return {kind: found.get(kind, ()) for kind in KINDS}
 
 
+def recall(
+    database: Runner, *, scope: Scope, asked: Asked, depths: Depths, given: Mapping[str, Sequence[str]]
+) -> dict[str, list[Recalled]]:
+    """Return the topics, episodes and facts that a question (text and unit vector) finds, by kind, best first.
+
+    `given` has the rows (uids) of the levels `topics` and `episodes` that were searched before.
+    """
+    text, query = asked
+    wanted = searched_words(text)
+    layers = [
+        {
+            "kind": kind,
+            "lucene": lucene(as_indexed(wanted), corpus=scope.corpus, layer=layer_key(scope.corpus, "hypermem", kind)),
+        }
+        for kind in KINDS
+    ]
+    rows = database.run(
+        "recall",
+        corpus=scope.corpus,
+        documents=scope.uids,
+        vector=vector(query),
+        layers=layers,
+        words=wanted,
+        given={level: list(given[level]) if level in given else None for level in ("topics", "episodes")},
+        limits=asdict(depths),
+    )
+    found: dict[str, list[Recalled]] = {kind: [] for kind in KINDS}
+    for row in rows:
+        if row["row"]["uid"] is not None:  # deleted while the statement ran
+            found[KINDS[row["level"]]].append(to_recalled(row, KINDS[row["level"]]))
+    return found
+
+
+def to_recalled(row: Row, kind: str) -> Recalled:
+    """Return what a row tells of a fact, an episode or a topic."""
+    return Recalled(
+        uid=row["row"]["uid"], kind=kind, score=row["score"], properties=row["row"], chunks=tuple(row["chunks"])
+    )
+
+
 def _depths(config: HyperMemConfig) -> Depths:
     numbers = {level: getattr(config, level) for level in _LEVELS}
     kept: dict[str, Any] = {level: number if level in config.levels else 0 for level, number in numbers.items()}
@@ -114,7 +195,7 @@ def _ranked(
     """
     known: dict[str, Chunk] = {}
     if config.chunk_search:
-        searched = hybrid_chunks(services.database, asked, scope=scope, ranking=_WORDS, fusion=FUSION)
+        searched = hybrid_chunks(services.database, asked, scope=scope, ranking=_WORDS)
         known = {chunk.uid: chunk for chunk, _ in searched}
     ranked = reciprocal_ranks([_behind(rows["Fact"])])
     for uid, share in reciprocal_ranks([list(known)]).items():
@@ -131,10 +212,21 @@ def _behind(rows: Iterable[Recalled]) -> list[str]:
 
 def _newest(services: Services, *, scope: Scope, config: HyperMemConfig) -> list[Chunk]:
     """Return the newest chunks with messages of no episode, as far as their budget goes."""
-    unbuilt = unbuilt_chunks(services.database, scope=scope)
+    unbuilt = _unbuilt(services.database, scope=scope)
     found = [part for chunk in unbuilt if (part := _counted(chunk, config))]
     found.sort(key=lambda chunk: sortable(chunk.messages[-1].time), reverse=True)
     return within(found, tokens=UNBUILT_TOKENS, least=0)
+
+
+def _unbuilt(database: Runner, *, scope: Scope) -> list[Chunk]:
+    """Return the chunks of conversations that hold a message of no episode, the newest of each conversation first."""
+    found = []
+    for row in database.run("unbuilt_chunks", corpus=scope.corpus, documents=scope.uids):
+        chunk, lasts = to_chunk(row["chunk"]), set(row["lasts"])
+        ended = [at for at, place in enumerate(chunk.messages) if place.id in lasts]
+        if not lasts or (ended and ended[-1] + 1 < len(chunk.messages)):
+            found.append(chunk)
+    return found
 
 
 def _counted(chunk: Chunk, config: HyperMemConfig) -> Chunk | None:

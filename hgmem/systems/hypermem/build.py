@@ -14,7 +14,6 @@ from hgmem.services import Services
 from hgmem.systems.hypermem import episodes, tasks
 from hgmem.systems.hypermem.episodes import EPISODE, FACT
 from hgmem.systems.hypermem.recipes import LONGEST_TOPIC, WINDOW, HyperMemConfig
-from hgmem.systems.hypermem.statements import entities_of_episodes, memberships
 
 _SHORTEST_NAME = 3  # characters of an entity's name that is looked for in texts
 _MESSAGE, _MEMBER, _AROUND = 60, 120, 600  # tokens in prompts: of a message, a summary, and all else
@@ -43,12 +42,19 @@ def propagated(own: Vectors, edges: Sequence[Vectors], *, strength: float) -> Ve
     return unit
 
 
+def _memberships(reading: Reading, *, type_: str) -> dict[str, dict[str, float]]:
+    """Return for each hyperedge the weights of its members by uid, by the uid of the row at its centre."""
+    services = reading.services
+    rows = services.database.run("memberships", corpus=services.corpus, type=type_)
+    return {row["uid"]: dict(row["members"]) for row in rows}
+
+
 def fact_vectors(reading: Reading, config: HyperMemConfig) -> Iterator[Unit]:
     """List each episode with its facts and their weights, none without propagation."""
     if not config.propagation:
         return
     rows = {row.uid: row for row in reading.rows(FACT, vectors=True)}
-    for episode, weights in memberships(reading.services.database, corpus=reading.services.corpus, kind=FACT).items():
+    for episode, weights in _memberships(reading, type_="IN_EPISODE").items():
         known = {uid: weight for uid, weight in weights.items() if uid in rows}
         if known:
             yield Unit(key=episode, rows=[rows[uid] for uid in known], values={"weights": known})
@@ -67,8 +73,7 @@ def episode_vectors(reading: Reading, config: HyperMemConfig) -> Iterator[Unit]:
         return
     rows = {row.uid: row for row in reading.rows(EPISODE, vectors=True)}
     edges: dict[str, dict[str, dict[str, float]]] = {}
-    of_topics = memberships(reading.services.database, corpus=reading.services.corpus, kind=EPISODE)
-    for topic, weights in of_topics.items():
+    for topic, weights in _memberships(reading, type_="IN_TOPIC").items():
         for uid in weights:
             edges.setdefault(uid, {})[topic] = weights
     for uid, row in rows.items():
@@ -100,7 +105,8 @@ def _own(rows: Sequence[StoredRow]) -> dict[str, Vectors]:
 def mentions(reading: Reading, config: HyperMemConfig) -> Iterator[Unit]:
     """List each episode with its facts and the entities that its chunks mention, none where there is no graph."""
     services = reading.services
-    named = entities_of_episodes(services.database, corpus=services.corpus)
+    mentioning = services.database.run("entities_of_episodes", corpus=services.corpus)
+    named = {row["uid"]: dict(row["entities"]) for row in mentioning}
     facts: dict[str, list[StoredRow]] = {}
     for row in reading.rows(FACT) if named else ():
         facts.setdefault(row.key.rpartition("/")[0], []).append(row)

@@ -1,7 +1,7 @@
 """What HyperMem can do besides answering: list what it knows, and forget."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Annotated
 
 from pydantic import PositiveInt
@@ -10,10 +10,10 @@ from hgmem.corpus.deletion import forget_messages
 from hgmem.errors import UsageError
 from hgmem.graph.documents import document_states
 from hgmem.graph.retrieval import Scope
-from hgmem.retrieval.fusion import PROPOSED_NEAREST
+from hgmem.retrieval.step_evidence import PROPOSED_NEAREST
 from hgmem.services import Services
+from hgmem.systems.hypermem.answer import Depths, Recalled, recall, to_recalled
 from hgmem.systems.hypermem.dialogues import sortable, until
-from hgmem.systems.hypermem.statements import Depths, Recalled, list_facts, recall
 from hgmem.systems.verbs import Verb
 from hgmem.values.reports import Forgotten
 
@@ -62,7 +62,8 @@ def facts(services: Services, arguments: FactsWanted) -> Sequence[KnownFact]:
         scope = Scope(corpus=services.corpus)
         found: Sequence[Recalled] = recall(services.database, scope=scope, asked=asked, depths=depths, given={})["Fact"]
     else:
-        found = list_facts(services.database, corpus=services.corpus, depths=depths)
+        rows = services.database.run("list_facts", corpus=services.corpus, limits=asdict(depths))
+        found = [to_recalled(row, "Fact") for row in rows if row["row"]["uid"] is not None]
     uids = list(dict.fromkeys(row.properties["document"] for row in found))
     documents = document_states(services.database, corpus=services.corpus, uids=uids)
     ids = {uid: state.source or state.title for uid, state in documents.items()}

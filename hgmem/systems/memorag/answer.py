@@ -1,25 +1,25 @@
 """Ask: memory writes clues, the clues and the question search the text, and the answer is drawn from what they find."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 
 from hgmem.graph.retrieval import Scope
-from hgmem.retrieval.fusion import reciprocal_ranks
 from hgmem.retrieval.rendering import tokens_of, within
-from hgmem.retrieval.step_evidence import hits_of
+from hgmem.retrieval.step_evidence import RetrievalConfig, Scene, fuse, gather
 from hgmem.services import Services
 from hgmem.settings import Settings
 from hgmem.systems.memorag.build import BUILD
-from hgmem.systems.memorag.memory_models import MEMORIES, Clues
+from hgmem.systems.memorag.memory_models import MEMORIES
 from hgmem.systems.memorag.recipes import RECIPES, MemoRAGConfig
-from hgmem.systems.memorag.statements import search_chunks
 from hgmem.systems.memorag.tasks import LABELS
 from hgmem.systems.single_step import SingleStep
 from hgmem.text.language import counted
-from hgmem.values.evidence import Evidence, Retrieved, Subquery
+from hgmem.values.evidence import BuiltHit, Evidence, Subquery
 from hgmem.values.graph_elements import Chunk
 
 _NO_CLUE = "memory wrote no clue: the question alone searched"
 _FILLING = 100  # chunks of the question that may fill a budget at most
+_CHUNKS_ALONE = RetrievalConfig(entities=1, relations=0, chunks=0, exclude=False)
 ROUNDS_PROMPT = 700  # tokens of a prompt around its memory and passages
 
 
@@ -28,51 +28,51 @@ def retrieve(services: Services, question: str, *, scope: Scope, config: MemoRAG
 
     What exceeds the evidence's budget is left out, the worst ranks first, and noted. The answer sees no clue.
     """
-    model = MEMORIES[config.memory](services=services, scope=scope, config=config, question=question)
-    memory = model.clues() if config.kinds else Clues()
-    texts = [question, *(clue.text for clue in memory.clues)]
-    found, chunks, kept = _chunks_by_clues(services, texts, scope=scope, config=config)
-    labels = ["question", *(LABELS[clue.kind] for clue in memory.clues)]
-    reads = (memory.read, *(() for _ in memory.clues))
-    retrieved = tuple(
-        Retrieved(
-            subquery=Subquery(text=text, concern=label, strategy="clues"),
-            chunks=hits_of(hits, chunks),
-            built=read,
-        )
-        for text, label, hits, read in zip(texts, labels, found, reads, strict=True)
-    )
-    notes = [*memory.notes]
+    memory = MEMORIES[config.memory](services=services, scope=scope, config=config, question=question)
+    if config.kinds:
+        memory.write()
+    asked = [
+        Subquery(text=question, concern="question", strategy="clues"),
+        *(Subquery(text=clue.text, concern=LABELS[clue.kind], strategy="clues") for clue in memory.clues.values()),
+    ]
+    found = _search(services, asked, scope=scope, config=config, most=config.hits)
+    first, *others = found.retrieved
+    order = _by_rank(found)
+    kept = within(order, tokens=config.evidence_tokens)
+    if config.fill and len(kept) == len(order):
+        wider = _search(services, asked[:1], scope=scope, config=config, most=_FILLING)
+        known = {chunk.uid for chunk in order}
+        fresh = [chunk for chunk in _by_rank(wider) if chunk.uid not in known]
+        added = within(fresh, tokens=config.evidence_tokens - tokens_of(*kept), least=0)
+        kept += added
+        wanted = {*(chunk.uid for chunk in added), *(hit.uid for hit in first.chunks)}
+        hits = [hit for hit in wider.retrieved[0].chunks if hit.uid in wanted]
+        first = replace(first, chunks=tuple(replace(hit, rank=rank) for rank, hit in enumerate(hits, start=1)))
+    notes = list(dict.fromkeys(memory.notes))
     if config.kinds and not memory.clues:
         notes.append(_NO_CLUE)
-    if left := len({uid for hits in found for uid in hits} - {chunk.uid for chunk in kept}):
+    if (left := len(order) - len(kept)) > 0:
         dropped = f"{counted(left, 'chunk')} that clues found did not fit into {config.evidence_tokens:,} tokens"
         notes.append(dropped)
     kept.sort(key=lambda chunk: (chunk.title, chunk.document, chunk.position))
-    return Evidence(retrieved=retrieved, chunks=tuple(kept), notes=tuple(notes))
+    read = [BuiltHit(uid=one.uid, kind=one.kind, rank=at, text=one.text) for at, one in enumerate(memory.read, start=1)]
+    return Evidence(retrieved=(replace(first, built=tuple(read)), *others), chunks=tuple(kept), notes=tuple(notes))
 
 
-def _chunks_by_clues(
-    services: Services, texts: Sequence[str], *, scope: Scope, config: MemoRAGConfig
-) -> tuple[Sequence[Mapping[str, float]], Mapping[str, Chunk], list[Chunk]]:
-    """Return what the question, which comes first, and its clues find: `hits` chunks (uids) each, with their scores.
+def _search(
+    services: Services, asked: Sequence[Subquery], *, scope: Scope, config: MemoRAGConfig, most: int
+) -> Evidence:
+    """Return the chunks that each sub-query finds by its text, so many at most, by one statement."""
+    vectors = services.embed([one.text for one in asked], kind="query")
+    scene = Scene(scope=scope, covered=0, entities=0, chosen=((),) * len(asked))  # no entity is looked for
+    search = replace(_CHUNKS_ALONE, searched_chunks=most, chunk_search=config.chunk_search)
+    return gather(services.database, asked, vectors, scene=scene, config=search)[0]
 
-    Also all of these chunks by uid, and those that the answer reads: the ones that rank best over all searches, within
-    the evidence's budget. With `fill`, further chunks of the question take the room that is left.
-    """
-    by_words = config.chunk_search == "hybrid"
-    hits, chunks = search_chunks(services, texts, scope=scope, by_words=by_words, most=config.hits)
-    order = [chunks[uid] for uid in reciprocal_ranks(hits)]
-    kept = within(order, tokens=config.evidence_tokens)
-    if config.fill and len(kept) == len(order):
-        (asked,), more = search_chunks(services, texts[:1], scope=scope, by_words=by_words, most=_FILLING)
-        room = config.evidence_tokens - tokens_of(*kept)
-        fresh = [more[uid] for uid in asked if uid not in chunks]
-        added = within(fresh, tokens=room, least=0)
-        kept, chunks = [*kept, *added], {**more, **chunks}
-        wanted = {chunk.uid for chunk in added} | hits[0].keys()
-        hits = [{uid: score for uid, score in asked.items() if uid in wanted}, *hits[1:]]
-    return hits, chunks, kept
+
+def _by_rank(found: Evidence) -> list[Chunk]:
+    """Return the chunks that were found by their ranks over all searches, the best first."""
+    known = {chunk.uid: chunk for chunk in found.chunks}
+    return [known[uid] for uid in fuse([hit.uid for hit in each.chunks] for each in found.retrieved)]
 
 
 def cost(config: MemoRAGConfig, *, settings: Settings) -> tuple[int, int]:

@@ -2,7 +2,7 @@
 
 Here are the pyramid of gists, the whole text, and no memory at all, each read by a chat model or by the rule-based one.
 A model that keeps a memory of its own, such as the paper's with its compressed states (section 3.2), would be one more
-class with a method `clues`.
+class with a method `write`.
 """
 
 from collections import defaultdict
@@ -10,47 +10,67 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hgmem.errors import UsageError
-from hgmem.graph.retrieval import Scope
+from hgmem.graph.retrieval import Scope, to_chunk
+from hgmem.graph.values import Runner
 from hgmem.models.extractive import ExtractiveModel
 from hgmem.models.llm.task_routing import serving
 from hgmem.retrieval.rendering import tokens_of
+from hgmem.retrieval.step_evidence import SMALL, RetrievalConfig, Scene, gather
 from hgmem.services import Services
 from hgmem.systems.memorag.recipes import ClueKind, MemoRAGConfig
-from hgmem.systems.memorag.statements import GistPlace, gist_places, gist_texts, leads, texts_without_gist, whole_text
 from hgmem.systems.memorag.tasks import Clue, CluesReply, WriteClues, cleaned
 from hgmem.text.language import counted
-from hgmem.values.evidence import BuiltHit, BuiltPassage, Citable
+from hgmem.values.evidence import BuiltPassage, Citable, Subquery
 from hgmem.values.graph_elements import Chunk
 
 _MOST_LOOKED_INTO = 5  # gists of one reply
 _LOOKING = 0.5  # share of the budget for looking: levels are a factor of `ratio` apart, so few miss the rest by it
+_LEADS = RetrievalConfig(entities=6, relations=6, chunks=0, searched_chunks=0, chunk_search="off", exclude=False)
 _MOST_ASKED_FOR = 20  # clues of a kind that a prompt names, where a recipe has no limit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Clues:
-    """The clues of a question, the gists that were read for them, and notes."""
+class GistPlace:
+    """A gist without its text. `above` are the uids of the gists that condense it."""
 
-    clues: tuple[Clue, ...] = ()
-    read: tuple[BuiltHit, ...] = ()
-    notes: tuple[str, ...] = ()
+    uid: str
+    level: int
+    tokens: int
+    above: tuple[str, ...] = ()
+
+
+def gist_places(database: Runner, *, scope: Scope) -> list[GistPlace]:
+    """Return every gist of the scope in the order of the text: by title, document and position of its first chunk."""
+    rows = database.run("gist_places", corpus=scope.corpus, documents=scope.uids)
+    return [
+        GistPlace(uid=row["uid"], level=row["level"], tokens=row["tokens"], above=tuple(row["above"])) for row in rows
+    ]
+
+
+def whole_text(database: Runner, *, scope: Scope, budget: int) -> tuple[list[Chunk], int]:
+    """Return the chunks of the scope in order, none if they exceed `budget` tokens, and how many tokens they have."""
+    row = database.run("whole_text", corpus=scope.corpus, documents=scope.uids, budget=budget)[0]
+    return [to_chunk(chunk) for chunk in row["chunks"]], row["tokens"]
 
 
 @dataclass(slots=True, kw_only=True)
 class MemoryModel:
-    """What writes the clues of one question. This one has no memory, so the model guesses, as HyDE and RQ-RAG do."""
+    """What writes the clues of one question. This one has no memory, so the model guesses, as HyDE and RQ-RAG do.
+
+    `clues` are without repetition, by what makes two the same, `read` the gists that were read for them.
+    """
 
     services: Services
     scope: Scope
     config: MemoRAGConfig
     question: str
-    _clues: dict[str, Clue] = field(default_factory=dict)
-    _notes: list[str] = field(default_factory=list)
+    clues: dict[str, Clue] = field(default_factory=dict)
+    read: Sequence[BuiltPassage] = ()
+    notes: list[str] = field(default_factory=list)
 
-    def clues(self) -> Clues:
-        """Return clues of the config's kinds, what was read for them, and notes."""
+    def write(self) -> None:
+        """Write clues of the config's kinds."""
         self._write(())
-        return self._found()
 
     def _write(self, memory: Sequence[Citable]) -> None:
         """Ask for clues of all kinds at once, or of each by itself."""
@@ -78,29 +98,30 @@ class MemoryModel:
         reply = self.services.reply(task)
         found, notes = cleaned(reply, task, config=self.config)
         for clue in found:
-            self._clues.setdefault(clue.key, clue)
-        self._notes += [*reply.notes, *notes]
+            self.clues.setdefault(clue.key, clue)
+        self.notes += [*reply.notes, *notes]
         return reply
 
     def _leads(self) -> tuple[str, ...]:
-        """Return what the graph ties to the question, for the rule-based model, which cannot think of it."""
+        """Return pairs of names that the graph ties near the question, for the rule-based model, which thinks of none.
+
+        The nearest come first. Without a graph there are none.
+        """
         if serving(self.services.model, WriteClues.name).name != ExtractiveModel.name:
             return ()
-        return leads(self.services, self.question, scope=self.scope)
-
-    def _found(self, read: Sequence[BuiltPassage] = ()) -> Clues:
-        hits = tuple(
-            BuiltHit(uid=gist.uid, kind=gist.kind, rank=rank, text=gist.text) for rank, gist in enumerate(read, start=1)
-        )
-        return Clues(clues=tuple(self._clues.values()), read=hits, notes=tuple(dict.fromkeys(self._notes)))
+        vectors = self.services.embed([self.question], kind="query")
+        scene = Scene(scope=self.scope, covered=0, entities=SMALL, narrow=self.scope.documents is not None)
+        asked = [Subquery(text=self.question)]
+        evidence, _ = gather(self.services.database, asked, vectors, scene=scene, config=_LEADS)
+        return tuple(f"{tie.source_name}, {tie.target_name}" for tie in evidence.relations)
 
 
 @dataclass(slots=True, kw_only=True)
 class FullText(MemoryModel):
     """The whole text as its own memory, where it fits the budget, without a build (β = 1)."""
 
-    def clues(self) -> Clues:
-        """Return clues. Raises `UsageError` if the text exceeds the budget."""
+    def write(self) -> None:
+        """Write clues. Raises `UsageError` if the text exceeds the budget."""
         chunks, tokens = whole_text(self.services.database, scope=self.scope, budget=self.config.memory_tokens)
         if tokens > self.config.memory_tokens:
             raise UsageError(
@@ -109,22 +130,16 @@ class FullText(MemoryModel):
                 f"memorag --corpus {self.scope.corpus}` and ask with --recipe default"
             )
         self._write(chunks)
-        return self._found()
 
 
-@dataclass(slots=True, kw_only=True)
 class Pyramid:
     """The gists of a scope in the order of the text, without their texts."""
 
-    places: Sequence[GistPlace]
-    _by_uid: dict[str, GistPlace] = field(init=False)
-    _below: dict[str, list[str]] = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Find what lies below each gist."""
-        self._by_uid = {place.uid: place for place in self.places}
-        self._below = defaultdict(list)
-        for place in self.places:
+    def __init__(self, places: Sequence[GistPlace]) -> None:
+        self._places = places
+        self._by_uid = {place.uid: place for place in places}
+        self._below: dict[str, list[str]] = defaultdict(list)
+        for place in places:
             for above in place.above:
                 self._below[above].append(place.uid)
 
@@ -135,7 +150,7 @@ class Pyramid:
         further gists below it has to leave `looking` tokens free. If none fits so, it is the highest, as far as it fits
         into the whole budget.
         """
-        views = [self._view(level) for level in sorted({place.level for place in self.places})]
+        views = [self._view(level) for level in sorted({place.level for place in self._places})]
         if not views:
             return [], 0
         for view in views:
@@ -167,21 +182,21 @@ class Pyramid:
         return kept
 
     def _view(self, level: int) -> list[str]:
-        held = {place.uid for place in self.places if place.level <= level}
-        return [place.uid for place in self.places if place.uid in held and held.isdisjoint(place.above)]
+        held = {place.uid for place in self._places if place.level <= level}
+        return [place.uid for place in self._places if place.uid in held and held.isdisjoint(place.above)]
 
 
 @dataclass(slots=True, kw_only=True)
 class GistMemory(MemoryModel):
     """The pyramid of gists: its most detailed level that fits the budget, and what lies below named gists."""
 
-    def clues(self) -> Clues:
-        """Return clues.
+    def write(self) -> None:
+        """Write clues.
 
         They are asked for once, or once more for each level that is looked into, at most `descents` times. All that a
         prompt shows, what was looked into too, has at most `memory_tokens`.
         """
-        pyramid = Pyramid(places=gist_places(self.services.database, scope=self.scope))
+        pyramid = Pyramid(gist_places(self.services.database, scope=self.scope))
         looks = self.config.descents if self.config.calls == "few" else 0
         looking = round(_LOOKING * self.config.memory_tokens) if looks else 0
         shown, missing = pyramid.fitting(self.config.memory_tokens, looking=looking)
@@ -193,14 +208,14 @@ class GistMemory(MemoryModel):
         memory = self._texts(shown)
         if missing:
             held, more = counted(len(shown), "gist", "gists"), counted(missing, "gist", "gists")
-            self._notes.append(f"memory showed {held} and left {more} out: memory_tokens={self.config.memory_tokens:,}")
+            self.notes.append(f"memory showed {held} and left {more} out: memory_tokens={self.config.memory_tokens:,}")
         left = self.config.memory_tokens - pyramid.tokens(shown)
         chunks = self._chunks(left)
-        if not looks:
+        self.read = memory
+        if looks:
+            self.read = [*memory, *self._descend(pyramid, (*memory, *chunks), left - tokens_of(*chunks))]
+        else:
             self._write((*memory, *chunks))
-            return self._found(memory)
-        parts = self._descend(pyramid, (*memory, *chunks), left - tokens_of(*chunks))
-        return self._found([*memory, *parts])
 
     def _descend(self, pyramid: Pyramid, first: Sequence[Citable], tokens: int) -> Sequence[BuiltPassage]:
         """Ask for clues, then again with what is below the gists that the reply names, while there is something.
@@ -227,15 +242,22 @@ class GistMemory(MemoryModel):
         return parts
 
     def _texts(self, uids: Sequence[str]) -> list[BuiltPassage]:
-        return gist_texts(self.services.database, corpus=self.scope.corpus, uids=uids)
+        """Return the gists of these uids, those that exist, in this order."""
+        found = self.services.database.run("gist_texts", corpus=self.scope.corpus, uids=list(uids))
+        rows = {row["row"]["uid"]: row["row"] for row in found}
+        return [BuiltPassage(**{**rows[uid], "title": rows[uid]["title"] or ""}) for uid in uids if uid in rows]
 
     def _chunks(self, tokens: int) -> Sequence[Chunk]:
         """Return, for chosen documents, the chunks that only gists of several documents cover, within the tokens."""
         if self.scope.documents is None:
             return ()
-        chunks, many = texts_without_gist(self.services.database, scope=self.scope, budget=tokens)
+        scope = self.scope
+        [row] = self.services.database.run(
+            "texts_without_gist", corpus=scope.corpus, documents=scope.uids, budget=tokens
+        )
+        chunks, many = [to_chunk(chunk) for chunk in row["chunks"]], row["many"]
         if many > len(chunks):
-            self._notes.append(
+            self.notes.append(
                 f"memory showed {len(chunks)} of {counted(many, 'chunk', 'chunks')} without a gist of their own: "
                 f"memory_tokens={self.config.memory_tokens:,}"
             )

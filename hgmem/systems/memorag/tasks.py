@@ -41,10 +41,6 @@ _KEY_POINTS = named("key_points", "points", "keypoints")
 _LOOK = named("look", "gists", "numbers", "look_into")
 
 
-class GistReply(TextReply):
-    """The text of a gist."""
-
-
 class CluesReply(Reply):
     """Clues by kind. `look` are numbers of gists, as the prompt has them, to look into before."""
 
@@ -70,9 +66,9 @@ class WriteGist(PromptTask):
     texts: Annotated[tuple[tuple[str, str], ...], _passage, "passage"]
     tokens: Annotated[int, str]
     name = "gist"
-    reply_type = GistReply
+    reply_type = TextReply
 
-    def extractive(self, vectors: CheckedEmbedder) -> GistReply:
+    def extractive(self, vectors: CheckedEmbedder) -> TextReply:
         """Return the most central sentences of the passage, verbatim, in its order, without a language model.
 
         Each next one is nearest to the mean of all, and unlike those that were chosen. A passage without a sentence is
@@ -81,11 +77,11 @@ class WriteGist(PromptTask):
         parts = [part for _, text in self.texts for part in text.split("\n\n")]
         found = _quotable([BuiltPassage(uid="", kind="", text=part) for part in parts])
         if not found:
-            return GistReply(text="\n".join(collapse(text) for _, text in self.texts))
+            return TextReply(text="\n".join(collapse(text) for _, text in self.texts))
         every = vectors.of([sentence.text for sentence in found])
         costs = [count(sentence.text) for sentence in found]
         chosen = diverse(every, nearness_to_centre(every), costs, budget=self.tokens)
-        return GistReply(text="\n".join(found[at].text for at in sorted(chosen)))
+        return TextReply(text="\n".join(found[at].text for at in sorted(chosen)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,8 +124,9 @@ class WriteClues(PromptTask):
         few = max(1, self.most // 2)
         found = _quotable((*self.memory, *self.parts))
         alone = {"spans", "queries"}.isdisjoint(self.kinds)
+        spans = rank(found, [self.question], vectors, limit=_CONSIDERED, prior={}) if "spans" in self.kinds else ()
         return CluesReply(
-            spans=_nearest_sentences(self.question, found, vectors)[:few] if "spans" in self.kinds else (),
+            spans=tuple(each.passage.text for each in spans[:few]),
             queries=(*_phrases(self.question)[: self.most], *self.leads)[:few] if "queries" in self.kinds else (),
             key_points=self._key_points(found, vectors) if alone and "key_points" in self.kinds else (),
             look=self._nearest_gists(vectors) if self.look else (),
@@ -153,11 +150,6 @@ class WriteClues(PromptTask):
 
 def _quotable(memory: Sequence[Citable]) -> list[Passage]:
     return quotable(passages(memory))[:_MOST_SENTENCES]
-
-
-def _nearest_sentences(question: str, found: Sequence[Passage], vectors: CheckedEmbedder) -> tuple[str, ...]:
-    ranked = rank(found, [question], vectors, limit=_CONSIDERED, prior={})
-    return tuple(each.passage.text for each in ranked)
 
 
 def _phrases(question: str) -> tuple[str, ...]:

@@ -12,8 +12,8 @@ from hgmem.graph.retrieval import Scope
 from hgmem.retrieval.document_filters import normal
 from hgmem.services import Services
 from hgmem.systems.memorag.answer import SYSTEM
+from hgmem.systems.memorag.memory_models import GistPlace, gist_places, whole_text
 from hgmem.systems.memorag.recipes import DEFAULT
-from hgmem.systems.memorag.statements import GistPlace, gist_places, whole_text
 from hgmem.systems.options import changed
 from hgmem.systems.verbs import Verb
 from hgmem.values.inputs import Question, typed_filters

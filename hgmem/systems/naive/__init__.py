@@ -1,7 +1,7 @@
 """Naive retrieval: the chunks nearest to the question, one answer. The first baseline."""
 
 from hgmem.graph.retrieval import Scope, near_chunks
-from hgmem.retrieval.fusion import PROPOSED_NEAREST
+from hgmem.retrieval.step_evidence import PROPOSED_NEAREST
 from hgmem.services import Services
 from hgmem.systems.single_step import ChunksConfig, SingleStep, evidence_of
 from hgmem.values.evidence import Evidence

@@ -10,8 +10,8 @@ from hgmem.memory.recording import Recording, recording
 from hgmem.memory.stored_memories import Stored
 from hgmem.models.metering import Meter
 from hgmem.retrieval import rendering
-from hgmem.retrieval.fusion import FUSION, hybrid_chunks
 from hgmem.retrieval.rendering import tokens_of, within
+from hgmem.retrieval.step_evidence import hybrid_chunks
 from hgmem.services import Services
 from hgmem.settings import Settings
 from hgmem.systems.remindrag.recipes import ReMindRAGConfig
@@ -80,7 +80,7 @@ def _evidence(walker: Walker, walk: Walk) -> Evidence:
         if walk.enough and walk.findings:  # rules find enough without saying what
             room = min(room, _BESIDE)
         asked = (walk.question, walker.query)
-        nearest = hybrid_chunks(database, asked, scope=scope, ranking=_WORDS, fusion=FUSION)
+        nearest = hybrid_chunks(database, asked, scope=scope, ranking=_WORDS)
         fresh = [(chunk, weight) for chunk, weight in nearest if chunk not in kept]
         filled = fresh[: len(within([chunk for chunk, _ in fresh], tokens=room, least=0))]
     hits = tuple(

@@ -12,7 +12,6 @@ from hgmem.builds.stages import Build, BuiltKind, Stage
 from hgmem.builds.units import Made, Output, Property, Row, StoredRow, Tie, Unit
 from hgmem.services import Services
 from hgmem.systems.remindrag.recipes import ReMindRAGConfig
-from hgmem.systems.remindrag.statements import entities_of_anchors
 from hgmem.systems.remindrag.tasks import TitlePassage
 from hgmem.systems.remindrag.trails import renewed_vectors
 from hgmem.text.segmentation import collapse
@@ -81,7 +80,8 @@ def tie_next(services: Services, config: ReMindRAGConfig, unit: Unit, *, before:
 def mentioned(reading: Reading, config: ReMindRAGConfig) -> Iterator[Unit]:
     """List each anchor with the entities that its passage mentions. The first to mention one also holds its name."""
     services = reading.services
-    found = entities_of_anchors(services.database, corpus=services.corpus)
+    mentions = services.database.run("entities_of_anchors", corpus=services.corpus)
+    found = {row["uid"]: dict(row["entities"]) for row in mentions}
     named: set[str] = set()
     rows = sorted(reading.rows(ANCHOR), key=lambda row: (row.document, int(str(row.properties["place"])), row.key))
     for row in rows:

@@ -28,14 +28,6 @@ _NEXT = named("next", "way", "number", "choice", "go_to")
 _ENOUGH = named("enough", "sufficient", "is_sufficient")
 
 
-class TitleReply(TextReply):
-    """The title of a passage."""
-
-
-class SummaryReply(TextReply):
-    """What a passage says that bears on a question."""
-
-
 class MoveReply(Reply):
     """What was found, whether all that is known is enough, and else the number of the way to go, and why."""
 
@@ -85,11 +77,11 @@ class TitlePassage(PromptTask):
     document: Text
     text: Annotated[str, rendering.text, "passage"]
     name = "anchor_title"
-    reply_type = TitleReply
+    reply_type = TextReply
 
-    def extractive(self, vectors: CheckedEmbedder) -> TitleReply:
+    def extractive(self, vectors: CheckedEmbedder) -> TextReply:
         """Return the first heading and the key phrases of the passage, without a language model."""
-        return TitleReply(text=title(self.text))
+        return TextReply(text=title(self.text))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,11 +173,16 @@ class SummarisePassage(PromptTask):
     title: Text
     text: Annotated[str, rendering.text, "passage"]
     name = "passage_summary"
-    reply_type = SummaryReply
+    reply_type = TextReply
 
-    def extractive(self, vectors: CheckedEmbedder) -> SummaryReply:
-        """Return the sentences nearest to the question, without a language model."""
-        return SummaryReply(text=near_sentences(self.question, self.text, vectors))
+    def extractive(self, vectors: CheckedEmbedder) -> TextReply:
+        """Return the sentences nearest to the question, in their order, without a language model."""
+        found = [collapse(self.text[start:end]) for start, end in sentences(self.text)]
+        if len(found) <= _SUMMARY:
+            return TextReply(text=collapse(self.text))
+        near = vectors.of(found) @ vectors.of([self.question], kind="query")[0]
+        chosen = np.argsort(-near, kind="stable")[:_SUMMARY].tolist()
+        return TextReply(text=" ".join(found[at] for at in sorted(chosen)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,12 +236,3 @@ def nearest(wanted: str, options: Sequence[tuple[str, float]], vectors: CheckedE
     """Return the number of the option (its words, and how near what is there is) that is nearest to what is wanted."""
     near = vectors.of([text for text, _ in options]) @ vectors.of([wanted], kind="query")[0]
     return int(np.argmax(np.maximum(near, [score for _, score in options])))
-
-
-def near_sentences(question: str, text: str, vectors: CheckedEmbedder) -> str:
-    """Return the sentences of a passage that are nearest to a question, in their order."""
-    found = [collapse(text[start:end]) for start, end in sentences(text)]
-    if len(found) <= _SUMMARY:
-        return collapse(text)
-    near = vectors.of(found) @ vectors.of([question], kind="query")[0]
-    return " ".join(found[at] for at in sorted(np.argsort(-near, kind="stable")[:_SUMMARY].tolist()))

@@ -15,30 +15,21 @@ from hgmem.corpus.guarded_writes import check_embedder
 from hgmem.errors import UsageError
 from hgmem.graph.database import Row, Transaction
 from hgmem.graph.invariants import OwnInvariant
-from hgmem.graph.values import Runner
+from hgmem.graph.values import Runner, vector
 from hgmem.models.embedding import Vectors
 from hgmem.services import Services
-from hgmem.systems.remindrag import statements
 from hgmem.systems.remindrag.recipes import Penalty
 from hgmem.systems.remindrag.tasks import JudgeUseful
-from hgmem.systems.remindrag.walk_record import RecordedWalk
-from hgmem.text.identity import built_uid
+from hgmem.systems.remindrag.walk_record import SYSTEM, RecordedWalk, passage_chunks
+from hgmem.text.identity import built_uid, layer_key
 from hgmem.values.records import Answer
 
 Vector: TypeAlias = NDArray[np.float32]
+_LEAST = 1e-6  # length below which a trail has no direction
 _AT_ONCE = 500  # trails that a check reads together
 _ALL = 10_000_000
 _QUOTED = 5  # chunks that are kept of what was read at a node
 _MARKERS = re.compile(r"\s*\[\d+\]")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Touch:
-    """One learning of a trail: the question's unit vector, and whether the trail led to something of use."""
-
-    question: Vector
-    effective: bool
-    penalty: Penalty
 
 
 def delta(x: float) -> float:
@@ -50,28 +41,28 @@ LEARNT_ONCE = delta(0)
 """The length of a trail after one learning."""
 
 
-def touched(trail: Vector, touch: Touch) -> Vector:
-    """Return a trail's vector w after one learning of a question q̂ (paper, equation 1).
+def touched(trail: Vector, *, question: Vector, effective: bool, penalty: Penalty) -> Vector:
+    """Return a trail's vector w after one learning of a question with the unit vector q̂ (paper, equation 1).
 
     Effective: w + δ(‖w‖)·q̂. Else only the component p = w·q̂ shrinks, if it is positive: by the share δ(p) with the
     penalty `shrink`, by the share max(δ(p), p) with `forget`, which also reduces p = 1, and not at all with `off`.
     """
     # Computed in double precision and stored as float32 after each learning, so that a replay gives the same bits.
-    before, question = trail.astype(np.float64), touch.question.astype(np.float64)
-    if touch.effective:
-        return np.asarray(before + delta(length_of(trail)) * question, dtype=np.float32)
-    along = float(before @ question)
-    if along <= 0 or touch.penalty == "off":
+    before, asked = trail.astype(np.float64), question.astype(np.float64)
+    if effective:
+        return np.asarray(before + delta(length_of(trail)) * asked, dtype=np.float32)
+    along = float(before @ asked)
+    if along <= 0 or penalty == "off":
         return trail
-    share = abs(delta(along)) if touch.penalty == "shrink" else max(abs(delta(along)), along)
-    return np.asarray(before - min(share, 1.0) * along * question, dtype=np.float32)
+    share = abs(delta(along)) if penalty == "shrink" else max(abs(delta(along)), along)
+    return np.asarray(before - min(share, 1.0) * along * asked, dtype=np.float32)
 
 
-def replayed(touches: Iterable[Touch], *, dimensions: int) -> Vector:
+def replayed(touches: Iterable[Row], *, dimensions: int) -> Vector:
     """Return the vector of a trail from all of its learnings in their order. Without any, it is zero."""
     trail: Vector = np.zeros(dimensions, dtype=np.float32)
     for touch in touches:
-        trail = touched(trail, touch)
+        trail = touched(trail, **touch)
     return trail
 
 
@@ -91,6 +82,15 @@ def least_cosine(alike: float, length: float, *, alpha: float, strong: float) ->
     return (strong - alpha * alike) / weight if weight else float("inf")
 
 
+def rule(alpha: float, strong: float) -> Row:
+    """Return when a trail is strong, as statements take it.
+
+    `least` is the length below which none is, since both products are at most 1 (paper, equation 2).
+    """
+    least = max((strong - alpha) / (1 - alpha), _LEAST) if alpha < 1 else _LEAST
+    return {"alpha": alpha, "rest": 1 - alpha, "strong": strong, "least": least}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Learnt:
     """A learning: its uid and number, its question, how many trails it touched, and how many of them led to use."""
@@ -107,9 +107,9 @@ def learn_walk(services: Services, answer: Answer, walk: RecordedWalk, *, owner:
 
     `owner` is that of the answer's memory. Raises `UsageError` where that has been done before.
     """
-    uid = built_uid(services.corpus, statements.SYSTEM, kind="Learning", key=answer.memory)
+    uid = built_uid(services.corpus, SYSTEM, kind="Learning", key=answer.memory)
     _check_new(services.database, services.corpus, uid, answer.memory)
-    vector = services.embed([walk.question], kind="query")[0]
+    query = services.embed([walk.question], kind="query")[0]
     useful = _useful(services, walk, answer)
     learning = {
         "uid": uid,
@@ -119,18 +119,10 @@ def learn_walk(services: Services, answer: Answer, walk: RecordedWalk, *, owner:
         "memory": answer.memory,
         "penalty": penalty,
         "starts": walk.roots(walk.places[number] for number in sorted(useful)) if walk.places else walk.seeds,
-        "vector": np.asarray(vector, dtype=np.float32),
+        "vector": np.asarray(query, dtype=np.float32),
     }
     touches = _touches(services.corpus, walk, owner, useful)
     return services.database.write(_learn, services, learning, touches=touches, summaries=walk.summaries)
-
-
-def unlearn(services: Services, learnings: Sequence[Row]) -> int:
-    """Take learnings back, and let their trails remember the rest as if these had never been. Returns how many went."""
-    return sum(
-        services.database.write(_unlearn, services, owner, [row["uid"] for row in learnings if row["owner"] == owner])
-        for owner in sorted({row["owner"] for row in learnings})
-    )
 
 
 def _learn(
@@ -144,24 +136,37 @@ def _learn(
     """Write a learning, which gets its number here, and its trails by uid as they are once it touched them."""
     corpus, owner = services.corpus, learning["owner"]
     check_embedder(transaction, services)
-    number = statements.draw_number(transaction, corpus=corpus, owner=owner)
+    # Others wait for their number until the transaction ends.
+    [drawn] = transaction.run(
+        "draw_number",
+        corpus=corpus,
+        scope=_scope_uid(corpus, owner),
+        owner=owner,
+        layer_key=layer_key(corpus, SYSTEM, "TrailScope"),
+    )
+    number = int(drawn["number"])
     _check_new(transaction, corpus, learning["uid"], learning["memory"])
     ends = [{"uid": uid, "ends": touch["ends"]} for uid, touch in touches.items()]
     trails = []
     for row in transaction.run("trails_to_touch", corpus=corpus, rows=ends):
         touch = touches[row["uid"]]
         before = np.zeros(services.embedder.dimensions) if row["vector"] is None else np.asarray(row["vector"])
-        question = Touch(question=learning["vector"], effective=touch["effective"], penalty=learning["penalty"])
-        vector = touched(before.astype(np.float32), question)
-        trail = {"uid": row["uid"], "tie": row["tie"], "alike": row["alike"] or 0.0}
-        trails.append({**touch, **trail, "vector": vector, "length": length_of(vector)})
-    statements.put_trails(transaction, corpus=corpus, owner=owner, rows=trails)
-    statements.put_learning(
-        transaction,
+        trail = touched(
+            before.astype(np.float32),
+            question=learning["vector"],
+            effective=touch["effective"],
+            penalty=learning["penalty"],
+        )
+        own = {"uid": row["uid"], "tie": row["tie"], "alike": row["alike"] or 0.0}
+        trails.append({**touch, **own, "vector": trail, "length": length_of(trail)})
+    put_trails(transaction, corpus=corpus, owner=owner, rows=trails)
+    transaction.run(
+        "put_learning",
         corpus=corpus,
-        learning={**learning, "number": number},
+        layer_key=layer_key(corpus, SYSTEM, "Learning"),
+        learning={**learning, "number": number, "vector": vector(learning["vector"])},
         touches=[{name: trail[name] for name in ("uid", "effective", "chunks")} for trail in trails],
-        summaries=summaries,
+        summaries=[_summary_row(corpus, learning["key"], anchor, text) for anchor, text in summaries.items()],
     )
     return Learnt(
         learning=learning["uid"],
@@ -172,21 +177,67 @@ def _learn(
     )
 
 
-def _unlearn(transaction: Transaction, services: Services, owner: str, uids: Sequence[str]) -> int:
+def put_trails(database: Runner, *, corpus: str, owner: str, rows: Sequence[Row]) -> None:
+    """Write trails: uid, key, tie, ends, length, alike, vector."""
+    layer = layer_key(corpus, SYSTEM, "Trail")
+    database.run("put_trails", corpus=corpus, owner=owner, layer_key=layer, rows=_packed(rows))
+
+
+def _set_trails(database: Runner, corpus: str, rows: Sequence[Row]) -> None:
+    """Write what trails remember: uid, length, alike, vector."""
+    database.run("set_trails", corpus=corpus, rows=_packed(rows))
+
+
+def _packed(rows: Iterable[Row]) -> list[Row]:
+    return [{**row, "vector": vector(row["vector"])} for row in rows]
+
+
+def _summary_row(corpus: str, learning: str, anchor: str, text: str) -> Row:
+    """Return the row of what a learning (key) keeps of an anchor's passage."""
+    key = f"{learning}/{anchor}"
+    uid = built_uid(corpus, SYSTEM, kind="Summary", key=key)
+    return {
+        "uid": uid,
+        "key": key,
+        "anchor": anchor,
+        "summary": text,
+        "layer_key": layer_key(corpus, SYSTEM, "Summary"),
+    }
+
+
+def _scope_uid(corpus: str, owner: str) -> str:
+    """Return the uid of the node that numbers an owner's learnings."""
+    return built_uid(corpus, SYSTEM, kind="TrailScope", key=owner)
+
+
+def unlearn(transaction: Transaction, services: Services, *, owner: str, uids: Sequence[str]) -> int:
+    """Take an owner's learnings back, and let their trails remember the rest as if these had never been.
+
+    Returns how many went.
+    """
     corpus = services.corpus
     check_embedder(transaction, services)
-    transaction.run("lock_scope", corpus=corpus, scope=statements.scope_uid(corpus, owner))
-    there = [uid for uid in uids if statements.learning_of(transaction, corpus=corpus, uid=uid)]
-    stored = statements.touches_of(
-        transaction, corpus=corpus, uids=statements.remove_learnings(transaction, corpus=corpus, uids=there)
-    )
+    transaction.run("lock_scope", corpus=corpus, scope=_scope_uid(corpus, owner))
+    removed = transaction.run("remove_learnings", corpus=corpus, uids=list(uids))  # those that are still there
+    stored = _touches_of(transaction, corpus, sorted({uid for row in removed for uid in row["trails"]}))
     left = [row for row in stored if row["touches"]]
-    vectors = statements.learnt_questions(transaction, corpus=corpus, uids=[row["uid"] for row in left])
+    vectors = _learnt_questions(transaction, corpus, left)
     trails = [_trail_row(row, vectors, dimensions=services.embedder.dimensions) for row in left]
-    statements.set_trails(transaction, corpus=corpus, rows=trails)
+    _set_trails(transaction, corpus, trails)
     bare = [row["uid"] for row in stored if not row["touches"]]
     transaction.run("remove_trails", corpus=corpus, uids=bare)
-    return len(there)
+    return len(removed)
+
+
+def _touches_of(database: Runner, corpus: str, uids: Sequence[str]) -> list[Row]:
+    """Return for each trail what touched it, in order, and how alike its ends are."""
+    return database.run("touches_of", corpus=corpus, uids=list(uids))
+
+
+def _learnt_questions(database: Runner, corpus: str, trails: Sequence[Row]) -> dict[str, Any]:
+    """Return the vectors of the questions whose learnings touched these trails, by question."""
+    rows = database.run("learnt_questions", corpus=corpus, uids=[trail["uid"] for trail in trails])
+    return {row["question"]: np.asarray(row["vector"], dtype=np.float32) for row in rows}
 
 
 def _useful(services: Services, walk: RecordedWalk, answer: Answer) -> set[int]:
@@ -194,7 +245,7 @@ def _useful(services: Services, walk: RecordedWalk, answer: Answer) -> set[int]:
     if not walk.places:
         return set()
     early = [place.uid for place in walk.places if place.passage and not place.chunks]
-    passages = statements.passage_chunks(services.database, corpus=services.corpus, uids=early) if early else {}
+    passages = passage_chunks(services.database, corpus=services.corpus, uids=early) if early else {}
     stops = walk.stops
     quoted = {citation.chunk for citation in answer.citations if citation.chunk}
     cited = []
@@ -228,7 +279,7 @@ def _touches(corpus: str, walk: RecordedWalk, owner: str, useful: AbstractSet[in
     for number, place in enumerate(walk.places):
         ends = (place.uid,) if place.passage else tuple(sorted((place.source, place.uid)))
         key = trail_key(owner, ends)
-        uid = built_uid(corpus, statements.SYSTEM, kind="Trail", key=key)
+        uid = built_uid(corpus, SYSTEM, kind="Trail", key=key)
         chunks = " ".join(place.chunks[:_QUOTED]) if not place.passage else ""
         found[uid] = {"key": key, "ends": list(ends), "effective": number in useful, "chunks": chunks}
     return found
@@ -240,7 +291,7 @@ def trail_key(owner: str, ends: Sequence[str]) -> str:
 
 
 def _check_new(database: Runner, corpus: str, uid: str, memory: str) -> None:
-    if statements.learning_of(database, corpus=corpus, uid=uid):
+    if database.run("learning_of", corpus=corpus, uid=uid):
         command = f"`hgmem remindrag unlearn {memory} --corpus {corpus}`"
         raise UsageError(f"memory {memory!r} was learnt before: {command} takes that back")
 
@@ -254,11 +305,11 @@ def renewed_vectors(services: Services, rows: Sequence[StoredRow]) -> Mapping[st
     vectors = services.embed(list(questions.values()), kind="query")
     made: dict[str, Vectors] = dict(zip(questions, vectors, strict=True))
     if trails := [row.uid for row in rows if row.kind == "Trail"]:
-        stored = statements.touches_of(services.database, corpus=services.corpus, uids=trails)
+        stored = _touches_of(services.database, services.corpus, trails)
         texts = sorted({touch["question"] for row in stored for touch in row["touches"]})
         by_text = dict(zip(texts, services.embed(texts, kind="query"), strict=True))
         renewed = [_trail_row(row, by_text, dimensions=services.embedder.dimensions) for row in stored]
-        statements.set_trails(services.database, corpus=services.corpus, rows=renewed)
+        _set_trails(services.database, services.corpus, renewed)
         made |= {row["uid"]: row["vector"] for row in renewed}
     return made
 
@@ -266,43 +317,42 @@ def renewed_vectors(services: Services, rows: Sequence[StoredRow]) -> Mapping[st
 def _trail_row(row: Row, vectors: Mapping[str, Vectors], *, dimensions: int) -> Row:
     """Return a trail as it follows from its learnings in their order, with the vectors of their questions."""
     touches = [
-        Touch(
-            question=np.asarray(vectors[touch["question"]], dtype=np.float32),
-            effective=touch["effective"],
-            penalty=touch["penalty"],
-        )
-        for touch in row["touches"]
+        {**touch, "question": np.asarray(vectors[touch["question"]], dtype=np.float32)} for touch in row["touches"]
     ]
     trail = replayed(touches, dimensions=dimensions)
     return {"uid": row["uid"], "vector": trail, "length": length_of(trail), "alike": row["alike"] or 0.0}
 
 
-def _trails(database: Runner, corpus: str) -> Iterator[tuple[Row, str]]:
-    """Yield each trail as its learnings see it, with its kind of tie."""
-    ties = {
-        row["uid"]: row["tie"]
-        for row in statements.list_trails(database, corpus=corpus, owners=None, query=None, k=_ALL)
-    }
-    uids = sorted(ties)
+def list_trails(
+    database: Runner, *, corpus: str, owners: Sequence[str] | None, query: Vectors | None, k: int
+) -> list[Row]:
+    """Return the k strongest trails, for a question's unit vector if there is one, with their ends by name."""
+    given = None if query is None else vector(query)
+    seen = None if owners is None else list(owners)
+    return database.run("list_trails", corpus=corpus, owners=seen, vector=given, k=k, least=_LEAST)
+
+
+def _trails(database: Runner, corpus: str) -> Iterator[Row]:
+    """Yield each trail as its learnings see it."""
+    uids = sorted(row["uid"] for row in list_trails(database, corpus=corpus, owners=None, query=None, k=_ALL))
     for start in range(0, len(uids), _AT_ONCE):
-        for row in statements.touches_of(database, corpus=corpus, uids=uids[start : start + _AT_ONCE]):
-            yield row, ties[row["uid"]]
+        yield from _touches_of(database, corpus, uids[start : start + _AT_ONCE])
 
 
 def without_ends(database: Runner, corpus: str) -> Iterator[str]:
     """Yield the trails (uids) that do not have the ends of their tie."""
-    return (row["uid"] for row, tie in _trails(database, corpus) if row["ends"] != (1 if tie == "PASSAGE" else 2))
+    return (row["uid"] for row in _trails(database, corpus) if row["ends"] != (1 if row["tie"] == "PASSAGE" else 2))
 
 
 def other_than_learnt(database: Runner, corpus: str) -> Iterator[str]:
     """Yield the trails (uids) whose vector is not that of their learnings in order, or that have none."""
     vectors: dict[str, Any] = {}
-    for row, _ in _trails(database, corpus):
+    for row in _trails(database, corpus):
         if not row["touches"] or row["vector"] is None:
             yield row["uid"]
             continue
         if any(touch["question"] not in vectors for touch in row["touches"]):
-            vectors |= statements.learnt_questions(database, corpus=corpus, uids=[row["uid"]])
+            vectors |= _learnt_questions(database, corpus, [row])
         again = _trail_row(row, vectors, dimensions=len(row["vector"]))["vector"]
         if not np.array_equal(again, np.asarray(row["vector"], dtype=np.float32)):
             yield row["uid"]

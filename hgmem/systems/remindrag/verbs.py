@@ -2,24 +2,37 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
 
 from hgmem.errors import UsageError
-from hgmem.graph.database import Row
 from hgmem.memory.stored_memories import load_memory, load_stored
 from hgmem.services import Services
 from hgmem.sources.json_records import json_line, json_of, lines_of
 from hgmem.systems.options import loaded
 from hgmem.systems.remindrag.answer import answer
 from hgmem.systems.remindrag.recipes import DEFAULT, ReMindRAGConfig
-from hgmem.systems.remindrag.statements import SYSTEM, learnings, list_trails
-from hgmem.systems.remindrag.trails import Learnt, learn_walk, relevance, unlearn
-from hgmem.systems.remindrag.walk_record import recorded_walk
+from hgmem.systems.remindrag.trails import Learnt, learn_walk, list_trails, relevance, unlearn
+from hgmem.systems.remindrag.walk_record import SYSTEM, recorded_walk
 from hgmem.systems.verbs import Verb
 from hgmem.values.inputs import Question
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Learning:
+    """What was learnt from a question, in the order of an owner's numbers."""
+
+    number: int
+    question: str
+    trails: int
+    effective: int
+    memory: str
+    owner: str
+    learnt: str
+    learning: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +50,7 @@ def learn(services: Services, arguments: Lesson) -> Sequence[Learnt]:
     if arguments.memory:
         return _learn_memory(services, arguments.memory.strip())
     found: list[Learnt] = []
-    known = {row["question"] for row in _learnings(services)}
+    known = {one.question for one in list_learnings(services)}
     for text in _questions(Path(arguments.questions), most=services.settings.max_question_characters):
         if text in known:
             continue
@@ -66,40 +79,27 @@ class Unlearnt:
 
 def take_back(services: Services, arguments: Unwanted) -> Unlearnt:
     """Undo learnings: their trails remember the others alone, as if these had never been."""
-    given = {"memory": arguments.memory, "question": arguments.question, "uid": arguments.learning}
+    given = {"memory": arguments.memory, "question": arguments.question, "learning": arguments.learning}
     wanted = {name: value.strip() for name, value in given.items() if value}
     if len(wanted) + arguments.everything != 1:
         raise UsageError("name what to unlearn: a memory, or one of question=, learning=, everything= (--question, …)")
     own = services.owner
-    owned = (row for row in _learnings(services) if own in (None, row["owner"]))
-    found = [row for row in owned if all(row[name] == value for name, value in wanted.items())]
+    owned = (one for one in list_learnings(services) if own in (None, one.owner))
+    found = [one for one in owned if all(getattr(one, name) == value for name, value in wanted.items())]
     if not found:
         command = f"`hgmem remindrag learnings --corpus {services.corpus}`"
         raise UsageError(f"nothing like that was learnt by {own or 'anybody'}: {command} lists what was")
-    return Unlearnt(learnings=unlearn(services, found))
+    gone = 0
+    for owner, learnings in groupby(found, key=lambda one: one.owner):  # they are in order of owners
+        uids = [one.learning for one in learnings]
+        gone += services.database.write(unlearn, services, owner=owner, uids=uids)
+    return Unlearnt(learnings=gone)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Learning:
-    """What was learnt from a question, in the order of an owner's numbers."""
-
-    number: int
-    question: str
-    trails: int
-    effective: int
-    memory: str
-    owner: str
-    learnt: str
-    learning: str
-
-
-def list_learnings(services: Services, arguments: object) -> Sequence[Learning]:
+def list_learnings(services: Services, arguments: object = None) -> Sequence[Learning]:
     """Return what was learnt, in order."""
-    names = ("number", "question", "trails", "effective", "memory", "owner")
-    return [
-        Learning(**{name: row[name] for name in names}, learnt=row["created_at"], learning=row["uid"])
-        for row in _learnings(services)
-    ]
+    rows = services.database.run("learnings", corpus=services.corpus, owner=services.owner)
+    return [Learning(**row) for row in rows]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,10 +145,6 @@ def trails(services: Services, arguments: Near) -> Sequence[Trail]:
         for row in rows
         if row["ends"]
     ]
-
-
-def _learnings(services: Services) -> list[Row]:
-    return learnings(services.database, corpus=services.corpus, owner=services.owner)
 
 
 def _learn_memory(services: Services, uid: str, *, walked: bool = True) -> Sequence[Learnt]:

@@ -1,4 +1,4 @@
-"""A walk: the nodes and passages that it came to, where it can go next, and how steps record it."""
+"""A walk: the nodes and passages that it came to, where it can go next, and how rows and steps tell of it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -6,12 +6,16 @@ from textwrap import shorten
 from typing import Literal, TypeAlias
 
 from hgmem.builds.chunk_runs import joined_text
+from hgmem.graph.database import Row
+from hgmem.graph.retrieval import to_chunk
+from hgmem.graph.values import Runner
 from hgmem.values.evidence import BuiltHit, Hit, Retrieved, Subquery
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.records import Step
 
 NodeKind: TypeAlias = Literal["Entity", "Anchor"]
 Tie: TypeAlias = Literal["RELATES", "MENTIONS", "NEXT_ANCHOR", "SYNONYM_OF", "PASSAGE"]
+SYSTEM = "remindrag"
 SEEDS, REPLAY, WALK = "seeds", "replay", "walk"  # strategies of steps and of what they retrieved
 PASSAGE, SUMMARY = "Passage", "Summary"  # kinds of hits beside those of nodes
 _DESCRIPTION = 400  # characters of the description of a node or relation
@@ -52,6 +56,33 @@ class Way:
 
 
 Option: TypeAlias = Way | Node  # a way to go, or a visited node to go back to
+
+
+def to_node(row: Row) -> Node:
+    """Return the node of a row."""
+    return Node(uid=row["uid"], kind=row["kind"], text=row["text"] or "", description=row["description"] or "")
+
+
+def to_way(row: Row, *, source: str, relation: Row | None) -> Way:
+    """Return the way from a node (uid) to that of a row, along a relation if there is one."""
+    stated = relation or {}
+    return Way(
+        source=source,
+        node=to_node(row),
+        tie=row["tie"],
+        sentence=stated.get("description") or "",
+        relation=stated.get("uid") or "",
+        chunks=tuple(stated.get("chunks") or ()),
+        score=row["score"] or 0.0,
+    )
+
+
+def passage_chunks(database: Runner, *, corpus: str, uids: Sequence[str]) -> dict[str, list[Chunk]]:
+    """Return by anchor (uid) the chunks of its passage, in the order of the text."""
+    found: dict[str, list[Chunk]] = {}
+    for row in database.run("passage_chunks", corpus=corpus, uids=list(uids)):
+        found.setdefault(row["uid"], []).append(to_chunk(row["chunk"]))
+    return found
 
 
 def passage_of(node: Node, *, score: float) -> Way:

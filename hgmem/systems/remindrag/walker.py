@@ -5,15 +5,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hgmem.builds.chunk_runs import joined_text
-from hgmem.graph.retrieval import chunks_of_entities
+from hgmem.graph.database import Row
+from hgmem.graph.retrieval import chunks_of_entities, to_chunk
+from hgmem.graph.values import vector
 from hgmem.memory.recording import Recording
 from hgmem.models.metering import measuring
-from hgmem.retrieval.fusion import PROPOSED_NEAREST
+from hgmem.retrieval.step_evidence import PROPOSED_NEAREST
 from hgmem.services import Services
-from hgmem.systems.remindrag import statements
 from hgmem.systems.remindrag.recipes import ReMindRAGConfig
 from hgmem.systems.remindrag.tasks import ChooseMove, ChooseNext, JudgeEnough, MoveReply, SummarisePassage
-from hgmem.systems.remindrag.trails import LEARNT_ONCE, least_cosine
+from hgmem.systems.remindrag.trails import LEARNT_ONCE, least_cosine, rule
 from hgmem.systems.remindrag.walk_record import (
     REPLAY,
     SEEDS,
@@ -24,7 +25,10 @@ from hgmem.systems.remindrag.walk_record import (
     Way,
     beginning,
     move,
+    passage_chunks,
     passage_of,
+    to_node,
+    to_way,
 )
 from hgmem.text.language import counted
 from hgmem.values.evidence import Retrieved
@@ -57,33 +61,33 @@ class Walker:
 
     def _begin(self) -> tuple[Retrieved, ...]:
         """Visit the seeds and what strong trails reach from them, and read the passages that seeds and trails name."""
-        database, scope, config = self.services.database, self.record.scope, self.config
-        found = statements.seeds(database, scope=scope, query=self.query, k=config.seeds, over=PROPOSED_NEAREST)
+        config = self.config
+        found = self._rows_near("seeds", k=config.seeds, over=max(config.seeds, PROPOSED_NEAREST))
         if config.trails and config.replay and config.starts:
             least = least_cosine(1.0, LEARNT_ONCE, alpha=config.alpha, strong=config.strong)
-            more = statements.starts(database, scope=scope, asker=self._asker, k=config.starts, least=least)
-            known = {node.uid for node, _ in found}
-            found += [(node, score) for node, score in more if node.uid not in known]
-        reached = [statements.Reached(node=node, way=None) for node, _ in found]
+            more = self._rows_near("starts", owners=self._owners, k=config.starts, least=least)
+            known = {row["uid"] for row in found}
+            found += [row for row in more if row["uid"] not in known]
+        reached: list[tuple[Node, Way | None, Row]] = [(to_node(row), None, {}) for row in found]
         if found and config.trails and config.replay:
-            start = [node.uid for node, _ in found]
-            reached = statements.replay(database, scope=scope, asker=self._asker, start=start, rule=self._rule)
-        for place in reached:
-            self.walk.visit(place.node, place.way, described=not config.quotes)
+            seeds = [row["uid"] for row in found]
+            nearest: dict[str, Row] = {}  # those nearer to a seed come first
+            for row in self._rows_near("replay", owners=self._owners, seeds=seeds, rule=self._rule):
+                nearest.setdefault(row["uid"], row)
+            reached = [(to_node(row), _way_of_trail(row), row) for row in nearest.values()]
+        for node, way, _ in reached:
+            self.walk.visit(node, way, described=not config.quotes)
         self.walk.current = next(iter(self.walk.nodes), None)
-        strong = [
-            place
-            for place in reached
-            if place.node.kind == "Anchor" and (place.way is None or place.passage is not None)
-        ]
+        anchors = [(node, way, row.get("passage")) for node, way, row in reached if node.kind == "Anchor"]
+        strong = [(node, trail or {}) for node, way, trail in anchors if way is None or trail]
         self._read(
-            [passage_of(place.node, score=place.passage or 1.0) for place in strong],
-            {place.node.uid: place.summary for place in strong},
+            [passage_of(node, score=trail.get("score") or 1.0) for node, trail in strong],
+            {node.uid: trail.get("summary") or "" for node, trail in strong},
         )
-        for place in reached:
-            self._quote(place.node, place.way, kept=place.chunks)
-        self._look([place.node.uid for place in reached])
-        return beginning(self.walk, scores={node.uid: score for node, score in found})
+        for node, way, row in reached:
+            self._quote(node, way, kept=(row.get("chunks") or "").split())
+        self._look([node.uid for node, _, _ in reached])
+        return beginning(self.walk, scores={row["uid"]: row["score"] for row in found})
 
     def _together(self) -> None:
         """Ask once a move: what was found, whether it is enough, and where to go."""
@@ -181,7 +185,7 @@ class Walker:
         if not ways_in:
             return
         uids = [way.node.uid for way in ways_in]
-        found = statements.passage_chunks(self.services.database, corpus=self.record.scope.corpus, uids=uids)
+        found = passage_chunks(self.services.database, corpus=self.record.scope.corpus, uids=uids)
         for way in ways_in:
             chunks, summary = found.get(way.node.uid, []), kept.get(way.node.uid, "")
             least = self.config.summary_tokens
@@ -203,16 +207,23 @@ class Walker:
         stating = [uid for uid in (kept or (way.chunks if way else ())) if uid not in read]
         k = max(k, len(kept))
         if stating:
-            found = statements.quoted_chunks(database, scope=scope, uids=stating, query=self.query, k=k)
+            found = [to_chunk(row["chunk"]) for row in self._rows_near("quoted_chunks", uids=stating, k=k)]
         else:
             found = chunks_of_entities(database, scope=scope, uids=[node.uid], query=self.query, k=k + len(read))
         self.walk.quote(node.uid, [chunk for chunk in found if chunk.uid not in read][:k])
 
     def _look(self, uids: Sequence[str]) -> None:
-        database, scope, asker = self.services.database, self.record.scope, self._asker
         for uid in uids:
             if uid not in self.walk.around:
-                self.walk.around[uid] = statements.ways(database, scope=scope, asker=asker, uid=uid, rule=self._rule)
+                rows = self._rows_near("ways", owners=self._owners, uid=uid, rule=self._rule)
+                self.walk.around[uid] = [to_way(row, source=uid, relation=row["relation"]) for row in rows]
+
+    def _rows_near(self, name: str, **more: Any) -> list[Row]:
+        """Return the rows of a statement that looks for what is near the question, in its scope."""
+        scope = self.record.scope
+        return self.services.database.run(
+            name, corpus=scope.corpus, documents=scope.uids, vector=vector(self.query), **more
+        )
 
     def _options(self) -> list[Option]:
         return self.walk.options(everywhere=self.config.frontier == "all", most=self.config.ways)
@@ -247,13 +258,18 @@ class Walker:
         self._pending = None
 
     @property
-    def _asker(self) -> statements.Asker:
+    def _owners(self) -> list[str]:
         """Whose trails count: everybody's, and those of the owner who asks."""
-        owners = tuple(dict.fromkeys(("", self.services.owner or ""))) if self.config.trails else ()
-        return statements.Asker(query=self.query, owners=owners)
+        return list(dict.fromkeys(("", self.services.owner or ""))) if self.config.trails else []
 
     @property
-    def _rule(self) -> statements.Rule:
+    def _rule(self) -> Row:
         skipped = {*(() if self.config.chain else ("NEXT_ANCHOR",)), *(() if self.config.synonyms else ("SYNONYM_OF",))}
-        ties = tuple(tie for tie in ("RELATES", "MENTIONS", "NEXT_ANCHOR", "SYNONYM_OF") if tie not in skipped)
-        return statements.Rule(alpha=self.config.alpha, strong=self.config.strong, ties=ties, most=self.config.ways)
+        ties = [tie for tie in ("RELATES", "MENTIONS", "NEXT_ANCHOR", "SYNONYM_OF") if tie not in skipped]
+        return {**rule(self.config.alpha, self.config.strong), "ties": ties, "most": self.config.ways}
+
+
+def _way_of_trail(row: Row) -> Way | None:
+    """Return the way by which a replay reached a node, None for a seed."""
+    source = row["source"]
+    return to_way(row, source=source, relation=next(iter(row["relations"]), None)) if source else None
