@@ -5,12 +5,13 @@ Nothing heavy is imported until a command runs, so that `hgmem --help` answers a
 
 import signal
 import sys
+import time
 from typing import Annotated
 
 import typer
 
 from hgmem import __version__
-from hgmem.cli.front import Globals, RootCommand, quiet
+from hgmem.cli.front import RootCommand, quiet
 from hgmem.cli.output import plain, use_utf8
 
 EPILOG = (
@@ -71,5 +72,5 @@ def root(
 
     Start with: hgmem up; hgmem index FOLDER; hgmem ask "a question". No API key and no language model are needed.
     """
-    context.obj = Globals(uri=uri, username=username, database=database, verbose=verbose, debug=debug)
-    context.with_resource(quiet(context.obj))
+    context.obj = time.monotonic()  # when the command began
+    context.with_resource(quiet(unless=verbose or debug))

@@ -9,10 +9,8 @@ import typer
 
 from hgmem.cli.front import DEFAULT_CORPUS, JsonOption, connected, verbose
 from hgmem.cli.options import options
-from hgmem.cli.output import print_json
-from hgmem.cli.render import answered, remembered, show, spent
+from hgmem.cli.render import answered, print_result, remembered, spent
 from hgmem.values.ask_options import AskOptions
-from hgmem.values.inputs import assignments, typed_filters
 
 if TYPE_CHECKING:
     from hgmem.client import HGMem
@@ -49,23 +47,11 @@ def ask(
         raise typer.BadParameter(
             "missing: enter a question, or continue a memory with --continue", param_hint="QUESTION"
         )
-    read = {"settings": changes, "filters": typed_filters}
-    chosen = {name: read[name](value) if name in read else value for name, value in given.items()}
     with connected(context, given.get("corpus", DEFAULT_CORPUS)) as client:
-        answer = _answer(client, question or "", chosen, quietly=show_memory or as_json)
-    if as_json:
-        print_json(answer)
-        return
-    show(
-        *(remembered(answer) if show_memory else ()),
-        *answered(answer),
-        *(spent(answer.usage) if verbose(context) else ()),
-    )
-
-
-def changes(given: list[str] | tuple[str, ...]) -> dict[str, object]:
-    """Return the values of `--set` by name."""
-    return dict(assignments(given, otherwise="invalid --set {!r}: use KEY=VALUE, such as --set retrieval.hops=2"))
+        answer = _answer(client, question or "", given, quietly=show_memory or as_json)
+    steps = remembered(answer) if show_memory else ()
+    cost = spent(answer.usage) if verbose(context) else ()
+    print_result(answer, *steps, *answered(answer), *cost, as_json=as_json)
 
 
 def _answer(client: "HGMem", question: str, options: Mapping[str, Any], *, quietly: bool) -> "Answer":

@@ -8,9 +8,9 @@ import typer
 
 from hgmem.cli.front import DEFAULT_CORPUS, CorpusOption, JsonOption, YesOption, connected
 from hgmem.cli.lists import contents, tenants
-from hgmem.cli.output import plain, print_json
+from hgmem.cli.output import plain
 from hgmem.cli.planned import check_terminal, confirm
-from hgmem.cli.render import show
+from hgmem.cli.render import print_result
 from hgmem.text.language import counted
 
 if TYPE_CHECKING:
@@ -26,10 +26,8 @@ def status(context: typer.Context, corpus: CorpusOption = DEFAULT_CORPUS, as_jso
     """Show a corpus's contents and failures."""
     with connected(context, corpus) as client:
         counts, documents = client.status(), client.documents()
-    if as_json:
-        print_json({**asdict(counts), "document_list": documents})
-    else:
-        show(*contents(counts, documents))
+    value = {**asdict(counts), "document_list": documents}
+    print_result(value, *contents(counts, documents), as_json=as_json)
 
 
 @app.command()
@@ -37,12 +35,8 @@ def corpora(context: typer.Context, as_json: JsonOption = False) -> None:
     """List the corpora."""
     with connected(context) as client:
         found = client.corpora()
-    if as_json:
-        print_json(found)
-    elif found:
-        show(tenants(found))
-    else:
-        plain("no corpora yet: create one with `hgmem index` or `hgmem import`")
+    none = "no corpora yet: create one with `hgmem index` or `hgmem import`"
+    print_result(found, tenants(found) if found else none, as_json=as_json)
 
 
 @app.command()

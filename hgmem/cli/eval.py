@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,16 +14,17 @@ from hgmem.cli.front import (
     DryRunOption,
     ForceOption,
     JsonOption,
-    MaxCallsOption,
-    MaxTokensOption,
     YesOption,
     connected,
     settings,
 )
-from hgmem.cli.output import note, one_line, plain, print_result
+from hgmem.cli.options import options
+from hgmem.cli.output import note, one_line, plain
 from hgmem.cli.planned import confirm_calls
 from hgmem.cli.progress import progress
+from hgmem.cli.render import print_result
 from hgmem.text.language import counted
+from hgmem.values.ask_options import CallLimits
 
 if TYPE_CHECKING:
     from hgmem.client import HGMem
@@ -128,6 +129,7 @@ def report(
 
 
 @eval_.command()
+@options(CallLimits)
 def judge(
     context: typer.Context,
     results: ResultPaths,
@@ -136,12 +138,12 @@ def judge(
     controls: Controls = False,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of the letters.")] = 1,
     out: ScoresOut = None,
-    max_calls: MaxCallsOption = None,
-    max_tokens: MaxTokensOption = None,
+    *,
     force: ForceOption = False,
     yes: YesOption = False,
     dry_run: DryRunOption = False,
     as_json: JsonOption = False,
+    **limits: Any,
 ) -> None:
     """Score answers under shuffled letters, by HGMEM_MODEL or by people.
 
@@ -172,9 +174,8 @@ def judge(
             plain(line)
             return
         note(line)
-        confirm_calls(left, above=known.confirm_calls, most=max_calls, yes=yes)
+        confirm_calls(left, above=known.confirm_calls, most=limits.get("max_calls"), yes=yes)
         with progress() as report:
-            limits = {"max_calls": max_calls, "max_tokens": max_tokens}
             notes = judge_sheets(model, found, out, limits=limits, report=report)
         given = {model.name: turned(judged(found, out, judge=model.name), key, str(out))}
     note(*map(one_line, notes))

@@ -2,11 +2,11 @@
 
 import logging
 import sys
+import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib import import_module
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
@@ -72,19 +72,6 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON only.")]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Print planned work and cost; write nothing.")]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
-MaxCallsOption = Annotated[int | None, typer.Option(min=1, metavar="N", help="Stop after N model calls.")]
-MaxTokensOption = Annotated[int | None, typer.Option(min=1, metavar="N", help="Stop after N tokens.")]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Globals:
-    """The options before the command."""
-
-    uri: str | None = None
-    username: str | None = None
-    database: str | None = None
-    verbose: bool = False
-    debug: bool = False
 
 
 class RootCommand(TyperGroup):
@@ -179,12 +166,12 @@ def _show_warning(otherwise: Callable[..., None]) -> Callable[..., None]:
 
 
 @contextmanager
-def quiet(chosen: Globals) -> Iterator[None]:
+def quiet(*, unless: bool) -> Iterator[None]:
     """Silence logs and warnings of libraries inside the block, unless the user asked for them.
 
     A cache that can't be used, or what is left out of an input, is one line.
     """
-    if chosen.verbose or chosen.debug:
+    if unless:
         logging.basicConfig(level=logging.WARNING, stream=sys.stderr)
         yield
         return
@@ -206,8 +193,7 @@ def settings(context: typer.Context) -> "Settings":
     """Return the settings. Global options take precedence."""
     from hgmem.settings import load
 
-    chosen = context.find_object(Globals) or Globals()
-    return load(neo4j_uri=chosen.uri, neo4j_username=chosen.username, neo4j_database=chosen.database)
+    return load(**{f"neo4j_{name}": value for name, value in _server(context).items()})
 
 
 @contextmanager
@@ -215,9 +201,8 @@ def connected(context: typer.Context, corpus: str = DEFAULT_CORPUS, **changed: A
     """Yield a client connected as the global options say, with the settings that `changed` names."""
     from hgmem.client import HGMem
 
-    chosen = context.find_object(Globals) or Globals()
-    with HGMem.open(corpus, uri=chosen.uri, username=chosen.username, database=chosen.database, **changed) as client:
-        if chosen.verbose:
+    with HGMem.open(corpus, **_server(context), **changed) as client:
+        if verbose(context):
             uri, version, edition = client.server
             note(f"Neo4j {version} {edition} at {uri}; {client.settings.model}; {client.settings.embedding_model}")
         yield client
@@ -225,4 +210,14 @@ def connected(context: typer.Context, corpus: str = DEFAULT_CORPUS, **changed: A
 
 def verbose(context: typer.Context) -> bool:
     """Whether `--verbose` was given."""
-    return (context.find_object(Globals) or Globals()).verbose
+    return bool(context.find_root().params.get("verbose"))
+
+
+def elapsed(context: typer.Context) -> float:
+    """Return the seconds since the command began, to the millisecond."""
+    began: float = context.find_root().obj
+    return round(time.monotonic() - began, 3)
+
+
+def _server(context: typer.Context) -> dict[str, str | None]:
+    return {name: context.find_root().params.get(name) for name in ("uri", "username", "database")}

@@ -1,7 +1,6 @@
 """`index`, `append`, `build`: add documents and messages to a corpus, and make what a system needs of it."""
 
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
@@ -10,37 +9,35 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hgmem.cli.ask import changes
 from hgmem.cli.front import (
     DEFAULT_CORPUS,
     FAILED,
     CorpusOption,
     DryRunOption,
     JsonOption,
-    MaxCallsOption,
-    MaxTokensOption,
     YesOption,
     connected,
+    elapsed,
 )
-from hgmem.cli.output import note, one_line, print_result
+from hgmem.cli.options import options
+from hgmem.cli.output import note, one_line
 from hgmem.cli.planned import confirm_calls, with_work_left
 from hgmem.cli.progress import progress
+from hgmem.cli.render import print_result
 from hgmem.errors import DocumentError
 from hgmem.sources.files.items import SUFFIXES
 from hgmem.text.language import counted
-from hgmem.values.ask_options import CHANGES
+from hgmem.values.ask_options import BuildOptions, CallLimits
 from hgmem.values.conversations import Conversation
 
 if TYPE_CHECKING:
     from hgmem.client import HGMem
-    from hgmem.values.ask_options import BuildOptions
     from hgmem.values.reports import BuildPlan, BuildReport, IndexPlan, IndexReport
 
 NAMED = 100  # skipped files and records that are listed by name
 
 app = typer.Typer(rich_markup_mode=None)
 
-Changes = Annotated[list[str] | None, typer.Option(*CHANGES.flags, metavar=CHANGES.metavar, help=CHANGES.help)]
 FieldOption = Annotated[
     list[str] | None,
     typer.Option("--field", metavar="NAME=FIELD", help="Field of messages in JSON, such as speaker=from; repeatable."),
@@ -48,6 +45,7 @@ FieldOption = Annotated[
 
 
 @app.command()
+@options(CallLimits)
 def index(
     context: typer.Context,
     paths: Annotated[
@@ -60,11 +58,11 @@ def index(
     no_graph: Annotated[
         bool, typer.Option("--no-graph", help="Embed chunks only: no entities, no relations, no model call.")
     ] = False,
+    *,
     yes: YesOption = False,
     dry_run: DryRunOption = False,
-    max_calls: MaxCallsOption = None,
-    max_tokens: MaxTokensOption = None,
     as_json: JsonOption = False,
+    **limits: Any,
 ) -> None:
     """Index documents into a corpus: chunks, entities, relations.
 
@@ -74,7 +72,6 @@ def index(
     later. Exits 1 if files were skipped or chunks remain failed.
     """
     _check(bool(paths), retry_failed=retry_failed, no_graph=no_graph, fields=bool(field) and not conversations)
-    began = time.monotonic()
     with connected(context, corpus) as client:
         items: list[Any] = list(paths or ())
         if conversations and paths:
@@ -85,12 +82,12 @@ def index(
             print_result(plan, _planned(plan), as_json=as_json)
             return
         if not no_graph:
-            _confirm_cost(client, plans, most=max_calls, yes=yes)
+            _confirm_cost(client, plans, most=limits.get("max_calls"), yes=yes)
         add = client.retry_failed if retry_failed else partial(client.add, items, graph=not no_graph)
         with progress() as report, with_work_left(lambda: counted(plans().chunks, "chunk")):
-            done = add(report=report, max_calls=max_calls, max_tokens=max_tokens)
+            done = add(report=report, **limits)
         failed = client.status().failed if done.documents or done.unchanged else done.failed
-    seconds = round(time.monotonic() - began, 3)
+    seconds = elapsed(context)
     _note_changes(done)
     _note_failures(done, failed)
     value = {"corpus": corpus, **asdict(done), "failed_in_corpus": failed, "seconds": seconds}
@@ -100,6 +97,7 @@ def index(
 
 
 @app.command()
+@options(CallLimits)
 def append(
     context: typer.Context,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="JSON Lines or a log; - reads standard input.")],
@@ -108,8 +106,9 @@ def append(
     title: Annotated[str, typer.Option("--title", metavar="TEXT", help="Title of a new conversation.")] = "",
     graph: Annotated[bool, typer.Option("--graph", help="Extract entities and relations too.")] = False,
     field: FieldOption = None,
-    max_calls: MaxCallsOption = None,
+    *,
     as_json: JsonOption = False,
+    **limits: Any,
 ) -> None:
     """Append messages to a conversation.
 
@@ -120,13 +119,12 @@ def append(
     """
     from hgmem.client.intake import messages_in
 
-    began = time.monotonic()
     name = "standard input" if str(file) == "-" else str(file)
     messages = messages_in(_text(file), name=name, conversation=conversation, fields=named_fields(field))
     with connected(context, corpus) as client, progress() as report:
         talk = Conversation(id=conversation, title=title)
-        done = client.append(talk, messages, graph=graph, report=report, max_calls=max_calls)
-    seconds = round(time.monotonic() - began, 3)
+        done = client.append(talk, messages, graph=graph, report=report, **limits)
+    seconds = elapsed(context)
     note(*map(one_line, done.errors))
     value = {"corpus": corpus, "conversation": conversation, **asdict(done), "seconds": seconds}
     print_result(value, summary(done, seconds), as_json=as_json)
@@ -135,27 +133,23 @@ def append(
 
 
 @app.command()
+@options(BuildOptions)
 def build(
     context: typer.Context,
     system: Annotated[str, typer.Argument(metavar="SYSTEM", help="A system that builds, see `hgmem systems`.")],
     corpus: CorpusOption = DEFAULT_CORPUS,
-    recipe: Annotated[str | None, typer.Option(metavar="NAME", help="Preset of the system.")] = None,
-    set_: Changes = None,
-    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Make failed units again.")] = False,
+    *,
     yes: YesOption = False,
     dry_run: DryRunOption = False,
-    max_calls: MaxCallsOption = None,
-    max_tokens: MaxTokensOption = None,
     as_json: JsonOption = False,
+    **chosen: Any,
 ) -> None:
     """Make what a system needs of a corpus before it can answer.
 
     Only what has changed since is made, so rerun the same command to resume. Without --recipe and --set, a build is
     made anew with the options of the last run. Exits 1 if parts of it failed.
     """
-    began = time.monotonic()
     with connected(context, corpus) as client:
-        chosen: BuildOptions = {"recipe": recipe, "settings": changes(set_ or ()), "retry_failed": retry_failed}
         plans = partial(client.plan_build, system, **chosen)
         if dry_run:
             _print_build_plan(plans(), as_json=as_json)
@@ -163,10 +157,10 @@ def build(
         plan = plans()
         if plan.calls:
             note(_planned_build(plan))
-            confirm_calls(plan.calls, above=client.settings.confirm_calls, most=max_calls, yes=yes)
+            confirm_calls(plan.calls, above=client.settings.confirm_calls, most=chosen.get("max_calls"), yes=yes)
         with progress() as report, with_work_left(lambda: f"at most {counted(plans().units, 'unit')}"):
-            done = client.build(system, report=report, max_calls=max_calls, max_tokens=max_tokens, **chosen)
-    seconds = round(time.monotonic() - began, 3)
+            done = client.build(system, report=report, **chosen)
+    seconds = elapsed(context)
     note(*map(one_line, done.errors))
     if done.failed:
         units = counted(done.failed, "unit")

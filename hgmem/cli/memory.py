@@ -9,9 +9,9 @@ import typer
 
 from hgmem.cli.front import DEFAULT_CORPUS, CorpusOption, ForceOption, JsonOption, OwnerOption, YesOption, connected
 from hgmem.cli.lists import memories
-from hgmem.cli.output import plain, print_json, print_result
+from hgmem.cli.output import plain
 from hgmem.cli.planned import check_terminal, confirm
-from hgmem.cli.render import ancestry, show, stored
+from hgmem.cli.render import ancestry, print_result, stored
 from hgmem.errors import UsageError
 from hgmem.text.atomic_files import replacing
 from hgmem.text.language import counted
@@ -44,12 +44,8 @@ def list_(
     """List a corpus's memories, newest first."""
     with connected(context, corpus) as client:
         found = client.memories(owner=owner)
-    if as_json:
-        print_json(found)
-    elif found:
-        show(memories(found))
-    else:
-        plain(f"corpus {corpus!r} has no memories yet: create one with `hgmem ask`")
+    none = f"corpus {corpus!r} has no memories yet: create one with `hgmem ask`"
+    print_result(found, memories(found) if found else none, as_json=as_json)
 
 
 @memory.command("show")
@@ -66,10 +62,7 @@ def show_(
     with connected(context) as client:
         found = client.memory(uid, step=step, owner=owner)
         system = client.system(found.system)
-    if as_json:
-        print_json(found)
-    else:
-        show(*stored(found, system=system))
+    print_result(found, *stored(found, system=system), as_json=as_json)
 
 
 @memory.command("export")
@@ -102,10 +95,7 @@ def lineage(
     """
     with connected(context) as client:
         found = client.lineage(point, owner=owner)
-    if as_json:
-        print_json(found)
-    else:
-        show(ancestry(found))
+    print_result(found, ancestry(found), as_json=as_json)
 
 
 @memory.command()

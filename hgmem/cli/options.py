@@ -1,6 +1,6 @@
 """Options of commands that are keyword arguments in Python: each is described once, where its type is."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import wraps
 from inspect import Parameter, signature
 from typing import Annotated, Any, TypeAlias, get_type_hints
@@ -18,7 +18,10 @@ def options(table: type, *, defaults: Mapping[str, object] | None = None) -> Cal
     The command gets those that were given as keyword arguments. In its help they stand before its own options that
     are keyword-only; `defaults` says there what is used instead of an option, and changes nothing.
     """
-    offered = {added.name: added for added in _parameters(table, defaults or {})}
+    marks: dict[str, Option] = {}
+    for name, hint in get_type_hints(table, include_extras=True).items():
+        marks.update((name, mark) for mark in getattr(hint, "__metadata__", ()) if isinstance(mark, Option))
+    added = [_parameter(name, mark, (defaults or {}).get(name)) for name, mark in marks.items()]
 
     def decorate(command: Command) -> Command:
         own = [each for each in signature(command).parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
@@ -27,20 +30,16 @@ def options(table: type, *, defaults: Mapping[str, object] | None = None) -> Cal
 
         @wraps(command)
         def called(**given: Any) -> None:
-            command(**{name: value for name, value in given.items() if name not in offered or value is not None})
+            typed = {name: given.pop(name) for name in marks}
+            command(**given, **{name: marks[name].read(text) for name, text in typed.items() if text is not None})
 
-        called.__signature__ = signature(command).replace(parameters=[*first, *offered.values(), *last])  # type: ignore[attr-defined]
+        called.__signature__ = signature(command).replace(parameters=[*first, *added, *last])  # type: ignore[attr-defined]
         return called
 
     return decorate
 
 
-def _parameters(table: type, defaults: Mapping[str, object]) -> Iterator[Parameter]:
-    for name, hint in get_type_hints(table, include_extras=True).items():
-        for mark in getattr(hint, "__metadata__", ()):
-            if isinstance(mark, Option):
-                text = f"{mark.help} Default: {defaults[name]}." if name in defaults else mark.help
-                metavar = mark.metavar or None
-                option = typer.Option(*mark.flags, metavar=metavar, help=text, min=mark.least, show_default=False)
-                kind = mark.kind | None
-                yield Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind, option])
+def _parameter(name: str, mark: Option, default: object) -> Parameter:
+    text = mark.help if default is None else f"{mark.help} Default: {default}."
+    option = typer.Option(*mark.flags, metavar=mark.metavar or None, help=text, min=mark.least, show_default=False)
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[mark.kind | None, option])

@@ -44,22 +44,6 @@ def note(*lines: str) -> None:
         print(clean(line), file=sys.stderr, flush=True)
 
 
-def print_json(value: Any) -> None:
-    """Print a value, which may have dataclasses in it, as JSON."""
-    from hgmem.values.as_json import written  # not for `--help`
-
-    print(written(value, indent=2))
-
-
-def print_result(value: Any, *lines: str, as_json: bool) -> None:
-    """Print a result: its value as JSON, or its lines for people."""
-    if as_json:
-        print_json(value)
-        return
-    for line in lines:
-        plain(line)
-
-
 def flush() -> None:
     """Flush stdout, so that a closed pipe is noticed now rather than at exit."""
     if sys.stdout is not None:  # it may have been closed before

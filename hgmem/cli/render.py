@@ -14,6 +14,7 @@ from rich.tree import Tree
 
 from hgmem.cli.output import clean, cut, one_line, when
 from hgmem.text.language import counted
+from hgmem.values.as_json import written
 from hgmem.values.evidence import BuiltHit, Retrieved, Strategy
 from hgmem.values.records import (
     PRUNED,
@@ -52,6 +53,14 @@ _ACTIVE_AT = " WHERE p.born <= {step} AND (p.died IS NULL OR p.died > {step})"
 _CITED = (
     "MATCH path = (:Memory {{uid: '{uid}'}})-[:HAS_ANSWER]->(:Answer)-[:HAS_CITATION]->(:Citation)-[:CITES]->(:Chunk)"
 )
+
+
+def print_result(value: object, *parts: RenderableType, as_json: bool) -> None:
+    """Print a result: its value, which may have dataclasses in it, as JSON, or its parts for people."""
+    if as_json:
+        print(written(value, indent=2))
+    else:
+        show(*parts)
 
 
 def show(*parts: RenderableType) -> None:

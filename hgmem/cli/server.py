@@ -1,7 +1,6 @@
 """`up`, `down`, `doctor`: run the server and check the installation."""
 
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -9,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hgmem.cli.front import DEFAULT_CORPUS, FAILED, JsonOption, settings
-from hgmem.cli.output import note, plain, print_result
+from hgmem.cli.front import DEFAULT_CORPUS, FAILED, JsonOption, elapsed, settings
+from hgmem.cli.output import note, plain
+from hgmem.cli.render import print_result
 from hgmem.text.language import counted
 
 if TYPE_CHECKING:
@@ -114,9 +114,8 @@ def examined(context: typer.Context, corpus: str, *, as_json: bool) -> None:
     """Print a corpus's integrity violations and unfinished work, and exit with 1 if there are violations."""
     from hgmem.client.diagnosis import diagnose_corpus
 
-    began = time.monotonic()
     found = diagnose_corpus(settings(context), corpus)
-    seconds = round(time.monotonic() - began, 3)
+    seconds = elapsed(context)
     value = {"ok": found.ok, **asdict(found), "seconds": seconds}
     print_result(value, *checkup(found, seconds=seconds), as_json=as_json)
     if not found.ok:

@@ -11,8 +11,8 @@ from typer.main import get_group
 
 from hgmem.cli.front import DEFAULT_CORPUS, CorpusOption, JsonOption, OwnerOption, connected
 from hgmem.cli.lists import hidden_verbs, table, ways
-from hgmem.cli.output import note, one_line, print_json
-from hgmem.cli.render import cited, show
+from hgmem.cli.output import note, one_line
+from hgmem.cli.render import cited, print_result
 from hgmem.errors import UsageError
 from hgmem.values.as_json import written
 from hgmem.values.records import CitedText
@@ -31,10 +31,7 @@ def systems(as_json: JsonOption = False) -> None:
     from hgmem.client.inspection import systems as known
 
     found = known()
-    if as_json:
-        print_json(found)
-    else:
-        show(ways(found))
+    print_result(found, ways(found), as_json=as_json)
     note(*hidden_verbs(found))
 
 
@@ -102,12 +99,8 @@ def _print(found: object, *, what: str, as_json: bool) -> None:
         value = json.loads(written(found))
     except TypeError as error:
         raise UsageError(f"{what} gave what cannot be shown ({error}): report this to the system's authors") from None
-    if as_json:
-        print_json(value)
-    elif isinstance(found, CitedText):
-        show(*cited(found))
-    else:
-        show(*_for_people(value))
+    parts = cited(found) if isinstance(found, CitedText) else _for_people(value)
+    print_result(value, *parts, as_json=as_json)
 
 
 def _for_people(value: Any) -> Iterator[RenderableType]:

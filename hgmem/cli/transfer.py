@@ -1,16 +1,16 @@
 """`import`, `export`, `reembed`: corpora from archives and existing graphs, to archives, and with another embedder."""
 
-import time
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hgmem.cli.front import DEFAULT_CORPUS, CorpusOption, ForceOption, JsonOption, connected
+from hgmem.cli.front import DEFAULT_CORPUS, CorpusOption, ForceOption, JsonOption, connected, elapsed
 from hgmem.cli.options import options
-from hgmem.cli.output import note, one_line, print_result
+from hgmem.cli.output import note, one_line
 from hgmem.cli.progress import progress
+from hgmem.cli.render import print_result
 from hgmem.text.language import counted
 from hgmem.values.foreign_graph import Adopting, Shape
 
@@ -36,12 +36,11 @@ def lightrag(
     Everything is checked before the first write; a failed import leaves nothing. Importing the same directory again
     writes nothing.
     """
-    began = time.monotonic()
     with connected(context, corpus) as client:
         with progress() as report:
             written = client.import_lightrag(directory, report=report)
         status = client.status()
-    _print_imported(status, time.monotonic() - began, written=written, as_json=as_json)
+    _print_imported(status, elapsed(context), written=written, as_json=as_json)
 
 
 @importing.command("archive")
@@ -55,12 +54,11 @@ def import_archive(
     Everything is checked before the first write; a failed import leaves nothing. Importing the same archive again
     writes nothing.
     """
-    began = time.monotonic()
     with connected(context) as client, progress() as report:
         done = client.import_archive(file, report=report)
     note(*done.notes)
     what = "imported" if done.written else "already imported, nothing was written"
-    _print_report(done, what, time.monotonic() - began, as_json=as_json)
+    _print_report(done, what, elapsed(context), as_json=as_json)
 
 
 @importing.command("neo4j-graphrag")
@@ -73,11 +71,10 @@ def adopt(
     The corpus must be new or empty. hgmem never writes to the source graph. Options map other labels, types and
     properties. A failed import leaves nothing. Importing the same graph again writes nothing.
     """
-    began = time.monotonic()
     with connected(context, corpus) as client, progress() as report:
         done = client.adopt(report=report, **graph)
     note(*map(one_line, done.notes))
-    _print_imported(done, time.monotonic() - began, written=done.written, as_json=as_json)
+    _print_imported(done, elapsed(context), written=done.written, as_json=as_json)
 
 
 @app.command()
@@ -96,13 +93,12 @@ def export(
 
     The file is written atomically. Concurrent changes to the corpus may be missing from it.
     """
-    began = time.monotonic()
     with connected(context, corpus) as client, progress() as report:
         done = client.export(
             file, memories=not without_memories, embeddings=not without_embeddings, force=force, report=report
         )
     note(*done.notes)
-    _print_report(done, f"exported to {file}", time.monotonic() - began, as_json=as_json)
+    _print_report(done, f"exported to {file}", elapsed(context), as_json=as_json)
 
 
 @app.command()
@@ -122,10 +118,9 @@ def reembed(
     The corpus cannot be searched or written meanwhile. If interrupted, run the same command again to resume; another
     embedder starts over. Afterwards set HGMEM_EMBEDDING_MODEL to the new embedder.
     """
-    began = time.monotonic()
     with connected(context, corpus) as client, progress() as report:
         made = client.reembed(model, report=report)
-    seconds = round(time.monotonic() - began, 3)
+    seconds = elapsed(context)
     done = f"{counted(made, 'vector')} computed with {model} ({seconds:.1f} s)"
     line = f"{corpus}: {done if made else f'already embedded with {model}, nothing to do'}"
     value = {"corpus": corpus, "embedding_model": model, "vectors": made, "seconds": seconds}
@@ -136,7 +131,7 @@ def _print_imported(held: "CorpusStatus | AdoptReport", seconds: float, *, writt
     parts = [counted(held.documents, "document"), counted(held.chunks, "chunk"), f"{held.entities:,} entities"]
     contents = ", ".join([*parts, counted(held.relations, "relation")])
     done = f"imported in {seconds:.1f} s" if written else "already imported, nothing was written"
-    value = {"written": written, **asdict(held), "seconds": round(seconds, 3)}
+    value = {"written": written, **asdict(held), "seconds": seconds}
     print_result(value, f"{held.corpus}: {contents}; {done}", as_json=as_json)
 
 
@@ -151,4 +146,4 @@ def _print_report(done: "ArchiveReport", what: str, seconds: float, *, as_json: 
     if built := done.counts.get("Built", 0):
         parts.append(counted(built, "built row"))
     line = f"{done.corpus}: {', '.join(parts)}; {what} ({seconds:.1f} s)"
-    print_result({**asdict(done), "seconds": round(seconds, 3)}, line, as_json=as_json)
+    print_result({**asdict(done), "seconds": seconds}, line, as_json=as_json)

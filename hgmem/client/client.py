@@ -356,8 +356,6 @@ class HGMem(SystemAttributes, Shared):
         system: str,
         *,
         report: Report = lambda _: None,
-        max_calls: int | None = None,
-        max_tokens: int | None = None,
         **options: Unpack[BuildOptions],
     ) -> reports.BuildReport:
         """Make what a system needs of the corpus before it can answer, and return what was done.
@@ -366,7 +364,7 @@ class HGMem(SystemAttributes, Shared):
         `max_calls` requests or `max_tokens` tokens: finished units are saved, and the same call resumes. Raises
         `ConflictError` while another process makes the same build.
         """
-        with limited(max_calls=max_calls, max_tokens=max_tokens):
+        with limited(max_calls=options.get("max_calls"), max_tokens=options.get("max_tokens")):
             return building.make_build(self._services(options.get("corpus")), system, options, report=report)
 
     def plan_build(self, system: str, **options: Unpack[BuildOptions]) -> reports.BuildPlan:

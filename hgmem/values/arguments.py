@@ -27,7 +27,8 @@ class Argument:
 class Option:
     """Marks a keyword argument that is an option of a command too: its value's name in the help, and the help.
 
-    `flags` are its names there if those are others, `kind` its type, `least` its smallest value.
+    `flags` are its names there if those are others, `kind` its type, `least` its smallest value. `read` returns the
+    argument's value for what was typed.
     """
 
     metavar: str
@@ -35,6 +36,7 @@ class Option:
     flags: tuple[str, ...] = ()
     kind: Any = str
     least: int | None = None
+    read: Callable[[Any], object] = lambda typed: typed
 
 
 def check(given: Mapping[str, object], known: Mapping[str, Argument]) -> None:

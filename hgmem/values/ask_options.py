@@ -1,17 +1,39 @@
 """Options that callers give by name: those of a question and of a build, with the checks of their values."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Annotated, Any, TypeAlias, TypedDict
 
 from hgmem.errors import UsageError
 from hgmem.values.arguments import OWNER, STEP, Argument, Option, check, count, flag, named, text
 from hgmem.values.events import Watcher
-from hgmem.values.inputs import Filters
+from hgmem.values.inputs import Filters, assignments, typed_filters
 
 Recipe: TypeAlias = object  # a recipe's name, a config of the system, or None
 
 
-CHANGES = Option("KEY=VALUE", "Recipe option, such as retrieval.hops=2. Repeatable.", flags=("--set",), kind=list[str])
+def typed_changes(given: Iterable[str]) -> dict[str, str]:
+    """Return recipe options such as `retrieval.hops=2` by name."""
+    return dict(assignments(given, otherwise="invalid --set {!r}: use KEY=VALUE, such as --set retrieval.hops=2"))
+
+
+CHANGES = Option(
+    "KEY=VALUE",
+    "Recipe option, such as retrieval.hops=2. Repeatable.",
+    flags=("--set",),
+    kind=list[str],
+    read=typed_changes,
+)
+
+
+MaxCalls: TypeAlias = Annotated[int | None, Option("N", "Stop after N model calls.", kind=int, least=1)]
+MaxTokens: TypeAlias = Annotated[int | None, Option("N", "Stop after N tokens.", kind=int, least=1)]
+
+
+class CallLimits(TypedDict, total=False):
+    """Limits of a run: requests to a language model, and its tokens."""
+
+    max_calls: MaxCalls
+    max_tokens: MaxTokens
 
 
 class AskOptions(TypedDict, total=False):
@@ -54,6 +76,7 @@ class AskOptions(TypedDict, total=False):
             "Search only documents whose source, title or metadata KEY equals VALUE; * matches any text. Repeatable.",
             flags=("--where",),
             kind=list[str],
+            read=typed_filters,
         ),
     ]
     owner: Annotated[str | None, Option("NAME", "Make a memory that only this owner sees. Default: everybody sees it.")]
@@ -68,8 +91,8 @@ class AskOptions(TypedDict, total=False):
     at_step: Annotated[
         int | None, Option("N", "With --continue: answer from memory as of step N, without new steps.", kind=int)
     ]
-    max_calls: Annotated[int | None, Option("N", "Maximum requests to a language model.", kind=int, least=1)]
-    max_tokens: Annotated[int | None, Option("N", "Stop after N language model tokens.", kind=int, least=1)]
+    max_calls: MaxCalls
+    max_tokens: MaxTokens
     answer: bool
     learn: Annotated[
         bool,
@@ -84,19 +107,15 @@ class BuildOptions(TypedDict, total=False):
     - `recipe`: a name, or a config of the system. `settings` override single fields of it by name. Without either, a
       build is made anew with the options that it was made with before.
     - `retry_failed`: make units again that failed with the same inputs.
+    - `max_calls`, `max_tokens`: limits as in `AskOptions`. A plan has none.
     """
 
     corpus: str | None
-    recipe: Recipe
-    settings: Mapping[str, object]
-    retry_failed: bool
-
-
-class CallLimits(TypedDict, total=False):
-    """Limits of a run: requests to a language model, and its tokens."""
-
-    max_calls: int | None
-    max_tokens: int | None
+    recipe: Annotated[Recipe, Option("NAME", "Preset of the system.")]
+    settings: Annotated[Mapping[str, object], CHANGES]
+    retry_failed: Annotated[bool, Option("", "Make failed units again.", flags=("--retry-failed",), kind=bool)]
+    max_calls: MaxCalls
+    max_tokens: MaxTokens
 
 
 LIMIT = Argument(count, "must be an integer of at least 1, or omitted")

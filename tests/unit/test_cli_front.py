@@ -10,7 +10,7 @@ import typer
 
 from hgmem import cli
 from hgmem.cli import app
-from hgmem.cli.front import COMMANDS, Globals, failure, hoisted, quiet
+from hgmem.cli.front import COMMANDS, failure, hoisted, quiet
 from hgmem.errors import CacheWarning, DocumentError, GraphError, UsageError
 
 
@@ -86,7 +86,7 @@ def test_a_closed_pipe_is_no_error(capsys: pytest.CaptureFixture[str], monkeypat
 
 def test_what_libraries_log_is_kept_back_for_as_long_as_a_command_runs(caplog: pytest.LogCaptureFixture) -> None:
     log = logging.getLogger("somebody.else")
-    with quiet(Globals()), warnings.catch_warnings(record=True) as warned:
+    with quiet(unless=False), warnings.catch_warnings(record=True) as warned:
         log.error("noise")
         warnings.warn("noise", stacklevel=1)
     assert not caplog.records
@@ -96,14 +96,14 @@ def test_what_libraries_log_is_kept_back_for_as_long_as_a_command_runs(caplog: p
 
 
 def test_a_cache_that_cannot_be_used_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    with quiet(Globals()):
+    with quiet(unless=False):
         for _ in range(2):
             warnings.warn("vectors are not cached:\n cannot use 'there'", CacheWarning, stacklevel=1)
     assert capsys.readouterr().err == "warning: vectors are not cached: cannot use 'there'\n"
 
 
 def test_those_who_want_to_know_hear_what_libraries_log(caplog: pytest.LogCaptureFixture) -> None:
-    with quiet(Globals(verbose=True)):
+    with quiet(unless=True):
         logging.getLogger("somebody.else").warning("news")
     assert [record.message for record in caplog.records] == ["news"]
 
