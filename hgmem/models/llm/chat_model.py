@@ -91,7 +91,7 @@ class ChatModel:
         return self._again(asked, request).noted([f"asked again: {problem}"])
 
     def stream(self, task: Task[ReplyT], /) -> Iterator[str]:
-        """Yield the text of a `TextReply` as it is written, without thinking; a cached one in one piece.
+        """Yield the text of a `TextReply` as it is written, without thinking, or whole if it is cached.
 
         Raises `BadReplyError` if it ends truncated or empty.
         """
