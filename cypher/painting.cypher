@@ -12,15 +12,6 @@ CALL (e, wanted) {
 } IN TRANSACTIONS OF 2000 ROWS
 RETURN count(e) AS painted;
 
-// name: paint_points(corpus) auto
-// Correct the styling label of superseded points, which older data may lack. Returns how many changed.
-CYPHER 25 MATCH (p:MemoryPoint {corpus: $corpus}) WHERE (p.died IS NULL) = ('DeadPoint' IN labels(p))
-CALL (p) {
-  REMOVE p:DeadPoint
-  FOREACH (_ IN CASE WHEN p.died IS NULL THEN [] ELSE [1] END | SET p:DeadPoint)
-} IN TRANSACTIONS OF 2000 ROWS
-RETURN count(p) AS painted;
-
 // name: pictured(corpus, memory) read
 // Return what each favourite of cypher/browser/ that may be empty can draw of a memory.
 CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX m:Memory(uid)

@@ -1,1 +1,1 @@
-"""A question's memory: recorded step by step, read back, replayed, shown in Neo4j Browser, pruned."""
+"""A question's memory: recorded step by step, read back, replayed, shown in Neo4j Browser."""

@@ -108,18 +108,6 @@ def test_dead_points_bear_a_label_of_their_own(open_client: Any, labels: Any) ->
     assert found.keys() > living
 
 
-def test_points_that_died_before_there_was_a_label_get_it(open_client: Any, labels: Any, settings: Settings) -> None:
-    client = open_client(model=wanting())
-    client.add_graph(LETTERS)
-    client.ask(QUESTION, steps=2)
-    before = labels("MemoryPoint", "uid")
-    with driver(settings) as opened:
-        opened.execute_query("MATCH (p:DeadPoint {corpus: $corpus}) REMOVE p:DeadPoint", corpus=client.corpus)
-    with client.browse():
-        pass
-    assert labels("MemoryPoint", "uid") == before
-
-
 def pruned(client: HGMem) -> str:
     memory = client.ask(QUESTION, steps=2).memory
     assert client.prune(older_than=timedelta(microseconds=1), keep_answers=True).memories == (memory,)

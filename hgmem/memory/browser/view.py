@@ -101,7 +101,7 @@ def _style(drawing: Drawing) -> str:
 
 
 def add_styling_labels(database: Database, *, corpus: str) -> int:
-    """Add styling labels to the corpus and return the number of changed nodes. Unlisted types get none."""
+    """Add styling labels to the corpus and return the number of changed entities. Unlisted types get none."""
     [entities] = database.run(
         "paint_entities",
         corpus=corpus,
@@ -110,8 +110,7 @@ def add_styling_labels(database: Database, *, corpus: str) -> int:
         places=KINDS["place"],
         events=KINDS["event"],
     )
-    [points] = database.run("paint_points", corpus=corpus)
-    return int(entities["painted"]) + int(points["painted"])
+    return int(entities["painted"])
 
 
 @contextmanager

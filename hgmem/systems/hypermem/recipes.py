@@ -49,7 +49,7 @@ class HyperMemConfig:
     episodes: Positive = 100  # k_E (paper: 10)
     facts: Positive = 300  # k_F (paper: 30)
     inherit: Annotated[float, Field(ge=0, le=10)] = 1  # weight of the rank of the row above in a row's (paper: none)
-    reranker: str = ""  # a CrossEncoder of sentence-transformers, by name or path (paper: Qwen3-Reranker-4B)
+    reranker: str = ""  # a CrossEncoder by name or path, or module:function (paper: Qwen3-Reranker-4B)
     chunk_search: Annotated[float, Field(ge=0, le=10)] = 1  # weight of a search of messages (paper: 0)
     as_of: Until = ""
     speaker: Name = ""
