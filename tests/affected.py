@@ -5,6 +5,7 @@ Contract tests always run, and everything does where anything but a module of hg
 
 import ast
 import hashlib
+import json
 import subprocess
 from collections.abc import Iterator, Set
 from functools import cached_property
@@ -15,6 +16,9 @@ import pytest
 import hgmem
 
 ROOT = Path(__file__).parents[1]
+UNIT = ROOT / "tests" / "unit"
+PASSED = ROOT / ".pytest_cache" / "passed.json"  # the hash of each file, as in the last run that passed
+FEW = 12  # files of unit tests that run in this process
 ARGUMENTS = ["tests/contract", "tests/unit"]  # of the run whose success is kept
 STARTING = {"subprocess", "importlib"}  # what a file reaches that imports these cannot be read: its tests always run
 # These load others by their names: all modules that begin so.
@@ -28,10 +32,9 @@ LOADED = {
 class Affected:
     """The plug-in. `changed` holds the paths, from the root, of files that differ from the last run that passed."""
 
-    def __init__(self, config: pytest.Config) -> None:
-        self.cache = config.cache
+    def __init__(self) -> None:
         self.files = dict(hashed_files())
-        before = self.cache.get("hgmem/passed", {}) if self.cache else {}
+        before = json.loads(PASSED.read_text(encoding="utf-8")) if PASSED.exists() else {}
         self.changed = {path for path, _ in self.files.items() ^ before.items()}
 
     @cached_property
@@ -46,23 +49,29 @@ class Affected:
                     graph.add_import(importer=importer, imported=name)
         return {name: {name} | graph.find_upstream_modules(name) for name in graph.modules}
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        """Deselect the tests of files that nothing of what changed is reached from."""
+    def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
+        """Leave out a file of unit tests that nothing of what changed is reached from."""
+        is_unit = collection_path.parent == UNIT and collection_path.name.startswith("test_")
+        return True if is_unit and collection_path not in self.chosen else None
+
+    @pytest.hookimpl(optionalhook=True, tryfirst=True)
+    def pytest_xdist_auto_num_workers(self) -> int | None:
+        """Start no processes for few files: each would read the whole package for the contract tests."""
+        return 0 if len(self.chosen) <= FEW else None
+
+    @cached_property
+    def chosen(self) -> set[Path]:
+        """The files of unit tests that run."""
         known = {path for path in self.changed if path.startswith("tests/unit/test_") or self.module(path)}
-        if known != self.changed:
-            return
-        files = {item.path for item in items if item.path.parent.name == "unit"}
-        left_out = {file for file in files if not self.reaches(file, known)}
-        config.hook.pytest_deselected(items=[item for item in items if item.path in left_out])
-        items[:] = [item for item in items if item.path not in left_out]
+        return {file for file in UNIT.glob("test_*.py") if known != self.changed or self.reaches(file, known)}
 
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         """Keep what passed: as it was when the run began, and only if nothing was left out by hand."""
         options = session.config.option
         whole = session.config.args == ARGUMENTS and not (options.keyword or options.lf)
-        if exitstatus == 0 and whole and self.cache and not hasattr(session.config, "workerinput"):
-            self.cache.set("hgmem/passed", self.files)
+        if exitstatus == 0 and whole and not hasattr(session.config, "workerinput"):
+            PASSED.parent.mkdir(exist_ok=True)
+            PASSED.write_text(json.dumps(self.files), encoding="utf-8")
 
     def reaches(self, file: Path, changed: Set[str]) -> bool:
         """Whether the test file is one that changed, reaches one, or reaches what imports do not tell."""

@@ -52,12 +52,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
             parser.addini(name, "of a plugin that is not here")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Take `--affected`, before processes are counted."""
+    if config.getoption("affected"):
+        config.pluginmanager.register(Affected())
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Let being told to end, as by `timeout`, end the tests as Ctrl-C does: with their servers. Take `--affected`."""
+    """Let being told to end, as by `timeout`, end the tests as Ctrl-C does: with their servers."""
     if not hasattr(config, "workerinput"):
         signal.signal(signal.SIGTERM, signal.default_int_handler)
-    if config.getoption("affected"):
-        config.pluginmanager.register(Affected(config))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -9,10 +9,10 @@ HERE = Path(__file__).parent
 
 
 @pytest.fixture
-def affected(pytestconfig: pytest.Config) -> Affected:
+def affected() -> Affected:
     if not (ROOT / ".git").exists():
         pytest.skip("which files changed is read from git, and this is no checkout")
-    return Affected(pytestconfig)
+    return Affected()
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,8 @@ from hgmem.models.reranking import find_reranker
 if importlib.util.find_spec("sentence_transformers") is None:
     pytest.skip("sentence_transformers is not installed: pip install 'hgmem[local]'", allow_module_level=True)
 
+pytestmark = pytest.mark.weights
+
 TEXTS = ["the boat lies in the harbour", "apple trees", "a red boat", "nothing of it"]
 
 
@@ -45,7 +47,6 @@ def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.weights
 def test_a_cross_encoder_scores_each_text_with_the_question(weights: Path) -> None:
     from sentence_transformers import CrossEncoder
 
