@@ -133,7 +133,8 @@ def test_names_types_and_properties_arrive(client: HGMem, settings: Settings, gr
     relations = {frozenset((uids[a], uids[b])): said for a, b, said in found.joined("RELATES")}
     said = relations[frozenset(("Ivo Tranmoor", "Corrie Vane"))]
     assert "commands" in said["keywords"]
-    assert said["description"].startswith("Ivo Tranmoor commands Corrie Vane (order: ")
+    lines = said["description"].splitlines()  # the server's ids order them
+    assert any(line.startswith("Ivo Tranmoor commands Corrie Vane (order: ") for line in lines)
     mentions = {(uids[entity], chunk) for entity, chunk, _ in found.joined("FROM_CHUNK")}
     texts = {uid: each["text"] for uid, each in found.of("Chunk").items()}
     assert mentions == {(name, uid) for uid, text in texts.items() for name in KNOWN if name in text}
@@ -611,6 +612,7 @@ def documented(mark: str, language: str) -> str:
 
 @has_docs
 @pytest.mark.parametrize("mark", ["run by tests", "run by tests, on a graph of such names"])
+@pytest.mark.slow
 def test_the_documented_commands_run(
     mark: str, environment: dict[str, str], open_client: Callable[..., HGMem], theirs: Driver
 ) -> None:

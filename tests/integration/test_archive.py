@@ -239,6 +239,7 @@ def test_a_corpus_that_holds_something_is_refused(archived: Archived, place: HGM
     assert moved(settings, NAME) == before
 
 
+@pytest.mark.slow
 @hypothesis_settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @drawn(st.data())
 def test_an_archive_that_was_changed_is_refused_whole(

@@ -29,6 +29,7 @@ pytestmark = [
 ]
 
 
+@pytest.mark.slow
 def test_the_readme_example_answers_with_quotes_and_points(
     environment: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -47,6 +48,7 @@ def test_the_readme_example_answers_with_quotes_and_points(
     assert "Tamswell Company" in printed
 
 
+@pytest.mark.slow
 def test_the_examples_for_langchain_do_what_they_say(
     environment: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -294,6 +294,7 @@ def table(output: Path) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: row["key"])
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_again_and_again_ends_in_the_same_table(
     environment: dict[str, str], tmp_path: Path, started: Callable[..., Any]
 ) -> None:

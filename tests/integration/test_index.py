@@ -460,6 +460,7 @@ def told_to_go_on(client: HGMem) -> set[str]:
     return {one.name for one in findings}
 
 
+@pytest.mark.slow
 def test_a_run_killed_before_any_of_its_writes_is_made_good_by_the_next(
     open_client: Open,
     settings: Settings,
