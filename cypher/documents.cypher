@@ -29,15 +29,36 @@ CYPHER 25 MATCH (d:Document {corpus: $corpus})
 RETURN d.uid AS uid, d.title AS title, d.source AS source, d.metadata AS metadata
 ORDER BY uid;
 
-// name: put_documents(corpus, status, rows) write
-// Write the documents as pending. Returns no row if the corpus has another status.
+// name: put_documents(corpus, rows) write
+// Write the documents as pending. Returns no row if the corpus is not ready.
 CYPHER 25 MATCH (k:Corpus {name: $corpus})
 SET k.name = k.name // takes the lock before the status is read
-WITH k WHERE k.status = $status
+WITH k WHERE k.status = 'ready'
 UNWIND $rows AS row
 MERGE (d:Document {uid: row.uid, corpus: $corpus})
 SET d += row.properties, d.status = 'pending'
 RETURN d.uid AS uid;
+
+// name: create_documents(corpus, rows) write
+// Create complete documents in a corpus that is being imported, with chunks to follow.
+CYPHER 25 UNWIND $rows AS row
+CREATE (d:Document {uid: row.uid, corpus: $corpus, status: 'done', indexed_at: datetime()})
+SET d += row.properties;
+
+// name: create_chunks(corpus, rows) write
+// Create complete chunks of such documents with their vectors, and NEXT_CHUNK from the chunk `before` (null for the
+// first).
+CYPHER 25 UNWIND $rows AS row
+MATCH (d:Document {uid: row.document, corpus: $corpus}) USING INDEX d:Document(uid)
+CREATE (c:Chunk {uid: row.uid, corpus: $corpus, corpus_key: row.corpus_key, status: 'done', attempts: 0,
+                 document: row.document, position: row.position, text: row.text, tokens: row.tokens, start: row.start,
+                 end: row.end, source_id: row.source_id, messages: row.messages})-[:FROM_DOCUMENT]->(d)
+WITH c, row
+CALL (c, row) {
+  MATCH (before:Chunk {uid: row.before, corpus: $corpus}) USING INDEX before:Chunk(uid)
+  CREATE (before)-[:NEXT_CHUNK]->(c)
+}
+CALL db.create.setNodeVectorProperty(c, 'embedding', row.vector);
 
 // name: seal_document(corpus, uid, sha256, messages) write
 // Record that the document's chunks are those of the text with this hash, and of a conversation the number of its last

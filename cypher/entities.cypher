@@ -51,6 +51,19 @@ SET e.name = row.name, e.type = row.type, e.description = row.description, e.giv
 WITH e, row WHERE row.vector IS NOT NULL
 CALL db.create.setNodeVectorProperty(e, 'embedding', row.vector);
 
+// name: create_entities(corpus, rows) write
+// Create complete entities in an empty corpus: fields, pre-built contributions, chunks and vector.
+CYPHER 25 UNWIND $rows AS row
+CREATE (e:Entity {uid: row.uid, corpus: $corpus, memory: '', key: row.key, corpus_key: row.corpus_key,
+                  name: row.name, type: row.type, description: row.description, given: row.given})
+WITH e, row
+CALL (e, row) {
+  UNWIND row.chunks AS chunk
+  MATCH (c:Chunk {uid: chunk, corpus: $corpus}) USING INDEX c:Chunk(uid)
+  CREATE (e)-[:FROM_CHUNK]->(c)
+}
+CALL db.create.setNodeVectorProperty(e, 'embedding', row.vector);
+
 // name: remove_entities(corpus, uids) write
 // Delete entities without contributions. Those that a memory involves become provisional entities of that memory.
 CYPHER 25 UNWIND $uids AS uid
@@ -114,6 +127,16 @@ FOREACH (_ IN CASE WHEN r.description = row.description AND r.keywords = row.key
 SET r.description = row.description, r.keywords = row.keywords, r.weight = row.weight, r.chunks = row.chunks,
     r.given = row.given, r.condensed = row.condensed, r.cut = row.cut, r.stale = NULL
 WITH r, row WHERE row.vector IS NOT NULL
+CALL db.create.setRelationshipVectorProperty(r, 'embedding', row.vector);
+
+// name: create_relations(corpus, rows) write
+// Create complete relations in an empty corpus.
+CYPHER 25 UNWIND $rows AS row
+MATCH (a:Entity {uid: row.source, corpus: $corpus}), (b:Entity {uid: row.target, corpus: $corpus})
+USING INDEX a:Entity(uid) USING INDEX b:Entity(uid)
+CREATE (a)-[r:RELATES {uid: row.uid, corpus: $corpus, memory: '', description: row.description,
+                       keywords: row.keywords, weight: row.weight, chunks: row.chunks, given: row.given}]->(b)
+WITH r, row
 CALL db.create.setRelationshipVectorProperty(r, 'embedding', row.vector);
 
 // name: remove_relations(corpus, uids) write

@@ -5,16 +5,16 @@ The graph is one more contribution to each of its entities and relations.
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from math import inf
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
-from hgmem.corpus.aggregation import ENTITY, RELATION, SEGMENT, Additions, Kind, rebuild
+from hgmem.corpus.aggregation import ENTITY, RELATION, SEGMENT, Additions, Kind, embed_missing, rebuild
 from hgmem.corpus.documents import description_of
-from hgmem.corpus.guarded_writes import GuardedWriter, check_embedder
-from hgmem.corpus.paging import BATCH, batches, filled
+from hgmem.corpus.guarded_writes import GuardedWriter, check_embedder, embedding
+from hgmem.corpus.paging import batches, filled
 from hgmem.errors import ConflictError, UsageError
 from hgmem.extraction.contributions import (
     Contribution,
@@ -43,7 +43,6 @@ from hgmem.text.segmentation import collapse, has_half_pair
 from hgmem.text.tokens import count
 from hgmem.values.graph_elements import Chunk, DocumentUid
 from hgmem.values.inputs import Document, Given, GivenChunk, GivenEntity, GivenRelation, Scalar
-from hgmem.values.reports import CountReport
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -193,9 +192,6 @@ GIVEN = "given"  # `Document.chunking` of documents that came with their chunks
 DOCUMENTS = 500  # maximum documents per batch
 CHUNKS = 5_000  # a batch ends before it exceeds this many chunks
 
-# Called in each transaction that writes, with what builds are told to have changed, empty for nothing. May raise.
-Check: TypeAlias = Callable[[Runner, str], object]
-
 
 def add_graph(services: Services, given: Given) -> None:
     """Write a pre-built graph into the corpus, skipping what is already stored.
@@ -204,48 +200,17 @@ def add_graph(services: Services, given: Given) -> None:
     """
     prepared = prepare(given, corpus=services.corpus, written=to_json(given))
     check_dimensions(services, open_corpus(services))
-
-    def check(transaction: Runner, change: str) -> None:
-        check_embedder(transaction, services)
-        if change:
-            mark_builds(transaction, corpus=services.corpus, change=change)
-
-    write_graph(services, prepared, check=check)
-
-
-def write_graph(
-    services: Services,
-    prepared: Prepared,
-    *,
-    check: Check,
-    status: str = "ready",
-    report: CountReport = lambda _, __: None,
-) -> None:
-    """Write a pre-built graph into a corpus of this status, where each write is checked.
-
-    `report` receives the number of written entities and relations, and the total; chunks are written before them.
-    """
-    done, total = 0, len(prepared.entities) + len(prepared.relations)
-    report(done, total)
     sizes = {uid: len(chunks) for uid, chunks in prepared.chunks.items()}
     for documents in filled(
         prepared.documents.items(), size=DOCUMENTS, most=CHUNKS, weight=lambda each: sizes.get(each[0], 0)
     ):
-        _put_documents(services, prepared, dict(documents), check=check, status=status)
-    parts: tuple[tuple[Kind, Iterable[Any], int], ...] = (
-        (ENTITY, prepared.entities.items(), SEGMENT),
-        (RELATION, prepared.relations.items(), BATCH),
-    )
-    for kind, contributions, size in parts:
-        for batch in batches(contributions, size=size):
-            if uids := _add_all(services, kind, batch, check=check):
-                kind.filling.fill(services, _guarded(services, check), uids)
-            report(done := done + len(batch), total)
+        _put_documents(services, prepared, dict(documents))
+    entities = [uid for some in batches(prepared.entities.items()) for uid in _add_all(services, ENTITY, some)]
+    relations = [uid for some in batches(prepared.relations.items()) for uid in _add_all(services, RELATION, some)]
+    embed_missing(services, entities=entities, relations=relations)
 
 
-def _put_documents(
-    services: Services, prepared: Prepared, documents: Mapping[DocumentUid, Document], *, check: Check, status: str
-) -> None:
+def _put_documents(services: Services, prepared: Prepared, documents: Mapping[DocumentUid, Document]) -> None:
     """Write new, changed and unfinished documents with their chunks and vectors."""
     corpus, database, chunks = services.corpus, services.database, prepared.chunks
     states = document_states(database, corpus=corpus, uids=list(documents))
@@ -258,9 +223,8 @@ def _put_documents(
     }
     if not open_:
         return
-    change = ADDED if not open_.keys() & states.keys() else CHANGED
-    writer, marks = _guarded(services, check), _guarded(services, check, change)
-    put_documents(marks, corpus=corpus, documents=open_, status=status)
+    writer, marks = embedding(services), _marking(services, ADDED if not open_.keys() & states.keys() else CHANGED)
+    put_documents(marks, corpus=corpus, documents=open_)
     for batch in batches((chunk for uid in open_ for chunk in chunks.get(uid, ())), size=SEGMENT):
         fresh = [chunk for chunk in batch if chunk.uid not in done]  # the others may only have new positions
         vectors = services.embed([chunk.text for chunk in fresh], kind="document") if fresh else ()
@@ -275,8 +239,14 @@ def _put_documents(
         )
 
 
-def _guarded(services: Services, check: Check, change: str = "") -> GuardedWriter:
-    return GuardedWriter(database=services.database, check=lambda transaction: check(transaction, change))
+def _marking(services: Services, change: str) -> GuardedWriter:
+    """Return a writer that checks the embedder, and says of the corpus's builds that it has changed, and how."""
+    return GuardedWriter(database=services.database, check=lambda at: _check_and_mark(at, services, change))
+
+
+def _check_and_mark(transaction: Runner, services: Services, change: str) -> None:
+    check_embedder(transaction, services)
+    mark_builds(transaction, corpus=services.corpus, change=change)
 
 
 def _is_whole(state: DocumentState | None, properties: Mapping[str, Scalar], chunks_done: bool) -> bool:
@@ -294,9 +264,7 @@ def properties_of(document: Document) -> dict[str, Scalar]:
     }
 
 
-def _add_all(
-    services: Services, kind: Kind, batch: Sequence[tuple[Any, Sequence[Contribution]]], *, check: Check
-) -> list[Any]:
+def _add_all(services: Services, kind: Kind, batch: Sequence[tuple[Any, Sequence[Contribution]]]) -> list[Any]:
     """Write contributions to entities or relations by key, and return the uids of those without a vector.
 
     Only new ones are embedded here.
@@ -316,7 +284,7 @@ def _add_all(
 
     def write(transaction: Transaction) -> list[Any]:
         if new.vectors:  # of what is new
-            check(transaction, EXTENDED)
+            _check_and_mark(transaction, services, EXTENDED)
         stored = transaction.run(kind.touch, corpus=corpus, rows=in_order(rows))
         if len(stored) < len(rows):
             raise ConflictError(

@@ -138,6 +138,7 @@ class Kind:
     remove: Callable[..., list[Row]]
     known: str
     touch: str
+    create: str
     read: str
     write: str
 
@@ -180,6 +181,7 @@ ENTITY = Kind(
     remove=_remove_entities,
     known="known_entities",
     touch="touch_entities",
+    create="create_entities",
     read="entity_contributions",
     write="write_entities",
 )
@@ -201,6 +203,7 @@ RELATION = Kind(
     remove=_remove_relations,
     known="known_relations",
     touch="touch_relations",
+    create="create_relations",
     read="relation_contributions",
     write="write_relations",
 )

@@ -5,14 +5,16 @@ written to.
 """
 
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
-from hgmem.corpus.adding import prepare, write_graph
+from hgmem.corpus.adding import Prepared, prepare, properties_of
+from hgmem.corpus.aggregation import ENTITY, RELATION, SEGMENT, Kind
 from hgmem.corpus.guarded_writes import GuardedWriter, leased_writer
 from hgmem.corpus.paging import batches
 from hgmem.errors import ConflictError, HGMemError, UsageError
+from hgmem.extraction.contributions import Contribution, chunks_of, dump
 from hgmem.graph.corpus import (
     SCHEMA_VERSION,
     CorpusRow,
@@ -26,8 +28,9 @@ from hgmem.graph.corpus import (
     write_leased,
 )
 from hgmem.graph.database import Database, Row, Transaction
+from hgmem.graph.documents import chunk_row
 from hgmem.graph.schema import Declared, declared, show_indexes
-from hgmem.graph.values import Runner, to_json
+from hgmem.graph.values import Runner, in_order, rows_with_vectors, to_json
 from hgmem.services import Services, known_corpus, readable_corpus
 from hgmem.sources.graphrag import assembled, name_properties
 from hgmem.text.identity import text_hash
@@ -47,7 +50,7 @@ def import_graph(services: Services, given: Given, *, report: CountReport = lamb
     """Import the graph, and return whether anything was written.
 
     Importing the same graph again writes nothing. `report` receives the number of written entities and relations, and
-    the total. Raises `UsageError` if the corpus is not empty.
+    the total; chunks are written before them. Raises `UsageError` if the corpus is not empty.
     """
     if not given.documents and not given.entities:
         raise UsageError("nothing to import: the source has no documents and no entities")
@@ -66,7 +69,7 @@ def import_graph(services: Services, given: Given, *, report: CountReport = lamb
         write_leased(database, "release_corpus", corpus=services.corpus, run=run, status="ready", imported=fingerprint)
 
     with importing(services, embedder=embedder, finish=finish) as writer:
-        write_graph(services, prepared, check=lambda at, _: writer.check(at), status=IMPORTING, report=report)
+        _write(services, writer, prepared, report=report)
     return True
 
 
@@ -128,6 +131,41 @@ def _lease(transaction: Transaction, services: Services, run: str, embedder: tup
         schema_version=SCHEMA_VERSION,
     )
     return True
+
+
+def _write(services: Services, writer: GuardedWriter, prepared: Prepared, *, report: CountReport) -> None:
+    done, total = 0, len(prepared.entities) + len(prepared.relations)
+    report(done, total)
+    for documents in batches(prepared.documents.items()):
+        rows = [{"uid": uid, "properties": properties_of(document)} for uid, document in documents]
+        writer.run("create_documents", corpus=services.corpus, rows=in_order(rows))
+    ordered = (
+        {**chunk_row(chunk, services.corpus), "before": before}
+        for chunks in prepared.chunks.values()
+        for chunk, before in zip(chunks, (None, *(chunk.uid for chunk in chunks)), strict=False)
+    )
+    for batch in batches(ordered, size=SEGMENT):
+        vectors = services.embed([row["text"] for row in batch], kind="document")
+        writer.run("create_chunks", corpus=services.corpus, rows=rows_with_vectors(batch, vectors))
+    for entities in batches(prepared.entities.items(), size=SEGMENT):
+        _create(services, writer, ENTITY, entities)
+        report(done := done + len(entities), total)
+    for relations in batches(prepared.relations.items()):
+        _create(services, writer, RELATION, relations)
+        report(done := done + len(relations), total)
+
+
+def _create(
+    services: Services, writer: GuardedWriter, kind: Kind, batch: Sequence[tuple[Any, Sequence[Contribution]]]
+) -> None:
+    rows, texts = [], []
+    for key, contributions in batch:
+        fields = kind.fields(contributions, limit=services.settings.description_characters)
+        given = dump(contributions)
+        rows.append(kind.row(services.corpus, key, chunks_of(contributions), given=given, fields=fields))
+        texts.append(kind.text(key, fields))
+    vectors = services.embed(texts, kind="document")
+    writer.run(kind.create, corpus=services.corpus, rows=in_order(rows_with_vectors(rows, vectors)))
 
 
 def adopt(

@@ -101,15 +101,13 @@ def documents_of_files(database: Runner, *, corpus: str, paths: Sequence[str]) -
     return found
 
 
-def put_documents(
-    database: Runner, *, corpus: str, documents: Mapping[DocumentUid, Mapping[str, Scalar]], status: str = "ready"
-) -> None:
+def put_documents(database: Runner, *, corpus: str, documents: Mapping[DocumentUid, Mapping[str, Scalar]]) -> None:
     """Write documents (properties by uid) as pending.
 
-    Raises `ConflictError` if the corpus does not have this status.
+    Raises `ConflictError` if the corpus is not ready.
     """
     rows = [{"uid": uid, "properties": dict(documents[uid])} for uid in sorted(documents)]
-    if rows and not database.run("put_documents", corpus=corpus, status=status, rows=rows):
+    if rows and not database.run("put_documents", corpus=corpus, rows=rows):
         raise ConflictError(
             f"corpus {corpus!r} was deleted or is being imported: add the documents again when it is ready"
         )

@@ -73,7 +73,9 @@ LOOPED = {
     **dict.fromkeys(("indexed_entities", "indexed_relations"), ("corpus", "uids", "vector", "most")),
     **dict.fromkeys((filling.missing for _, filling in FILLINGS), ("corpus", "uids")),
     **dict.fromkeys((name for kind in (ENTITY, RELATION) for name in (kind.known, kind.read)), ("corpus", "uids")),
-    **dict.fromkeys((name for kind in (ENTITY, RELATION) for name in (kind.touch, kind.write)), ("corpus", "rows")),
+    **dict.fromkeys(
+        (name for kind in (ENTITY, RELATION) for name in (kind.touch, kind.create, kind.write)), ("corpus", "rows")
+    ),
 }
 # Values that are spread into the parameters of a call.
 SPREAD = {"asdict(lease)": Lease, "asdict(age)": Age}
