@@ -98,7 +98,7 @@ def test_chunks_and_entities_imported_in_many_transactions_are_as_in_one(
     )
     graphs = []
     for size in (1_000, 1, 2):
-        monkeypatch.setattr(adding, "SEGMENT", size)
+        monkeypatch.setattr(importing, "SEGMENT", size)
         client = open_client()
         assert importing.import_graph(client._services(None), given)
         found = dump(settings, client.corpus)
