@@ -123,6 +123,7 @@ def test_a_hundred_documents_go_at_once_and_each_entity_is_written_once(
         Document(id=f"d{n}", text=f"Rhee met Captain Olsen{n % 7} of the Aurora in Nordhavn{n}.") for n in range(100)
     ]
     client.add([Document(id="kept", text=TEXT), *some])
+    check(dump(settings, client.corpus))
     run, written = Transaction.run, Counter[str]()
 
     def counting(transaction: Transaction, name: str, /, **parameters: Any) -> Any:
@@ -139,6 +140,7 @@ def test_a_hundred_documents_go_at_once_and_each_entity_is_written_once(
     assert written
     assert set(written.values()) == {1}
     assert [chunk["text"] for chunk in found.of("Chunk").values()] == [TEXT]
+    assert len(found.joined("RELATES")) == len(alone.joined("RELATES")), "relations of deleted chunks stayed"
     assert {one["name"]: one["description"] for one in found.of("Entity").values()} == {
         one["name"]: one["description"] for one in alone.of("Entity").values()
     }
