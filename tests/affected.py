@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 UNIT = ROOT / "tests" / "unit"
 PASSED = ROOT / ".pytest_cache" / "passed.json"  # the hash of each file, as in the last run that passed
 FEW = 12  # files of unit tests that run in this process
-ARGUMENTS = ["tests/contract", "tests/unit"]  # of the run whose success is kept
+ARGUMENTS = ["tests/contract", "tests/unit"]  # end the command whose success is kept: `make quick` without ARGS
 STARTING = {"subprocess", "importlib"}  # what a file reaches that imports these cannot be read: its tests always run
 # These load others by their names: all modules that begin so.
 LOADED = {
@@ -66,9 +66,8 @@ class Affected:
         return {file for file in UNIT.glob("test_*.py") if known != self.changed or self.reaches(file, known)}
 
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        """Keep what passed: as it was when the run began, and only if nothing was left out by hand."""
-        options = session.config.option
-        whole = session.config.args == ARGUMENTS and not (options.keyword or options.lf)
+        """Keep what passed: as it was when the run began, and only if no further options could leave anything out."""
+        whole = list(session.config.invocation_params.args[-len(ARGUMENTS) :]) == ARGUMENTS
         if exitstatus == 0 and whole and not hasattr(session.config, "workerinput"):
             PASSED.parent.mkdir(exist_ok=True)
             PASSED.write_text(json.dumps(self.files), encoding="utf-8")
