@@ -14,7 +14,7 @@ import pytest
 from affected import Affected
 from chromium import NoBrowserError, launched
 from pydantic import SecretStr
-from servers import IN_ONE_PROCESS, KEPT_PLANS, PLANNED_ONCE, WHOLE_SERVER, any_ports
+from servers import IN_ONE_PROCESS, KEPT_PLANS, WHOLE_SERVER, any_ports
 
 from hgmem import HGMem, Settings
 from hgmem.local import Server, down, up
@@ -134,7 +134,7 @@ def server(request: pytest.FixtureRequest) -> Server:
 
 
 @contextmanager
-def _serving(data: Path, *, more: str = PLANNED_ONCE, stop: bool = True) -> Iterator[Server]:
+def _serving(data: Path, *, more: str = KEPT_PLANS, stop: bool = True) -> Iterator[Server]:
     settings = load(data=data)
     if engine():
         with _container(settings.data) as started:

@@ -88,8 +88,6 @@ IN_ONE_PROCESS = WHOLE_SERVER.keys() - {"test_notebooks.py"}
 KEPT_PLANS = """dbms.cypher.min_replan_interval=1d
 dbms.security.auth_max_failed_attempts=0
 """
-# Lists are of one row, then of three, and each size would have its plan. A user's server makes these plans.
-PLANNED_ONCE = f"{KEPT_PLANS}internal.cypher.use_parameter_size=false\n"
 # A server that lives for minutes spends more on its second compiler than it gets back. Two servers share two cores: a
 # collector without threads of its own leaves them to the tests.
 BRIEFLY = (
@@ -99,7 +97,7 @@ BRIEFLY = (
 
 
 @contextmanager
-def any_ports(*, more: str = PLANNED_ONCE) -> Iterator[None]:
+def any_ports(*, more: str = KEPT_PLANS) -> Iterator[None]:
     """Let a new server use any free ports, because concurrent runs would all use Neo4j's default ports.
 
     `more` are lines of its configuration, for a server without Docker.

@@ -344,7 +344,8 @@ def _rows(result: neo4j.Result) -> list[Row]:
 
 
 def _brief(parameters: Row) -> Row:
-    return {name: Rows(value) if isinstance(value, list | tuple) else value for name, value in parameters.items()}
+    every = {name: Rows(value) if isinstance(value, list | tuple) else value for name, value in parameters.items()}
+    return {"in": every}
 
 
 def _statement(name: str, parameters: Row) -> Statement:
@@ -371,7 +372,7 @@ def _pause(attempt: int) -> None:
 
 
 def _literal(statement: Statement) -> LiteralString:
-    return statement.text  # from our files, never from data
+    return statement.query  # from our files, never from data
 
 
 def leased(rows: list[Row], *, what: str) -> Row:

@@ -27,13 +27,18 @@ _MODES = ("read", "write", "schema", "auto")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """A statement: its header's declarations and the text that the server runs."""
+    """A statement: its header's declarations, its text, and the `query` that the server runs.
+
+    A query has one parameter, the map `$in` of all parameters. Neo4j plans a query once for each combination of its
+    parameters' types, and of the sizes of its lists and strings. A map has one type and no size.
+    """
 
     name: str
     parameters: tuple[str, ...]
     mode: Mode
     doc: str
     text: str
+    query: str
     path: Path
 
     @property
@@ -113,4 +118,12 @@ def _statement(header: re.Match[str], block: str, path: Path) -> Statement:
             "its text uses"
         )
     doc = " ".join(line.lstrip("/ ").strip() for line in comments)
-    return Statement(name=name, parameters=declared, mode=cast("Mode", mode), doc=doc, text=body, path=path)
+    return Statement(
+        name=name, parameters=declared, mode=cast("Mode", mode), doc=doc, text=body, query=_one_map(body), path=path
+    )
+
+
+def _one_map(body: str) -> str:
+    """Return the text with each parameter `$x` as `$in.x`. Quoted texts and comments stay as they are."""
+    kept = _QUOTED.sub(lambda quoted: quoted[0].replace("$", "\0"), body)
+    return _PARAMETER.sub(r"$in.\1", kept).replace("\0", "$")

@@ -4,7 +4,7 @@ import ast
 import dataclasses
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -96,54 +96,6 @@ RUNNERS: dict[str, tuple[set[str], set[str]]] = {
 SCANS = {
     "corpora": ["NodeByLabelScan"],  # the one label scan that is allowed: of :Corpus
     "replay": ["AllNodesScan"],  # of a database with fewer nodes than seeds; else a path begins at its seed
-}
-
-LISTS = (
-    *("rows", "uids", "chunks", "documents", "queries", "subqueries", "points", "died", "provisionals", "citations"),
-    *("relations", "read", "memories", "adding", "spared", "names", "persons"),
-    *("organizations", "places", "events", "ids", "others", "paths", "quotes", "units", "stages", "words", "breaks"),
-    *("ours", "built", "owners", "seeds", "touches", "summaries"),
-)
-LIMITS = {
-    **dict.fromkeys(("overfetch", "overfetch_chunks", "fulltext_limit", "fusion", "hops"), 2),
-    **dict.fromkeys(("neighbour_limit", "exact_limit"), 2),
-    **dict.fromkeys(
-        ("entity_limit", "relation_limit", "source_limit", "behind_limit", "search_limit", "read_limit"), 5
-    ),
-    **dict.fromkeys(("line_chunks", "target_entities", "shared_entities", "exclude_covered"), True),
-    **dict.fromkeys(("over_words", "depth", "topics", "episodes", "facts", "k1", "b", "inherit"), 2),
-    **dict.fromkeys(("as_of", "since", "speaker"), ""),
-    "most": 2,
-    "least": 0.1,
-    "ties": [],
-}
-SAMPLES: dict[str, Any] = {
-    **{name: [] for name in LISTS},
-    **{name: {} for name in ("step", "answer", "properties")},
-    **dict.fromkeys(("k", "over", "most", "batch", "hub", "dimensions", "schema_version"), 2),
-    "limits": LIMITS,
-    "layers": [{"kind": "Topic", "lucene": "text:boat"}],
-    "given": {"topics": None, "episodes": None},
-    "rule": {"alpha": 0.1, "rest": 0.9, "strong": 0.5, "least": 0.4, "ties": [], "most": 2},
-    "learning": {
-        "uid": "l",
-        "key": "k",
-        "question": "q",
-        "owner": "",
-        "memory": "m",
-        "penalty": "off",
-        "starts": [],
-        "number": 1,
-        "vector": [0.5, 0.5],
-    },
-    "least": 0.1,
-    "ranking": {"k": 2, "over": 2, "k1": 1.5, "b": 0.75},
-    **dict.fromkeys(("learnt", "embeddings", "vectors", "finished", "replaces"), True),
-    "last": {"uid": "u", "text": "a text"},
-    "timeout": 60.0,
-    "seconds": 10,
-    "vector": [0.5, 0.5],
-    "zero": [0.0, 0.0],
 }
 
 
@@ -283,6 +235,19 @@ def test_a_block_is_read_as_it_is_written(tmp_path: Path) -> None:
     (statement,) = parse(path)
     assert (statement.name, statement.parameters, statement.mode) == ("one", ("a",), "write")
     assert (statement.doc, statement.text, statement.file) == ("Says so.", "RETURN $a // this", "some.cypher")
+
+
+def test_a_query_has_one_parameter_and_keeps_what_is_quoted(tmp_path: Path) -> None:
+    path = tmp_path / "some.cypher"
+    text = "// name: odd(a, b) read\nRETURN $a + '$a' + \"$b\" + $b AS `$a` // of $a"
+    path.write_text(text, encoding="utf-8")
+    assert parse(path)[0].query == "RETURN $in.a + '$a' + \"$b\" + $in.b AS `$a` // of $a"
+
+
+def test_no_query_is_planned_anew_for_other_types_or_sizes_of_its_parameters() -> None:
+    for one in ALL.values():
+        used = set(re.findall(r"\$(\w+)", NOISE.sub("''", one.query)))
+        assert used == ({"in"} if one.parameters else set()), one.name
 
 
 # The corpus -----------------------------------------------------------------------------------------------------
@@ -454,10 +419,9 @@ def session(another_server: Server, affair: Path) -> Iterator[neo4j.Session]:
         yield session
 
 
-def plan_of(session: neo4j.Session, text: str, parameters: Iterable[str]) -> dict[str, Any]:
-    values = {name: SAMPLES.get(name, "x") for name in parameters}
-    fresh = text.replace("CYPHER 25", "CYPHER 25 replan=force", 1)  # discard plans of an emptier database
-    plan = session.run(f"EXPLAIN {fresh}", values).consume().plan
+def plan_of(session: neo4j.Session, query: str) -> dict[str, Any]:
+    fresh = query.replace("CYPHER 25", "CYPHER 25 replan=force", 1)  # discard plans of an emptier database
+    plan = session.run(f"EXPLAIN {fresh}", {"in": {}}).consume().plan
     assert plan
     return plan
 
@@ -500,14 +464,14 @@ def _matched(text: str) -> str:
 
 @pytest.mark.server
 def test_a_plan_neither_scans_nor_multiplies(session: neo4j.Session) -> None:
-    found = {name: faults(plan_of(session, one.text, one.parameters), one.text) for name, one in TENANTS.items()}
+    found = {name: faults(plan_of(session, one.query), one.text) for name, one in TENANTS.items()}
     assert {name: operators for name, operators in found.items() if operators} == SCANS
 
 
 @pytest.mark.server
 def test_the_server_takes_every_schema_statement(session: neo4j.Session) -> None:
     for name in creating():
-        session.run(f"EXPLAIN {ALL[name].text}").consume()
+        session.run(f"EXPLAIN {ALL[name].query}").consume()
 
 
 @pytest.mark.server
@@ -518,15 +482,16 @@ def test_the_server_takes_every_schema_statement(session: neo4j.Session) -> None
         ("MATCH (e:Entity) RETURN e", "NodeByLabelScan"),
         ("MATCH ()-[r:RELATES]->() RETURN r", "DirectedRelationshipTypeScan"),
         ("RETURN COUNT { MATCH (e:Entity) WHERE e.name STARTS WITH 'a' } AS n", "NodeByLabelScan"),
-        ("MATCH (a:Entity {corpus: $corpus}), (b:Entity {corpus: $corpus}) RETURN a, b", "CartesianProduct"),
+        ("MATCH (a:Entity {corpus: $in.corpus}), (b:Entity {corpus: $in.corpus}) RETURN a, b", "CartesianProduct"),
         (
-            "UNWIND $uids AS uid MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX e:Entity(corpus) RETURN e",
+            "UNWIND $in.uids AS uid MATCH (e:Entity {uid: uid, corpus: $in.corpus}) "
+            "USING INDEX e:Entity(corpus) RETURN e",
             "e is not looked up by its uid",
         ),
     ],
 )
 def test_a_plan_that_scans_or_multiplies_is_seen(session: neo4j.Session, text: str, fault: str) -> None:
-    plan = plan_of(session, f"CYPHER 25 {text}", ("uids", "corpus"))
+    plan = plan_of(session, f"CYPHER 25 {text}")
     assert fault in faults(plan, text)
 
 
