@@ -26,6 +26,7 @@ from hgmem.values.reports import CountReport
 
 # Chunks or imported entities per transaction: each transaction adds an index segment, and searches read them all.
 SEGMENT = 1_000
+_LOOKS = 3  # for entities and relations that a statement does not find
 
 
 def entity_uid(corpus: str, key: str) -> EntityUid:
@@ -224,7 +225,7 @@ def aggregate(
     rows = {kind: rows_of(services.corpus, kind, extractions) for kind in (ENTITY, RELATION)}
     for kind, some in rows.items():
         for batch in batches(some):
-            services.database.write_as(f"aggregate_{kind.name}", _aggregate, services, kind, batch)
+            _until_found(services, f"aggregate_{kind.name}", _aggregate, batch, kind=kind)
             meanwhile()
 
     def embedded(done: int, total: int) -> None:
@@ -244,8 +245,25 @@ def rows_of(corpus: str, kind: Kind, extractions: Mapping[str, Extraction]) -> l
     return in_order(kind.row(corpus, key, chunks) for key, chunks in found.items())
 
 
-def _aggregate(transaction: Transaction, services: Services, kind: Kind, rows: Sequence[Row]) -> None:
-    rebuild(transaction, services, transaction.run(kind.touch, corpus=services.corpus, rows=rows), kind=kind)
+def _until_found(
+    services: Services, name: str, work: Callable[..., list[Any]], items: Sequence[Any], *, kind: Kind
+) -> None:
+    """Run `work` on entities or relations in a transaction, and again on those that it returns as not found.
+
+    Beside many other writers, Neo4j 2026.09 was seen to leave out rows of a statement. What is gone is not found again
+    either.
+    """
+    for _ in range(_LOOKS):
+        if items:
+            items = services.database.write_as(name, work, services, items, kind=kind)
+
+
+def _aggregate(transaction: Transaction, services: Services, rows: Sequence[Row], *, kind: Kind) -> list[Row]:
+    """Write rows and rebuild what they touch. Returns those that were not found: an end of a relation is gone."""
+    stored = transaction.run(kind.touch, corpus=services.corpus, rows=rows)
+    rebuild(transaction, services, stored, kind=kind)
+    found = {row["uid"] for row in stored}
+    return [row for row in rows if row["uid"] not in found]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -362,7 +380,7 @@ def refresh(services: Services, entities: Iterable[EntityUid], relations: Iterab
     entities, relations = sorted(set(entities)), sorted(set(relations))
     for kind, uids in ((RELATION, relations), (ENTITY, entities)):
         for batch in batches(uids):
-            services.database.write_as(f"refresh_{kind.name}", recompute, services, batch, kind=kind)
+            _until_found(services, f"refresh_{kind.name}", recompute, batch, kind=kind)
     embed_missing(services, entities=entities, relations=relations)
 
 
@@ -373,12 +391,14 @@ def recompute(
     *,
     kind: Kind,
     new: Additions = NOTHING_NEW,
-) -> None:
-    """Lock and rebuild entities or relations (uids)."""
+) -> list[Any]:
+    """Lock and rebuild entities or relations (uids). Returns those that were not found."""
     check_embedder(transaction, services)  # an entity that becomes provisional keeps its vector
     kind.lock(transaction, corpus=services.corpus, uids=uids)
     stored = transaction.run(kind.read, corpus=services.corpus, uids=list(uids))
     rebuild(transaction, services, stored, kind=kind, new=new)
+    found = {row["uid"] for row in stored}
+    return [uid for uid in uids if uid not in found]
 
 
 def finish_interrupted(services: Services) -> None:
