@@ -400,21 +400,39 @@ def test_a_statement_that_does_not_ask_for_the_owner_is_seen(text: str, seen: bo
 # Plans ----------------------------------------------------------------------------------------------------------
 
 
+# Forty chunks in a chain, with an entity, a memory and a build's row for each.
+FILLED = """
+CREATE (k:Corpus {name: 'plans'})
+CREATE (b:Build {uid: 'b', corpus: 'plans'})-[:HAS_UNIT]->(u:Unit {uid: 'u', corpus: 'plans'})
+WITH u UNWIND range(1, 40) AS n
+WITH u, {uid: toString(n), corpus: 'plans', memory: '', name: 'n' + n, text: 'a text', embedding: [0.5, 0.5]} AS row
+CREATE (c:Chunk)-[:FROM_DOCUMENT]->(d:Document), (c)<-[:FROM_CHUNK]-(e:Entity),
+       (u)-[:MADE]->(o:Built)-[:RESTS_ON {build: row.uid}]->(c),
+       (m:Memory)-[:HAS_STEP]->(s:Step)-[:ASKED]->(q:SubQuery)-[:RETRIEVED]->(c),
+       (m)-[:HAS_POINT]->(p:MemoryPoint)-[:INVOLVES]->(e), (p)-[:SUPPORTED_BY]->(c),
+       (m)-[:HAS_ANSWER]->(a:Answer)-[:HAS_CITATION]->(t:Citation)-[:CITES]->(c)
+FOREACH (node IN [c, d, e, o, m, s, q, p, a, t] | SET node += row)
+WITH collect(e) AS entities, collect(c) AS chunks
+UNWIND range(1, 39) AS n
+WITH chunks[n - 1] AS one, chunks[n] AS next, entities[n - 1] AS a, entities[n] AS b, n
+CREATE (one)-[:NEXT_CHUNK]->(next), (a)-[:RELATES {uid: toString(n), corpus: 'plans', memory: ''}]->(b)
+"""
+
+
 @pytest.fixture(scope="module")
-def session(another_server: Server, affair: Path) -> Iterator[neo4j.Session]:
-    """A session on a server with a corpus and a memory, because all plans cost the same on an empty server."""
+def session(another_server: Server) -> Iterator[neo4j.Session]:
+    """A session on a server with some of everything, because all plans cost the same on an empty server."""
     username, password = another_server.username, another_server.password.get_secret_value()
     access = {"uri": another_server.uri, "username": username, "password": password, "data": another_server.data}
     driving = neo4j.GraphDatabase.driver(
         another_server.uri, auth=(username, password), notifications_min_severity="OFF"
     )
     with (
-        HGMem.open("plans", embedder=DeterministicEmbedder(), **access) as client,
+        HGMem.open("plans", embedder=DeterministicEmbedder(), **access),
         driving as driver,
         driver.session() as session,
     ):
-        client.add(affair)
-        client.ask("Who owns the Tallow Stairs Warehouse?")
+        session.run(FILLED).consume()
         session.run("CALL db.prepareForReplanning()").consume()
         yield session
 

@@ -27,7 +27,7 @@ def said(client: HGMem) -> list[tuple[str, str]]:
     return [(place["id"], text[place["start"] : place["end"]]) for place, text in places]
 
 
-@pytest.mark.parametrize("graph", [False, True])
+@pytest.mark.parametrize("graph", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_fifty_pieces_give_the_corpus_of_one(client: HGMem, graph: bool) -> None:
     given = messages(50)
     given[20] = reworded(given[20], LONG)  # longer than a chunk

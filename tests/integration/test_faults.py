@@ -222,7 +222,10 @@ def test_a_memory_whose_creation_nobody_heard_of_holds_nothing_and_can_go_on(sce
 
 
 @ASKERS
-@pytest.mark.parametrize(("statement", "moment", "steps"), [("retrieve", "asked", 1), ("write_step", "unanswered", 2)])
+@pytest.mark.parametrize(
+    ("statement", "moment", "steps"),
+    [pytest.param("retrieve", "asked", 1, marks=pytest.mark.slow), ("write_step", "unanswered", 2)],
+)
 def test_a_line_that_falls_silent_for_longer_than_is_borne_ends_the_question(
     scene: Scene, line: Proxy, ask: Asker, statement: str, moment: Moment, steps: int
 ) -> None:

@@ -116,7 +116,13 @@ def test_a_line_cut_once_while_reading_or_before_a_commit_is_asked_for_is_not_no
     assert dump(settings, CORPUS) == wanted.graph
 
 
-@pytest.mark.parametrize("statement", ["open_chunks", "save_extractions", "aggregate_relations"])
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "open_chunks",
+        *(pytest.param(one, marks=pytest.mark.slow) for one in ("save_extractions", "aggregate_relations")),
+    ],
+)
 def test_a_command_whose_line_is_gone_says_so_in_one_line_and_goes_on_when_it_is_back(
     settings: Settings, wanted: Wanted, line: Proxy, statement: str
 ) -> None:
