@@ -519,7 +519,7 @@ def test_ctrl_c_keeps_finished_chunks_and_says_so(
         assert "chunks, " in running.stderr.readline()  # some are done
         running.send_signal(signal.SIGINT)
         rest = running.stderr.read().splitlines()
-    assert running.returncode == 130
+    assert running.returncode == 130, rest
     assert rest[-1] == "interrupted: finished chunks are saved; run the same command again to resume"
     assert "Traceback" not in "\n".join(rest)
     kept = "MATCH (c:Chunk {corpus: $corpus}) RETURN count(c) AS chunks, count(c.extraction) AS finished"

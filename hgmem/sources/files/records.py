@@ -87,7 +87,9 @@ def _document(record: object, place: RecordPlace, text_field: str) -> Document:
         raise UnusableError("neither an object nor a list of objects")
     text = record.get(text_field)
     if not isinstance(text, str):
-        raise UnusableError(f"no text in field {text_field!r}; its fields are {_named(record)}")
+        raise UnusableError(
+            f"no text in field {text_field!r}; its fields are {_named(record)} (messages are read with --conversations)"
+        )
     if not (text := text.removeprefix(MARK)).strip():
         raise UnusableError("empty")
     used = {"id", "title", text_field}
