@@ -117,6 +117,21 @@ CYPHER 25 CREATE FULLTEXT INDEX entity_text IF NOT EXISTS FOR (n:Entity) ON EACH
 // `layer_key` stands for corpus, system and kind: words of one layer are ranked within it.
 CYPHER 25 CREATE FULLTEXT INDEX built_text IF NOT EXISTS FOR (n:Built) ON EACH [n.layer_key, n.document, n.text];
 
+// name: create_names(labels, types, properties) auto
+// Make the names known before anything has them. Neo4j discards the plan of a statement when a name in it becomes known.
+CYPHER 25 CALL () {
+  UNWIND $labels AS label
+  CALL db.createLabel(label)
+}
+CALL () {
+  UNWIND $types AS type
+  CALL db.createRelationshipType(type)
+}
+CALL () {
+  UNWIND $properties AS property
+  CALL db.createProperty(property)
+};
+
 // name: show_indexes() schema
 // Return every index with the options to compare. `constraint` is the constraint that owns it, or null.
 CYPHER 25 SHOW INDEXES YIELD name, type, state, entityType, labelsOrTypes, properties, options, owningConstraint

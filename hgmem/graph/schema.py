@@ -18,6 +18,10 @@ TYPES = frozenset(
 _MARKS = ("Provisional", "DeadPoint", "PersonEntity", "OrganizationEntity", "PlaceEntity", "EventEntity")
 OURS = TYPES | {"Corpus", *_MARKS, *RECORD_TYPES} - {"RELATIONSHIP"}
 """Labels and relationship types of ours, which systems may not use. `TYPES` are the latter."""
+_OF_CORPUS = ("corpus", "embedding_model", "dimensions", "schema_version", "archive", "imported", "cleared")
+PROPERTIES = frozenset(
+    (*_OF_CORPUS, *(field.name for one in RECORD_TYPES.values() for field in one.fields if field.rule != "archive"))
+)
 _LABEL = re.compile(r"[(\[]\w:(\w+)")
 _PROPERTY = re.compile(r"\b[nr]\.(\w+)")
 AWAIT_SECONDS = 300
@@ -32,6 +36,7 @@ def ensure_schema(database: Database) -> None:
     if missing(found):
         for name in creating():
             database.run(name)
+        database.run("create_names", labels=sorted(OURS - TYPES), types=sorted(TYPES), properties=sorted(PROPERTIES))
         database.run("await_indexes", seconds=AWAIT_SECONDS)
         found = show_indexes(database)
     absent, odd = missing(found), differing(found)
