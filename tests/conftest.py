@@ -121,8 +121,8 @@ def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def another_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server that no other process uses, and that plans as a user's does."""
-    with _serving(tmp_path_factory.mktemp("another") / "home", more=KEPT_PLANS) as started:
+    """A server that no other process uses."""
+    with _serving(tmp_path_factory.mktemp("another") / "home") as started:
         yield started
 
 

@@ -26,7 +26,7 @@ from hgmem.values.reports import CountReport
 
 # Chunks or imported entities per transaction: each transaction adds an index segment, and searches read them all.
 SEGMENT = 1_000
-_LOOKS = 3  # for entities and relations that a statement does not find
+_ATTEMPTS = 3  # at rows that a statement left out
 
 
 def entity_uid(corpus: str, key: str) -> EntityUid:
@@ -225,7 +225,7 @@ def aggregate(
     rows = {kind: rows_of(services.corpus, kind, extractions) for kind in (ENTITY, RELATION)}
     for kind, some in rows.items():
         for batch in batches(some):
-            _until_found(services, f"aggregate_{kind.name}", _aggregate, batch, kind=kind)
+            until_found(services, f"aggregate_{kind.name}", _aggregate, items=batch, kind=kind)
             meanwhile()
 
     def embedded(done: int, total: int) -> None:
@@ -245,17 +245,17 @@ def rows_of(corpus: str, kind: Kind, extractions: Mapping[str, Extraction]) -> l
     return in_order(kind.row(corpus, key, chunks) for key, chunks in found.items())
 
 
-def _until_found(
-    services: Services, name: str, work: Callable[..., list[Any]], items: Sequence[Any], *, kind: Kind
+def until_found(
+    services: Services, name: str, work: Callable[..., list[Any]], *, items: Sequence[Any], kind: Kind, **more: Any
 ) -> None:
     """Run `work` on entities or relations in a transaction, and again on those that it returns as not found.
 
-    Beside many other writers, Neo4j 2026.09 was seen to leave out rows of a statement. What is gone is not found again
-    either.
+    Beside many other writers, Neo4j 2026.09 was seen to leave out rows of a statement. Those that were really deleted
+    are not found in any attempt, which does no harm.
     """
-    for _ in range(_LOOKS):
+    for _ in range(_ATTEMPTS):
         if items:
-            items = services.database.write_as(name, work, services, items, kind=kind)
+            items = services.database.write_as(name, work, services, items, kind=kind, **more)
 
 
 def _aggregate(transaction: Transaction, services: Services, rows: Sequence[Row], *, kind: Kind) -> list[Row]:
@@ -380,7 +380,7 @@ def refresh(services: Services, entities: Iterable[EntityUid], relations: Iterab
     entities, relations = sorted(set(entities)), sorted(set(relations))
     for kind, uids in ((RELATION, relations), (ENTITY, entities)):
         for batch in batches(uids):
-            _until_found(services, f"refresh_{kind.name}", recompute, batch, kind=kind)
+            until_found(services, f"refresh_{kind.name}", recompute, items=batch, kind=kind)
     embed_missing(services, entities=entities, relations=relations)
 
 

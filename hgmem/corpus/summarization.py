@@ -17,6 +17,7 @@ from hgmem.corpus.aggregation import (
     read_contributions,
     recompute,
     uids_by_kind,
+    until_found,
 )
 from hgmem.corpus.guarded_writes import embedding
 from hgmem.corpus.paging import batches
@@ -107,7 +108,7 @@ def _keep(services: Services, ended: Sequence[Ended[_Long, str]]) -> list[str]:
     texts = {call.item.uid: condensed_from(call.item.lines, call.result) for call in ended if call.result}
     for kind in (ENTITY, RELATION):
         if uids := [call.item.uid for call in ended if call.result and call.item.kind is kind]:
-            services.database.write(recompute, services, uids, kind=kind, new=Additions(condensed=texts))
+            until_found(services, "condense", recompute, items=uids, kind=kind, new=Additions(condensed=texts))
             kind.filling.fill(services, embedding(services), uids)
     return [
         f"the description of {call.item.subject!r} was truncated instead of summarized: {call.error}"

@@ -34,9 +34,9 @@ def ensure_schema(database: Database) -> None:
     """
     found = show_indexes(database)
     if missing(found):
+        database.run("create_names", labels=sorted(OURS - TYPES), types=sorted(TYPES), properties=sorted(PROPERTIES))
         for name in creating():
             database.run(name)
-        database.run("create_names", labels=sorted(OURS - TYPES), types=sorted(TYPES), properties=sorted(PROPERTIES))
         database.run("await_indexes", seconds=AWAIT_SECONDS)
         found = show_indexes(database)
     absent, odd = missing(found), differing(found)

@@ -20,7 +20,7 @@ from hgmem.text.resources import resource
 Mode: TypeAlias = Literal["read", "write", "schema", "auto"]
 
 _HEADER = re.compile(r"^// name: (?P<name>\w+)\((?P<parameters>[\w, ]*)\) (?P<mode>\w+)\s*$", re.MULTILINE)
-_QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|//[^\n]*")
+_QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|//[^\n]*|/\*.*?\*/", re.DOTALL)
 _PARAMETER = re.compile(r"\$(\w+)")
 _MODES = ("read", "write", "schema", "auto")
 

@@ -280,7 +280,8 @@ def recording(
             at_step=question.at_step,
             notes=question.notes,
         )
-        record.choice = choose(services.database, record.filters, corpus=lease.corpus)  # before anything is written
+        # before anything is written
+        record.choice = choose(services.database, record.filters, corpus=lease.corpus, required=True)
         if question.memory:
             timeout, owner = services.settings.claim_timeout, services.owner
             found = lease_memory(services.database, lease=lease, question=question, timeout=timeout, owner=owner)

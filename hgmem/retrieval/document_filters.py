@@ -10,7 +10,8 @@ from hgmem.graph.database import Database
 from hgmem.values.inputs import Scalar
 
 OWN = {"document": "uid", "title": "title", "source": "source"}  # names that every document has, and their properties
-NAMED = 20  # names that an error lists
+NAMED = 20  # names, and values of a name, that an error lists
+LONGEST = 60  # characters of such a value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,10 +34,10 @@ def normal(filters: object) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def choose(database: Database, filters: Mapping[str, Sequence[str]], *, corpus: str) -> Choice:
+def choose(database: Database, filters: Mapping[str, Sequence[str]], *, corpus: str, required: bool = False) -> Choice:
     """Return the matching documents.
 
-    Raises `UsageError` for a name that no document of the corpus has.
+    With `required`, raises `UsageError` if no document matches, or has the name. An empty corpus has nothing to match.
     """
     if not filters:
         return Choice()
@@ -44,7 +45,7 @@ def choose(database: Database, filters: Mapping[str, Sequence[str]], *, corpus: 
     values = {row["uid"]: _values(row) for row in rows}
     known = set(OWN).union(*values.values())
     unknown = [name for name in filters if name not in known]
-    if unknown and rows:
+    if required and unknown and rows:
         named = ", ".join(sorted(known)[:NAMED])
         raise UsageError(f"no document of corpus {corpus!r} has the filter name {unknown[0]!r}: choose from {named}")
     documents = tuple(
@@ -52,12 +53,31 @@ def choose(database: Database, filters: Mapping[str, Sequence[str]], *, corpus: 
         for uid, described in values.items()
         if all(_fits(described.get(name, set()), wanted) for name, wanted in filters.items())
     )
+    if required and rows and not documents:
+        raise UsageError(f"{misfit(filters, corpus=corpus)}: {_remedy(filters, list(values.values()))}")
     return Choice(documents=documents, narrow=2 * len(documents) < len(rows))
 
 
+def _remedy(filters: Mapping[str, Sequence[str]], described: Sequence[Mapping[str, set[str]]]) -> str:
+    """Return the values that documents have of the names that match nothing, or that the filters match apart."""
+    lists = []
+    for name, wanted in filters.items():
+        found = sorted({value for one in described for value in one.get(name, ()) if value})
+        if not _fits(set(found), wanted):
+            more = f" and {len(found) - NAMED} others" if len(found) > NAMED else ""
+            lists.append(f"the values of {name} are {', '.join(map(_shortened, found[:NAMED]))}{more}")
+    if not lists:
+        return "each is found, but in no one document"
+    return f"{'; '.join(lists)}. `*` matches any text, as in 'rep*'"
+
+
+def _shortened(text: str) -> str:
+    return repr(text if len(text) <= LONGEST else f"{text[:LONGEST]}…")
+
+
 def misfit(filters: Mapping[str, Sequence[str]], *, corpus: str) -> str:
-    """Return the note for filters that no document matches."""
-    wanted = " and ".join(f"{name} {' or '.join(map(repr, texts))}" for name, texts in filters.items())
+    """Return what is wrong with filters that no document matches."""
+    wanted = " and ".join(f"{name} {' or '.join(map(_shortened, texts[:NAMED]))}" for name, texts in filters.items())
     return f"no document of corpus {corpus!r} has {wanted}"
 
 

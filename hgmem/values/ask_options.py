@@ -45,6 +45,7 @@ class AskOptions(TypedDict, total=False):
     - `steps`: maximum of new steps.
     - `filters`: select the documents to search by `source`, `title`, `document` (uid) or metadata, as in `{"year":
       2020, "author": ["Doyle", "Poe"]}`. All names must match, with any one value each. `*` in a text matches anything.
+      Raises `UsageError` if no document matches.
     - `owner`: whose memory it is. Only that owner and callers without an owner see it, and only the owner's own and
       everybody's memories can be continued. The default is the client's owner, else everybody.
     - `memory`: uid of the memory to continue. `at_step` answers from that memory as of a step, without new steps.

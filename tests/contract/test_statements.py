@@ -241,9 +241,9 @@ def test_a_block_is_read_as_it_is_written(tmp_path: Path) -> None:
 
 def test_a_query_has_one_parameter_and_keeps_what_is_quoted(tmp_path: Path) -> None:
     path = tmp_path / "some.cypher"
-    text = "// name: odd(a, b) read\nRETURN $a + '$a' + \"$b\" + $b AS `$a` // of $a"
+    text = "// name: odd(a, b) read\nRETURN $a + '$a' + \"$b\" + $b AS `$a` /* don't\n$a */ // of $a"
     path.write_text(text, encoding="utf-8")
-    assert parse(path)[0].query == "RETURN $in.a + '$a' + \"$b\" + $in.b AS `$a` // of $a"
+    assert parse(path)[0].query == "RETURN $in.a + '$a' + \"$b\" + $in.b AS `$a` /* don't\n$a */ // of $a"
 
 
 def test_no_query_is_planned_anew_for_other_types_or_sizes_of_its_parameters() -> None:
@@ -443,7 +443,7 @@ def plan_of(session: neo4j.Session, query: str) -> dict[str, Any]:
     fresh = query.replace("CYPHER 25", "CYPHER 25 replan=force", 1)  # discard plans of an emptier database
     done = session.run(f"EXPLAIN {fresh}", {"in": {}}).consume()
     assert done.plan
-    unknown = [one["description"] for one in done.notifications or [] if "Unknown" in one["code"]]
+    unknown = [one for one in done.gql_status_objects if one.raw_classification == "UNRECOGNIZED"]
     return {**done.plan, "unknown": unknown}
 
 

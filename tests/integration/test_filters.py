@@ -136,11 +136,26 @@ def test_documents_that_do_not_count_are_not_cited_from_older_points(harbour: HG
 
 
 @pytest.mark.parametrize("system", ["hgmem", "naive"])
-def test_no_document_that_fits_is_no_evidence_and_a_note_says_why(harbour: HGMem, system: str) -> None:
-    answer = harbour.ask(QUESTION, filters={"author": ["Nobody", "Moe"], "year": 1900}, system=system)
+def test_a_filter_that_no_document_fits_is_refused_with_the_values_there_are(harbour: HGMem, system: str) -> None:
+    with pytest.raises(UsageError) as error:
+        harbour.ask(QUESTION, filters={"author": ["Nobody", "No*"], "year": 1900}, system=system)
 
-    assert (answer.status, answer.citations) == ("no_evidence", ())
-    assert answer.notes == (f"no document of corpus {harbour.corpus!r} has author 'Moe' or 'Nobody' and year '1900'",)
+    assert str(error.value) == (
+        f"no document of corpus {harbour.corpus!r} has author 'No*' or 'Nobody' and year '1900': "
+        "the values of author are 'Lind', 'Moe'; the values of year are '1921', '1922'. "
+        "`*` matches any text, as in 'rep*'"
+    )
+    with pytest.raises(UsageError, match="has author 'Moe' and year '1921': each is found, but in no one document"):
+        harbour.ask(QUESTION, filters={"author": "Moe", "year": 1921}, system=system)
+    assert harbour.memories() == []
+
+
+def test_a_memory_whose_documents_are_gone_is_continued_from_what_it_holds(harbour: HGMem) -> None:
+    first = harbour.ask(QUESTION, steps=1, filters={"author": "Moe"})
+    for gone in ("letter", "ledger"):  # the latter alone has still the name
+        harbour.delete(document=gone)
+        answer = harbour.ask(f"Who is Rhee, without the {gone}?", memory=first.memory, steps=1)
+        assert (answer.status, answer.citations) == ("answered", ())
 
 
 def test_a_name_that_no_document_has_is_refused_before_anything_is_written(harbour: HGMem) -> None:

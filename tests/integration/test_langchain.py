@@ -432,14 +432,15 @@ def test_what_can_not_be_retrieved_is_refused_before_anything_is_asked(letters: 
     assert (client.model.tasks, client.memories()) == ([], [])
 
 
-def test_a_retriever_that_finds_nothing_gives_nothing(open_client: Open) -> None:
+def test_a_retriever_refuses_filters_that_no_document_matches(open_client: Open) -> None:
     client = open_client(model=ScriptedModel({}))
     with pytest.raises(UsageError, match=r"corpus .* not found"):
         HGMemRetriever(client=client).invoke(QUESTION)
     client.add_graph(LETTERS)
     with pytest.raises(UsageError, match="no document of corpus"):
         HGMemRetriever(client=client).invoke(QUESTION, filters={"year": 3})
-    assert HGMemRetriever(client=client, filters={"title": "Nobody"}).invoke(QUESTION) == []
+    with pytest.raises(UsageError, match="has title 'Nobody': the values of title are"):
+        HGMemRetriever(client=client, filters={"title": "Nobody"}).invoke(QUESTION)
 
 
 def test_the_retrievers_run_has_the_steps_below_and_the_documents(letters: Any) -> None:
