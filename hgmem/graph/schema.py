@@ -34,7 +34,8 @@ def ensure_schema(database: Database) -> None:
     """
     found = show_indexes(database)
     if missing(found):
-        database.run("create_names", labels=sorted(OURS - TYPES), types=sorted(TYPES), properties=sorted(PROPERTIES))
+        labels = [*sorted(OURS - TYPES - set(_MARKS)), *_MARKS]  # their order in `labels(n)`
+        database.run("create_names", labels=labels, types=sorted(TYPES), properties=sorted(PROPERTIES))
         for name in creating():
             database.run(name)
         database.run("await_indexes", seconds=AWAIT_SECONDS)
