@@ -14,7 +14,7 @@ import pytest
 from affected import Affected
 from chromium import NoBrowserError, launched
 from pydantic import SecretStr
-from servers import IN_ONE_PROCESS, KEPT_PLANS, WHOLE_SERVER, any_ports
+from servers import IN_ONE_PROCESS, WHOLE_SERVER, any_ports
 
 from hgmem import HGMem, Settings
 from hgmem.local import Server, down, up
@@ -134,13 +134,13 @@ def server(request: pytest.FixtureRequest) -> Server:
 
 
 @contextmanager
-def _serving(data: Path, *, more: str = KEPT_PLANS, stop: bool = True) -> Iterator[Server]:
+def _serving(data: Path, *, stop: bool = True) -> Iterator[Server]:
     settings = load(data=data)
     if engine():
         with _container(settings.data) as started:
             yield started
         return
-    with any_ports(more=more):
+    with any_ports():
         started = up(settings, heap="1500m", pagecache="256m")
     try:
         yield started

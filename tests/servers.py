@@ -64,7 +64,7 @@ class OwnServer:
         """
 
         def configured(record: Record, sizes: Sizes) -> str:
-            return configuration(record, sizes) + more
+            return configuration(record, sizes) + KEPT_PLANS
 
         with patch("hgmem.local.process.configuration", configured):
             self.server = up(load(data=self.server.data), heap=HEAP, pagecache=PAGECACHE)
@@ -97,14 +97,14 @@ BRIEFLY = (
 
 
 @contextmanager
-def any_ports(*, more: str = KEPT_PLANS) -> Iterator[None]:
+def any_ports() -> Iterator[None]:
     """Let a new server use any free ports, because concurrent runs would all use Neo4j's default ports.
 
-    `more` are lines of its configuration, for a server without Docker.
+    Without Docker, it also has what every server of the tests is told.
     """
 
     def configured(record: Record, sizes: Sizes) -> str:
-        return configuration(record, sizes) + more
+        return configuration(record, sizes) + KEPT_PLANS
 
     with (
         patch.multiple("hgmem.local", BOLT=0, HTTP=0),

@@ -22,6 +22,7 @@ Mode: TypeAlias = Literal["read", "write", "schema", "auto"]
 _HEADER = re.compile(r"^// name: (?P<name>\w+)\((?P<parameters>[\w, ]*)\) (?P<mode>\w+)\s*$", re.MULTILINE)
 _QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|//[^\n]*|/\*.*?\*/", re.DOTALL)
 _PARAMETER = re.compile(r"\$(\w+)")
+_QUOTED_OR_PARAMETER = re.compile(f"{_QUOTED.pattern}|{_PARAMETER.pattern}", re.DOTALL)
 _MODES = ("read", "write", "schema", "auto")
 
 
@@ -125,5 +126,4 @@ def _statement(header: re.Match[str], block: str, path: Path) -> Statement:
 
 def _one_map(body: str) -> str:
     """Return the text with each parameter `$x` as `$in.x`. Quoted texts and comments stay as they are."""
-    kept = _QUOTED.sub(lambda quoted: quoted[0].replace("$", "\0"), body)
-    return _PARAMETER.sub(r"$in.\1", kept).replace("\0", "$")
+    return _QUOTED_OR_PARAMETER.sub(lambda found: f"$in.{found[1]}" if found[1] else found[0], body)
