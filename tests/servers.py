@@ -64,7 +64,7 @@ class OwnServer:
         """
 
         def configured(record: Record, sizes: Sizes) -> str:
-            return configuration(record, sizes) + KEPT_PLANS
+            return configuration(record, sizes) + KEPT_PLANS + more
 
         with patch("hgmem.local.process.configuration", configured):
             self.server = up(load(data=self.server.data), heap=HEAP, pagecache=PAGECACHE)
