@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 SMALL := $(VENV)/.installed-for-demo
 DEMO := .hgmem/demo
 EXTRAS := local,embedded,langchain,documents,docs,notebooks,bench,dev
-DEMO_EXTRAS := onnx,embedded
+DEMO_EXTRAS := onnx,embedded,documents
 CONSTRAINTS := constraints.txt
 
 # The first of these that is 3.11 or later makes the environment; `make PYTHON=/path/to/python` overrules.

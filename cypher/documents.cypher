@@ -6,16 +6,16 @@
 // Return what is stored of these documents. Unknown ones give no row.
 CYPHER 25 UNWIND $uids AS uid
 MATCH (d:Document {uid: uid, corpus: $corpus}) USING INDEX d:Document(uid)
-RETURN d.uid AS uid, d.sha256 AS sha256, d.status AS status, d.chunking AS chunking, d.title AS title,
+RETURN d.uid AS uid, d.id AS id, d.sha256 AS sha256, d.status AS status, d.chunking AS chunking, d.title AS title,
        d.source AS source, d.metadata AS metadata;
 
-// name: list_documents(corpus) read
+// name: list_documents(corpus, most) read
 // The source of a conversation is its id.
 CYPHER 25 MATCH (d:Document {corpus: $corpus})
-RETURN d.uid AS uid, d.title AS title, d.source AS source, d.status AS status,
+RETURN d.uid AS uid, d.id AS id, d.title AS title, d.source AS source, d.status AS status,
        CASE WHEN d.chunking STARTS WITH 'messages/' THEN d.source ELSE '' END AS conversation,
        COUNT { (d)<-[:FROM_DOCUMENT]-(:Chunk {corpus: $corpus}) } AS chunks
-ORDER BY title, uid;
+ORDER BY title, uid LIMIT $most;
 
 // name: documents_of_files(corpus, paths) read
 // The documents that came from these files, such as the rows of a table.

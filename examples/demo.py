@@ -23,17 +23,20 @@ from hgmem.settings import load
 
 HERE = Path(__file__).parent
 DATA = Path(".hgmem/demo")
+SOME_SKIPPED = 1  # the exit code of `hgmem index` if files were skipped, and of every command that fails
 FOREIGN = ("NEO4J_", "HGMEM_", "OPENAI_", "AZURE_", "ANTHROPIC_")
 
 
 def main() -> int:
-    """Return the exit code of the first command that fails, else 0."""
+    """Return the exit code of the first command that fails, else 0. Files that could not be read fail nothing else."""
     options = arguments()
     began = time.perf_counter()
     for command in commands(options):
         print(f"\n$ hgmem {shlex.join(command)}", flush=True)
         code = subprocess.run([sys.executable, "-m", "hgmem", *command], env=environment(), check=False).returncode
-        if code:
+        if code == SOME_SKIPPED and command[0] == "index":
+            print("going on with what could be read", file=sys.stderr)
+        elif code:
             return code
     print(farewell(options, seconds=time.perf_counter() - began))
     return 0

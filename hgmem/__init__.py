@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from hgmem.values.records import Passage as Passage
     from hgmem.values.records import Step as Step
     from hgmem.values.reports import AdoptReport as AdoptReport
+    from hgmem.values.reports import AppendReport as AppendReport
     from hgmem.values.reports import ArchiveReport as ArchiveReport
     from hgmem.values.reports import Checkup as Checkup
     from hgmem.values.reports import CorpusStatus as CorpusStatus
@@ -73,7 +74,8 @@ _NAMES = {
     "values.graph_elements": "Entity",
     "values.inputs": "Document Given GivenChunk GivenEntity GivenRelation Skipped",
     "values.records": "Answer Citation Lineage Memory MemoryPoint MemorySummary Operation Passage Step",
-    "values.reports": "AdoptReport ArchiveReport Checkup CorpusStatus Finding IndexPlan IndexReport Pruned",
+    "values.reports": "AdoptReport AppendReport ArchiveReport Checkup CorpusStatus Finding IndexPlan IndexReport "
+    "Pruned",
     "values.usage": "Usage",
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}

@@ -105,8 +105,8 @@ def readable_corpus(services: Services) -> CorpusRow:
     if services.embedder.name != row.embedding_model:
         raise UsageError(
             f"corpus {row.corpus!r} was embedded with {row.embedding_model!r}, not {services.embedder.name!r}: set "
-            f"HGMEM_EMBEDDING_MODEL={row.embedding_model}, or re-embed with `hgmem reembed --corpus {row.corpus} "
-            f"--model {services.embedder.name}`"
+            f"HGMEM_EMBEDDING_MODEL={row.embedding_model}, or pass embedder=… in Python if it is an object of your "
+            f"own; or re-embed with `hgmem reembed --corpus {row.corpus} --model {services.embedder.name}`"
         )
     return row
 
@@ -147,11 +147,12 @@ def known_corpus(services: Services) -> CorpusRow:
 
 
 def open_corpus(services: Services) -> CorpusRow:
-    """Return the corpus to write to, creating it if necessary.
+    """Return the corpus to write to, creating it if necessary. An embedder that fails creates none.
 
-    Raises `UsageError` as `readable_corpus` does.
+    Raises `UsageError` as `readable_corpus` does, and `ModelError` as the embedder.
     """
     if find_corpus(services.database, corpus=services.corpus) is None:
+        services.embed([services.corpus], kind="document")
         create_corpus(
             services.database,
             corpus=services.corpus,

@@ -47,8 +47,8 @@ def delete(
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="Delete only this document: its uid (see `hgmem status`), id or path. The path of a file with several "
-            "documents, such as a CSV, names all of them. Repeatable.",
+            help="Delete only this document: its id or path (see `hgmem status`), or uid. The path of a file with "
+            "several documents, such as a CSV, names all of them. Repeatable.",
         ),
     ] = None,
     system: Annotated[
@@ -76,7 +76,7 @@ def delete(
 
 
 def _documents(client: "HGMem", names: Sequence[str], found: Sequence[Mapping[str, object]]) -> str:
-    titles = {str(row["uid"]): f" ({row['title']})" for row in found}
+    titles = {str(row[name]): f" ({row['title']})" for row in found for name in ("uid", "id")}
     which = ", ".join(f"{name}{titles.get(name, '')}" for name in names[:NAMED])
     more = f" and {len(names) - NAMED:,} more" if len(names) > NAMED else ""
     if len(found) == 1:

@@ -27,12 +27,12 @@ from hgmem.cli.render import print_result
 from hgmem.errors import DocumentError
 from hgmem.sources.files.items import SUFFIXES
 from hgmem.text.language import counted
-from hgmem.values.ask_options import BuildOptions, CallLimits
+from hgmem.values.ask_options import AppendOptions, BuildOptions, CallLimits
 from hgmem.values.conversations import Conversation
 
 if TYPE_CHECKING:
     from hgmem.client import HGMem
-    from hgmem.values.reports import BuildPlan, BuildReport, IndexPlan, IndexReport
+    from hgmem.values.reports import AppendReport, BuildPlan, BuildReport, IndexPlan, IndexReport
 
 NAMED = 100  # skipped files and records that are listed by name
 
@@ -97,20 +97,19 @@ def index(
 
 
 @app.command()
-@options(CallLimits)
+@options(AppendOptions)
 def append(
     context: typer.Context,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="JSON Lines or a log; - reads standard input.")],
     conversation: Annotated[str, typer.Option("--conversation", metavar="ID", help="The conversation.")],
     corpus: CorpusOption = DEFAULT_CORPUS,
     title: Annotated[str, typer.Option("--title", metavar="TEXT", help="Title of a new conversation.")] = "",
-    graph: Annotated[bool, typer.Option("--graph", help="Extract entities and relations too.")] = False,
     field: FieldOption = None,
     *,
     as_json: JsonOption = False,
-    **limits: Any,
+    **chosen: Any,
 ) -> None:
-    """Append messages to a conversation.
+    """Append messages to a conversation, which is created if it is new.
 
     JSON Lines have an object a line with speaker, text, and perhaps time and id. A log has lines such as
     "[2023-02-04 19:12] Ann: Hello." The messages can be asked about at once. Without --graph, no model is called. A
@@ -123,11 +122,11 @@ def append(
     messages = messages_in(_text(file), name=name, conversation=conversation, fields=named_fields(field))
     with connected(context, corpus) as client, progress() as report:
         talk = Conversation(id=conversation, title=title)
-        done = client.append(talk, messages, graph=graph, report=report, **limits)
+        done = client.append(talk, messages, report=report, **chosen)
     seconds = elapsed(context)
     note(*map(one_line, done.errors))
     value = {"corpus": corpus, "conversation": conversation, **asdict(done), "seconds": seconds}
-    print_result(value, summary(done, seconds), as_json=as_json)
+    print_result(value, _append_summary(done, conversation, seconds), as_json=as_json)
     if done.failed:
         raise typer.Exit(FAILED)
 
@@ -213,6 +212,15 @@ def summary(done: "IndexReport", seconds: float) -> str:
         f"{counted(done.documents, 'document')} added{replaced}, {done.unchanged} unchanged",
         f"{counted(done.chunks, 'chunk')} done, {done.failed} failed",
         f"{len(done.skipped)} skipped",
+    ]
+    return f"{'; '.join(parts)} ({seconds:.1f} s)"
+
+
+def _append_summary(done: "AppendReport", conversation: str, seconds: float) -> str:
+    which = f"{'new conversation' if done.created else 'conversation'} {conversation!r}"
+    parts = [
+        f"{counted(done.messages, 'message')} appended to {which}, {done.known} known",
+        f"{counted(done.chunks, 'chunk')} done, {done.failed} failed",
     ]
     return f"{'; '.join(parts)} ({seconds:.1f} s)"
 

@@ -1,5 +1,6 @@
 """Tables of corpora, their contents and memories, of systems, and of any records."""
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import RenderableType
@@ -87,9 +88,16 @@ def _builds(builds: Sequence[BuildStatus]) -> Table:
 
 
 def _documents(documents: Sequence[Mapping[str, str | int]]) -> Table:
-    names = ("uid", "status", "chunks", "conversation")
-    rows = [[*(one[name] for name in names), cut(str(one["title"]), QUESTION)] for one in documents]
-    return table(("document", *names[1:], "title"), rows, unless_empty="conversation")
+    rows = []
+    for one in documents:
+        kind = "conversation" if one["conversation"] else ""
+        rows.append((_name(str(one["id"])), one["status"], one["chunks"], kind, cut(str(one["title"]), QUESTION)))
+    return table(("document", "status", "chunks", "kind", "title"), rows, unless_empty="kind")
+
+
+def _name(document: str) -> str:
+    """Return the id of a document, a path in the current folder without that folder."""
+    return document.removeprefix(os.path.join(os.getcwd(), ""))
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, unless_empty: str = "") -> Table:

@@ -28,7 +28,7 @@ from hgmem.systems.verbs import Note, warned
 from hgmem.text.identity import check_corpus_name
 from hgmem.values import reports
 from hgmem.values.arguments import OWNER, check
-from hgmem.values.ask_options import AskOptions, BuildOptions, CallLimits, Recipe, check_ask_options
+from hgmem.values.ask_options import AppendOptions, AskOptions, BuildOptions, CallLimits, Recipe, check_ask_options
 from hgmem.values.conversations import Conversation, Message
 from hgmem.values.events import Event, Listener
 from hgmem.values.foreign_graph import Adopting
@@ -164,22 +164,20 @@ class HGMem(SystemAttributes, Shared):
         conversation: str | Conversation,
         messages: Message | Iterable[Message] = (),
         *,
-        graph: bool = False,
         corpus: str | None = None,
         report: Report = lambda _: None,
-        **limits: Unpack[CallLimits],
-    ) -> reports.IndexReport:
+        **options: Unpack[AppendOptions],
+    ) -> reports.AppendReport:
         """Append messages to a conversation and return what was done. They can be asked about at once.
 
-        `conversation` is its id, or a `Conversation` without messages whose title and metadata count if it is new. A
-        message whose id the conversation has is skipped if it is the same, so that a call can be repeated, and refused
-        if it is not. An id that is not given is the message's number. Messages stand in the order in which they are
-        given, also where their times run backwards. With `graph=True`, whatever of the conversation is not extracted
-        is extracted, also without messages. Several writers may append at a time. Raises `ConflictError` if others
-        were always faster.
+        `conversation` is its id, or a `Conversation` without messages whose title and metadata count if it is new; with
+        `existing=True` a new one is refused. A message whose id the conversation has is skipped if it is the same, so
+        that a call can be repeated, and refused if it is not. An id that is not given is the message's number. Messages
+        stand in the order in which they are given, also where their times run backwards. With `graph=True`, whatever of
+        the conversation is not extracted is extracted, also without messages. Several writers may append at a time.
+        Raises `ConflictError` if others were always faster.
         """
-        with limited(**limits):
-            return intake.append_messages(self._services(corpus), conversation, messages, graph=graph, report=report)
+        return intake.append_messages(self._services(corpus), conversation, messages, options, report=report)
 
     def messages(self, conversation: str, *, corpus: str | None = None) -> tuple[Message, ...]:
         """Return the messages of a conversation (id) in order.
@@ -407,7 +405,7 @@ class HGMem(SystemAttributes, Shared):
         return inspection.status(self._services(corpus))
 
     def documents(self, *, document: Named | None = None, corpus: str | None = None) -> list[dict[str, str | int]]:
-        """Return the corpus's documents by title: uid, title, source, status, conversation (its id), chunks.
+        """Return the corpus's documents by title: uid, id, title, source, status, conversation (its id), chunks.
 
         `document` names the ones that are wanted, as in `delete`.
         """

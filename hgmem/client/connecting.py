@@ -187,7 +187,7 @@ def adapted_embedder(given: Any) -> CheckedEmbedder:
     """Return a checked embedder around an object of the caller's, LangChain embeddings included."""
     if _is_langchain(given, "embeddings", "Embeddings"):
         return CheckedEmbedder(LangChainEmbedder(given))
-    if not callable(getattr(given, "embed", None)):
+    if not callable(getattr(given, "embed", None)) or not getattr(given, "name", None):
         raise UsageError(
             f"{type(given).__name__!r} is not an embedder: pass a name, an object with `name`, `dimensions` and "
             "`embed(texts, kind=…)`, or a LangChain embeddings object"

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from hgmem.corpus.appending import append
+from hgmem.client.asking import limited
+from hgmem.corpus.appending import append, check_conversation
 from hgmem.corpus.importing import import_graph
 from hgmem.errors import UsageError
 from hgmem.services import Services
@@ -15,9 +16,10 @@ from hgmem.sources.conversations.reading import messages_in as messages_in
 from hgmem.sources.conversations.rendering import document_of
 from hgmem.sources.files import load
 from hgmem.sources.lightrag import read_lightrag
+from hgmem.values.ask_options import AppendOptions
 from hgmem.values.conversations import Conversation, Message
 from hgmem.values.inputs import Document, Skipped
-from hgmem.values.reports import IndexReport, Report, counting
+from hgmem.values.reports import AppendReport, Report, counting
 
 PathLike: TypeAlias = str | os.PathLike[str]
 
@@ -48,10 +50,10 @@ def append_messages(
     services: Services,
     conversation: str | Conversation,
     messages: Message | Iterable[Message],
+    options: AppendOptions,
     *,
-    graph: bool,
     report: Report,
-) -> IndexReport:
+) -> AppendReport:
     """Append messages to a conversation, and return what was done."""
     if isinstance(conversation, str):
         conversation = Conversation(id=conversation)
@@ -62,7 +64,10 @@ def append_messages(
     given: Sequence[Any] = [messages]  # other values are refused by name
     if isinstance(messages, Iterable) and not isinstance(messages, str | Mapping):
         given = list(messages)
-    return append(services, conversation, given, graph=graph, report=report)
+    if options.get("existing"):
+        check_conversation(services, conversation.id)
+    with limited(max_calls=options.get("max_calls"), max_tokens=options.get("max_tokens")):
+        return append(services, conversation, given, graph=options.get("graph", False), report=report)
 
 
 def import_lightrag(services: Services, directory: str | Path, *, report: Report) -> bool:

@@ -33,7 +33,7 @@ from hgmem.text.identity import text_hash, uid
 from hgmem.values.conversations import Conversation, Message
 from hgmem.values.graph_elements import Chunk, DocumentUid
 from hgmem.values.inputs import Document, Scalar
-from hgmem.values.reports import IndexReport, Progress, Report
+from hgmem.values.reports import AppendReport, Progress, Report
 
 MESSAGES = 1_000  # messages a transaction
 ATTEMPTS = 60  # at a transaction, each after another writer's
@@ -41,10 +41,14 @@ ATTEMPTS = 60  # at a transaction, each after another writer's
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Extension:
-    """What a transaction writes: the properties of the document, its last chunk if it grows, and new chunks."""
+    """What a transaction writes: the properties of the document, its last chunk if it grows, and new chunks.
+
+    `messages` counts those that it appends.
+    """
 
     end: ConversationEnd | None
     properties: Mapping[str, Scalar]
+    messages: int
     chunks: tuple[Chunk, ...]
 
     @property
@@ -61,7 +65,7 @@ def append(
     *,
     graph: bool = False,
     report: Report = lambda _: None,
-) -> IndexReport:
+) -> AppendReport:
     """Append messages to the conversation of this id, and return what was done.
 
     A new conversation is created with its title and metadata. Messages that it has are skipped, and `DocumentError`
@@ -73,32 +77,38 @@ def append(
     document = document_uid(services.corpus, conversation.id)
     end = conversation_end(services.database, corpus=services.corpus, uid=document)
     if end is None and not messages:
-        raise UsageError(f"corpus {services.corpus!r} has no conversation {conversation.id!r}: append messages to it")
+        raise _unknown(services, conversation.id)
     rendered(conversation.id, messages, number=end.number + 1 if end else 1)  # a bad one refuses all, before any write
-    written = 0
+    done = AppendReport(created=end is None)
     for some in batches(messages, size=MESSAGES):
-        written += _append(services, document, conversation, some)
-        report(Progress(done=written, total=written, document=conversation.title or conversation.id))
-    if not graph:
-        return IndexReport(documents=min(written, 1), unchanged=0 if written else 1, chunks=written)
-    return extract_open(services, document, report=report)
+        extension = _append(services, document, conversation, some)
+        done.messages += extension.messages
+        done.known += len(some) - extension.messages
+        done.chunks += len(extension.chunks)
+        report(Progress(done=done.chunks, total=done.chunks, document=conversation.title or conversation.id))
+    if graph:
+        extracted = extract_open(services, document, report=report)
+        done.chunks, done.failed, done.errors = extracted.chunks, extracted.failed, extracted.errors
+    return done
 
 
-def _append(services: Services, document: DocumentUid, conversation: Conversation, messages: Sequence[Message]) -> int:
-    """Append messages in one transaction, and return how many chunks were written."""
+def _append(
+    services: Services, document: DocumentUid, conversation: Conversation, messages: Sequence[Message]
+) -> _Extension:
+    """Append messages in one transaction, and return what was written."""
     for _ in attempts(ATTEMPTS):
         end = conversation_end(services.database, corpus=services.corpus, uid=document)
         if end is not None and not end.sha256:
             continue  # it is being added
         extension = _extension(services, document, (conversation, messages), end=end)
         if not extension.chunks:
-            return 0
+            return extension
         vectors = services.embed([chunk.text for chunk in extension.chunks], kind="document")
         try:
             services.database.write(_write, services, document, (extension, vectors))
         except OvertakenError:
             continue
-        return len(extension.chunks)
+        return extension
     raise ConflictError(
         f"conversation {conversation.id!r} is being written by others: append the messages again; if adding it was "
         "interrupted, add it first"
@@ -160,7 +170,8 @@ def _extension(
         if places
         else ()
     )
-    return _Extension(end=end, properties=properties, chunks=_unlike_stored(services, chunks, last=last, digest=digest))
+    chunks = _unlike_stored(services, chunks, last=last, digest=digest)
+    return _Extension(end=end, properties=properties, messages=len(places), chunks=chunks)
 
 
 def _unlike_stored(
@@ -221,6 +232,20 @@ def _fresh(
     return fresh, set(stored)
 
 
+def check_conversation(services: Services, conversation: str) -> None:
+    """Raise `UsageError` if there is no such conversation."""
+    document = document_uid(known_corpus(services).corpus, conversation)
+    if conversation_end(services.database, corpus=services.corpus, uid=document) is None:
+        raise _unknown(services, conversation)
+
+
+def _unknown(services: Services, conversation: str) -> UsageError:
+    return UsageError(
+        f"corpus {services.corpus!r} has no conversation {conversation!r}: `hgmem status --corpus {services.corpus}` "
+        "lists their ids, and appending messages creates one"
+    )
+
+
 def stored_messages(services: Services, conversation: str) -> tuple[Message, ...]:
     """Return the messages of a conversation in order.
 
@@ -229,11 +254,8 @@ def stored_messages(services: Services, conversation: str) -> tuple[Message, ...
     """
     document = document_uid(known_corpus(services).corpus, conversation)
     chunks = conversation_chunks(services.database, corpus=services.corpus, uid=document)
-    if not chunks and conversation_end(services.database, corpus=services.corpus, uid=document) is None:
-        raise UsageError(
-            f"corpus {services.corpus!r} has no conversation {conversation!r}: `hgmem status --corpus "
-            f"{services.corpus}` lists their ids"
-        )
+    if not chunks:
+        check_conversation(services, conversation)
     return tuple(
         Message(
             speaker=place.speaker,

@@ -8,6 +8,7 @@ chunks that lost words are indexed without a graph until they are extracted anew
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Any, TypeAlias
 
 from hgmem.corpus.aggregation import finish_interrupted, refresh
@@ -20,7 +21,7 @@ from hgmem.extraction.message_chunks import messages_digest
 from hgmem.graph.builds import DELETED
 from hgmem.graph.built import resting
 from hgmem.graph.corpus import count_corpus, delete_corpus_contents, delete_corpus_node, leased_memories
-from hgmem.graph.database import Transaction
+from hgmem.graph.database import Database, Transaction
 from hgmem.graph.documents import (
     ConversationEnd,
     DocumentState,
@@ -34,6 +35,7 @@ from hgmem.graph.documents import (
     entities_of_chunks,
     extend_conversation,
     link_chunks,
+    list_documents,
 )
 from hgmem.services import Services, check_dimensions, known_corpus, readable_corpus
 from hgmem.text.language import counted
@@ -48,6 +50,8 @@ Name: TypeAlias = str | os.PathLike[str]
 Named: TypeAlias = Name | Iterable[Name]
 
 DOCUMENTS = 1_000  # documents a transaction
+COMPARED = 10_000  # documents whose names are compared with one that is unknown
+SIMILAR = 3  # of them that an error names
 ATTEMPTS = 20  # at a transaction, each after another writer's
 
 
@@ -87,11 +91,24 @@ def named_documents(services: Services, names: Named) -> list[DocumentState]:
         states |= document_states(database, corpus=corpus, uids=[each for uids in rows.values() for each in uids])
     if missing := [name for name, uids in found.items() if not uids]:
         raise UsageError(
-            f"corpus {corpus!r} has no document {missing[0]!r}, and none from a file of that name: "
-            f"`hgmem status --corpus {corpus}` lists its documents"
+            f"corpus {corpus!r} has no document {missing[0]!r}, and none from a file of that name"
+            f"{_similar(database, missing[0], corpus=corpus)}: `hgmem status --corpus {corpus}` lists its documents"
         )
     named = dict.fromkeys(each for uids in found.values() for each in uids)
     return [states[each] for each in named if each in states]  # but those that another run deleted meanwhile
+
+
+def _similar(database: Database, name: str, *, corpus: str) -> str:
+    """Return the ids of documents whose id or title holds the name or is like it, as a part of a sentence."""
+    wanted = os.path.basename(name).casefold()
+    ids: dict[str, str] = {}
+    for row in list_documents(database, corpus=corpus, most=COMPARED):
+        id_ = str(row["id"])
+        for known in (str(row["title"]), os.path.basename(id_), id_):
+            ids[known.casefold()] = id_
+    holding = [known for known in ids if wanted in known]
+    similar = dict.fromkeys(ids[known] for known in holding[:SIMILAR] or get_close_matches(wanted, ids, n=SIMILAR))
+    return f" (similar: {', '.join(map(repr, similar))})" if similar else ""
 
 
 def delete_corpus(services: Services) -> int:

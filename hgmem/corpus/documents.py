@@ -154,7 +154,12 @@ def _compared(
 
 def description_of(document: Document) -> dict[str, Scalar]:
     """Return the stored properties that describe a document to people and filters."""
-    return {"title": document.title, "source": document.source, "metadata": to_json(document.metadata)}
+    return {
+        "id": document.id or document.source,
+        "title": document.title,
+        "source": document.source,
+        "metadata": to_json(document.metadata),
+    }
 
 
 def _chunk_options(services: Services) -> ChunkOptions:

@@ -1,6 +1,7 @@
 """Typed wrappers for `cypher/documents.cypher` and `cypher/conversations.cypher`."""
 
 import json
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -36,6 +37,7 @@ class DocumentState:
     """What is stored of a document: text hash, status, chunking options, and metadata (JSON)."""
 
     uid: DocumentUid
+    id: str
     sha256: str
     status: str
     chunking: str
@@ -46,7 +48,7 @@ class DocumentState:
     @property
     def description(self) -> dict[str, Scalar]:
         """The properties that describe the document to people and filters."""
-        return {"title": self.title, "source": self.source, "metadata": self.metadata}
+        return {"id": self.id, "title": self.title, "source": self.source, "metadata": self.metadata}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,9 +90,12 @@ def document_states(database: Runner, *, corpus: str, uids: Sequence[str]) -> di
     return {row["uid"]: DocumentState(**row) for row in rows}
 
 
-def list_documents(database: Runner, *, corpus: str) -> list[dict[str, str | int]]:
-    """Return the corpus's documents by title: uid, title, source, status, conversation (its id, or empty), chunks."""
-    return database.run("list_documents", corpus=corpus)
+def list_documents(database: Runner, *, corpus: str, most: int | None = None) -> list[dict[str, str | int]]:
+    """Return the corpus's documents by title: uid, id, title, source, status, conversation (its id, or empty), chunks.
+
+    With `most`, return no more than these.
+    """
+    return database.run("list_documents", corpus=corpus, most=sys.maxsize if most is None else most)
 
 
 def documents_of_files(database: Runner, *, corpus: str, paths: Sequence[str]) -> dict[str, list[DocumentUid]]:

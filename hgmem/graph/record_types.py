@@ -142,6 +142,7 @@ _OF_CORPUS = (
         "Document",
         "A document.",
         _UID,
+        _has("id", "text", "the caller's id, or the path of the file"),
         _has("title", "text", "title"),
         _has("source", "text", "path or id"),
         _has("sha256", "text", "hash of the text"),

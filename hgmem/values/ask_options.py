@@ -36,6 +36,13 @@ class CallLimits(TypedDict, total=False):
     max_tokens: MaxTokens
 
 
+class AppendOptions(CallLimits, total=False):
+    """Options of appending to a conversation: whether to extract a graph, and to refuse a new conversation."""
+
+    graph: Annotated[bool, Option("", "Extract entities and relations too.", flags=("--graph",), kind=bool)]
+    existing: Annotated[bool, Option("", "Refuse to create a conversation.", flags=("--existing",), kind=bool)]
+
+
 class AskOptions(TypedDict, total=False):
     """Options of a question, by name, from the caller to the system that answers.
 

@@ -73,6 +73,22 @@ class IndexReport:
     skipped: list[Skipped] = field(default_factory=list)
 
 
+@dataclass(slots=True, kw_only=True)
+class AppendReport:
+    """The result of appending to a conversation: messages that were appended, and those that it had before.
+
+    `created` says that the conversation is new. `chunks` were written, or with a graph extracted; `failed` counts those
+    whose extraction failed.
+    """
+
+    messages: int = 0
+    known: int = 0
+    created: bool = False
+    chunks: int = 0
+    failed: int = 0
+    errors: list[str] = field(default_factory=list)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forgotten:
     """What forgetting messages deleted: messages, chunks that lost words or went, and memories (uids).

@@ -36,7 +36,7 @@ def test_fifty_pieces_give_the_corpus_of_one(client: HGMem, graph: bool) -> None
     given[41] = replace(given[41], time=None, metadata={"place": "pier"})
     for number, one in enumerate(given):
         report = client.append(Conversation(id="chat", title="Talk"), one, graph=graph and number % 7 == 0)
-        assert report.documents == 1
+        assert (report.messages, report.known, report.created) == (1, 0, number == 0)
     assert client.check().ok
     if graph:
         client.append("chat", graph=True)
@@ -67,7 +67,7 @@ def test_appending_again_writes_nothing(client: HGMem) -> None:
     client.append("chat", given)
     before = dump(client.settings, client.corpus, times=True)
     report = client.append("chat", given[3:])
-    assert (report.documents, report.unchanged, report.chunks) == (0, 1, 0)
+    assert (report.messages, report.known, report.created, report.chunks) == (0, 6, False, 0)
     assert dump(client.settings, client.corpus, times=True) == before
     client.append("chat", [*given[5:], message(10)])
     assert said(client) == [(one.id, one.text) for one in messages(10)]
@@ -141,8 +141,10 @@ def test_what_is_no_conversation_is_refused(client: HGMem) -> None:
         client.append("chta", graph=True)
     with pytest.raises(UsageError, match="has messages itself"):
         client.append(conversation(messages(1)))
-    with pytest.raises(UsageError, match="has no conversation 'chta': append messages to it"):
+    with pytest.raises(UsageError, match=r"has no conversation 'chta': .* appending messages creates one"):
         client.append("chta")
+    with pytest.raises(UsageError, match="has no conversation 'chta'"):
+        client.append("chta", messages(1), existing=True)
     assert client.status().documents == 1
 
 
@@ -212,7 +214,7 @@ def test_processes_append_each_message_once(client: HGMem, environment: dict[str
 
 def test_appending_is_awaited(client: HGMem) -> None:
     report = asyncio.run(client.aappend("chat", messages(2)))
-    assert (report.documents, report.chunks) == (1, 1)
+    assert (report.messages, report.chunks, report.created) == (2, 1, True)
 
 
 def test_fifty_appends_with_a_question_after_each_withdraw_no_quote(client: HGMem) -> None:

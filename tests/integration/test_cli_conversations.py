@@ -55,13 +55,15 @@ def test_files_of_conversations_are_indexed_and_cited_by_name(client: HGMem, hgm
 def test_messages_are_appended_from_a_file_and_from_standard_input(client: HGMem, hgmem: Run, tmp_path: Path) -> None:
     (tmp_path / "talk.log").write_text(LOG)
     where = ("--conversation", "talk", "--corpus", client.corpus)
+    refused = hgmem("append", "talk.log", *where, "--existing")
+    assert (refused.exit_code, "has no conversation 'talk'" in refused.stderr) == (1, True)
     done = hgmem("append", "talk.log", *where, "--title", "Talk")
-    assert (done.exit_code, done.stdout[:34]) == (0, "1 document added, 0 unchanged; 1 c"), done.output
+    assert done.stdout.startswith("2 messages appended to new conversation 'talk', 0 known; 1 chunk done, 0 failed (")
     lines = json.dumps({"speaker": "Ann", "text": "The Kestrel sank.", "id": "k"})
     done = hgmem("append", "-", *where, "--json", "--graph", input=lines)
-    assert json.loads(done.stdout)["documents"] == 1, done.output
+    assert json.loads(done.stdout)["messages"] == 1, done.output
     again = hgmem("append", "-", *where, "--json", input=lines)
-    assert json.loads(again.stdout)["unchanged"] == 1
+    assert (json.loads(again.stdout)["messages"], json.loads(again.stdout)["known"]) == (0, 1)
     assert [row["title"] for row in client.documents()] == ["Talk"]
     bad = hgmem("append", "-", *where, input="Hello.")
     assert bad.exit_code == 1

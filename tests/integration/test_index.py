@@ -608,13 +608,28 @@ def test_another_embedder_is_refused_with_the_remedy(
     class Other(DeterministicEmbedder):
         name = "other"
 
-    with pytest.raises(UsageError, match=r"'deterministic', not 'other': set HGMEM_EMBEDDING_MODEL=deterministic"):
+    with pytest.raises(
+        UsageError, match=r"'deterministic', not 'other': .*=deterministic, or pass embedder=… in Python"
+    ):
         open_client(embedder=Other()).add(documents)
     with pytest.raises(
         UsageError, match=r"64-dimensional vectors, but 'deterministic' returns 32: set HGMEM_EMBEDDING_MODEL"
     ):
         open_client(embedder=DeterministicEmbedder(32)).add(documents)
     assert dump(settings, open_client().corpus, times=True) == before
+
+
+def test_an_embedder_that_fails_at_its_first_text_leaves_no_corpus(
+    open_client: Open, documents: list[Document]
+) -> None:
+    class Flat(DeterministicEmbedder):
+        def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
+            return super().embed(texts, kind=kind)[:, :-1]
+
+    failing = open_client(embedder=Flat())
+    with pytest.raises(ModelError, match="expected 64 dimensions"):
+        failing.add(documents)
+    assert failing.corpus not in [row["corpus"] for row in failing.corpora()]
 
 
 def test_a_vector_without_direction_or_of_another_length_is_never_stored(

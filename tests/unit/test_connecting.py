@@ -231,6 +231,12 @@ def test_whatever_replies_is_a_model_as_it_stands(settings: Any) -> None:
     with pytest.raises(UsageError, match="'dict' is not an embedder: pass a name"):
         adapted_embedder({})
 
+    class Nameless(DeterministicEmbedder):
+        name = ""
+
+    with pytest.raises(UsageError, match="'Nameless' is not an embedder: pass a name, an object with `name`"):
+        adapted_embedder(Nameless())
+
 
 def test_a_chat_model_of_langchain_answers_tasks(settings: Any) -> None:
     models = pytest.importorskip("langchain_core.language_models", reason="langchain-core is not installed")

@@ -22,7 +22,7 @@ from hgmem.text.identity import build_uid, built_uid, check_corpus_name, uid, un
 from hgmem.values.built import Installed
 
 FORMAT = "hgmem-archive"
-VERSION = 3
+VERSION = 4
 HEADER = RecordType(
     name="archive",
     about="Which corpus it is, what its vectors are, and whether they and the memories are in the file.",

@@ -179,6 +179,6 @@ def _packaged(name: str) -> Path | None:
 
 def _missing(name: str) -> str:
     return (
-        f"embedder {name!r} is not on this machine: pass the path of a sentence-transformers model, or set "
-        "HGMEM_DOWNLOAD=1 to download it"
+        f"embedder {name!r} is not on this machine: pass the path of a sentence-transformers model, set "
+        "HGMEM_DOWNLOAD=1 to download it, or pass an object of your own as embedder=… in Python"
     )
