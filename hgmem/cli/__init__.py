@@ -3,9 +3,11 @@
 Nothing heavy is imported until a command runs, so that `hgmem --help` answers at once.
 """
 
+import os
 import signal
 import sys
 import time
+from threading import Timer
 from typing import Annotated
 
 import typer
@@ -18,6 +20,8 @@ EPILOG = (
     "--uri, --username, --database, --verbose and --debug may also follow a command. The password is never an "
     "argument: set NEO4J_PASSWORD as an environment variable, in .env or (as neo4j_password) in hgmem.toml."
 )
+
+AGAIN = 0.05  # seconds until an ignored interrupt is sent again
 
 app = typer.Typer(
     name="hgmem",
@@ -34,7 +38,16 @@ def main() -> None:
     use_utf8(sys.stdout, sys.stderr)
     for asked_to_end in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
         signal.signal(asked_to_end, signal.default_int_handler)  # so that leases are released, as after Ctrl-C
+    sys.unraisablehook = send_again
     app(prog_name="hgmem")
+
+
+def send_again(ignored: "sys.UnraisableHookArgs") -> None:
+    """Interrupt the command again where Python ignored an interrupt, as in a finalizer of the Neo4j driver."""
+    if ignored.exc_type is KeyboardInterrupt:
+        Timer(AGAIN, os.kill, (os.getpid(), signal.SIGINT)).start()
+    else:
+        sys.__unraisablehook__(ignored)
 
 
 def _version(wanted: bool) -> None:

@@ -177,7 +177,7 @@ class HGMem(SystemAttributes, Shared):
         the conversation is not extracted is extracted, also without messages. Several writers may append at a time.
         Raises `ConflictError` if others were always faster.
         """
-        return intake.append_messages(self._services(corpus), conversation, messages, options, report=report)
+        return intake.append_messages(self._services(corpus), conversation, messages, options=options, report=report)
 
     def messages(self, conversation: str, *, corpus: str | None = None) -> tuple[Message, ...]:
         """Return the messages of a conversation (id) in order.

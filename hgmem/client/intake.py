@@ -50,8 +50,8 @@ def append_messages(
     services: Services,
     conversation: str | Conversation,
     messages: Message | Iterable[Message],
-    options: AppendOptions,
     *,
+    options: AppendOptions,
     report: Report,
 ) -> AppendReport:
     """Append messages to a conversation, and return what was done."""

@@ -55,10 +55,10 @@ def test_files_of_conversations_are_indexed_and_cited_by_name(client: HGMem, hgm
 def test_messages_are_appended_from_a_file_and_from_standard_input(client: HGMem, hgmem: Run, tmp_path: Path) -> None:
     (tmp_path / "talk.log").write_text(LOG)
     where = ("--conversation", "talk", "--corpus", client.corpus)
-    refused = hgmem("append", "talk.log", *where, "--existing")
-    assert (refused.exit_code, "has no conversation 'talk'" in refused.stderr) == (1, True)
     done = hgmem("append", "talk.log", *where, "--title", "Talk")
     assert done.stdout.startswith("2 messages appended to new conversation 'talk', 0 known; 1 chunk done, 0 failed (")
+    refused = hgmem("append", "talk.log", "--conversation", "tlak", "--existing", "--corpus", client.corpus)
+    assert (refused.exit_code, "has no conversation 'tlak'" in refused.stderr) == (1, True)
     lines = json.dumps({"speaker": "Ann", "text": "The Kestrel sank.", "id": "k"})
     done = hgmem("append", "-", *where, "--json", "--graph", input=lines)
     assert json.loads(done.stdout)["messages"] == 1, done.output

@@ -150,3 +150,25 @@ def test_help_loads_no_command_and_nothing_heavy() -> None:
     assert "Commands:" in done.stdout
     assert "hgmem.cli.front" in loaded
     assert not loaded & {"hgmem.cli.ask", "hgmem.values.records", "rich.console", "neo4j", "pydantic", "numpy", "torch"}
+
+
+IGNORED = """
+import signal, sys, time
+from hgmem.cli import send_again
+
+class Finalized:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+
+sys.unraisablehook = send_again
+try:
+    Finalized()
+    time.sleep(60)
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+
+
+def test_an_interrupt_in_a_finalizer_interrupts_all_the_same() -> None:
+    done = subprocess.run([sys.executable, "-c", IGNORED], timeout=30, check=False)
+    assert done.returncode == 130
