@@ -190,6 +190,8 @@ WHERE $owner IS NULL OR coalesce(m.owner, '') IN ['', $owner]
 RETURN m.uid AS uid, m.corpus AS corpus, coalesce(m.owner, '') AS owner, m.system AS system, m.model AS model, m.question AS question,
        m.status AS status, COUNT { (m)-[:HAS_STEP]->(:Step {corpus: $corpus}) } AS steps,
        COUNT { MATCH (m)-[:HAS_POINT]->(p:MemoryPoint {corpus: $corpus}) WHERE p.died IS NULL } AS points,
+       COUNT { MATCH (m)-[:HAS_ANSWER]->(:Answer {corpus: $corpus})-[:HAS_CITATION]->(q:Citation {corpus: $corpus})
+               WHERE q.withdrawn } AS withdrawn,
        toString(m.created_at) AS created_at, duration.inSeconds(m.heartbeat, datetime()).seconds AS silent
 ORDER BY m.created_at DESC, uid;
 

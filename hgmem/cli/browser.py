@@ -10,9 +10,11 @@ import typer
 
 from hgmem.cli.front import DEFAULT_CORPUS, CorpusOption, OwnerOption, connected
 from hgmem.cli.output import flush, note, plain
+from hgmem.local.state import Home
 
 if TYPE_CHECKING:
     from hgmem.client.inspection import View
+    from hgmem.settings import Settings
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -50,7 +52,7 @@ def browser(
         return
     with connected(context, corpus) as client, client.browse(uid, browser=at, port=port, owner=owner) as view:
         try:  # from the first line on: who reads the address may end the command at once
-            for line in _said(view):
+            for line in _where(view, client.settings):
                 plain(line)
             flush()
             if not only_print and _has_screen():
@@ -62,9 +64,10 @@ def browser(
             note("stopped serving")
 
 
-def _said(view: "View") -> list[str]:
-    # The password is printed to a terminal only, never to a log or a pipe.
-    password = view.password if sys.stdout.isatty() else "printed by `hgmem up`, or in NEO4J_PASSWORD"
+def _where(view: "View", settings: "Settings") -> list[str]:
+    # The password is printed to a terminal only. A log or a pipe gets the place that holds it.
+    kept = "that of NEO4J_PASSWORD" if settings.neo4j_uri else f"in {Home.at(settings.data).record}"
+    password = view.password if sys.stdout.isatty() else kept
     return [
         f"Browser   {view.link}",
         f"user      {view.username}",

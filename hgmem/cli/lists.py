@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from textwrap import wrap
 
 from rich.console import RenderableType
 from rich.table import Table
@@ -16,6 +17,7 @@ from hgmem.values.systems import SystemInfo
 
 MOST = 50  # documents and failures that are listed
 OWNER = 30  # characters of an owner in a list
+SUMMARY = 88  # characters of a line about a system
 QUESTION = 70  # characters of a question or a title in a list
 
 
@@ -25,7 +27,8 @@ def memories(found: Sequence[MemorySummary]) -> Table:
     rows = []
     for one in found:
         since, owner, question = when(one.created_at), cut(one.owner, OWNER), cut(one.question, QUESTION)
-        rows.append((one.uid, since, one.status, owner, one.system, one.steps, one.points, question))
+        status = one.status + (f", {counted(one.withdrawn, 'citation')} withdrawn" if one.withdrawn else "")
+        rows.append((one.uid, since, status, owner, one.system, one.steps, one.points, question))
     return table(columns, rows, unless_empty="owner")
 
 
@@ -36,13 +39,14 @@ def tenants(found: Sequence[Mapping[str, object]]) -> Table:
 
 
 def ways(found: Sequence[SystemInfo]) -> Table:
-    """Return a table of systems. It has a column of verbs if any system has some."""
-    none = "none" if any(one.verbs for one in found) else ""
+    """Return a table of systems: what each does, with its recipes and verbs beneath."""
     rows = []
     for one in found:
-        verbs = ", ".join(verb.name for verb in one.verbs)
-        rows.append((one.name, ", ".join(one.recipes) or "none", verbs or none, one.summary))
-    return table(("system", "recipes", "verbs", "summary"), rows, unless_empty="verbs")
+        lines = wrap(one.summary, SUMMARY)
+        for what, names in (("recipes", one.recipes), ("verbs", [verb.name for verb in one.verbs])):
+            lines += wrap(f"{what}: {', '.join(names)}", SUMMARY, break_on_hyphens=False) if names else []
+        rows += [(one.name if line is lines[0] else "", line) for line in lines]
+    return table(("system", "what it does"), rows)
 
 
 def hidden_verbs(found: Sequence[SystemInfo]) -> Iterator[str]:

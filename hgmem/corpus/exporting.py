@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 from hgmem.corpus.archive.field_types import pack
 from hgmem.corpus.archive.files import Bounds, writing
 from hgmem.corpus.archive.lines import LineError, Record
-from hgmem.corpus.archive.records import OwnNamesCheck, Records, footer, header, nothing_installed
+from hgmem.corpus.archive.records import COUNTED, OwnNamesCheck, Records, footer, header, nothing_installed
 from hgmem.corpus.paging import CHUNKS, DOCUMENTS, ENTITIES, MEMORIES, RELATIONS, UNITS, Listed, built_rows, pages
 from hgmem.errors import ConflictError, GraphError, UsageError
 from hgmem.graph.builds import BUILDING, UNFINISHED
@@ -36,7 +36,6 @@ Read: TypeAlias = Callable[[list[str]], Iterable[Row]]  # rows of records by the
 READ = frozenset(("unit", "replaced_vectors"))  # what the statement `read_nodes` adds to the properties of a built row
 ROWS = 250  # things read at once, with their vectors
 LINKED = 50  # things whose links are read at once: a few have very many
-COUNTED = ("Document", "Chunk", "Entity", "RELATES", "Unit", "Built", "Memory")  # types that `count_corpus` counts
 # Lists of the statement `read_memory`, in an order in which everything comes after what it names. Records of several
 # types have a `kind` of their own.
 MEMORY_LISTS = {

@@ -9,7 +9,7 @@ from typing import IO
 from hgmem.corpus.archive.field_types import unpack
 from hgmem.corpus.archive.files import Line, Reader, opened
 from hgmem.corpus.archive.lines import Record
-from hgmem.corpus.archive.records import nothing_installed
+from hgmem.corpus.archive.records import COUNTED, nothing_installed
 from hgmem.corpus.exporting import bounds
 from hgmem.corpus.guarded_writes import GuardedWriter
 from hgmem.corpus.importing import IMPORTING, importing, refuse_contents
@@ -129,12 +129,13 @@ class _Import:
                 self._vectors(held)
 
     def _records(self, held: GuardedWriter, report: CountReport) -> None:
-        done, total = 0, self.checked.records.counts.total()
+        done, total = 0, sum(self.checked.records.counts[name] for name in COUNTED)
         again = _read(self.services, self.raw, self.systems)
         report(done, total)
         for name, rows in _batches(again.lines()):
             restoring.restore(held, corpus=self.services.corpus, name=name, rows=rows)
-            report(done := done + len(rows), total)
+            done += len(rows) if name in COUNTED else 0
+            report(done, total)
         if again.digest != self.checked.digest:
             raise DocumentError(f"{self.raw.name!r} changed while it was being read: import it again")
 

@@ -189,7 +189,10 @@ class CitedText:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemorySummary:
-    """A line in the list of memories. `status` and `owner` are those of `Memory`."""
+    """A line in the list of memories. `status` and `owner` are those of `Memory`.
+
+    `withdrawn` counts the citations of its answers whose text was deleted or changed.
+    """
 
     uid: str
     corpus: str
@@ -201,6 +204,7 @@ class MemorySummary:
     points: int
     created_at: str
     owner: str = ""
+    withdrawn: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

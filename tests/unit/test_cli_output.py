@@ -198,6 +198,7 @@ def test_lists_name_what_they_list(capsys: pytest.CaptureFixture[str]) -> None:
     summary = MemorySummary(
         uid="m1", corpus="c", system="naive", model="extractive", status="answered",
         question=f"Why {HOSTILE} {'?' * 99}", steps=1, points=0, created_at="2026-01-02T03:04:05Z",
+        withdrawn=2,
     )  # fmt: skip
     corpus = {
         "corpus": "c",
@@ -211,11 +212,19 @@ def test_lists_name_what_they_list(capsys: pytest.CaptureFixture[str]) -> None:
         embedding_model="m", dimensions=3, failures=({"chunk": "c9", "error": "bad\nreply"},),
     )  # fmt: skip
     documents = [
-        {"uid": f"d{number}", "title": "T", "source": "s", "status": "done", "conversation": "", "chunks": 1}
+        {
+            "uid": f"u{number}",
+            "id": f"d{number}",
+            "title": "T",
+            "source": "s",
+            "status": "done",
+            "conversation": "",
+            "chunks": 1,
+        }
         for number in range(60)
     ]
     text = shown([memories([summary]), tenants([corpus]), *contents(counts, documents)], capsys)
-    assert "m1      2026-01-02 03:04  answered  naive" in text
+    assert "m1      2026-01-02 03:04  answered, 2 citations withdrawn  naive" in text
     assert "\x1b" not in text
     assert "c       ready   m              2026-01-02 03:04" in text
     assert "1,234" in text

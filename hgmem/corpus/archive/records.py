@@ -23,6 +23,7 @@ from hgmem.values.built import Installed
 
 FORMAT = "hgmem-archive"
 VERSION = 4
+COUNTED = ("Document", "Chunk", "Entity", "RELATES", "Unit", "Built", "Memory")  # that progress and corpora count
 HEADER = RecordType(
     name="archive",
     about="Which corpus it is, what its vectors are, and whether they and the memories are in the file.",
