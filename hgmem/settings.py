@@ -120,6 +120,9 @@ class Settings(BaseSettings):
     max_file_seconds: float = Field(60.0, gt=0, le=86_400, description="timeout of reading one file in seconds")
     max_archive_bytes: int = Field(50_000 * MEGABYTE, gt=0, description="maximum size of an archive, uncompressed")
     max_archive_line_bytes: int = Field(16 * MEGABYTE, gt=0, description="maximum size of a line of an archive")
+    text_field: str = Field(
+        "text", min_length=1, description="field of JSON records, or column of tables, with the text"
+    )
     chunk_tokens: int = Field(200, gt=0, description="maximum tokens per chunk (the paper's)")
     chunk_overlap: int = Field(50, ge=0, description="tokens shared with the previous chunk")
     chunk_restart: int = Field(

@@ -66,10 +66,10 @@ def index(
 ) -> None:
     """Index documents into a corpus: chunks, entities, relations.
 
-    Unchanged documents are skipped, so rerun the same command to resume. JSON records and CSV rows need their text in
-    the field "text". PDF, HTML and Word documents need: pip install 'hgmem[documents]'. Unusable files are listed and
-    skipped. With --no-graph, systems that need chunks alone can answer; the same command without it adds the graph
-    later. Exits 1 if files were skipped or chunks remain failed.
+    Unchanged documents are skipped, so rerun the same command to resume. JSON records need their text in the field
+    "text", or in that of HGMEM_TEXT_FIELD. PDF, HTML and Word documents need: pip install 'hgmem[documents]'. Unusable
+    files are listed and skipped. With --no-graph, systems that need chunks alone can answer; the same command without
+    it adds the graph later. Exits 1 if files were skipped or chunks remain failed.
     """
     _check(bool(paths), retry_failed=retry_failed, no_graph=no_graph, fields=bool(field) and not conversations)
     with connected(context, corpus) as client:

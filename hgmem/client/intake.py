@@ -35,7 +35,12 @@ def loaded(items: Any, settings: Settings) -> Iterator[Document | Skipped]:
         else:
             paths.append(item)
     if paths:
-        yield from load(paths, max_bytes=settings.max_file_bytes, max_seconds=settings.max_file_seconds)
+        yield from load(
+            paths,
+            max_bytes=settings.max_file_bytes,
+            max_seconds=settings.max_file_seconds,
+            text_field=settings.text_field,
+        )
 
 
 def loaded_conversations(

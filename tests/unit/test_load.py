@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hgmem.errors import DocumentError
+from hgmem.errors import DocumentError, DocumentWarning
 from hgmem.sources.files import discover, load, read_file
 from hgmem.values.inputs import Document, Skipped
 
@@ -109,7 +109,7 @@ def test_every_text_comes_back_as_it_was_written(tmp_path_factory, text):
         ("a.json", b"[]", "empty"),
         ("a.json", b"3", "neither an object nor a list of objects"),
         ("a.json", b"[" * 900, "not JSON"),
-        ("a.json", b'{"body": "x", "n": 1}', "no text in field 'text'; its fields are 'body', 'n'"),
+        ("a.json", b'{"body": "x", "n": 1}', "no text in field 'text', but fields 'body', 'n': set HGMEM_TEXT_FIELD"),
         ("a.json", b'{"text": ["x"]}', "no text in field 'text'"),
         ("a.json", b'{"text": " \\n"}', "empty"),
         ("a.json", b'{"text": "\\ufeff"}', "empty"),
@@ -175,7 +175,7 @@ def test_an_id_that_comes_twice_is_used_once(tmp_path):
     second = put(tmp_path, "b.json", '{"text": "Two", "id": "x"}')
     documents, skipped = taken([first, second])
     assert [document.text for document in documents] == ["One"]
-    assert skipped == {"b.json": "duplicate id 'x'"}
+    assert skipped == {"b.json": f"duplicate id 'x', which {first} has: make ids unique"}
 
 
 def test_a_file_named_twice_is_read_once(tmp_path):
@@ -196,12 +196,24 @@ def test_the_error_names_the_missing_path(tmp_path):
     assert repr(str(tmp_path / "nowhere.txt")) in str(caught.value)
 
 
-@pytest.mark.parametrize("names", [[], ["a.png"], ["empty.txt"]])
-def test_nothing_usable_is_an_error_that_says_what_would_be(tmp_path, names):
-    for name in names:
-        put(tmp_path, name, b"")
-    with pytest.raises(DocumentError, match=r"nothing to read in .*\.txt \.md \.json \.jsonl"):
+def test_nothing_usable_is_an_error_that_says_what_would_be(tmp_path):
+    with pytest.raises(DocumentError, match=r"nothing to read in .*: supported documents are \.txt \.md \.json"):
         list(load(tmp_path, max_bytes=LIMIT))
+    empty = put(tmp_path, "empty.txt", b"")
+    with pytest.raises(DocumentError, match=r"nothing to read in .*: empty\.txt: empty$"):
+        list(load(empty, max_bytes=LIMIT))
+    other = put(tmp_path, "a.odt", b"x")
+    with pytest.raises(
+        DocumentError, match=r"^nothing to read in .*: a\.odt: suffix '\.odt' is not supported: use [^:]*$"
+    ):
+        list(load(other, max_bytes=LIMIT))
+
+
+def test_files_of_other_formats_are_counted(tmp_path):
+    for name in ("a.txt", "b.log", "c.LOG", "sub/README"):
+        put(tmp_path, name)
+    with pytest.warns(DocumentWarning, match=r"^3 files of other formats are left out: \.log \(2\), no suffix \(1\)$"):
+        assert len(discover(tmp_path, max_bytes=LIMIT)) == 1
 
 
 def test_links_that_lead_round_or_nowhere_and_folders_named_like_files_do_no_harm(tmp_path):

@@ -2,11 +2,13 @@
 
 import os
 import stat
+import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter
 from pathlib import Path
 
-from hgmem.errors import DocumentError
+from hgmem.errors import DocumentError, DocumentWarning
 from hgmem.sources.files.converter_process import SECONDS, ConverterProcess
 from hgmem.sources.files.items import (
     SUFFIXES,
@@ -23,9 +25,11 @@ from hgmem.sources.files.items import (
     why,
 )
 from hgmem.sources.files.records import lines, objects, rows
+from hgmem.text.language import counted
 from hgmem.values.inputs import Document, Skipped
 
 USABLE = " ".join(SUFFIXES)
+OTHERS = 5  # other suffixes that a warning names
 
 
 def load(
@@ -33,14 +37,15 @@ def load(
 ) -> Iterator[Item]:
     """Return an iterator over the documents of files and folders, and the skipped items in between.
 
-    Folders are searched recursively, in order of names. Hidden files and symlinked folders are ignored. Raises
-    `DocumentError` at once for a path that does not exist, and at the end if there was no document.
+    Folders are searched recursively, in order of names. Hidden files and symlinked folders are ignored; a
+    `DocumentWarning` counts files of other formats. Raises `DocumentError` at once for a path that does not exist, and
+    at the end if there was no document.
     """
     named = _listed(paths)
     files = discover(named, max_bytes=max_bytes)
 
     def items() -> Iterator[Item]:
-        seen: set[str] = set()
+        seen: dict[str, str] = {}
         skipped: list[Skipped] = []
         with ConverterProcess(seconds=max_seconds) as converter:
             for found in files:
@@ -66,12 +71,20 @@ def read_file(path: Path, *, text_field: str = "text") -> Iterator[Item]:
 
 
 def discover(paths: PathLike | Iterable[PathLike], *, max_bytes: int) -> list[Path | Skipped]:
-    """Return absolute paths of the files to read, without duplicates, and the skipped ones, in order."""
+    """Return absolute paths of the files to read, without duplicates, and the skipped ones, in order.
+
+    A `DocumentWarning` counts files of other formats in folders.
+    """
     found: dict[str, Path | Skipped] = {}
+    others: Counter[str] = Counter()
     for path in _listed(paths):
-        for item in _candidates(_existing(path)):
+        for item in _candidates(_existing(path), others):
             kept = item if isinstance(item, Skipped) else _checked(item, max_bytes)
             found.setdefault(printable(item.path if isinstance(item, Skipped) else item), kept)
+    if others:
+        number = counted(others.total(), "file of another format is", "files of other formats are")
+        suffixes = ", ".join(f"{suffix} ({many})" for suffix, many in others.most_common(OTHERS))
+        warnings.warn(f"{number} left out: {suffixes}", DocumentWarning, stacklevel=2)
     return list(found.values())
 
 
@@ -117,19 +130,21 @@ def _of(found: Path | Skipped, converter: ConverterProcess, text_field: str) -> 
     return (found,) if isinstance(found, Skipped) else items_of(found, converter=converter, text_field=text_field)
 
 
-def _once(item: Item, seen: set[str]) -> Item:
+def _once(item: Item, seen: dict[str, str]) -> Item:
+    """Return the item, or why it is skipped if a document of that id (with its path in `seen`) came before."""
     if isinstance(item, Skipped):
         return item
     if item.id in seen:
-        return Skipped(path=item.source, reason=f"duplicate id {item.id!r}")
-    seen.add(item.id)
+        first = seen[item.id]
+        return Skipped(path=item.source, reason=f"duplicate id {item.id!r}, which {first} has: make ids unique")
+    seen[item.id] = item.source
     return item
 
 
 def _nothing(named: Sequence[Path], skipped: Sequence[Skipped]) -> str:
     places = ", ".join(repr(printable(path)) for path in named) or "no paths given"
-    reasons = "".join(f", {item.path} {item.reason}" for item in skipped[:3])
-    return f"nothing to read in {places}{reasons}: supported documents are {USABLE} files with text"
+    reasons = "; ".join(f"{os.path.basename(item.path)}: {item.reason}" for item in skipped[:3])
+    return f"nothing to read in {places}: {reasons or f'supported documents are {USABLE} files'}"
 
 
 def _listed(paths: PathLike | Iterable[PathLike]) -> list[Path]:
@@ -151,8 +166,11 @@ def _existing(path: Path) -> Path:
     return Path(os.path.abspath(path))
 
 
-def _candidates(path: Path) -> Iterator[Path | Skipped]:
-    """Yield the files with known suffixes under a folder, or the path itself if it is not a folder."""
+def _candidates(path: Path, others: Counter[str]) -> Iterator[Path | Skipped]:
+    """Yield the files with known suffixes under a folder, or the path itself if it is not a folder.
+
+    The others are counted by suffix in `others`.
+    """
     if not os.path.isdir(path):
         yield path
         return
@@ -166,8 +184,13 @@ def _candidates(path: Path) -> Iterator[Path | Skipped]:
             yield Skipped(path=printable(here), reason=why(error))
             continue
         folders += [here / entry.name for entry in reversed(inside) if entry.is_dir(follow_symlinks=False)]
-        files = (here / entry.name for entry in inside if entry.name.lower().endswith(SUFFIXES))
-        yield from (file for file in files if not os.path.isdir(file))
+        for file in (here / entry.name for entry in inside):
+            if os.path.isdir(file):
+                continue
+            if file.name.lower().endswith(SUFFIXES):
+                yield file
+            else:
+                others[file.suffix.lower() or "no suffix"] += 1
 
 
 def _checked(path: Path, max_bytes: int) -> Path | Skipped:
