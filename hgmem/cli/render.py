@@ -173,12 +173,13 @@ def ancestry(lineage: Lineage) -> RenderableType:
 
 
 def spent(usage: Usage) -> Iterator[RenderableType]:
-    """Yield the cost of a question, by kind."""
+    """Yield the cost of a question by kind, and by statement or task, the slowest first."""
     yield ""
     for kind, calls in usage.calls.items():
-        seconds = sum(usage.seconds.get(kind, {}).values())
-        which = ", ".join(f"{name} {number}" for name, number in sorted(calls.items()))
-        yield indented(f"{kind}: {sum(calls.values())} calls, {seconds:.2f} s ({which})")
+        seconds = usage.seconds.get(kind, {})
+        slowest = sorted(calls, key=lambda name: -seconds.get(name, 0.0))
+        which = ", ".join(f"{name} {seconds.get(name, 0.0):.2f} s in {calls[name]}" for name in slowest)
+        yield indented(f"{kind}: {sum(calls.values())} calls, {sum(seconds.values()):.2f} s ({which})")
     for task, tokens in usage.tokens.items():
         which = ", ".join(f"{number:,} {kind}" for kind, number in tokens.items() if number)
         yield indented(f"tokens of {task}: {which}")

@@ -16,7 +16,7 @@ from toying import learn, uninstalled
 from hgmem import DocumentError, HGMem, UsageError
 from hgmem.cli.server import checkup
 from hgmem.corpus.archive.lines import Chain
-from hgmem.corpus.archive.records import footer
+from hgmem.corpus.archive.records import VERSION, footer
 from hgmem.corpus.checking import check
 from hgmem.graph.invariants import OwnInvariant
 
@@ -66,7 +66,7 @@ def test_a_build_comes_back_as_it_was_and_is_not_made_again(toyed: HGMem, tmp_pa
     assert (checkup.findings, checkup.notes, done.notes, report.notes) == ((), (), (), ())
     assert moved(toyed.settings, toyed.corpus) == before
     assert first.read_bytes() == second.read_bytes()
-    assert records(first)[0]["version"] == 3
+    assert records(first)[0]["version"] == VERSION
     assert (report.counts["Built"], report.counts["Unit"]) == (toyed.status().built, toyed.status().units)
     assert toyed.check() == checkup
     again = toyed.build("toy")

@@ -186,10 +186,10 @@ def test_status_and_corpora_count_and_list(hgmem: Run, affair_corpus: str) -> No
     status = json.loads(hgmem("status", "-c", affair_corpus, "--json").stdout)
     assert set(status) >= {"documents", "chunks", "entities", "relations", "failed", "memories"}
     assert (status["documents"], status["chunks"], status["failed"]) == (17, 47, 0)
-    uids = {row["uid"] for row in status["document_list"]}
+    ids = {row["id"] for row in status["document_list"]}
     printed = hgmem("status", "-c", affair_corpus).stdout
-    assert len(uids) == 17
-    assert all(uid in printed for uid in uids)
+    assert len(ids) == 17
+    assert all(os.path.relpath(id_) in printed or id_ in printed for id_ in ids)
     corpora = json.loads(hgmem("corpora", "--json").stdout)
     assert affair_corpus in {row["corpus"] for row in corpora}
     assert affair_corpus in hgmem("corpora").stdout

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hgmem.corpus.archive.field_types import TYPES, pack, unpack
 from hgmem.corpus.archive.files import Bounds, Reader, opened, writing
 from hgmem.corpus.archive.lines import BYTES, Chain, LineError
-from hgmem.corpus.archive.records import LINES, footer
+from hgmem.corpus.archive.records import LINES, VERSION, footer
 from hgmem.errors import DocumentError, UsageError
 from hgmem.text.identity import uid
 
@@ -29,7 +29,7 @@ VECTOR = pack([0.6, 0.8])
 HEADER = {
     "kind": "archive",
     "format": "hgmem-archive",
-    "version": 3,
+    "version": VERSION,
     "hgmem": "0.1.0",
     "corpus": CORPUS,
     "embedding_model": "some",
@@ -51,7 +51,7 @@ def records(**changed: Any) -> list[dict[str, Any]]:
     """Return a small complete archive without its last line; `changed` replaces fields of the records of a kind."""
     said = [
         HEADER,
-        {"kind": "Document", "uid": DOCUMENT, "title": "T", "source": "", "sha256": "", "metadata": "{}"},
+        {"kind": "Document", "uid": DOCUMENT, "id": "d", "title": "T", "source": "", "sha256": "", "metadata": "{}"},
         {"kind": "Chunk", "uid": CHUNK, "document": DOCUMENT, "position": 0, "text": "Ada\0 met Bo.", "tokens": 4},
         entity(ADA, "ada"),
         entity(BO, "bo"),
@@ -173,7 +173,10 @@ def test_a_file_that_is_cut_short_is_refused(tmp_path_factory: pytest.TempPathFa
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"archive": {"version": 2}}, "line 1: format version '2', but this hgmem reads 3: import it with the version"),
+        (
+            {"archive": {"version": 2}},
+            f"line 1: format version '2', but this hgmem reads {VERSION}: import it with the version",
+        ),
         ({"archive": {"format": "zip"}}, "line 1: not the header"),
         ({"archive": {"schema_version": 9}}, "line 1: schema version 9"),
         ({"archive": {"corpus": "../etc"}}, "line 1: invalid corpus name '../etc'"),

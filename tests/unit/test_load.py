@@ -109,7 +109,11 @@ def test_every_text_comes_back_as_it_was_written(tmp_path_factory, text):
         ("a.json", b"[]", "empty"),
         ("a.json", b"3", "neither an object nor a list of objects"),
         ("a.json", b"[" * 900, "not JSON"),
-        ("a.json", b'{"body": "x", "n": 1}', "no text in field 'text', but fields 'body', 'n': set HGMEM_TEXT_FIELD"),
+        (
+            "a.json",
+            b'{"body": "x", "n": 1}',
+            "no text in field 'text'; its fields are 'body', 'n': set HGMEM_TEXT_FIELD",
+        ),
         ("a.json", b'{"text": ["x"]}', "no text in field 'text'"),
         ("a.json", b'{"text": " \\n"}', "empty"),
         ("a.json", b'{"text": "\\ufeff"}', "empty"),

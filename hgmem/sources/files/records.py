@@ -88,8 +88,8 @@ def _document(record: object, place: RecordPlace, text_field: str) -> Document:
     text = record.get(text_field)
     if not isinstance(text, str):
         raise UnusableError(
-            f"no text in field {text_field!r}, but fields {_named(record)}: set HGMEM_TEXT_FIELD to the one with the "
-            "text, or read messages with --conversations"
+            f"no text in field {text_field!r}; its fields are {_named(record)}: set HGMEM_TEXT_FIELD to the one with "
+            "the text, or read messages with --conversations"
         )
     if not (text := text.removeprefix(MARK)).strip():
         raise UnusableError("empty")
