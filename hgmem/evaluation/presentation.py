@@ -16,6 +16,7 @@ NAMES: Mapping[Figure, str] = {
     "retrieved": "retrieved",
     "rests_on": "rests on",
 }
+ROUGH = "Without a judge: this does not tell whether an answer is right. `hgmem eval judge` has answers scored."
 TITLES = [title for title, _ in COSTS.values()]  # of the costs
 
 
@@ -113,6 +114,8 @@ def _tables(found: Sequence[Scores]) -> Iterator[str]:
     yield _figures(f"Evidence found per {PER:,} characters", found, lambda scores: scores.per_characters)
     yield _curves("Evidence found among the first characters of the ranking", found, lambda scores: scores.characters)
     yield _curves("Evidence found among the first chunks of the ranking", found, lambda scores: scores.chunks)
+    words = table(["system", "key words"], [[scores.label, number(scores.key_words)] for scores in found])
+    yield f"### Key words of the reference in the answer (rough)\n\n{ROUGH}\n\n{words}"
     yield "### By kind of question"
     rows = [
         [scores.label, kind, *(number(means[name]) for name in FIGURES)]

@@ -11,7 +11,8 @@ import numpy as np
 
 from hgmem.errors import UsageError
 from hgmem.evaluation.recall import FIGURES
-from hgmem.evaluation.results import Row, grouped
+from hgmem.evaluation.results import Row, blind_answer, grouped
+from hgmem.models.extractive.key_phrases import stems
 
 Value: TypeAlias = Callable[[Row], float | None]
 Name = TypeVar("Name")
@@ -59,7 +60,8 @@ def difference(first: Mapping[str, float], second: Mapping[str, float]) -> Mean 
 class Scores:
     """The figures of one system on one data set. Questions with an error count as not found.
 
-    `unplaced` counts the pieces of evidence that stand nowhere in the corpus.
+    `unplaced` counts the pieces of evidence that stand nowhere in the corpus. `key_words` is a rough figure: the share
+    of the reference's key words that the answers have.
     """
 
     data: str
@@ -70,6 +72,7 @@ class Scores:
     found: Mapping[str, Mean | None]
     all_found: Mapping[str, Mean | None]
     per_characters: Mapping[str, Mean | None]
+    key_words: Mean | None
     costs: Mapping[str, float | None]
     characters: Mapping[int, Mean | None]
     chunks: Mapping[int, Mean | None]
@@ -184,11 +187,18 @@ def _scores(data: str, label: str, rows: Sequence[Row]) -> Scores:
         found=_means(rows, _figures("share")),
         all_found=_means(rows, _figures("all")),
         per_characters=_means(rows, {name: _per_characters(name) for name in FIGURES}),
+        key_words=mean_of(list(_by_question(rows, _key_words).values())),
         costs=_costs(rows),
         characters=_curves(rows, "characters"),
         chunks=_curves(rows, "chunks"),
         kinds={kind: _means(kept, _figures("share")) for kind, kept in sorted(kinds.items())},
     )
+
+
+def _key_words(row: Row) -> float | None:
+    """Return the share of the reference's key words that the answer has. Those of the question do not count."""
+    wanted = set(stems(row["reference"])).difference(stems(row["asked"]))
+    return len(wanted.intersection(stems(blind_answer(row)))) / len(wanted) if wanted else None
 
 
 def _unplaced(rows: Iterable[Row]) -> int:

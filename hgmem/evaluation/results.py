@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ Group = TypeVar("Group")
 RESULTS = "results.jsonl"
 EARLIER = "earlier.jsonl"  # rows of plans that the folder was used with before
 NEEDED: Mapping[str, type] = dict.fromkeys(("key", "data", "question", "label"), str)
+_MARKS = re.compile(r"[ \t]*\[\d+\]|\*\*|^#+ ", re.MULTILINE)  # tell who wrote an answer: citations, headings
 _OF_SYSTEMS = ("system", "recipe", "settings")
 _OF_QUESTIONS = ("kind", "asked", "reference", "evidence")
 
@@ -104,6 +106,11 @@ def load(paths: Sequence[Path]) -> list[Row]:
         raise UsageError(f"no results in {', '.join(repr(str(path)) for path in paths)}: run `hgmem eval run PLAN`")
     _check_alike(found.values())
     return list(found.values())
+
+
+def blind_answer(row: Row) -> str:
+    """Return the answer of a row without marks that tell who wrote it."""
+    return _MARKS.sub("", row.get("answer") or "").strip()
 
 
 def grouped(rows: Iterable[Row], by: Callable[[Row], Group]) -> dict[Group, list[Row]]:

@@ -2,7 +2,6 @@
 
 import json
 import random
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
@@ -12,7 +11,7 @@ from string import ascii_uppercase
 
 from hgmem.errors import DocumentError, UsageError
 from hgmem.evaluation.report import Mean, mean_of
-from hgmem.evaluation.results import Row, grouped, read_rows
+from hgmem.evaluation.results import Row, blind_answer, grouped, read_rows
 from hgmem.sources.json_records import text_of
 from hgmem.text.atomic_files import replacing
 from hgmem.text.identity import text_hash
@@ -24,7 +23,6 @@ RIGHT, WRONG, EMPTY = "control: right and short", "control: wrong", "control: lo
 CONTROLS = (RIGHT, WRONG, EMPTY)
 NO_ANSWER = "(no answer)"
 _LETTERS = (*ascii_uppercase, *map("".join, product(ascii_uppercase, repeat=2)))
-_MARKS = re.compile(r"[ \t]*\[\d+\]|\*\*|^#+ ", re.MULTILINE)  # tell who wrote an answer: citations, headings
 _SCORED = {"sheet": str, "scores": dict}  # what a line of scores has
 _EMPTY = Path(__file__).with_name("empty_answer.txt")
 
@@ -70,17 +68,12 @@ def sheets(rows: Sequence[Row], *, seed: int = 1, controls: bool = False) -> tup
     wrong = _wrong_answers([kept[0] for kept in groups.values()], seed) if controls else {}
     found = []
     for name, kept in groups.items():
-        answers = {row["label"]: blind_answer(row) for row in kept}
+        answers = {row["label"]: blind_answer(row) or NO_ANSWER for row in kept}
         if controls:
             empty = _EMPTY.read_text(encoding="utf-8").rstrip()
             answers |= {RIGHT: kept[0]["reference"], WRONG: wrong[name], EMPTY: empty}
         found.append(_sheet(name, kept[0], answers, seed=seed))
     return tuple(found)
-
-
-def blind_answer(row: Row) -> str:
-    """Return the answer of a row without marks that tell who wrote it."""
-    return _MARKS.sub("", row.get("answer") or "").strip() or NO_ANSWER
 
 
 def write_sheets(found: Sequence[Sheet], file: Path, *, force: bool) -> Path:

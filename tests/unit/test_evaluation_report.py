@@ -18,6 +18,8 @@ def row(question: str, *, unplaced: int, seed: int = 1) -> dict[str, Any]:
         "kind": "single",
         "label": "naive",
         "seed": seed,
+        "asked": "Who has the old mill?",
+        "reference": "Bo Marsh has the mill.",
         "evidence": ["Bo."],
         "figures": dict.fromkeys(FIGURES, figure),
         "curves": None,
@@ -34,3 +36,27 @@ def test_a_report_tells_of_evidence_that_the_corpus_does_not_hold(unplaced: tupl
     text = report(scores(rows))
     assert told in text
     assert ("not in the corpus" in text) == bool(told)
+
+
+@pytest.mark.parametrize(
+    ("answer", "share"),
+    [
+        ("Bo Marsh owns the mill [12].", 1.0),
+        ("It is Bo's.", 0.5),
+        ("The old mill has an owner.", 0.0),
+        ("", 0.0),
+    ],
+)
+def test_a_report_has_a_rough_figure_without_a_judge(answer: str, share: float) -> None:
+    found = scores([{**row("q1", unplaced=0), "evidence": [], "answer": answer}])
+
+    assert found[0].key_words is not None
+    assert found[0].key_words.mean == share
+    text = report(found)
+    assert "### Key words of the reference in the answer (rough)" in text
+    assert "this does not tell whether an answer is right" in text
+    assert f"| naive | {share:.2f} [" in text
+
+
+def test_a_reference_that_only_repeats_the_question_has_no_key_words() -> None:
+    assert scores([{**row("q1", unplaced=0), "reference": "The old mill.", "answer": "No."}])[0].key_words is None
