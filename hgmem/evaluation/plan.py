@@ -16,10 +16,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
+from hgmem.client import HGMem
 from hgmem.errors import UsageError
 from hgmem.evaluation import formats
 from hgmem.evaluation.formats import DataSet, EvalQuestion
-from hgmem.evaluation.formats.graphs import corpus_of
+from hgmem.evaluation.formats.data_set import Sources, read_documents
+from hgmem.evaluation.formats.graphs import corpus_of, stored_sources
 from hgmem.settings import Settings
 from hgmem.text.identity import text_hash
 
@@ -31,13 +33,15 @@ _UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 class PlannedData(BaseModel):
-    """A data set of a plan. `graph` is imported in place of indexing."""
+    """A data set of a plan. `graph` is imported in place of indexing, and `corpus` exists already."""
 
     model_config = _STRICT
     path: _Path
     format: str = "hgmem"
     name: str = ""
+    documents: _Path | None = None
     graph: _Path | None = None
+    corpus: str = ""
 
 
 class PlannedSystem(BaseModel):
@@ -102,7 +106,9 @@ class Subject:
 
     @cached_property
     def corpus(self) -> str:
-        """The name of the corpus that is made for it. An archive names its corpus itself."""
+        """The name of the corpus that it has, or that is made for it. An archive names its corpus itself."""
+        if self.data.corpus:
+            return self.data.corpus
         if self.data.graph is not None and not self.data.graph.is_dir():
             return corpus_of(self.data.graph)
         name = _UNFIT.sub("-", self.data.name).strip("-._") or "data"
@@ -170,16 +176,16 @@ def read_plan(file: Path) -> Plan:
     return plan
 
 
-def subjects(plan: Plan, settings: Settings) -> tuple[Subject, ...]:
+def subjects(plan: Plan, client: HGMem) -> tuple[Subject, ...]:
     """Return the data sets of a plan, read and checked. Raises `UsageError` for one that does not fit."""
-    data_sets = [_data_set(at, planned) for at, planned in enumerate(plan.data)]
+    data_sets = [_data_set(at, planned, client) for at, planned in enumerate(plan.data)]
     names = [data.name for data in data_sets]
     if double := next((name for name in names if names.count(name) > 1), ""):
         raise UsageError(f"plan: data: two data sets have the name {double!r}: give each a name of its own")
     missing = sorted(set(plan.ids).difference(question.id for data in data_sets for question in data.questions))
     if missing:
         raise UsageError(f"plan: ids: no data set has question {missing[0]!r}: correct or drop it")
-    return tuple(Subject(data=data, questions=_chosen(plan, data), settings=settings) for data in data_sets)
+    return tuple(Subject(data=data, questions=_chosen(plan, data), settings=client.settings) for data in data_sets)
 
 
 def entries(plan: Plan, found: Sequence[Subject], options: Sequence[Mapping[str, object]]) -> Iterator[Entry]:
@@ -217,16 +223,30 @@ def _first(error: ValidationError) -> str:
     return f"{where}: {problem['msg']}, got {problem['input']!r}"
 
 
-def _data_set(at: int, planned: PlannedData) -> DataSet:
-    if not planned.path.exists():
-        raise UsageError(f"plan: data.{at}.path: {str(planned.path)!r} does not exist: correct it")
-    if planned.graph and not planned.graph.exists():
-        raise UsageError(f"plan: data.{at}.graph: {str(planned.graph)!r} does not exist: correct it")
+def _data_set(at: int, planned: PlannedData, client: HGMem) -> DataSet:
+    given = {name: value for name in ("documents", "graph", "corpus") if (value := getattr(planned, name))}
+    if len(given) > 1:
+        raise UsageError(f"plan: data.{at}: it has {' and '.join(given)}: name one of them")
+    for name, path in {"path": planned.path, **given}.items():
+        if name != "corpus" and not path.exists():
+            raise UsageError(f"plan: data.{at}.{name}: {str(path)!r} does not exist: correct it")
     try:
-        found = formats.read_data(planned.path, format=planned.format)
+        sources = _given(planned, client)
+        found = formats.read_data(planned.path, format=planned.format, graph=planned.graph, given=sources)
     except UsageError as error:
         raise UsageError(f"plan: data.{at}: {error}") from error
-    return replace(found, name=planned.name or found.name, graph=planned.graph or found.graph)
+    return replace(found, name=planned.name or found.name, corpus=planned.corpus)
+
+
+def _given(planned: PlannedData, client: HGMem) -> Sources | None:
+    """Return the documents that a plan names. Raises `UsageError` for a corpus that the client can't ask."""
+    if planned.documents:
+        return Sources(documents=tuple(read_documents(planned.documents).values()))
+    if not planned.corpus:
+        return None
+    client.plan((), corpus=planned.corpus)  # which refuses another embedder
+    rows = client.documents(corpus=planned.corpus)
+    return stored_sources(planned.corpus, client.chunks(corpus=planned.corpus), rows)
 
 
 def _chosen(plan: Plan, data: DataSet) -> tuple[EvalQuestion, ...]:

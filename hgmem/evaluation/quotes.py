@@ -115,7 +115,9 @@ class CorpusChunks:
 
         An imported graph may know its documents by other ids. Every place is then the evidence's own.
         """
-        quote, named = plain(evidence.text), uid(self.corpus, "document", evidence.document)
+        quote, named = plain(evidence.text), evidence.document
+        if named not in self._documents:
+            named = uid(self.corpus, "document", named)
         known = named in self._documents
         return tuple(
             QuotePlace(chunks=chunks, pieces=pieces, own=document == named or not known)

@@ -94,11 +94,17 @@ def _builds(client: HGMem, waiting: Iterable[Entry]) -> Iterator[Part]:
     for (corpus, title), entry in {(entry.subject.corpus, entry.system.title): entry for entry in waiting}.items():
         system, known = entry.system, client.system(entry.system.name)
         name = f"build of {title!r} for {entry.subject.data.name!r}"
-        if known.builds and corpus in existing:
+        if known.builds and corpus in existing and not _has_build(client, entry.subject, system):
             recipe = system.recipe or known.default
             yield _part(name, client.plan_build(system.name, corpus=corpus, recipe=recipe, settings=system.settings))
-        elif known.builds:
+        elif known.builds and corpus not in existing:
             yield Part(name=name, calls=0 if free else None)
+
+
+def _has_build(client: HGMem, subject: Subject, system: PlannedSystem) -> bool:
+    """Whether a corpus that the plan only asks has a build of the system, which is used as it is."""
+    corpus = subject.data.corpus
+    return bool(corpus) and any(one.system == system.name and one.finished_at for one in client.builds(corpus=corpus))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -138,7 +144,7 @@ class Run:
         """Return what is still to do, and what it takes at most. It writes nothing and calls no model."""
         client, waiting = self.clients(None), self.waiting
         found = {id(entry.subject): entry.subject for entry in waiting}.values()
-        parts = [_indexing(client, subject) for subject in found if subject.data.graph is None]
+        parts = [_indexing(client, subject) for subject in found if not (subject.data.graph or subject.data.corpus)]
         parts += _builds(client, waiting)
         counts = Counter(entry.system.title for entry in waiting)
         systems = {entry.system.title: entry.system for entry in waiting}
@@ -170,7 +176,8 @@ class Run:
         corpus = _prepare(client, subject, report=report, note=self.report.notes.append)
         chunks = CorpusChunks(corpus=corpus, chunks=client.chunks(corpus=corpus))
         for system in {entry.system.title: entry.system for entry in waiting}.values():
-            self._build(client, system, corpus=corpus, report=report)
+            if not _has_build(client, subject, system):
+                self._build(client, system, corpus=corpus, report=report)
             for entry in [entry for entry in waiting if entry.system == system]:
                 self.results.add(self._row(entry, chunks))
                 self.report.asked += 1
@@ -212,7 +219,8 @@ def running(plan: Plan, opens: Opens, *, retry_failed: bool = False) -> Iterator
 
         first = client(None)
         options = [_options(first, system, at) for at, system in enumerate(plan.systems)]
-        found = tuple(entries(plan, subjects(plan, first.settings), options))
+        data = subjects(plan, first)
+        found = tuple(entries(plan, data, options))
         results = Results.read(plan.output, {entry.key: entry.system.title for entry in found})
         yield Run(plan=plan, results=results, entries=found, clients=client, retry_failed=retry_failed)
 
@@ -228,6 +236,8 @@ def _options(client: HGMem, system: PlannedSystem, at: int) -> Mapping[str, obje
 def _prepare(client: HGMem, subject: Subject, *, report: Report, note: Callable[[str], None]) -> str:
     """Index or import a data set, unless it is there, and return its corpus. An archive names its corpus itself."""
     data, corpus = subject.data, subject.corpus
+    if data.corpus:
+        return corpus
     if data.graph is None:
         done = client.add(data.documents, corpus=corpus, report=report)
         if done.skipped:
@@ -241,4 +251,7 @@ def _prepare(client: HGMem, subject: Subject, *, report: Report, note: Callable[
     if data.graph.is_dir():
         client.import_lightrag(data.graph, corpus=corpus, report=report)
         return corpus
-    return client.import_archive(data.graph, report=report).corpus
+    try:
+        return client.import_archive(data.graph, report=report).corpus
+    except UsageError as error:
+        raise UsageError(f"{error}, or ask it as it is: corpus = {corpus!r} in the plan, without a graph") from error

@@ -7,6 +7,7 @@ from pathlib import Path
 from hgmem.errors import UsageError
 from hgmem.evaluation import formats as data
 from hgmem.evaluation.formats import DataSet, EvalQuestion, Evidence
+from hgmem.evaluation.formats.data_set import Sources
 from hgmem.values.inputs import Document
 
 DOCUMENTS = {
@@ -35,13 +36,20 @@ def write_data(folder: Path) -> Path:
     return file
 
 
-def read_tiny(path: Path, *, format: str = "hgmem") -> DataSet:  # noqa: A002
+def read_tiny(
+    path: Path,
+    *,
+    format: str = "hgmem",  # noqa: A002
+    graph: Path | None = None,
+    given: Sources | None = None,
+) -> DataSet:
     """Return the data set of such a file."""
     if format != "hgmem":
         raise UsageError(f"unknown format {format!r}: use hgmem")
     values = json.loads(path.read_text(encoding="utf-8"))
     return DataSet(
         name="tiny",
+        graph=graph,
         documents=tuple(Document(id=name, title=name, text=text) for name, text in values["documents"].items()),
         questions=tuple(
             EvalQuestion(

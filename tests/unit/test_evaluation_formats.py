@@ -103,6 +103,7 @@ def test_a_csv_asks_on_a_folder_of_documents(tmp_path: Path) -> None:
         ("q2", "question", False),
     ]
     assert words(data) == ["Rhee sold its\nbell"]
+    assert read_data(tmp_path / "questions.csv").questions == data.questions
 
 
 def test_a_lightrag_directory_is_its_own_graph(tmp_path: Path) -> None:
@@ -153,7 +154,7 @@ def changed(value: Any, change: Callable[[Any], object]) -> Any:
         ("nocha", changed(NOCHA, lambda one: one["tale.claims.json"].pop()), "pair 'tale-7' is not one true and one"),
         ("nocha", changed(NOCHA, lambda one: one["tale.claims.json"][0].update(type="T")), "claim 1, field 'type'"),
         ("nocha", {"a.txt": "x"}, "has no files NAME.claims.json"),
-        ("csv", {"questions.csv": "question,answer\na,b\n"}, "documents' does not exist"),
+        ("csv", {"questions.csv": "question,answer\na,b\n"}, "has no documents: add documents/"),
         ("csv", {**HARBOUR, "questions.csv": "question\na\n"}, "line 1: no column 'answer'"),
         ("csv", {**HARBOUR, "questions.csv": "question,answer\na,\n"}, "line 2, field 'answer': it is blank"),
         (

@@ -1,43 +1,26 @@
-"""A CSV of questions and answers, beside a folder of documents."""
+"""A CSV of questions and answers."""
 
 import csv
 import io
 from collections.abc import Iterator
 from pathlib import Path
 
-from hgmem.errors import DocumentError, UsageError
-from hgmem.evaluation.formats.data_set import (
-    DataSet,
-    Problems,
-    QuestionLine,
-    Sources,
-    read_lines,
-    text_documents,
-    with_evidence,
-)
+from hgmem.errors import DocumentError
+from hgmem.evaluation.formats.data_set import EvalQuestion, Problems, QuestionLine, Sources, read_lines, with_evidence
 from hgmem.sources.json_records import text_of
 
-QUESTIONS, DOCUMENTS = "questions.csv", "documents"
 NEEDED = ("question", "answer")
 _YES = frozenset({"1", "true", "yes"})
 
 
-def read_csv(path: Path) -> DataSet:
-    """Return the questions of a CSV file (of a folder: `questions.csv`) on the texts in `documents/` beside it.
+def read_csv(file: Path, sources: Sources) -> tuple[EvalQuestion, ...]:
+    """Return the questions of a CSV file, their evidence as words of the documents.
 
     Columns: question, answer; and if wanted id, kind, document, quote, pair, held_back. Others are ignored.
     """
-    file = path / QUESTIONS if path.is_dir() else path
-    folder = file.parent / DOCUMENTS
-    if not folder.is_dir():
-        raise UsageError(f"{str(folder)!r} does not exist: put the documents there, a text file each")
-    documents, problems = text_documents(folder), Problems(file)
+    problems = Problems(file)
     lines = read_lines(_lines(file), QuestionLine, problems)
-    return DataSet(
-        name=file.resolve().parent.name if path.is_dir() else file.stem,
-        documents=tuple(documents.values()),
-        questions=with_evidence(lines, Sources(documents=documents), problems, field="quote"),
-    )
+    return with_evidence(lines, sources, problems, field="quote")
 
 
 def _lines(file: Path) -> Iterator[tuple[int, dict[str, object]]]:

@@ -4,20 +4,23 @@ The readers of this folder return a `DataSet`. Several of them share the lines o
 evidence in documents, and the list of a file's problems.
 """
 
+import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from hgmem.errors import DocumentError, UsageError
-from hgmem.sources.json_records import lines_of, text_of
+from hgmem.settings import load as load_settings
+from hgmem.sources.files import load
+from hgmem.sources.json_records import lines_of
+from hgmem.text.identity import uid
 from hgmem.text.segmentation import Span, first_line, storable
-from hgmem.values.inputs import Document, Scalar
+from hgmem.values.inputs import Document, Skipped
 
 MOST = 10  # problems that an error lists of a file
 _LONGEST = 90  # characters of one
@@ -58,13 +61,15 @@ class EvalQuestion:
 class DataSet:
     """Documents and the questions on them. A conversation is a document with a line a message.
 
-    `graph` is an archive of hgmem or a LightRAG directory, to be imported in place of indexing the documents.
+    `graph` is an archive of hgmem or a LightRAG directory, to be imported in place of indexing the documents. `corpus`
+    names one that has them already.
     """
 
     name: str
     documents: tuple[Document, ...]
     questions: tuple[EvalQuestion, ...]
     graph: Path | None = None
+    corpus: str = ""
 
 
 class Problems:
@@ -124,24 +129,7 @@ class Line(BaseModel):
 
 
 LineT = TypeVar("LineT", bound=Line)
-
-
-class DocumentLine(Line):
-    """A line of `documents.jsonl`."""
-
-    text: Filled
-    title: Text = ""
-    metadata: dict[str, Scalar] = {}
-
-
-class MessageLine(Line):
-    """A line of `conversations.jsonl`. The first title of a conversation is its title."""
-
-    conversation: Filled
-    time: datetime
-    speaker: Filled
-    text: Filled
-    title: Text = ""
+Found = TypeVar("Found")
 
 
 class EvidenceLine(BaseModel):
@@ -187,7 +175,7 @@ def read_lines(
 ) -> dict[int, LineT]:
     """Return the valid lines, given as JSON or as values, by number, and note the problems of the others."""
     lines: dict[int, LineT] = {}
-    seen: set[tuple[str, str]] = set()
+    seen: set[str] = set()
     for number, value in values:
         read = line_type.model_validate_json if isinstance(value, str) else line_type.model_validate
         try:
@@ -195,30 +183,32 @@ def read_lines(
         except ValidationError as error:
             problems.add_invalid(error, line=number)
             continue
-        key = (getattr(line, "conversation", ""), line.id)
-        if key in seen:
+        if line.id in seen:
             problems.add(f"id {line.id!r} is a duplicate: ids must be unique", line=number, field="id")
-        seen.add(key)
+        seen.add(line.id)
         lines[number] = line
     return lines
 
 
-def text_documents(folder: Path) -> dict[str, Document]:
-    """Return a document for each text file of a folder, by id, in order of names."""
+def read_documents(path: Path) -> dict[str, Document]:
+    """Return the documents of a file or folder that `hgmem index` takes, by id, in order of names.
+
+    The id of a file is its path in the folder without suffix, and its title its first line, unless it has another.
+    Raises `DocumentError` for a file that can't be used.
+    """
+    settings, root = load_settings(), path if path.is_dir() else path.parent
     found: dict[str, Document] = {}
-    for path in sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith(".")):
-        if path.stem in found:
-            raise UsageError(f"{str(folder)!r} has two files {path.stem!r} with different suffixes: rename one")
-        found[path.stem] = text_document(path)
+    for item in load(path, max_bytes=settings.max_file_bytes, max_seconds=settings.max_file_seconds):
+        if isinstance(item, Skipped):
+            raise DocumentError(f"{item.path!r}: {item.reason}: remove it, or index the rest and name the corpus")
+        file = Path(os.path.relpath(item.source, root))
+        name = item.id.replace(item.source, file.with_suffix("").as_posix())
+        if name in found:
+            raise UsageError(f"{str(path)!r} has two documents {name!r}: rename one")
+        title = first_line(item.text) if item.title == file.stem else item.title
+        text = item.text.replace("\r\n", "\n").replace("\r", "\n")
+        found[name] = replace(item, id=name, title=title, source=file.as_posix(), text=text)
     return found
-
-
-def text_document(path: Path) -> Document:
-    """Return a text file as a document: its id is the name without suffix, its title the first line with text."""
-    text = text_of(path)
-    if not text.strip():
-        raise DocumentError(f"{str(path)!r}: it is empty: remove it, or add its text")
-    return Document(id=path.stem, title=first_line(text), source=path.name, text=text)
 
 
 class UnknownEvidenceError(ValueError):
@@ -227,11 +217,14 @@ class UnknownEvidenceError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """Evidence to choose from: in documents by id, messages by conversation and id, chunks by the caller's id."""
+    """Evidence to choose from: in documents with their messages, and chunks by the caller's id.
 
-    documents: Mapping[str, Document]
-    messages: Mapping[tuple[str, str], Evidence] = field(default_factory=dict)
+    Documents that stand in a `corpus` have their uids as ids.
+    """
+
+    documents: Sequence[Document]
     chunks: Mapping[str, Evidence] = field(default_factory=dict)
+    corpus: str = ""
 
     def evidence(self, wanted: EvidenceLine) -> Evidence:
         """Return the evidence that a line gives. Raises `UnknownEvidenceError` if the data set does not hold it."""
@@ -242,23 +235,37 @@ class Sources:
         return self._message(wanted) if wanted.message else self._words(wanted)
 
     def _message(self, wanted: EvidenceLine) -> Evidence:
-        conversation = wanted.conversation or self._only({name for name, _ in self.messages}, "conversation")
-        found = self.messages.get((conversation, wanted.message))
-        if found is None:
-            raise UnknownEvidenceError(f"message {_shortened(wanted.message)} is not in {_shortened(conversation)}")
-        return found
+        talks = self._named(wanted.conversation, "conversation")
+        places = [(talk, message) for talk in talks for message in talk.messages if message.id == wanted.message]
+        talk, found = _only(places, f"message {_shortened(wanted.message)}", talks)
+        return at_place(talk, Span(found.start, found.end), source=found.id)
 
     def _words(self, wanted: EvidenceLine) -> Evidence:
-        name = wanted.document or self._only(set(self.documents), "document")
-        if name not in self.documents:
-            raise UnknownEvidenceError(f"document {_shortened(name)} does not exist")
-        document = self.documents[name]
-        return _given_place(document, wanted) if wanted.start is not None else _only_place(document, wanted.quote)
+        documents = self._named(wanted.document, "document")
+        if wanted.start is not None:
+            return _given_place(_only(documents, "start", documents), wanted)
+        places = [at_place(document, span) for document in documents for span in _places(wanted.quote, document)]
+        return _only(places, f"quote {_shortened(wanted.quote)}", documents)
 
-    def _only(self, names: set[str], what: str) -> str:
-        if len(names) != 1:
-            raise UnknownEvidenceError(f"it names no {what}, and there are {len(names)}")
-        return next(iter(names))
+    def _named(self, name: str, what: str) -> list[Document]:
+        """Return the document with this id, else those with the name as title or file name, all without a name."""
+        ids = {name, uid(self.corpus, "document", name)}
+        found = [one for one in self.documents if not name or one.id in ids]
+        found = found or [one for one in self.documents if name in (one.title, Path(one.source).stem)]
+        if not found:
+            raise UnknownEvidenceError(f"{what} {_shortened(name)} does not exist")
+        return found
+
+
+def _only(places: Sequence[Found], what: str, documents: Sequence[Document]) -> Found:
+    """Return the only place in documents where something stands."""
+    where, remedy = f"the {len(documents)} documents", "name the one"
+    if len(documents) == 1:
+        where, remedy = _shortened(Path(documents[0].source).stem or documents[0].id), "add start"
+    if len(places) != 1:
+        number = f"{len(places)} times in {where}: {remedy}" if places else f"not in {where}"
+        raise UnknownEvidenceError(f"{what} is {number}")
+    return places[0]
 
 
 def at_place(document: Document, span: Span, *, source: str = "") -> Evidence:
@@ -278,15 +285,6 @@ def _places(quote: str, document: Document) -> list[Span]:
     words = quote.split()
     pattern = r"\s+".join(map(re.escape, words))
     return [Span(*match.span()) for match in re.finditer(pattern, document.text)] if words else []
-
-
-def _only_place(document: Document, quote: str) -> Evidence:
-    found = _places(quote, document)
-    if not found:
-        raise UnknownEvidenceError(f"quote {_shortened(quote)} is not in {_shortened(document.id)}")
-    if len(found) > 1:
-        raise UnknownEvidenceError(f"quote {_shortened(quote)} is {len(found)} times in the document: add start")
-    return at_place(document, found[0])
 
 
 def _given_place(document: Document, wanted: EvidenceLine) -> Evidence:

@@ -3,7 +3,8 @@
 import gzip
 import json
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,13 @@ from hgmem.evaluation.formats.data_set import DataSet, EvalQuestion, Evidence, S
 from hgmem.sources import lightrag
 from hgmem.sources.json_records import line_record, lines_of, text_of
 from hgmem.text.identity import uid
-from hgmem.values.inputs import Document
+from hgmem.values.conversations import MessagePlace
+from hgmem.values.graph_elements import Chunk
+from hgmem.values.inputs import Document, GivenChunk
 
 QUESTIONS = "questions.jsonl"
 _REFERENCE = "reference_answer"  # of the official code's questions, which have no ids, kinds or evidence
+_FIELDS = ("uid", "document", "position", "text", "start", "end", "source_id")  # of an archive's chunks
 _PACKED = b"\x1f\x8b"  # what gzip begins with
 
 
@@ -51,33 +55,57 @@ def chunks_of(graph: Path | None, documents: Mapping[str, Document]) -> Mapping[
     """Return the graph's chunks as evidence, by the ids that a caller may know them by."""
     if graph is None:
         return {}
-    if not is_lightrag(graph):
-        return _archive_chunks(graph, documents)
+    if is_lightrag(graph):
+        return {chunk.id: _evidence(chunk, chunk.document, chunk.id) for chunk in lightrag.read_lightrag(graph).chunks}
+    corpus = corpus_of(graph)
+    return _stored_chunks(_chunks(graph), {uid(corpus, "document", name): name for name in documents})
+
+
+def _stored_chunks(chunks: Iterable[Chunk], names: Mapping[str, str]) -> Mapping[str, Evidence]:
+    """Return chunks as evidence by uid and the caller's id. Documents (uids) have `names` of the caller's."""
     return {
-        chunk.id: Evidence(
-            document=chunk.document,
-            text=chunk.text,
-            start=chunk.start,
-            end=None if chunk.start is None else chunk.start + len(chunk.text),
-            source=chunk.id,
-        )
-        for chunk in lightrag.read_lightrag(graph).chunks
+        key: _evidence(chunk, names.get(chunk.document, chunk.document), key)
+        for chunk in chunks
+        for key in (chunk.uid, chunk.source_id)
+        if key
     }
 
 
-def _archive_chunks(graph: Path, documents: Mapping[str, Document]) -> Mapping[str, Evidence]:
-    """Return the chunks of an archive by their uids, and by their ids in the data that it came from."""
-    found: dict[str, Evidence] = {}
-    known: dict[str, str] = {}
-    for record in _records(graph):
-        if record.get("kind") == "archive":
-            known = {uid(str(record.get("corpus")), "document", name): name for name in documents}
-        if record.get("kind") == "Chunk" and record.get("document") in known:
-            names = [str(record[name]) for name in ("uid", "source_id") if record.get(name)]
-            document, text = known[record["document"]], str(record.get("text", ""))
-            start, end = record.get("start"), record.get("end")
-            found |= {name: Evidence(document=document, text=text, start=start, end=end, source=name) for name in names}
-    return found
+def _evidence(chunk: Chunk | GivenChunk, document: str, key: str) -> Evidence:
+    end = None if chunk.start is None else chunk.start + len(chunk.text)
+    return Evidence(document=document, text=chunk.text, start=chunk.start, end=end, source=key)
+
+
+def graph_sources(graph: Path) -> Sources:
+    """Return the documents of a graph as sources of evidence."""
+    if is_lightrag(graph):
+        return Sources(documents=lightrag.read_lightrag(graph).documents, chunks=chunks_of(graph, {}))
+    rows = [record for record in _records(graph) if record.get("kind") == "Document"]
+    return stored_sources(corpus_of(graph), list(_chunks(graph)), rows)
+
+
+def stored_sources(corpus: str, chunks: Sequence[Chunk], rows: Iterable[Mapping[str, Any]]) -> Sources:
+    """Return the documents of a corpus (rows of uid, title and source), put together from their chunks."""
+    named = sorted((row["uid"], row.get("title", ""), row.get("source", "")) for row in rows)
+    documents = {name: Document(id=name, title=title, source=source, text="") for name, title, source in named}
+    for chunk in sorted(chunks, key=lambda chunk: chunk.position):
+        before = documents[chunk.document]
+        start = len(before.text) if chunk.start is None else chunk.start
+        places = {place.id: place for place in before.messages}
+        for place in chunk.messages:  # a long message goes on in the next chunk
+            first = places.get(place.id, replace(place, start=start + place.start))
+            places[place.id] = replace(first, end=start + place.end)
+        text = before.text[:start].ljust(start) + chunk.text
+        documents[chunk.document] = replace(before, text=text, messages=tuple(places.values()))
+    return Sources(documents=tuple(documents.values()), chunks=_stored_chunks(chunks, {}), corpus=corpus)
+
+
+def _chunks(archive: Path) -> Iterator[Chunk]:
+    for record in _records(archive):
+        if record.get("kind") == "Chunk":
+            fields: dict[str, Any] = {name: record.get(name) for name in _FIELDS}
+            messages = tuple(MessagePlace(**place) for place in json.loads(record.get("messages") or "[]"))
+            yield Chunk(tokens=0, messages=messages, **fields)
 
 
 def _records(path: Path) -> Iterator[dict[str, Any]]:
@@ -97,11 +125,9 @@ def read_lightrag(path: Path) -> DataSet:
     """Return the documents of the directory and the questions: lines of our own, or of HGMem's official code."""
     if not is_lightrag(path):
         raise UsageError(f"{str(path)!r} is not a LightRAG working directory: {lightrag.GRAPH} is missing")
-    documents = lightrag.read_lightrag(path).documents
-    file = path / QUESTIONS
-    sources = Sources(documents={document.id: document for document in documents}, chunks=chunks_of(path, {}))
+    file, sources = path / QUESTIONS, graph_sources(path)
     questions = _bare(file) or read_questions(file, sources)
-    return DataSet(name=path.resolve().name, documents=documents, questions=questions, graph=path)
+    return DataSet(name=path.resolve().name, documents=tuple(sources.documents), questions=questions, graph=path)
 
 
 def _bare(file: Path) -> tuple[EvalQuestion, ...]:

@@ -16,7 +16,7 @@ from hgmem.evaluation.formats.data_set import (
     at_place,
     check_pairs,
     first_place,
-    text_document,
+    read_documents,
 )
 from hgmem.sources.conversations.locomo import locomo_conversation
 from hgmem.sources.conversations.rendering import document_of
@@ -162,7 +162,7 @@ def read_nocha(path: Path) -> DataSet:
     novels = [claims.with_name(f"{claims.name.removesuffix(_CLAIMS)}.txt") for claims in named]
     return DataSet(
         name=path.resolve().stem.removesuffix(".claims"),
-        documents=tuple(map(text_document, novels)),
+        documents=tuple(document for novel in novels for document in read_documents(novel).values()),
         questions=tuple(question for claims in named for question in _claims(claims)),
     )
 
