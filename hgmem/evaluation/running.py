@@ -1,7 +1,7 @@
 """Runs: every question of a plan asked once, resumable to the question, within budgets."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -220,6 +220,7 @@ def running(plan: Plan, opens: Opens, *, retry_failed: bool = False) -> Iterator
         first = client(None)
         options = [_options(first, system, at) for at, system in enumerate(plan.systems)]
         data = subjects(plan, first)
+        _check_fit(first, plan, data)
         found = tuple(entries(plan, data, options))
         results = Results.read(plan.output, {entry.key: entry.system.title for entry in found})
         yield Run(plan=plan, results=results, entries=found, clients=client, retry_failed=retry_failed)
@@ -231,6 +232,18 @@ def _options(client: HGMem, system: PlannedSystem, at: int) -> Mapping[str, obje
         return client.plan_question(**system.asking).options
     except HGMemError as error:
         raise UsageError(f"plan: systems.{at}: {error}") from error
+
+
+def _check_fit(client: HGMem, plan: Plan, data: Sequence[Subject]) -> None:
+    """Raise `UsageError` for a system that cannot answer a data set, whatever it is asked."""
+    talks = {subject.data.name: any(one.messages for one in subject.data.documents) for subject in data}
+    for at, system in enumerate(plan.systems):
+        lacking = [name for name, found in talks.items() if not found]
+        if lacking and client.system(system.name).only_conversations:
+            raise UsageError(
+                f"plan: systems.{at}: {system.title!r} answers from conversations alone, and data set {lacking[0]!r} "
+                "has none: drop one of them, or move the data set to another plan"
+            )
 
 
 def _prepare(client: HGMem, subject: Subject, *, report: Report, note: Callable[[str], None]) -> str:

@@ -74,6 +74,7 @@ class SystemSpec(Generic[Config]):
     - `passage_option`: the option of `config` that limits how many chunks are retrieved, if there is one.
     - `steps_option`: the option of `config` that `steps=` sets, if it is not `steps`. Without one, there is one step.
     - `learn_option`: the option of `config` that learns from a question once it is answered, if there is one.
+    - `only_conversations`: it answers from conversations alone, so that an evaluation refuses it on other documents.
     - `cost`: what one question takes at most, for estimates. Without it, that is unknown.
     """
 
@@ -87,6 +88,7 @@ class SystemSpec(Generic[Config]):
     passage_option: str = ""
     steps_option: str = ""
     learn_option: str = ""
+    only_conversations: bool = False
     prompts: Path | None = None
     statements: Path | None = None
     build: Build[Config] | None = None
@@ -117,6 +119,7 @@ class SystemSpec(Generic[Config]):
             continues=self.continues,
             passage_option=self.passage_option,
             builds=self.build is not None,
+            only_conversations=self.only_conversations,
             learns=bool(self.learn_option),
             verbs=tuple(verb.info for verb in self.verbs),
             default=self.default,

@@ -129,3 +129,15 @@ def test_evidence_that_a_corpus_does_not_hold_is_refused(run: Run, client: HGMem
     code, printed = run(f'corpus = "{client.corpus}"', "naive")
     assert (code, client.memories()) == (1, [])
     assert "questions.jsonl': line 1, field 'evidence.0': quote 'sold its bell to Moe'" in printed
+
+
+def test_a_system_for_conversations_is_refused_on_documents_before_anything_is_indexed(
+    run: Run, client: HGMem, tmp_path: Path
+) -> None:
+    before = corpora(client)
+    (tmp_path / "log.txt").write_text("Rhee sold its bell to Moe.", encoding="utf-8")
+    code, printed = run('documents = "log.txt"\nname = "letters"', "naive", "hypermem")
+    assert (code, printed.count("\n")) == (1, 1)
+    assert "systems.1: 'hypermem' answers from conversations alone, and data set 'letters' has none" in printed
+    assert corpora(client) == before
+    assert not (tmp_path / "out").exists()

@@ -16,6 +16,7 @@ SPEC = SingleStep(
     recipes=RECIPES,
     retrieve=retrieve,
     form_option="form",
+    only_conversations=True,
     build=BUILD,
     cost=cost,
     verbs=VERBS,
