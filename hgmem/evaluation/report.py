@@ -13,6 +13,7 @@ from hgmem.errors import UsageError
 from hgmem.evaluation.recall import FIGURES
 from hgmem.evaluation.results import Row, blind_answer, grouped
 from hgmem.models.extractive.key_phrases import stems
+from hgmem.text.segmentation import words
 
 Value: TypeAlias = Callable[[Row], float | None]
 Name = TypeVar("Name")
@@ -197,8 +198,9 @@ def _scores(data: str, label: str, rows: Sequence[Row]) -> Scores:
 
 def _key_words(row: Row) -> float | None:
     """Return the share of the reference's key words that the answer has. Those of the question do not count."""
-    wanted = set(stems(row["reference"])).difference(stems(row["asked"]))
-    return len(wanted.intersection(stems(blind_answer(row)))) / len(wanted) if wanted else None
+    split = stems if stems(row["reference"]) else words  # of an answer such as "At six", all words
+    wanted = set(split(row["reference"])).difference(split(row["asked"]))
+    return len(wanted.intersection(split(blind_answer(row)))) / len(wanted) if wanted else None
 
 
 def _unplaced(rows: Iterable[Row]) -> int:

@@ -60,3 +60,9 @@ def test_a_report_has_a_rough_figure_without_a_judge(answer: str, share: float) 
 
 def test_a_reference_that_only_repeats_the_question_has_no_key_words() -> None:
     assert scores([{**row("q1", unplaced=0), "reference": "The old mill.", "answer": "No."}])[0].key_words is None
+
+
+def test_all_words_of_a_reference_count_where_none_is_a_key_word() -> None:
+    (found,) = scores([{**row("q1", unplaced=0), "reference": "At six.", "answer": "He comes at six."}])
+    assert found.key_words is not None
+    assert found.key_words.mean == 1
