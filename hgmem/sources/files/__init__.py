@@ -73,7 +73,7 @@ def read_file(path: Path, *, text_field: str = "text") -> Iterator[Item]:
 def discover(paths: PathLike | Iterable[PathLike], *, max_bytes: int) -> list[Path | Skipped]:
     """Return absolute paths of the files to read, without duplicates, and the skipped ones, in order.
 
-    A `DocumentWarning` counts files of other formats in folders.
+    A `DocumentWarning` counts files of other formats in folders, unless there are no others.
     """
     found: dict[str, Path | Skipped] = {}
     others: Counter[str] = Counter()
@@ -81,7 +81,7 @@ def discover(paths: PathLike | Iterable[PathLike], *, max_bytes: int) -> list[Pa
         for item in _candidates(_existing(path), others):
             kept = item if isinstance(item, Skipped) else _checked(item, max_bytes)
             found.setdefault(printable(item.path if isinstance(item, Skipped) else item), kept)
-    if others:
+    if others and found:
         number = counted(others.total(), "file of another format is", "files of other formats are")
         suffixes = ", ".join(f"{suffix} ({many})" for suffix, many in others.most_common(OTHERS))
         warnings.warn(f"{number} left out: {suffixes}", DocumentWarning, stacklevel=2)
