@@ -9,7 +9,7 @@ ORDER BY corpus;
 
 // name: find_corpus(corpus) read
 // Return the corpus, its lease, and the age of the lease's last heartbeat in seconds (`silent`).
-CYPHER 25 MATCH (k:Corpus {name: $corpus})
+CYPHER 25 replan=skip MATCH (k:Corpus {name: $corpus})
 RETURN k.name AS corpus, k.status AS status, k.embedding_model AS embedding_model, k.dimensions AS dimensions,
        k.settings AS settings, k.imported AS imported, k.archive AS archive, k.cleared AS cleared,
        k.schema_version AS schema_version, k.run AS run,

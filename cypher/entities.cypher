@@ -241,7 +241,7 @@ SET e.key = e.key;
 
 // name: count_entities(corpus, most) read
 // Count the corpus's entities, up to `most`.
-CYPHER 25 CALL () {
+CYPHER 25 replan=skip CALL () {
   MATCH (e:Entity {corpus: $corpus}) WHERE e.memory = ''
   RETURN e LIMIT $most
 }

@@ -3,7 +3,7 @@
 
 // name: corpus_of(uid, owner) read
 // Return the corpus of a memory, a point or an answer, found by unique seek. Every later statement takes the corpus.
-CYPHER 25 CALL () {
+CYPHER 25 replan=skip CALL () {
   MATCH (n:Memory {uid: $uid}) RETURN n.corpus AS corpus, n.uid AS memory
   UNION ALL MATCH (n:MemoryPoint {uid: $uid}) RETURN n.corpus AS corpus, n.memory AS memory
   UNION ALL MATCH (n:Answer {uid: $uid}) RETURN n.corpus AS corpus, n.memory AS memory
@@ -14,7 +14,7 @@ RETURN corpus, memory;
 
 // name: create_memory(corpus, memory, run, properties) write
 // Create a memory leased to this run. Returns no row if the corpus is not ready.
-CYPHER 25 MATCH (k:Corpus {name: $corpus})
+CYPHER 25 replan=skip MATCH (k:Corpus {name: $corpus})
 SET k.name = k.name // takes the lock before the status is read
 WITH k WHERE k.status = 'ready'
 CREATE (m:Memory {uid: $memory, corpus: $corpus, memory: $memory})
@@ -24,7 +24,7 @@ RETURN m.uid AS memory;
 // name: lease_memory(corpus, memory, run, timeout, question, filters, owner) write
 // Lease the memory to this run for this question, if the corpus is `ready` and the memory `free`: not pruned, and
 // without another lease renewed in the last `timeout` seconds. Its filters stay unless `filters` is set.
-CYPHER 25 MATCH (k:Corpus {name: $corpus})
+CYPHER 25 replan=skip MATCH (k:Corpus {name: $corpus})
 SET k.name = k.name // takes the locks before status and lease are read
 WITH k.status = 'ready' AS ready
 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
@@ -39,7 +39,7 @@ FOREACH (_ IN CASE WHEN ready AND free THEN [1] ELSE [] END |
 RETURN before, ready, free, m.filters AS filters;
 
 // name: renew_memory(corpus, memory, run) write
-CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
+CYPHER 25 replan=skip MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
 SET m.uid = m.uid // takes the lock before the lease is read
 WITH m WHERE m.run = $run
 SET m.heartbeat = datetime()
@@ -47,7 +47,7 @@ RETURN m.uid AS memory;
 
 // name: release_memory(corpus, memory, run, status) write
 // Release the lease, so that the memory can be continued.
-CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
+CYPHER 25 replan=skip MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
 SET m.uid = m.uid // takes the lock before the lease is read
 WITH m WHERE m.run = $run
 SET m.run = NULL, m.heartbeat = NULL, m.status = $status
@@ -56,7 +56,7 @@ RETURN m.uid AS memory;
 // name: write_step(corpus, memory, run, step, subqueries, provisionals, relations, points, died) write
 // Write one complete step, or nothing if the lease is lost: sub-queries and their hits, new points with their lineage,
 // superseded points, and the memory's own entities and relations. `kept` are own entities that lack a vector.
-CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
+CYPHER 25 replan=skip MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
 SET m.uid = m.uid // takes the lock before the lease is read
 WITH m WHERE m.run = $run
 SET m.heartbeat = datetime()
@@ -159,7 +159,7 @@ RETURN toString(s.created_at) AS created_at,
 
 // name: write_answer(corpus, memory, run, answer, citations, status) write
 // Write the answer with its citations, and release the lease unless the status is 'running'.
-CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
+CYPHER 25 replan=skip MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
 SET m.uid = m.uid // takes the lock before the lease is read
 WITH m WHERE m.run = $run
 SET m.run = CASE $status WHEN 'running' THEN $run END, m.status = $status,
@@ -196,7 +196,7 @@ RETURN m.uid AS uid, m.corpus AS corpus, coalesce(m.owner, '') AS owner, m.syste
 ORDER BY m.created_at DESC, uid;
 
 // name: find_memory(corpus, memory, owner) read
-CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
+CYPHER 25 replan=skip MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
 WHERE $owner IS NULL OR coalesce(m.owner, '') IN ['', $owner]
 RETURN m.uid AS uid, m.corpus AS corpus, m.system AS system, m.model AS model, m.question AS question,
        m.status AS status, m.settings AS settings, coalesce(m.owner, '') AS owner,
@@ -207,7 +207,7 @@ RETURN m.uid AS uid, m.corpus AS corpus, m.system AS system, m.model AS model, m
 // Return one row: every point of the memory, including superseded ones, in order of birth (uids end in the operation's
 // number, and 10 follows 9), as a list of the properties of these `names`, and each involved entity once, in no order.
 // What the points involve is returned as pairs of uids.
-CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
+CYPHER 25 replan=skip MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
 WHERE $owner IS NULL OR coalesce(m.owner, '') IN ['', $owner]
 WITH m LIMIT 1 MATCH (m)-[:HAS_POINT]->(p) WHERE p.corpus = $corpus
 WITH p ORDER BY p.born, size(p.uid), p.uid
@@ -230,14 +230,14 @@ RETURN [p IN points | [name IN $names | p[name]]] AS points,
 // name: point_scores(corpus, memory, vector, most) read
 // Return the similarity of each active point with a vector. `most` is the number of all points, including superseded
 // ones, so that the index compares every point without reading vectors from the store.
-CYPHER 25 MATCH (p:MemoryPoint)
+CYPHER 25 replan=skip MATCH (p:MemoryPoint)
 SEARCH p IN (VECTOR INDEX point_embedding FOR $vector WHERE p.corpus = $corpus AND p.memory = $memory LIMIT $most) SCORE AS s
 WITH p, s WHERE p.uid IS NOT NULL AND p.died IS NULL
 RETURN collect([p.uid, 2 * s - 1]) AS scores;
 
 // name: memory_steps(corpus, memory, owner) read
 // Return the memory's steps in order, each with its sub-queries and their hits.
-CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
+CYPHER 25 replan=skip MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
 WHERE $owner IS NULL OR coalesce(m.owner, '') IN ['', $owner]
 WITH m LIMIT 1 MATCH (m)-[:HAS_STEP]->(s) WHERE s.corpus = $corpus
 RETURN s {.*, created_at: toString(s.created_at), subqueries: COLLECT {
@@ -255,7 +255,7 @@ RETURN s {.*, created_at: toString(s.created_at), subqueries: COLLECT {
 ORDER BY step.number;
 
 // name: memory_answers(corpus, memory, owner) read
-CYPHER 25 MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
+CYPHER 25 replan=skip MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
 WHERE $owner IS NULL OR coalesce(m.owner, '') IN ['', $owner]
 WITH m LIMIT 1 MATCH (m)-[:HAS_ANSWER]->(a) WHERE a.corpus = $corpus
 RETURN a {.*, citations: COLLECT { MATCH (a)-[:HAS_CITATION]->(q) WHERE q.corpus = $corpus
@@ -274,6 +274,6 @@ RETURN quote.number AS number,
 
 // name: find_entities(corpus, uids) read
 // Return those of these uids that are entities, with their fields.
-CYPHER 25 UNWIND $uids AS uid
+CYPHER 25 replan=skip UNWIND $uids AS uid
 MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX SEEK e:Entity(uid)
 RETURN e {.uid, .name, .type, .description, .memory} AS entity;

@@ -17,7 +17,7 @@
 // words and those of the title: the index's own scores depend on what other corpora hold. If there are that many, ranked
 // are its first `search_limit` alone, and all of documents whose title holds a word of the query. A title tells nothing
 // where most of those proposed are of its document.
-CYPHER 25
+CYPHER 25 replan=skip
 CALL () {
   MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
   WITH m LIMIT 1 WHERE any(q IN $queries
@@ -327,7 +327,7 @@ RETURN found,
 
 // name: near_chunks(corpus, documents, vector, k, over) read
 // The k chunks nearest to a vector: all that plain retrieval does. With `documents`, those of others don't count.
-CYPHER 25 CALL () {
+CYPHER 25 replan=skip CALL () {
   WITH $documents AS documents WHERE documents IS NULL
   MATCH (c:Chunk)
   SEARCH c IN (VECTOR INDEX chunk_embedding FOR $vector WHERE c.corpus = $corpus LIMIT $over) SCORE AS s
@@ -348,7 +348,7 @@ ORDER BY score DESC, chunk.uid;
 // name: documents_beside(corpus, documents, read, vector, k, over) read
 // What a plan may be told of the documents: those of the chunks in `read`, with how many of these each has, and the k
 // others whose chunks are nearest to a vector, the nearest first. With `documents`, others don't count.
-CYPHER 25 CALL () {
+CYPHER 25 replan=skip CALL () {
   UNWIND $read AS uid
   MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX SEEK c:Chunk(uid)
   WHERE $documents IS NULL OR c.document IN $documents
@@ -382,7 +382,7 @@ RETURN known, near;
 // name: neighbours(corpus, memory, documents, uids, vector, k, hub) read
 // The k entities nearest to a vector among those one relation away from memory's and not in it: what a plan may be
 // told of. An entity gives its `hub` heaviest relations.
-CYPHER 25 UNWIND $uids AS uid
+CYPHER 25 replan=skip UNWIND $uids AS uid
 MATCH (v:Entity {uid: uid, corpus: $corpus}) USING INDEX SEEK v:Entity(uid)
 CALL (v) {
   MATCH (v)-[r:RELATES]-(u)
@@ -398,7 +398,7 @@ RETURN u {.uid, .name, .type, .description, .memory} AS entity;
 
 // name: find_chunks(corpus, uids) read
 // These chunks, those of them that exist.
-CYPHER 25 UNWIND $uids AS uid
+CYPHER 25 replan=skip UNWIND $uids AS uid
 MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX SEEK c:Chunk(uid)
 WITH DISTINCT c MATCH (d:Document {uid: c.document, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
 RETURN c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, .messages, title: d.title} AS chunk
@@ -406,7 +406,7 @@ ORDER BY chunk.uid;
 
 // name: mentioned_entities(corpus, uids) read
 // The entities that these chunks mention, each with the chunks that mention it.
-CYPHER 25 UNWIND $uids AS uid
+CYPHER 25 replan=skip UNWIND $uids AS uid
 MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX SEEK c:Chunk(uid)
 WITH DISTINCT c MATCH (c)<-[:FROM_CHUNK]-(e) WHERE e.corpus = $corpus
 WITH e, collect(c.uid) AS chunks
@@ -414,7 +414,7 @@ RETURN e {.uid, .name, .type} AS entity, chunks ORDER BY entity.uid;
 
 // name: chunks_of_entities(corpus, documents, uids, vector, k) read
 // The k chunks nearest to a vector among those that mention one of the entities.
-CYPHER 25 UNWIND $uids AS uid
+CYPHER 25 replan=skip UNWIND $uids AS uid
 MATCH (e:Entity {uid: uid, corpus: $corpus}) USING INDEX SEEK e:Entity(uid)
 WITH DISTINCT e MATCH (e)-[:FROM_CHUNK]->(c)
 WITH DISTINCT c WHERE c.corpus = $corpus AND c.embedding IS NOT NULL AND ($documents IS NULL OR c.document IN $documents)
@@ -427,7 +427,7 @@ ORDER BY score DESC, chunk.uid;
 // name: chunks_around_points(corpus, memory, points, read, k) read
 // For each point the k chunks nearest to it among those read that mention its entities (inner), and as many among the
 // rest that mention entities one relation away which memory does not involve (outer); the nearest first.
-CYPHER 25 WITH COLLECT {
+CYPHER 25 replan=skip WITH COLLECT {
   UNWIND $points AS uid
   MATCH (p:MemoryPoint {uid: uid, corpus: $corpus}) USING INDEX SEEK p:MemoryPoint(uid)
   WITH DISTINCT p WHERE p.memory = $memory
@@ -468,7 +468,7 @@ RETURN c.uid AS chunk ORDER BY score DESC, chunk;
 // name: nearest_supports(corpus, memory, documents, points, vector) read
 // For each point of a memory how near it is to a vector, and those of the chunks given with it that exist, the nearest
 // to the point first. With `documents`, chunks of others are left out.
-CYPHER 25 UNWIND $points AS row
+CYPHER 25 replan=skip UNWIND $points AS row
 MATCH (p:MemoryPoint {uid: row.uid, corpus: $corpus}) USING INDEX SEEK p:MemoryPoint(uid)
 WITH p, row WHERE p.memory = $memory
 RETURN p.uid AS point, 2 * vector.similarity.cosine(p.embedding, $vector) - 1 AS score, COLLECT {

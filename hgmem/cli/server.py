@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -44,10 +45,12 @@ def up(
     this machine only, with a random password, until `hgmem down`.
     """
     from hgmem import local
+    from hgmem.local.warming import warmed
 
     chosen = settings(context)
     found = local.find(chosen, data=data)
-    server = local.up(chosen, heap=heap, pagecache=pagecache, data=data, report=note)
+    with nullcontext() if found else warmed(data or chosen.data):
+        server = local.up(chosen, heap=heap, pagecache=pagecache, data=data, report=note)
     plain(f"Neo4j {server.version} {'is already running' if found and found.pid == server.pid else 'is running'}")
     for line in _where(server, chosen):
         plain(line)

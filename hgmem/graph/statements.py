@@ -23,6 +23,7 @@ _HEADER = re.compile(r"^// name: (?P<name>\w+)\((?P<parameters>[\w, ]*)\) (?P<mo
 _QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|//[^\n]*|/\*.*?\*/", re.DOTALL)
 _PARAMETER = re.compile(r"\$(\w+)")
 _QUOTED_OR_PARAMETER = re.compile(f"{_QUOTED.pattern}|{_PARAMETER.pattern}", re.DOTALL)
+KEPT = "replan=skip"  # in statements that have one plan for any size of the database, so that it is never made again
 _MODES = ("read", "write", "schema", "auto")
 
 

@@ -14,7 +14,7 @@ import pytest
 from test_retrieval import graph
 
 from hgmem import HGMem
-from hgmem.graph.statements import statements
+from hgmem.graph.statements import KEPT, statements
 from hgmem.local import Server
 from hgmem.testing import DeterministicEmbedder
 from hgmem.values.inputs import Given
@@ -77,6 +77,12 @@ def open_there(another_server: Server) -> Callable[[str], HGMem]:
     return opening
 
 
+@pytest.fixture(scope="module")
+def kept() -> dict[str, list[Any]]:
+    """The plans of the first state."""
+    return {}
+
+
 @pytest.fixture(scope="module", params=STATES)
 def state(request: pytest.FixtureRequest, open_there: Callable[[str], HGMem]) -> Iterator[neo4j.Session]:
     """A session on a server with only this data."""
@@ -88,12 +94,28 @@ def state(request: pytest.FixtureRequest, open_there: Callable[[str], HGMem]) ->
         yield session
 
 
-def lookups(session: neo4j.Session, query: str) -> list[str]:
-    """Return the lookups of a fresh plan, except those by unique keys, and its hash joins."""
-    fresh = query.replace("CYPHER 25", "CYPHER 25 replan=force", 1)
+def planned(session: neo4j.Session, query: str) -> dict[str, Any]:
+    """Return a fresh plan."""
+    fresh = query.replace(" replan=skip", "", 1).replace("CYPHER 25", "CYPHER 25 replan=force", 1)
     plan = session.run(f"EXPLAIN {fresh}", {"in": {}}).consume().plan
     assert plan
-    return sorted({found for node in nodes(plan) if (found := lookup(node))})
+    return plan
+
+
+def lookups(session: neo4j.Session, query: str) -> list[str]:
+    """Return the lookups of a fresh plan, except those by unique keys, and its hash joins."""
+    return sorted({found for node in nodes(planned(session, query)) if (found := lookup(node))})
+
+
+def work(plan: dict[str, Any]) -> list[Any]:
+    """Return the plan's operators with the words of their details: without numbers, caches, and what orders them."""
+    found = []
+    for node in nodes(plan):
+        name = node["operatorType"].partition("@")[0]
+        details = re.sub(r"cache\[([^\]]*)\]|\d+", r"\1", node["args"].get("Details", ""))
+        if name not in ("CacheProperties", "Eager"):
+            found.append((name, sorted(re.findall(r"[\w.$']+", details))))
+    return sorted(found)
 
 
 def lookup(node: dict[str, Any]) -> str:
@@ -117,6 +139,13 @@ def test_a_question_expands_from_what_is_bound(state: neo4j.Session, sampled: bo
     found = {name: lookups(state, statements()[name].query) for name in STATEMENTS}
 
     assert {name: plan for name, plan in found.items() if plan} == ALLOWED
+
+
+def test_a_plan_that_is_kept_is_the_same_for_any_size(state: neo4j.Session, kept: dict[str, list[Any]]) -> None:
+    assert {name for name, one in statements().items() if KEPT in one.query} == set(STATEMENTS)
+    found = {name: work(planned(state, statements()[name].query)) for name in STATEMENTS}
+    kept.update(kept or found)
+    assert [name for name in STATEMENTS if found[name] != kept[name]] == []
 
 
 @pytest.mark.parametrize(

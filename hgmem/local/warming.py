@@ -1,0 +1,51 @@
+"""Let a server plan the statements of a question while it starts, so that its first question need not wait for plans.
+
+`hgmem up` runs this file as a process of its own, which goes on where `up` has waited long enough.
+"""
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from hgmem.graph.server import ping, plan_questions
+from hgmem.local import find
+from hgmem.settings import load
+
+PATIENCE = 2.0  # seconds that `up` waits once the server answers
+STARTING = 180.0  # seconds that the server may take to start
+PAUSE = 0.2
+
+
+@contextmanager
+def warmed(data: Path) -> Iterator[None]:
+    """Plan beside the block, which starts the server of this data directory; wait at its end for at most `PATIENCE`."""
+    command = [sys.executable, "-m", "hgmem.local.warming", str(data)]
+    quiet = subprocess.DEVNULL
+    process = subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True)
+    try:
+        yield
+    except BaseException:
+        process.kill()
+        raise
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(PATIENCE)
+
+
+def main(data: Path) -> None:
+    """Wait for the server of the data directory, and let it plan."""
+    settings, began = load(data=data), time.monotonic()
+    while time.monotonic() - began < STARTING:
+        server = find(settings)
+        if server:
+            password = server.password.get_secret_value()
+            if ping(server.uri, username=server.username, password=password, timeout=PATIENCE):
+                plan_questions(server.uri, username=server.username, password=password)
+                return
+        time.sleep(PAUSE)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
