@@ -31,6 +31,25 @@ def test_names_are_joined_typed_and_free_of_ordinary_words() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("name", "kind", "text"),
+    [
+        ("Batch C-117", "concept", "The laboratory returned Batch C-117 in May."),
+        ("Ashgrove Polymers", "organization", "The resin came from Ashgrove Polymers last week."),
+        ("Rowan & Pike", "organization", "He bought the ladder from Rowan & Pike in spring."),
+        ("Golden Plover", "concept", "They sailed on the Golden Plover to Peru."),
+        ("Quality Manager", "role", "A note to the Quality Manager was lost."),
+        ("Warden", "role", "At noon the Warden said that it was late."),
+        ("Director of Research", "role", "He met the Director of Research twice."),
+        ("Minutes of the Board", "concept", "He read the Minutes of the Board aloud."),
+        ("Tower of Brede", "place", "They kept him in the Tower of Brede for years."),
+        ("Pieter Claes", "person", "A letter from Pieter Claes arrived."),
+    ],
+)
+def test_codes_firms_offices_and_what_follows_the_are_no_persons(name: str, kind: str, text: str) -> None:
+    assert {entity.name: entity.type for entity in extract(text).entities}.get(name) == kind
+
+
 def test_an_entity_is_described_by_the_sentences_that_mention_it() -> None:
     described = {entity.name: entity.description for entity in extract(AFFAIR).entities}
     assert described["Captain Reyes"] == "However, Captain Reyes of the Harbour Trust objected."

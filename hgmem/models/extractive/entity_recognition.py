@@ -30,32 +30,41 @@ _ENOUGH = 0.5
 _CHARACTERS = 2_000
 
 
-def kind_of(words: Sequence[str], *, before: str = "", after: str = "", joined: bool = False) -> str:
+def kind_of(words: Sequence[str], *, before: str = "", after: str = "") -> str:
     """Return the likely type of the name made of `words` (casefolded), by default "concept".
 
-    `before` and `after` are its neighbours in the sentence. `joined` tells whether the name contains an "of".
+    `before` and `after` are its neighbours in the sentence. Before an "of", the words say what the whole name is.
     """
-    first, last = words[0], words[-1]
-    if first in TITLES:
-        return "role" if len(words) == 1 or words[1] == "of" else "person"
-    if last in WORDS["person_suffix"]:
+    head = words[: words.index("of")] if "of" in words[1:] else words
+    first, last = head[0], head[-1]
+    if last.split("-")[-1] in WORDS["roles"] or (first in TITLES and (len(words) == 1 or words[1] == "of")):
+        return "role"
+    if first in TITLES or last in WORDS["person_suffix"]:
         return "person"
-    if last in WORDS["event_words"] or (first in WORDS["event_words"] and len(words) > 1):
+    if last in WORDS["event_words"]:
         return "event"
-    if last in WORDS["organization_ends"] or (joined and first in WORDS["organization_starts"]):
+    if _organization(words, head):
         return "organization"
-    if _place(words):
-        return "place"
-    return _from_context(words, before=before, after=after)
+    return "place" if _place(words, head) else _from_context(words, before=before, after=after)
 
 
-def _place(words: Sequence[str]) -> bool:
-    if len(words) > 1 and (words[-1] in WORDS["place_words"] or words[0] in WORDS["place_starts"]):
+def _organization(words: Sequence[str], head: Sequence[str]) -> bool:
+    if head[-1] in WORDS["organization_ends"] or not {"and", "&"}.isdisjoint(words):
         return True
-    return len(words[-1]) > 5 and words[-1].endswith(_PLACE_ENDINGS)
+    return "of" in words and head[0] in WORDS["organization_starts"]
+
+
+def _place(words: Sequence[str], head: Sequence[str]) -> bool:
+    if len(words) > 1 and (head[-1] in WORDS["place_words"] or head[0] in WORDS["place_starts"]):
+        return True
+    return len(head[-1]) > 5 and head[-1].endswith(_PLACE_ENDINGS)
 
 
 def _from_context(words: Sequence[str], *, before: str, after: str) -> str:
+    if any(map(str.isdigit, "".join(words))):
+        return "concept"  # a code, as of a batch or a model
+    if before in WORDS["determiners"]:  # "the Warden said", but no "the Ada Lovelace"
+        return "role" if after in WORDS["speaking"] else "concept"
     if after in WORDS["speaking"] or before in WORDS["speaking"]:
         return "person"
     if before in WORDS["within"]:
@@ -218,7 +227,6 @@ def _name(text: str, words: list[_Word], run: list[_Word]) -> Name:
         lows,
         before=words[first - 1].low if first else "",
         after=words[last + 1].low if last + 1 < len(words) else "",
-        joined="of" in lows,
     )
     return Name(text[run[0].start : run[-1].start + len(run[-1].text)], kind, run[0].start)
 
