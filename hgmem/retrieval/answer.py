@@ -4,12 +4,13 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from hgmem.graph.built import nearest_beneath
 from hgmem.models.embedding import CheckedEmbedder, Vectors
 from hgmem.models.extractive.entity_recognition import Aspect, aspects, names
+from hgmem.models.extractive.key_phrases import stems
 from hgmem.models.extractive.sentences import Passage, Ranked, bridge, passages, quotable, rank
 from hgmem.models.prompts import PromptTask
 from hgmem.models.reply import TextReply
@@ -88,6 +89,7 @@ def extractive_answer(
     # A "[3]" in a source text would be read as a marker.
     found = [passage for passage in every if not MARKER.search(passage.text)] or every
     remembered = [collapse(text) for text in remembered]
+    found = [_with_points(passage, remembered) for passage in found]
     prior = {passage: _prior(passage, remembered) for passage in found}
     ranked = rank(found, [question], vectors, limit=_CONSIDERED, prior=prior)
     bridged = bridge(ranked, lambda text: _names(text) if any(text in statement for statement in remembered) else [])
@@ -98,6 +100,12 @@ def extractive_answer(
 
 def _names(text: str) -> list[str]:
     return [name.text for name in names([text])[0]]
+
+
+def _with_points(passage: Passage, remembered: Sequence[str]) -> Passage:
+    """Return the passage with the words of the points that hold it among those around it."""
+    points = (stems(text) for text in remembered if passage.text in text)
+    return replace(passage, around=passage.around.union(*points))
 
 
 def _prior(passage: Passage, remembered: Sequence[str]) -> float:

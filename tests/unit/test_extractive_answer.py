@@ -65,6 +65,32 @@ def test_what_memory_holds_is_preferred() -> None:
     assert answer(texts, points=[held]).startswith(f"{texts[1]} [2]")
 
 
+def test_a_sentence_is_near_where_the_point_that_holds_it_has_what_is_asked() -> None:
+    texts = (
+        "Otto Falk lent her the whole sum without any interest.",
+        "The lighthouse looks grey on most days of winter.",
+    )
+    bought = "Ilse Maron had to buy the lighthouse."
+    held = MemoryPoint(uid="p", description=f"{bought} {texts[0]}", entities=(Entity(uid="e", name="Ilse Maron"),))
+    found = [quote for quote, _ in quotes(answer(texts, points=[held]))]
+    assert found[0] == texts[0]
+
+
+@pytest.mark.parametrize(
+    "heading",
+    [
+        "# Why Ilse Maron bought the lighthouse",
+        "### Why Ilse Maron bought the lighthouse.",
+        "Why Ilse Maron bought the lighthouse\n===",
+        "Why Ilse Maron bought the lighthouse",
+    ],
+)
+def test_a_heading_is_never_quoted_beside_sentences(heading: str) -> None:
+    found = answer((f"{heading}\n\nHer brother had drowned below the lighthouse.", TEXTS[1]))
+    assert "drowned" in found
+    assert "Why" not in found
+
+
 def test_a_sentence_of_two_overlapping_chunks_is_quoted_once() -> None:
     found = answer((TEXTS[0], f"{TEXTS[0]} More followed."))
     assert len([quote for quote, _ in quotes(found) if quote.startswith("Ilse Maron bought")]) == 1

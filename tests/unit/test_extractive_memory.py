@@ -58,6 +58,11 @@ def test_a_sentence_that_names_too_few_is_joined_with_its_neighbour() -> None:
     assert found[0].description == SECOND
 
 
+def test_a_heading_joins_no_sentence() -> None:
+    text = f"# The Tidewater Fund of Tom Vale\n\n{FIRST}\n\n## Tom Vale at the Lighthouse\n\nIt rained all day."
+    assert all("Vale" not in each.description for each in evolve(text).insert)
+
+
 def test_every_description_is_quoted_from_the_chunk_it_names() -> None:
     texts = (FIRST, SECOND)
     found = evolve(*texts).insert

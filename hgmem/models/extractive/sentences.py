@@ -20,6 +20,7 @@ _MANY_CAPITALS = 0.7
 _ENDED = re.compile(r"[.!?…。！？｡؟۔।॥:;][\"'”’»›)\]}』」）】_*]*$")
 _CUT_OFF = re.compile(r"[,;:.!?)\]…。，、；]|[\-–—]+ |[\"'”’] |[^\"“”]*[^\s\"“”(—–-][\"”]")
 _BREAKS = ("\n", "; ", ", ", "。", "，", "、", " ")
+_MARKED = re.compile(r"#{1,6} |.* [=-]{3,}$")  # a heading of Markdown, whose mark may be a line beneath
 _WORDS = 0.6
 _AROUND = 0.5
 _LATER_QUERIES = 0.9
@@ -47,7 +48,7 @@ class Passage:
 
 
 def passages(chunks: Sequence[Citable]) -> list[list[Passage]]:
-    """Return the passages of each chunk in order. Those that the chunk's edge cuts off have `whole=False`."""
+    """Return the passages of each chunk in order. Headings, and what the chunk's edge cuts off, have `whole=False`."""
     told = [[(collapse(piece), by) for text, by in _texts(chunk) for piece in _pieces(text)] for chunk in chunks]
     every = [text for row in told for text, _ in row]
     return [_row(chunk, index, told[index], every=every) for index, chunk in enumerate(chunks)]
@@ -65,7 +66,7 @@ def _row(chunk: Citable, index: int, told: list[tuple[str, str]], *, every: list
             at=at,
             text=text,
             stems=own[at],
-            whole=not _cut_off(chunk, at, texts, every),
+            whole=not (_heading(text) or _titles(chunk, at, texts) or _cut_off(chunk, at, texts, every)),
             around=named.union(*own[max(0, at - 1) : at + 2]),
             said=bool(speaker and plain[at]) and not is_question(text),
         )
@@ -137,8 +138,16 @@ def _opens(chunk: Citable) -> bool:
     return chunk.start == 0 or (chunk.start is None and chunk.position == 0) or bool(chunk.messages)
 
 
+def _titles(chunk: Citable, at: int, row: list[str]) -> bool:
+    """Whether a text of the chunk's row, no sentence, is of its document's title, or the line that begins it."""
+    first = at == 0 < len(row) - 1 and isinstance(chunk, Chunk) and not chunk.messages and _opens(chunk)
+    return not _ENDED.search(row[at]) and (first or row[at] in chunk.title)
+
+
 def _heading(text: str) -> bool:
-    """Whether a text is a title or a table of contents: mostly capitalised words, no full sentence."""
+    """Whether a text is a heading or a table of contents: marked, or mostly capitalised words, no full sentence."""
+    if _MARKED.match(text):
+        return True
     parts = [part for part in text.split() if part[0].isalpha()]
     capitals = sum(part[0].isupper() for part in parts)
     return sum(map(str.islower, text)) * 2 < sum(map(str.isupper, text)) or (
