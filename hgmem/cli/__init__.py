@@ -3,6 +3,8 @@
 Nothing heavy is imported until a command runs, so that `hgmem --help` answers at once.
 """
 
+import atexit
+import gc
 import os
 import signal
 import sys
@@ -39,6 +41,7 @@ def main() -> None:
     for asked_to_end in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
         signal.signal(asked_to_end, signal.default_int_handler)  # so that leases are released, as after Ctrl-C
     sys.unraisablehook = send_again
+    atexit.register(gc.freeze)  # at its end, the interpreter would search all that is left for garbage
     app(prog_name="hgmem")
 
 
