@@ -7,9 +7,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
+from hgmem.graph.database import Address, connect
+from hgmem.graph.schema import ensure_schema
 from hgmem.graph.server import ping, plan_questions
 from hgmem.local import find
 from hgmem.settings import load
@@ -20,13 +22,16 @@ PAUSE = 0.2
 
 
 @contextmanager
-def warmed(data: Path) -> Iterator[None]:
-    """Plan beside the block, which starts the server of this data directory; wait at its end for at most `PATIENCE`."""
+def warmed(data: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Yield the process that plans beside the block, which starts the server of this data directory.
+
+    At the end of the block, wait for it for at most `PATIENCE` seconds. If the block fails, the process ends too.
+    """
     command = [sys.executable, "-m", "hgmem.local.warming", str(data)]
     quiet = subprocess.DEVNULL
     process = subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True)
     try:
-        yield
+        yield process
     except BaseException:
         process.kill()
         raise
@@ -35,13 +40,17 @@ def warmed(data: Path) -> Iterator[None]:
 
 
 def main(data: Path) -> None:
-    """Wait for the server of the data directory, and let it plan."""
+    """Wait for the server of the data directory, create its schema, and let it plan."""
     settings, began = load(data=data), time.monotonic()
     while time.monotonic() - began < STARTING:
         server = find(settings)
         if server:
             password = server.password.get_secret_value()
             if ping(server.uri, username=server.username, password=password, timeout=PATIENCE):
+                address = Address(uri=server.uri, username=server.username, password=password)
+                limits = {"connect_timeout": settings.connect_timeout, "statement_timeout": settings.statement_timeout}
+                with closing(connect(address, **limits)) as database:
+                    ensure_schema(database)
                 plan_questions(server.uri, username=server.username, password=password)
                 return
         time.sleep(PAUSE)

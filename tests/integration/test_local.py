@@ -9,6 +9,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import neo4j
 import psutil
@@ -17,7 +18,8 @@ import pytest
 from hgmem import local
 from hgmem.errors import ConflictError, GraphError, UsageError
 from hgmem.graph.server import ping
-from hgmem.local import Server, docker, java
+from hgmem.graph.statements import KEPT, find_statement, statements
+from hgmem.local import Server, docker, java, warming
 from hgmem.settings import Settings, load
 
 pytestmark = pytest.mark.in_order
@@ -129,6 +131,30 @@ def test_another_password_is_refused_and_not_taken_for_silence(first: Server) ->
 
 def test_an_address_without_a_server_is_silence(first: Server) -> None:
     assert ping("bolt://127.0.0.1:1", username="neo4j", password="x", timeout=1) is None
+
+
+def test_a_server_plans_each_statement_of_a_question(first: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    planned: list[str] = []
+    run = neo4j.Session.run
+
+    def noted(self: neo4j.Session, query: Any, *parameters: Any) -> neo4j.Result:
+        planned.append(getattr(query, "text", query))
+        return run(self, query, *parameters)
+
+    monkeypatch.setattr(neo4j.Session, "run", noted)
+    warming.main(first.data)
+    explained = [query for query in planned if query.startswith("EXPLAIN")]
+    assert explained[0] == f"EXPLAIN {find_statement('retrieve').query}"
+    assert sorted(explained) == sorted(f"EXPLAIN {one.query}" for one in statements().values() if KEPT in one.query)
+
+
+def test_planning_beside_a_start_goes_on_alone_and_ends_with_a_start_that_fails(first: Server) -> None:
+    with warming.warmed(first.data) as process:
+        pass
+    assert process.wait(60) == 0
+    with pytest.raises(GraphError), warming.warmed(first.data / "nowhere") as process:
+        raise GraphError("it did not start")
+    assert process.wait(10) == -signal.SIGKILL
 
 
 def test_the_browser_is_served_where_its_address_says(first: Server) -> None:
