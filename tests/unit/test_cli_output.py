@@ -194,7 +194,8 @@ def test_no_line_ends_with_blanks_and_none_that_is_to_copy_is_broken(
     assert [line for line in lines if len(line) > 40] == [f"  {picture('m1')}"]
 
 
-def test_lists_name_what_they_list(capsys: pytest.CaptureFixture[str]) -> None:
+def test_lists_name_what_they_list(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
     summary = MemorySummary(
         uid="m1", corpus="c", system="naive", model="extractive", status="answered",
         question=f"Why {HOSTILE} {'?' * 99}", steps=1, points=0, created_at="2026-01-02T03:04:05Z",
