@@ -34,12 +34,18 @@ def main() -> int:
     for command in commands(options):
         print(f"\n$ hgmem {shlex.join(command)}", flush=True)
         code = subprocess.run([sys.executable, "-m", "hgmem", *command], env=environment(), check=False).returncode
-        if code == SOME_SKIPPED and command[0] == "index":
+        if code == SOME_SKIPPED and command[0] == "index" and indexed(named(options)):
             print("going on with what could be read", file=sys.stderr)
         elif code:
             return code
     print(farewell(options, seconds=time.perf_counter() - began))
     return 0
+
+
+def indexed(corpus: str) -> bool:
+    """Return whether there is such a corpus."""
+    command = [sys.executable, "-m", "hgmem", "status", "--corpus", corpus]
+    return not subprocess.run(command, env=environment(), capture_output=True, check=False).returncode
 
 
 def arguments() -> argparse.Namespace:

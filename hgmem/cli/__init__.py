@@ -48,7 +48,9 @@ def main() -> None:
 def send_again(ignored: "sys.UnraisableHookArgs") -> None:
     """Interrupt the command again where Python ignored an interrupt, as in a finalizer of the Neo4j driver."""
     if ignored.exc_type is KeyboardInterrupt:
-        Timer(AGAIN, os.kill, (os.getpid(), signal.SIGINT)).start()
+        again = Timer(AGAIN, os.kill, (os.getpid(), signal.SIGTERM))  # SIGINT is ignored in jobs of the background
+        again.daemon = True
+        again.start()
     else:
         sys.__unraisablehook__(ignored)
 

@@ -181,7 +181,7 @@ def quiet(*, unless: bool) -> Iterator[None]:
         if not sys.warnoptions:
             warnings.simplefilter("ignore")
             warnings.simplefilter("default", CacheWarning)
-            warnings.simplefilter("always", DocumentWarning)
+            warnings.simplefilter("default", DocumentWarning)  # once, though a plan reads the same files before
         warnings.showwarning = _show_warning(warnings.showwarning)
         try:
             yield

@@ -42,8 +42,8 @@ def up(
     """Start Neo4j on this machine and print its address.
 
     Docker runs it if an engine responds; otherwise Java does, with jars that Maven downloads once. Neo4j listens on
-    this machine only, with a random password, until `hgmem down`. It goes on to plan the statements of a question in
-    the background.
+    this machine only, with a random password, until `hgmem down`. In the background, Neo4j then plans the statements of
+    a question.
     """
     from hgmem import local
     from hgmem.local.warming import warmed

@@ -79,9 +79,10 @@ def append(
     if end is None and not messages:
         raise _unknown(services, conversation.id)
     rendered(conversation.id, messages, number=end.number + 1 if end else 1)  # a bad one refuses all, before any write
-    done = AppendReport(created=end is None)
+    done = AppendReport()
     for some in batches(messages, size=MESSAGES):
         extension = _append(services, document, conversation, some)
+        done.created |= extension.end is None
         done.messages += extension.messages
         done.known += len(some) - extension.messages
         done.chunks += len(extension.chunks)
@@ -242,7 +243,7 @@ def check_conversation(services: Services, conversation: str) -> None:
 def _unknown(services: Services, conversation: str) -> UsageError:
     return UsageError(
         f"corpus {services.corpus!r} has no conversation {conversation!r}: `hgmem status --corpus {services.corpus}` "
-        "lists their ids, and appending messages creates one"
+        "lists their ids, and appending messages creates one unless it must exist"
     )
 
 

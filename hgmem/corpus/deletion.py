@@ -100,14 +100,14 @@ def named_documents(services: Services, names: Named) -> list[DocumentState]:
 
 def _similar(database: Database, name: str, *, corpus: str) -> str:
     """Return the ids of documents whose id or title holds the name or is like it, as a part of a sentence."""
-    wanted = os.path.basename(name).casefold()
-    ids: dict[str, str] = {}
+    wanted = os.path.basename(name.rstrip("/")).casefold()
+    ids: dict[str, dict[str, None]] = {}
     for row in list_documents(database, corpus=corpus, most=COMPARED):
         id_ = str(row["id"])
         for known in (str(row["title"]), os.path.basename(id_), id_):
-            ids[known.casefold()] = id_
-    holding = [known for known in ids if wanted in known]
-    similar = dict.fromkeys(ids[known] for known in holding[:SIMILAR] or get_close_matches(wanted, ids, n=SIMILAR))
+            ids.setdefault(known.casefold(), {})[id_] = None
+    names = [known for known in ids if wanted and wanted in known] or get_close_matches(wanted, ids, n=SIMILAR)
+    similar = list(dict.fromkeys(id_ for known in names for id_ in ids[known]))[:SIMILAR]
     return f" (similar: {', '.join(map(repr, similar))})" if similar else ""
 
 

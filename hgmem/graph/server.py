@@ -47,7 +47,7 @@ def ping(uri: str, *, username: str, password: str, timeout: float) -> str | Non
 def plan_questions(uri: str, *, username: str, password: str) -> None:
     """Let the server plan the statements of a question, which are those whose plans are kept, the longest first.
 
-    They are planned one by one: the server's own compiler needs the other core.
+    They are planned one at a time, which leaves a core to Java's compiler. `$in` is a map whatever it holds.
     """
     import neo4j
 

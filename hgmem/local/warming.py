@@ -3,6 +3,7 @@
 `hgmem up` runs this file as a process of its own, which goes on where `up` has waited long enough.
 """
 
+import os
 import subprocess
 import sys
 import time
@@ -17,7 +18,10 @@ from hgmem.local import find
 from hgmem.settings import load
 
 PATIENCE = 2.0  # seconds that `up` waits once the server answers
-STARTING = 180.0  # seconds that the server may take to start
+ANSWERING = 2.0  # seconds that a server has to answer
+LONGEST = (
+    3_600.0  # seconds until the process gives up: the first `up` of a machine downloads the server before it starts
+)
 PAUSE = 0.2
 
 
@@ -40,13 +44,15 @@ def warmed(data: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def main(data: Path) -> None:
-    """Wait for the server of the data directory, create its schema, and let it plan."""
-    settings, began = load(data=data), time.monotonic()
-    while time.monotonic() - began < STARTING:
-        server = find(settings)
+    """Wait for the server of the data directory, create its schema, and let it plan.
+
+    Ends without a server once the process that starts it has ended.
+    """
+    settings, parent = load(data=data), os.getppid()
+    while (server := find(settings)) or os.getppid() == parent:
         if server:
             password = server.password.get_secret_value()
-            if ping(server.uri, username=server.username, password=password, timeout=PATIENCE):
+            if ping(server.uri, username=server.username, password=password, timeout=ANSWERING):
                 address = Address(uri=server.uri, username=server.username, password=password)
                 limits = {"connect_timeout": settings.connect_timeout, "statement_timeout": settings.statement_timeout}
                 with closing(connect(address, **limits)) as database:

@@ -36,9 +36,9 @@ class SystemInfo:
 
     `continues`: its memories take further questions. `passage_option` is the option that limits the chunks that it
     retrieves, or empty if it ranks those that it has read. `builds`: it answers from what `hgmem build` makes of a
-    corpus. `only_conversations`: it answers from nothing else. `learns`: it can learn from a question. `verbs`: what
-    else it can do. `default`: the config that is used where no recipe is named. A system that is not installed has only
-    its name.
+    corpus. `only_conversations`: it answers from conversations alone. `learns`: it can learn from a question. `verbs`:
+    what else it can do. `default`: the config that is used where no recipe is named. A system that is not installed has
+    only its name.
     """
 
     name: str

@@ -160,6 +160,7 @@ class Finalized:
     def __del__(self):
         signal.raise_signal(signal.SIGINT)
 
+signal.signal(signal.SIGTERM, signal.default_int_handler)
 sys.unraisablehook = send_again
 try:
     Finalized()

@@ -218,8 +218,14 @@ def test_a_true_and_a_false_claim_are_a_pair(tmp_path: Path) -> None:
         ({"evidence": [{"document": "log", "start": -1, "end": 3}]}, "field 'evidence.0.start': input should be"),
         ({"evidence": [{"document": "ship", "quote": "x"}]}, "document 'ship' does not exist"),
         ({"evidence": [{"quote": "gong"}]}, "quote 'gong' is not in the 2 documents"),
-        ({"evidence": [{"quote": "Moe"}]}, "quote 'Moe' is 3 times in the 2 documents: name the one"),
-        ({"evidence": [{"start": 3, "end": 9}]}, "start is 2 times in the 2 documents: name the one"),
+        (
+            {"evidence": [{"quote": "Moe"}]},
+            "quote 'Moe' is 3 times in the 2 documents: name its document by the id",
+        ),
+        (
+            {"evidence": [{"start": 3, "end": 9}]},
+            "text at start is 2 times in the 2 documents: name its document by the id",
+        ),
         ({"evidence": [{"chunk": "c9"}]}, "chunk 'c9' is not in the graph"),
         ({"evidence": [{"conversation": "c", "message": "m"}]}, "conversation 'c' does not exist"),
         ({"evidence": [{"document": "log"}]}, "give one of quote, start and end, chunk, or message"),

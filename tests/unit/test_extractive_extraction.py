@@ -40,6 +40,8 @@ def test_names_are_joined_typed_and_free_of_ordinary_words() -> None:
         ("Golden Plover", "concept", "They sailed on the Golden Plover to Peru."),
         ("Quality Manager", "role", "A note to the Quality Manager was lost."),
         ("Warden", "role", "At noon the Warden said that it was late."),
+        ("Mr Constable", "person", "They asked Mr Constable again."),
+        ("Doris Day", "person", "They asked Doris Day again."),
         ("Director of Research", "role", "He met the Director of Research twice."),
         ("Minutes of the Board", "concept", "He read the Minutes of the Board aloud."),
         ("Tower of Brede", "place", "They kept him in the Tower of Brede for years."),

@@ -198,14 +198,21 @@ def read_documents(path: Path) -> dict[str, Document]:
     """
     settings, root = load_settings(), path if path.is_dir() else path.parent
     found: dict[str, Document] = {}
-    for item in load(path, max_bytes=settings.max_file_bytes, max_seconds=settings.max_file_seconds):
+    items = load(
+        path,
+        max_bytes=settings.max_file_bytes,
+        max_seconds=settings.max_file_seconds,
+        text_field=settings.text_field,
+    )
+    for item in items:
         if isinstance(item, Skipped):
             raise DocumentError(f"{item.path!r}: {item.reason}: remove it, or index the rest and name the corpus")
         file = Path(os.path.relpath(item.source, root))
         name = item.id.replace(item.source, file.with_suffix("").as_posix())
         if name in found:
             raise UsageError(f"{str(path)!r} has two documents {name!r}: rename one")
-        title = first_line(item.text) if item.title == file.stem else item.title
+        nameless = item.title == file.stem or item.title.startswith(f"{file.stem} #")
+        title = first_line(item.text) if nameless else item.title
         text = item.text.replace("\r\n", "\n").replace("\r", "\n")
         found[name] = replace(item, id=name, title=title, source=file.as_posix(), text=text)
     return found
@@ -243,7 +250,7 @@ class Sources:
     def _words(self, wanted: EvidenceLine) -> Evidence:
         documents = self._named(wanted.document, "document")
         if wanted.start is not None:
-            return _given_place(_only(documents, "start", documents), wanted)
+            return _given_place(_only(documents, "text at start", documents), wanted)
         places = [at_place(document, span) for document in documents for span in _places(wanted.quote, document)]
         return _only(places, f"quote {_shortened(wanted.quote)}", documents)
 
@@ -259,7 +266,7 @@ class Sources:
 
 def _only(places: Sequence[Found], what: str, documents: Sequence[Document]) -> Found:
     """Return the only place in documents where something stands."""
-    where, remedy = f"the {len(documents)} documents", "name the one"
+    where, remedy = f"the {len(documents)} documents", "name its document by the id"
     if len(documents) == 1:
         where, remedy = _shortened(Path(documents[0].source).stem or documents[0].id), "add start"
     if len(places) != 1:

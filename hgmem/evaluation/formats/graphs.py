@@ -85,9 +85,13 @@ def graph_sources(graph: Path) -> Sources:
 
 
 def stored_sources(corpus: str, chunks: Sequence[Chunk], rows: Iterable[Mapping[str, Any]]) -> Sources:
-    """Return the documents of a corpus (rows of uid, title and source), put together from their chunks."""
+    """Return the documents of a corpus (rows of uid, title and source), put together from their chunks.
+
+    Chunks of other documents, which may have come meanwhile, are left out.
+    """
     named = sorted((row["uid"], row.get("title", ""), row.get("source", "")) for row in rows)
     documents = {name: Document(id=name, title=title, source=source, text="") for name, title, source in named}
+    chunks = [chunk for chunk in chunks if chunk.document in documents]
     for chunk in sorted(chunks, key=lambda chunk: chunk.position):
         before = documents[chunk.document]
         start = len(before.text) if chunk.start is None else chunk.start
@@ -104,7 +108,11 @@ def _chunks(archive: Path) -> Iterator[Chunk]:
     for record in _records(archive):
         if record.get("kind") == "Chunk":
             fields: dict[str, Any] = {name: record.get(name) for name in _FIELDS}
-            messages = tuple(MessagePlace(**place) for place in json.loads(record.get("messages") or "[]"))
+            try:
+                messages = tuple(MessagePlace(**place) for place in json.loads(record.get("messages") or "[]"))
+                fields["text"] = str(record["text"])
+            except (KeyError, TypeError, ValueError) as error:
+                raise DocumentError(f"{str(archive)!r}: a chunk is damaged: {error}") from error
             yield Chunk(tokens=0, messages=messages, **fields)
 
 

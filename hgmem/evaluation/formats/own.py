@@ -17,15 +17,18 @@ def read_own(
 ) -> DataSet:
     """Return the data set of a folder, or of a file of questions with documents beside it.
 
-    `questions` is the file's name in a folder. A `graph`, or documents that are `given`, come before those beside it.
+    `questions` is the file's name in a folder. A file of questions with a `graph`, or with documents that are `given`,
+    is not about those beside it.
     """
     file, folder = (path / questions, path) if path.is_dir() else (path, path.parent)
+    if graph and not path.is_dir():
+        given = graph_sources(graph)
     graph = graph or (None if given else graph_of(folder))
     sources = given or _sources(folder, graph)
     return DataSet(
         name=folder.resolve().name if path.is_dir() else path.stem,
         documents=tuple(sources.documents),
-        questions=(read_csv if file.suffix == ".csv" else read_questions)(file, sources),
+        questions=(read_csv if file.suffix.lower() == ".csv" else read_questions)(file, sources),
         graph=graph,
     )
 

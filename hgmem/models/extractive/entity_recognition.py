@@ -37,6 +37,8 @@ def kind_of(words: Sequence[str], *, before: str = "", after: str = "") -> str:
     """
     head = words[: words.index("of")] if "of" in words[1:] else words
     first, last = head[0], head[-1]
+    if first in WORDS["forms_of_address"] and len(words) > 1:
+        return "person"
     if last.split("-")[-1] in WORDS["roles"] or (first in TITLES and (len(words) == 1 or words[1] == "of")):
         return "role"
     if first in TITLES or last in WORDS["person_suffix"]:

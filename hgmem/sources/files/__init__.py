@@ -73,7 +73,7 @@ def read_file(path: Path, *, text_field: str = "text") -> Iterator[Item]:
 def discover(paths: PathLike | Iterable[PathLike], *, max_bytes: int) -> list[Path | Skipped]:
     """Return absolute paths of the files to read, without duplicates, and the skipped ones, in order.
 
-    A `DocumentWarning` counts files of other formats in folders, unless there are no others.
+    A `DocumentWarning` counts files of other formats in folders, unless they hold nothing else.
     """
     found: dict[str, Path | Skipped] = {}
     others: Counter[str] = Counter()
@@ -189,7 +189,7 @@ def _candidates(path: Path, others: Counter[str]) -> Iterator[Path | Skipped]:
                 continue
             if file.name.lower().endswith(SUFFIXES):
                 yield file
-            else:
+            elif os.path.isfile(file):
                 others[file.suffix.lower() or "no suffix"] += 1
 
 
