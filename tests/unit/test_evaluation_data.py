@@ -57,7 +57,7 @@ def test_documents_may_have_any_format_of_indexing_and_stand_in_folders(tmp_path
     ]
     data = read_data(write(tmp_path, {**files, "questions.jsonl": [question(evidence=asked)]}))
 
-    names = {"page": "A page", "r1": "lamps #2", "old/lamps#3": "lamps #3", "old/log": "The log"}
+    names = {"page": "A page", "r1": "Eve lit the lamp.", "old/lamps#3": "Bo put it out.", "old/log": "The log"}
     assert {one.id: one.title for one in data.documents} == names
     assert [one.document for one in data.questions[0].evidence] == ["old/lamps#3", "old/log", "r1"]
     assert str(tmp_path) not in str(data.documents)
@@ -220,11 +220,11 @@ def test_a_true_and_a_false_claim_are_a_pair(tmp_path: Path) -> None:
         ({"evidence": [{"quote": "gong"}]}, "quote 'gong' is not in the 2 documents"),
         (
             {"evidence": [{"quote": "Moe"}]},
-            "quote 'Moe' is 3 times in the 2 documents: name its document by the id",
+            "quote 'Moe' is 3 times in the 2 documents: name its document",
         ),
         (
             {"evidence": [{"start": 3, "end": 9}]},
-            "text at start is 2 times in the 2 documents: name its document by the id",
+            "text at start is 2 times in the 2 documents: name its document",
         ),
         ({"evidence": [{"chunk": "c9"}]}, "chunk 'c9' is not in the graph"),
         ({"evidence": [{"conversation": "c", "message": "m"}]}, "conversation 'c' does not exist"),

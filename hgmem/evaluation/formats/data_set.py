@@ -266,7 +266,7 @@ class Sources:
 
 def _only(places: Sequence[Found], what: str, documents: Sequence[Document]) -> Found:
     """Return the only place in documents where something stands."""
-    where, remedy = f"the {len(documents)} documents", "name its document by the id"
+    where, remedy = f"the {len(documents)} documents", "name its document"
     if len(documents) == 1:
         where, remedy = _shortened(Path(documents[0].source).stem or documents[0].id), "add start"
     if len(places) != 1:
