@@ -193,7 +193,7 @@ class Database:
         """Return the operators of a statement's plan, without running it. Raises `GraphError` if it has no plan."""
         statement = find_statement(name)
         with self._translated([name]), self._session(neo4j.READ_ACCESS) as session:
-            plan = session.run("EXPLAIN " + _literal(statement)).consume().plan
+            plan = session.run("EXPLAIN " + _literal(statement), {"in": {}}).consume().plan  # as a run has it planned
         return list(_operators(plan or {}))
 
     def write(self, work: Callable[Concatenate[Transaction, P], T], *arguments: P.args, **named: P.kwargs) -> T:

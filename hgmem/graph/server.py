@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
 
 from hgmem.errors import GraphError
-from hgmem.graph.statements import KEPT, statements
 
 if TYPE_CHECKING:
     from hgmem.graph.values import Runner  # which imports the driver: `hgmem up` need not wait for it
@@ -42,25 +41,6 @@ def ping(uri: str, *, username: str, password: str, timeout: float) -> str | Non
     except (DriverError, Neo4jError):
         return None
     return agent.removeprefix("Neo4j/")
-
-
-def plan_questions(uri: str, *, username: str, password: str) -> None:
-    """Let the server plan the statements of a question, which are those whose plans are kept, the longest first.
-
-    They are planned one at a time, which leaves a core to Java's compiler. `$in` is a map whatever it holds.
-    """
-    import neo4j
-
-    kept = [one.query for one in statements().values() if KEPT in one.query]
-    login = (username, password)
-    with (
-        neo4j.GraphDatabase.driver(
-            uri, auth=login, telemetry_disabled=True, notifications_min_severity="OFF"
-        ) as driver,
-        driver.session() as session,
-    ):
-        for query in sorted(kept, key=len, reverse=True):
-            session.run(f"EXPLAIN {query}", {"in": {}}).consume()
 
 
 def link(browser: str, *, uri: str, username: str, database: str | None = None, guide: str = "") -> str:

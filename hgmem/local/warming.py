@@ -13,7 +13,8 @@ from pathlib import Path
 
 from hgmem.graph.database import Address, connect
 from hgmem.graph.schema import ensure_schema
-from hgmem.graph.server import ping, plan_questions
+from hgmem.graph.server import ping
+from hgmem.graph.statements import KEPT, statements
 from hgmem.local import find
 from hgmem.settings import load
 
@@ -44,7 +45,7 @@ def warmed(data: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def main(data: Path) -> None:
-    """Wait for the server of the data directory, create its schema, and let it plan.
+    """Wait for the server of the data directory, create its schema, and let it plan, the longest statements first.
 
     Ends without a server once the process that starts it has ended.
     """
@@ -57,7 +58,9 @@ def main(data: Path) -> None:
                 limits = {"connect_timeout": settings.connect_timeout, "statement_timeout": settings.statement_timeout}
                 with closing(connect(address, **limits)) as database:
                     ensure_schema(database)
-                plan_questions(server.uri, username=server.username, password=password)
+                    kept = [one for one in statements().values() if KEPT in one.query]
+                    for statement in sorted(kept, key=lambda one: len(one.query), reverse=True):
+                        database.explain(statement.name)  # one at a time, which leaves a core to Java's compiler
                 return
         time.sleep(PAUSE)
 
