@@ -14,9 +14,9 @@ from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from hgmem.client.intake import loaded
 from hgmem.errors import DocumentError, UsageError
 from hgmem.settings import load as load_settings
-from hgmem.sources.files import load
 from hgmem.sources.json_records import lines_of
 from hgmem.text.identity import uid
 from hgmem.text.segmentation import Span, first_line, storable
@@ -196,15 +196,9 @@ def read_documents(path: Path) -> dict[str, Document]:
     The id of a file is its path in the folder without suffix, and its title its first line, unless it has another.
     Raises `DocumentError` for a file that can't be used.
     """
-    settings, root = load_settings(), path if path.is_dir() else path.parent
+    root = path if path.is_dir() else path.parent
     found: dict[str, Document] = {}
-    items = load(
-        path,
-        max_bytes=settings.max_file_bytes,
-        max_seconds=settings.max_file_seconds,
-        text_field=settings.text_field,
-    )
-    for item in items:
+    for item in loaded(path, load_settings()):
         if isinstance(item, Skipped):
             raise DocumentError(f"{item.path!r}: {item.reason}: remove it, or index the rest and name the corpus")
         file = Path(os.path.relpath(item.source, root))
