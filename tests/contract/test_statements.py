@@ -10,6 +10,7 @@ from typing import Any
 
 import neo4j
 import pytest
+from planning import forced
 
 import hgmem
 from hgmem import HGMem
@@ -440,9 +441,7 @@ def session(another_server: Server) -> Iterator[neo4j.Session]:
 
 
 def plan_of(session: neo4j.Session, query: str) -> dict[str, Any]:
-    # discard plans of an emptier database
-    fresh = query.replace(" replan=skip", "", 1).replace("CYPHER 25", "CYPHER 25 replan=force", 1)
-    done = session.run(f"EXPLAIN {fresh}", {"in": {}}).consume()
+    done = session.run(forced(query), {"in": {}}).consume()
     assert done.plan
     unknown = [one for one in done.gql_status_objects if one.raw_classification == "UNRECOGNIZED"]
     return {**done.plan, "unknown": unknown}

@@ -11,6 +11,7 @@ from typing import Any
 
 import neo4j
 import pytest
+from planning import forced
 from test_retrieval import graph
 
 from hgmem import HGMem
@@ -96,8 +97,7 @@ def state(request: pytest.FixtureRequest, open_there: Callable[[str], HGMem]) ->
 
 def planned(session: neo4j.Session, query: str) -> dict[str, Any]:
     """Return a fresh plan."""
-    fresh = query.replace(" replan=skip", "", 1).replace("CYPHER 25", "CYPHER 25 replan=force", 1)
-    plan = session.run(f"EXPLAIN {fresh}", {"in": {}}).consume().plan
+    plan = session.run(forced(query), {"in": {}}).consume().plan
     assert plan
     return plan
 
