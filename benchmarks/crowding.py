@@ -14,10 +14,11 @@ import numpy as np
 from running import access, running
 
 from hgmem import HGMem
+from hgmem.graph.full_text import Ranking, worded_uids
 from hgmem.graph.retrieval import Query, Scope, near_chunks, retrieve
 from hgmem.models.embedders import SentenceTransformerEmbedder
 from hgmem.models.embedding import Embedder, TextKind, Vectors
-from hgmem.retrieval.step_evidence import RetrievalConfig, Scene, _limits
+from hgmem.retrieval.step_evidence import CANDIDATES, PROPOSED, RetrievalConfig, Scene, _limits
 from hgmem.sources.lightrag import read_lightrag
 from hgmem.testing import DeterministicEmbedder
 from hgmem.values.inputs import Given
@@ -110,9 +111,11 @@ def recall(client: HGMem, texts: Sequence[str], *, over: int) -> Recall:
         rows = driver.execute_query(_VECTORS, corpus=corpus).records
     stored = {kind: {row["uid"]: row["vector"] for row in rows if row["entity"] == kind} for kind in (True, False)}
     queries = client.embedder.embed(texts, kind="query")
+    ranking = Ranking(k=CANDIDATES, over=PROPOSED)
+    worded = worded_uids(database, scope=scope, texts=dict(enumerate(texts)), ranking=ranking)
     asked = [
-        Query(number=number, vector=vector, search="index", words=text)
-        for number, (text, vector) in enumerate(zip(texts, queries, strict=True))
+        Query(number=number, vector=vector, search="index", worded=tuple(worded[number]))
+        for number, vector in enumerate(queries)
     ]
     found = [
         one

@@ -16,11 +16,12 @@ from running import access, read_questions, running
 from hgmem import Document, HGMem
 from hgmem.corpus.adding import Prepared, prepare
 from hgmem.extraction.contributions import entity_fields, entity_text, relation_fields, relation_text
-from hgmem.graph.lucene import telling, terms
+from hgmem.graph.lucene import MOST_TERMS
 from hgmem.models.embedders import SentenceTransformerEmbedder
 from hgmem.models.embedding import Embedder
 from hgmem.sources.lightrag import read_lightrag
 from hgmem.text.identity import key
+from hgmem.text.stems import searched_stems
 
 NOVEL = {"entities": 1_279, "relations": 1_791, "chunks": 754}  # the graph that the questions are about
 LIMIT = 2_000  # characters of a description, the default of HGMEM_DESCRIPTION_CHARACTERS
@@ -83,7 +84,7 @@ def sub_queries(asked: list[str], relations: list[dict[str, Any]], embedder: Emb
     texts = asked + [one["description"] for one in relations[:: max(1, len(relations) // MOST)]]
     vectors = embedder.embed(texts, kind="query")
     return [
-        graphs.Query(text=text, words=tuple(telling(terms(text))), vector=vector)
+        graphs.Query(text=text, words=tuple(searched_stems(text, "", most=MOST_TERMS)), vector=vector)
         for text, vector in zip(texts, vectors, strict=True)
     ]
 

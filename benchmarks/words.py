@@ -15,9 +15,10 @@ import bm25s
 from running import QUESTIONS, access, read_questions, running
 
 from hgmem import HGMem
-from hgmem.graph.full_text import searched_words, split_words
+from hgmem.graph.lucene import MOST_TERMS
 from hgmem.sources.lightrag import read_lightrag
 from hgmem.testing import DeterministicEmbedder
+from hgmem.text.stems import searched_stems, stems
 
 DEPTHS = (10, 40)
 
@@ -40,8 +41,8 @@ def library(chunks: dict[str, str], questions: Sequence[str]) -> list[list[str]]
     """Return the ids of the chunks that bm25s ranks best for each question."""
     names = list(chunks)
     index = bm25s.BM25(k1=1.5, b=0.75)
-    index.index([split_words(text.lower()) for text in chunks.values()], show_progress=False)
-    asked = [[word["text"] for word in searched_words(question)] for question in questions]
+    index.index([stems(text, "en") for text in chunks.values()], show_progress=False)
+    asked = [searched_stems(question, "en", most=MOST_TERMS) for question in questions]
     known = [[word for word in words if word in index.vocab_dict] for words in asked]
     found = [index.retrieve([words], k=max(DEPTHS), show_progress=False) for words in known]
     return [

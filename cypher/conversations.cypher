@@ -38,9 +38,9 @@ RETURN d.uid AS uid;
 // Create chunks of a conversation with their vectors, each after the chunk `before` (null for the first).
 CYPHER 25 UNWIND $rows AS row
 MATCH (d:Document {uid: row.document, corpus: $corpus}) USING INDEX d:Document(uid)
-CREATE (c:Chunk {uid: row.uid, corpus: $corpus, corpus_key: row.corpus_key, status: 'embedded', attempts: 0,
-                 document: row.document, position: row.position, text: row.text, tokens: row.tokens, start: row.start,
-                 end: row.end, source_id: row.source_id, messages: row.messages})-[:FROM_DOCUMENT]->(d)
+CREATE (c:Chunk {uid: row.uid, corpus: $corpus, layer_key: row.layer_key, status: 'embedded', attempts: 0,
+                 document: row.document, position: row.position, text: row.text, stems: row.stems, tokens: row.tokens,
+                 start: row.start, end: row.end, source_id: row.source_id, messages: row.messages})-[:FROM_DOCUMENT]->(d)
 WITH c, row
 CALL (c, row) {
   MATCH (before:Chunk {uid: row.before, corpus: $corpus}) USING INDEX before:Chunk(uid)

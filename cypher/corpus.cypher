@@ -12,7 +12,7 @@ ORDER BY corpus;
 CYPHER 25 replan=skip MATCH (k:Corpus {name: $corpus})
 RETURN k.name AS corpus, k.status AS status, k.embedding_model AS embedding_model, k.dimensions AS dimensions,
        k.settings AS settings, k.imported AS imported, k.archive AS archive, k.cleared AS cleared,
-       k.schema_version AS schema_version, k.run AS run,
+       k.schema_version AS schema_version, k.language AS language, k.run AS run,
        duration.inSeconds(k.heartbeat, datetime()).seconds AS silent;
 
 // name: lock_corpus(corpus) write
@@ -21,7 +21,7 @@ CYPHER 25 MATCH (k:Corpus {name: $corpus})
 SET k.name = k.name
 RETURN k.name AS corpus, k.status AS status, k.embedding_model AS embedding_model, k.dimensions AS dimensions,
        k.settings AS settings, k.imported AS imported, k.archive AS archive, k.cleared AS cleared,
-       k.schema_version AS schema_version, k.run AS run,
+       k.schema_version AS schema_version, k.language AS language, k.run AS run,
        duration.inSeconds(k.heartbeat, datetime()).seconds AS silent;
 
 // name: create_corpus(corpus, status, embedding_model, dimensions, settings, schema_version) write
@@ -31,6 +31,16 @@ ON CREATE SET k.status = $status, k.embedding_model = $embedding_model, k.dimens
               k.settings = $settings, k.schema_version = $schema_version, k.created_at = datetime()
 RETURN k.name AS corpus, k.status AS status, k.embedding_model AS embedding_model, k.dimensions AS dimensions,
        k.settings AS settings, k.imported AS imported;
+
+// name: corpus_language(corpus) read
+CYPHER 25 replan=skip MATCH (k:Corpus {name: $corpus})
+RETURN k.language AS language;
+
+// name: set_language(corpus, language) write
+// Set the language of a corpus that has none, and return the one that it has.
+CYPHER 25 MATCH (k:Corpus {name: $corpus})
+SET k.language = coalesce(k.language, $language)
+RETURN k.language AS language;
 
 // name: lease_corpus(corpus, run, status, timeout) write
 // Lease the corpus to this run unless another run renewed its lease in the last `timeout` seconds. Returns one row on

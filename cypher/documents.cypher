@@ -50,9 +50,9 @@ SET d += row.properties;
 // first).
 CYPHER 25 UNWIND $rows AS row
 MATCH (d:Document {uid: row.document, corpus: $corpus}) USING INDEX d:Document(uid)
-CREATE (c:Chunk {uid: row.uid, corpus: $corpus, corpus_key: row.corpus_key, status: 'done', attempts: 0,
-                 document: row.document, position: row.position, text: row.text, tokens: row.tokens, start: row.start,
-                 end: row.end, source_id: row.source_id, messages: row.messages})-[:FROM_DOCUMENT]->(d)
+CREATE (c:Chunk {uid: row.uid, corpus: $corpus, layer_key: row.layer_key, status: 'done', attempts: 0,
+                 document: row.document, position: row.position, text: row.text, stems: row.stems, tokens: row.tokens,
+                 start: row.start, end: row.end, source_id: row.source_id, messages: row.messages})-[:FROM_DOCUMENT]->(d)
 WITH c, row
 CALL (c, row) {
   MATCH (before:Chunk {uid: row.before, corpus: $corpus}) USING INDEX before:Chunk(uid)
@@ -78,8 +78,8 @@ SET d.sha256 = '';
 CYPHER 25 UNWIND $rows AS row
 MATCH (d:Document {uid: row.document, corpus: $corpus}) USING INDEX d:Document(uid)
 MERGE (c:Chunk {uid: row.uid, corpus: $corpus})
-ON CREATE SET c.status = 'pending', c.attempts = 0, c.document = row.document, c.corpus_key = row.corpus_key,
-              c.text = row.text, c.tokens = row.tokens
+ON CREATE SET c.status = 'pending', c.attempts = 0, c.document = row.document, c.layer_key = row.layer_key,
+              c.text = row.text, c.stems = row.stems, c.tokens = row.tokens
 WITH c, d, row, row.start - c.start AS by // null for a new chunk
 CALL (c, by) {
   MATCH (q:Citation {corpus: $corpus})-[:CITES]->(c) WHERE by <> 0
@@ -243,8 +243,8 @@ RETURN c.uid AS uid, c.text AS text, c.status AS status, c.start AS start, c.mes
 // extracted anew, and with a vector the chunk is indexed without a graph. Citations keep their places.
 CYPHER 25 UNWIND $rows AS row
 MATCH (c:Chunk {uid: row.uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
-SET c.text = row.text, c.tokens = row.tokens, c.messages = row.messages, c.end = c.start + row.end - row.start,
-    c.error = NULL, c.status = CASE WHEN row.vector IS NULL THEN 'pending' ELSE 'embedded' END
+SET c.text = row.text, c.stems = row.stems, c.tokens = row.tokens, c.messages = row.messages,
+    c.end = c.start + row.end - row.start, c.error = NULL, c.status = CASE WHEN row.vector IS NULL THEN 'pending' ELSE 'embedded' END
 WITH c, row WHERE row.vector IS NOT NULL
 CALL db.create.setNodeVectorProperty(c, 'embedding', row.vector);
 
@@ -252,8 +252,8 @@ CALL db.create.setNodeVectorProperty(c, 'embedding', row.vector);
 // Give chunks another text, without the extraction and the vector of the old one.
 CYPHER 25 UNWIND $rows AS row
 MATCH (c:Chunk {uid: row.uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
-SET c.text = row.text, c.tokens = row.tokens, c.messages = row.messages, c.end = c.start + row.end - row.start,
-    c.extraction = NULL, c.error = NULL, c.embedding = NULL,
+SET c.text = row.text, c.stems = row.stems, c.tokens = row.tokens, c.messages = row.messages,
+    c.end = c.start + row.end - row.start, c.extraction = NULL, c.error = NULL, c.embedding = NULL,
     c.status = CASE WHEN row.vector IS NULL THEN 'pending' ELSE 'embedded' END
 WITH c, row WHERE row.vector IS NOT NULL
 CALL db.create.setNodeVectorProperty(c, 'embedding', row.vector);

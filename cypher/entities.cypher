@@ -6,7 +6,7 @@
 // `entity_contributions` does.
 CYPHER 25 UNWIND $rows AS row
 MERGE (e:Entity {uid: row.uid, corpus: $corpus})
-ON CREATE SET e.memory = '', e.key = row.key, e.corpus_key = row.corpus_key
+ON CREATE SET e.memory = '', e.key = row.key
 SET e.key = e.key
 CALL (e, row) {
   UNWIND row.chunks AS chunk
@@ -54,7 +54,7 @@ CALL db.create.setNodeVectorProperty(e, 'embedding', row.vector);
 // name: create_entities(corpus, rows) write
 // Create complete entities in an empty corpus: fields, pre-built contributions, chunks and vector.
 CYPHER 25 UNWIND $rows AS row
-CREATE (e:Entity {uid: row.uid, corpus: $corpus, memory: '', key: row.key, corpus_key: row.corpus_key,
+CREATE (e:Entity {uid: row.uid, corpus: $corpus, memory: '', key: row.key,
                   name: row.name, type: row.type, description: row.description, given: row.given})
 WITH e, row
 CALL (e, row) {

@@ -3,7 +3,7 @@
 
 // name: corpus_properties(corpus) read
 CYPHER 25 MATCH (k:Corpus {name: $corpus})
-RETURN k {.embedding_model, .dimensions, .settings, .schema_version, .imported,
+RETURN k {.embedding_model, .dimensions, .settings, .schema_version, .imported, .language,
           created_at: toString(k.created_at)} AS properties;
 
 // name: document_uids(corpus, after, most) read

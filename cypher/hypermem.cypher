@@ -23,41 +23,18 @@ WITH episode, entities WHERE size(entities) > 0
 RETURN episode.uid AS uid, entities
 ORDER BY uid;
 
-// name: recall(corpus, documents, vector, layers, words, given, limits) read
+// name: recall(corpus, documents, vector, layers, given, limits) read
 // Search topics, the episodes of those found, and the facts of these, each level by words and by vector, fused by
-// reciprocal ranks. By `inherit`, the rank of the row above counts too. Words are ranked by BM25 within their layer; they count as in worded_chunks. `layers` are the kinds of
-// rows with their queries. `given` has rows (uids) of a level that was searched before, or null; a level with a limit of 0
+// reciprocal ranks. By `inherit`, the rank of the row above counts too. `layers` are the kinds of rows, each with the
+// rows (uids) that fit the words best (full_text.cypher). `given` has rows (uids) of a level that was searched before, or null; a level with a limit of 0
 // is left out, and the next one is searched as a whole. `limits` also say what is left out: what was said after `as_of` or
 // nobody knows when, and what others than `speaker` said.
 CYPHER 25 CALL () {
   UNWIND $layers AS layer
   CALL (layer) {
-    MATCH (n:Built {corpus: $corpus}) USING INDEX n:Built(corpus)
-    WHERE n.system = 'hypermem' AND n.kind = layer.kind
-    RETURN count(n) AS many, avg(size(n.text)) AS usual
-  }
-  CALL (layer, many) {
-    WITH layer WHERE many > 0 AND layer.lucene <> ''
-    MATCH (n:Built)
-    SEARCH n IN (FULLTEXT INDEX built_text FOR layer.lucene LIMIT $limits.over_words)
-    WHERE n.corpus = $corpus
-    WITH n, toLower(n.text) AS text
-    WITH n, [word IN $words | {whole: word.whole, parts: split(text, word.text)}] AS found
-    RETURN collect({row: n, times: [one IN found | CASE WHEN one.whole THEN
-      size([i IN range(1, size(one.parts) - 1)
-            WHERE (one.parts[i - 1] = '' AND i = 1 OR right(one.parts[i - 1], 1) =~ '[^\\p{L}\\p{N}\\p{M}]')
-              AND (one.parts[i] = '' AND i = size(one.parts) - 1 OR left(one.parts[i], 1) =~ '[^\\p{L}\\p{N}\\p{M}]')])
-      ELSE size(one.parts) - 1 END]}) AS hits
-  }
-  WITH layer, many, usual, hits, [i IN range(0, size($words) - 1) | size([hit IN hits WHERE hit.times[i] > 0])] AS holding
-  WITH layer, usual, hits, [held IN holding | log(1 + (many - held + 0.5) / (held + 0.5))] AS weights
-  CALL (usual, hits, weights) {
-    UNWIND hits AS hit
-    WITH hit.row AS n, hit.times AS times, $limits.k1 * (1 - $limits.b + $limits.b * size(hit.row.text) / usual) AS norm
-    WITH n, reduce(sum = 0.0, i IN range(0, size(weights) - 1) |
-                   sum + CASE times[i] WHEN 0 THEN 0.0 ELSE weights[i] * times[i] / (times[i] + norm) END) AS score
-    WHERE score > 0
-    WITH n ORDER BY score DESC, n.uid
+    UNWIND range(0, size(layer.worded) - 1) AS rank
+    MATCH (n:Built {uid: layer.worded[rank], corpus: $corpus}) USING INDEX n:Built(uid)
+    WITH n ORDER BY rank
     RETURN collect(n) AS worded
   }
   CALL (layer) {

@@ -323,8 +323,8 @@ RETURN r.uid AS uid, r.memory AS memory, r.description AS description, r.keyword
 // name: stored_chunks(corpus, uids, dimensions) read
 CYPHER 25 UNWIND $uids AS uid
 MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
-RETURN c.uid AS uid, c.status AS status, c.extraction AS extraction, c.messages AS messages,
-       CASE WHEN c.messages IS NOT NULL THEN c.text END AS text,
+RETURN c.uid AS uid, c.status AS status, c.extraction AS extraction, c.messages AS messages, c.text AS text,
+       c.stems AS stems, c.layer_key AS layer_key,
        coalesce(size(c.embedding) = $dimensions, false) AS embedded;
 
 // name: stored_built(corpus, uids, dimensions) read
@@ -332,6 +332,7 @@ RETURN c.uid AS uid, c.status AS status, c.extraction AS extraction, c.messages 
 CYPHER 25 UNWIND $uids AS uid
 MATCH (n:Built {uid: uid, corpus: $corpus}) USING INDEX n:Built(uid)
 RETURN n.uid AS uid, n.system AS system, n.kind AS kind, n.key AS key, n.layer_key AS layer_key, labels(n) AS labels,
+       n.text AS text, n.stems AS stems, n.learnt AS learnt,
        coalesce(size(n.embedding) = $dimensions, false) AS embedded;
 
 // name: stored_units(corpus, uids) read

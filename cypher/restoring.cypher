@@ -80,5 +80,5 @@ SET k.name = k.name // takes the lock before the lease is read
 WITH k WHERE k.run = $run
 SET k.run = NULL, k.heartbeat = NULL, k.status = 'ready', k.archive = $archive,
     k.settings = $properties.settings, k.schema_version = $properties.schema_version,
-    k.imported = $properties.imported, k.created_at = datetime($properties.created_at)
+    k.imported = $properties.imported, k.language = $properties.language, k.created_at = datetime($properties.created_at)
 RETURN k.name AS corpus;

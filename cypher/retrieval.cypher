@@ -13,10 +13,7 @@
 // (entities of the target points ∪ N_M ∪ N_G, at most `neighbour_limit` heaviest neighbours of one entity) or 'chosen'
 // (the entities `chosen`, which were candidates before). Up to `exact_limit` candidates are ranked exactly; more are
 // proposed by the index first. With `documents`, chunks of other documents are ignored, and so are entities and relations
-// that only they mention or state. The full-text index proposes `fulltext_limit` chunks, which are ranked by their own
-// words and those of the title: the index's own scores depend on what other corpora hold. If there are that many, ranked
-// are its first `search_limit` alone, and all of documents whose title holds a word of the query. A title tells nothing
-// where most of those proposed are of its document.
+// that only they mention or state. `worded` are the chunks that fit a query's words best (full_text.cypher).
 CYPHER 25 replan=skip
 CALL () {
   MATCH (m:Memory {uid: $memory, corpus: $corpus}) USING INDEX SEEK m:Memory(uid)
@@ -274,29 +271,10 @@ CALL (q, kept, joining, sources, hits) {
   RETURN collect(c) AS resting, collect({thing: thing, uid: c.uid, score: score}) AS behind
 }
 CALL (q) {
-  WITH q WHERE $limits.search_limit > 0 AND q.lucene <> ''
-  MATCH (c:Chunk)
-  SEARCH c IN (FULLTEXT INDEX chunk_text FOR q.lucene LIMIT $limits.fulltext_limit)
-  WHERE c.corpus = $corpus AND c.embedding IS NOT NULL // a chunk that is being indexed may lack its vector
-    AND ($documents IS NULL OR c.document IN $documents)
-  WITH q, collect(c) AS proposed
-  UNWIND range(0, size(proposed) - 1) AS rank
-  WITH q, proposed, rank, proposed[rank] AS c
-  WITH q, size(proposed) AS proposals, c.document AS document, collect({chunk: c, rank: rank}) AS some
-  MATCH (d:Document {uid: document, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
-  WITH q, toLower(coalesce(d.title, '')) + ' ' AS title, some, proposals
-  UNWIND CASE WHEN proposals < $limits.fulltext_limit THEN some
-         WHEN 2 * size(some) <= proposals AND any(word IN q.words WHERE title CONTAINS word) THEN some
-         ELSE [one IN some WHERE one.rank < $limits.search_limit] END AS one
-  WITH q, one.chunk AS c, title + toLower(one.chunk.text) AS text
-  WITH q, collect({chunk: c, size: size(text), times: [word IN q.words | size(split(text, word)) - 1]}) AS hits
-  WITH q, hits, reduce(sum = 0.0, hit IN hits | sum + hit.size) / size(hits) AS usual, // BM25 of what is proposed alone
-       [i IN range(0, size(q.words) - 1) | size([hit IN hits WHERE hit.times[i] > 0])] AS holding
-  WITH q, hits, usual, [many IN holding | log(1 + (size(hits) - many + 0.5) / (many + 0.5))] AS weights
-  UNWIND hits AS hit
-  WITH hit.chunk AS c, hit.times AS times, weights, 1.2 * (0.25 + 0.75 * hit.size / usual) AS norm
-  WITH c, reduce(sum = 0.0, i IN range(0, size(weights) - 1) | sum + weights[i] * times[i] / (times[i] + norm)) AS weight
-  ORDER BY weight DESC, c.uid LIMIT $limits.search_limit
+  UNWIND range(0, size(q.worded) - 1) AS rank
+  MATCH (c:Chunk {uid: q.worded[rank], corpus: $corpus}) USING INDEX SEEK c:Chunk(uid)
+  WHERE c.embedding IS NOT NULL // a chunk that is being indexed may lack its vector
+  WITH c ORDER BY rank
   RETURN collect(c) AS worded
 }
 CALL (q, close, near, worded) {

@@ -106,16 +106,11 @@ CYPHER 25 CREATE VECTOR INDEX built_embedding IF NOT EXISTS FOR (n:Built) ON n.e
 WITH [n.corpus, n.system, n.kind, n.document, n.uid]
 OPTIONS {indexConfig: {`vector.similarity_function`: 'cosine', `vector.quantization.type`: 'none'}};
 
-// name: create_chunk_text() schema
-// `corpus_key` and `document` are indexed with the text, so that hits of other corpora can't crowd out a hit.
-CYPHER 25 CREATE FULLTEXT INDEX chunk_text IF NOT EXISTS FOR (n:Chunk) ON EACH [n.corpus_key, n.document, n.text];
-
-// name: create_entity_text() schema
-CYPHER 25 CREATE FULLTEXT INDEX entity_text IF NOT EXISTS FOR (n:Entity) ON EACH [n.corpus_key, n.name, n.description];
-
-// name: create_built_text() schema
-// `layer_key` stands for corpus, system and kind: words of one layer are ranked within it.
-CYPHER 25 CREATE FULLTEXT INDEX built_text IF NOT EXISTS FOR (n:Built) ON EACH [n.layer_key, n.document, n.text];
+// name: create_words() schema
+// `layer_key` stands for a corpus's chunks or one kind of a system's rows. It and `document` are indexed with the stems,
+// so that hits of other layers can't crowd out a hit.
+CYPHER 25 CREATE FULLTEXT INDEX words IF NOT EXISTS FOR (n:Chunk|Built) ON EACH [n.layer_key, n.document, n.stems]
+OPTIONS {indexConfig: {`fulltext.analyzer`: 'whitespace'}};
 
 // name: create_names(labels, types, properties) auto
 // Make the names known before anything has them. Neo4j discards the plan of a statement when a name in it becomes known.

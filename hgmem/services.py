@@ -1,11 +1,12 @@
 """The services that pipelines and systems share: database, model, embedder, and corpus."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TypeVar
 
 from hgmem.errors import BadReplyError, ModelError, UsageError
-from hgmem.graph.corpus import SCHEMA_VERSION, CorpusRow, create_corpus, find_corpus
+from hgmem.graph.corpus import SCHEMA_VERSION, CorpusRow, corpus_language, create_corpus, find_corpus, set_language
 from hgmem.graph.database import Database
 from hgmem.models.embedding import CheckedEmbedder, TextKind, Vectors
 from hgmem.models.llm import LanguageModel
@@ -13,9 +14,11 @@ from hgmem.models.llm.reply_parsing import UnreadableError, parse_reply
 from hgmem.models.metering import paused, timed
 from hgmem.models.reply import TextReply
 from hgmem.settings import Settings
+from hgmem.text.language import language_of
 from hgmem.values.events import AnswerToken, Listener, Watcher
 from hgmem.values.task import Task
 
+LANGUAGE_TEXTS, LANGUAGE_SAMPLE = 20, 2_000  # texts whose beginnings tell the language, and their characters
 RE_EMBEDDING = "re-embedding"  # the status of a corpus while its vectors are made again
 
 Reply = TypeVar("Reply")
@@ -166,6 +169,15 @@ def open_corpus(services: Services) -> CorpusRow:
             },
         )
     return readable_corpus(services)
+
+
+def writing_language(services: Services, texts: Iterable[str]) -> str:
+    """Return the corpus's language. The first texts decide it, unless HGMEM_LANGUAGE is set."""
+    if known := corpus_language(services.database, corpus=services.corpus):
+        return known
+    sample = "\n".join(text[:LANGUAGE_SAMPLE] for text in islice(texts, LANGUAGE_TEXTS))
+    language = services.settings.language or language_of(sample)
+    return set_language(services.database, corpus=services.corpus, language=language)
 
 
 def check_dimensions(services: Services, row: CorpusRow) -> None:

@@ -114,6 +114,12 @@ class Settings(BaseSettings):
     heartbeat: float = Field(15.0, gt=0, description="seconds between renewals of a lease")
 
     system: str = Field("hgmem", description="system that answers new questions; `hgmem systems` lists all")
+    language: str = Field(
+        "",
+        pattern="^([a-z]{2})?$",
+        description="language of a new corpus, such as `de`, whose stems full-text search compares; empty: that of the "
+        "first documents",
+    )
     answer_language: str = Field("", description="language of answers and memory points; empty: the question's")
     max_question_characters: int = Field(8_000, gt=0, description="maximum length of a question")
     max_file_bytes: int = Field(200 * MEGABYTE, gt=0, description="maximum size of a file")

@@ -41,6 +41,7 @@ OPTIONS = {
     "retrieval.searched_chunks": "chunks found by searching all chunks, per sub-query",
     "retrieval.line_chunks": "the chunks behind each entity and relation found, at most three, are found too",
     "retrieval.chunk_search": "how chunks are searched: `hybrid` is vector and full-text search",
+    "retrieval.titles": "whether words of a document's title count in each of its chunks in full-text search",
     "retrieval.hops": "hops around target points in local investigation, 1 or 2",
     "retrieval.shared": "local scope includes entities that share a point with a target entity",
     "retrieval.pooled": "all sub-queries of a step share one local scope (official code)",

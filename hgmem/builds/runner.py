@@ -29,7 +29,7 @@ from hgmem.graph.builds import (
     write_held,
 )
 from hgmem.graph.built import clear_plain_vectors, put_plain_vectors
-from hgmem.graph.corpus import DELETE_BATCH
+from hgmem.graph.corpus import DELETE_BATCH, corpus_language
 from hgmem.graph.database import Row, Transaction
 from hgmem.graph.values import Runner, to_json, uids_of
 from hgmem.models.embedding import Vectors
@@ -58,7 +58,8 @@ def run_build(
     lease = BuildLease(corpus=services.corpus, system=building.system, run=secrets.token_hex(8))
     services.database.write(_begin, services, building, lease)
     with _leased(services, lease, done):
-        writer = Writer(services=services, build=building.build, lease=lease)
+        language = corpus_language(services.database, corpus=services.corpus)
+        writer = Writer(services=services, build=building.build, lease=lease, language=language)
         reading = Reading(services=services, system=building.system)
         for stage in building.build.stages:
             StageRun(writer, building, stage, done=done, report=report).run(reading, retry_failed=retry_failed)

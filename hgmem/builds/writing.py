@@ -16,6 +16,7 @@ from hgmem.graph.values import Runner, to_json
 from hgmem.models.embedding import Vectors
 from hgmem.services import Services
 from hgmem.text.identity import built_uid, layer_key
+from hgmem.text.stems import stored_stems
 from hgmem.values.built import OF_RELATIONSHIPS, OWN_PROPERTIES, is_property, is_property_name
 from hgmem.values.graph_elements import Chunk
 
@@ -55,6 +56,7 @@ class Writer:
     services: Services
     build: Build[Any]
     lease: BuildLease
+    language: str
 
     def result(self, unit: Unit, made: Made, *, properties: Mapping[str, Any], before: Sequence[Output]) -> Result:
         """Return the rows to write. `properties` are those of the unit's node. Raises `UsageError`."""
@@ -112,6 +114,7 @@ class Writer:
                 "kind": row.kind,
                 "key": row.key,
                 "text": row.text,
+                "stems": stored_stems(row.text, self.language),
                 "document": documents.pop() if len(documents) == 1 else "",
                 "layer_key": layer_key(self.lease.corpus, self.lease.system, row.kind),
             },

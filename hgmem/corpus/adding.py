@@ -27,6 +27,7 @@ from hgmem.graph.builds import ADDED, CHANGED, EXTENDED, mark_builds
 from hgmem.graph.database import Transaction
 from hgmem.graph.documents import (
     DocumentState,
+    chunk_rows,
     chunks_of_documents,
     document_states,
     document_uid,
@@ -36,7 +37,7 @@ from hgmem.graph.documents import (
     put_documents,
 )
 from hgmem.graph.values import Runner, in_order, to_json, uids_of
-from hgmem.services import Services, check_dimensions, open_corpus
+from hgmem.services import Services, check_dimensions, open_corpus, writing_language
 from hgmem.text import identity
 from hgmem.text.identity import key, text_hash
 from hgmem.text.segmentation import collapse, has_half_pair
@@ -224,12 +225,14 @@ def _put_documents(services: Services, prepared: Prepared, documents: Mapping[Do
     if not open_:
         return
     writer, marks = embedding(services), _marking(services, ADDED if not open_.keys() & states.keys() else CHANGED)
-    put_documents(marks, corpus=corpus, documents=open_)
+    language = writing_language(services, (chunk.text for uid in open_ for chunk in chunks.get(uid, ())))
+    put_documents(marks, corpus=corpus, documents=open_, language=language)
     for batch in batches((chunk for uid in open_ for chunk in chunks.get(uid, ())), size=SEGMENT):
         fresh = [chunk for chunk in batch if chunk.uid not in done]  # the others may only have new positions
         vectors = services.embed([chunk.text for chunk in fresh], kind="document") if fresh else ()
         named = {chunk.uid: vector for chunk, vector in zip(fresh, vectors, strict=True)}
-        put_chunks(writer, corpus=corpus, chunks=batch, vectors=named)
+        rows = chunk_rows(batch, corpus=corpus, language=language)
+        put_chunks(writer, corpus=corpus, rows=rows, vectors=named)
     link_chunks(writer, corpus=corpus, documents=list(open_))
     finished = finish_documents(marks, corpus=corpus, uids=list(open_))
     if len(finished) < len(open_):

@@ -20,7 +20,6 @@ from hgmem.graph.database import Row, Transaction
 from hgmem.graph.values import NOTHING, Runner, VectorWriter, by_uid, in_order, vector_writer, with_some_vectors
 from hgmem.services import Services
 from hgmem.text import identity
-from hgmem.text.identity import corpus_key
 from hgmem.values.graph_elements import Description, EntityFields, EntityUid, RelationFields, RelationUid
 from hgmem.values.reports import CountReport
 
@@ -43,7 +42,7 @@ def entity_row(
     corpus: str, key: str, chunks: Iterable[str], *, given: str | None = None, fields: EntityFields | None = None
 ) -> Row:
     """Return an entity to write, with the chunks that mention it and its pre-built contributions (JSON)."""
-    row = {"uid": entity_uid(corpus, key), "key": key, "corpus_key": corpus_key(corpus), "chunks": list(chunks)}
+    row = {"uid": entity_uid(corpus, key), "key": key, "chunks": list(chunks)}
     if fields is None:
         return row
     return {**row, "given": given, "name": fields.name, "type": fields.type, **_description(fields.description)}

@@ -18,6 +18,7 @@ from hgmem.graph.database import Transaction
 from hgmem.graph.documents import (
     ConversationEnd,
     append_chunks,
+    chunk_rows,
     chunk_texts,
     chunks_with_messages,
     conversation_chunks,
@@ -25,9 +26,10 @@ from hgmem.graph.documents import (
     document_uid,
     extend_conversation,
     grow_chunks,
+    with_stems,
 )
 from hgmem.models.embedding import Vectors
-from hgmem.services import Services, check_dimensions, known_corpus, open_corpus
+from hgmem.services import Services, check_dimensions, known_corpus, open_corpus, writing_language
 from hgmem.sources.conversations.rendering import document_of, rendered
 from hgmem.text.identity import text_hash, uid
 from hgmem.values.conversations import Conversation, Message
@@ -43,13 +45,14 @@ ATTEMPTS = 60  # at a transaction, each after another writer's
 class _Extension:
     """What a transaction writes: the properties of the document, its last chunk if it grows, and new chunks.
 
-    `messages` counts those that it appends.
+    `messages` counts those that it appends, and `language` is that of the corpus.
     """
 
     end: ConversationEnd | None
     properties: Mapping[str, Scalar]
     messages: int
     chunks: tuple[Chunk, ...]
+    language: str
 
     @property
     def grown(self) -> int:
@@ -129,13 +132,14 @@ def _write(
     if not extend_conversation(transaction, corpus=corpus, uid=document, end=end, properties=extension.properties):
         raise OvertakenError
     mark_builds(transaction, corpus=corpus, change=APPENDED if end else ADDED)
+    rows = chunk_rows(extension.chunks, corpus=corpus, language=extension.language)
     if grown:
         last = extension.chunks[0]
-        grow_chunks(transaction, corpus=corpus, chunks=[last], vectors={last.uid: vectors[0]})
+        grow_chunks(transaction, corpus=corpus, rows=rows[:1], vectors={last.uid: vectors[0]})
     append_chunks(
         transaction,
         corpus=corpus,
-        chunks=extension.chunks[grown:],
+        rows=rows[grown:],
         vectors=vectors[grown:],
         before=end.chunk.uid if end and end.chunk else None,
     )
@@ -159,12 +163,13 @@ def _extension(
         text = f"\n{text}"
         places = tuple(replace(place, start=place.start + 1, end=place.end + 1) for place in places)
     appended_document = Document(id=conversation.id, text=text, messages=places)
+    language = writing_language(services, [text])
     digest = messages_digest(text, places, before=end.sha256 if end and last else "")
     properties = {
         "sha256": digest,
         "message_number": number + len(places),
         "chunking": f"{OF_MESSAGES}{tokens}",
-        **({} if end else description_of(document_of(replace(conversation, messages=())))),
+        **({} if end else with_stems(description_of(document_of(replace(conversation, messages=()))), language)),
     }
     chunks = (
         continued_chunks(appended_document, corpus=services.corpus, uid_=document, tokens=tokens, last=last)
@@ -172,7 +177,7 @@ def _extension(
         else ()
     )
     chunks = _unlike_stored(services, chunks, last=last, digest=digest)
-    return _Extension(end=end, properties=properties, messages=len(places), chunks=chunks)
+    return _Extension(end=end, properties=properties, messages=len(places), chunks=chunks, language=language)
 
 
 def _unlike_stored(

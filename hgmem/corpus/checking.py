@@ -38,7 +38,8 @@ from hgmem.graph.invariants import OwnInvariant
 from hgmem.graph.schema import TYPES, differing, missing, show_indexes
 from hgmem.graph.values import NOTHING, by_uid, uids_of, vector
 from hgmem.services import Services, settled_corpus
-from hgmem.text.identity import build_uid, built_uid, layer_key, unit_uid
+from hgmem.text.identity import build_uid, built_uid, chunk_layer, layer_key, unit_uid
+from hgmem.text.stems import stored_stems
 from hgmem.values.records import PRUNING
 from hgmem.values.reports import Checkup
 
@@ -93,12 +94,19 @@ def check_chunks(services: Services, row: CorpusRow, tally: Tally) -> None:
         extracted = [uid for uid in uids if uid in stored and stored[uid]["status"] in VECTORED]
         found = _indexed(services, "indexed_chunks", row, extracted)
         tally.add("chunk-not-in-index", [uid for uid in extracted if stored[uid]["embedded"] and uid not in found])
+        tally.add("stems", [uid for uid in uids if uid in stored and not _is_searched(row, stored[uid])])
         tally.add("message-place", [uid for uid in uids if uid in stored and not _has_messages(stored[uid])])
         done = [uid for uid in extracted if stored[uid]["status"] == "done" and stored[uid]["extraction"]]
         named = {uid: names for uid in done if (names := _names(corpus, stored[uid]["extraction"]))}
         tally.add("contributions-unreadable", [uid for uid in done if uid not in named])
         given = [{"uid": uid, "entities": ends, "relations": ties} for uid, (ends, ties) in named.items()]
         tally.add("chunk-not-folded", uids_of(database, "unfolded_chunks", corpus=corpus, rows=given))
+
+
+def _is_searched(row: CorpusRow, chunk: Row) -> bool:
+    """Return whether full-text search finds a chunk by the stems of its text, as a chunk of its corpus."""
+    stems = stored_stems(chunk["text"], row.language or "")
+    return bool(chunk["layer_key"] == chunk_layer(row.corpus) and chunk["stems"] == stems)
 
 
 def _has_messages(row: Row) -> bool:
@@ -229,7 +237,7 @@ def check_builds(services: Services, row: CorpusRow, tally: Tally) -> None:
         tally.add("built-identity", [uid for uid, unit in units.items() if not _is_unit(corpus, unit)])
     for uids in pages(database, BUILT, corpus=corpus, size=BATCH):
         rows = by_uid(database, "stored_built", corpus=corpus, uids=uids, dimensions=row.dimensions)
-        tally.add("built-identity", [uid for uid, each in rows.items() if not _is_row(corpus, each)])
+        tally.add("built-identity", [uid for uid, each in rows.items() if not _is_row(row, each)])
         found = _indexed(services, "indexed_built", row, uids)
         tally.add("built-not-in-index", [uid for uid, each in rows.items() if each["embedded"] and uid not in found])
 
@@ -260,12 +268,13 @@ def _is_unit(corpus: str, unit: Row) -> bool:
     return bool(unit["uid"] == unit_uid(corpus, unit["system"], stage=unit["stage"], key=unit["key"]))
 
 
-def _is_row(corpus: str, row: Row) -> bool:
-    system, kind = row["system"], row["kind"]
+def _is_row(corpus: CorpusRow, row: Row) -> bool:
+    system, kind, name = row["system"], row["kind"], corpus.corpus
     return (
-        row["uid"] == built_uid(corpus, system, kind=kind, key=row["key"])
-        and row["layer_key"] == layer_key(corpus, system, kind)
+        row["uid"] == built_uid(name, system, kind=kind, key=row["key"])
+        and row["layer_key"] == layer_key(name, system, kind)
         and {"Built", kind} <= set(row["labels"])
+        and (row["learnt"] or row["stems"] == stored_stems(row["text"], corpus.language or ""))
     )
 
 

@@ -20,11 +20,13 @@ from hgmem.extraction.chunking import chunks as chunks_of
 from hgmem.extraction.message_chunks import message_chunks, messages_digest, messages_in, words_of
 from hgmem.graph.builds import ADDED, APPENDED, CHANGED, DELETED, mark_builds
 from hgmem.graph.built import drop_dependents
+from hgmem.graph.corpus import corpus_language
 from hgmem.graph.database import Row, Transaction
 from hgmem.graph.documents import (
     EMBEDDED,
     ChunkText,
     DocumentState,
+    chunk_rows,
     chunk_texts,
     chunks_of_documents,
     conversation_chunks,
@@ -39,7 +41,7 @@ from hgmem.graph.documents import (
     rewrite_chunks,
 )
 from hgmem.graph.values import NOTHING, Runner, to_json
-from hgmem.services import Services
+from hgmem.services import Services, writing_language
 from hgmem.text.identity import text_hash
 from hgmem.text.segmentation import has_half_pair
 from hgmem.values.conversations import MessagePlace
@@ -249,7 +251,8 @@ def replaced_messages(services: Services, compared: ComparedDocument) -> dict[st
 def write_description(services: Services, document: ComparedDocument) -> None:
     """Write the title, source and metadata of a document whose content is stored as it is."""
     writer: Runner = marking(services, document.change) if document.change else services.database
-    put_documents(writer, corpus=services.corpus, documents={document.uid: document.description})
+    language = corpus_language(services.database, corpus=services.corpus)
+    put_documents(writer, corpus=services.corpus, documents={document.uid: document.description}, language=language)
 
 
 def write_document(services: Services, chunked: ChunkedDocument) -> None:
@@ -260,7 +263,8 @@ def write_document(services: Services, chunked: ChunkedDocument) -> None:
     database, corpus, compared = services.database, services.corpus, chunked.compared
     writer = marking(services, chunked.change)
     properties = {**compared.description, "chunking": compared.chunking, "sha256": ""}
-    put_documents(writer, corpus=corpus, documents={compared.uid: properties})
+    language = writing_language(services, [compared.document.text])
+    put_documents(writer, corpus=corpus, documents={compared.uid: properties}, language=language)
     if chunked.stale:
         drop_chunks(services, chunked.stale, change=CHANGED)
     for chunks in batches(chunked.grown, size=REWRITTEN_CHUNKS):
@@ -268,7 +272,7 @@ def write_document(services: Services, chunked: ChunkedDocument) -> None:
     for chunks in batches(chunked.changed, size=REWRITTEN_CHUNKS):
         refresh(services, *database.write(change_chunks, services, chunks))
     for chunks in batches(chunked.chunks, size=NEW_CHUNKS):
-        put_chunks(database, corpus=corpus, chunks=chunks)
+        put_chunks(database, corpus=corpus, rows=chunk_rows(chunks, corpus=corpus, language=language))
     link_chunks(database, corpus=corpus, documents=[compared.uid])
     messages = len(compared.document.messages) or None
     writer.run("seal_document", corpus=corpus, uid=compared.uid, sha256=compared.sha256, messages=messages)
@@ -278,7 +282,7 @@ def _grow_chunks(transaction: Transaction, services: Services, chunks: Sequence[
     """Write texts that begin with the stored ones. Vectors are left to the run that indexes the chunks."""
     check_embedder(transaction, services)
     mark_builds(transaction, corpus=services.corpus, change=APPENDED)
-    grow_chunks(transaction, corpus=services.corpus, chunks=chunks)
+    grow_chunks(transaction, corpus=services.corpus, rows=_rows(transaction, services.corpus, chunks))
 
 
 def change_chunks(
@@ -294,8 +298,12 @@ def change_chunks(
     drop_dependents(transaction, corpus=corpus, uids=uids)
     mark_builds(transaction, corpus=corpus, change=CHANGED)
     _move_citations(transaction, corpus, chunks)
-    rewrite_chunks(transaction, corpus=corpus, chunks=chunks, vectors=vectors)
+    rewrite_chunks(transaction, corpus=corpus, rows=_rows(transaction, corpus, chunks), vectors=vectors)
     return entities, relations
+
+
+def _rows(transaction: Transaction, corpus: str, chunks: Sequence[Chunk]) -> list[Row]:
+    return chunk_rows(chunks, corpus=corpus, language=corpus_language(transaction, corpus=corpus))
 
 
 def withdraw_support(

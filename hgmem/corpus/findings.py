@@ -25,6 +25,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
     },
     AGAIN: {
         "chunk-order": "NEXT_CHUNK does not lead from each chunk of a document to the next",
+        "stems": "a chunk's stems or layer, by which full-text search finds it, are not those of its text and corpus",
         "message-place": "the messages of a conversation's chunk do not stand in its text, one after the other",
         "entity-without-support": "an entity is supported by no chunk, no pre-built graph and no relation",
         "entity-differs": "an entity differs from what its contributions give",

@@ -28,10 +28,10 @@ from hgmem.graph.corpus import (
     write_leased,
 )
 from hgmem.graph.database import Database, Row, Transaction
-from hgmem.graph.documents import chunk_row
+from hgmem.graph.documents import chunk_rows, with_stems
 from hgmem.graph.schema import Declared, declared, show_indexes
 from hgmem.graph.values import Runner, in_order, rows_with_vectors, to_json
-from hgmem.services import Services, known_corpus, readable_corpus
+from hgmem.services import Services, known_corpus, readable_corpus, writing_language
 from hgmem.sources.graphrag import assembled, name_properties
 from hgmem.text.identity import text_hash
 from hgmem.text.language import counted
@@ -136,13 +136,20 @@ def _lease(transaction: Transaction, services: Services, run: str, embedder: tup
 def _write(services: Services, writer: GuardedWriter, prepared: Prepared, *, report: CountReport) -> None:
     done, total = 0, len(prepared.entities) + len(prepared.relations)
     report(done, total)
+    language = writing_language(services, (chunk.text for chunks in prepared.chunks.values() for chunk in chunks))
     for documents in batches(prepared.documents.items()):
-        rows = [{"uid": uid, "properties": properties_of(document)} for uid, document in documents]
+        rows = [
+            {"uid": uid, "properties": with_stems(properties_of(document), language)} for uid, document in documents
+        ]
         writer.run("create_documents", corpus=services.corpus, rows=in_order(rows))
     ordered = (
-        {**chunk_row(chunk, services.corpus), "before": before}
+        {**row, "before": before}
         for chunks in prepared.chunks.values()
-        for chunk, before in zip(chunks, (None, *(chunk.uid for chunk in chunks)), strict=False)
+        for row, before in zip(
+            chunk_rows(chunks, corpus=services.corpus, language=language),
+            (None, *(chunk.uid for chunk in chunks)),
+            strict=False,
+        )
     )
     for batch in batches(ordered, size=SEGMENT):
         vectors = services.embed([row["text"] for row in batch], kind="document")
@@ -312,7 +319,7 @@ def _crowded(database: Database, dimensions: int) -> Iterator[str]:
 
 def _takes_in(row: Row, ours: Declared, dimensions: int) -> bool:
     """Return whether an index holds what one of ours does."""
-    if row["type"] != ours.type or ours.label not in (row["labels"] or ()):
+    if row["type"] != ours.type or not {*ours.labels} & {*(row["labels"] or ())}:
         return False
     properties = set(row["properties"] or ())
     if ours.type == "VECTOR":

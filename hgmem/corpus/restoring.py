@@ -149,7 +149,7 @@ class _Import:
 
 
 def _properties(header: Record) -> Row:
-    return {name: header.get(name) for name in ("settings", "schema_version", "imported", "created_at")}
+    return {name: header.get(name) for name in ("settings", "schema_version", "imported", "language", "created_at")}
 
 
 def _batches(lines: Iterable[Line]) -> Iterator[tuple[str, list[Row]]]:

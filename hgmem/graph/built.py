@@ -1,15 +1,13 @@
 """Typed wrappers for `cypher/built.cypher`."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from hgmem.graph.database import Row
-from hgmem.graph.full_text import OVER, Ranking, as_indexed, searched_words
-from hgmem.graph.lucene import lucene
+from hgmem.graph.full_text import OVER, Ranking, Texts, worded
 from hgmem.graph.retrieval import Scope
 from hgmem.graph.values import Runner, uids_of, vector, vector_writer
-from hgmem.text.identity import layer_key
 
 AT_ONCE = 5_000  # uids in one statement
 
@@ -123,25 +121,8 @@ def near_built(database: Runner, *, layer: Layer, query: Any, k: int, over: int)
 
 def worded_built(database: Runner, *, layer: Layer, text: str, k: int) -> list[tuple[Row, float]]:
     """Return the k rows that fit a text's words best, each with its BM25 score, which counts its layer alone."""
-    scope, wanted = layer.scope, searched_words(text)
-    query = lucene(
-        as_indexed(wanted),
-        corpus=scope.corpus,
-        layer=layer_key(scope.corpus, layer.system, layer.kind),
-        documents=scope.uids,
-    )
-    if not query:
-        return []
-    rows = database.run(
-        "worded_built",
-        corpus=scope.corpus,
-        system=layer.system,
-        kind=layer.kind,
-        documents=scope.uids,
-        lucene=query,
-        words=wanted,
-        ranking=asdict(Ranking(k=k, over=max(k, OVER))),
-    )
+    asked = Texts(texts={0: text}, system=layer.system, kind=layer.kind, whole=True)
+    rows = worded(database, scope=layer.scope, layers=[asked], ranking=Ranking(k=k, over=max(k, OVER)))
     return [(row["row"], row["score"]) for row in rows]
 
 

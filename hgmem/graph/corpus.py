@@ -7,7 +7,7 @@ from hgmem.graph.database import Database, leased
 from hgmem.graph.values import Runner, to_json
 from hgmem.values.reports import CorpusStatus
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 DELETE_BATCH = 2_000
 MOST_FAILURES = 100
 
@@ -16,8 +16,9 @@ MOST_FAILURES = 100
 class CorpusRow:
     """A corpus with its lease.
 
-    `silent` is the age of the lease's last heartbeat in seconds, or None without a lease. `cleared` is None unless the
-    corpus is being re-embedded, and True once no old vector is left.
+    `language` is None until the first document is written. `silent` is the age of the lease's last heartbeat in
+    seconds, or None without a lease. `cleared` is None unless the corpus is being re-embedded, and True once no old
+    vector is left.
     """
 
     corpus: str
@@ -29,6 +30,7 @@ class CorpusRow:
     archive: str | None = None
     cleared: bool | None = None
     schema_version: int = SCHEMA_VERSION
+    language: str | None = None
     run: str | None = None
     silent: int | None = None
 
@@ -60,6 +62,18 @@ def create_corpus(
         schema_version=SCHEMA_VERSION,
     )
     return CorpusRow(**rows[0])
+
+
+def corpus_language(database: Runner, *, corpus: str) -> str:
+    """Return the two-letter code of the corpus's language, or `''` if nothing is written yet."""
+    rows = database.run("corpus_language", corpus=corpus)
+    return str(rows[0]["language"] or "") if rows else ""
+
+
+def set_language(database: Runner, *, corpus: str, language: str) -> str:
+    """Set the language of a corpus that has none, and return the one that it has."""
+    rows = database.run("set_language", corpus=corpus, language=language)
+    return str(rows[0]["language"]) if rows else language
 
 
 def lease_corpus(database: Runner, *, corpus: str, run: str, status: str, timeout: float) -> bool:

@@ -11,7 +11,8 @@ from hgmem.graph.database import Row
 from hgmem.graph.values import NOTHING, Runner, rows_with_vectors, to_json, with_some_vectors
 from hgmem.models.embedding import Vectors
 from hgmem.text import identity
-from hgmem.text.identity import corpus_key
+from hgmem.text.identity import chunk_layer
+from hgmem.text.stems import stored_stems
 from hgmem.values.conversations import MessagePlace
 from hgmem.values.graph_elements import Chunk, DocumentUid, EntityUid, RelationUid
 from hgmem.values.inputs import Scalar
@@ -106,25 +107,31 @@ def documents_of_files(database: Runner, *, corpus: str, paths: Sequence[str]) -
     return found
 
 
-def put_documents(database: Runner, *, corpus: str, documents: Mapping[DocumentUid, Mapping[str, Scalar]]) -> None:
-    """Write documents (properties by uid) as pending.
+def put_documents(
+    database: Runner, *, corpus: str, documents: Mapping[DocumentUid, Mapping[str, Scalar]], language: str
+) -> None:
+    """Write documents (properties by uid) of a corpus in this language as pending.
 
     Raises `ConflictError` if the corpus is not ready.
     """
-    rows = [{"uid": uid, "properties": dict(documents[uid])} for uid in sorted(documents)]
+    rows = [{"uid": uid, "properties": with_stems(documents[uid], language)} for uid in sorted(documents)]
     if rows and not database.run("put_documents", corpus=corpus, rows=rows):
         raise ConflictError(
             f"corpus {corpus!r} was deleted or is being imported: add the documents again when it is ready"
         )
 
 
-def put_chunks(database: Runner, *, corpus: str, chunks: Sequence[Chunk], vectors: Mapping[str, Any] = NOTHING) -> None:
-    """Write chunks of existing documents.
+def with_stems(properties: Mapping[str, Scalar], language: str) -> dict[str, Scalar]:
+    """Return the properties of a document with the stems of its title."""
+    return {**properties, "stems": stored_stems(str(properties["title"]), language)}
+
+
+def put_chunks(database: Runner, *, corpus: str, rows: Sequence[Row], vectors: Mapping[str, Any] = NOTHING) -> None:
+    """Write chunks (`chunk_rows`) of existing documents.
 
     Existing chunks keep their extraction and status. A chunk with a vector (by uid) becomes done.
     """
-    rows = with_some_vectors([chunk_row(chunk, corpus) for chunk in chunks], vectors)
-    database.run("put_chunks", corpus=corpus, rows=rows)
+    database.run("put_chunks", corpus=corpus, rows=with_some_vectors(rows, vectors))
 
 
 def link_chunks(database: Runner, *, corpus: str, documents: Sequence[DocumentUid]) -> None:
@@ -205,35 +212,34 @@ def chunk_texts(database: Runner, *, corpus: str, uids: Sequence[str]) -> dict[s
     return {row["uid"]: ChunkText(**{**row, "messages": loaded_messages(row["messages"])}) for row in rows}
 
 
-def grow_chunks(
-    database: Runner, *, corpus: str, chunks: Sequence[Chunk], vectors: Mapping[str, Any] = NOTHING
-) -> None:
+def grow_chunks(database: Runner, *, corpus: str, rows: Sequence[Row], vectors: Mapping[str, Any] = NOTHING) -> None:
     """Give chunks a text that begins with the one that they have. Extractions stay until the chunks are extracted."""
-    rows = with_some_vectors([chunk_row(chunk, corpus) for chunk in chunks], vectors)
-    database.run("grow_chunks", corpus=corpus, rows=rows)
+    database.run("grow_chunks", corpus=corpus, rows=with_some_vectors(rows, vectors))
 
 
-def rewrite_chunks(
-    database: Runner, *, corpus: str, chunks: Sequence[Chunk], vectors: Mapping[str, Any] = NOTHING
-) -> None:
+def rewrite_chunks(database: Runner, *, corpus: str, rows: Sequence[Row], vectors: Mapping[str, Any] = NOTHING) -> None:
     """Give chunks another text, and remove the extraction and the vector of the old one."""
-    rows = with_some_vectors([chunk_row(chunk, corpus) for chunk in chunks], vectors)
-    database.run("rewrite_chunks", corpus=corpus, rows=rows)
+    database.run("rewrite_chunks", corpus=corpus, rows=with_some_vectors(rows, vectors))
 
 
-def chunk_row(chunk: Chunk, corpus: str) -> Row:
-    """Return the properties of a chunk as a row."""
+def chunk_rows(chunks: Iterable[Chunk], *, corpus: str, language: str) -> list[Row]:
+    """Return the properties of chunks of a corpus in this language."""
+    return [_chunk_row(chunk, corpus, language) for chunk in chunks]
+
+
+def _chunk_row(chunk: Chunk, corpus: str, language: str) -> Row:
     return {
         "uid": chunk.uid,
         "document": chunk.document,
         "position": chunk.position,
         "text": chunk.text,
+        "stems": stored_stems(chunk.text, language),
         "tokens": chunk.tokens,
         "start": chunk.start,
         "end": chunk.end,
         "source_id": chunk.source_id,
         "messages": dumped_messages(chunk.messages),
-        "corpus_key": corpus_key(corpus),
+        "layer_key": chunk_layer(corpus),
     }
 
 
@@ -279,13 +285,11 @@ def extend_conversation(
     return bool(rows)
 
 
-def append_chunks(
-    database: Runner, *, corpus: str, chunks: Sequence[Chunk], vectors: Vectors, before: str | None
-) -> None:
+def append_chunks(database: Runner, *, corpus: str, rows: Sequence[Row], vectors: Vectors, before: str | None) -> None:
     """Create chunks of a conversation with their vectors, after the chunk `before` (uid)."""
-    uids = [before, *(chunk.uid for chunk in chunks)]
-    rows = [{**chunk_row(chunk, corpus), "before": last} for chunk, last in zip(chunks, uids, strict=False)]
-    database.run("append_chunks", corpus=corpus, rows=rows_with_vectors(rows, vectors))
+    uids = [before, *(row["uid"] for row in rows)]
+    placed = [{**row, "before": last} for row, last in zip(rows, uids, strict=False)]
+    database.run("append_chunks", corpus=corpus, rows=rows_with_vectors(placed, vectors))
 
 
 def conversation_chunks(database: Runner, *, corpus: str, uid: DocumentUid) -> list[Chunk]:

@@ -1,76 +1,81 @@
-"""Typed wrapper for `cypher/full_text.cypher`, and the words of texts as it counts them."""
+"""Typed wrapper for `cypher/full_text.cypher`."""
 
-import re
-import unicodedata
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from operator import itemgetter
 
+from hgmem.graph.corpus import corpus_language
 from hgmem.graph.database import Row
-from hgmem.graph.lucene import LONGEST_TERM, MOST_TERMS, lucene, telling
+from hgmem.graph.lucene import MOST_TERMS, lucene
 from hgmem.graph.retrieval import Scope, to_chunk
 from hgmem.graph.values import Runner
-from hgmem.text.segmentation import pieces, unspaced
+from hgmem.text.identity import layer_key
+from hgmem.text.stems import searched_stems
 from hgmem.values.graph_elements import Chunk
-
-_JOINERS = "\u200c\u200d"  # inside words of Persian and Indian languages
-_IN_WORDS = frozenset("LNM")  # Unicode's categories of letters, numbers and marks, as in the statement
-_ENDING = re.compile(r"(?<=\w)['’](?:s|t|d|m|ll|re|ve)(?!\w)")  # of English; the index keeps it as a part of the word
-
 
 OVER, K1, B = 10_000, 1.5, 0.75  # what the full-text index proposes, and parameters of BM25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranking:
-    """How BM25 ranks: `k` chunks of `over` that the index proposes, with its parameters k1 and b.
+    """How BM25 ranks: `k` rows of `over` that the index proposes, with its parameters k1 and b.
 
-    Ranks are exact where at most `over` chunks hold a word of the question. k1 and b are those of the library bm25s,
+    Ranks are exact where fewer than `over` rows hold a stem of the query. k1 and b are those of the library bm25s,
     within what Manning et al. (2008, section 11.4.3) recommend untuned.
     """
 
     k: int
     over: int = OVER
     k1: float = K1  # how soon repeats of a word stop counting: 0 ignores them
-    b: float = B  # how much a long chunk is discounted: 0 not at all, 1 fully
+    b: float = B  # how much a long row is discounted: 0 not at all, 1 fully
+    titles: bool = True  # whether words of a document's title count in each of its chunks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Texts:
+    """The texts (by number) that search one layer: chunks, or one kind of the rows that a system has built."""
+
+    texts: Mapping[int, str]
+    system: str = ""
+    kind: str = ""
+    whole: bool = False  # whether rows are returned with what they hold
+
+
+def worded(database: Runner, *, scope: Scope, layers: Sequence[Texts], ranking: Ranking) -> list[Row]:
+    """Return the rows that fit the words of each text best: kind, number, uid, score and `row`, best first.
+
+    Texts without words find nothing.
+    """
+    language = corpus_language(database, corpus=scope.corpus)
+    asked = [_layer(layer, scope, language) for layer in layers]
+    if not any(layer["queries"] for layer in asked):
+        return []
+    return database.run("worded", corpus=scope.corpus, documents=scope.uids, layers=asked, ranking=asdict(ranking))
+
+
+def _layer(layer: Texts, scope: Scope, language: str) -> Row:
+    key = layer_key(scope.corpus, layer.system, layer.kind)
+    stems = {number: searched_stems(text, language, most=MOST_TERMS) for number, text in layer.texts.items()}
+    return {
+        "system": layer.system,
+        "kind": layer.kind,
+        "whole": layer.whole,
+        "queries": [
+            {"number": number, "stems": some, "lucene": lucene(some, layer=key, documents=scope.documents)}
+            for number, some in stems.items()
+            if some
+        ],
+    }
 
 
 def worded_chunks(database: Runner, *, scope: Scope, text: str, ranking: Ranking) -> list[tuple[Chunk, float]]:
     """Return the chunks that fit a text's words best by BM25, with their scores. Without words there are none."""
-    wanted = searched_words(text)
-    if not wanted:
-        return []
-    rows = database.run(
-        "worded_chunks",
-        corpus=scope.corpus,
-        documents=scope.uids,
-        lucene=lucene(as_indexed(wanted), corpus=scope.corpus, documents=scope.documents),
-        words=wanted,
-        ranking=asdict(ranking),
-    )
-    needed = itemgetter("uid", "text")  # null in a chunk that was deleted while the statement ran
-    return [(to_chunk(row["chunk"]), row["score"]) for row in rows if None not in needed(row["chunk"])]
+    rows = worded(database, scope=scope, layers=[Texts(texts={0: text}, whole=True)], ranking=ranking)
+    return [(to_chunk(row["row"]), row["score"]) for row in rows if row["row"]["text"] is not None]
 
 
-def searched_words(text: str) -> list[Row]:
-    """Return the words of a text to search for, each once: function words only if there are no others.
-
-    A word of a script without spaces is in pairs of characters, which are not whole words.
-    """
-    found: dict[str, bool] = {}
-    for word in split_words(_ENDING.sub("", text.lower())):
-        parts = [part for part in pieces(word) if any(map(str.isalnum, part))]  # a mark alone is no word
-        for part in parts:
-            found.setdefault(part, parts == [word] and not unspaced(part))
-    return [{"text": one, "whole": found[one]} for one in telling(list(found))[:MOST_TERMS]]
-
-
-def split_words(text: str) -> list[str]:
-    """Return the runs of letters, digits and marks in a text. None has a character of Lucene's syntax."""
-    between = (one if one in _JOINERS or unicodedata.category(one)[0] in _IN_WORDS else " " for one in text)
-    return [word for word in "".join(between).split() if len(word) <= LONGEST_TERM and any(map(str.isalnum, word))]
-
-
-def as_indexed(wanted: list[Row]) -> list[str]:
-    """Return the words in the forms in which the index may hold them, and pairs of characters also within words."""
-    forms = {True: ("{}", "{}'s", "{}’s"), False: ("{}", "*{}*")}
-    return [form.format(word["text"]) for word in wanted for form in forms[word["whole"]]]
+def worded_uids(database: Runner, *, scope: Scope, texts: Mapping[int, str], ranking: Ranking) -> dict[int, list[str]]:
+    """Return by number the uids of the chunks that fit each text's words best by BM25, the best first."""
+    found: dict[int, list[str]] = {number: [] for number in texts}
+    for row in worded(database, scope=scope, layers=[Texts(texts=texts)], ranking=ranking):
+        found[row["number"]].append(row["uid"])
+    return found

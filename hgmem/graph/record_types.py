@@ -124,7 +124,8 @@ _OF_MEMORY = _has("memory", "memory", "uid of the memory", "archive")
 _SYSTEM = _has("system", "text", "name of the system, such as `hgmem`")
 _OF_SYSTEM = _has("system", "text", "name of the system", "archive")
 _EMBEDDING = _may_have("embedding", "vector", "vector of the text or description")
-_CORPUS_KEY = _has("corpus_key", "text", "hash of the corpus, for full-text search", "derived")
+_STEMS = _has("stems", "text", "stems of its words for full-text search, each between two blanks")
+_LAYER_KEY = _has("layer_key", "text", "hash of corpus, system and kind, for full-text search", "derived")
 _DOCUMENT = "uid of the document; empty where it rests on several"
 _OWN = "further properties, of the system's own"
 _LEASE = (
@@ -144,6 +145,7 @@ _OF_CORPUS = (
         _UID,
         _has("id", "text", "the caller's id, or the path of the file"),
         _has("title", "text", "title"),
+        _may_have("stems", "text", "stems of the title for full-text search"),
         _has("source", "text", "path or id"),
         _has("sha256", "text", "hash of the text"),
         _has("metadata", "object", "the caller's metadata, for filters"),
@@ -160,6 +162,7 @@ _OF_CORPUS = (
         _has("document", "uid", "uid of the document"),
         _has("position", "integer", "position in the document"),
         _has("text", "text", "the text"),
+        _STEMS,
         _has("tokens", "integer", "length in tokens"),
         _may_have("start", "integer", "offset in the document, inclusive"),
         _may_have("end", "integer", "offset in the document, exclusive"),
@@ -170,7 +173,7 @@ _OF_CORPUS = (
         _may_have("source_id", "text", "id in the source that was imported"),
         _may_have("messages", "text", "id, speaker, time and place of each message in the chunk, a list in JSON"),
         _EMBEDDING,
-        _CORPUS_KEY,
+        _LAYER_KEY,
         identity=("uid",),
         link=Link(type="FROM_DOCUMENT", to=_to("Document", "document"), outgoing=True),
     ),
@@ -192,7 +195,6 @@ _OF_CORPUS = (
         _may_have("given", "given entities", "contributions of a pre-built graph"),
         *_SUMMARY,
         _EMBEDDING,
-        _CORPUS_KEY,
         _has("memory", "text", "empty", "derived"),
         identity=("uid",),
     ),
@@ -275,7 +277,8 @@ _OF_BUILDS = (
         _may_have("embedding", "vector", "vector that is searched"),
         _may_have("own_embedding", "vector", "vector of the text, where a later unit gives another `embedding`"),
         _may_have("vector", "vector of any length", "vector that no index holds, such as a sum"),
-        _has("layer_key", "text", "hash of corpus, system and kind, for full-text search", "derived"),
+        _may_have("stems", "text", "stems of the text for full-text search"),
+        _LAYER_KEY,
         identity=("uid",),
         also_known_by=(("system", "uid"),),
         link=Link(type="MADE", to=_to("Unit", "system", "unit")),

@@ -6,12 +6,12 @@ from typing import Any
 from hgmem.graph.database import Row
 from hgmem.graph.record_types import EVERYWHERE, RECORD_TYPES, VECTORS, FieldType, RecordType, Reference
 from hgmem.graph.values import Runner, vector
-from hgmem.text.identity import build_uid, corpus_key, layer_key
+from hgmem.text.identity import build_uid, chunk_layer, layer_key
 
 # The properties that follow from the rest of a record, by type, for the corpus and the record.
 DERIVED: Mapping[str, Callable[[str, Row], Row]] = {
-    "Chunk": lambda corpus, _: {"corpus_key": corpus_key(corpus)},
-    "Entity": lambda corpus, _: {"corpus_key": corpus_key(corpus), "memory": ""},
+    "Chunk": lambda corpus, _: {"layer_key": chunk_layer(corpus)},
+    "Entity": lambda _, __: {"memory": ""},
     "RELATES": lambda corpus, _: {EVERYWHERE: corpus},
     "Memory": lambda _, record: {"memory": record["uid"]},
     "Built": lambda corpus, record: {

@@ -7,7 +7,6 @@ from typing import Any, Literal, TypeAlias
 
 from hgmem.graph.database import Row
 from hgmem.graph.documents import loaded_messages
-from hgmem.graph.lucene import lucene, telling, terms
 from hgmem.graph.values import Runner, vector
 from hgmem.values.evidence import Source
 from hgmem.values.graph_elements import Chunk, Entity, Relation
@@ -32,7 +31,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """One sub-query as the statement takes it. Non-empty `words` are searched as full text.
+    """One sub-query as the statement takes it. `worded` are the chunks (uids) that fit its words best, best first.
 
     `targets` are points (uids) of a search of their scope, `chosen` the entities (uids) of one of these alone.
     """
@@ -40,7 +39,7 @@ class Query:
     number: int
     vector: Any
     search: Search
-    words: str = ""
+    worded: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
     chosen: tuple[str, ...] = ()
 
@@ -82,7 +81,7 @@ def retrieve(database: Runner, *, scope: Scope, queries: Sequence[Query], limits
         corpus=scope.corpus,
         memory=scope.memory,
         documents=scope.uids,
-        queries=[_query(query, scope) for query in queries],
+        queries=[_query(query) for query in queries],
         limits=limits,
     )[0]
     return Retrieval(
@@ -181,14 +180,12 @@ def _there(rows: Iterable[Row], *names: str) -> list[Row]:
     return [row for row in rows if None not in values(row)]
 
 
-def _query(query: Query, scope: Scope) -> Row:
-    wanted = telling(terms(query.words))
+def _query(query: Query) -> Row:
     return {
         "number": query.number,
         "vector": vector(query.vector),
         "search": query.search,
-        "words": wanted,
-        "lucene": lucene(wanted, corpus=scope.corpus, documents=scope.documents),
+        "worded": list(query.worded),
         "targets": list(query.targets),
         "chosen": list(query.chosen),
     }

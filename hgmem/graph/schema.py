@@ -18,11 +18,11 @@ TYPES = frozenset(
 _MARKS = ("Provisional", "DeadPoint", "PersonEntity", "OrganizationEntity", "PlaceEntity", "EventEntity")
 OURS = TYPES | {"Corpus", *_MARKS, *RECORD_TYPES} - {"RELATIONSHIP"}
 """Labels and relationship types of ours, which systems may not use. `TYPES` are the latter."""
-_OF_CORPUS = ("corpus", "embedding_model", "dimensions", "schema_version", "archive", "imported", "cleared")
+_OF_CORPUS = ("corpus", "embedding_model", "dimensions", "schema_version", "language", "archive", "imported", "cleared")
 PROPERTIES = frozenset(
     (*_OF_CORPUS, *(field.name for one in RECORD_TYPES.values() for field in one.fields if field.rule != "archive"))
 )
-_LABEL = re.compile(r"[(\[]\w:(\w+)")
+_LABELS = re.compile(r"[(\[]\w:([\w|]+)")
 _PROPERTY = re.compile(r"\b[nr]\.(\w+)")
 AWAIT_SECONDS = 300
 
@@ -54,9 +54,9 @@ def ensure_schema(database: Database) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declared:
-    """An index as its statement declares it: the label or relationship type, the properties, and its type."""
+    """An index as its statement declares it: the labels or relationship type, the properties, and its type."""
 
-    label: str
+    labels: list[str]
     properties: list[str]
     type: str
     constraint: bool
@@ -70,7 +70,7 @@ def declared() -> dict[str, Declared]:
         text = find_statement(name).text
         kind = text.split()[3]  # after CYPHER 25 CREATE
         found[name.removeprefix("create_")] = Declared(
-            label=_LABEL.findall(text)[0],
+            labels=_LABELS.findall(text)[0].split("|"),
             properties=_PROPERTY.findall(text),
             type=kind if kind in ("VECTOR", "FULLTEXT") else "RANGE",
             constraint=kind == "CONSTRAINT",
@@ -99,11 +99,13 @@ def creating() -> list[str]:
 
 
 def _is_as_declared(row: Row, wanted: Declared) -> bool:
-    if (row["type"], row["labels"], row["properties"]) != (wanted.type, [wanted.label], wanted.properties):
+    if (row["type"], row["labels"], row["properties"]) != (wanted.type, wanted.labels, wanted.properties):
+        return False
+    config = row["options"].get("indexConfig", {})
+    if wanted.type == "FULLTEXT" and config.get("fulltext.analyzer") != "whitespace":
         return False
     if wanted.type != "VECTOR":
         return (row["constraint"] is not None) == wanted.constraint
-    config = row["options"].get("indexConfig", {})
     return (
         str(config.get("vector.quantization.type")).upper() == "NONE"
         and str(config.get("vector.similarity_function")).upper() == "COSINE"

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 from pydantic import Field
 
 from hgmem.graph.database import Database, Row
-from hgmem.graph.full_text import Ranking, worded_chunks
+from hgmem.graph.full_text import Ranking, worded_chunks, worded_uids
 from hgmem.graph.retrieval import Query, QueryHits, Retrieval, Scope, Search, mentioned_entities, near_chunks, retrieve
 from hgmem.models.embedding import Vectors
 from hgmem.values.evidence import Evidence, Hit, Retrieved, Source, Subquery
@@ -25,8 +25,7 @@ Thing = TypeVar("Thing", Entity, Relation, Chunk)
 
 FUSION = 60  # reciprocal rank fusion's constant: how much the first ranks count over the later ones
 PROPOSED_NEAREST = 150  # hits that a vector index is asked for at least: fewer miss some of the 20 nearest among copies
-PROPOSED = 100  # chunks that the full-text index proposes: the first, and those that a title names, are ranked
-PROPOSED_AMONG = 400  # where others than those of the chosen documents may be among them
+PROPOSED = 400  # chunks that the full-text index proposes to each sub-query of a step
 CANDIDATES = 20  # chunks that each of two rankings brings to their fusion
 SMALL = 2_000  # entities up to which exact search is an alternative to the index
 BEHIND = 3  # chunks that a line of an entity or a relation may be traced to
@@ -45,6 +44,7 @@ class RetrievalConfig:
     searched_chunks: Count = 5  # found by a search over all chunks
     line_chunks: bool = False  # the chunks behind the entities and relations found, at most three each, are found too
     chunk_search: ChunkSearch = BY_BOTH
+    titles: bool = True  # words of a document's title count in each of its chunks
     hops: Annotated[int, Field(ge=1, le=2)] = 1  # N_G of local investigation
     shared: bool = True  # N_M of local investigation, whose scope has the target points' own entities too
     pooled: bool = False  # one local scope for all sub-queries of a step (official code), not one each (paper)
@@ -69,14 +69,18 @@ class Scene:
 def gather(
     database: Database, subqueries: Sequence[Subquery], vectors: Vectors, *, scene: Scene, config: RetrievalConfig
 ) -> tuple[Evidence, tuple[str, ...]]:
-    """Return the evidence of the sub-queries (with their vectors) and notes, in one round trip, rarely two."""
+    """Return the evidence of the sub-queries (with their vectors) and notes.
+
+    It takes one statement, two more for full-text search, and rarely another one.
+    """
+    worded = _worded(database, subqueries, scene=scene, config=config)
     pool = tuple(dict.fromkeys(uid for asked in subqueries for uid in asked.targets))
     queries = [
         Query(
             number=number,
             vector=vector,
             search="chosen" if scene.chosen else _search(asked, scene),
-            words=asked.text if config.chunk_search == BY_BOTH else "",
+            worded=tuple(worded.get(number, ())),
             targets=pool if config.pooled and asked.targets else asked.targets,
             chosen=scene.chosen[number] if scene.chosen else (),
         )
@@ -100,13 +104,28 @@ def _search(asked: Subquery, scene: Scene) -> Search:
     return "scope" if asked.strategy == "local" else widest
 
 
+def _worded(
+    database: Database, subqueries: Sequence[Subquery], *, scene: Scene, config: RetrievalConfig
+) -> dict[int, list[str]]:
+    """Return by number the chunks (uids) that fit the words of each sub-query best."""
+    if config.chunk_search != BY_BOTH:
+        return {}
+    ranking = Ranking(k=_searched(config), over=max(PROPOSED, 2 * _searched(config)), titles=config.titles)
+    texts = {number: asked.text for number, asked in enumerate(subqueries)}
+    return worded_uids(database, scope=scene.scope, texts=texts, ranking=ranking)
+
+
+def _searched(config: RetrievalConfig) -> int:
+    """Return how many chunks each ranking of a search over all chunks brings."""
+    return 0 if config.chunk_search == "off" else max(CANDIDATES, config.searched_chunks)
+
+
 def _limits(scene: Scene, config: RetrievalConfig) -> Row:
     """Return how much a query returns and how far it looks: the parameter `$limits` of the statement `retrieve`."""
-    searched = 0 if config.chunk_search == "off" else max(CANDIDATES, config.searched_chunks)
+    searched = _searched(config)
     return {
         "overfetch": _over(scene, config, most=BEYOND),
         "overfetch_chunks": max(5 * searched, PROPOSED_NEAREST),
-        "fulltext_limit": max(PROPOSED if scene.scope.documents is None else PROPOSED_AMONG, 2 * searched),
         "entity_limit": config.entities,
         "relation_limit": config.relations,
         "source_limit": config.chunks,

@@ -38,6 +38,13 @@ class ChunksConfig:
     chunks: Positive = 10
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WordsConfig(ChunksConfig):
+    """The config of a system that searches words."""
+
+    titles: bool = True  # words of a document's title count in each of its chunks
+
+
 def _is_ours(value: object, method: object) -> bool:
     """Whether a field is empty, or holds the method of the system that this one was copied from."""
     return value is None or getattr(value, "__func__", None) is method

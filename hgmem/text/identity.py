@@ -52,16 +52,15 @@ def text_hash(text: str) -> str:
     return hashlib.sha256(_bytes(text)).hexdigest()
 
 
-@lru_cache(maxsize=64)
-def corpus_key(corpus: str) -> str:
-    """Return 16 hex characters for the corpus, safe in full-text queries unlike its name."""
-    return hashlib.blake2b(_bytes(corpus), digest_size=8, person=b"corpus_key").hexdigest()
-
-
 @lru_cache(maxsize=256)
 def layer_key(corpus: str, system: str, kind: str) -> str:
-    """Return 16 hex characters for one kind of rows that a system builds of a corpus."""
+    """Return 16 hex characters for one kind of rows that a system builds of a corpus, safe in full-text queries."""
     return _digest(corpus, system, kind, size=8, person=b"layer_key")
+
+
+def chunk_layer(corpus: str) -> str:
+    """Return the `layer_key` of the corpus's chunks."""
+    return layer_key(corpus, "", "")
 
 
 def check_corpus_name(name: str) -> str:

@@ -29,6 +29,11 @@ def language_of(text: str) -> str:
     return best if counts[best] else "en"
 
 
+def common_words(language: str) -> frozenset[str]:
+    """Return frequent words of a language, none of one that is not listed."""
+    return frozenset(_LANGUAGES["common"].get(language, "").split())
+
+
 def no_evidence(question: str) -> str:
     """Return the sentence that reports missing evidence, in the question's language."""
     return str(_LANGUAGES["no_evidence"][language_of(question)])

@@ -101,9 +101,9 @@ def pieces(word: str) -> list[str]:
     return parts
 
 
-def unspaced(word: str) -> bool:
-    """Return whether the word has characters of a script without spaces."""
-    return bool(_UNSPACED.search(word))
+def unspaced_runs(word: str) -> list[str]:
+    """Return the parts of a word that are of a script without spaces."""
+    return _UNSPACED.findall(word)
 
 
 def sound(text: str) -> str:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 # Properties of built rows that hgmem writes. A system's own properties have other names.
 OWN_PROPERTIES = frozenset(
     (
-        *("uid", "corpus", "system", "kind", "key", "document", "layer_key", "text", "learnt"),
+        *("uid", "corpus", "system", "kind", "key", "document", "layer_key", "text", "stems", "learnt"),
         *("embedding", "own_embedding", "vector"),
     )
 )

@@ -12,8 +12,12 @@ from hgmem.systems.spec import AnySpec
 # Options that have one value in all recipes, each with the reason why callers may set it.
 ASKED = "says what is asked, not how it is answered"
 PAPERS = "a size that the paper gives"
+TITLES = "measured with it and without (benchmarks/FINDINGS.md)"
 REASONS: Mapping[str, Mapping[str, str]] = {
+    "bm25": {"titles": TITLES},
+    "hybrid": {"titles": TITLES},
     "hgmem": {
+        "retrieval.titles": TITLES,
         "form": ASKED,
         "concerns": "how many sub-queries of a plan a caller pays for",
         "answer_each_step": "a figure of the paper: the answer at every step (docs/recipes.md)",
@@ -22,11 +26,12 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         "select_entities": "a part of the official code, which has it off as well",
     },
     "hypermem": {
+        "titles": TITLES,
         **dict.fromkeys(("form", "as_of", "speaker"), ASKED),
         "reranker": "the paper's, which a caller has to name as no model is shipped",
     },
-    "memorag": {"form": ASKED, "hits": "measured with the question alone (docs/systems/memorag.md)"},
-    "remindrag": {"form": ASKED, **dict.fromkeys(("passage_tokens", "seeds", "alpha"), PAPERS)},
+    "memorag": {"form": ASKED, "titles": TITLES, "hits": "measured with the question alone (docs/systems/memorag.md)"},
+    "remindrag": {"form": ASKED, "titles": TITLES, **dict.fromkeys(("passage_tokens", "seeds", "alpha"), PAPERS)},
 }
 
 

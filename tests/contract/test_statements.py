@@ -517,18 +517,3 @@ def test_the_server_takes_every_schema_statement(session: neo4j.Session) -> None
 def test_a_plan_that_scans_or_multiplies_is_seen(session: neo4j.Session, text: str, fault: str) -> None:
     plan = plan_of(session, f"CYPHER 25 {text}")
     assert fault in faults(plan, text)
-
-
-def ranking(name: str, variable: str, *, length: str) -> list[str]:
-    """Return the lines of a statement that count words and score by BM25, with one name for its nodes and lengths."""
-    lines = [line.strip() for line in ALL[name].text.splitlines()]
-    first = next(at for at, line in enumerate(lines) if line.endswith("AS text"))
-    last = next(at for at, line in enumerate(lines) if line.startswith("ORDER BY score"))
-    text = "\n".join(lines[first : last + 1]).replace(length, "LENGTH")
-    return re.sub(rf"\b({variable}|chunk|row)\b", "node", text).splitlines()
-
-
-def test_chunks_and_built_rows_are_ranked_by_the_same_lines() -> None:
-    chunks = ranking("worded_chunks", "c", length="c.tokens")
-    assert len(chunks) > 15
-    assert chunks == ranking("worded_built", "n", length="size(n.text)")

@@ -89,7 +89,7 @@ def test_a_corpus_of_another_version_is_refused_in_one_line_and_can_be_deleted(
 CITING = """MATCH (q:Citation {corpus: $corpus}), (c:Chunk {uid: $chunk, corpus: $corpus})
     SET c.status = c.status CREATE (q)-[:CITES]->(c) SET q.withdrawn = false"""
 FOLDING = """MATCH (c:Chunk {uid: $chunk, corpus: $corpus}) SET c.status = c.status
-    CREATE (e:Entity {uid: $entity, corpus: $corpus, memory: '', key: 'olsen', corpus_key: 'k', name: 'Olsen'})
+    CREATE (e:Entity {uid: $entity, corpus: $corpus, memory: '', key: 'olsen', name: 'Olsen'})
     SET e.type = '', e.description = '' CREATE (e)-[:FROM_CHUNK]->(c)"""
 
 

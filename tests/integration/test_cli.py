@@ -266,7 +266,7 @@ def lightrag_directory(folder: Path) -> Path:
     "question",
     [
         'AND OR NOT (foo:bar~2 [* TO *] "unclosed ^9 \\ +-!{}',
-        "*:* OR corpus_key:/.*/",
+        "*:* OR layer_key:/.*/",
         "'}) DETACH DELETE n // $corpus `x` \" RETURN 1",
         "谁拿走了 Ravensund 的仪器？",
         "من أخذ القارب؟",

@@ -34,7 +34,7 @@ LUCENE = (
     ":",
     "AND",
     "NOT",
-    "corpus_key:*",
+    "layer_key:*",
     "text:/.*/",
     "a^=9",
 )
@@ -70,7 +70,7 @@ def harbour(client: HGMem) -> HGMem:
 @FEW
 @given(TEXT)
 @example("\ud83d")
-@example("text:Rhee) OR corpus_key:*")
+@example("text:Rhee) OR layer_key:*")
 def test_any_question_is_answered_from_its_own_corpus_or_refused_in_one_line(harbour: HGMem, question: str) -> None:
     try:
         answer = harbour.ask(question, steps=1)

@@ -922,7 +922,7 @@ def test_an_empty_corpus_has_a_fixed_answer_in_the_questions_language_without_a_
     "question",
     [
         '+-&&||!(){}[]^"~*?:\\/',
-        "AND OR NOT corpus_key:* text:[a TO z]",
+        "AND OR NOT layer_key:* text:[a TO z]",
         "'}) DETACH DELETE n; MATCH (m:Memory) RETURN m //",
         "`$corpus` \\u0027 {corpus: 'x'}",
         "谁卖掉了磨坊？",

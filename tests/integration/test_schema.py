@@ -68,7 +68,8 @@ def test_vector_indexes_filter_by_corpus_in_full_precision(database: Database) -
         assert config["vector.similarity_function"] == "COSINE"
         assert "vector.dimensions" not in config
     texts = {name: found[name] for name, one in declared().items() if one.type == "FULLTEXT"}
-    assert {row["properties"][0] for row in texts.values()} == {"corpus_key", "layer_key"}
+    assert {name: row["properties"] for name, row in texts.items()} == {"words": ["layer_key", "document", "stems"]}
+    assert texts["words"]["options"]["indexConfig"]["fulltext.analyzer"] == "whitespace"
 
 
 def test_a_second_time_changes_nothing(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,6 +115,8 @@ def test_many_that_find_it_missing_at_once_make_it_together(server: Server, data
 
 
 PLAIN = "OPTIONS {indexConfig: {`vector.similarity_function`: 'cosine', `vector.quantization.type`: 'none'}}"
+SEARCHED = "[n.layer_key, n.document, n.stems]"
+BLANKS = "OPTIONS {indexConfig: {`fulltext.analyzer`: 'whitespace'}}"
 DIFFERENT = {
     "other filters": ("point_embedding", f"VECTOR INDEX point_embedding FOR (n:MemoryPoint) ON n.embedding {PLAIN}"),
     "quantized": (
@@ -131,10 +134,12 @@ DIFFERENT = {
         + PLAIN.replace("cosine", "euclidean"),
     ),
     "of a node": ("relation_embedding", f"VECTOR INDEX relation_embedding FOR (n:Other) ON n.embedding {PLAIN}"),
-    "without the corpus": ("entity_text", "FULLTEXT INDEX entity_text FOR (n:Entity) ON EACH [n.name, n.description]"),
+    "without the layer": ("words", f"FULLTEXT INDEX words FOR (n:Chunk|Built) ON EACH [n.document, n.stems] {BLANKS}"),
+    "by another analyzer": ("words", f"FULLTEXT INDEX words FOR (n:Chunk|Built) ON EACH {SEARCHED}"),
+    "of one label": ("words", f"FULLTEXT INDEX words FOR (n:Chunk) ON EACH {SEARCHED} {BLANKS}"),
     "of another label": ("step_corpus", "INDEX step_corpus FOR (n:Other) ON (n.corpus)"),
     "of another property": ("step_corpus", "INDEX step_corpus FOR (n:Step) ON (n.number)"),
-    "not text": ("chunk_text", "INDEX chunk_text FOR (n:Chunk) ON (n.position)"),
+    "not text": ("words", "INDEX words FOR (n:Chunk) ON (n.position)"),
 }
 
 
@@ -183,12 +188,12 @@ def test_a_constraint_on_something_else_is_refused_by_name(database: Database, s
 def test_an_index_that_is_missing_is_all_that_a_check_finds(letters: Callable[..., HGMem]) -> None:
     client = letters()
     client.ask(QUESTION)
-    client._database._driver.execute_query("DROP INDEX entity_text")
+    client._database._driver.execute_query("DROP INDEX words")
     try:
         found = client.check()
     finally:
         ensure_schema(client._database)
-    assert [(one.name, one.uids) for one in found.findings] == [("schema", ("entity_text",))]
+    assert [(one.name, one.uids) for one in found.findings] == [("schema", ("words",))]
 
 
 # Connecting -----------------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from hgmem.text.identity import build_uid, built_uid, check_corpus_name, uid, un
 from hgmem.values.built import Installed
 
 FORMAT = "hgmem-archive"
-VERSION = 4
+VERSION = 5
 COUNTED = ("Document", "Chunk", "Entity", "RELATES", "Unit", "Built", "Memory")  # that progress and corpora count
 HEADER = RecordType(
     name="archive",
@@ -38,6 +38,7 @@ HEADER = RecordType(
         Field(name="settings", type="object", meaning="settings of the corpus"),
         Field(name="created_at", type="time", meaning="creation time of the corpus"),
         Field(name="imported", type="text", meaning="origin of a pre-built graph", optional=True),
+        Field(name="language", type="text", meaning="language of the documents, two letters", optional=True),
         Field(name="embeddings", type="boolean", meaning="whether vectors are in the file"),
         Field(name="memories", type="boolean", meaning="whether memories are in the file"),
     ),

@@ -6,20 +6,22 @@ The lexical baseline.
 from hgmem.graph.full_text import Ranking, worded_chunks
 from hgmem.graph.retrieval import Scope
 from hgmem.services import Services
-from hgmem.systems.single_step import ChunksConfig, SingleStep, evidence_of
+from hgmem.systems.single_step import SingleStep, WordsConfig, evidence_of
 from hgmem.values.evidence import Evidence
 
 
-def retrieve(services: Services, question: str, *, scope: Scope, config: ChunksConfig) -> Evidence:
+def retrieve(services: Services, question: str, *, scope: Scope, config: WordsConfig) -> Evidence:
     """Return the chunks that fit the words of the question best, none if it has no words."""
-    found = worded_chunks(services.database, scope=scope, text=question, ranking=Ranking(k=config.chunks))
+    found = worded_chunks(
+        services.database, scope=scope, text=question, ranking=Ranking(k=config.chunks, titles=config.titles)
+    )
     return evidence_of(question, found, strategy="words")
 
 
 SPEC = SingleStep(
     name="bm25",
     summary="Answers from the chunks whose words fit the question best (BM25), and creates no points.",
-    config=ChunksConfig,
+    config=WordsConfig,
     retrieve=retrieve,
     passage_option="chunks",
 )

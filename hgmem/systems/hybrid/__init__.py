@@ -4,16 +4,16 @@ from hgmem.graph.full_text import Ranking
 from hgmem.graph.retrieval import Scope
 from hgmem.retrieval.step_evidence import hybrid_chunks
 from hgmem.services import Services
-from hgmem.systems.single_step import ChunksConfig, SingleStep, evidence_of
+from hgmem.systems.single_step import SingleStep, WordsConfig, evidence_of
 from hgmem.values.evidence import Evidence
 
 DEPTH = 100  # chunks that each ranking brings to their fusion
 
 
-def retrieve(services: Services, question: str, *, scope: Scope, config: ChunksConfig) -> Evidence:
+def retrieve(services: Services, question: str, *, scope: Scope, config: WordsConfig) -> Evidence:
     """Return the chunks that rank best by words and by vector together."""
     query = services.embed([question], kind="query")[0]
-    ranking = Ranking(k=max(DEPTH, config.chunks))
+    ranking = Ranking(k=max(DEPTH, config.chunks), titles=config.titles)
     found = hybrid_chunks(services.database, (question, query), scope=scope, ranking=ranking)
     return evidence_of(question, found[: config.chunks], strategy="words and vector")
 
@@ -21,7 +21,7 @@ def retrieve(services: Services, question: str, *, scope: Scope, config: ChunksC
 SPEC = SingleStep(
     name="hybrid",
     summary="Answers from the chunks that BM25 and vectors rank best together, and creates no points.",
-    config=ChunksConfig,
+    config=WordsConfig,
     retrieve=retrieve,
     passage_option="chunks",
 )

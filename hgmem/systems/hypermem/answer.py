@@ -7,8 +7,7 @@ from typing import Any, TypeAlias
 from hgmem.errors import UsageError
 from hgmem.graph.database import Row
 from hgmem.graph.documents import conversations_of_speaker
-from hgmem.graph.full_text import K1, OVER, B, Ranking, as_indexed, searched_words
-from hgmem.graph.lucene import lucene
+from hgmem.graph.full_text import OVER, Ranking, Texts, worded
 from hgmem.graph.retrieval import Scope, find_chunks, to_chunk
 from hgmem.graph.values import Runner, vector
 from hgmem.models.reranking import find_reranker
@@ -19,7 +18,6 @@ from hgmem.settings import Settings
 from hgmem.systems.hypermem.dialogues import sortable
 from hgmem.systems.hypermem.recipes import TOLD_FACTS, UNBUILT_TOKENS, HyperMemConfig
 from hgmem.systems.single_step import ANSWER_TOKENS
-from hgmem.text.identity import layer_key
 from hgmem.text.language import counted
 from hgmem.values.conversations import MessagePlace
 from hgmem.values.evidence import BuiltHit, BuiltPassage, Evidence, Hit, Retrieved, Subquery
@@ -31,7 +29,7 @@ KINDS = ("Topic", "Episode", "Fact")
 _LEVELS = dict(zip(("topics", "episodes", "facts"), KINDS, strict=True))
 _TITLES = {"Topic": "title", "Episode": "subject", "Fact": "content"}
 _READ = {"Topic": "summary", "Episode": "narrative", "Fact": "content"}  # what a reranker reads (official code)
-_WORDS = Ranking(k=_DEPTH)
+_LAYERS = Ranking(k=OVER)  # rows of a level that fit the words: the levels above and filters choose among them
 
 Asked: TypeAlias = tuple[str, Any]  # a question and its unit vector
 
@@ -55,9 +53,6 @@ class Depths:
     as_of: str = ""
     since: str = ""
     speaker: str = ""
-    over_words: int = OVER
-    k1: float = K1
-    b: float = B
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,21 +136,16 @@ def recall(
     `given` has the rows (uids) of the levels `topics` and `episodes` that were searched before.
     """
     text, query = asked
-    wanted = searched_words(text)
-    layers = [
-        {
-            "kind": kind,
-            "lucene": lucene(as_indexed(wanted), corpus=scope.corpus, layer=layer_key(scope.corpus, "hypermem", kind)),
-        }
-        for kind in KINDS
-    ]
+    worded_by: dict[str, list[str]] = {kind: [] for kind in KINDS}
+    texts = [Texts(texts={0: text}, system="hypermem", kind=kind) for kind in KINDS]
+    for row in worded(database, scope=Scope(corpus=scope.corpus), layers=texts, ranking=_LAYERS):
+        worded_by[row["kind"]].append(row["uid"])
     rows = database.run(
         "recall",
         corpus=scope.corpus,
         documents=scope.uids,
         vector=vector(query),
-        layers=layers,
-        words=wanted,
+        layers=[{"kind": kind, "worded": uids} for kind, uids in worded_by.items()],
         given={level: list(given[level]) if level in given else None for level in ("topics", "episodes")},
         limits=asdict(depths),
     )
@@ -195,7 +185,8 @@ def _ranked(
     """
     known: dict[str, Chunk] = {}
     if config.chunk_search:
-        searched = hybrid_chunks(services.database, asked, scope=scope, ranking=_WORDS)
+        ranking = Ranking(k=_DEPTH, titles=config.titles)
+        searched = hybrid_chunks(services.database, asked, scope=scope, ranking=ranking)
         known = {chunk.uid: chunk for chunk, _ in searched}
     ranked = reciprocal_ranks([_behind(rows["Fact"])])
     for uid, share in reciprocal_ranks([list(known)]).items():

@@ -51,6 +51,7 @@ class HyperMemConfig:
     inherit: Annotated[float, Field(ge=0, le=10)] = 1  # weight of the rank of the row above in a row's (paper: none)
     reranker: str = ""  # a CrossEncoder by name or path, or module:function (paper: Qwen3-Reranker-4B)
     chunk_search: Annotated[float, Field(ge=0, le=10)] = 1  # weight of a search of messages (paper: 0)
+    titles: bool = True  # words of a conversation's title count in that search
     as_of: Until = ""
     speaker: Name = ""
 

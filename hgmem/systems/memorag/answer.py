@@ -65,7 +65,7 @@ def _search(
     """Return the chunks that each sub-query finds by its text, so many at most, by one statement."""
     vectors = services.embed([one.text for one in asked], kind="query")
     scene = Scene(scope=scope, covered=0, entities=0, chosen=((),) * len(asked))  # no entity is looked for
-    search = replace(_CHUNKS_ALONE, searched_chunks=most, chunk_search=config.chunk_search)
+    search = replace(_CHUNKS_ALONE, searched_chunks=most, chunk_search=config.chunk_search, titles=config.titles)
     return gather(services.database, asked, vectors, scene=scene, config=search)[0]
 
 

@@ -40,6 +40,7 @@ class MemoRAGConfig:
     shortest: Count = 2  # words that a clue has at least (official code: 4)
     hits: Positive = 3  # chunks that each clue, and the question, brings (paper and official code)
     chunk_search: Literal["hybrid", "vector"] = "hybrid"
+    titles: bool = True  # words of a document's title count in each of its chunks
     evidence_tokens: Tokens = 6_000  # of the chunks in the answer's prompt (official code: no limit)
     fill: bool = True  # the question's next chunks take the room that clues leave (paper and official code: none do)
     form: str = ""  # how the answer is to look, such as "one paragraph"

@@ -51,6 +51,7 @@ class ReMindRAGConfig:
 
     evidence_tokens: Tokens = 6_000  # of the chunks in the answer's prompt (paper: no limit)
     fill: bool = True  # the question's nearest chunks take the room that a walk leaves (paper: none do)
+    titles: bool = True  # words of a document's title count where these are searched
     form: str = ""  # how the answer is to look, such as "a few words"
 
 
