@@ -221,7 +221,7 @@ def many(documents: int) -> Given:
 
 
 def test_many_documents_take_as_many_statements_as_one(client: HGMem, settings: Settings) -> None:
-    client.add_graph(Given(entities=(GivenEntity(name="Bo"),)))  # the corpus exists
+    client.add_graph(replace(many(1), entities=(GivenEntity(name="Bo"),)))  # the corpus exists
     calls = []
     for documents in (1, 40):
         with measuring() as meter:

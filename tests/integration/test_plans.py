@@ -26,6 +26,7 @@ pytestmark = pytest.mark.in_order  # they share a server, and each state begins 
 STATEMENTS = (
     *(
         "find_corpus",
+        "corpus_language",
         "corpus_of",
         "find_memory",
         "count_entities",
@@ -35,7 +36,7 @@ STATEMENTS = (
         "release_memory",
     ),
     *("memory_points", "memory_steps", "memory_answers", "point_scores"),
-    *("retrieve", "near_chunks", "documents_beside", "neighbours", "find_entities", "find_chunks"),
+    *("worded", "retrieve", "near_chunks", "documents_beside", "neighbours", "find_entities", "find_chunks"),
     "mentioned_entities",
     *("chunks_of_entities", "chunks_around_points", "nearest_supports", "write_step", "write_answer"),
 )
@@ -43,6 +44,7 @@ STATEMENTS = (
 ALLOWED = {
     "count_entities": ["NodeIndexSeek RANGE INDEX e:Entity(corpus)"],  # of a small corpus: it stops at a limit
     "retrieve": ["NodeIndexSeek RANGE INDEX e:Entity(corpus)"],  # exact search, of a small corpus
+    "worded": ["NodeIndexSeek RANGE INDEX b:Built(corpus)", "NodeIndexSeek RANGE INDEX c:Chunk(corpus)"],  # counts
 }
 
 

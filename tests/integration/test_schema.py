@@ -88,9 +88,9 @@ def test_a_second_time_changes_nothing(database: Database, monkeypatch: pytest.M
 
 
 def test_what_is_missing_is_made_again(database: Database, session: neo4j.Session) -> None:
-    session.run("DROP INDEX chunk_text").consume()
+    session.run("DROP INDEX words").consume()
     session.run("DROP CONSTRAINT answer_uid").consume()
-    assert missing(show_indexes(database)) == ["answer_uid", "chunk_text"]
+    assert missing(show_indexes(database)) == ["answer_uid", "words"]
     ensure_schema(database)
     assert missing(show_indexes(database)) == []
 
