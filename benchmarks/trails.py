@@ -218,7 +218,7 @@ def ways(answer: Answer) -> frozenset[tuple[str, str]]:
 
 
 def overlap(one: Asked, other: Asked) -> float:
-    """Return the Jaccard index of two walks' ways (paper, section 4)."""
+    """Return the Jaccard index of two walks' ways (paper, appendix E.1: path consistency)."""
     return len(one.ways & other.ways) / max(1, len(one.ways | other.ways))
 
 

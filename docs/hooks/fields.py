@@ -30,7 +30,7 @@ OPTIONS = {
     "concerns": "maximum concerns, and so sub-queries, per plan",
     "calls": "model calls per step: `separate` (evolve, merge, plan, sub-queries), `compact` (two), `single` (one)",
     "strategies": "`adaptive`, or only `local` or only `global` (the paper's ablations)",
-    "judging": "`concern`: each concern of a plan is local or global; `step`: the plan as a whole is (official code)",
+    "judging": "`concern`: each concern of a plan is local or global; `step`: the plan as a whole is (the paper)",
     "update": "what an update does to a point's entities: `unite` adds, `keep` leaves, `replace` replaces; "
     "`off` disables updates",
     "merge": "`replace`: a merged point supersedes its parts; `add`: it stands beside them; `off` disables",

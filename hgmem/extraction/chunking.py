@@ -75,7 +75,7 @@ class ChunkOptions:
 
 
 PAPER = ChunkOptions(restart=0)
-"""Plain windows of 200 tokens with 50 tokens overlap, as in the HGMem paper (2025) and its official code."""
+"""At most 200 tokens with 50 tokens overlap, never restarted: the sizes of the HGMem paper (2025, section 4.2)."""
 
 DEFAULT = ChunkOptions()
 """The paper's windows, restarted at headings and after 2,000 tokens."""

@@ -1,6 +1,7 @@
-"""Retrieval of one step: local investigation and global exploration (paper, equations 1, 6 and 7), and fused rankings.
+"""Retrieval of one step: local investigation, global exploration (HGMem, equations 1, 6, 7), and fused rankings.
 
-Systems without a graph search chunks by words and vector alone.
+The equations are those of version A of the paper (docs/papers.md). Systems without a graph search chunks by words and
+vector alone.
 """
 
 from collections import defaultdict

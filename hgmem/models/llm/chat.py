@@ -14,7 +14,7 @@ Format: TypeAlias = Literal["json_schema", "json_object", "text"]
 class Sampling:
     """Sampling parameters. `None` leaves a value to the server.
 
-    The defaults 0.8 and 2,048 are the paper's (section 4.1).
+    The defaults 0.8 and 2,048 are those of the HGMem paper (section 4.2).
     """
 
     temperature: float | None = 0.8

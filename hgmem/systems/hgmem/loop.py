@@ -1,4 +1,4 @@
-"""HGMem: a working memory that is a hypergraph, evolved step by step (HGMem, 2025, sections 3.1 to 3.4).
+"""HGMem: a working memory that is a hypergraph, evolved step by step (HGMem, 2025, sections 3.2 to 3.6).
 
 One step: retrieve evidence for the sub-queries → evolve memory (update, insert) → merge points → plan: sufficient,
 dig into named points (local investigation) or look where memory has nothing (global exploration, V_G − V_M) →
@@ -115,7 +115,10 @@ def _step(
 
 
 def separate(work: Investigation, draft: StepDraft) -> NextStep:
-    """Evolve, merge, plan, sub-queries: a call each, as in the paper."""
+    """Evolve, merge, plan, sub-queries: a call each.
+
+    The paper has one for each sub-query (version A, figure 7).
+    """
     _evolve(work, draft)
     if draft.merging:
         memory = _memory(work, draft)

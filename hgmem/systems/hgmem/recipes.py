@@ -1,6 +1,7 @@
 """Recipes of HGMem as named constants, with a field for each ablation of the paper.
 
-Sources: the paper (HGMem, 2025, arXiv 2512.23959), sections 3 and 4, and its official code (`Encyclomen/HGMem`).
+Sources: the paper (HGMem, 2025, arXiv 2512.23959), sections 3, 4.2, 5.2 and 5.3, and its official code
+(`Encyclomen/HGMem`). Version A of the paper has equations 1 to 8, version B 1 to 3 (docs/papers.md).
 """
 
 from collections.abc import Mapping
@@ -28,11 +29,11 @@ class HGMemConfig:
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
-    steps: Positive = 3  # the most new steps of one question (paper: best at t = 3, four steps; section 4.4)
+    steps: Positive = 3  # the most new steps of one question (paper: best at t = 3, four steps; section 5.2)
     concerns: Positive = 3  # the most concerns, and so sub-queries, of one plan
     calls: Calls = "separate"  # evolve, merge, plan, sub-queries each by itself; two calls a step; one call a step
-    strategies: Strategies = "adaptive"  # the paper's ablations: local alone, global alone (section 4.3)
-    judging: Judging = "step"  # a plan is local or global as a whole (official code), or each of its concerns is
+    strategies: Strategies = "adaptive"  # the paper's ablations: local alone, global alone (section 5.3)
+    judging: Judging = "step"  # a plan is local or global as a whole (paper's prompt, code), or each of its concerns is
     update: UpdateRule = "unite"  # what an update does to a point's entities; off is the paper's ablation
     merge: MergeRule = "replace"  # whether a merged point stands for its parts or beside them; off is the ablation
     describe: bool = False  # names and pairs that the corpus lacks are described by calls of their own
@@ -67,7 +68,7 @@ PAPER = HGMemConfig(
     answer_from="memory",
     answer_chunks=200,
 )
-"""The paper: t = 0…3 (section 4.4), equations 1, 6, 7 and 8, the answer from the chunks of all V_M.
+"""The paper: t = 0…3 (section 5.2), equations 1, 6, 7 and 8 of version A, the answer from the chunks of all V_M.
 Three details follow the official code: one call writes all sub-queries of a plan, merging begins at the second step,
 and n_v, n_e and n_d, which the paper leaves open, have the code's values."""
 
@@ -112,7 +113,7 @@ RECIPES: Mapping[str, HGMemConfig] = {
     "no-update": replace(PAPER, update="off"),
     "no-merge": replace(PAPER, merge="off"),
 }
-"""Recipes by name. The last four are the ablations of the paper's section 4.3: `PAPER` with one option changed."""
+"""Recipes by name. The last four are the ablations of the paper's section 5.3: `PAPER` with one option changed."""
 
 
 CALLS_PER_STEP: Mapping[Calls, int] = {"separate": 4, "compact": 2, "single": 1}  # one of them reads the evidence

@@ -21,7 +21,7 @@ _STRATEGY = named("strategy", "where", "look", "kind", "judgement", "judgment")
 _SELECTED = named("selected", "entities", "indices", "numbers", "selection", "ids")
 _SUBQUERY = named("subquery", "sub_query", "query", "question")
 _SUBQUERIES = named("subqueries", "sub_queries", "queries", "questions", "subquery", "sub_query", "query")
-# The numbers are those of the paper's prompt for the plan.
+# The numbers are those of the paper's prompt for the plan (version A, figure 6).
 _CHOICES = Leniently(
     words={
         "global": ("2.2", "global exploration", "global investigation", "explore"),

@@ -53,7 +53,7 @@ class StepDraft:
     stands for its successor. `last` is whether no step may follow.
 
     By `config` an update unites the entities that it names with the point's own, keeps the point's own, or replaces
-    them; a merged point replaces its parts, or is added beside them (paper, section 3.2 and equation 8).
+    them; a merged point replaces its parts, or is added beside them (paper, section 3.5; version A, equation 8).
     """
 
     memory: str
@@ -143,7 +143,7 @@ class StepDraft:
         return tuple(self._insert(insertion, chunks=chunks, entities=entities) for insertion in reply.insert)
 
     def merge(self, reply: MergeReply, *, known: Known) -> None:
-        """Apply merges: V_k = V_i ∪ V_j (paper, equation 8). Parts are superseded unless merges add."""
+        """Apply merges: V_k = V_i ∪ V_j (paper, version A, equation 8). Parts are superseded unless merges add."""
         merged: set[int] = set()
         for joining in reply.merge:
             if self.config.merge == "off":

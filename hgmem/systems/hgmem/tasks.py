@@ -1,8 +1,9 @@
 """What HGMem asks of a language model, each task with its prompt, its reply type and its extractive function.
 
-Tasks change memory by insertions, revisions and merges (paper, section 3.2), plan (section 3.3), and select entities. A
-plan judges memory once for a step, as the official code does, or for each concern by itself. It may come with merges or
-with a whole step in one call, for fewer calls and shorter prompts (recipes `COMPACT` and `SINGLE`).
+Tasks change memory by insertions, revisions and merges (paper, section 3.5), plan (section 3.4), and select entities. A
+plan judges memory once for a step, as the paper's prompt does (version A, figure 6), or for each concern by itself. It
+may come with merges or with a whole step in one call, for fewer calls and shorter prompts (recipes `COMPACT` and
+`SINGLE`).
 """
 
 import json

@@ -39,8 +39,8 @@ class Depths:
     """How many rows of each level are kept (0: the level is not searched), and how a level is ranked.
 
     `inherit` is the weight of the rank of the row above, beside a weight of 1 of each of a row's own two. `depth` are
-    the ranks of a level that count, `fusion` is the constant of reciprocal rank fusion (paper: 60). `as_of` and `since`
-    are times as rows have them, or empty.
+    the ranks of a level that count, `fusion` is the constant of reciprocal rank fusion (official code: 60). `as_of` and
+    `since` are times as rows have them, or empty.
     """
 
     topics: int

@@ -1,4 +1,7 @@
-"""The build of HyperMem: its stages, and those that give propagated vectors and ties to entities."""
+"""The build of HyperMem: its stages, and those that give propagated vectors and ties to entities.
+
+Vectors are those of the paper's Hypergraph Embedding Propagation.
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +25,7 @@ _JOINED = 2  # topics of an episode, for estimates
 
 
 def hyperedge(members: Vectors, weights: Vectors) -> Vectors:
-    """Return a hyperedge's vector: h_e = Σ_v softmax(w_{e,v}) · h_v, over all members (paper, section 3.3).
+    """Return a hyperedge's vector: h_e = Σ_v softmax(w_{e,v}) · h_v, over all members.
 
     `members` are unit vectors, (n, dimensions), `weights` are in [0, 1], so that the softmax is nearly flat.
     """
@@ -61,7 +64,7 @@ def fact_vectors(reading: Reading, config: HyperMemConfig) -> Iterator[Unit]:
 
 
 def give_fact_vectors(services: Services, config: HyperMemConfig, unit: Unit, *, before: Sequence[Output]) -> Made:
-    """Give each fact of an episode its own vector and, by λ, that of its hyperedge (paper, section 3.3)."""
+    """Give each fact of an episode its own vector and, by λ, that of its hyperedge."""
     own, weights = _own(unit.rows), unit.values["weights"]
     edge = hyperedge(np.stack(list(own.values())), np.asarray([weights[uid] for uid in own]))
     return Made(vectors={uid: propagated(vector, [edge], strength=config.propagation) for uid, vector in own.items()})
@@ -88,7 +91,7 @@ def episode_vectors(reading: Reading, config: HyperMemConfig) -> Iterator[Unit]:
 
 
 def give_episode_vector(services: Services, config: HyperMemConfig, unit: Unit, *, before: Sequence[Output]) -> Made:
-    """Give an episode its own vector and, by λ, those of its topics' hyperedges (paper, section 3.3)."""
+    """Give an episode its own vector and, by λ, those of its topics' hyperedges."""
     own = _own(unit.rows)
     edges = []
     for weights in unit.values["topics"].values():

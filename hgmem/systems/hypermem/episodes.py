@@ -1,7 +1,8 @@
-"""Episodes, their facts and topics: where episodes begin, what happens in each, which topics they join (section 3.1).
+"""Episodes, their facts and topics: where episodes begin, what happens in each, which topics they join.
 
-Messages are divided window by window. Windows are kept as earlier builds made them, so that new messages are a window
-of their own and earlier borders stay. Episodes then join topics one after the other, in order of time.
+This is the paper's Construction Phase. Messages are divided window by window. Windows are kept as earlier builds made
+them, so that new messages are a window of their own and earlier borders stay. Episodes then join topics one after the
+other, in order of time.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -103,7 +104,7 @@ def _divide_at_once(services: Services, config: HyperMemConfig, window: Messages
 
 
 def _divide_by_message(services: Services, config: HyperMemConfig, window: Messages, earlier: Open) -> Divided:
-    """Ask about each message whether an episode ends before it (paper, section 3.1)."""
+    """Ask about each message whether an episode ends before it (paper, Episode Detection)."""
     history, before = list(earlier[0]), earlier[1]
     starts: list[str] = []
     for at, message in enumerate(window):
@@ -194,7 +195,7 @@ def facts(reading: Reading, config: HyperMemConfig) -> Iterator[Unit]:
 
 
 def write_facts(services: Services, config: HyperMemConfig, unit: Unit, *, before: Sequence[Output]) -> Made:
-    """Write the facts of an episode, then rate them, by a call each (paper, section 3.1)."""
+    """Write the facts of an episode, then rate them, by a call each (paper, Fact Extraction)."""
     narrative = unit.outputs[0].value["narrative"]
     found = services.reply(tasks.WriteFacts(narrative=narrative, messages=of_plain(unit.values["messages"]))).facts
     rated = services.reply(tasks.RateFacts(narrative=narrative, facts=found)).roles if found else ()

@@ -1,6 +1,7 @@
 """Recipes of HyperMem as named constants, with its ablations.
 
-Sources: the paper (arXiv 2604.08256, ACL 2026) and its official code (`EverMind-AI/HyperMem`).
+Sources: the paper (arXiv 2604.08256, ACL 2026), read in a digest and cited by its headings, and its official code
+(`EverMind-AI/HyperMem`).
 """
 
 from collections.abc import Mapping
@@ -38,11 +39,11 @@ class HyperMemConfig:
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
-    calls: Literal["few", "paper"] = "few"  # what one call asks for: all of an episode, or one thing (paper)
-    longest_episode: Annotated[int, Field(ge=2, le=1_000)] = 30  # messages, where together (paper: 3 to 20 exchanges)
+    calls: Literal["few", "paper"] = "few"  # what one call asks for: all of an episode, or one thing (official code)
+    longest_episode: Annotated[int, Field(ge=2, le=1_000)] = 30  # messages, where together (code: 3 to 20 exchanges)
     shortlist: Count = 10  # earlier episodes whose topics an episode may join (paper); 0: all topics (official code)
     span: Literal["corpus", "conversation"] = "corpus"  # where episodes of a topic come from (LoCoMo: one conversation)
-    propagation: Annotated[float, Field(ge=0, le=10)] = 0.5  # λ (paper, section 3.3; official code: alpha); 0: none
+    propagation: Annotated[float, Field(ge=0, le=10)] = 0.5  # λ (paper, Loss & Training; code: alpha); 0: none
 
     levels: tuple[Level, ...] = ("topics", "episodes", "facts")
     topics: Positive = 30  # k_T (paper: 10)
@@ -74,8 +75,8 @@ PAPER = HyperMemConfig(
     show=("facts", "episodes"),
     evidence_tokens=0,
 )
-"""The paper: a call for each message and thing, 10/10/30, λ = 0.5, narratives and facts as the context. Its reranker
-is off unless `reranker` names it."""
+"""The paper: 10/10/30, λ = 0.5, narratives and facts as the context, by the official code's call for each message and
+thing. The paper's reranker is off unless `reranker` names it."""
 
 CODE = replace(PAPER, shortlist=0, span="conversation")
 """What the official code's `run_eval.sh` runs: 10/10/30 without a reranker, topics of one conversation, a match against

@@ -74,7 +74,7 @@ class DivideMessages(PromptTask):
 
 @dataclass(frozen=True, kw_only=True)
 class DetectBoundary(PromptTask):
-    """Ask whether an episode ends before a message (paper, section 3.1: one call a message)."""
+    """Ask whether an episode ends before a message (paper, Episode Detection, by a call a message as in its code)."""
 
     history: Told
     message: DialogueMessage
@@ -120,7 +120,7 @@ class WriteEpisode(PromptTask):
 
 @dataclass(frozen=True, kw_only=True)
 class WriteFacts(PromptTask):
-    """Ask for the facts of an episode (paper, section 3.1: from each episode)."""
+    """Ask for the facts of an episode (paper, Fact Extraction: from each episode)."""
 
     narrative: Quoted
     messages: Numbered
@@ -164,7 +164,7 @@ class MatchTopics(PromptTask):
 
 @dataclass(frozen=True, kw_only=True)
 class WriteTopic(PromptTask):
-    """Ask for the text of a topic: of one episode, or of a topic that an episode has joined (paper, section 3.1)."""
+    """Ask for the text of a topic: of an episode, or of a topic that one has joined (paper, Topic Aggregation)."""
 
     subject: Quoted
     summary: Quoted

@@ -24,7 +24,7 @@ ROUNDS_PROMPT = 700  # tokens of a prompt around its memory and passages
 
 
 def retrieve(services: Services, question: str, *, scope: Scope, config: MemoRAGConfig) -> Evidence:
-    """Return the union of what the question and its clues find, in the order of the text (paper, section 3.1).
+    """Return the union of what the question and its clues find, in the order of the text (paper, equation 2: Γ(y, C)).
 
     What exceeds the evidence's budget is left out, the worst ranks first, and noted. The answer sees no clue.
     """

@@ -1,8 +1,8 @@
 """Memory models: what a question's clues are written from.
 
 Here are the pyramid of gists, the whole text, and no memory at all, each read by a chat model or by the rule-based one.
-A model that keeps a memory of its own, such as the paper's with its compressed states (section 3.2), would be one more
-class with a method `write`.
+A model that keeps a memory of its own, such as the paper's with its compressed states (section 2.3.1), would be one
+more class with a method `write`.
 """
 
 from collections import defaultdict

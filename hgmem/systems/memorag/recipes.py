@@ -30,7 +30,7 @@ class MemoRAGConfig:
     __pydantic_config__ = ConfigDict(extra="forbid")
 
     passage_tokens: Annotated[int, Field(ge=64, le=200_000)] = 4_096  # about what a gist is written of (Lite)
-    ratio: Ratio = 8  # β, tokens read for each token kept (paper, equation 8: β = l / k)
+    ratio: Ratio = 8  # β, tokens read for each token kept (paper, section 2.3.1: β = l / k)
     memory_tokens: Tokens = 8_000  # of the gists, or of the whole text, in a prompt
     memory: MemorySource = "gists"
     kinds: tuple[ClueKind, ...] = ("draft", "spans", "queries", "key_points")
@@ -67,7 +67,7 @@ PAPER = MemoRAGConfig(
     evidence_tokens=1_000_000,
     fill=False,
 )
-"""The paper: window 2,048 and β = 4 (section 4.1), a memory that a window of 128K tokens holds at β = 4, a call for
+"""The paper: window 2,048 and β = 4 (appendix A), a memory that a window of 128K tokens holds at β = 4, a call for
 each kind of clue, three dense hits for each, no limit of the evidence. The draft answer is off, as in the code."""
 
 LITE = replace(PAPER, passage_tokens=4_096, ratio=8, memory_tokens=128_000)

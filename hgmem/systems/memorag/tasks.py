@@ -86,7 +86,7 @@ class WriteGist(PromptTask):
 
 @dataclass(frozen=True, kw_only=True)
 class WriteClues(PromptTask):
-    """Ask for clues of some kinds (paper, equation 6: y = Θ_mem(q | θ_mem)), at most `most` of each.
+    """Ask for clues of some kinds (paper, equation 2: y = Θ_mem(q | θ_mem)), at most `most` of each.
 
     `parts` are what was looked into, numbered on from `memory`. With `look`, the reply may name gists to look into.
     `leads` are names that the corpus ties to the question: the rule-based model writes queries with them.

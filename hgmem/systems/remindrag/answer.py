@@ -126,7 +126,7 @@ def _tell(services: Services, record: Recording, walk: Walk, evidence: Evidence)
 
 
 def _learnt(services: Services, record: Recording, done: Answer, config: ReMindRAGConfig) -> Answer:
-    """Learn the walk of an answered question, where the model chose a way (paper, section 3.3).
+    """Learn the walk of an answered question, where the model chose a way (paper, appendix B).
 
     Where learnings give seeds, it also learns a beginning that was enough by itself and followed no trail.
     """

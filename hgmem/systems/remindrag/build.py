@@ -24,7 +24,7 @@ _AT_ONCE = 1_000  # names compared with all others in one multiplication
 
 
 def passages(reading: Reading, config: ReMindRAGConfig) -> Iterator[Unit]:
-    """List the passages: runs of chunks of one document, of at most so many tokens (paper, section 3.1)."""
+    """List the passages: runs of chunks of one document, of at most so many tokens (paper, appendix D.1: 750)."""
     for _, found in groupby(reading.chunks(), key=lambda chunk: chunk.document):
         for run in chunk_runs(list(found), most=config.passage_tokens):
             yield Unit(key=run[0].uid, chunks=run)
@@ -52,7 +52,8 @@ def titled(reading: Reading, config: ReMindRAGConfig) -> Iterator[Unit]:
 def give_vector(services: Services, config: ReMindRAGConfig, unit: Unit, *, before: Sequence[Output]) -> Made:
     """Give an anchor the vector of its passage, as it may be a seed: the mean of its chunks' vectors, of unit length.
 
-    The paper embeds the passage as one text. Embedders cut long texts off, and chunks have their vectors already.
+    The official code embeds the passage as one text. Embedders cut long texts off, and chunks have their vectors
+    already.
     """
     uids = [chunk.uid for chunk in unit.chunks]
     rows = services.database.run("chunk_vectors", corpus=services.corpus, uids=uids)
@@ -63,7 +64,7 @@ def give_vector(services: Services, config: ReMindRAGConfig, unit: Unit, *, befo
 
 
 def pairs(reading: Reading, config: ReMindRAGConfig) -> Iterator[Unit]:
-    """List each anchor with the next of its document, never of another (paper: context skeleton)."""
+    """List each anchor with the next of its document, never of another (paper, appendix A.1: context skeleton)."""
     rows = {row.key: row for row in reading.rows(ANCHOR)}
     units = [unit for unit in passages(reading, config) if unit.key in rows]
     for _, found in groupby(units, key=lambda unit: unit.chunks[0].document):
@@ -106,7 +107,7 @@ def tie_entities(services: Services, config: ReMindRAGConfig, unit: Unit, *, bef
 
 
 def alike(reading: Reading, config: ReMindRAGConfig) -> Iterator[Unit]:
-    """List each anchor whose names have like ones: pairs of at least this cosine (paper, section 3.1: 0.7)."""
+    """List each anchor whose names have like ones: pairs of at least this cosine (paper, appendix A.2: 0.7)."""
     rows = [row for row in reading.rows(NAME, vectors=True) if row.embedding is not None]
     pairs: dict[str, list[tuple[int, int, float]]] = {}
     for one, other, cosine in _near(rows, least=config.synonym):

@@ -1,6 +1,7 @@
 """Recipes of ReMindRAG as named constants, with its ablations.
 
-Sources: the paper (arXiv 2510.13193, NeurIPS 2025) and its official code (`kilgrims/ReMindRAG`).
+Sources: the paper (arXiv 2510.13193, NeurIPS 2025) and its official code (`kilgrims/ReMindRAG`). The bodies of the
+paper's equations were not in the text that was read: they follow its prose and the code (docs/papers.md).
 """
 
 from collections.abc import Mapping
@@ -43,11 +44,11 @@ class ReMindRAGConfig:
 
     trails: bool = True  # whether trails are used, and learnt
     replay: bool = True  # whether strong trails are followed without a call; else they only raise the scores of ways
-    alpha: Share = 0.1  # α, share of the ends' own similarity in the relevance of a trail (paper, equation 2)
+    alpha: Share = 0.1  # α, share of the ends' own similarity in the relevance of a trail (paper, section 3.2.2)
     strong: Share = 0.5  # λ, relevance above which a trail is strong (paper: 0.55, advised are 0.5 to 0.75)
     starts: Count = 2  # learnings of near questions from whose beginnings it begins as well (paper: none)
-    penalty: Penalty = "forget"  # how a trail of no use loses the part that is along the question (paper, equation 1)
-    learn: bool = False  # whether the question is learnt once it is answered (paper: whenever there was a walk)
+    penalty: Penalty = "forget"  # how a trail of no use loses its part along the question (paper, section 3.2.1)
+    learn: bool = False  # whether the question is learnt once it is answered (paper, appendix B: after each walk)
 
     evidence_tokens: Tokens = 6_000  # of the chunks in the answer's prompt (paper: no limit)
     fill: bool = True  # the question's nearest chunks take the room that a walk leaves (paper: none do)
@@ -73,7 +74,7 @@ PAPER = ReMindRAGConfig(
     fill=False,
 )
 """The paper: two calls a move, everything known in each prompt, and every walk learnt. Passages are summarised from 350
-tokens (official code). The penalty is our reading of equation 1."""
+tokens (official code). The penalty is our reading of section 3.2.1."""
 
 CODE = replace(PAPER, synonym=0.85, penalty="off")
 """What the official code does. Its threshold of 0.7 stands on the scale 2·cos − 1, which makes a cosine of 0.85, and

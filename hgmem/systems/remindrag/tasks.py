@@ -72,7 +72,7 @@ Options: TypeAlias = Annotated[tuple[Option, ...], lambda options: _numbered(map
 
 @dataclass(frozen=True, kw_only=True)
 class TitlePassage(PromptTask):
-    """Ask for the title of a passage (paper, section 3.1)."""
+    """Ask for the title of a passage (paper, appendix A.1: anchor nodes)."""
 
     document: Text
     text: Annotated[str, rendering.text, "passage"]
@@ -131,7 +131,7 @@ class ChooseMove(PromptTask):
 
 @dataclass(frozen=True, kw_only=True)
 class JudgeEnough(PromptTask):
-    """Ask whether all that is known is enough to answer (paper, section 3.2)."""
+    """Ask whether all that is known is enough to answer (paper, appendix B.3)."""
 
     question: Text
     known: Known
@@ -146,7 +146,7 @@ class JudgeEnough(PromptTask):
 
 @dataclass(frozen=True, kw_only=True)
 class ChooseNext(PromptTask):
-    """Ask where to go next, from all that is known (paper, section 3.2). `visited` are the nodes in their order."""
+    """Ask where to go next, from all that is known (paper, appendix B.3). `visited` are the nodes in their order."""
 
     question: Text
     known: Known
@@ -187,7 +187,7 @@ class SummarisePassage(PromptTask):
 
 @dataclass(frozen=True, kw_only=True)
 class JudgeUseful(PromptTask):
-    """Ask which ways of a walk led to something of use (paper, section 3.3).
+    """Ask which ways of a walk led to something of use (paper, section 3.2.1).
 
     `ways` are told in order. `cited` are the numbers of those whose passage or relation the answer cites.
     """

@@ -1,4 +1,4 @@
-"""Trails: vectors that a learning pulls towards its question, or lessens (paper, section 3.3 and equations 1 to 3)."""
+"""Trails: vectors that a learning pulls towards its question, or lessens (paper, sections 3.2 and 4)."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ _MARKERS = re.compile(r"\s*\[\d+\]")
 
 
 def delta(x: float) -> float:
-    """Return δ(x) = (2/π)·cos(πx/2), how far a trail of length x moves (paper, section 3.3)."""
+    """Return δ(x) = (2/π)·cos(πx/2), how far a trail of length x moves (paper, 3.2.1: a cosine of the norm)."""
     return 2 / pi * cos(pi * x / 2)
 
 
@@ -42,7 +42,7 @@ LEARNT_ONCE = delta(0)
 
 
 def touched(trail: Vector, *, question: Vector, effective: bool, penalty: Penalty) -> Vector:
-    """Return a trail's vector w after one learning of a question with the unit vector q̂ (paper, equation 1).
+    """Return a trail's vector w after one learning of a question with the unit vector q̂ (paper, section 3.2.1).
 
     Effective: w + δ(‖w‖)·q̂. Else only the component p = w·q̂ shrinks, if it is positive: by the share δ(p) with the
     penalty `shrink`, by the share max(δ(p), p) with `forget`, which also reduces p = 1, and not at all with `off`.
@@ -72,12 +72,12 @@ def length_of(trail: Vector) -> float:
 
 
 def relevance(alike: float, along: float, *, alpha: float) -> float:
-    """Return R = α·(v_i·v_j) + (1 − α)·(q·w), from both products (paper, equation 2)."""
+    """Return R = α·(v_i·v_j) + (1 − α)·(q·w), from both products (paper, section 3.2.2)."""
     return alpha * alike + (1 - alpha) * along
 
 
 def least_cosine(alike: float, length: float, *, alpha: float, strong: float) -> float:
-    """Return the cosine of question and trail above which a trail of this length is strong (equation 2 for R > λ)."""
+    """Return the cosine of question and trail above which a trail of this length is strong, that is R > λ."""
     weight = (1 - alpha) * length
     return (strong - alpha * alike) / weight if weight else float("inf")
 
@@ -85,7 +85,7 @@ def least_cosine(alike: float, length: float, *, alpha: float, strong: float) ->
 def rule(alpha: float, strong: float) -> Row:
     """Return when a trail is strong, as statements take it.
 
-    `least` is the length below which none is, since both products are at most 1 (paper, equation 2).
+    `least` is the length below which none is, since both products are at most 1.
     """
     least = max((strong - alpha) / (1 - alpha), _LEAST) if alpha < 1 else _LEAST
     return {"alpha": alpha, "rest": 1 - alpha, "strong": strong, "least": least}

@@ -185,7 +185,7 @@ class Walk:
         """Return where the walk can go, best first, at most so many.
 
         With `everywhere`, it goes on from any visited node. Else it goes on from the current one or into a passage of a
-        visited anchor, or back to a visited node (paper, section 3.2).
+        visited anchor, or back to a visited node (paper, appendix B.3).
         """
         current = [self.current] if self.current is not None else []
         here = _distinct(self.ahead(current))

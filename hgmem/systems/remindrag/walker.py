@@ -1,4 +1,4 @@
-"""Walking: seeds and strong trails first, then move after move as the model chooses (paper, sections 3.2 and 3.3)."""
+"""Walking: seeds and strong trails first, then move after move as the model chooses (paper, 3 and appendix B)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -129,7 +129,7 @@ class Walker:
         return reply, False
 
     def _each(self) -> None:
-        """Ask in two calls a move: whether all is enough, and where to go (paper)."""
+        """Ask in two calls a move: whether all is enough, and where to go (paper, appendix B.3)."""
         while True:
             self.walk.take_in("")
             if not self._may_call():
