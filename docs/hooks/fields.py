@@ -34,6 +34,9 @@ OPTIONS = {
     "update": "what an update does to a point's entities: `unite` adds, `keep` leaves, `replace` replaces; "
     "`off` disables updates",
     "merge": "`replace`: a merged point supersedes its parts; `add`: it stands beside them; `off` disables",
+    "additions": "rules beside the paper's: `rounds` (a plan is told which round it is), `numbers` (of chunks, which "
+    "points name), `premises` (of the question are tested), `brief` (short statements, merged ones shorter than their "
+    "parts), `one_merge` (of a point in a reply), `single` (points with one entity)",
     "describe": "describe names and pairs that the corpus lacks with extra model calls",
     "retrieval.entities": "entities found per sub-query (the paper's n_v)",
     "retrieval.relations": "relations found per sub-query (n_e)",
@@ -46,7 +49,6 @@ OPTIONS = {
     "retrieval.shared": "local scope includes entities that share a point with a target entity",
     "retrieval.pooled": "all sub-queries of a step share one local scope (official code)",
     "retrieval.exclude": "global exploration excludes entities of memory",
-    "select_entities": "add up to 5 of the 20 nearest entities per sub-query, chosen by a model call for each",
     "only_new": "a step's prompt omits what memory already holds, and shows chunks not shown before first",
     "evidence_tokens": "maximum tokens of chunks in a step's prompt",
     "memory_tokens": "maximum tokens of points in a prompt: targets first, then the newest",
@@ -119,6 +121,8 @@ def _leaves(config: Any, prefix: str = "") -> Iterator[tuple[str, object]]:
 def _value(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, tuple):
+        return ", ".join(f"`{one}`" for one in value)
     return f"`{value}`" if value not in ("", {}) else ""
 
 

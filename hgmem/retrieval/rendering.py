@@ -214,11 +214,14 @@ def statements(supported: Iterable[tuple[str, Sequence[str]]], found: Sequence[C
     return [f"{_unmarked(_line(text))}{_numbers(uids, numbers)}" for text, uids in supported]
 
 
-def evidence(found: Evidence) -> str:
+def evidence(found: Evidence, *, numbered: bool = True) -> str:
     """Return the evidence: entities, relations, and chunks numbered from 0, then the sources that are not shown.
 
-    Entities and relations end with the numbers of the chunks or sources behind them.
+    Entities and relations end with the numbers of the chunks or sources behind them. Unless it is `numbered`, it is
+    entities, relations and chunks alone.
     """
+    if not numbered:
+        found = replace(found, behind={}, sources=())
     numbers = {each.uid: number for number, each in enumerate(found.numbered)}
     behind = {thing: _numbers(uids, numbers) for thing, uids in found.behind.items()}
     parts = []
@@ -228,28 +231,28 @@ def evidence(found: Evidence) -> str:
         lines = (_relation(relation) + behind.get(relation.uid, "") for relation in found.relations)
         parts.append("Relations\n" + "\n".join(lines))
     if found.chunks:
-        parts.append("Chunks\n" + passages(found.chunks))
+        parts.append("Chunks\n" + passages(found.chunks, numbered=numbered))
     if found.sources:
         parts.append("Chunks not shown\n" + "\n".join(_sources(found, numbers)))
     return "\n\n".join(parts) or NONE
 
 
-def entities(found: Sequence[Entity], *, numbered: bool = False, behind: Mapping[str, str] | None = None) -> str:
+def entities(found: Sequence[Entity], *, behind: Mapping[str, str] | None = None) -> str:
     """Return entities, one line each, with type and shortened description.
 
-    They are numbered from 0 if a reply names them. `behind` has what follows the line of a uid.
+    `behind` has what follows the line of a uid.
     """
     lines = []
-    for number, entity in enumerate(found):
+    for entity in found:
         kind = f" ({_line(entity.type)})" if entity.type else ""
         description = _unmarked(f": {_short(entity.description)}") if entity.description else ""
-        mark = f"[{number}]" if numbered else "-"  # names stay as they are: replies repeat them
-        lines.append(f"{mark} {_line(entity.name)}{kind}{description}{(behind or {}).get(entity.uid, '')}")
+        # Names stay as they are: replies repeat them.
+        lines.append(f"- {_line(entity.name)}{kind}{description}{(behind or {}).get(entity.uid, '')}")
     return "\n".join(lines) or NONE
 
 
-def passages(found: Sequence[Citable], *, start: int = 0) -> str:
-    """Return chunks and built rows with numbers from `start` and their titles.
+def passages(found: Sequence[Citable], *, start: int = 0, numbered: bool = True) -> str:
+    """Return chunks and built rows with numbers from `start`, if they are `numbered`, and their titles.
 
     A chunk that follows its neighbour in the document leaves out the words that both hold. A title is not repeated: not
     where the text begins with it, and not for the next chunk of the same document.
@@ -260,13 +263,17 @@ def passages(found: Sequence[Citable], *, start: int = 0) -> str:
         same = before is not None and (before.document, before.title) == (each.document, each.title)
         first = first if same else number
         text = each.text
-        title = "" if text.lstrip().startswith(each.title) else f" {_titled(each.title, first if same else None)}"
+        title = (
+            ""
+            if text.lstrip().startswith(each.title)
+            else f" {_titled(each.title, first if same and numbered else None)}"
+        )
         if isinstance(each, BuiltPassage):
             title = title or f" {_line(each.kind)}"
         elif shared := overlap(before, each):
             text = f"{CONTINUED}{text[shared:].lstrip()}"
         text = _unmarked(quoted(text.strip()))
-        parts.append(f"[{number}]{title}\n{text}")
+        parts.append(f"{f'[{number}]' if numbered else '-'}{title}\n{text}")
     return "\n\n".join(parts) or NONE
 
 

@@ -23,7 +23,6 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         "answer_each_step": "a figure of the paper: the answer at every step (docs/recipes.md)",
         "retrieval.entities": "the paper's n_v, which it leaves open",
         "retrieval.chunks": "the paper's n_d, which it leaves open",
-        "select_entities": "a part of the official code, which has it off as well",
     },
     "hypermem": {
         "titles": TITLES,

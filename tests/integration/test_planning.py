@@ -19,7 +19,6 @@ from hgmem.systems.hgmem.replies import (
     MergeReply,
     PlanReply,
     Revision,
-    SelectEntitiesReply,
 )
 from hgmem.systems.options import loaded
 from hgmem.testing import ScriptedModel
@@ -126,7 +125,7 @@ def test_the_paper_and_the_official_code_judge_a_step_as_a_whole(recipe: str, op
 
 def test_a_memory_of_a_recipe_without_the_newer_options_goes_on_as_it_was_made() -> None:
     old = loaded(HGMemConfig, {"calls": "compact", "steps": 3})
-    assert (old.judging, old.titles, old.describe_hints, old.select_entities) == ("step", 0, True, False)
+    assert (old.judging, old.titles, old.describe_hints) == ("step", 0, True)
     assert {one.judging for one in (DEFAULT, COMPACT, SINGLE)} == {"concern"}
     assert {one.judging for one in (PAPER, CODE)} == {"step"}
 
@@ -280,44 +279,3 @@ def test_points_that_fit_a_prompt_later_are_numbered_on(open_client: Open) -> No
     for memory in shown:
         assert list(memory.numbers) == sorted(memory.numbers)
         assert [memory.numbered[at] for at in memory.numbers] == list(memory.points)
-
-
-# The official code's selection of entities ---------------------------------------------------------------------
-
-
-def test_a_model_adds_entities_to_the_nearest_ones_and_evidence_is_gathered_around_both(open_client: Open) -> None:
-    def selecting(task: Any) -> SelectEntitiesReply:
-        return SelectEntitiesReply(selected=(4, 3, 2, 1, 0, 0, 99))
-
-    narrow = {"select_entities": True, "retrieval.entities": 2, "retrieval.searched_chunks": 0, "retrieval.chunks": 9}
-    answer, model, _ = asked(
-        open_client, replies={"select_entities": selecting}, recipe="code", settings=narrow, steps=2
-    )
-    without, _, _ = asked(open_client, recipe="code", settings={**narrow, "select_entities": False}, steps=2)
-    first = of(model, "select_entities")[0]
-    hits = [hit.name for hit in answer.steps[0].retrieved[0].entities]
-    kept = [hit.name for hit in without.steps[0].retrieved[0].entities]
-
-    assert len(first.candidates) == len(LETTERS.entities) - 2
-    assert not {one.name for one in first.candidates} & set(kept)
-    assert set(hits) == {*kept, *(one.name for one in first.candidates[:5])}
-    assert first.subquery == QUESTION
-    assert {hit.uid for hit in without.steps[0].retrieved[0].chunks} < {
-        hit.uid for hit in answer.steps[0].retrieved[0].chunks
-    }
-    assert "select_entities: candidate 99 does not exist" in answer.steps[0].notes
-    assert len(of(model, "select_entities")) == 1 + len(answer.steps[1].retrieved)
-    assert answer.steps[0].usage.calls["neo4j"]["retrieve"] == 2
-    assert "[0] " in between(sent(first), "entities")[0]
-
-
-def test_five_entities_are_added_at_most_and_none_without_a_model(open_client: Open, client: HGMem) -> None:
-    settings = {"select_entities": True, "retrieval.entities": 1}
-    everything = {"select_entities": lambda _: SelectEntitiesReply(selected=tuple(range(8)))}
-    answer, _, _ = asked(open_client, replies=everything, recipe="code", settings=settings, steps=1)
-    assert len(answer.steps[0].retrieved[0].entities) == 6
-    assert "select_entities: 3 candidates beyond 5 were dropped" in answer.steps[0].notes
-
-    client.add_graph(LETTERS)
-    found = client.ask(QUESTION, recipe="code", settings=settings, steps=1)
-    assert len(found.steps[0].retrieved[0].entities) == 1

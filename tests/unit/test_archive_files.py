@@ -52,7 +52,15 @@ def records(**changed: Any) -> list[dict[str, Any]]:
     said = [
         HEADER,
         {"kind": "Document", "uid": DOCUMENT, "id": "d", "title": "T", "source": "", "sha256": "", "metadata": "{}"},
-        {"kind": "Chunk", "uid": CHUNK, "document": DOCUMENT, "position": 0, "text": "Ada\0 met Bo.", "stems": " ada  met  bo ", "tokens": 4},
+        {
+            "kind": "Chunk",
+            "uid": CHUNK,
+            "document": DOCUMENT,
+            "position": 0,
+            "text": "Ada\0 met Bo.",
+            "stems": " ada  met  bo ",
+            "tokens": 4,
+        },
         entity(ADA, "ada"),
         entity(BO, "bo"),
         {"kind": "FROM_CHUNK", "source": ADA, "target": CHUNK},

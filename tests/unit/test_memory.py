@@ -40,6 +40,11 @@ def draft(*points, number=2):
     return StepDraft(memory="m", number=number, before=points, config=HGMemConfig())
 
 
+def replace_config(made, **options):
+    made.config = replace(made.config, **options)
+    return made
+
+
 def evolved(made, *, insert=(), update=()):
     reply = EvolveReply(insert=tuple(insert), update=tuple(update))
     made.evolve(reply, known=made.points, chunks=CHUNKS, entities=ENTITIES)
@@ -364,6 +369,25 @@ def test_a_point_in_two_merges_belongs_to_the_first_one():
     assert [birth.merges for birth in made.changes().births] == [("m-1-1", "m-1-2"), ("m-1-3", "m-1-4")]
     assert reasons(made)[0] == "merge: point 1 is already in another merge"
     assert len(made.points) == 2
+
+
+def test_a_point_may_be_in_two_merges_where_merges_add_as_in_the_paper():
+    made = replace_config(draft(point(0), point(1, "Cleo"), point(2, "Dag")), merge="add", additions=())
+    reply = MergeReply(merge=(Joining(points=(0, 1), description="One."), Joining(points=(1, 2), description="Two.")))
+    made.merge(reply, known=made.points)
+
+    assert [point.description for point in made.points][-2:] == ["One.", "Two."]
+    assert reasons(made) == []
+
+
+def test_a_point_with_one_entity_is_dropped_where_points_tie_two_at_least():
+    one = Insertion(entities=("Anna",), description="Anna came.")
+    two = Insertion(entities=("Anna", "Bo"), description="Anna and Bo came.")
+    made = evolved(replace_config(draft(), additions=()), insert=(one, two))
+
+    assert [point.description for point in made.points] == ["Anna and Bo came."]
+    assert reasons(made) == ["insert: a point ties two entities together at least"]
+    assert len(evolved(draft(), insert=(one, two)).points) == 2
 
 
 def test_a_merge_that_is_dropped_does_not_use_up_its_points():

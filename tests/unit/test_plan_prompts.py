@@ -9,9 +9,10 @@ import pytest
 from hgmem.models.llm.response_formats import json_schema, schema_of
 from hgmem.models.prompts import prompt_of
 from hgmem.retrieval.rendering import PromptMemory
-from hgmem.systems.hgmem.tasks import Evolve, MergeAndPlan, Plan, Round, WholeStep, rounds
-from hgmem.values.evidence import Evidence
-from hgmem.values.graph_elements import Entity
+from hgmem.systems.hgmem.recipes import RECIPES
+from hgmem.systems.hgmem.tasks import ADDITIONS, Addition, Evolve, Merge, MergeAndPlan, Plan, Round, WholeStep, rounds
+from hgmem.values.evidence import Evidence, Source
+from hgmem.values.graph_elements import Chunk, Entity
 
 JUDGING = [
     {"judging": "concern"},
@@ -36,6 +37,7 @@ def text_of(task: Any) -> tuple[str, str]:
     return system.content, user.content
 
 
+JUDGING += [{"additions": ()}, {"additions": (), "judging": "step"}]
 ALL = [task for how in JUDGING for task in tasks(**how)]
 ALL += [
     Evolve(question="Why?", subqueries=(), memory=PromptMemory(), evidence=Evidence(), merging=on)
@@ -117,3 +119,33 @@ def test_a_server_is_held_to_what_the_prompt_names(how: dict[str, Any]) -> None:
         assert concern["required"] == list(concern["properties"])
         assert schema["properties"].keys() == whole["properties"].keys()
         assert schema != whole
+
+
+SAID: dict[Addition, str] = {
+    "rounds": r"Round \d of \d",
+    "numbers": r"[Cc]hunks. — |`chunks`|\[0\] Letter|\"chunks\"|Chunks not shown|numbers of the chunks",
+    "premises": "takes for granted",
+    "brief": "kept short|shorter than|a sentence or two",
+    "one_merge": "one merge",
+    "single": "all entities that the statement is about",
+}
+
+
+@pytest.mark.parametrize("rule", ADDITIONS)
+def test_a_rule_beside_the_papers_can_be_left_out_of_every_prompt(rule: Addition) -> None:
+    shown = Chunk(uid="c0", document="d", position=0, text="It rained.", tokens=3, title="Letter")
+    source = Source(uid="c1", document="e", position=4, title="Diary")
+    found = Evidence(
+        entities=(Entity(uid="e", name="Ida"),), chunks=(shown,), sources=(source,), behind={"e": ("c0", "c1")}
+    )
+
+    def texts(*additions: Addition) -> list[str]:
+        common: dict[str, Any] = {"question": "Why?", "memory": PromptMemory(), "additions": additions}
+        step: dict[str, Any] = {**common, "subqueries": (), "evidence": found, "merging": True}
+        made = [Evolve(**step), WholeStep(**step), Merge(**common), Plan(**common), MergeAndPlan(**common)]
+        return ["\n".join(text_of(task)) for task in made]
+
+    with_it, without = texts(rule), texts(*(one for one in ADDITIONS if one != rule))
+    assert any(re.search(SAID[rule], text) for text in with_it)
+    assert not [text for text in without if re.search(SAID[rule], text)]
+    assert RECIPES["paper"].additions == RECIPES["code"].additions == ()

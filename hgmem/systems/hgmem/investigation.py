@@ -29,10 +29,8 @@ from hgmem.retrieval.rendering import (
     within,
 )
 from hgmem.retrieval.step_evidence import (
-    CANDIDATES,
     PROPOSED_NEAREST,
     SMALL,
-    RetrievalConfig,
     Scene,
     fuse,
     gather,
@@ -43,7 +41,7 @@ from hgmem.services import Services
 from hgmem.systems.answering import latest_steps, scope_of
 from hgmem.systems.hgmem.recipes import HGMemConfig
 from hgmem.systems.hgmem.step import StepDraft
-from hgmem.systems.hgmem.tasks import Evolve, Round, SelectEntities, WholeStep
+from hgmem.systems.hgmem.tasks import Evolve, Round, WholeStep
 from hgmem.systems.options import loaded
 from hgmem.values.evidence import Evidence, Retrieved, Subquery
 from hgmem.values.graph_elements import Chunk, Entity
@@ -53,7 +51,6 @@ from hgmem.values.task import Task
 R = TypeVar("R", bound=Reply)
 
 HINT_HUB = 20  # relations that one entity of memory gives for hints, heaviest first
-MORE = 5  # entities that a model may add to a sub-query's (official code)
 MOST_POINTS = 200  # of a memory whose findings bring passages: several times as many as an answer has chunks
 POINT_CHUNKS = 5  # that a point brings from those read around it, as many beside it (the official code's value)
 
@@ -313,56 +310,15 @@ class Investigation:
             entities=self.entities,
             narrow=self.record.choice.narrow,
         )
-        database = self.services.database
-        if self.config.select_entities:
-            subqueries, scene, notes = self._selecting(subqueries, vectors, scene, retrieval)
-            wider = replace(retrieval, entities=retrieval.entities + MORE)
-            evidence, _ = gather(database, subqueries, vectors, scene=scene, config=wider)
-        else:
-            evidence, notes = gather(database, subqueries, vectors, scene=scene, config=retrieval)
+        evidence, notes = gather(self.services.database, subqueries, vectors, scene=scene, config=retrieval)
         # The rule-based model needs the entities that each chunk mentions.
         readers = (Evolve.name, WholeStep.name, AnswerQuestion.name)
         if any(serving(self.services.model, name).name == ExtractiveModel.name for name in readers):
-            evidence = with_mentions(database, evidence, corpus=self.services.corpus)
+            evidence = with_mentions(self.services.database, evidence, corpus=self.services.corpus)
         self.asked.extend(texts)
         self.retrieved.add(evidence)
         self.record.tell_evidence(evidence, step=number)
         return evidence, notes
-
-    def _selecting(
-        self, subqueries: Sequence[Subquery], vectors: Vectors, scene: Scene, config: RetrievalConfig
-    ) -> tuple[Sequence[Subquery], Scene, tuple[str, ...]]:
-        """Return sub-queries and scene with entities that a model adds, and notes (official code, `llm_selection`).
-
-        Of the 20 nearest entities a sub-query keeps the first `config.entities` and those that a model selects of the
-        rest. Relations and chunks are then to be gathered around both. A sub-query is global where nothing was around
-        its points.
-        """
-        most = max(CANDIDATES, config.entities)
-        wide = replace(config, entities=most, relations=0, chunks=0, searched_chunks=0, chunk_search="off")
-        found, notes = gather(self.services.database, subqueries, vectors, scene=scene, config=wide)
-        entities = {entity.uid: entity for entity in found.entities}
-        chosen = []
-        for retrieved in found.retrieved:
-            near = [entities[hit.uid] for hit in retrieved.entities]
-            kept, rest = near[: config.entities], near[config.entities :]
-            selected, selecting = self._selected(retrieved.subquery.text, rest) if rest else ((), ())
-            notes = (*notes, *selecting)
-            chosen.append(tuple(entity.uid for entity in (*kept, *selected)))
-        return [retrieved.subquery for retrieved in found.retrieved], replace(scene, chosen=tuple(chosen)), notes
-
-    def _selected(self, subquery: str, candidates: Sequence[Entity]) -> tuple[Sequence[Entity], Sequence[str]]:
-        memory = self.fitting(self.record.points.active)
-        task = SelectEntities(subquery=subquery, memory=memory, candidates=tuple(candidates), most=MORE)
-        reply, notes = replied(self.services, task)
-        if reply is None:
-            return (), notes
-        numbers = list(dict.fromkeys(at for at in reply.selected if 0 <= at < len(candidates)))
-        unknown = sorted(set(reply.selected) - set(numbers))
-        notes += [f"{task.name}: candidate {at} does not exist" for at in unknown]
-        if len(numbers) > MORE:
-            notes.append(f"{task.name}: {len(numbers) - MORE} candidates beyond {MORE} were dropped")
-        return [candidates[at] for at in numbers[:MORE]], notes
 
     def draft(self, number: int, subqueries: tuple[Subquery, ...], evidence: Evidence, *, last: bool) -> StepDraft:
         """Return a step's draft, with the part of its evidence that prompts show. Its chunks count as read."""

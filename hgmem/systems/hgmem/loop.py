@@ -122,7 +122,12 @@ def separate(work: Investigation, draft: StepDraft) -> NextStep:
     _evolve(work, draft)
     if draft.merging:
         memory = _memory(work, draft)
-        task = Merge(question=work.record.question, memory=memory, language=work.services.language)
+        task = Merge(
+            question=work.record.question,
+            memory=memory,
+            language=work.services.language,
+            additions=work.config.additions,
+        )
         _merge(work, draft, _reply(work, draft, task) or MergeReply(), memory.numbered)
     return NextStep() if draft.last else plan_separately(work, draft)
 
@@ -201,6 +206,7 @@ def _evolve(work: Investigation, draft: StepDraft, *, merging: bool = False) -> 
         **_showing(work, draft),
         merging=merging,
         language=work.services.language,
+        additions=work.config.additions,
     )
     reply = _reply(work, draft, task)
     if reply is None:
@@ -226,6 +232,7 @@ def _planning(work: Investigation, draft: StepDraft, task: type[P], **more: Any)
         strategies=work.config.strategies,
         judging=work.config.judging,
         language=work.services.language,
+        additions=work.config.additions,
         **more,
     )
 

@@ -12,7 +12,7 @@ from pydantic import ConfigDict
 
 from hgmem.retrieval.step_evidence import Count, Positive, RetrievalConfig
 from hgmem.settings import Settings
-from hgmem.systems.hgmem.tasks import Judging, MergeRule, Strategies, UpdateRule
+from hgmem.systems.hgmem.tasks import ADDITIONS, Addition, Judging, MergeRule, Strategies, UpdateRule
 
 Calls: TypeAlias = Literal["separate", "compact", "single"]
 AnswerFrom: TypeAlias = Literal["read", "memory", "around"]
@@ -36,9 +36,9 @@ class HGMemConfig:
     judging: Judging = "step"  # a plan is local or global as a whole (paper's prompt, code), or each of its concerns is
     update: UpdateRule = "unite"  # what an update does to a point's entities; off is the paper's ablation
     merge: MergeRule = "replace"  # whether a merged point stands for its parts or beside them; off is the ablation
+    additions: tuple[Addition, ...] = ADDITIONS  # rules beside the paper's, in prompts and in what becomes of replies
     describe: bool = False  # names and pairs that the corpus lacks are described by calls of their own
     retrieval: RetrievalConfig = field(default_factory=RetrievalConfig)
-    select_entities: bool = False  # a model adds entities to the nearest ones, by a call for each sub-query
     only_new: bool = False  # a step's prompt leaves out what memory holds, and shows chunks not shown before first
     evidence_tokens: Count = 8_000  # of the chunks in a step's prompt
     memory_tokens: Positive = 6_000  # of the points in a prompt: targets first, then the newest
@@ -63,6 +63,8 @@ PAPER = HGMemConfig(
     steps=4,
     update="keep",
     merge="add",
+    additions=(),
+    describe=True,
     retrieval=RetrievalConfig(chunk_search="off", shared=True, hops=1, exclude=True),
     hints=0,
     answer_from="memory",
@@ -75,6 +77,7 @@ and n_v, n_e and n_d, which the paper leaves open, have the code's values."""
 CODE = HGMemConfig(
     steps=4,
     update="replace",
+    additions=(),
     describe=True,
     retrieval=RetrievalConfig(chunk_search="vector", hops=2, shared=False, pooled=True, exclude=False),
     evidence_tokens=4_000,
@@ -82,8 +85,8 @@ CODE = HGMemConfig(
     answer_from="around",
 )
 """The official code where it differs from the paper: an update replaces the entities, all sub-queries share one local
-scope of two hops, global exploration excludes nothing, chunk search is dense, and model calls describe new names. Its
-selection of entities by a model is `select_entities`, off as it is there."""
+scope of two hops, global exploration excludes nothing, chunk search is dense, and model calls describe new names
+(docs/decisions/0030)."""
 
 COMPACT = replace(
     DEFAULT,
@@ -123,7 +126,7 @@ LINE_TOKENS = 110  # of an entity or relation
 
 def most_calls(config: HGMemConfig, *, settings: Settings) -> tuple[int, int]:
     """Return the most model calls of a question, and about how many tokens their prompts have at most."""
-    a_step = CALLS_PER_STEP[config.calls] + config.describe + config.select_entities * config.concerns
+    a_step = CALLS_PER_STEP[config.calls] + config.describe
     answers = config.steps if config.answer_each_step else 1
     calls = config.steps * a_step + answers
     found = config.concerns * (config.retrieval.entities + config.retrieval.relations) * LINE_TOKENS

@@ -18,7 +18,6 @@ _MERGE = named("merge", "merges", "merged", "merging")
 _JUDGEMENT = named("judgement", "judgment", "decision", "verdict")
 _CONCERNS = named("concerns", "concern", "gaps", "open_questions")
 _STRATEGY = named("strategy", "where", "look", "kind", "judgement", "judgment")
-_SELECTED = named("selected", "entities", "indices", "numbers", "selection", "ids")
 _SUBQUERY = named("subquery", "sub_query", "query", "question")
 _SUBQUERIES = named("subqueries", "sub_queries", "queries", "questions", "subquery", "sub_query", "query")
 # The numbers are those of the paper's prompt for the plan (version A, figure 6).
@@ -155,9 +154,3 @@ class StepReply(StepWithoutMergesReply, Ahead, MergeReply, Additions):
 
     Points that this reply inserts are counted on from those shown, in the order of `insert`.
     """
-
-
-class SelectEntitiesReply(Reply):
-    """The numbers of the entities that a sub-query should look at too."""
-
-    selected: Annotated[tuple[int, ...], _SELECTED] = ()

@@ -218,7 +218,7 @@ class StepDraft:
             point = self.living(known[index]) if 0 <= index < len(known) else None
             if point is None:
                 self._drop(f"merge: point {index} does not exist")
-            elif index in merged:
+            elif index in merged and "one_merge" in self.config.additions:
                 self._drop(f"merge: point {index} is already in another merge")
             else:
                 parts[index] = point
@@ -264,6 +264,9 @@ class StepDraft:
         named = self._named(insertion.entities, entities)
         if not description or not named:
             self._drop(f"insert: {'the text is empty' if not description else 'no entity named'}")
+            return None
+        if len(named) < 2 and "single" not in self.config.additions:
+            self._drop("insert: a point ties two entities together at least")
             return None
         if self._duplicate(description, named):
             self._drop("insert: an active point has the same text")

@@ -1,9 +1,8 @@
 """What HGMem asks of a language model, each task with its prompt, its reply type and its extractive function.
 
-Tasks change memory by insertions, revisions and merges (paper, section 3.5), plan (section 3.4), and select entities. A
-plan judges memory once for a step, as the paper's prompt does (version A, figure 6), or for each concern by itself. It
-may come with merges or with a whole step in one call, for fewer calls and shorter prompts (recipes `COMPACT` and
-`SINGLE`).
+Tasks change memory by insertions, revisions and merges (paper, section 3.5) and plan (section 3.4). A plan judges
+memory once for a step, as the paper's prompt does (version A, figure 6), or for each concern by itself. It may come
+with merges or with a whole step in one call, for fewer calls and shorter prompts (recipes `COMPACT` and `SINGLE`).
 """
 
 import json
@@ -11,11 +10,11 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, get_args
 
 from hgmem.extraction.replies import Extraction
 from hgmem.models.embedding import CheckedEmbedder
-from hgmem.models.prompts import PromptTask, flag
+from hgmem.models.prompts import PromptTask, flag, read_prompt
 from hgmem.retrieval import rendering
 from hgmem.retrieval.rendering import Language, PromptMemory, Text
 from hgmem.systems.hgmem.extractive.evolve import after, evolve, merge
@@ -28,7 +27,6 @@ from hgmem.systems.hgmem.replies import (
     MergeReply,
     PlanAndAskReply,
     PlanReply,
-    SelectEntitiesReply,
     StepReply,
     StepWithoutMergesReply,
     SubqueriesReply,
@@ -42,6 +40,11 @@ UpdateRule: TypeAlias = Literal["unite", "keep", "replace", "off"]
 MergeRule: TypeAlias = Literal["replace", "add", "off"]
 Strategies: TypeAlias = Literal["adaptive", "local", "global"]
 Judging: TypeAlias = Literal["step", "concern"]
+Addition: TypeAlias = Literal["rounds", "numbers", "premises", "brief", "one_merge", "single"]
+ADDITIONS: tuple[Addition, ...] = get_args(Addition)
+"""Rules beside the paper's. A plan is told which round it is; chunks have numbers, which points name; a question's
+premises are tested; statements are short, merged ones shorter than their parts; a point takes part in one merge of a
+reply at most; a point may have a single entity (docs/papers.md)."""
 _Judged: TypeAlias = Literal["step", "concern", "local", "global"]
 
 _MOST_READ = 6  # documents that a plan is told to be read, those with most passages read first
@@ -60,16 +63,28 @@ class _Wording:
 
 
 _WORDS = tomllib.loads((Path(__file__).parent / "prompts" / "wordings.toml").read_text(encoding="utf-8"))
+_WORDED: Mapping[str, Addition] = {"tied": "single", "joined": "brief", "parts": "one_merge"}
 _WORDINGS: Mapping[_Judged, _Wording] = {name: _Wording(**words) for name, words in _WORDS["plans"].items()}
 
 
 @dataclass(frozen=True, kw_only=True)
 class OfMemory(PromptTask):
-    """What a prompt says of a question and its memory. A reply's numbers of points refer to `memory.numbered`."""
+    """What a prompt says of a question and its memory. A reply's numbers of points refer to `memory.numbered`.
+
+    `additions` are the rules beside the paper's that it has.
+    """
 
     question: Text
     memory: Annotated[PromptMemory, rendering.memory]
     language: Language = ""
+    additions: Sequence[Addition] = ADDITIONS
+
+    def fields(self) -> dict[str, str]:
+        """Return what the prompt's placeholders stand for."""
+        ruled: dict[str, str] = {rule: flag(rule in self.additions) for rule in ADDITIONS}
+        ruled |= {name: _WORDS[name]["with" if ruled[rule] else "without"] for name, rule in _WORDED.items()}
+        placed = read_prompt(self.prompt_file).fields
+        return {**{name: text for name, text in ruled.items() if name in placed}, **super().fields()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,9 +96,14 @@ class OfEvidence(OfMemory):
     """
 
     subqueries: Annotated[tuple[str, ...], rendering.asked]
-    evidence: Annotated[Evidence, rendering.evidence]
+    evidence: Evidence
     update: Annotated[UpdateRule, _WORDS["updating"].__getitem__, "updating"] = "unite"
     merging: Annotated[bool, flag] = False
+
+    def fields(self) -> dict[str, str]:
+        """Return what the prompt's placeholders stand for."""
+        found = rendering.evidence(self.evidence, numbered="numbers" in self.additions)
+        return {**super().fields(), "evidence": found}
 
     def evolved(self, vectors: CheckedEmbedder) -> tuple[EvolveReply, PromptMemory]:
         """Return what the sentences nearest to the question add to memory, merges included, and memory with that."""
@@ -158,10 +178,10 @@ class OfPlan(OfMemory, Planning):
         example = [self._concern(where, _WORDS["examples"][where]) for where in wording.examples]
         return {
             **super().fields(),
-            "rounds": rounds(self.round.done, self.round.rounds),
+            "rounds": rounds(self.round.done, self.round.rounds) if "rounds" in self.additions else "",
             "documents": _documents(self.round.read, self.round.unread),
             "hints": self.round.hinted(self.hints),
-            "judging": _WORDS["enough"] + wording.judging,
+            "judging": _WORDS["enough" if "premises" in self.additions else "complete"] + wording.judging,
             "where": wording.where,
             "form": _written(verdict, [self._concern(wording.examples[0], {"text": "…", "subquery": "…"})]),
             "example": _written(verdict, example),
@@ -337,19 +357,3 @@ class Describe(PromptTask):
     def extractive(self, _: CheckedEmbedder) -> Extraction:
         """Return nothing: without a language model, the text of the point that names an entity describes it."""
         return Extraction()
-
-
-@dataclass(frozen=True, kw_only=True)
-class SelectEntities(PromptTask):
-    """Ask which of the candidates a sub-query should look at too. Numbers of the reply refer to `candidates`."""
-
-    subquery: Text
-    memory: Annotated[PromptMemory, lambda memory: rendering.remembered(memory, ())]
-    candidates: Annotated[tuple[Entity, ...], lambda found: rendering.entities(found, numbered=True)]
-    most: Annotated[int, str] = 5
-    name = "select_entities"
-    reply_type = SelectEntitiesReply
-
-    def extractive(self, _: CheckedEmbedder) -> SelectEntitiesReply:
-        """Return none: without a language model, nearness alone says which count, and the nearest are kept anyway."""
-        return SelectEntitiesReply()
