@@ -244,7 +244,8 @@ RETURN c.uid AS uid, c.text AS text, c.status AS status, c.start AS start, c.mes
 CYPHER 25 UNWIND $rows AS row
 MATCH (c:Chunk {uid: row.uid, corpus: $corpus}) USING INDEX c:Chunk(uid)
 SET c.text = row.text, c.stems = row.stems, c.tokens = row.tokens, c.messages = row.messages,
-    c.end = c.start + row.end - row.start, c.error = NULL, c.status = CASE WHEN row.vector IS NULL THEN 'pending' ELSE 'embedded' END
+    c.end = c.start + row.end - row.start, c.error = NULL,
+    c.status = CASE WHEN row.vector IS NULL THEN 'pending' ELSE 'embedded' END
 WITH c, row WHERE row.vector IS NOT NULL
 CALL db.create.setNodeVectorProperty(c, 'embedding', row.vector);
 

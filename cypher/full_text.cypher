@@ -56,7 +56,8 @@ WITH layer, q, n, score
 CALL (layer, n) {
   WITH n WHERE layer.whole AND layer.kind = ''
   MATCH (d:Document {uid: n.document, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
-  RETURN n {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, .messages, title: d.title} AS row
+  RETURN n {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, .messages,
+            title: d.title, date: d.date, type: d.type} AS row
   UNION ALL
   WITH n WHERE layer.whole AND layer.kind <> ''
   RETURN n {.*, stems: NULL, embedding: NULL, own_embedding: NULL, vector: NULL} AS row

@@ -26,7 +26,8 @@ ORDER BY uid;
 // name: recall(corpus, documents, vector, layers, given, limits) read
 // Search topics, the episodes of those found, and the facts of these, each level by words and by vector, fused by
 // reciprocal ranks. By `inherit`, the rank of the row above counts too. `layers` are the kinds of rows, each with the
-// rows (uids) that fit the words best (full_text.cypher). `given` has rows (uids) of a level that was searched before, or null; a level with a limit of 0
+// rows (uids) that fit the words best (full_text.cypher). `given` has rows (uids) of a level that was searched
+// before, or null; a level with a limit of 0
 // is left out, and the next one is searched as a whole. `limits` also say what is left out: what was said after `as_of` or
 // nobody knows when, and what others than `speaker` said.
 CYPHER 25 CALL () {
@@ -130,7 +131,8 @@ CALL (c) {
 WITH d, c, lasts, built WHERE built = 0 OR NOT EXISTS {
   MATCH (c)-[:NEXT_CHUNK]->(after:Chunk {corpus: $corpus})<-[:RESTS_ON]-(e:Built {corpus: $corpus})
   WHERE e.system = 'hypermem' AND e.kind = 'Episode' }
-RETURN lasts, c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, .messages, title: d.title} AS chunk
+RETURN lasts, c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, .messages,
+                 title: d.title, date: d.date, type: d.type} AS chunk
 ORDER BY d.title, d.uid, c.position DESC;
 
 // name: list_facts(corpus, limits) read

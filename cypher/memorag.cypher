@@ -55,6 +55,7 @@ CALL (tokens) {
   WHERE $documents IS NULL OR d.uid IN $documents
   MATCH (d)<-[:FROM_DOCUMENT]-(c:Chunk {corpus: $corpus})
   WITH d, c ORDER BY d.title, d.uid, c.position, c.uid
-  RETURN collect(c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, .messages, title: d.title}) AS chunks
+  RETURN collect(c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, .messages,
+                    title: d.title, date: d.date, type: d.type}) AS chunks
 }
 RETURN tokens, chunks;

@@ -200,7 +200,8 @@ MATCH (a:Built {uid: uid, corpus: $corpus}) USING INDEX a:Built(uid)
 MATCH (a)-[:RESTS_ON]->(c:Chunk {corpus: $corpus})
 MATCH (d:Document {uid: c.document, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
 RETURN a.uid AS uid,
-       c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, .messages, title: d.title} AS chunk
+       c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, .messages,
+          title: d.title, date: d.date, type: d.type} AS chunk
 ORDER BY uid, chunk.position, chunk.uid;
 
 // name: quoted_chunks(corpus, documents, uids, vector, k) read
@@ -211,7 +212,8 @@ WHERE c.embedding IS NOT NULL AND ($documents IS NULL OR c.document IN $document
 WITH c, vector.similarity.cosine(c.embedding, $vector) AS score
 ORDER BY score DESC, c.uid LIMIT $k
 MATCH (d:Document {uid: c.document, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
-RETURN c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, .messages, title: d.title} AS chunk
+RETURN c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, .messages,
+          title: d.title, date: d.date, type: d.type} AS chunk
 ORDER BY score DESC, chunk.uid;
 
 // name: draw_number(corpus, scope, owner, layer_key) write

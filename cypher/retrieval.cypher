@@ -298,10 +298,11 @@ RETURN found,
                       source_name: startNode(r).name, target: endNode(r).uid, target_name: endNode(r).name} } AS relations,
   COLLECT { UNWIND told AS some UNWIND some AS c WITH DISTINCT c
             MATCH (d:Document {uid: c.document, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
-            RETURN c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, .messages, title: d.title} } AS chunks,
+            RETURN c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, .messages,
+                      title: d.title, date: d.date, type: d.type} } AS chunks,
   COLLECT { UNWIND resting AS some UNWIND some AS c WITH DISTINCT c
             MATCH (d:Document {uid: c.document, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
-            RETURN c {.uid, .document, .position, title: d.title} } AS sources;
+            RETURN c {.uid, .document, .position, title: d.title, date: d.date, type: d.type} } AS sources;
 
 // name: near_chunks(corpus, documents, vector, k, over) read
 // The k chunks nearest to a vector: all that plain retrieval does. With `documents`, those of others don't count.
@@ -320,7 +321,8 @@ CYPHER 25 replan=skip CALL () {
 WITH c, score WHERE c.uid IS NOT NULL // one that is being deleted may still be found
 ORDER BY score DESC, c.uid LIMIT $k
 MATCH (d:Document {uid: c.document, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
-RETURN score, c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, .messages, title: d.title} AS chunk
+RETURN score, c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, .messages,
+                 title: d.title, date: d.date, type: d.type} AS chunk
 ORDER BY score DESC, chunk.uid;
 
 // name: documents_beside(corpus, documents, read, vector, k, over) read
@@ -379,7 +381,8 @@ RETURN u {.uid, .name, .type, .description, .memory} AS entity;
 CYPHER 25 replan=skip UNWIND $uids AS uid
 MATCH (c:Chunk {uid: uid, corpus: $corpus}) USING INDEX SEEK c:Chunk(uid)
 WITH DISTINCT c MATCH (d:Document {uid: c.document, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
-RETURN c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, .messages, title: d.title} AS chunk
+RETURN c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, .messages,
+          title: d.title, date: d.date, type: d.type} AS chunk
 ORDER BY chunk.uid;
 
 // name: mentioned_entities(corpus, uids) read
@@ -399,7 +402,8 @@ WITH DISTINCT c WHERE c.corpus = $corpus AND c.embedding IS NOT NULL AND ($docum
 WITH c, 2 * vector.similarity.cosine(c.embedding, $vector) - 1 AS score
 ORDER BY score DESC, c.uid LIMIT $k
 MATCH (d:Document {uid: c.document, corpus: $corpus}) USING INDEX SEEK d:Document(uid)
-RETURN c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, .messages, title: d.title} AS chunk
+RETURN c {.uid, .document, .position, .text, .tokens, .start, .end, .source_id, .messages,
+          title: d.title, date: d.date, type: d.type} AS chunk
 ORDER BY score DESC, chunk.uid;
 
 // name: chunks_around_points(corpus, memory, points, read, k) read

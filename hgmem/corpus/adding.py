@@ -12,7 +12,7 @@ from math import inf
 from typing import Any, TypeVar
 
 from hgmem.corpus.aggregation import ENTITY, RELATION, SEGMENT, Additions, Kind, embed_missing, rebuild
-from hgmem.corpus.documents import description_of
+from hgmem.corpus.documents import derived, description_of
 from hgmem.corpus.guarded_writes import GuardedWriter, check_embedder, embedding
 from hgmem.corpus.paging import batches, filled
 from hgmem.errors import ConflictError, UsageError
@@ -226,7 +226,11 @@ def _put_documents(services: Services, prepared: Prepared, documents: Mapping[Do
         return
     writer, marks = embedding(services), _marking(services, ADDED if not open_.keys() & states.keys() else CHANGED)
     language = writing_language(services, (chunk.text for uid in open_ for chunk in chunks.get(uid, ())))
-    put_documents(marks, corpus=corpus, documents=open_, language=language)
+    described = {
+        uid: {**properties, **derived(documents[uid], language=language, text=beginning(chunks.get(uid, ())))}
+        for uid, properties in open_.items()
+    }
+    put_documents(marks, corpus=corpus, documents=described)
     for batch in batches((chunk for uid in open_ for chunk in chunks.get(uid, ())), size=SEGMENT):
         fresh = [chunk for chunk in batch if chunk.uid not in done]  # the others may only have new positions
         vectors = services.embed([chunk.text for chunk in fresh], kind="document") if fresh else ()
@@ -256,6 +260,11 @@ def _is_whole(state: DocumentState | None, properties: Mapping[str, Scalar], chu
     if state is None or state.status != "done" or not chunks_done:
         return False
     return {**state.description, "sha256": state.sha256, "chunking": state.chunking} == properties
+
+
+def beginning(chunks: Sequence[Chunk]) -> str:
+    """Return the text of the first chunk."""
+    return chunks[0].text if chunks else ""
 
 
 def properties_of(document: Document) -> dict[str, Scalar]:

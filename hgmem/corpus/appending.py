@@ -7,7 +7,7 @@ has written to the conversation since. Otherwise it starts again.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from hgmem.corpus.documents import OF_MESSAGES, check_characters, description_of
+from hgmem.corpus.documents import OF_MESSAGES, check_characters, derived, description_of
 from hgmem.corpus.guarded_writes import OvertakenError, attempts, check_embedder
 from hgmem.corpus.indexing import extract_open
 from hgmem.corpus.paging import batches
@@ -26,7 +26,6 @@ from hgmem.graph.documents import (
     document_uid,
     extend_conversation,
     grow_chunks,
-    with_stems,
 )
 from hgmem.models.embedding import Vectors
 from hgmem.services import Services, check_dimensions, known_corpus, open_corpus, writing_language
@@ -164,12 +163,13 @@ def _extension(
         places = tuple(replace(place, start=place.start + 1, end=place.end + 1) for place in places)
     appended_document = Document(id=conversation.id, text=text, messages=places)
     language = writing_language(services, [text])
+    empty = document_of(replace(conversation, messages=()))
     digest = messages_digest(text, places, before=end.sha256 if end and last else "")
     properties = {
         "sha256": digest,
         "message_number": number + len(places),
         "chunking": f"{OF_MESSAGES}{tokens}",
-        **({} if end else with_stems(description_of(document_of(replace(conversation, messages=()))), language)),
+        **({} if end else {**description_of(empty), **derived(empty, language=language)}),
     }
     chunks = (
         continued_chunks(appended_document, corpus=services.corpus, uid_=document, tokens=tokens, last=last)

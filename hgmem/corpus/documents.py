@@ -42,8 +42,10 @@ from hgmem.graph.documents import (
 )
 from hgmem.graph.values import NOTHING, Runner, to_json
 from hgmem.services import Services, writing_language
+from hgmem.text.dates import date_of, type_of
 from hgmem.text.identity import text_hash
 from hgmem.text.segmentation import has_half_pair
+from hgmem.text.stems import stored_stems
 from hgmem.values.conversations import MessagePlace
 from hgmem.values.graph_elements import Chunk, DocumentUid, EntityUid, RelationUid
 from hgmem.values.inputs import Document, Scalar, Skipped
@@ -164,6 +166,18 @@ def description_of(document: Document) -> dict[str, Scalar]:
     }
 
 
+def derived(document: Document, *, language: str, text: str = "") -> dict[str, Scalar]:
+    """Return the stored properties that follow from a document's title, metadata and text: stems, date and type.
+
+    A document that came in chunks has the `text` of the first.
+    """
+    return {
+        "stems": stored_stems(document.title, language),
+        "date": date_of(document.title, document.text or text, document.metadata, language=language),
+        "type": type_of(document.metadata),
+    }
+
+
 def _chunk_options(services: Services) -> ChunkOptions:
     given = services.settings
     return ChunkOptions(tokens=given.chunk_tokens, overlap=given.chunk_overlap, restart=given.chunk_restart)
@@ -252,7 +266,8 @@ def write_description(services: Services, document: ComparedDocument) -> None:
     """Write the title, source and metadata of a document whose content is stored as it is."""
     writer: Runner = marking(services, document.change) if document.change else services.database
     language = corpus_language(services.database, corpus=services.corpus)
-    put_documents(writer, corpus=services.corpus, documents={document.uid: document.description}, language=language)
+    properties = {**document.description, **derived(document.document, language=language)}
+    put_documents(writer, corpus=services.corpus, documents={document.uid: properties})
 
 
 def write_document(services: Services, chunked: ChunkedDocument) -> None:
@@ -262,9 +277,10 @@ def write_document(services: Services, chunked: ChunkedDocument) -> None:
     """
     database, corpus, compared = services.database, services.corpus, chunked.compared
     writer = marking(services, chunked.change)
-    properties = {**compared.description, "chunking": compared.chunking, "sha256": ""}
     language = writing_language(services, [compared.document.text])
-    put_documents(writer, corpus=corpus, documents={compared.uid: properties}, language=language)
+    described = {**compared.description, **derived(compared.document, language=language)}
+    properties = {**described, "chunking": compared.chunking, "sha256": ""}
+    put_documents(writer, corpus=corpus, documents={compared.uid: properties})
     if chunked.stale:
         drop_chunks(services, chunked.stale, change=CHANGED)
     for chunks in batches(chunked.grown, size=REWRITTEN_CHUNKS):

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, TypeAlias
 
-from hgmem.corpus.adding import Prepared, prepare, properties_of
+from hgmem.corpus.adding import Prepared, beginning, prepare, properties_of
 from hgmem.corpus.aggregation import ENTITY, RELATION, SEGMENT, Kind
+from hgmem.corpus.documents import derived
 from hgmem.corpus.guarded_writes import GuardedWriter, leased_writer
 from hgmem.corpus.paging import batches
 from hgmem.errors import ConflictError, HGMemError, UsageError
@@ -28,7 +29,7 @@ from hgmem.graph.corpus import (
     write_leased,
 )
 from hgmem.graph.database import Database, Row, Transaction
-from hgmem.graph.documents import chunk_rows, with_stems
+from hgmem.graph.documents import chunk_rows
 from hgmem.graph.schema import Declared, declared, show_indexes
 from hgmem.graph.values import Runner, in_order, rows_with_vectors, to_json
 from hgmem.services import Services, known_corpus, readable_corpus, writing_language
@@ -139,7 +140,9 @@ def _write(services: Services, writer: GuardedWriter, prepared: Prepared, *, rep
     language = writing_language(services, (chunk.text for chunks in prepared.chunks.values() for chunk in chunks))
     for documents in batches(prepared.documents.items()):
         rows = [
-            {"uid": uid, "properties": with_stems(properties_of(document), language)} for uid, document in documents
+            {"uid": uid, "properties": {**properties_of(document), **derived(document, language=language, text=text)}}
+            for uid, document in documents
+            for text in (beginning(prepared.chunks.get(uid, ())),)
         ]
         writer.run("create_documents", corpus=services.corpus, rows=in_order(rows))
     ordered = (

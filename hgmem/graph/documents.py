@@ -107,23 +107,16 @@ def documents_of_files(database: Runner, *, corpus: str, paths: Sequence[str]) -
     return found
 
 
-def put_documents(
-    database: Runner, *, corpus: str, documents: Mapping[DocumentUid, Mapping[str, Scalar]], language: str
-) -> None:
-    """Write documents (properties by uid) of a corpus in this language as pending.
+def put_documents(database: Runner, *, corpus: str, documents: Mapping[DocumentUid, Mapping[str, Scalar]]) -> None:
+    """Write documents (properties by uid) as pending.
 
     Raises `ConflictError` if the corpus is not ready.
     """
-    rows = [{"uid": uid, "properties": with_stems(documents[uid], language)} for uid in sorted(documents)]
+    rows = [{"uid": uid, "properties": dict(documents[uid])} for uid in sorted(documents)]
     if rows and not database.run("put_documents", corpus=corpus, rows=rows):
         raise ConflictError(
             f"corpus {corpus!r} was deleted or is being imported: add the documents again when it is ready"
         )
-
-
-def with_stems(properties: Mapping[str, Scalar], language: str) -> dict[str, Scalar]:
-    """Return the properties of a document with the stems of its title."""
-    return {**properties, "stems": stored_stems(str(properties["title"]), language)}
 
 
 def put_chunks(database: Runner, *, corpus: str, rows: Sequence[Row], vectors: Mapping[str, Any] = NOTHING) -> None:

@@ -1,9 +1,8 @@
 """The record types: what hgmem stores, field by field. All that handles a record follows from its description.
 
 There is one for each label and relationship type of ours, and one for all relationships of systems' own types. From it
-follow the properties that are written and read (`hgmem/graph/values.py`), the lines of an archive and their checks
-(`hgmem/corpus/archive/`), what an import restores (`hgmem/graph/restoring.py`), and the tables of
-`docs/reference/graph.md`. Values that callers see (`hgmem/values/records.py`) have attributes of the same names.
+follow properties (`values.py`), archives (`hgmem/corpus/archive/`), what an import restores (`restoring.py`), tables of
+`docs/reference/graph.md`, and attributes of values that callers see (`hgmem/values/records.py`).
 """
 
 from dataclasses import dataclass
@@ -20,9 +19,8 @@ _JsonOfMemory: TypeAlias = Literal["operations", "planned", "retrieved built row
 FieldType: TypeAlias = _Plain | _Uid | _Vector | _Systems | _JsonOfCorpus | _JsonOfMemory
 JSON = frozenset((*get_args(_JsonOfCorpus), *get_args(_JsonOfMemory)))
 VECTORS = frozenset(get_args(_Vector))
-
-# kept: a property, and in archives. archive: only there, because the graph has a relationship instead, or because it
-# follows from properties. derived: only a property, which follows from the rest. never: only a property, of a run.
+# kept: a property, and in archives. archive: only there, as the graph has a relationship instead or it follows from
+# properties. derived: only a property, which follows from the rest. never: only a property, of a run.
 Rule: TypeAlias = Literal["kept", "archive", "derived", "never"]
 
 # The type of what a record refers to, and the fields that give its identity; one of several is enough.
@@ -145,7 +143,9 @@ _OF_CORPUS = (
         _UID,
         _has("id", "text", "the caller's id, or the path of the file"),
         _has("title", "text", "title"),
-        _may_have("stems", "text", "stems of the title for full-text search"),
+        _has("stems", "text", "stems of the title for full-text search"),
+        _has("date", "text", "YYYY-MM-DD or YYYY-MM, as metadata, title or first lines have it; or empty"),
+        _has("type", "text", "what the metadata call it, such as `letter`; or empty"),
         _has("source", "text", "path or id"),
         _has("sha256", "text", "hash of the text"),
         _has("metadata", "object", "the caller's metadata, for filters"),

@@ -167,7 +167,7 @@ def to_chunk(row: Row) -> Chunk:
     return Chunk(
         **{
             **row,
-            "title": row["title"] or "",
+            **{name: row.get(name) or "" for name in ("title", "date", "type")},
             "source_id": row["source_id"] or "",
             "messages": loaded_messages(row["messages"]),
         }
@@ -202,7 +202,7 @@ def _found(row: Row) -> QueryHits:
 
 
 def _source(row: Row) -> Source:
-    return Source(**{**row, "title": row["title"] or ""})
+    return Source(**{**row, **{name: row.get(name) or "" for name in ("title", "date", "type")}})
 
 
 def _relation(row: Row) -> Relation:

@@ -10,7 +10,7 @@ from typing import Annotated, TypeAlias
 from hgmem.models.prompts import quoted
 from hgmem.text.segmentation import collapse
 from hgmem.text.tokens import count
-from hgmem.values.evidence import CONTINUED, BuiltPassage, Citable, Evidence
+from hgmem.values.evidence import CONTINUED, BuiltPassage, Citable, Evidence, Source
 from hgmem.values.graph_elements import Chunk, Entity, Relation
 from hgmem.values.records import MemoryPoint
 
@@ -255,25 +255,24 @@ def passages(found: Sequence[Citable], *, start: int = 0, numbered: bool = True)
     """Return chunks and built rows with numbers from `start`, if they are `numbered`, and their titles.
 
     A chunk that follows its neighbour in the document leaves out the words that both hold. A title is not repeated: not
-    where the text begins with it, and not for the next chunk of the same document.
+    where the text begins with it, and not for the next chunk of the same document. Date and type of the document follow
+    it, and then which of its chunks it is, unless it is the first.
     """
     parts = []
     first = start  # number of the first chunk in a row that are of the same document
     for number, (before, each) in enumerate(zip((None, *found), found, strict=False), start=start):
         same = before is not None and (before.document, before.title) == (each.document, each.title)
         first = first if same else number
-        text = each.text
-        title = (
-            ""
-            if text.lstrip().startswith(each.title)
-            else f" {_titled(each.title, first if same and numbered else None)}"
-        )
+        text, named = each.text, first if same and numbered else None
+        told = [] if each.text.lstrip().startswith(each.title) else [_titled(each.title, named)]
         if isinstance(each, BuiltPassage):
-            title = title or f" {_line(each.kind)}"
-        elif shared := overlap(before, each):
-            text = f"{CONTINUED}{text[shared:].lstrip()}"
+            told = told or [_line(each.kind)]
+        else:
+            told += _details(each, same=same)
+            if shared := overlap(before, each):
+                text = f"{CONTINUED}{text[shared:].lstrip()}"
         text = _unmarked(quoted(text.strip()))
-        parts.append(f"{f'[{number}]' if numbered else '-'}{title}\n{text}")
+        parts.append(f"{f'[{number}]' if numbered else '-'}{' ' * bool(told)}{', '.join(filter(None, told))}\n{text}")
     return "\n\n".join(parts) or NONE
 
 
@@ -285,7 +284,26 @@ def _sources(found: Evidence, numbers: Mapping[str, int]) -> Iterator[str]:
     for each in found.sources:
         first = named.setdefault(each.document, numbers[each.uid])
         title = _titled(each.title, first if first < numbers[each.uid] else None)
-        yield f"[{numbers[each.uid]}] {title}{', ' if title else ''}chunk {each.position + 1}"
+        told = [title, *_details(each, same=first < numbers[each.uid])]
+        yield f"[{numbers[each.uid]}] {', '.join(filter(None, told))}"
+
+
+def heading(chunk: Chunk) -> str:
+    """Return what a chunk is: title, date and type of its document, and its place in it."""
+    return ", ".join(filter(None, [_line(chunk.title), *_details(chunk, same=False)]))
+
+
+def _details(chunk: Chunk | Source, *, same: bool) -> list[str]:
+    """Return date and type of a chunk's document, unless the title tells them or `same` says that they were told.
+
+    The number of the chunk in the document, from 1, follows, unless it is the first and its text is shown.
+    """
+    known = chunk.title.casefold()
+    of_document = [] if same else [one for one in (chunk.date, chunk.type) if one and one[:4].casefold() not in known]
+    return [
+        *map(_line, of_document),
+        *([f"chunk {chunk.position + 1}"] if chunk.position or isinstance(chunk, Source) else []),
+    ]
 
 
 def _titled(title: str, named: int | None) -> str:

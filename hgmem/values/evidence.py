@@ -103,6 +103,8 @@ class Source:
     document: str
     position: int
     title: str = ""
+    date: str = ""
+    type: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

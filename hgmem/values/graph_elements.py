@@ -14,8 +14,9 @@ RelationUid = NewType("RelationUid", str)
 class Chunk:
     """A piece of a document: `document.text[start:end] == text`, if the offsets are known.
 
-    `messages` are the messages of a conversation that stand in the text, with their places in it. `entities` are those
-    that the chunk mentions, empty unless they were read with it.
+    `title`, `date` (YYYY-MM-DD or YYYY-MM) and `type` are those of the document. `messages` are the messages of a
+    conversation that stand in the text, with their places in it. `entities` are those that the chunk mentions, empty
+    unless they were read with it.
     """
 
     uid: str
@@ -26,6 +27,8 @@ class Chunk:
     start: int | None = None
     end: int | None = None
     title: str = ""
+    date: str = ""
+    type: str = ""
     source_id: str = ""
     messages: tuple[MessagePlace, ...] = ()
     entities: tuple["Entity", ...] = ()

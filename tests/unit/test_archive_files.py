@@ -47,11 +47,14 @@ def entity(uid_: str, key: str, **changed: Any) -> dict[str, Any]:
     return {"kind": "Entity", **said, **changed}
 
 
+OF_TEXT = {"stems": " t ", "date": "", "type": "", "source": "", "sha256": "", "metadata": "{}"}
+
+
 def records(**changed: Any) -> list[dict[str, Any]]:
     """Return a small complete archive without its last line; `changed` replaces fields of the records of a kind."""
     said = [
         HEADER,
-        {"kind": "Document", "uid": DOCUMENT, "id": "d", "title": "T", "source": "", "sha256": "", "metadata": "{}"},
+        {"kind": "Document", "uid": DOCUMENT, "id": "d", "title": "T", **OF_TEXT},
         {
             "kind": "Chunk",
             "uid": CHUNK,

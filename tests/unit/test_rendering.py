@@ -6,6 +6,7 @@ from hgmem.retrieval.answer import cite
 from hgmem.retrieval.rendering import (
     PromptMemory,
     evidence,
+    heading,
     overlap,
     passages,
     remembered,
@@ -39,7 +40,7 @@ def chunk(position: int, start: int, end: int, *, known: bool = True, document: 
 
 def test_words_that_neighbouring_chunks_share_are_shown_once() -> None:
     shown = passages([chunk(0, 0, 67), chunk(1, 42, 88)], start=1)
-    assert shown == f"[1] Letters\n{TEXT[:67]}\n\n[2] Letters\n… {TEXT[68:]}"
+    assert shown == f"[1] Letters\n{TEXT[:67]}\n\n[2] Letters, chunk 2\n… {TEXT[68:]}"
 
 
 def test_the_overlap_of_chunks_without_offsets_is_found_in_their_texts() -> None:
@@ -125,8 +126,21 @@ def test_a_title_is_not_said_twice() -> None:
     after = replace(own, uid="o2", position=9, text="Twenty.")
     text = passages([chunk(0, 0, 41), own, following, after], start=3)
     assert text.splitlines()[0] == "[3] Letters"
-    assert "\n\n[4]\nA ledger of the works. 1861\nFive pounds.\n\n[5] (same document as [4])\nTen pounds.\n" in text
-    assert text.endswith("[6] (same document as [4])\nTwenty.")
+    assert (
+        "\n\n[4]\nA ledger of the works. 1861\nFive pounds.\n\n[5] (same document as [4]), chunk 5\nTen pounds.\n"
+        in text
+    )
+    assert text.endswith("[6] (same document as [4]), chunk 10\nTwenty.")
+
+
+def test_a_passage_says_what_it_is_and_from_when_unless_its_title_does() -> None:
+    told = replace(chunk(0, 0, 41), title="To the board", date="1874-03-12", type="letter", position=2)
+    assert passages([told]).splitlines()[0] == "[0] To the board, 1874-03-12, letter, chunk 3"
+    assert heading(told) == "To the board, 1874-03-12, letter, chunk 3"
+    telling = replace(told, title="Letter to the board, 12 March 1874", position=0)
+    assert passages([telling]).splitlines()[0] == "[0] Letter to the board, 12 March 1874"
+    source = Source(uid="s", document="x", position=0, title="Log", date="1874-05", type="diary")
+    assert evidence(Evidence(sources=(source,))).endswith("[0] Log, 1874-05, diary, chunk 1")
 
 
 # What a prompt shows of evidence ---------------------------------------------------------------------------------

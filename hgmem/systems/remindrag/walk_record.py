@@ -9,6 +9,7 @@ from hgmem.builds.chunk_runs import joined_text
 from hgmem.graph.database import Row
 from hgmem.graph.retrieval import to_chunk
 from hgmem.graph.values import Runner
+from hgmem.retrieval.rendering import heading
 from hgmem.values.evidence import BuiltHit, Hit, Retrieved, Subquery
 from hgmem.values.graph_elements import Chunk
 from hgmem.values.records import Step
@@ -153,12 +154,13 @@ class Walk:
         if summary:
             self.summaries[uid] = summary
         uids = tuple(chunk.uid for chunk in chunks)
-        self.fresh.append(Seen(text=summary or joined_text(chunks), title=way.node.text, chunks=uids))
+        title = ", from ".join(filter(None, [way.node.text, heading(chunks[0])]))
+        self.fresh.append(Seen(text=summary or joined_text(chunks), title=title, chunks=uids))
 
     def quote(self, uid: str, chunks: Sequence[Chunk]) -> None:
         """Read the chunks behind a node."""
         self.quoted[uid] = chunks
-        self.fresh += [Seen(text=chunk.text, title=chunk.title or "quote", chunks=(chunk.uid,)) for chunk in chunks]
+        self.fresh += [Seen(text=chunk.text, title=heading(chunk) or "quote", chunks=(chunk.uid,)) for chunk in chunks]
 
     def take_in(self, finding: str) -> None:
         """Take what is new as known, with what was found in it that bears on the question."""

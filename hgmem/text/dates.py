@@ -1,0 +1,74 @@
+"""What documents are and when they are from, by metadata, title and first lines."""
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import date, datetime
+from functools import lru_cache
+
+DATED = ("date", "published", "created", "created_at", "time", "timestamp")  # keys of metadata that hold a date
+TYPES = ("type", "kind", "genre")  # keys of metadata that say what a document is
+_LINES, _LONGEST = 3, 200  # first lines that are read, and characters of each
+_ISO = re.compile(r"(?<!\d)(\d{4}-(?:0[1-9]|1[0-2])(?:-(?:0[1-9]|[12]\d|3[01]))?)(?![\d-])")
+_YEAR = re.compile(r"(?<![\d.,])(?:1[0-9]|20)\d\d(?!\d)")
+_AMBIGUOUS = re.compile(r"(?<!\d)(0?[1-9]|1[0-2])[/-](0?[1-9]|1[0-2])[/-]\d{4}")  # day and month, or month and day
+_WORD = re.compile(r"[^\W_]+[.,]?|\d+[./-]\d+[./-]")
+_WORDS = 3  # before a year, and after it
+
+
+def date_of(title: str, text: str, metadata: Mapping[str, object], *, language: str) -> str:
+    """Return a document's date as YYYY-MM-DD or YYYY-MM, or `''` if none is told."""
+    for name in DATED:
+        if found := _first(str(metadata.get(name) or ""), language):
+            return found
+    lines = [line.strip()[:_LONGEST] for line in text[: _LINES * 10 * _LONGEST].splitlines() if line.strip()]
+    return next((found for line in (title, *lines[:_LINES]) if (found := _first(line, language))), "")
+
+
+def type_of(metadata: Mapping[str, object]) -> str:
+    """Return what the metadata call a document, such as "letter", or `''`."""
+    return next((str(metadata[name]) for name in TYPES if isinstance(metadata.get(name), str)), "")
+
+
+def _first(text: str, language: str) -> str:
+    """Return the first date in a text."""
+    if iso := _ISO.search(text):
+        return iso[1]
+    return next((found for words in _around_years(text) if (found := _parsed(words, language))), "")
+
+
+def _around_years(text: str) -> Iterator[str]:
+    """Yield what may be a date around each year of a text, the longest first."""
+    for year in _YEAR.finditer(text):
+        before = [word.start() for word in _WORD.finditer(text, max(0, year.start() - 40), year.start())][-_WORDS:]
+        after = [word.end() for word in _WORD.finditer(text, year.end(), year.end() + 40)][:_WORDS]
+        yield from (text[start : year.end()] for start in before)
+        yield from (text[year.start() : end] for end in reversed(after))
+
+
+@lru_cache(maxsize=4_096)
+def _parsed(words: str, language: str) -> str:
+    """Return the date that words are, of which at least month and year are told."""
+    import dateparser  # its data take time to load, and most documents need none
+
+    def parse(*parts: str) -> datetime | None:
+        asked = {"REQUIRE_PARTS": list(parts), "PREFER_DAY_OF_MONTH": "first", "PARSERS": ["absolute-time"]}
+        languages = [language] if language in _known() else None
+        found: datetime | None = dateparser.parse(words, languages=languages, settings=asked)
+        return found
+
+    if (twofold := _AMBIGUOUS.search(words)) and int(twofold[1]) != int(twofold[2]):
+        return ""
+    if day := parse("day", "month", "year"):
+        return date(day.year, day.month, day.day).isoformat()
+    rest = _YEAR.sub("", words)
+    if any(map(str.isdigit, rest)) and not re.search("[月월]", rest):
+        return ""  # a number beside a year is no month: "volume 3 of 1861"
+    month = parse("month", "year")
+    return f"{month.year:04}-{month.month:02}" if month else ""
+
+
+@lru_cache(maxsize=1)
+def _known() -> frozenset[str]:
+    from dateparser.data.languages_info import language_order
+
+    return frozenset(language_order)
