@@ -160,7 +160,8 @@ def words(text: str) -> int:
 class WireServer:
     """The server. It listens from its construction to `close()`, or to the end of the `with` block.
 
-    `requests` and the counts are for chat; `embedded` has the embedding requests. If `answer` raises, the client gets a
+    `requests` and the counts are for chat; `embedded` has the embedding requests, `listings` the headers of those for
+    the list of models. If `answer` raises, the client gets a
     500, and the exception is raised again at the end of the block.
     """
 
@@ -170,6 +171,7 @@ class WireServer:
         self.dimensions = dimensions
         self.requests: list[Asked] = []
         self.embedded: list[Asked] = []
+        self.listings: list[Mapping[str, str]] = []
         self.answered = 0
         self.prompt_tokens = 0
         self.completion_tokens = 0
@@ -266,6 +268,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         if self.path == "/v1/models":
+            self.wire.listings.append({name.lower(): value for name, value in self.headers.items()})
             listed = [{"id": name, "object": "model", "created": 0, "owned_by": "me"} for name in MODELS]
             self.send(200, {"object": "list", "data": listed})
         else:

@@ -58,6 +58,7 @@ class HGMem(SystemAttributes, Shared):
         self._database = database
         self.model = model
         self.embedder = embedder
+        self.roles: Mapping[str, str] = {}  # who serves each: a model's name, and the address of its server
         self._owned: Sequence[object] = ()  # what is closed with the client
         self._streams = Streams()
 
@@ -84,7 +85,7 @@ class HGMem(SystemAttributes, Shared):
         name = check_corpus_name(corpus)
         made = connecting.connected(settings, driver=driver, model=model, embedder=embedder)
         client = cls(made.database, corpus=name, settings=made.settings, model=made.model, embedder=made.embedder)
-        client.owner, client._owned = owner, made.owned
+        client.owner, client.roles, client._owned = owner, made.roles, made.owned
         return client
 
     def close(self) -> None:

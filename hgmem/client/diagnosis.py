@@ -7,7 +7,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from hgmem.client.connecting import check_model, find_address, find_database, find_embedder
+from hgmem.client.connecting import find_address, find_database, find_embedder
+from hgmem.client.servers import check_models, embedding_place
 from hgmem.corpus.checking import check
 from hgmem.errors import HGMemError, ModelError, UsageError
 from hgmem.graph.database import Database
@@ -73,7 +74,7 @@ def diagnose(settings: Settings) -> tuple[str | None, tuple[Check, ...]]:
             *check_machine(settings, needed=uri is None),
             server,
             check_schema(reachable),
-            attempted("model", lambda: check_model(settings)),
+            attempted("model", lambda: check_models(settings)),
             attempted("embedder", lambda: _embedder(settings)),
             attempted("systems", lambda: _systems(reachable), required=False),
         )
@@ -196,8 +197,7 @@ def _embedder(settings: Settings) -> str:
     if name == DeterministicEmbedder.name:
         return name
     if name.startswith("openai:"):
-        find_embedder(settings)  # raises if a setting is missing; no request is sent, as it could cost
-        return f"{name}, on an API server"
+        return f"{name} at {embedding_place(settings).url}"  # no request is sent, as it could cost
     embedder = SentenceTransformerEmbedder(name, backend=settings.embedding_backend)
     return f"{name}, {_weights(embedder.model)}, run by {embedder.runtime()}"
 
