@@ -33,7 +33,7 @@ from pydantic_settings import (
 from hgmem.errors import UsageError
 
 MEGABYTE = 1_000_000
-_ADDRESSES = ("openai_base_url", "extraction_base_url", "memory_base_url", "embedding_base_url")
+_ADDRESSES = tuple(f"{role}_base_url" for role in ("openai", "extraction", "memory", "embedding", "reranker"))
 _ADDRESS = "URL of its server; default: `OPENAI_BASE_URL`"
 _KEY = "key of its server; default: `OPENAI_API_KEY`, or none if it has a URL of its own"
 ENTITY_TYPES = ("person", "organization", "place", "event", "role", "concept")
@@ -120,7 +120,17 @@ class Settings(BaseSettings):
     cached_vectors: int = Field(100_000, ge=0, description="vectors of texts that are kept on disk; 0: none")
     embedding_base_url: str | None = Field(None, description=_ADDRESS)
     embedding_api_key: SecretStr | None = Field(None, description=_KEY)
-    download: bool = Field(False, description="whether a missing embedder may be downloaded")
+    reranker: str = Field(
+        "",
+        description="model that ranks again what a search found, where a recipe's option `rerank` asks for it: a "
+        "CrossEncoder of sentence-transformers by name or path, or a model of `reranker_base_url`",
+    )
+    reranker_base_url: str | None = Field(
+        None, description="URL before `/rerank` of a server in the form of Cohere and Jina, such as vLLM or llama.cpp"
+    )
+    reranker_api_key: SecretStr | None = Field(None, description="key of the reranker's server; default: none")
+    reranker_timeout: float = Field(60.0, gt=0, le=3_600, description="timeout of a rerank request in seconds")
+    download: bool = Field(False, description="whether a missing embedder or reranker may be downloaded")
 
     connect_timeout: float = Field(5.0, gt=0, le=600, description="timeout of connecting to Neo4j in seconds")
     statement_timeout: float = Field(120.0, gt=0, le=86_400, description="timeout of a statement in seconds")

@@ -1,12 +1,13 @@
-"""Choose the Neo4j database, the model and the embedder from arguments, environment and files, in that order."""
+"""Choose the Neo4j database and the models from arguments, environment and files, in that order."""
 
 import sys
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, TypeAlias
 
-from hgmem.client.servers import Place, embedding_place, model_places, roles
+from hgmem.client.servers import Place, embedding_place, model_places, reranker_place, roles
 from hgmem.errors import HGMemError, UsageError
 from hgmem.graph.database import Address, Database, connect, wrap_driver
 from hgmem.graph.schema import ensure_schema
@@ -21,9 +22,11 @@ from hgmem.models.llm.chat import Sampling
 from hgmem.models.llm.chat_model import ChatModel
 from hgmem.models.llm.langchain_chat import LangChainChat
 from hgmem.models.llm.openai_chat import OpenAIChat
+from hgmem.models.llm.openai_server import OpenAIServer
 from hgmem.models.llm.rate_limits import Gate, LimitedChat, Limits
 from hgmem.models.llm.task_routing import RoutedModel
 from hgmem.models.prompts import shipped_prompts
+from hgmem.models.reranking import CheckedReranker, CrossEncoderReranker, ServerReranker
 from hgmem.settings import Settings
 from hgmem.settings import load as load_settings
 from hgmem.systems.registry import memory_tasks, task_names
@@ -40,6 +43,7 @@ _SOURCE_NAMES = {
     "NEO4J_DATABASE": "--from-database",
 }
 _SHORT = {"uri": "neo4j_uri", "username": "neo4j_username", "password": "neo4j_password", "database": "neo4j_database"}
+Gates: TypeAlias = Mapping[str, Gate]  # by the address of a server
 INDEXING = ("extract", "glean", "condense")  # the tasks of HGMEM_EXTRACTION_MODEL
 
 
@@ -47,13 +51,15 @@ INDEXING = ("extract", "glean", "condense")  # the tasks of HGMEM_EXTRACTION_MOD
 class Connection:
     """What a client works with.
 
-    `owned` are models and embedders that were made here, to be closed with it. `roles` tells who serves each role.
+    `owned` are models, embedders and rerankers that were made here, to be closed with it. `roles` tells who serves each
+    role.
     """
 
     database: Database
     settings: Settings
     model: LanguageModel
     embedder: CheckedEmbedder
+    reranker: CheckedReranker | None
     owned: tuple[object, ...]
     roles: Mapping[str, str]
 
@@ -61,38 +67,45 @@ class Connection:
 def connected(given: Mapping[str, Any], *, driver: Any, model: Any, embedder: Any) -> Connection:
     """Connect to Neo4j with settings by name, and create missing indexes and constraints.
 
-    `model` and `embedder` are None (the configured one), names or objects.
+    `model`, `embedder` and `reranker` (among the settings) are None (the configured one), names or objects.
     """
-    named = {_SHORT.get(name, name): value for name, value in given.items()}
-    chosen = {"model": model, "embedding_model": embedder}
+    reranker = given.get("reranker")
+    chosen = {"model": model, "embedding_model": embedder, "reranker": reranker}
+    named = {_SHORT.get(name, name): value for name, value in given.items() if name != "reranker"}
     named |= {name: value for name, value in chosen.items() if value and isinstance(value, str)}
     settings = load_settings(**named)
     database = find_database(settings) if driver is None else _adopted(driver, settings)
     try:
         ensure_schema(database)
-        owned: list[object] = []
-        own: dict[str, str] = {}
-        if embedder is None or isinstance(embedder, str):
-            owned.append(checked := find_embedder(settings))
-        else:
-            checked = adapted_embedder(embedder)
-            own["embeddings"] = checked.name
-        if model is None or isinstance(model, str):
-            owned.append(language_model := find_model(settings, embedder=checked))
-        else:
+        gates = _gates(settings)
+        checked = adapted_embedder(embedder) if _is_own(embedder) else find_embedder(settings)
+        if _is_own(model):
             language_model = adapted_model(model, settings)
-            own["answers"] = language_model.name
+        else:
+            language_model = find_model(settings, embedder=checked, gates=gates)
+        ranker = adapted_reranker(reranker) if _is_own(reranker) else find_reranker(settings, gates=gates)
     except BaseException:
         database.close()
         raise
+    made: dict[str, tuple[Any, Any]] = {
+        "embeddings": (embedder, checked),
+        "answers": (model, language_model),
+        "reranking": (reranker, ranker),
+    }
     return Connection(
         database=database,
         settings=settings,
         model=language_model,
         embedder=checked,
-        owned=tuple(owned),
-        roles=roles(settings, own),
+        reranker=ranker,
+        owned=tuple(one for given, one in made.values() if not _is_own(given)),
+        roles=roles(settings, {role: one.name for role, (given, one) in made.items() if one and _is_own(given)}),
     )
+
+
+def _is_own(given: object) -> bool:
+    """Whether the caller gave an object, not a name."""
+    return not (given is None or isinstance(given, str))
 
 
 def _adopted(driver: Any, settings: Settings) -> Database:
@@ -208,10 +221,38 @@ def adapted_embedder(given: Any) -> CheckedEmbedder:
     return CheckedEmbedder(given)
 
 
-def find_model(settings: Settings, *, embedder: Embedder) -> LanguageModel:
+def find_reranker(settings: Settings, *, gates: Gates | None = None) -> CheckedReranker | None:
+    """Return the configured reranker, if there is one. It loads, or sends a request, at the first text."""
+    place = reranker_place(settings)
+    if place is None:
+        return None
+    if not place.url:
+        return CheckedReranker(CrossEncoderReranker(place.model, download=settings.download))
+    server = OpenAIServer(
+        who=f"reranker {place.model!r}",
+        endpoint=place.url,
+        key=place.key,
+        timeout=settings.reranker_timeout,
+        names=place.names,
+    )
+    gate = (gates or _gates(settings))[place.url]
+    return CheckedReranker(ServerReranker(place.model, server=server, gate=gate))
+
+
+def adapted_reranker(given: Any) -> CheckedReranker:
+    """Return a checked reranker around an object of the caller's."""
+    if not callable(getattr(given, "rerank", None)) or not getattr(given, "name", None):
+        raise UsageError(
+            f"{type(given).__name__!r} is not a reranker: pass a name, or an object with `name` and "
+            "`rerank(query, texts)`"
+        )
+    return CheckedReranker(given)
+
+
+def find_model(settings: Settings, *, embedder: Embedder, gates: Gates | None = None) -> LanguageModel:
     """Return the configured model. It sends no request before its first task."""
     places = model_places(settings)
-    gates = {url: Gate(_limits(settings)) for url in {place.url for place in places.values()}}
+    gates = _gates(settings) if gates is None else gates
     made = {place: _made(settings, place, embedder, gates[place.url]) for place in places.values()}
     usual, extraction, memory = (made[places[role]] for role in ("answers", "extraction", "memory"))
     others = {} if extraction is usual else dict.fromkeys(INDEXING, extraction)
@@ -268,6 +309,10 @@ def _sampling(usual: Sampling, task: str, values: Mapping[str, Any]) -> Sampling
 def _check_task(task: str, where: str) -> None:
     if task not in shipped_prompts() and task not in task_names():  # other packages are loaded only if needed
         raise UsageError(f"{where}: unknown task {task!r}: choose from {', '.join(task_names())}")
+
+
+def _gates(settings: Settings) -> Gates:
+    return defaultdict(lambda: Gate(_limits(settings)))
 
 
 def _limits(settings: Settings) -> Limits:

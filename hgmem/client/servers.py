@@ -68,6 +68,14 @@ def embedding_place(settings: Settings) -> Place:
     return place_of(settings, "embedding", model=name, who=f"embedder {name!r}", named="HGMEM_EMBEDDING_MODEL")
 
 
+def reranker_place(settings: Settings) -> Place | None:
+    """Return the place of the reranker, or None if there is none."""
+    name = settings.reranker
+    if not (name and settings.reranker_base_url):
+        return Place(model=name) if name else None
+    return place_of(settings, "reranker", model=name, who=f"reranker {name!r}", named="HGMEM_RERANKER")
+
+
 def roles(settings: Settings, given: Mapping[str, str]) -> dict[str, str]:
     """Return who serves each role: a name, and the address of its server. Never a key.
 
@@ -79,6 +87,8 @@ def roles(settings: Settings, given: Mapping[str, str]) -> dict[str, str]:
         told |= {role: str(place) for role, place in places.items() if role == "answers" or place != places["answers"]}
     if "embeddings" not in given:
         told["embeddings"] = str(embedding_place(settings))
+    if "reranking" not in given and (place := reranker_place(settings)):
+        told["reranking"] = str(place)
     return told
 
 

@@ -12,8 +12,11 @@ from hgmem.systems.spec import AnySpec
 # Options that have one value in all recipes, each with the reason why callers may set it.
 ASKED = "says what is asked, not how it is answered"
 PAPERS = "a size that the paper gives"
+RERANKER = {"rerank": "off, for a caller has to name a reranker"}
 REASONS: Mapping[str, Mapping[str, str]] = {
+    **dict.fromkeys(("bm25", "hybrid", "naive"), RERANKER),
     "hgmem": {
+        **RERANKER,
         "form": ASKED,
         "concerns": "how many sub-queries of a plan a caller pays for",
         "answer_each_step": "a figure of the paper: the answer at every step (docs/recipes.md)",
@@ -22,11 +25,11 @@ REASONS: Mapping[str, Mapping[str, str]] = {
         "select_entities": "a part of the official code, which has it off as well",
     },
     "hypermem": {
+        **RERANKER,
         **dict.fromkeys(("form", "as_of", "speaker"), ASKED),
-        "reranker": "the paper's, which a caller has to name as no model is shipped",
     },
-    "memorag": {"form": ASKED, "hits": "measured with the question alone (docs/systems/memorag.md)"},
-    "remindrag": {"form": ASKED, **dict.fromkeys(("passage_tokens", "seeds", "alpha"), PAPERS)},
+    "memorag": {**RERANKER, "form": ASKED, "hits": "measured with the question alone (docs/systems/memorag.md)"},
+    "remindrag": {**RERANKER, "form": ASKED, **dict.fromkeys(("passage_tokens", "seeds", "alpha"), PAPERS)},
 }
 
 

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from pydantic import ConfigDict
 
-from hgmem.retrieval.step_evidence import Count, Positive, RetrievalConfig
+from hgmem.retrieval.step_evidence import Count, Positive, Reranked, RetrievalConfig
 from hgmem.settings import Settings
 from hgmem.systems.hgmem.tasks import Judging, MergeRule, Strategies, UpdateRule
 
@@ -37,6 +37,7 @@ class HGMemConfig:
     merge: MergeRule = "replace"  # whether a merged point stands for its parts or beside them; off is the ablation
     describe: bool = False  # names and pairs that the corpus lacks are described by calls of their own
     retrieval: RetrievalConfig = field(default_factory=RetrievalConfig)
+    rerank: Reranked = 0  # chunks of each sub-query, and of the answer beside findings', that a reranker orders
     select_entities: bool = False  # a model adds entities to the nearest ones, by a call for each sub-query
     only_new: bool = False  # a step's prompt leaves out what memory holds, and shows chunks not shown before first
     evidence_tokens: Count = 8_000  # of the chunks in a step's prompt

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import ConfigDict, Field
 
-from hgmem.retrieval.step_evidence import Count, Positive
+from hgmem.retrieval.step_evidence import Count, Positive, Reranked
 
 Penalty: TypeAlias = Literal["forget", "shrink", "off"]
 Tokens: TypeAlias = Annotated[int, Field(ge=0, le=1_000_000)]
@@ -50,6 +50,7 @@ class ReMindRAGConfig:
     learn: bool = False  # whether the question is learnt once it is answered (paper: whenever there was a walk)
 
     evidence_tokens: Tokens = 6_000  # of the chunks in the answer's prompt (paper: no limit)
+    rerank: Reranked = 0  # chunks that a reranker orders by the question, for the room that the walk leaves
     fill: bool = True  # the question's nearest chunks take the room that a walk leaves (paper: none do)
     form: str = ""  # how the answer is to look, such as "a few words"
 
